@@ -1,0 +1,50 @@
+# Finds what the project links, from the distribution, and names the command that installs what is
+# missing. Sets NF4BENCH_WITH_CUDA.
+
+function(nf4bench_require package debian_package)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "nf4bench needs ${package}. On Debian or Ubuntu: "
+                        "apt-get install ${debian_package}")
+  endif()
+  set(${package}_FOUND ${${package}_FOUND} PARENT_SCOPE)
+endfunction()
+
+nf4bench_require(CLI11 libcli11-dev)
+nf4bench_require(fmt libfmt-dev)
+nf4bench_require(nlohmann_json nlohmann-json3-dev)
+# Highway: portable SIMD with run-time dispatch; Google, Apache-2.0, packaged by Debian.
+nf4bench_require(hwy libhwy-dev CONFIG)
+# OpenSSL's libcrypto: SHA-256 of inputs; Apache-2.0, in every distribution.
+nf4bench_require(OpenSSL libssl-dev COMPONENTS Crypto)
+# OpenMP: the CPU variants' threads; part of the compiler.
+nf4bench_require(OpenMP libgomp1 COMPONENTS CXX)
+nf4bench_require(Threads libc6-dev)
+if(NF4BENCH_TESTS)
+  nf4bench_require(GTest libgtest-dev)
+endif()
+
+set(NF4BENCH_WITH_CUDA OFF)
+if(NOT NF4BENCH_CUDA STREQUAL "OFF")
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # Turing to Blackwell, and PTX of the last for what comes after.
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(NF4BENCH_WITH_CUDA ON)
+  elseif(NF4BENCH_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "NF4BENCH_CUDA is ON and there is no nvcc. Install the CUDA Toolkit 12 or "
+                        "later (developer.nvidia.com/cuda-downloads), put its bin folder on PATH, "
+                        "or configure with -DNF4BENCH_CUDA=OFF")
+  endif()
+endif()
+if(NF4BENCH_WITH_CUDA)
+  message(STATUS "CUDA device: yes, nvcc ${CMAKE_CUDA_COMPILER_VERSION}, "
+                 "architectures ${CMAKE_CUDA_ARCHITECTURES}")
+else()
+  message(STATUS "CUDA device: no (CPU only)")
+endif()

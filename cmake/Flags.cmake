@@ -1,0 +1,29 @@
+# nf4bench_flags: what every target of the project compiles and links with.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CUDA_STANDARD 17)  # CMake 3.25 knows no CUDA C++20 for recent toolkits
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(nf4bench_flags INTERFACE)
+target_compile_options(nf4bench_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+                            -ffp-contract=off -fvisibility=hidden>
+  # Kernels name every rounding themselves; nothing may be contracted behind their back.
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off --fmad=false>
+  $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
+  $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=-Werror -Werror=all-warnings>)
+if(NF4BENCH_SANITIZE)
+  target_compile_options(nf4bench_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${NF4BENCH_SANITIZE} -fno-omit-frame-pointer
+                              -fno-sanitize-recover=all>)
+  target_link_options(nf4bench_flags INTERFACE -fsanitize=${NF4BENCH_SANITIZE})
+endif()
+
+# nf4bench_library(NAME SOURCES... ) : a static library with the project's flags.
+function(nf4bench_library name)
+  add_library(${name} STATIC ${ARGN})
+  target_link_libraries(${name} PRIVATE nf4bench_flags)
+endfunction()

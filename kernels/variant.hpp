@@ -1,0 +1,86 @@
+#pragma once
+
+// The contract between a kernel variant and everything that verifies, times and lists it.
+// C++17 and std only. To add a variant see docs/adding-a-variant.md.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "nf4/format.hpp"
+
+struct CUstream_st;  // cudaStream_t without the CUDA headers
+
+namespace nf4bench {
+
+// What a variant computes.
+enum class Operation : std::uint8_t { kDequantize };
+
+constexpr const char* to_string(Operation) {
+  return "dequantize";
+}
+
+// One unit of work. Borrowed pointers into buffers of the device that runs it; all 256-byte aligned
+// at their start, none padded at their end: a byte past the stated length is another allocation's.
+struct Job {
+  const std::uint8_t* packed = nullptr;        // packed_bytes(elements) bytes, high nibble first
+  const float* absmax = nullptr;               // plain: `blocks` scales; nested: null
+  const std::uint8_t* absmax_codes = nullptr;  // nested: `blocks` codes; plain: null
+  const float* nested_absmax = nullptr;        // nested: block_count(blocks, 256) values
+  const float* nested_map = nullptr;           // nested: 256 values
+  float nested_offset = 0.0f;                  // nested: added to every scale
+  std::int64_t elements = 0;                   // may exceed 2^31
+  std::int64_t blocks = 0;                     // block_count(elements, 1 << block_shift)
+  int block_shift = 6;                         // log2 of the blocksize: 5 to 12
+  OutputType output_type = OutputType::kFloat16;
+  void* output = nullptr;     // elements * size_in_bytes(output_type) bytes, row-major
+  void* workspace = nullptr;  // what workspace_bytes() asked for; contents undefined
+
+  constexpr bool is_nested() const { return absmax_codes != nullptr; }
+};
+
+// What a variant may decide on about the device it runs on.
+struct DeviceFacts {
+  int compute_capability = 0;  // 10 * major + minor: 75, 80, 90, ...; 0 on the CPU
+  int multiprocessors = 0;     // CUDA: SMs; CPU: hardware threads
+  std::int64_t l2_bytes = 0;   // last-level cache
+};
+
+// Where and how to launch. `stream` is null on the CPU.
+struct Launch {
+  CUstream_st* stream = nullptr;
+  DeviceFacts device;
+  const char* config =
+      nullptr;                  // forces a named configuration of variants that choose one; or null
+  const void* state = nullptr;  // the variant's own `state`
+};
+
+// Facts about how a variant works, for listings and reports.
+struct Traits {
+  int launches = 1;          // kernels (CUDA) or passes over the data (CPU) a call
+  bool inline_ptx = false;   // decodes with inline PTX
+  bool cache_hints = false;  // uses load/store cache operators or eviction policies
+  bool persistent = false;   // launches a grid that fits the device and loops
+  const char* mirrors = "";  // the published design it stands for, or what it is
+};
+
+// One implementation of an operation. Plain data; the catalogues are ordered lists of these.
+struct Variant {
+  const char* name = "";     // snake_case, unique in its catalogue
+  const char* summary = "";  // one line: the idea
+  Operation operation = Operation::kDequantize;
+  Traits traits;
+
+  // Null when the variant can run `job` there, else the reason it can not (a static string).
+  const char* (*unsupported)(const Job& job, const DeviceFacts& device) = nullptr;
+
+  // Device bytes the call needs besides its inputs and output.
+  std::size_t (*workspace_bytes)(const Job& job) = nullptr;
+
+  // Enqueues the work (CUDA) or does it (CPU). Touches nothing outside the job's buffers. Launch
+  // errors are the caller's to check, with cudaGetLastError.
+  void (*launch)(const Job& job, const Launch& launch) = nullptr;
+
+  const void* state = nullptr;  // handed back through Launch::state; null for built-in variants
+};
+
+}  // namespace nf4bench

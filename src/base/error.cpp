@@ -1,0 +1,20 @@
+#include "base/error.hpp"
+
+namespace nf4bench {
+
+ExitCode exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUsage:
+      return ExitCode::kUsage;
+    case ErrorKind::kInput:
+    case ErrorKind::kOutput:
+      return ExitCode::kBadInput;
+    case ErrorKind::kVerification:
+      return ExitCode::kVerificationFailed;
+    case ErrorKind::kDevice:
+      return ExitCode::kNoDevice;
+  }
+  return ExitCode::kUsage;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace nf4bench {
+
+// What kind of failure it was; decides the exit code (see exit_code()).
+enum class ErrorKind {
+  kUsage,         // the command line asks for something impossible
+  kInput,         // a file is missing, damaged, hostile or of another kind
+  kVerification,  // an output differs from the reference
+  kDevice,        // no usable device, or a CUDA call failed
+  kOutput,        // a result could not be written
+};
+
+// The one exception type. The message says what, where, found, wanted and what to do, in one line.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+// Process exit codes; the documented contract of the command line.
+enum class ExitCode : int {
+  kOk = 0,
+  kGateFailed = 1,
+  kUsage = 2,
+  kBadInput = 3,
+  kVerificationFailed = 4,
+  kNoDevice = 5,
+  kInconclusive = 6,
+  kNotComparable = 7,
+  kInterrupted = 130,
+  kTerminated = 143,
+};
+
+// The exit code that an uncaught error of this kind ends the process with.
+ExitCode exit_code(ErrorKind kind);
+
+}  // namespace nf4bench

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace nf4bench {
+
+// `text` fit for a terminal: control characters, quotes, backslashes and bytes that are not valid
+// UTF-8 are escaped (\n, \x1b, \u0000); over `max_chars` characters are cut and end in "...".
+std::string escaped(std::string_view text, std::size_t max_chars = 200);
+
+// True when `text` is well-formed UTF-8 (no overlong forms, no surrogates).
+bool is_utf8(std::string_view text);
+
+// Shell-style match with * (any run) and ? (any one character), the whole of `text`.
+bool matches_wildcard(std::string_view pattern, std::string_view text);
+
+}  // namespace nf4bench

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/measurement.hpp"
+#include "bench/plan.hpp"
+
+namespace nf4bench {
+
+enum class VerifyScope : std::uint8_t {
+  kAll,      // every element of every selected tensor
+  kSampled,  // only the timed tensors, and of these at most the first 16 Mi elements
+};
+
+struct RunOptions {
+  std::vector<OutputType> output_types;  // empty: the type each tensor's state names
+  std::vector<CacheMode> caches = {CacheMode::kCold};
+  std::vector<LaunchMode> launches;  // empty: the device's first
+  std::string baseline;              // variant name; may be missing from the selection
+  int min_samples = 30;
+  double max_time_s = 2.0;     // a measurement: one variant in one cell
+  double precision = 0.005;    // wanted relative half-width of the median's interval
+  double min_sample_s = 1e-4;  // a sample holds so many launches that it lasts at least this long
+  std::uint64_t seed = 42;     // of the order in which variants take turns
+  VerifyScope verify = VerifyScope::kAll;
+  bool measure_stream_shapes = true;  // also time the kernels that only move the bytes
+};
+
+// What the runner tells while it works. All members may be empty.
+struct RunObserver {
+  std::function<void(const Measurement&)> on_measurement;  // each finished one, in report order
+  std::function<void(const StreamCeiling&)> on_stream_ceiling;
+  // Fraction of the run that is done, in [0, 1], and what is going on ("t3 14336x4096 fused").
+  std::function<void(double done, const std::string& what)> on_progress;
+};
+
+// What else came out of the run.
+struct RunOutcome {
+  std::int64_t tensors_verified = 0;  // timed or not
+  std::int64_t measurements = 0;
+  bool interrupted = false;
+};
+
+// Verifies every variant on every planned tensor, then times those that passed, interleaved in
+// rounds whose order rotates, and verifies again. Device errors of one variant become `failed`
+// rows; an Error(kDevice) from upload() ends the run. Checks `interrupted` between samples; when it
+// is set the current cell's rows are finished from the samples taken so far.
+RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tensors,
+                         const std::vector<Variant>& variants, const Ceilings& ceilings,
+                         const RunOptions& options, const RunObserver& observer,
+                         const std::atomic<bool>& interrupted);
+
+}  // namespace nf4bench

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace nf4bench {
+
+struct Interval {
+  double low = 0.0;
+  double high = 0.0;
+};
+
+// What is said of a set of samples. Seconds, or whatever unit the samples have.
+struct Summary {
+  double median = 0.0;
+  double mean = 0.0;
+  double min = 0.0;
+  double p05 = 0.0;
+  double p95 = 0.0;
+  double mad = 0.0;  // median absolute deviation, unscaled
+  Interval ci95;     // of the median
+};
+
+// Quantile `q` in [0, 1] of `sorted` by linear interpolation (Hyndman-Fan type 7).
+double quantile_sorted(std::span<const double> sorted, double q);
+
+double median(std::span<const double> samples);
+
+// Distribution-free 95 % interval of the median from binomial order statistics. With fewer than six
+// samples no such interval exists and the range is returned.
+Interval median_interval(std::span<const double> samples);
+
+// All of the above. Throws std::invalid_argument when there is no sample or one is not finite.
+Summary summarize(std::span<const double> samples);
+
+// Half of ci95's width over the median: how precisely the median is known.
+double relative_half_width(const Summary& summary);
+
+// The ratio baseline / variant of two interleaved series, its median and 95 % interval taken over
+// the ratios of samples of the same round. Both spans have the same length, at least one.
+struct PairedRatio {
+  double ratio = 0.0;
+  Interval ci95;
+};
+PairedRatio paired_ratio(std::span<const double> baseline, std::span<const double> variant);
+
+double geometric_mean(std::span<const double> values);
+
+}  // namespace nf4bench

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+
+namespace nf4bench {
+
+struct DeviceOptions {
+  std::string config;  // forces a configuration of variants that choose one (Launch::config)
+  int threads = 0;     // CPU device: threads to use; 0 = all
+};
+
+// What `list devices` shows.
+struct DeviceListing {
+  std::vector<DeviceInfo> devices;  // CUDA devices first, the CPU last
+  std::string cuda_problem;         // why there is no CUDA device; empty when there is one
+};
+
+DeviceListing list_devices();
+
+// Opens "auto" (the first CUDA device, else the CPU), "cuda", "cuda:N" or "cpu". Throws
+// Error(kUsage) for another word and Error(kDevice) when that device is not there.
+std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options);
+
+// The CPU device; always there.
+std::unique_ptr<Device> open_cpu_device(const DeviceOptions& options);
+
+// In cuda_device.cpp, or cuda_absent.cpp for builds without CUDA.
+std::vector<DeviceInfo> cuda_devices(std::string* problem);
+std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options);
+
+}  // namespace nf4bench

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nf4/tensor.hpp"
+
+namespace nf4bench {
+
+// How the packed weight's bytes are typed in the file (bitsandbytes' quant_storage).
+enum class StorageType : std::uint8_t { kUint8, kBfloat16, kFloat16, kFloat32 };
+
+const char* to_string(StorageType storage);
+
+// One NF4 tensor found in an input: everything but its data. Lengths are checked already.
+struct TensorEntry {
+  std::string name;
+  std::string source;  // file that holds the packed weight
+  std::vector<std::int64_t> shape;
+  std::int64_t elements = 0;
+  int blocksize = 0;
+  AbsmaxKind absmax_kind = AbsmaxKind::kNested;
+  OutputType dtype = OutputType::kBfloat16;
+  StorageType storage = StorageType::kUint8;
+  std::int64_t packed_bytes = 0;
+  std::int64_t state_bytes = 0;       // absmax, nested state and maps
+  std::vector<std::string> warnings;  // odd, but decodable
+  std::string problem;                // why it can not be decoded, one line; empty when it can
+};
+
+// Tensors of other kinds that an input holds, by kind: "bfloat16", "FP4", "LLM.int8", "GPTQ", ...
+struct OtherTensors {
+  std::string kind;
+  std::int64_t count = 0;
+  std::string example;  // name of one
+};
+
+// An opened input: a .safetensors file, a Hugging Face folder or its index, a .npy folder.
+class Checkpoint {
+ public:
+  // Reads headers and quant states, no weights. Throws Error(kInput) in one line when the input as
+  // a whole is unusable; a tensor with a problem of its own is listed with it instead.
+  static Checkpoint open(const std::filesystem::path& path);
+
+  Checkpoint(Checkpoint&&) noexcept;
+  Checkpoint& operator=(Checkpoint&&) noexcept;
+  ~Checkpoint();
+
+  // NF4 tensors in natural name order (layers.2 before layers.10).
+  const std::vector<TensorEntry>& tensors() const;
+  const std::vector<OtherTensors>& others() const;
+
+  // Reads one tensor. Throws Error(kInput) for an entry with a problem, or when reading fails.
+  Nf4Tensor load(const TensorEntry& entry) const;
+
+ private:
+  struct Impl;
+  explicit Checkpoint(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nf4bench

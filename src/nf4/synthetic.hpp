@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nf4/tensor.hpp"
+
+namespace nf4bench {
+
+// How the float weights that a synthetic tensor is quantized from are drawn.
+enum class Distribution : std::uint8_t {
+  kCodes,     // no weights at all: random nibbles under log-normal scales, drawn at memory speed
+  kNormal,    // N(0, 0.02): an initialised linear layer
+  kOutlier,   // N(0, 0.02) with one weight in 1000 scaled by 20: a trained layer
+  kUniform,   // uniform in [-0.05, 0.05)
+  kExtremes,  // every special case at once: zero blocks, subnormal and overflowing scales
+};
+
+// What to make. The same spec gives the same bytes on every machine.
+struct SyntheticSpec {
+  std::string name = "weight";
+  std::vector<std::int64_t> shape;
+  int blocksize = 64;
+  AbsmaxKind absmax_kind = AbsmaxKind::kNested;
+  OutputType dtype = OutputType::kBfloat16;
+  Distribution distribution = Distribution::kNormal;
+  std::uint64_t seed = 42;
+};
+
+// Draws weights and quantizes them blockwise as bitsandbytes does (absmax scaling, nearest code,
+// absmax itself quantized to the dynamic map in blocks of 256 after subtracting its mean when
+// nested). Uses all cores. Throws Error(kUsage) for a spec that no file could hold.
+Nf4Tensor make_synthetic(const SyntheticSpec& spec);
+
+// The 256-entry signed dynamic map bitsandbytes quantizes absmax with, ascending.
+std::vector<float> dynamic_map();
+
+}  // namespace nf4bench
