@@ -4,17 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "nf4/quantizer.hpp"  // dynamic_map()
 #include "nf4/tensor.hpp"
 
 namespace nf4bench {
 
 // How the float weights that a synthetic tensor is quantized from are drawn.
 enum class Distribution : std::uint8_t {
-  kCodes,     // no weights at all: random nibbles under log-normal scales, drawn at memory speed
-  kNormal,    // N(0, 0.02): an initialised linear layer
-  kOutlier,   // N(0, 0.02) with one weight in 1000 scaled by 20: a trained layer
-  kUniform,   // uniform in [-0.05, 0.05)
-  kExtremes,  // every special case at once: zero blocks, subnormal and overflowing scales
+  kRandomCodes,  // no weights at all: random nibbles under log-normal scales, drawn at memory speed
+  kNormal,       // N(0, 0.02): an initialised linear layer
+  kOutlier,      // N(0, 0.02) with one weight in 1000 scaled by 20: a trained layer
+  kUniform,      // uniform in [-0.05, 0.05)
+  kExtremes,     // every special case at once: zero blocks, subnormal and overflowing scales
 };
 
 // What to make. The same spec gives the same bytes on every machine.
@@ -32,8 +33,5 @@ struct SyntheticSpec {
 // absmax itself quantized to the dynamic map in blocks of 256 after subtracting its mean when
 // nested). Uses all cores. Throws Error(kUsage) for a spec that no file could hold.
 Nf4Tensor make_synthetic(const SyntheticSpec& spec);
-
-// The 256-entry signed dynamic map bitsandbytes quantizes absmax with, ascending.
-std::vector<float> dynamic_map();
 
 }  // namespace nf4bench
