@@ -10,6 +10,10 @@
 
 namespace nf4bench {
 
+// What a report's first two fields say. A reader takes any minor version of its own major one.
+inline constexpr const char* kReportSchema = "nf4bench.report";
+inline constexpr const char* kReportSchemaVersion = "1.0.0";
+
 // A tensor as the report describes it.
 struct ReportTensor {
   std::string id;
@@ -76,6 +80,7 @@ struct VariantSummary {
   std::optional<double> speedup_max;
   std::optional<double> model_time_s;   // sum of median x multiplicity; absent unless all passed
   std::optional<double> model_speedup;  // baseline's model time / this one's
+  Operation operation = Operation::kDequantize;
 };
 
 // Computes the summary section of `report`.

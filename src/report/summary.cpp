@@ -1,1 +1,120 @@
-// Replaced by the implementation.
+#include "report/report.hpp"
+
+#include "bench/statistics.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace nf4bench {
+namespace {
+
+// All measurements of one kind: what a summary line and its neighbours are about.
+struct CellKind {
+  Operation operation;
+  OutputType output_type;
+  CacheMode cache;
+  LaunchMode launch;
+
+  auto operator<=>(const CellKind&) const = default;
+};
+
+CellKind kind_of(const Measurement& m) {
+  return {m.operation, m.output_type, m.cache, m.launch};
+}
+
+// The measurements of one kind, by variant, both in order of appearance.
+struct Group {
+  CellKind kind;
+  std::set<std::string> tensors;
+  std::vector<std::pair<std::string, std::vector<const Measurement*>>> variants;
+};
+
+template <typename Items, typename Predicate, typename Make>
+auto& find_or_add(Items& items, Predicate&& is_wanted, Make&& make) {
+  const auto found = std::find_if(items.begin(), items.end(), is_wanted);
+  return found != items.end() ? *found : items.emplace_back(make());
+}
+
+std::vector<Group> group_measurements(const Report& report) {
+  std::vector<Group> groups;
+  for (const Measurement& m : report.measurements) {
+    const CellKind kind = kind_of(m);
+    Group& group = find_or_add(
+        groups, [&](const Group& g) { return g.kind == kind; },
+        [&] {
+          return Group{kind, {}, {}};
+        });
+    group.tensors.insert(m.tensor);
+    auto& variant = find_or_add(
+        group.variants, [&](const auto& v) { return v.first == m.variant; },
+        [&] { return std::pair(m.variant, std::vector<const Measurement*>()); });
+    variant.second.push_back(&m);
+  }
+  return groups;
+}
+
+// Seconds that all tensors of the group take, each as often as it occurs; empty unless `rows`
+// passed on every one of them.
+std::optional<double> model_time(const std::vector<const Measurement*>& rows, const Group& group,
+                                 const std::map<std::string, std::int64_t>& multiplicity) {
+  std::set<std::string> passed;
+  double total = 0.0;
+  for (const Measurement* row : rows) {
+    const auto count = multiplicity.find(row->tensor);
+    const bool is_timed = row->status == Status::kPassed && row->time_s;
+    if (!is_timed || count == multiplicity.end() || !passed.insert(row->tensor).second) continue;
+    total += row->time_s->median * static_cast<double>(count->second);
+  }
+  return passed == group.tensors ? std::optional(total) : std::nullopt;
+}
+
+VariantSummary summarize_rows(const std::string& variant, const CellKind& kind,
+                              const std::vector<const Measurement*>& rows) {
+  VariantSummary summary;
+  summary.variant = variant;
+  summary.operation = kind.operation;
+  summary.output_type = kind.output_type;
+  summary.cache = kind.cache;
+  summary.launch = kind.launch;
+  std::vector<double> ratios;
+  for (const Measurement* row : rows) {
+    if (row->status != Status::kPassed) continue;
+    ++summary.cells;
+    if (row->speedup && row->speedup->ratio > 0.0) ratios.push_back(row->speedup->ratio);
+  }
+  if (!ratios.empty()) {
+    summary.speedup_geomean = geometric_mean(ratios);
+    summary.speedup_min = *std::min_element(ratios.begin(), ratios.end());
+    summary.speedup_max = *std::max_element(ratios.begin(), ratios.end());
+  }
+  return summary;
+}
+
+}  // namespace
+
+std::vector<VariantSummary> summarize_variants(const Report& report) {
+  std::map<std::string, std::int64_t> multiplicity;
+  for (const ReportTensor& tensor : report.tensors) multiplicity[tensor.id] = tensor.multiplicity;
+
+  std::vector<VariantSummary> all;
+  for (const Group& group : group_measurements(report)) {
+    const std::size_t first = all.size();
+    std::optional<double> baseline_time;
+    for (const auto& [variant, rows] : group.variants) {
+      VariantSummary summary = summarize_rows(variant, group.kind, rows);
+      // The tensors still to come are unknown to an unfinished report: it has no total.
+      if (report.complete) summary.model_time_s = model_time(rows, group, multiplicity);
+      if (variant == report.settings.baseline) baseline_time = summary.model_time_s;
+      all.push_back(std::move(summary));
+    }
+    for (std::size_t i = first; i < all.size(); ++i) {
+      const std::optional<double> time = all[i].model_time_s;
+      if (baseline_time && time && *time > 0.0) all[i].model_speedup = *baseline_time / *time;
+    }
+  }
+  return all;
+}
+
+}  // namespace nf4bench
