@@ -35,6 +35,10 @@ constexpr const char* to_string(LaunchMode mode) {
   return mode == LaunchMode::kGraph ? "graph" : "stream";
 }
 
+// Outputs are filled with this byte before a variant runs. No weight has such a value, and it is no
+// NaN, so that an element left unwritten never passes for a decoded one.
+inline constexpr unsigned char kPoisonByte = 0xeb;
+
 // What is fixed about a device while the process lives.
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::kCpu;

@@ -1,0 +1,69 @@
+#pragma once
+
+// The exact arithmetic of nf4/arithmetic.hpp as device instructions.
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "nf4/format.hpp"
+#include "variant.hpp"
+
+namespace nf4bench::cuda {
+
+// a * b rounded to nearest even, subnormal inputs and results flushed to signed zero.
+__device__ __forceinline__ float multiply_flushed(float a, float b) {
+  float product;
+  asm("mul.rn.ftz.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
+  return product;
+}
+
+// The scale of `block`. Nested: two roundings, the addition not flushed.
+template <bool kNested>
+__device__ __forceinline__ float block_scale(const Job& job, std::int64_t block) {
+  if constexpr (kNested) {
+    const float value = __ldg(job.nested_map + __ldg(job.absmax_codes + block));
+    const float absmax = __ldg(job.nested_absmax + block / kNestedBlocksize);
+    return __fadd_rn(multiply_flushed(value, absmax), job.nested_offset);
+  } else {
+    return __ldg(job.absmax + block);
+  }
+}
+
+// Two values rounded to float16, `first` in the low half.
+__device__ __forceinline__ std::uint32_t pack_float16(float first, float second) {
+  const __half2 pair = __floats2half2_rn(first, second);
+  return *reinterpret_cast<const std::uint32_t*>(&pair);
+}
+
+// Two values rounded to bfloat16, `first` in the low half. The inputs are results of arithmetic, so
+// that the only NaN is the canonical 0x7fffffff.
+__device__ __forceinline__ std::uint32_t pack_bfloat16(float first, float second) {
+#if __CUDA_ARCH__ >= 800
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(first, second);
+  return *reinterpret_cast<const std::uint32_t*>(&pair);
+#else
+  // Turing has no such conversion. Nearest even by integer carry; the minimum keeps the canonical
+  // NaN from carrying into the sign: 0x7fff7fff + 0x8000 is 0x7fffffff, still a NaN.
+  const int a = min(__float_as_int(first), 0x7fff7fff);
+  const int b = min(__float_as_int(second), 0x7fff7fff);
+  const std::uint32_t rounded_a = a + 0x7fff + ((a >> 16) & 1);
+  const std::uint32_t rounded_b = b + 0x7fff + ((b >> 16) & 1);
+  return __byte_perm(rounded_a, rounded_b, 0x7632);
+#endif
+}
+
+// One value rounded to the output type, as raw bits of a type of its width.
+template <OutputType kType>
+__device__ __forceinline__ auto round_to(float value) {
+  if constexpr (kType == OutputType::kFloat32) {
+    return value;
+  } else if constexpr (kType == OutputType::kFloat16) {
+    return static_cast<std::uint16_t>(pack_float16(value, 0.0f));
+  } else {
+    return static_cast<std::uint16_t>(pack_bfloat16(value, 0.0f));
+  }
+}
+
+}  // namespace nf4bench::cuda

@@ -1,0 +1,46 @@
+// Fused; 256 pairs of floats in shared memory, so that one 8-byte read decodes a whole byte. Half
+// the reads of lut_shared, paid with bank conflicts between lanes whose bytes differ.
+
+#include "dequantize/variants.hpp"
+#include "fused_tile.cuh"
+
+namespace nf4bench::cuda {
+namespace {
+
+struct PairDecoder {
+  const float2* table;
+
+  __device__ PairDecoder() {
+    __shared__ float2 pairs[kCodes * kCodes];
+    for (int byte = threadIdx.x; byte < kCodes * kCodes; byte += blockDim.x) {
+      pairs[byte] = make_float2(codebook_value(byte >> 4), codebook_value(byte & 15));
+    }
+    __syncthreads();
+    table = pairs;
+  }
+
+  template <int kCount>
+  __device__ void decode(std::uint32_t word, float (&values)[kCount]) const {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      const float2 pair = table[(word >> (4 * i)) & 255];
+      values[i] = pair.x;
+      values[i + 1] = pair.y;
+    }
+  }
+};
+
+}  // namespace
+
+Variant lut_shared_pair() {
+  Variant variant;
+  variant.name = "lut_shared_pair";
+  variant.summary = "fused; one byte looks up two values in a 256-entry shared table";
+  variant.traits.mirrors = "FLUTE (arXiv 2407.10960)";
+  variant.unsupported = always_supported;
+  variant.workspace_bytes = no_workspace;
+  variant.launch = launch_fused_tile<PairDecoder, PlainAccess, 128, 4>;
+  return variant;
+}
+
+}  // namespace nf4bench::cuda

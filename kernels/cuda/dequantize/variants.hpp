@@ -1,0 +1,21 @@
+#pragma once
+
+// Every CUDA variant of `dequantize`, one a file beside this one. catalog.cpp orders them.
+
+#include "variant.hpp"
+
+namespace nf4bench::cuda {
+
+Variant branch_tree();
+Variant multi_kernel();
+Variant lut_constant();
+Variant lut_shared();
+Variant lut_shared_pair();
+Variant lut_register();
+Variant select_tree();
+Variant lop3_prmt();
+Variant cache_hints();
+Variant warp_persistent();
+Variant fused();
+
+}  // namespace nf4bench::cuda

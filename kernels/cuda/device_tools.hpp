@@ -1,0 +1,43 @@
+#pragma once
+
+// Small kernels that serve measurement and verification, launched from host code.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "variant.hpp"
+
+namespace nf4bench::cuda {
+
+// Outcome of a comparison on the device; zero mismatches and ulp, first_mismatch all ones to start.
+struct DeviceComparison {
+  unsigned long long mismatches;
+  unsigned long long first_mismatch;
+  unsigned long long max_ulp;
+};
+
+// Compares `count` values of `type` as nf4/comparison.hpp defines it and adds to `result` (in
+// device memory). `first` is the flat index of the first value.
+void launch_compare(OutputType type, const void* expected, const void* actual, std::int64_t first,
+                    std::int64_t count, DeviceComparison* result, CUstream_st* stream);
+
+// Cycles and nanoseconds of one multiprocessor at one moment.
+struct ClockStamp {
+  unsigned long long cycles;
+  unsigned long long nanoseconds;
+};
+
+// Writes stamps[sm] for every multiprocessor that gets a block of the launch.
+void launch_clock_stamp(ClockStamp* stamps, int multiprocessors, CUstream_st* stream);
+
+// A kernel that does nothing.
+void launch_nothing(CUstream_st* stream);
+
+// Copies `bytes` (a multiple of 16) from `source` to `target`, or fills `target` when `source` is
+// null: the shapes of the copy and write ceilings beside the driver's own.
+void launch_copy(const void* source, void* target, std::int64_t bytes, CUstream_st* stream);
+
+// Keeps the stream busy for about `nanoseconds`, so that launches queue up behind it.
+void launch_busy(std::int64_t nanoseconds, CUstream_st* stream);
+
+}  // namespace nf4bench::cuda

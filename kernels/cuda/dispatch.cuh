@@ -1,0 +1,48 @@
+#pragma once
+
+// From a job's run-time kind to a kernel's template parameters.
+
+#include <type_traits>
+
+#include "variant.hpp"
+
+namespace nf4bench::cuda {
+
+template <OutputType kType>
+using TypeTag = std::integral_constant<OutputType, kType>;
+
+// Calls launch(TypeTag<output type>, bool_constant<nested>) for the kind of `job`.
+template <class Function>
+void dispatch(const Job& job, Function launch) {
+  const auto with_type = [&](auto type) {
+    if (job.is_nested()) {
+      launch(type, std::true_type{});
+    } else {
+      launch(type, std::false_type{});
+    }
+  };
+  switch (job.output_type) {
+    case OutputType::kFloat16:
+      return with_type(TypeTag<OutputType::kFloat16>{});
+    case OutputType::kBfloat16:
+      return with_type(TypeTag<OutputType::kBfloat16>{});
+    case OutputType::kFloat32:
+      return with_type(TypeTag<OutputType::kFloat32>{});
+  }
+}
+
+// Blocks of a grid whose blocks do `per_block` of `count` each. At most 2^31 - 1 for any count
+// below 2^31 * per_block.
+inline unsigned grid_size(std::int64_t count, std::int64_t per_block) {
+  return static_cast<unsigned>(block_count(count, per_block));
+}
+
+// For variants that run every job, and for those that need no workspace.
+inline const char* always_supported(const Job&, const DeviceFacts&) {
+  return nullptr;
+}
+inline std::size_t no_workspace(const Job&) {
+  return 0;
+}
+
+}  // namespace nf4bench::cuda

@@ -1,0 +1,77 @@
+#pragma once
+
+// Load and store cache operators, each a named function. `Hints` types choose between them.
+
+#include <cstdint>
+
+namespace nf4bench::cuda {
+
+// Default caching on both sides.
+struct PlainAccess {
+  template <class T>
+  __device__ static __forceinline__ T load(const T* address) {
+    return __ldg(address);
+  }
+  __device__ static __forceinline__ void store(uint4* address, uint4 value) { *address = value; }
+};
+
+// Streaming on both sides: the lines are the first to leave the caches (ld.cs, st.cs).
+struct StreamingAccess {
+  template <class T>
+  __device__ static __forceinline__ T load(const T* address) {
+    return __ldcs(address);
+  }
+  __device__ static __forceinline__ void store(uint4* address, uint4 value) {
+    __stcs(address, value);
+  }
+};
+
+// An L2 policy that evicts the lines it touches first. Ampere and later.
+__device__ __forceinline__ std::uint64_t evict_first_policy() {
+  std::uint64_t policy = 0;
+#if __CUDA_ARCH__ >= 800
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+  return policy;
+}
+
+// Stores with the evict-first policy in L2, streaming before Ampere.
+__device__ __forceinline__ void store_evict_first(uint4* address, uint4 value,
+                                                  std::uint64_t policy) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(address),
+               "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "l"(policy)
+               : "memory");
+#else
+  __stcs(address, value);
+#endif
+}
+
+// Loads past L1 with the evict-first policy in L2, streaming before Ampere.
+__device__ __forceinline__ std::uint32_t load_evict_first(const std::uint32_t* address,
+                                                          std::uint64_t policy) {
+#if __CUDA_ARCH__ >= 800
+  std::uint32_t value;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
+               : "=r"(value)
+               : "l"(address), "l"(policy));
+  return value;
+#else
+  return __ldcs(address);
+#endif
+}
+
+__device__ __forceinline__ std::uint16_t load_evict_first(const std::uint16_t* address,
+                                                          std::uint64_t policy) {
+#if __CUDA_ARCH__ >= 800
+  std::uint16_t value;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.u16 %0, [%1], %2;"
+               : "=h"(value)
+               : "l"(address), "l"(policy));
+  return value;
+#else
+  return __ldcs(address);
+#endif
+}
+
+}  // namespace nf4bench::cuda
