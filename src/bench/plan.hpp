@@ -39,13 +39,21 @@ enum class TensorChoice : std::uint8_t {
 // Groups `sources` by geometry (shape, blocksize, absmax kind, stored type) in order of appearance.
 std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, TensorChoice choice);
 
+// A variant that takes part in a run, under the name it has there. The name differs from the
+// variant's own when one variant runs against itself.
+struct SelectedVariant {
+  std::string name;  // "fused", "fused#2"
+  Variant variant;
+};
+
 // The variants of `available` that match any of `patterns` (names with * and ?), in catalogue
 // order; a pattern listed twice selects twice, the second under the name "NAME#2". An empty list
 // selects all. Throws Error(kUsage) naming the nearest names for a pattern that matches none.
-std::vector<Variant> select_variants(const std::vector<Variant>& available,
-                                     const std::vector<std::string>& patterns);
+std::vector<SelectedVariant> select_variants(const std::vector<Variant>& available,
+                                             const std::vector<std::string>& patterns);
 
-// The names nearest to `word` by edit distance, for "did you mean".
+// Up to three names that resemble `word`, by edit distance or because one holds the other, nearest
+// first, for "did you mean". Empty when none does.
 std::vector<std::string> nearest_names(const std::string& word,
                                        const std::vector<std::string>& names);
 

@@ -50,7 +50,7 @@ struct RunOutcome {
 // rows; an Error(kDevice) from upload() ends the run. Checks `interrupted` between samples; when it
 // is set the current cell's rows are finished from the samples taken so far.
 RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tensors,
-                         const std::vector<Variant>& variants, const Ceilings& ceilings,
+                         const std::vector<SelectedVariant>& variants, const Ceilings& ceilings,
                          const RunOptions& options, const RunObserver& observer,
                          const std::atomic<bool>& interrupted);
 
