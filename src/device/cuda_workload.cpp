@@ -1,0 +1,377 @@
+#include "device/cuda_workload.hpp"
+
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <utility>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::int64_t kAlignment = 256;
+constexpr std::int64_t kGuardBytes = 256;  // before and after what a variant may write
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+template <class T>
+std::int64_t bytes_of(const std::vector<T>& values) {
+  return static_cast<std::int64_t>(values.size() * sizeof(T));
+}
+
+// The inputs of a job and its output, by role; offsets into a slab or buffers of their own.
+struct Sizes {
+  std::int64_t packed;
+  std::int64_t absmax;  // plain scales or nested codes
+  std::int64_t nested_absmax;
+  std::int64_t output;
+  std::int64_t total() const {
+    return aligned(packed) + aligned(absmax) + aligned(nested_absmax) + aligned(output);
+  }
+};
+
+Sizes sizes_of(const Nf4Tensor& tensor, OutputType type) {
+  return {bytes_of(tensor.packed),
+          tensor.is_nested() ? bytes_of(tensor.absmax_codes) : bytes_of(tensor.absmax),
+          bytes_of(tensor.nested_absmax),
+          tensor.elements * static_cast<std::int64_t>(size_in_bytes(type))};
+}
+
+// A device buffer that ends exactly where its content does, or one between guard bytes.
+struct GuardedBuffer {
+  CudaBuffer memory;
+  std::int64_t guard = 0;
+  std::int64_t bytes = 0;
+
+  GuardedBuffer() = default;
+  GuardedBuffer(std::int64_t wanted, std::int64_t guard_bytes)
+      : memory(wanted + 2 * guard_bytes), guard(guard_bytes), bytes(wanted) {}
+
+  std::uint8_t* data() const { return memory.data() + guard; }
+};
+
+class CudaWorkload final : public Workload {
+ public:
+  CudaWorkload(CudaContext& context, const Nf4Tensor& tensor, OutputType type,
+               UploadPurpose purpose);
+
+  std::string unsupported(const Variant& variant) const override;
+  int buffer_sets() const override { return static_cast<int>(jobs_.size()); }
+  std::int64_t bytes_read() const override { return bytes_read_; }
+  std::int64_t bytes_written() const override { return sizes_.output; }
+  Comparison verify(const Variant& variant, std::span<const std::byte> expected) override;
+  std::vector<std::byte> output_of(const Variant& variant) override;
+  Sample sample(const Variant& variant, const SampleSpec& spec) override;
+
+ private:
+  struct Prepared {
+    std::vector<CudaGraph> graphs;  // graph mode: taken in turn, so that all sets rotate
+    std::size_t next = 0;
+    std::int64_t busy_ns = 0;  // how long the stream is kept busy while a graph is enqueued
+  };
+
+  void upload_first_set(const Nf4Tensor& tensor);
+  void add_sets(int count);
+  void reserve_workspace(const Variant& variant);
+  void run_poisoned(const Variant& variant);
+  void check_guards(const GuardedBuffer& buffer, const char* what) const;
+  void enqueue(const Variant& variant, CacheMode cache, int launches, std::size_t first_set);
+  Prepared& prepare(const Variant& variant, const SampleSpec& spec);
+  std::optional<double> stamped_clock() const;
+
+  CudaContext& context_;
+  OutputType type_;
+  Sizes sizes_;
+  std::int64_t bytes_read_;
+  std::int64_t guard_;
+  CudaBuffer packed_;
+  CudaBuffer absmax_;
+  CudaBuffer nested_absmax_;
+  CudaBuffer nested_map_;
+  GuardedBuffer output_;
+  GuardedBuffer workspace_;
+  CudaBuffer slab_;  // the sets after the first
+  std::vector<Job> jobs_;
+  CudaBuffer expected_;
+  std::span<const std::byte> expected_source_;
+  std::size_t next_set_ = 0;
+  std::map<std::pair<std::string, int>, Prepared> prepared_;
+};
+
+CudaWorkload::CudaWorkload(CudaContext& context, const Nf4Tensor& tensor, OutputType type,
+                           UploadPurpose purpose)
+    : context_(context),
+      type_(type),
+      sizes_(sizes_of(tensor, type)),
+      bytes_read_(nf4bench::bytes_read(tensor)),
+      // Verification alone leaves no slack, so that a memory checker sees every stray access.
+      guard_(purpose == UploadPurpose::kTime ? kGuardBytes : 0) {
+  upload_first_set(tensor);
+  if (purpose == UploadPurpose::kTime && tensor.elements > 0) {
+    const std::int64_t cache = context.info.facts.l2_bytes;
+    const std::int64_t wanted = block_count(5 * cache, sizes_.total()) + 1;
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "ask for free device memory");
+    const auto fitting = static_cast<std::int64_t>(free * 0.8) / sizes_.total();
+    add_sets(static_cast<int>(std::min(wanted, fitting + 1)) - 1);
+  }
+  context_.stream.synchronize();
+}
+
+void CudaWorkload::upload_first_set(const Nf4Tensor& tensor) {
+  const auto upload = [&](const auto& values) {
+    CudaBuffer buffer(bytes_of(values));
+    if (buffer.bytes() > 0) {
+      check_cuda(
+          cudaMemcpyAsync(buffer.data(), values.data(), static_cast<std::size_t>(buffer.bytes()),
+                          cudaMemcpyHostToDevice, context_.stream.get()),
+          "copy a tensor to the device");
+    }
+    return buffer;
+  };
+  packed_ = upload(tensor.packed);
+  absmax_ = tensor.is_nested() ? upload(tensor.absmax_codes) : upload(tensor.absmax);
+  nested_absmax_ = upload(tensor.nested_absmax);
+  nested_map_ = upload(tensor.nested_map);
+  output_ = GuardedBuffer(sizes_.output, guard_);
+
+  Job job;
+  job.packed = packed_.data();
+  if (tensor.is_nested()) {
+    job.absmax_codes = absmax_.data();
+    job.nested_absmax = reinterpret_cast<const float*>(nested_absmax_.data());
+    job.nested_map = reinterpret_cast<const float*>(nested_map_.data());
+    job.nested_offset = tensor.nested_offset;
+  } else {
+    job.absmax = reinterpret_cast<const float*>(absmax_.data());
+  }
+  job.elements = tensor.elements;
+  job.blocks = tensor.blocks();
+  job.block_shift = std::countr_zero(static_cast<unsigned>(tensor.blocksize));
+  job.output_type = type_;
+  job.output = output_.data();
+  jobs_.push_back(job);
+}
+
+void CudaWorkload::add_sets(int count) {
+  if (count <= 0) return;
+  slab_ = CudaBuffer(count * sizes_.total());
+  std::uint8_t* next = slab_.data();
+  const auto duplicate = [&](const void* source, std::int64_t bytes) {
+    std::uint8_t* target = next;
+    next += aligned(bytes);
+    if (bytes > 0 && source != nullptr) {
+      check_cuda(cudaMemcpyAsync(target, source, static_cast<std::size_t>(bytes),
+                                 cudaMemcpyDeviceToDevice, context_.stream.get()),
+                 "duplicate a tensor on the device");
+    }
+    return target;
+  };
+  for (int i = 0; i < count; ++i) {
+    Job job = jobs_.front();
+    job.packed = duplicate(job.packed, sizes_.packed);
+    const void* absmax = job.is_nested() ? static_cast<const void*>(job.absmax_codes) : job.absmax;
+    std::uint8_t* const copied = duplicate(absmax, sizes_.absmax);
+    if (job.is_nested()) {
+      job.absmax_codes = copied;
+      job.nested_absmax =
+          reinterpret_cast<const float*>(duplicate(job.nested_absmax, sizes_.nested_absmax));
+    } else {
+      job.absmax = reinterpret_cast<const float*>(copied);
+    }
+    job.output = duplicate(nullptr, sizes_.output);
+    jobs_.push_back(job);
+  }
+}
+
+std::string CudaWorkload::unsupported(const Variant& variant) const {
+  const char* reason = variant.unsupported(jobs_.front(), context_.info.facts);
+  return reason == nullptr ? "" : reason;
+}
+
+// Makes the workspace large enough for `variant`. All sets share it: it is scratch.
+void CudaWorkload::reserve_workspace(const Variant& variant) {
+  const auto wanted = static_cast<std::int64_t>(variant.workspace_bytes(jobs_.front()));
+  if (wanted > workspace_.bytes || (guard_ == 0 && wanted != workspace_.bytes)) {
+    prepared_.clear();  // graphs hold the old address
+    workspace_ = GuardedBuffer(wanted, guard_);
+    for (Job& job : jobs_) job.workspace = wanted > 0 ? workspace_.data() : nullptr;
+  }
+}
+
+void CudaWorkload::run_poisoned(const Variant& variant) {
+  reserve_workspace(variant);
+  cudaStream_t stream = context_.stream.get();
+  for (const GuardedBuffer* buffer : {&output_, &workspace_}) {
+    if (buffer->memory.bytes() == 0) continue;
+    check_cuda(cudaMemsetAsync(buffer->memory.data(), kPoisonByte,
+                               static_cast<std::size_t>(buffer->memory.bytes()), stream),
+               "poison an output");
+  }
+  if (jobs_.front().elements > 0) enqueue(variant, CacheMode::kHot, 1, 0);
+  context_.stream.synchronize();
+  check_guards(output_, "output");
+  check_guards(workspace_, "workspace");
+}
+
+// Throws when the guard bytes around `buffer` are no longer what run_poisoned() left there.
+void CudaWorkload::check_guards(const GuardedBuffer& buffer, const char* what) const {
+  if (buffer.guard == 0 || buffer.memory.bytes() == 0) return;
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(2 * buffer.guard));
+  const auto guard = static_cast<std::size_t>(buffer.guard);
+  check_cuda(cudaMemcpy(bytes.data(), buffer.memory.data(), guard, cudaMemcpyDeviceToHost),
+             "read a guard");
+  check_cuda(
+      cudaMemcpy(bytes.data() + guard, buffer.data() + buffer.bytes, guard, cudaMemcpyDeviceToHost),
+      "read a guard");
+  const auto intact = [](unsigned char byte) { return byte == kPoisonByte; };
+  if (!std::all_of(bytes.begin(), bytes.begin() + buffer.guard, intact)) {
+    throw Error(ErrorKind::kDevice, fmt::format("wrote before the start of its {}", what));
+  }
+  if (!std::all_of(bytes.begin() + buffer.guard, bytes.end(), intact)) {
+    throw Error(ErrorKind::kDevice, fmt::format("wrote past the end of its {}", what));
+  }
+}
+
+Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byte> expected) {
+  const auto bytes = static_cast<std::int64_t>(expected.size());
+  if (expected_source_.data() != expected.data() || expected_source_.size() != expected.size()) {
+    expected_ = CudaBuffer();
+    expected_ = CudaBuffer(bytes);
+    check_cuda(
+        cudaMemcpy(expected_.data(), expected.data(), expected.size(), cudaMemcpyHostToDevice),
+        "copy the reference to the device");
+    expected_source_ = expected;
+  }
+  run_poisoned(variant);
+  Comparison comparison;
+  comparison.compared = bytes / static_cast<std::int64_t>(size_in_bytes(type_));
+  if (comparison.compared == 0) return comparison;
+  cuda::DeviceComparison found = {0, ~0ull, 0};
+  auto* const on_device = reinterpret_cast<cuda::DeviceComparison*>(context_.comparison.data());
+  cudaStream_t stream = context_.stream.get();
+  check_cuda(cudaMemcpyAsync(on_device, &found, sizeof(found), cudaMemcpyHostToDevice, stream),
+             "start a comparison");
+  cuda::launch_compare(type_, expected_.data(), output_.data(), 0, comparison.compared, on_device,
+                       stream);
+  check_cuda(cudaGetLastError(), "launch the comparison");
+  check_cuda(cudaMemcpyAsync(&found, on_device, sizeof(found), cudaMemcpyDeviceToHost, stream),
+             "read a comparison");
+  context_.stream.synchronize();
+  comparison.mismatches = static_cast<std::int64_t>(found.mismatches);
+  comparison.max_ulp = found.max_ulp;
+  if (found.mismatches != 0) {
+    comparison.first_mismatch = static_cast<std::int64_t>(found.first_mismatch);
+  }
+  return comparison;
+}
+
+std::vector<std::byte> CudaWorkload::output_of(const Variant& variant) {
+  run_poisoned(variant);
+  std::vector<std::byte> output(static_cast<std::size_t>(sizes_.output));
+  check_cuda(cudaMemcpy(output.data(), output_.data(), output.size(), cudaMemcpyDeviceToHost),
+             "read an output");
+  return output;
+}
+
+void CudaWorkload::enqueue(const Variant& variant, CacheMode cache, int launches,
+                           std::size_t first_set) {
+  const Launch launch = context_.launch(variant);
+  for (int i = 0; i < launches; ++i) {
+    const std::size_t set =
+        cache == CacheMode::kHot ? 0 : (first_set + static_cast<std::size_t>(i)) % jobs_.size();
+    variant.launch(jobs_[set], launch);
+  }
+  check_cuda(cudaGetLastError(), "launch the kernel");
+}
+
+CudaWorkload::Prepared& CudaWorkload::prepare(const Variant& variant, const SampleSpec& spec) {
+  reserve_workspace(variant);
+  const int mode = spec.launches * 4 + (spec.cache == CacheMode::kHot ? 2 : 0) +
+                   (spec.launch == LaunchMode::kGraph ? 1 : 0);
+  const auto [entry, is_new] = prepared_.try_emplace({variant.name, mode});
+  Prepared& prepared = entry->second;
+  if (!is_new) return prepared;
+  check_cuda(cudaCtxResetPersistingL2Cache(), "reset persisting cache lines");
+  enqueue(variant, spec.cache, 1, 0);  // loads the module, fills what is lazy
+  context_.stream.synchronize();
+  if (spec.launch == LaunchMode::kStream) return prepared;
+  // Fewer launches than sets: several graphs in turn, or a cold replay would meet its own lines.
+  const std::size_t sets = spec.cache == CacheMode::kHot ? 1 : jobs_.size();
+  const auto launches = static_cast<std::size_t>(spec.launches);
+  for (std::size_t first = 0; first < sets; first += launches) {
+    prepared.graphs.emplace_back(context_.stream,
+                                 [&] { enqueue(variant, spec.cache, spec.launches, first); });
+  }
+  context_.stream.synchronize();
+  std::int64_t enqueue_ns = 0;
+  for (const CudaGraph& graph : prepared.graphs) {
+    const auto before = std::chrono::steady_clock::now();
+    graph.launch(context_.stream);
+    const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - before;
+    context_.stream.synchronize();
+    enqueue_ns = std::max<std::int64_t>(enqueue_ns, passed.count());
+  }
+  prepared.busy_ns = std::min<std::int64_t>(2 * enqueue_ns + 20'000, 2'000'000);
+  return prepared;
+}
+
+// Graph samples start behind a busy kernel, so that the graph is enqueued before its start event
+// runs. Stream samples do not: the host's launching is part of what they measure.
+Sample CudaWorkload::sample(const Variant& variant, const SampleSpec& spec) {
+  Prepared& prepared = prepare(variant, spec);
+  cudaStream_t stream = context_.stream.get();
+  const int multiprocessors = context_.info.facts.multiprocessors;
+  auto* const stamps = static_cast<cuda::ClockStamp*>(context_.stamps.data());
+  std::memset(static_cast<void*>(stamps), 0,
+              sizeof(cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors));
+  if (prepared.busy_ns > 0) cuda::launch_busy(prepared.busy_ns, stream);
+  cuda::launch_clock_stamp(stamps, multiprocessors, stream);
+  check_cuda(cudaEventRecord(context_.start.get(), stream), "record an event");
+  if (spec.launch == LaunchMode::kGraph) {
+    prepared.graphs[prepared.next].launch(context_.stream);
+    prepared.next = (prepared.next + 1) % prepared.graphs.size();
+  } else {
+    enqueue(variant, spec.cache, spec.launches, next_set_);
+    next_set_ = (next_set_ + static_cast<std::size_t>(spec.launches)) % jobs_.size();
+  }
+  check_cuda(cudaEventRecord(context_.stop.get(), stream), "record an event");
+  cuda::launch_clock_stamp(stamps + multiprocessors, multiprocessors, stream);
+  check_cuda(cudaGetLastError(), "launch a clock stamp");
+  context_.stream.synchronize();
+  return {seconds_between(context_.start, context_.stop) / spec.launches, stamped_clock()};
+}
+
+// Median over the multiprocessors that both stamps reached of cycles over time.
+std::optional<double> CudaWorkload::stamped_clock() const {
+  const int multiprocessors = context_.info.facts.multiprocessors;
+  const auto* before = static_cast<const cuda::ClockStamp*>(context_.stamps.data());
+  const auto* after = before + multiprocessors;
+  std::vector<double> clocks;
+  for (int i = 0; i < multiprocessors; ++i) {
+    if (before[i].nanoseconds == 0 || after[i].nanoseconds <= before[i].nanoseconds) continue;
+    clocks.push_back(static_cast<double>(after[i].cycles - before[i].cycles) * 1e9 /
+                     static_cast<double>(after[i].nanoseconds - before[i].nanoseconds));
+  }
+  if (clocks.empty()) return std::nullopt;
+  const auto middle = clocks.begin() + static_cast<std::ptrdiff_t>(clocks.size() / 2);
+  std::nth_element(clocks.begin(), middle, clocks.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_cuda_workload(CudaContext& context, const Nf4Tensor& tensor,
+                                             OutputType type, UploadPurpose purpose) {
+  return std::make_unique<CudaWorkload>(context, tensor, type, purpose);
+}
+
+}  // namespace nf4bench

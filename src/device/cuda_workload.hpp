@@ -1,0 +1,37 @@
+#pragma once
+
+// A tensor on a CUDA device: its buffer sets, verification against the reference, timed samples.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/cuda_resources.hpp"
+#include "device/device.hpp"
+#include "cuda/device_tools.hpp"
+
+namespace nf4bench {
+
+// What the workloads of one device share. Outlives them.
+struct CudaContext {
+  DeviceInfo info;
+  std::string config;  // Launch::config; empty for none
+  CudaStream stream;
+  CudaEvent start;
+  CudaEvent stop;
+  PinnedBuffer stamps;  // two cuda::ClockStamp a multiprocessor
+  CudaBuffer comparison{sizeof(cuda::DeviceComparison)};
+
+  explicit CudaContext(int multiprocessors)
+      : stamps(sizeof(cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors)) {}
+
+  Launch launch(const Variant& variant) const {
+    return {stream.get(), info.facts, config.empty() ? nullptr : config.c_str(), variant.state};
+  }
+};
+
+std::unique_ptr<Workload> make_cuda_workload(CudaContext& context, const Nf4Tensor& tensor,
+                                             OutputType type, UploadPurpose purpose);
+
+}  // namespace nf4bench
