@@ -41,12 +41,23 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+// The file that a chain of links ends at, whether it exists or not: the rename is to replace the
+// file and not the link to it.
+fs::path behind_links(fs::path path) {
+  constexpr int kMaxLinks = 40;  // as many as Linux follows
+  std::error_code code;
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(path, code); ++links) {
+    const fs::path target = fs::read_symlink(path, code);
+    if (code) break;
+    path = path.parent_path() / target;  // an absolute target replaces the whole
+  }
+  return path;
+}
+
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
+AtomicFile::AtomicFile(const fs::path& path) : path_(behind_links(path)) {
   std::error_code ignored;
-  // A link is followed, so that the rename replaces the file and not the link to it.
-  if (fs::is_symlink(path_, ignored)) path_ = fs::weakly_canonical(path_, ignored);
   if (fs::is_directory(path_, ignored)) fail(path, "write a file there", EISDIR);
   if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored)) {
     // Devices and pipes are written in place; a rename would replace them by a file.

@@ -1,0 +1,152 @@
+#include "base/atomic_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace nf4bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of its own for each test, gone afterwards.
+class AtomicFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "nf4bench-test-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static std::string read(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(AtomicFileTest, AppearsWholeOnCommit) {
+  AtomicFile file(folder_ / "out.json");
+  file.write("one ");
+  file.write("two");
+  EXPECT_FALSE(fs::exists(folder_ / "out.json"));
+  file.commit();
+  EXPECT_EQ(read(folder_ / "out.json"), "one two");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(AtomicFileTest, LeavesNothingWithoutCommit) {
+  {
+    AtomicFile file(folder_ / "out.json");
+    file.write("half");
+    EXPECT_EQ(files(), 1u);
+  }
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(AtomicFileTest, KeepsTheOldFileWithoutCommit) {
+  write_file(folder_ / "out.json", "old");
+  {
+    AtomicFile file(folder_ / "out.json");
+    file.write("new");
+  }
+  EXPECT_EQ(read(folder_ / "out.json"), "old");
+}
+
+TEST_F(AtomicFileTest, ReplacesTheOldFileOnCommit) {
+  write_file(folder_ / "out.json", "a longer old text");
+  write_file(folder_ / "out.json", "new");
+  EXPECT_EQ(read(folder_ / "out.json"), "new");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(AtomicFileTest, WritesALinksTargetAndKeepsTheLink) {
+  fs::create_directory(folder_ / "real");
+  fs::create_symlink("real/out.json", folder_ / "link.json");
+  write_file(folder_ / "link.json", "first");   // target not there yet
+  write_file(folder_ / "link.json", "second");  // target there
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
+  EXPECT_EQ(read(folder_ / "real" / "out.json"), "second");
+}
+
+TEST_F(AtomicFileTest, HonoursTheUmask) {
+  const mode_t before = umask(0027);
+  write_file(folder_ / "out.json", "x");
+  umask(before);
+  EXPECT_EQ(static_cast<unsigned>(fs::status(folder_ / "out.json").permissions()), 0640u);
+}
+
+TEST_F(AtomicFileTest, WritesManyBytes) {
+  std::string text(5'000'000, 'x');
+  text.back() = 'y';
+  write_file(folder_ / "big", text);
+  EXPECT_EQ(read(folder_ / "big"), text);
+}
+
+// Expects an output error whose one line names `path` and says `reason`.
+template <typename Action>
+void expect_failure(const fs::path& path, const std::string& reason, Action action) {
+  try {
+    action();
+    ADD_FAILURE() << "no error for " << path;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(error.kind(), ErrorKind::kOutput);
+    EXPECT_NE(message.find(path.string()), std::string::npos) << message;
+    EXPECT_NE(message.find(reason), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST_F(AtomicFileTest, NamesAMissingFolder) {
+  const fs::path path = folder_ / "missing" / "out.json";
+  expect_failure(path, "No such file", [&] { AtomicFile file(path); });
+}
+
+TEST_F(AtomicFileTest, RefusesAFolder) {
+  expect_failure(folder_, "directory", [&] { AtomicFile file(folder_); });
+  EXPECT_TRUE(fs::is_directory(folder_));
+}
+
+TEST_F(AtomicFileTest, ReportsAFullDisk) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  expect_failure("/dev/full", "No space left", [] { write_file("/dev/full", "text"); });
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST_F(AtomicFileTest, WritesDevicesInPlace) {
+  write_file("/dev/null", "text");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(AtomicFileTest, RefusesToWriteAfterCommit) {
+  AtomicFile file(folder_ / "out.json");
+  file.commit();
+  EXPECT_THROW(file.write("late"), Error);
+  EXPECT_THROW(file.commit(), Error);
+  EXPECT_EQ(read(folder_ / "out.json"), "");
+}
+
+TEST_F(AtomicFileTest, TakesARelativeName) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  write_file("plain.json", "here");
+  fs::current_path(before);
+  EXPECT_EQ(read(folder_ / "plain.json"), "here");
+}
+
+}  // namespace
+}  // namespace nf4bench
