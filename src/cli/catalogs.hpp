@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "variant.hpp"
+
+namespace nf4bench {
+
+// The variants this build has for one kind of device, whether such a device is here or not.
+struct Catalog {
+  std::string device;  // "cuda" or "cpu"
+  std::vector<Variant> variants;
+};
+
+// CUDA first; only "cpu" in a build without CUDA.
+std::vector<Catalog> built_in_catalogs();
+
+}  // namespace nf4bench

@@ -1,0 +1,174 @@
+#include "cli/choices.hpp"
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "bench/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace nf4bench {
+namespace {
+
+template <class Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
+
+const Choices<OutputType> kOutputTypeWords = {{"float16", OutputType::kFloat16},
+                                              {"bfloat16", OutputType::kBfloat16},
+                                              {"float32", OutputType::kFloat32}};
+const Choices<CacheMode> kCacheWords = {{"cold", CacheMode::kCold}, {"hot", CacheMode::kHot}};
+const Choices<LaunchMode> kLaunchWords = {{"graph", LaunchMode::kGraph},
+                                          {"stream", LaunchMode::kStream}};
+const Choices<VerifyScope> kVerifyWords = {{"all", VerifyScope::kAll},
+                                           {"sampled", VerifyScope::kSampled}};
+const Choices<Distribution> kDistributionWords = {{"codes", Distribution::kRandomCodes},
+                                                  {"normal", Distribution::kNormal},
+                                                  {"outlier", Distribution::kOutlier},
+                                                  {"uniform", Distribution::kUniform},
+                                                  {"extremes", Distribution::kExtremes}};
+
+[[noreturn]] void refuse(const std::string& option, const std::string& word,
+                         const std::vector<std::string>& allowed) {
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: \"{}\" is not one of {}.{}", option, escaped(word),
+                          fmt::join(allowed, ", "), did_you_mean(word, allowed)));
+}
+
+template <class Value>
+Value choose(const std::string& option, const std::string& word, const Choices<Value>& choices) {
+  std::vector<std::string> allowed;
+  for (const auto& [name, value] : choices) {
+    if (name == word) return value;
+    allowed.push_back(name);
+  }
+  refuse(option, word, allowed);
+}
+
+// Each word once, in the order given.
+template <class Value>
+std::vector<Value> choose_list(const std::string& option, const std::vector<std::string>& words,
+                               const Choices<Value>& choices) {
+  std::vector<Value> values;
+  for (const std::string& word : words) {
+    const Value value = choose(option, word, choices);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+  return values;
+}
+
+// The whole of `text` as a positive decimal number; empty when it is none or does not fit.
+std::optional<std::int64_t> positive_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value <= 0) return std::nullopt;
+  return value;
+}
+
+bool fits_elements(const std::vector<std::int64_t>& shape) {
+  std::uint64_t elements = 1;
+  for (const std::int64_t extent : shape) {
+    const auto product = checked_multiply(elements, static_cast<std::uint64_t>(extent));
+    if (!product || *product > std::numeric_limits<std::int64_t>::max()) return false;
+    elements = *product;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
+  const std::vector<std::string> nearest = nearest_names(word, names);
+  if (nearest.empty()) return "";
+  return fmt::format(" Did you mean {}?", fmt::join(nearest, ", "));
+}
+
+std::vector<OutputType> parse_output_types(const std::vector<std::string>& words) {
+  if (words.empty() || words == std::vector<std::string>{"stored"}) return {};
+  Choices<OutputType> choices = kOutputTypeWords;
+  if (std::find(words.begin(), words.end(), "stored") != words.end()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--dtype: \"stored\" (the type each tensor names) stands alone; found "
+                            "\"{}\". List the types wanted: float16, bfloat16, float32",
+                            fmt::join(words, ",")));
+  }
+  return choose_list("--dtype", words, choices);
+}
+
+OutputType parse_output_type(const std::string& word) {
+  return choose("--dtype", word, kOutputTypeWords);
+}
+
+std::vector<CacheMode> parse_caches(const std::vector<std::string>& words) {
+  return choose_list("--cache", words, kCacheWords);
+}
+
+std::vector<LaunchMode> parse_launches(const std::vector<std::string>& words) {
+  return choose_list("--launch", words, kLaunchWords);
+}
+
+VerifyScope parse_verify(const std::string& word) {
+  return choose("--verify", word, kVerifyWords);
+}
+
+Distribution parse_distribution(const std::string& word) {
+  return choose("--distribution", word, kDistributionWords);
+}
+
+std::vector<std::int64_t> parse_shape(const std::string& word) {
+  std::vector<std::int64_t> shape;
+  std::string_view rest = word;
+  while (true) {
+    const std::size_t cross = rest.find('x');
+    const std::optional<std::int64_t> extent = positive_number(rest.substr(0, cross));
+    if (!extent) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--shape: \"{}\" is not a shape; wanted positive numbers joined by "
+                              "x, as in 14336x4096 (out_features x in_features)",
+                              escaped(word)));
+    }
+    shape.push_back(*extent);
+    if (cross == std::string_view::npos) break;
+    rest.remove_prefix(cross + 1);
+  }
+  if (!fits_elements(shape)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--shape: \"{}\" has more elements than a 63-bit count can hold",
+                            escaped(word)));
+  }
+  return shape;
+}
+
+int check_blocksize(int blocksize) {
+  if (is_legal_blocksize(blocksize)) return blocksize;
+  throw Error(ErrorKind::kUsage, fmt::format("--blocksize: {} is not a power of two from {} to {}",
+                                             blocksize, kMinBlocksize, kMaxBlocksize));
+}
+
+void check_device_name(const std::string& word) {
+  if (word == "auto" || word == "cpu" || word == "cuda") return;
+  constexpr std::string_view kCudaPrefix = "cuda:";
+  if (word.starts_with(kCudaPrefix)) {
+    const std::string_view index = std::string_view(word).substr(kCudaPrefix.size());
+    const bool is_short = !index.empty() && index.size() <= 4;
+    if (is_short && index.find_first_not_of("0123456789") == std::string_view::npos) return;
+  }
+  refuse("--device", word, {"auto", "cpu", "cuda", "cuda:N"});
+}
+
+void check_baseline(const std::string& word, const std::vector<Variant>& available) {
+  std::vector<std::string> names;
+  for (const Variant& variant : available) {
+    if (word == variant.name) return;
+    names.emplace_back(variant.name);
+  }
+  refuse("--baseline", word, names);
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/runner.hpp"
+#include "device/device.hpp"
+#include "nf4/synthetic.hpp"
+
+namespace nf4bench {
+
+// Words of the command line turned into typed values. All throw Error(kUsage) in one line that
+// names the option, what was found, what is allowed and the nearest allowed word.
+
+// " Did you mean a, b?" with the names nearest to `word`; empty when none is near.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& names);
+
+// "stored" gives the empty list: the type each tensor's state names.
+std::vector<OutputType> parse_output_types(const std::vector<std::string>& words);
+
+// One of float16, bfloat16 and float32.
+OutputType parse_output_type(const std::string& word);
+
+std::vector<CacheMode> parse_caches(const std::vector<std::string>& words);
+std::vector<LaunchMode> parse_launches(const std::vector<std::string>& words);
+VerifyScope parse_verify(const std::string& word);
+Distribution parse_distribution(const std::string& word);
+
+// "4096x14336", "100", "8x64x64": positive integers whose product fits 63 bits.
+std::vector<std::int64_t> parse_shape(const std::string& word);
+
+// A power of two from 32 to 4096.
+int check_blocksize(int blocksize);
+
+// Checks the spelling of auto, cpu, cuda or cuda:N; not whether such a device is there.
+void check_device_name(const std::string& word);
+
+// Checks that a variant of this very name exists in `available`.
+void check_baseline(const std::string& word, const std::vector<Variant>& available);
+
+}  // namespace nf4bench

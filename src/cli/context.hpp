@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+
+// What every command is handed besides its own arguments.
+struct Context {
+  std::vector<std::string> argv;  // as the process was started
+};
+
+}  // namespace nf4bench

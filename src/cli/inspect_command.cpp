@@ -1,0 +1,123 @@
+#include "cli/inspect_command.hpp"
+
+#include "base/text.hpp"
+#include "cli/columns.hpp"
+#include "cli/sources.hpp"
+#include "cli/terminal.hpp"
+#include "io/checkpoint.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kExamples[] = R"(Examples:
+  Every NF4 tensor of a file, and what else it holds:
+    nf4bench inspect data/llama_layer.safetensors
+  The same for a script:
+    nf4bench inspect data/llama_layer.safetensors --json
+Exit code 3 when there is no NF4 tensor or one that can not be decoded.)";
+
+Json to_json(const TensorEntry& entry) {
+  return {{"name", entry.name},
+          {"source", entry.source},
+          {"shape", entry.shape},
+          {"elements", entry.elements},
+          {"blocksize", entry.blocksize},
+          {"nested", entry.absmax_kind == AbsmaxKind::kNested},
+          {"dtype", to_string(entry.dtype)},
+          {"storage", to_string(entry.storage)},
+          {"packed_bytes", entry.packed_bytes},
+          {"state_bytes", entry.state_bytes},
+          {"warnings", entry.warnings},
+          {"problem", entry.problem.empty() ? Json(nullptr) : Json(entry.problem)}};
+}
+
+Json to_json(const std::string& input, const Checkpoint& checkpoint) {
+  Json tensors = Json::array();
+  for (const TensorEntry& entry : checkpoint.tensors()) tensors.push_back(to_json(entry));
+  Json others = Json::array();
+  for (const OtherTensors& other : checkpoint.others()) {
+    others.push_back({{"kind", other.kind}, {"count", other.count}, {"example", other.example}});
+  }
+  return {{"input", input}, {"tensors", std::move(tensors)}, {"others", std::move(others)}};
+}
+
+std::string size_text(std::int64_t bytes) {
+  if (bytes < 10 * 1024) return fmt::format("{} B", bytes);
+  if (bytes < 10 * 1024 * 1024) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
+}
+
+std::vector<std::string> row_of(const TensorEntry& entry) {
+  return {escaped(entry.name, 80),
+          shape_to_string(entry.shape),
+          fmt::format("{}", entry.blocksize),
+          to_string(entry.absmax_kind),
+          to_string(entry.dtype),
+          to_string(entry.storage),
+          size_text(entry.packed_bytes),
+          size_text(entry.state_bytes),
+          entry.problem.empty() ? "ok" : "unusable"};
+}
+
+std::string to_table(const Checkpoint& checkpoint) {
+  std::vector<std::vector<std::string>> rows = {{"tensor", "shape", "blocksize", "absmax", "dtype",
+                                                 "stored as", "packed", "state", "status"}};
+  std::string remarks;
+  for (const TensorEntry& entry : checkpoint.tensors()) {
+    rows.push_back(row_of(entry));
+    if (!entry.problem.empty()) remarks += fmt::format("problem: {}\n", entry.problem);
+    for (const std::string& warning : entry.warnings) {
+      remarks += fmt::format("warning: {}: {}\n", escaped(entry.name), warning);
+    }
+  }
+  std::string text = rows.size() > 1 ? align_columns(rows, 0) : "";
+  for (const OtherTensors& other : checkpoint.others()) {
+    text += fmt::format("not NF4: {} {} (for example {})\n", other.count, other.kind,
+                        escaped(other.example));
+  }
+  return text + remarks;
+}
+
+}  // namespace
+
+CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show every NF4 tensor of an input: shape, state, problems");
+  add_single(*command, arguments.input,
+             {"input", "", "A safetensors file, Hugging Face folder, index file or .npy folder"})
+      ->required();
+  command->add_flag("--json", arguments.json, "Print JSON instead of a table");
+  command->footer(kExamples);
+  return command;
+}
+
+ExitCode execute(const InspectArguments& arguments, const Context&) {
+  const Checkpoint checkpoint = Checkpoint::open(arguments.input);
+  if (arguments.json) {
+    // A name from a file may be no UTF-8, which JSON can not hold.
+    constexpr auto kReplace = Json::error_handler_t::replace;
+    write_stdout(to_json(arguments.input, checkpoint).dump(2, ' ', false, kReplace) + "\n");
+  } else {
+    write_stdout(to_table(checkpoint));
+  }
+  const auto& tensors = checkpoint.tensors();
+  if (tensors.empty()) {
+    throw Error(ErrorKind::kInput, describe_lack(arguments.input, checkpoint));
+  }
+  const auto unusable = std::count_if(tensors.begin(), tensors.end(),
+                                      [](const TensorEntry& e) { return !e.problem.empty(); });
+  if (unusable == 0) return ExitCode::kOk;
+  throw Error(ErrorKind::kInput, fmt::format("{} of {} NF4 tensors in {} can not be decoded",
+                                             unusable, tensors.size(), escaped(arguments.input)));
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,56 @@
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::chrono::milliseconds kRedrawEvery{200};
+constexpr double kLeastFractionForEta = 0.01;  // an estimate from less is a guess
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  const auto total = static_cast<std::int64_t>(std::ceil(std::max(seconds, 0.0)));
+  if (total < 60) return fmt::format("{} s", total);
+  if (total < 3600) return fmt::format("{} min {:02} s", total / 60, total % 60);
+  return fmt::format("{} h {:02} min", total / 3600, total % 3600 / 60);
+}
+
+Progress::Progress(Mode mode)
+    : terminal_(terminal_of(STDERR_FILENO)), shows_(mode == Mode::kAuto && terminal_.rewrites) {}
+
+Progress::~Progress() {
+  clear();
+}
+
+void Progress::update(double done, const std::string& what) {
+  if (!shows_) return;
+  const Clock::time_point now = Clock::now();
+  if (is_drawn_ && now - drawn_at_ < kRedrawEvery) return;
+  drawn_at_ = now;
+  const double fraction = std::clamp(done, 0.0, 1.0);
+  std::string left;
+  if (fraction >= kLeastFractionForEta) {
+    const double elapsed = std::chrono::duration<double>(now - started_).count();
+    left = fmt::format(", {} left", duration_text(elapsed * (1.0 - fraction) / fraction));
+  }
+  std::string line = fmt::format("[{:3.0f} %{}] {}", 100.0 * fraction, left, what);
+  const auto columns = static_cast<std::size_t>(terminal_.width - 1);
+  if (line.size() > columns) line.resize(columns);  // `what` is ASCII: names are escaped
+  write_stderr("\r" + line + "\x1b[K");
+  is_drawn_ = true;
+}
+
+void Progress::clear() {
+  if (is_drawn_) write_stderr("\r\x1b[K");
+  is_drawn_ = false;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "cli/terminal.hpp"
+
+namespace nf4bench {
+
+// "1 h 02 min", "3 min 20 s", "12 s".
+std::string duration_text(double seconds);
+
+// One line on stderr that says how far a job is and how long it may still take. Silent when stderr
+// is no terminal that can overwrite a line. Redraws a few times a second at most, so that it does
+// not disturb what is measured.
+class Progress {
+ public:
+  enum class Mode { kAuto, kSilent };
+
+  explicit Progress(Mode mode);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `done` is the finished fraction, in [0, 1].
+  void update(double done, const std::string& what);
+
+  // Removes the line.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Terminal terminal_;
+  bool shows_;
+  bool is_drawn_ = false;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point drawn_at_{};
+};
+
+}  // namespace nf4bench

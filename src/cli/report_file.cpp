@@ -1,0 +1,66 @@
+#include "cli/report_file.hpp"
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "cli/terminal.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::chrono::milliseconds kLeastPause{500};
+constexpr int kCostFactor = 20;  // writing takes at most a twentieth of the run
+
+// True for a path at which there is a regular file, or may be one.
+bool names_a_regular_file(const std::string& path) {
+  if (path.empty() || path == "-") return false;
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  using std::filesystem::file_type;
+  return type != file_type::fifo && type != file_type::character && type != file_type::socket &&
+         type != file_type::block;
+}
+
+}  // namespace
+
+ReportFile::ReportFile(std::string path, const Report& report)
+    : path_(std::move(path)), report_(report), is_replaceable_(names_a_regular_file(path_)) {
+  if (path_.empty()) is_saved_ = true;
+  if (is_replaceable_) save();
+}
+
+ReportFile::~ReportFile() {
+  if (is_saved_) return;
+  try {
+    save();
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): another error is on its way already
+  }
+}
+
+void ReportFile::changed() {
+  if (path_.empty()) return;
+  is_saved_ = false;
+  if (is_replaceable_ && Clock::now() >= next_save_) save();
+}
+
+void ReportFile::finish() {
+  if (!path_.empty()) save();
+}
+
+void ReportFile::save() {
+  const Clock::time_point before = Clock::now();
+  is_saved_ = true;  // set first: a path that failed once is not tried again by the destructor
+  if (path_ == "-") {
+    write_stdout(to_json(report_));
+  } else {
+    write_file(path_, to_json(report_));
+  }
+  const Clock::time_point after = Clock::now();
+  next_save_ = after + std::max<Clock::duration>(kLeastPause, kCostFactor * (after - before));
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,220 @@
+#include "cli/choices.hpp"
+#include "cli/fingerprint.hpp"
+#include "cli/host.hpp"
+#include "cli/progress.hpp"
+#include "cli/report_file.hpp"
+#include "cli/run_command.hpp"
+#include "cli/signals.hpp"
+#include "cli/sources.hpp"
+#include "cli/terminal.hpp"
+#include "cli/tool.hpp"
+#include "device/devices.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nf4bench {
+namespace {
+
+constexpr char kNoBaseline[] = "none";
+
+// Everything that can be said about the words of the command line before a file is opened.
+RunOptions parse_options(const RunArguments& arguments) {
+  RunOptions options = arguments.options;
+  options.output_types = parse_output_types(arguments.dtypes);
+  options.caches = parse_caches(arguments.caches);
+  options.launches = parse_launches(arguments.launches);
+  options.verify = parse_verify(arguments.verify);
+  options.seed = arguments.synthetic.seed;
+  check_device_name(arguments.device);
+  return options;
+}
+
+SourceRequest source_request(const RunArguments& arguments) {
+  SourceRequest request = {.inputs = arguments.inputs,
+                           .shapes = arguments.shapes,
+                           .presets = arguments.presets,
+                           .synthetic = arguments.synthetic,
+                           .tensor_regex = arguments.tensor_regex};
+  request.synthetic.distribution = Distribution::kRandomCodes;  // power depends on data; no zeros
+  request.synthetic.absmax_kind = arguments.plain ? AbsmaxKind::kPlain : AbsmaxKind::kNested;
+  return request;
+}
+
+// The variant that speedups refer to; empty for none.
+std::string choose_baseline(const std::string& word, const Device& device) {
+  if (word == kNoBaseline) return "";
+  if (word.empty()) return device.info().kind == DeviceKind::kCuda ? "multi_kernel" : "multi_pass";
+  check_baseline(word, device.variants());
+  return word;
+}
+
+// The selected variants, led by the baseline if it was not selected.
+std::vector<SelectedVariant> choose_variants(const std::vector<std::string>& patterns,
+                                             const std::string& baseline, const Device& device) {
+  std::vector<SelectedVariant> selected = select_variants(device.variants(), patterns);
+  const auto is_baseline = [&](const SelectedVariant& each) { return each.name == baseline; };
+  if (std::any_of(selected.begin(), selected.end(), is_baseline)) return selected;
+  for (const Variant& variant : device.variants()) {
+    if (baseline == variant.name) selected.insert(selected.begin(), {baseline, variant});
+  }
+  return selected;
+}
+
+// Fills in and checks what depends on the device.
+void settle_options(RunOptions& options, const RunArguments& arguments, const Device& device) {
+  options.baseline = choose_baseline(arguments.baseline, device);
+  const auto available = device.launch_modes();
+  if (options.launches.empty()) options.launches = {available.front()};
+  for (const LaunchMode mode : options.launches) {
+    if (std::find(available.begin(), available.end(), mode) != available.end()) continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--launch: \"{}\" does not exist on {}; leave the option out there",
+                            to_string(mode), device.info().id));
+  }
+}
+
+ReportTensor report_tensor(const PlannedTensor& planned) {
+  const TensorSource& source = planned.source;
+  return {.id = planned.id,
+          .name = source.name,
+          .source = source.source,
+          .shape = source.shape,
+          .elements = source.elements,
+          .blocksize = source.blocksize,
+          .absmax_kind = source.absmax_kind,
+          .dtype = source.dtype,
+          .sha256 = "",
+          .multiplicity = planned.multiplicity};
+}
+
+// Lists the planned tensors in the report, and fills in each one's hash when it is first loaded.
+void describe_tensors(Report& report, std::vector<PlannedTensor>& planned) {
+  for (const PlannedTensor& tensor : planned) report.tensors.push_back(report_tensor(tensor));
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    auto load = std::move(planned[i].source.load);
+    planned[i].source.load = [load = std::move(load), &report, i] {
+      Nf4Tensor tensor = load();
+      std::string& hash = report.tensors[i].sha256;
+      if (hash.empty()) hash = fingerprint(tensor);
+      return tensor;
+    };
+  }
+}
+
+Report start_report(const Context& context, Device& device, const RunOptions& options) {
+  Report report;
+  report.tool = tool_info();
+  report.command = context.argv;
+  report.started_at = utc_now();
+  report.host = host_info();
+  report.device = device.info();
+  report.state_before = device.state();
+  report.settings = options;
+  return report;
+}
+
+RunObserver observe(Report& report, ReportFile& file, Progress& progress) {
+  return {
+      .on_measurement =
+          [&report, &file](const Measurement& measurement) {
+            report.measurements.push_back(measurement);
+            file.changed();
+          },
+      .on_stream_ceiling =
+          [&report](const StreamCeiling& ceiling) { report.stream_ceilings.push_back(ceiling); },
+      .on_progress = [&progress](double done,
+                                 const std::string& what) { progress.update(done, what); }};
+}
+
+// Fills the report, and keeps its file up to date meanwhile.
+void measure(Report& report, ReportFile& file, Device& device,
+             const std::vector<PlannedTensor>& planned,
+             const std::vector<SelectedVariant>& variants, const RunArguments& arguments,
+             const std::atomic<bool>& interrupted) {
+  Progress progress(arguments.quiet ? Progress::Mode::kSilent : Progress::Mode::kAuto);
+  progress.update(0.0, "measuring what the memory can do");
+  report.ceilings = device.measure_ceilings();
+  const RunOutcome outcome =
+      run_benchmark(device, planned, variants, report.ceilings, report.settings,
+                    observe(report, file, progress), interrupted);
+  report.tensors_verified = outcome.tensors_verified;
+  report.state_after = device.state();
+  report.finished_at = utc_now();
+  report.complete = !outcome.interrupted;
+  file.finish();
+}
+
+ExitCode verdict(const Report& report) {
+  if (!report.complete) return interruption().value_or(ExitCode::kInterrupted);
+  const auto has = [&](Status status) {
+    return std::any_of(report.measurements.begin(), report.measurements.end(),
+                       [status](const Measurement& m) { return m.status == status; });
+  };
+  if (has(Status::kFailed)) return ExitCode::kVerificationFailed;
+  return has(Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
+}
+
+// One line on stderr for an outcome that a reader of the table alone could overlook.
+void explain_verdict(ExitCode code, const Report& report, const std::string& json) {
+  if (code == ExitCode::kVerificationFailed) {
+    const auto failed =
+        std::count_if(report.measurements.begin(), report.measurements.end(),
+                      [](const Measurement& m) { return m.status == Status::kFailed; });
+    write_stderr(
+        fmt::format("nf4bench: {} of {} measurements failed; their reasons are in the "
+                    "table and the report\n",
+                    failed, report.measurements.size()));
+  } else if (code == ExitCode::kInconclusive) {
+    write_stderr("nf4bench: nothing passed; see the reasons in the table and the report\n");
+  } else if (code != ExitCode::kOk) {
+    const bool kept = !json.empty();
+    write_stderr(fmt::format("nf4bench: interrupted after {} measurements{}\n",
+                             report.measurements.size(),
+                             kept ? "; the report so far is kept" : ""));
+  }
+}
+
+void show_table(const Report& report, const RunArguments& arguments) {
+  if (arguments.quiet) return;
+  const bool stdout_is_taken = arguments.json == "-";
+  const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
+  const std::string table = to_table(report, {.width = terminal.width, .colour = terminal.colour});
+  if (stdout_is_taken) {
+    write_stderr(table);
+  } else {
+    write_stdout(table);
+  }
+}
+
+}  // namespace
+
+ExitCode execute(const RunArguments& arguments, const Context& context) {
+  RunOptions options = parse_options(arguments);
+  Sources sources = find_sources(source_request(arguments));
+  const auto device = open_device(arguments.device,
+                                  {.config = arguments.fused_config, .threads = arguments.threads});
+  settle_options(options, arguments, *device);
+  const std::vector<SelectedVariant> variants =
+      choose_variants(arguments.variants, options.baseline, *device);
+  std::vector<PlannedTensor> planned =
+      plan_tensors(std::move(sources.tensors),
+                   arguments.all_tensors ? TensorChoice::kAll : TensorChoice::kOnePerGeometry);
+
+  const std::atomic<bool>& interrupted = watch_for_interruption();
+  Report report = start_report(context, *device, options);
+  report.warnings = sources.warnings;
+  describe_tensors(report, planned);
+  ReportFile file(arguments.json, report);
+  measure(report, file, *device, planned, variants, arguments, interrupted);
+  show_table(report, arguments);
+  const ExitCode code = verdict(report);
+  explain_verdict(code, report, arguments.json);
+  return code;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,36 @@
+#include "cli/signals.hpp"
+
+#include <csignal>
+
+namespace nf4bench {
+namespace {
+
+// Signal handlers can reach nothing but globals; these two are written by the handler alone.
+std::atomic<bool> interrupted = false;
+volatile std::sig_atomic_t signal_number = 0;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void remember(int number) {
+  signal_number = number;
+  interrupted.store(true);
+}
+
+}  // namespace
+
+const std::atomic<bool>& watch_for_interruption() {
+  struct sigaction action {};
+  action.sa_handler = remember;
+  // One shot: the second signal finds the default disposition, which ends the process.
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return interrupted;
+}
+
+std::optional<ExitCode> interruption() {
+  if (!interrupted.load()) return std::nullopt;
+  return signal_number == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+
+namespace nf4bench {
+
+// What can be done on an output stream.
+struct Terminal {
+  bool is_tty = false;
+  bool colour = false;    // a TTY whose user has not asked for plain text (NO_COLOR, TERM=dumb)
+  bool rewrites = false;  // a TTY that can overwrite its current line
+  int width = 100;        // columns, from the terminal or COLUMNS
+};
+
+// Looks at the stream behind `descriptor`.
+Terminal terminal_of(int descriptor);
+
+// Writes all of `text` to stdout and flushes. Throws Error(kOutput) when that fails.
+void write_stdout(std::string_view text);
+
+// Writes `text` to stderr; what can not be written there is lost.
+void write_stderr(std::string_view text);
+
+}  // namespace nf4bench
