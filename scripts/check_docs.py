@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Runs every command that README.md and docs/*.md show, so that the documentation keeps working.
+
+Commands are the lines of code fences marked sh. What becomes of one:
+  ./build/nf4bench ...    run with the given binary, in a scratch folder that holds data/
+  ./scripts/..., ./.ci/run, cmake, ctest, git, cd, ...   checked: the script or the preset exists
+A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for options that exist.
+A run on the CPU device is made short by --max-time 0.02, and its preset replaced by a small shape.
+Prints what failed, then counts. Exit code 1 when a command failed or none was found.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BINARY_AS_SHOWN = "./build/nf4bench"
+# Parts of a shell line that end one command and start the next.
+SEPARATORS = {"&&", "|", ";", "||"}
+TIME_LIMIT_S = 120
+
+
+def fences(path):
+    """Yields (line number, info words, text) of each fenced code block in a Markdown file."""
+    info, first, lines = None, 0, []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("```"):
+            if info is None:
+                info, first, lines = line[3:].split(), number + 1, []
+            else:
+                yield first, info, lines
+                info = None
+        elif info is not None:
+            lines.append(line)
+    if info is not None:
+        sys.exit(f"{path}: the fence that opens in line {first - 1} never closes")
+
+
+def commands_of(path):
+    """Yields (line number, command, needs_gpu); lines that end in a backslash are joined."""
+    for first, info, lines in fences(path):
+        if not info or info[0] != "sh":
+            continue
+        joined, start = "", first
+        for number, line in enumerate(lines, first):
+            text = line.strip()
+            start = start if joined else number
+            joined += text.removesuffix("\\")
+            if text.endswith("\\"):
+                continue
+            if joined and not joined.startswith("#"):
+                yield start, joined, "gpu" in info[1:]
+            joined = ""
+
+
+def split_simple_commands(command):
+    """The words of each simple command in a shell line, comments and redirections kept out."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    simple = [[]]
+    for word in lexer:
+        if word in SEPARATORS:
+            simple.append([])
+        else:
+            simple[-1].append(word)
+    return [words for words in simple if words]
+
+
+class Checker:
+    def __init__(self, binary, scratch):
+        self.binary = binary
+        self.scratch = scratch
+        self.help = {}
+        self.counts = {"run": 0, "checked": 0, "for a GPU": 0}
+        presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
+        self.presets = {p["name"] for p in presets["configurePresets"] if not p.get("hidden")}
+
+    def run(self, text):
+        environment = dict(os.environ, NO_COLOR="1")
+        environment.pop("NF4BENCH_FUSED", None)
+        return subprocess.run(["bash", "-o", "pipefail", "-c", text], cwd=self.scratch,
+                              env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=TIME_LIMIT_S)
+
+    def help_of(self, subcommand):
+        if subcommand not in self.help:
+            words = [self.binary] + ([subcommand] if subcommand else []) + ["--help"]
+            self.help[subcommand] = self.run(shlex.join(words)).stdout
+        return self.help[subcommand]
+
+    def check_options(self, words):
+        """Problem with the spelling of an nf4bench command, or None."""
+        subcommand = words[1] if len(words) > 1 and not words[1].startswith("-") else ""
+        text = self.help_of(subcommand)
+        if not text:
+            return f"there is no command {subcommand}"
+        for word in words[1:]:
+            option = word.split("=")[0]
+            if option.startswith("--") and not re.search(re.escape(option) + r"(?![\w-])", text):
+                return f"{subcommand} has no option {option}"
+        return None
+
+    def shortened(self, command):
+        """`command` with the built binary; a benchmark made short and kept off any GPU."""
+        if re.search(r"nf4bench run\b(?!.*--help)", command):
+            command = re.sub(r"--preset[ =]\S+", "--shape 256x512", command)
+            command = re.sub(r"--max-time[ =]\S+", "", command)
+            command = re.sub(r"--device[ =]\S+", "", command)
+            command = command.replace("nf4bench run",
+                                      "nf4bench run --device cpu --max-time 0.02 --min-samples 3", 1)
+        return command.replace(BINARY_AS_SHOWN, shlex.quote(self.binary))
+
+    def check_other(self, words):
+        """Problem with a command that is not ours to run, or None."""
+        name = words[0]
+        if name.startswith("./") or name.startswith(".ci/"):
+            path = ROOT / name
+            return None if os.access(path, os.X_OK) else f"{name} is no program of the checkout"
+        presets = [w.split("=")[1] for w in words if w.startswith("--preset=")]
+        presets += [b for a, b in zip(words, words[1:]) if a == "--preset"]
+        for preset in presets:
+            if preset not in self.presets:
+                return f"CMakePresets.json has no preset {preset}"
+        return None if shutil.which(name) or name in ("cd", "export", "git", "sudo") else \
+            f"{name} is not a program here"
+
+    def check(self, command, needs_gpu):
+        """Problem with a documented command, or None."""
+        ours = [words for words in split_simple_commands(command) if words[0] == BINARY_AS_SHOWN]
+        if not ours:
+            self.counts["checked"] += 1
+            return self.check_other(split_simple_commands(command)[0])
+        for words in ours:
+            problem = self.check_options(words)
+            if problem:
+                return problem
+        if needs_gpu:
+            self.counts["for a GPU"] += 1
+            return None
+        self.counts["run"] += 1
+        result = self.run(self.shortened(command))
+        if result.returncode == 0:
+            return None
+        last = (result.stderr.strip() or result.stdout.strip() or "no output").splitlines()[-1]
+        return f"exit code {result.returncode}: {last}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("binary", help="the nf4bench to run the commands with")
+    arguments = parser.parse_args()
+    binary = str(pathlib.Path(arguments.binary).resolve(strict=True))
+
+    failures = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        # A copy: commands of the documentation may write beside what they read.
+        shutil.copytree(ROOT / "data", pathlib.Path(scratch) / "data")
+        checker = Checker(binary, scratch)
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
+            for line, command, needs_gpu in commands_of(path):
+                problem = checker.check(command, needs_gpu)
+                if problem:
+                    failures += 1
+                    print(f"{path.relative_to(ROOT)}:{line}: {command}\n  {problem}")
+    counts = checker.counts
+    print(f"documented commands: {counts['run']} run, {counts['checked']} checked only, "
+          f"{counts['for a GPU']} for a GPU checked only, {failures} failed")
+    return 1 if failures or counts["run"] == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
