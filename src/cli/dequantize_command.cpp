@@ -4,7 +4,7 @@
 #include "bench/plan.hpp"
 #include "cli/choices.hpp"
 #include "cli/name_filter.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
 #include "cli/sources.hpp"
 #include "cli/terminal.hpp"
@@ -124,7 +124,7 @@ ExitCode execute(const DequantizeArguments& arguments, const Context&) {
   const auto device = open_device(arguments.device, {});
   const Variant variant = choose_variant(arguments.variant, *device);
   const std::atomic<bool>& interrupted = watch_for_interruption();
-  Progress progress(arguments.quiet ? Progress::Mode::kSilent : Progress::Mode::kAuto);
+  ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
 
   std::vector<OutputTensor> outputs;
   for (std::size_t i = 0; i < entries.size(); ++i) {

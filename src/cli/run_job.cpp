@@ -1,7 +1,7 @@
 #include "cli/choices.hpp"
 #include "cli/fingerprint.hpp"
 #include "cli/host.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "cli/report_file.hpp"
 #include "cli/run_command.hpp"
 #include "cli/signals.hpp"
@@ -118,7 +118,7 @@ Report start_report(const Context& context, Device& device, const RunOptions& op
   return report;
 }
 
-RunObserver observe(Report& report, ReportFile& file, Progress& progress) {
+RunObserver observe(Report& report, ReportFile& file, ProgressLine& progress) {
   return {
       .on_measurement =
           [&report, &file](const Measurement& measurement) {
@@ -136,7 +136,7 @@ void measure(Report& report, ReportFile& file, Device& device,
              const std::vector<PlannedTensor>& planned,
              const std::vector<SelectedVariant>& variants, const RunArguments& arguments,
              const std::atomic<bool>& interrupted) {
-  Progress progress(arguments.quiet ? Progress::Mode::kSilent : Progress::Mode::kAuto);
+  ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
   progress.update(0.0, "measuring what the memory can do");
   report.ceilings = device.measure_ceilings();
   const RunOutcome outcome =

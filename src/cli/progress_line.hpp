@@ -13,14 +13,14 @@ std::string duration_text(double seconds);
 // One line on stderr that says how far a job is and how long it may still take. Silent when stderr
 // is no terminal that can overwrite a line. Redraws a few times a second at most, so that it does
 // not disturb what is measured.
-class Progress {
+class ProgressLine {
  public:
   enum class Mode { kAuto, kSilent };
 
-  explicit Progress(Mode mode);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  explicit ProgressLine(Mode mode);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
 
   // `done` is the finished fraction, in [0, 1].
   void update(double done, const std::string& what);

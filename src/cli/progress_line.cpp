@@ -1,4 +1,4 @@
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 
 #include <fmt/format.h>
 
@@ -23,14 +23,14 @@ std::string duration_text(double seconds) {
   return fmt::format("{} h {:02} min", total / 3600, total % 3600 / 60);
 }
 
-Progress::Progress(Mode mode)
+ProgressLine::ProgressLine(Mode mode)
     : terminal_(terminal_of(STDERR_FILENO)), shows_(mode == Mode::kAuto && terminal_.rewrites) {}
 
-Progress::~Progress() {
+ProgressLine::~ProgressLine() {
   clear();
 }
 
-void Progress::update(double done, const std::string& what) {
+void ProgressLine::update(double done, const std::string& what) {
   if (!shows_) return;
   const Clock::time_point now = Clock::now();
   if (is_drawn_ && now - drawn_at_ < kRedrawEvery) return;
@@ -48,7 +48,7 @@ void Progress::update(double done, const std::string& what) {
   is_drawn_ = true;
 }
 
-void Progress::clear() {
+void ProgressLine::clear() {
   if (is_drawn_) write_stderr("\r\x1b[K");
   is_drawn_ = false;
 }
