@@ -1,1 +1,89 @@
-// Replaced by the implementation.
+#include "io/checkpoint.hpp"
+
+#include "base/text.hpp"
+#include "io/entry_reader.hpp"
+#include "io/input_error.hpp"
+#include "io/inventory.hpp"
+#include "io/natural_order.hpp"
+#include "io/tensor_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nf4bench {
+
+struct Checkpoint::Impl {
+  explicit Impl(Inventory taken) : inventory(std::move(taken)) {
+    TensorGroups groups = group_tensors(inventory.tensors);
+    others = std::move(groups.others);
+    EntryReader reader(inventory);
+    OtherTensors fp4 = {"FP4", 0, {}};
+    for (const TensorGroup& group : groups.four_bit) {
+      JudgedEntry judged = reader.read(group);
+      if (judged.entry.problem.empty() && judged.quant_type == "fp4") {
+        if (fp4.count++ == 0) fp4.example = judged.entry.name;
+        continue;
+      }
+      entries.push_back(std::move(judged.entry));
+      plans.push_back({group, judged.nested_offset});
+    }
+    if (fp4.count > 0) others.push_back(std::move(fp4));
+    std::sort(others.begin(), others.end(),
+              [](const OtherTensors& a, const OtherTensors& b) { return a.kind < b.kind; });
+  }
+
+  Inventory inventory;
+  std::vector<TensorEntry> entries;  // in natural name order
+  std::vector<TensorPlan> plans;     // of each entry
+  std::vector<OtherTensors> others;
+};
+
+const char* to_string(StorageType storage) {
+  switch (storage) {
+    case StorageType::kUint8:
+      return "uint8";
+    case StorageType::kBfloat16:
+      return "bfloat16";
+    case StorageType::kFloat16:
+      return "float16";
+    case StorageType::kFloat32:
+      return "float32";
+  }
+  return "unknown";
+}
+
+Checkpoint::Checkpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
+Checkpoint::~Checkpoint() = default;
+
+Checkpoint Checkpoint::open(const std::filesystem::path& path) {
+  return Checkpoint(std::make_unique<Impl>(take_inventory(path)));
+}
+
+Checkpoint Checkpoint::open_memory(const std::string& name, std::vector<std::byte> bytes) {
+  return Checkpoint(std::make_unique<Impl>(take_inventory(name, std::move(bytes))));
+}
+
+const std::vector<TensorEntry>& Checkpoint::tensors() const {
+  return impl_->entries;
+}
+
+const std::vector<OtherTensors>& Checkpoint::others() const {
+  return impl_->others;
+}
+
+Nf4Tensor Checkpoint::load(const TensorEntry& entry) const {
+  const auto& entries = impl_->entries;
+  const auto found = std::lower_bound(
+      entries.begin(), entries.end(), entry.name,
+      [](const TensorEntry& a, const std::string& name) { return natural_less(a.name, name); });
+  if (found == entries.end() || found->name != entry.name) {
+    throw Error(ErrorKind::kUsage, "the input has no NF4 tensor " + in_quotes(entry.name));
+  }
+  if (!found->problem.empty()) throw Error(ErrorKind::kInput, found->problem);
+  const auto number = static_cast<std::size_t>(found - entries.begin());
+  return read_tensor(impl_->inventory, impl_->plans[number], *found);
+}
+
+}  // namespace nf4bench

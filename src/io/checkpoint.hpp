@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -44,6 +45,9 @@ class Checkpoint {
   // Reads headers and quant states, no weights. Throws Error(kInput) in one line when the input as
   // a whole is unusable; a tensor with a problem of its own is listed with it instead.
   static Checkpoint open(const std::filesystem::path& path);
+
+  // The same for the bytes of one .safetensors file; `name` stands in messages for its path.
+  static Checkpoint open_memory(const std::string& name, std::vector<std::byte> bytes);
 
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+
+// Which file a path led to, so that a path opened again is known to lead to the same bytes.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+// Untrusted bytes read by range: a regular file, or memory. Nothing is mapped, so a file that
+// shrinks while it is read is an error and never a signal. All errors are Error(kInput).
+class ByteSource {
+ public:
+  // Opens a regular file. Never blocks, whatever the path leads to.
+  static ByteSource open(const std::filesystem::path& path);
+
+  // Borrows `bytes`; `name` stands in messages for a path.
+  static ByteSource in_memory(std::string_view name, std::span<const std::byte> bytes);
+
+  ByteSource(ByteSource&& other) noexcept;
+  ByteSource& operator=(ByteSource&& other) noexcept;
+  ~ByteSource();
+
+  // The path, escaped, as messages show it.
+  const std::string& name() const { return name_; }
+  std::uint64_t size() const { return identity_.bytes; }
+  const FileIdentity& identity() const { return identity_; }
+
+  // Fills `out` from `offset` on; fewer bytes than that is an error.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+
+  // The `count` bytes from `offset` on, as text. The range is checked before memory is taken.
+  std::string read_text(std::uint64_t offset, std::uint64_t count) const;
+
+ private:
+  ByteSource() = default;
+
+  std::string name_;
+  FileIdentity identity_;
+  std::span<const std::byte> memory_;
+  int descriptor_ = -1;
+};
+
+}  // namespace nf4bench

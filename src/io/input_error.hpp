@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace nf4bench {
+
+// The error every reader of an input throws: "<where>: <what>", kind kInput. `where` is fit to
+// print already; parts of it that come from the file have been through escaped().
+Error input_error(std::string_view where, std::string_view what);
+
+// "<where>: <field>: found <found>, wanted <wanted>".
+Error input_error(std::string_view where, std::string_view field, std::string_view found,
+                  std::string_view wanted);
+
+// `name` in double quotes, with everything a terminal must not see escaped.
+std::string in_quotes(std::string_view name);
+
+}  // namespace nf4bench

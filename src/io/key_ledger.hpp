@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nf4bench {
+
+// The keys of every JSON object that is open, to find two equal ones when it closes.
+class KeyLedger {
+ public:
+  void open_object() { objects_.push_back(keys_.size()); }
+
+  // A key of the innermost open object.
+  void add(std::string_view key);
+
+  // Forgets the innermost object. Returns a key that it held twice, if there is one.
+  std::optional<std::string> close_object();
+
+ private:
+  struct Key {
+    std::uint64_t hash;
+    std::size_t begin;
+    std::size_t length;
+  };
+
+  std::string_view text_of(const Key& key) const {
+    return std::string_view(text_).substr(key.begin, key.length);
+  }
+
+  std::string text_;
+  std::vector<Key> keys_;             // of all open objects, innermost last
+  std::vector<std::size_t> objects_;  // where the keys of each open object begin
+};
+
+}  // namespace nf4bench

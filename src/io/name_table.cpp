@@ -1,0 +1,47 @@
+#include "io/name_table.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace nf4bench {
+
+void NameTable::add(std::string_view name) {
+  text_.append(name);
+  ends_.push_back(text_.size());
+}
+
+std::string_view NameTable::operator[](std::size_t number) const {
+  const std::size_t begin = number == 0 ? 0 : ends_[number - 1];
+  return std::string_view(text_).substr(begin, ends_[number] - begin);
+}
+
+std::optional<std::size_t> NameTable::index() {
+  slots_.clear();
+  slots_.reserve(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    slots_.push_back({std::hash<std::string_view>{}((*this)[i]), i});
+  }
+  std::sort(slots_.begin(), slots_.end(), [this](const Slot& a, const Slot& b) {
+    return a.hash != b.hash ? a.hash < b.hash : (*this)[a.number] < (*this)[b.number];
+  });
+  const auto twin =
+      std::adjacent_find(slots_.begin(), slots_.end(), [this](const Slot& a, const Slot& b) {
+        return a.hash == b.hash && (*this)[a.number] == (*this)[b.number];
+      });
+  if (twin == slots_.end()) return std::nullopt;
+  return std::max(twin->number, std::next(twin)->number);
+}
+
+std::optional<std::size_t> NameTable::find(std::string_view name) const {
+  const std::uint64_t hash = std::hash<std::string_view>{}(name);
+  const auto slot = std::lower_bound(
+      slots_.begin(), slots_.end(), hash, [this, name](const Slot& a, std::uint64_t wanted) {
+        return a.hash != wanted ? a.hash < wanted : (*this)[a.number] < name;
+      });
+  if (slot == slots_.end() || slot->hash != hash || (*this)[slot->number] != name) {
+    return std::nullopt;
+  }
+  return slot->number;
+}
+
+}  // namespace nf4bench

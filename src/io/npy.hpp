@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "io/byte_source.hpp"
+#include "io/element_type.hpp"
+
+namespace nf4bench {
+
+inline constexpr std::uint64_t kMaxNpyHeaderBytes = 10'000;  // numpy's own default limit
+
+// What the header of a .npy file says, checked against the file's length.
+struct NpyHeader {
+  ElementType type = ElementType::kU8;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t data_begin = 0;
+  std::uint64_t data_bytes = 0;
+};
+
+// Reads the header of the .npy file `source`, versions 1.0 to 3.0. Accepted are little-endian
+// arrays of plain numbers in C order (or of one long dimension, where the order means nothing) that
+// fill the file to its last byte. V2 and <u2 are taken for bfloat16, which numpy has no name for.
+// Throws Error(kInput) for everything else.
+NpyHeader read_npy_header(const ByteSource& source);
+
+}  // namespace nf4bench

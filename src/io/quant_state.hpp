@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nf4/format.hpp"
+#include "nf4/tensor.hpp"
+
+namespace nf4bench {
+
+inline constexpr std::uint64_t kMaxQuantStateBytes = 64 << 10;
+inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+
+// What the JSON beside a packed weight says about it.
+struct QuantState {
+  std::string quant_type;  // "nf4", "fp4", or whatever the file says
+  int blocksize = 0;
+  OutputType dtype = OutputType::kBfloat16;
+  std::vector<std::int64_t> shape;
+  std::int64_t elements = 0;
+  AbsmaxKind absmax_kind = AbsmaxKind::kPlain;
+  float nested_offset = 0.0f;
+  std::vector<std::string> warnings;
+};
+
+// Reads a quant state as bitsandbytes packs it. Throws Error(kInput), which starts with `where`,
+// for JSON that is not strict, fields that are missing or of the wrong type, and values out of
+// their range. The fields of a state whose quant_type is not "nf4" are not looked at.
+QuantState read_quant_state(std::string_view where, std::string_view text);
+
+// The same as bitsandbytes writes it, byte for byte: Python's json.dumps of its fields in order.
+std::string write_quant_state(const Nf4Tensor& tensor);
+
+}  // namespace nf4bench

@@ -1,0 +1,131 @@
+#include "io/tensor_group.hpp"
+
+#include "io/natural_order.hpp"
+#include "io/npy_folder.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::array<std::string_view, kPieces> kSuffixes = {
+    "",
+    ".absmax",
+    ".quant_map",
+    ".nested_absmax",
+    ".nested_quant_map",
+    ".quant_state.bitsandbytes__nf4",
+    ".quant_state.bitsandbytes__fp4",
+    kJsonStateSuffix,
+};
+
+std::string_view without_suffix(std::string_view name, std::string_view suffix) {
+  return name.substr(0, name.size() - suffix.size());
+}
+
+class Grouping {
+ public:
+  explicit Grouping(const StoredTensors& tensors)
+      : tensors_(tensors), is_claimed_(tensors.size(), false) {}
+
+  TensorGroups finish() {
+    // A quant state is the surest sign, so weights that have one claim their pieces first.
+    for (const Piece piece : {Piece::kStateNf4, Piece::kStateJson, Piece::kStateFp4}) {
+      claim_by(piece);
+    }
+    for (const Piece piece :
+         {Piece::kAbsmax, Piece::kQuantMap, Piece::kNestedAbsmax, Piece::kNestedQuantMap}) {
+      claim_by(piece);
+    }
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!is_claimed_[i]) count_other(i);
+    }
+    std::sort(
+        groups_.four_bit.begin(), groups_.four_bit.end(),
+        [](const TensorGroup& a, const TensorGroup& b) { return natural_less(a.name, b.name); });
+    for (auto& [kind, other] : others_) groups_.others.push_back(std::move(other));
+    return std::move(groups_);
+  }
+
+ private:
+  // Makes a group for every unclaimed tensor whose name ends as `piece` does.
+  void claim_by(Piece piece) {
+    const std::string_view suffix = suffix_of(piece);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const std::string_view name = tensors_[i].name;
+      if (is_claimed_[i] || !name.ends_with(suffix) || name.size() == suffix.size()) continue;
+      claim(without_suffix(name, suffix));
+    }
+  }
+
+  void claim(std::string_view weight) {
+    TensorGroup group;
+    group.name = weight;
+    std::string name(weight);
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      name.resize(weight.size());
+      name.append(kSuffixes[piece]);
+      group.pieces[piece] = tensors_.find(name);
+    }
+    const bool has_state =
+        group[Piece::kStateNf4] || group[Piece::kStateFp4] || group[Piece::kStateJson];
+    // Pieces without a weight and a state may be anything: other libraries have an absmax too.
+    if (!has_state && !group[Piece::kWeight]) return;
+    for (const auto& number : group.pieces) {
+      if (number) is_claimed_[*number] = true;
+    }
+    groups_.four_bit.push_back(group);
+  }
+
+  bool has(std::string_view stem, std::string_view suffix) const {
+    return tensors_.find(std::string(stem).append(suffix)).has_value();
+  }
+
+  void count_other(std::size_t number) {
+    const StoredTensor tensor = tensors_[number];
+    const std::size_t dot = tensor.name.rfind('.');
+    const std::string_view stem = tensor.name.substr(0, dot);
+    const std::string_view last =
+        dot == std::string_view::npos ? std::string_view() : tensor.name.substr(dot + 1);
+    if (last == "weight" && has(stem, ".SCB")) {
+      count("LLM.int8", tensor.name);
+    } else if (last == "qweight" && has(stem, ".scales")) {
+      count(has(stem, ".g_idx") ? "GPTQ" : "GPTQ or AWQ", tensor.name);
+    } else if (!is_part_of_other(stem, last)) {
+      count(facts(tensor.type).name, tensor.name);
+    }
+  }
+
+  // True for the side tensors of LLM.int8 and GPTQ weights, which are counted with the weight.
+  bool is_part_of_other(std::string_view stem, std::string_view last) const {
+    if (last == "SCB" || last == "weight_format") return has(stem, ".weight") && has(stem, ".SCB");
+    if (last == "qzeros" || last == "scales" || last == "g_idx") return has(stem, ".qweight");
+    return false;
+  }
+
+  void count(std::string_view kind, std::string_view example) {
+    auto it = others_.find(kind);
+    if (it == others_.end()) {
+      it = others_.emplace(kind, OtherTensors{std::string(kind), 0, std::string(example)}).first;
+    }
+    ++it->second.count;
+  }
+
+  const StoredTensors& tensors_;
+  std::vector<bool> is_claimed_;
+  TensorGroups groups_;
+  std::map<std::string, OtherTensors, std::less<>> others_;
+};
+
+}  // namespace
+
+std::string_view suffix_of(Piece piece) {
+  return kSuffixes[static_cast<std::size_t>(piece)];
+}
+
+TensorGroups group_tensors(const StoredTensors& tensors) {
+  return Grouping(tensors).finish();
+}
+
+}  // namespace nf4bench

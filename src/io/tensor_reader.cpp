@@ -1,0 +1,87 @@
+#include "io/tensor_reader.hpp"
+
+#include "base/text.hpp"
+#include "io/input_error.hpp"
+#include "io/open_files.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <new>
+#include <span>
+#include <vector>
+
+#include <unistd.h>
+
+namespace nf4bench {
+namespace {
+
+std::uint64_t host_memory_bytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = ::sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || page_bytes <= 0) return UINT64_MAX;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+class PieceReader {
+ public:
+  PieceReader(const Inventory& inventory, const TensorGroup& group)
+      : inventory_(inventory), group_(group), files_(inventory) {}
+
+  // The first `count` values of `piece`, whose layout has been checked.
+  template <typename T>
+  std::vector<T> read(Piece piece, std::int64_t count) {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    const StoredTensor tensor = inventory_.tensors[*group_[piece]];
+    files_[tensor.file].read(tensor.begin, std::as_writable_bytes(std::span(values)));
+    return values;
+  }
+
+ private:
+  const Inventory& inventory_;
+  const TensorGroup& group_;
+  OpenFiles files_;
+};
+
+void read_pieces(PieceReader& reader, Nf4Tensor& tensor) {
+  tensor.packed = reader.read<std::uint8_t>(Piece::kWeight, packed_bytes(tensor.elements));
+  if (!tensor.is_nested()) {
+    tensor.absmax = reader.read<float>(Piece::kAbsmax, tensor.blocks());
+    return;
+  }
+  tensor.absmax_codes = reader.read<std::uint8_t>(Piece::kAbsmax, tensor.blocks());
+  tensor.nested_absmax = reader.read<float>(Piece::kNestedAbsmax, tensor.nested_blocks());
+  tensor.nested_map = reader.read<float>(Piece::kNestedQuantMap, kNestedMapEntries);
+}
+
+}  // namespace
+
+Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan,
+                      const TensorEntry& entry) {
+  const std::string where =
+      fmt::format("{}: tensor {}", escaped(entry.source), in_quotes(entry.name));
+  const auto needed = static_cast<std::uint64_t>(entry.packed_bytes + entry.state_bytes);
+  if (needed > host_memory_bytes()) {
+    throw input_error(where, "memory", fmt::format("{} bytes in this machine", host_memory_bytes()),
+                      fmt::format("{} for this tensor alone", needed));
+  }
+  Nf4Tensor tensor;
+  tensor.name = entry.name;
+  tensor.source = entry.source;
+  tensor.shape = entry.shape;
+  tensor.elements = entry.elements;
+  tensor.blocksize = entry.blocksize;
+  tensor.dtype = entry.dtype;
+  tensor.absmax_kind = entry.absmax_kind;
+  tensor.nested_offset = plan.nested_offset;
+  try {
+    PieceReader reader(inventory, plan.group);
+    read_pieces(reader, tensor);
+  } catch (const std::bad_alloc&) {
+    throw input_error(where, fmt::format("{} bytes of memory could not be had", needed));
+  }
+  validate(tensor);
+  return tensor;
+}
+
+}  // namespace nf4bench
