@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+
+// How the times of one block of a table are written: one unit, one number of decimals, so that
+// their decimal points stand in line.
+struct TimeScale {
+  const char* unit = "s";
+  double seconds = 1.0;  // per unit
+  int decimals = 3;
+};
+
+// The scale that gives the shortest of `times_s` four significant digits.
+TimeScale time_scale(const std::vector<double>& times_s);
+
+// "36.52 us"
+std::string format_time(double time_s, const TimeScale& scale);
+
+// Bytes a second in units of 1e9: "4068", "73.4", "0.81".
+std::string format_gigabytes(double bytes_per_s);
+
+// "95.0" for 0.95.
+std::string format_percent(double fraction);
+
+// Four significant digits, at most three decimals: "3.371x", "12.35x", "0.052x".
+std::string format_ratio(double ratio);
+
+// "[3.352, 3.391]"
+std::string format_ratio_interval(double low, double high);
+
+// A count with its noun: "1 tensor", "12 tensors".
+std::string format_count(long long count, const std::string& noun);
+
+}  // namespace nf4bench
