@@ -1,1 +1,13 @@
-// Replaced by the implementation.
+#include "catalog.hpp"
+
+#include "dequantize/variants.hpp"
+
+namespace nf4bench {
+
+const std::vector<Variant>& cpu_variants() {
+  static const std::vector<Variant> variants = {cpu::reference(), cpu::multi_pass(), cpu::lut(),
+                                                cpu::simd()};
+  return variants;
+}
+
+}  // namespace nf4bench

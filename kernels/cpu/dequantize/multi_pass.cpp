@@ -1,0 +1,81 @@
+// Three passes over memory, each on all cores: decode the absmax codes into the workspace, add the
+// offset there, decode the weight one element at a time. What the chain of launches that drives
+// bitsandbytes does, on a CPU. A plain tensor needs the last pass alone.
+
+#include "dequantize/variants.hpp"
+#include "job_parts.hpp"
+
+namespace nf4bench::cpu {
+namespace {
+
+void decode_absmax(const Job& job, float* scales) {
+  for_each_part(job.blocks, 1, [&](Range range) {
+    for (std::int64_t block = range.first; block < range.last; ++block) {
+      scales[block] = multiply_flushed(job.nested_map[job.absmax_codes[block]],
+                                       job.nested_absmax[block / kNestedBlocksize]);
+    }
+  });
+}
+
+void add_offset(const Job& job, float* scales) {
+  for_each_part(job.blocks, 1, [&](Range range) {
+    for (std::int64_t block = range.first; block < range.last; ++block) {
+      scales[block] += job.nested_offset;
+    }
+  });
+}
+
+template <OutputType kType>
+void decode_weight(const Job& job, const float* scales) {
+  auto* const output = static_cast<OutputBits<kType>*>(job.output);
+  const auto decode = [&](std::int64_t index, int code) {
+    const float scale = scales[index >> job.block_shift];
+    output[index] = to_output_bits<kType>(multiply_flushed(codebook_value(code), scale));
+  };
+  // Bytes, not elements, are the items: two threads never share one.
+  for_each_part(job.elements / 2, 2, [&](Range range) {
+    for (std::int64_t byte = range.first; byte < range.last; ++byte) {
+      decode(2 * byte, job.packed[byte] >> 4);
+      decode(2 * byte + 1, job.packed[byte] & 15);
+    }
+  });
+  if (job.elements % 2 != 0) decode(job.elements - 1, job.packed[job.elements / 2] >> 4);
+}
+
+void dequantize(const Job& job, const Launch&) {
+  const float* scales = job.absmax;
+  if (job.is_nested()) {
+    auto* const decoded = static_cast<float*>(job.workspace);
+    decode_absmax(job, decoded);
+    add_offset(job, decoded);
+    scales = decoded;
+  }
+  switch (job.output_type) {
+    case OutputType::kFloat16:
+      return decode_weight<OutputType::kFloat16>(job, scales);
+    case OutputType::kBfloat16:
+      return decode_weight<OutputType::kBfloat16>(job, scales);
+    case OutputType::kFloat32:
+      return decode_weight<OutputType::kFloat32>(job, scales);
+  }
+}
+
+std::size_t scales_bytes(const Job& job) {
+  return job.is_nested() ? static_cast<std::size_t>(job.blocks) * sizeof(float) : 0;
+}
+
+}  // namespace
+
+Variant multi_pass() {
+  Variant variant;
+  variant.name = "multi_pass";
+  variant.summary = "three passes on all cores: absmax, offset, weight element by element";
+  variant.traits.launches = 3;
+  variant.traits.mirrors = "the three launches of Unsloth fast_dequantize, on a CPU";
+  variant.unsupported = always_supported;
+  variant.workspace_bytes = scales_bytes;
+  variant.launch = dequantize;
+  return variant;
+}
+
+}  // namespace nf4bench::cpu

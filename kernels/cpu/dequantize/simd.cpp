@@ -1,0 +1,29 @@
+// Fused, on all cores, with the widest vectors of the machine: see simd_decode.cpp.
+
+#include "dequantize/variants.hpp"
+#include "job_parts.hpp"
+#include "simd_decode.hpp"
+
+namespace nf4bench::cpu {
+namespace {
+
+void dequantize(const Job& job, const Launch&) {
+  for_each_part(job.blocks, std::int64_t{1} << job.block_shift,
+                [&](Range range) { decode_blocks(job, range, Stores::kStreaming); });
+}
+
+}  // namespace
+
+Variant simd() {
+  Variant variant;
+  variant.name = "simd";
+  variant.summary = "fused, vectors on all cores; byte shuffles look up the 16 outputs of a block";
+  variant.traits.cache_hints = true;
+  variant.traits.mirrors = "kernels that shuffle bytes of a pre-scaled table";
+  variant.unsupported = always_supported;
+  variant.workspace_bytes = no_workspace;
+  variant.launch = dequantize;
+  return variant;
+}
+
+}  // namespace nf4bench::cpu

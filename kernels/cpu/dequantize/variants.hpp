@@ -1,0 +1,14 @@
+#pragma once
+
+// The CPU variants of the dequantize operation; each is described where it is defined.
+
+#include "variant.hpp"
+
+namespace nf4bench::cpu {
+
+Variant reference();
+Variant multi_pass();
+Variant lut();
+Variant simd();
+
+}  // namespace nf4bench::cpu

@@ -1,0 +1,70 @@
+#pragma once
+
+// What the faster CPU variants share: conversions, scales, and the split into parts for threads.
+// `reference` uses none of it.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "nf4/arithmetic.hpp"
+#include "nf4/format.hpp"
+#include "variant.hpp"
+
+namespace nf4bench::cpu {
+
+// The unsigned integer that holds one output of `kType`.
+template <OutputType kType>
+using OutputBits = std::conditional_t<kType == OutputType::kFloat32, std::uint32_t, std::uint16_t>;
+
+// The bits that `value` is stored as in an output of `kType`.
+template <OutputType kType>
+inline OutputBits<kType> to_output_bits(float value) {
+  if constexpr (kType == OutputType::kFloat16) {
+    return to_float16_bits(value);
+  } else if constexpr (kType == OutputType::kBfloat16) {
+    return to_bfloat16_bits(value);
+  } else {
+    return bits_of(value);
+  }
+}
+
+// The scale of `block`.
+inline float block_scale(const Job& job, std::int64_t block) {
+  if (!job.is_nested()) return job.absmax[block];
+  return nested_scale(job.nested_map[job.absmax_codes[block]],
+                      job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
+}
+
+// Consecutive blocks, or consecutive items of any kind.
+struct Range {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+// Elements that one thread decodes before it takes the next part: far above the cost of starting
+// one, and small enough that the parts even out.
+inline constexpr std::int64_t kPartElements = std::int64_t{1} << 16;
+
+// Calls body(range) for ranges that cover `count` items of `elements_per_item` elements each, from
+// all OpenMP threads; each thread gets one contiguous run of ranges, so that the same thread meets
+// the same memory in every call. A single range runs on the caller's thread.
+template <typename Body>
+void for_each_part(std::int64_t count, std::int64_t elements_per_item, const Body& body) {
+  const std::int64_t items = std::max<std::int64_t>(1, kPartElements / elements_per_item);
+  const std::int64_t parts = block_count(count, items);
+#pragma omp parallel for schedule(static) if (parts > 1)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    body(Range{part * items, std::min((part + 1) * items, count)});
+  }
+}
+
+inline const char* always_supported(const Job&, const DeviceFacts&) {
+  return nullptr;
+}
+
+inline std::size_t no_workspace(const Job&) {
+  return 0;
+}
+
+}  // namespace nf4bench::cpu

@@ -1,0 +1,250 @@
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+#include <omp.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "catalog.hpp"
+#include "cpu/simd_target.hpp"
+#include "nf4/comparison.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+
+namespace nf4bench {
+namespace {
+
+// Neither a NaN nor a value that a tensor of these tests decodes to in the first element.
+constexpr int kPoison = 0xeb;
+constexpr std::size_t kAlignment = 256;
+
+// Memory as a job promises it: aligned, and not a byte longer than asked for, so that a sanitizer
+// sees whoever leaves it. Without one, a canary behind the end sees those who write.
+class Buffer {
+ public:
+  explicit Buffer(std::size_t bytes) : bytes_(bytes) {
+    void* memory = nullptr;
+    EXPECT_EQ(posix_memalign(&memory, kAlignment, bytes + kCanaryBytes), 0);
+    memory_.reset(static_cast<std::byte*>(memory));
+    std::memset(memory, kPoison, bytes + kCanaryBytes);
+  }
+  template <typename T>
+  explicit Buffer(const std::vector<T>& values) : Buffer(values.size() * sizeof(T)) {
+    if (bytes_ != 0) std::memcpy(memory_.get(), values.data(), bytes_);
+  }
+
+  template <typename T>
+  T* as() const {
+    return bytes_ == 0 ? nullptr : reinterpret_cast<T*>(memory_.get());
+  }
+  std::span<const std::byte> span() const { return {memory_.get(), bytes_}; }
+  bool is_canary_alive() const {
+    for (std::size_t i = 0; i < kCanaryBytes; ++i) {
+      if (memory_[bytes_ + i] != std::byte{kPoison}) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr std::size_t kCanaryBytes = 0;
+#else
+  static constexpr std::size_t kCanaryBytes = 256;
+#endif
+  std::size_t bytes_;
+  std::unique_ptr<std::byte[], Free> memory_;
+};
+
+// Runs `variant` on `tensor` in buffers of exactly the promised sizes and compares every element.
+testing::AssertionResult decodes(const Variant& variant, const Nf4Tensor& tensor, OutputType type,
+                                 std::span<const std::byte> expected) {
+  const Buffer packed(tensor.packed);
+  const Buffer absmax(tensor.absmax);
+  const Buffer codes(tensor.absmax_codes);
+  const Buffer nested_absmax(tensor.nested_absmax);
+  const Buffer nested_map(tensor.nested_map);
+  const Buffer output(expected.size());
+  Job job;
+  job.packed = packed.as<std::uint8_t>();
+  job.absmax = absmax.as<float>();
+  job.absmax_codes = codes.as<std::uint8_t>();
+  job.nested_absmax = nested_absmax.as<float>();
+  job.nested_map = nested_map.as<float>();
+  job.nested_offset = tensor.nested_offset;
+  job.elements = tensor.elements;
+  job.blocks = tensor.blocks();
+  job.block_shift = __builtin_ctz(static_cast<unsigned>(tensor.blocksize));
+  job.output_type = type;
+  job.output = output.as<void>();
+  const Buffer workspace(variant.workspace_bytes(job));
+  job.workspace = workspace.as<void>();
+  if (const char* reason = variant.unsupported(job, {}); reason != nullptr) {
+    return testing::AssertionFailure() << variant.name << " says " << reason;
+  }
+  variant.launch(job, Launch{});
+  const Comparison found = compare_outputs(type, expected, output.span());
+  if (!output.is_canary_alive() || !workspace.is_canary_alive()) {
+    return testing::AssertionFailure() << variant.name << " wrote behind its buffers";
+  }
+  if (found.is_exact() && found.compared == tensor.elements) return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << variant.name << " " << to_string(type) << " " << shape_to_string(tensor.shape)
+         << " blocksize " << tensor.blocksize << " " << to_string(tensor.absmax_kind) << ": "
+         << found.mismatches << " of " << found.compared << " wrong, first at "
+         << found.first_mismatch.value_or(-1);
+}
+
+void expect_all_variants(const Nf4Tensor& tensor) {
+  for (const OutputType type : kOutputTypes) {
+    const std::vector<std::byte> expected = reference_dequantize(tensor, type);
+    for (const Variant& variant : cpu_variants()) {
+      EXPECT_TRUE(decodes(variant, tensor, type, expected));
+    }
+  }
+}
+
+// Every parity, a whole number of blocks and vectors, one more and one less, and several parts.
+const std::vector<std::vector<std::int64_t>> kShapes = {
+    {1}, {2}, {1, 3}, {31}, {63}, {64}, {65}, {7, 64}, {127}, {257, 65}, {4097}, {1000, 37}};
+
+class EveryBlocksize : public testing::TestWithParam<int> {};
+
+TEST_P(EveryBlocksize, AllVariantsDecodeAllShapes) {
+  for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
+    for (const auto& shape : kShapes) {
+      expect_all_variants(make_synthetic({.shape = shape,
+                                          .blocksize = GetParam(),
+                                          .absmax_kind = kind,
+                                          .distribution = Distribution::kOutlier}));
+    }
+  }
+}
+
+TEST_P(EveryBlocksize, AllVariantsDecodeExtremes) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
+      expect_all_variants(make_synthetic({.shape = {64, 1023},
+                                          .blocksize = GetParam(),
+                                          .absmax_kind = kind,
+                                          .distribution = Distribution::kExtremes,
+                                          .seed = seed}));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(CpuVariants, EveryBlocksize,
+                         testing::Values(32, 64, 128, 256, 512, 1024, 2048, 4096),
+                         testing::PrintToStringParamName());
+
+// Long enough for many parts a thread and, with nested absmax, for many nested blocks.
+TEST(CpuVariants, DecodeATensorOfManyParts) {
+  for (const int blocksize : {32, 64, 4096}) {
+    expect_all_variants(make_synthetic({.shape = {1031, 2049},
+                                        .blocksize = blocksize,
+                                        .distribution = Distribution::kRandomCodes}));
+  }
+}
+
+TEST(CpuVariants, TheNumberOfThreadsChangesNothing) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {513, 1025}});
+  const int before = omp_get_max_threads();
+  for (const int threads : {1, 2, 3, 7}) {
+    omp_set_num_threads(threads);
+    expect_all_variants(tensor);
+  }
+  omp_set_num_threads(before);
+}
+
+TEST(CpuVariants, TheCatalogueIsOrderedAndComplete) {
+  std::vector<std::string> names;
+  for (const Variant& variant : cpu_variants()) {
+    names.emplace_back(variant.name);
+    EXPECT_NE(std::string(variant.summary), "");
+    EXPECT_GE(variant.traits.launches, 1);
+    EXPECT_FALSE(variant.traits.inline_ptx);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"reference", "multi_pass", "lut", "simd"}));
+}
+
+const Variant& simd() {
+  return cpu_variants().back();
+}
+
+// Restricts `simd` to one instruction set while it lives.
+class OnlyTarget {
+ public:
+  explicit OnlyTarget(std::int64_t target) { hwy::SetSupportedTargetsForTest(target); }
+  ~OnlyTarget() { hwy::SetSupportedTargetsForTest(0); }
+};
+
+// The instruction sets that this processor has and `simd` was compiled for.
+std::set<std::string> target_names() {
+  std::set<std::string> names;
+  for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
+    const OnlyTarget only(bits & -bits);
+    names.insert(cpu::simd_target());
+  }
+  return names;
+}
+
+TEST(Simd, EveryInstructionSetDecodesAlike) {
+  for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
+    const OnlyTarget only(bits & -bits);
+    SCOPED_TRACE(cpu::simd_target());
+    for (const int blocksize : {32, 64, 128, 512}) {
+      for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
+        for (const Distribution distribution : {Distribution::kNormal, Distribution::kExtremes}) {
+          const Nf4Tensor tensor = make_synthetic({.shape = {129, 515},
+                                                   .blocksize = blocksize,
+                                                   .absmax_kind = kind,
+                                                   .distribution = distribution});
+          for (const OutputType type : kOutputTypes) {
+            EXPECT_TRUE(decodes(simd(), tensor, type, reference_dequantize(tensor, type)));
+          }
+        }
+      }
+    }
+  }
+}
+
+#if defined(__x86_64__)
+// AVX2 and the path without vectors are always there to be tested on the machines we build on.
+TEST(Simd, HasMoreThanOneInstructionSet) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no AVX2";
+  EXPECT_TRUE(target_names().contains("AVX2"));
+  EXPECT_GE(target_names().size(), 3u);
+}
+#endif
+
+// One block a scale: around the powers of two where conversions change their ways, both signs.
+TEST(Simd, DecodesEveryMagnitudeOfScale) {
+  for (const int blocksize : {32, 128}) {
+    Nf4Tensor tensor;
+    tensor.blocksize = blocksize;
+    tensor.absmax_kind = AbsmaxKind::kPlain;
+    for (std::uint32_t exponent = 0; exponent < 512; ++exponent) {
+      for (const std::uint32_t significand : {0u, 1u, 0x1fffu, 0x1000u, 0x2000u, 0x3000u, 0x400000u,
+                                              0x5a5a5au, 0x7ff000u, 0x7fffffu}) {
+        const std::uint32_t scale = exponent << 23 | significand;
+        float value = 0.0f;
+        std::memcpy(&value, &scale, sizeof(value));
+        tensor.absmax.push_back(value);
+      }
+    }
+    tensor.elements = std::ssize(tensor.absmax) * blocksize;
+    tensor.shape = {tensor.elements};
+    for (std::int64_t i = 0; i < tensor.elements / 2; ++i) {
+      tensor.packed.push_back(static_cast<std::uint8_t>(i % 16 * 16 + (i + 7) % 16));
+    }
+    expect_all_variants(tensor);
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench
