@@ -91,6 +91,7 @@ std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, Tenso
 std::vector<SelectedVariant> select_variants(const std::vector<Variant>& available,
                                              const std::vector<std::string>& patterns) {
   std::vector<std::string> names;
+  names.reserve(available.size());
   for (const Variant& variant : available) names.emplace_back(variant.name);
   for (const std::string& pattern : patterns) require_match(pattern, names);
 

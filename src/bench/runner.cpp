@@ -1,1 +1,247 @@
-// Replaced by the implementation.
+#include "bench/runner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/cell.hpp"
+#include "bench/rows.hpp"
+#include "bench/run_context.hpp"
+#include "bench/verification.hpp"
+
+namespace nf4bench {
+
+namespace {
+
+// Rough seconds that verifying costs an element and variant, loading and reference included.
+// Progress corrects it as the run goes on.
+constexpr double kVerifyCost = 4e-9;
+
+double steady_clock_s() {
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now().time_since_epoch();
+  return since.count();
+}
+
+class Runner {
+ public:
+  explicit Runner(const RunContext& context) : context_(context) {}
+
+  RunOutcome run(const std::vector<PlannedTensor>& tensors);
+
+ private:
+  using Verdicts = std::map<OutputType, std::vector<Verdict>>;
+
+  std::vector<OutputType> output_types(const PlannedTensor& planned) const;
+  std::vector<LaunchMode> launches() const;
+  double verify_cost(const TensorSource& source) const;
+  double cell_cost() const;
+  void expect_costs(const std::vector<PlannedTensor>& tensors);
+  void run_tensor(const PlannedTensor& planned);
+  void verify_other(const PlannedTensor& planned, const TensorSource& other, Verdicts& verdicts);
+  void run_type(const PlannedTensor& planned, const Nf4Tensor& tensor, OutputType type,
+                std::vector<Verdict> verdicts);
+  std::vector<CellTiming> time_cells(const std::string& what, Workload& workload,
+                                     const std::vector<Verdict>& verdicts);
+  CellTiming time_one(const CellSpec& spec, Workload& workload,
+                      const std::vector<std::size_t>& passed);
+  std::vector<Verdict> verify_again(Workload& workload, std::span<const std::byte> expected,
+                                    const std::vector<CellTiming>& cells,
+                                    std::vector<Verdict> verdicts) const;
+  void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
+              const std::vector<CellTiming>& cells);
+
+  const RunContext& context_;
+  RunOutcome outcome_;
+  std::uint64_t cells_timed_ = 0;
+};
+
+std::vector<OutputType> Runner::output_types(const PlannedTensor& planned) const {
+  if (context_.options.output_types.empty()) return {planned.source.dtype};
+  return context_.options.output_types;
+}
+
+std::vector<LaunchMode> Runner::launches() const {
+  if (context_.options.launches.empty()) return {context_.device.launch_modes().front()};
+  return context_.options.launches;
+}
+
+// Of one output type.
+double Runner::verify_cost(const TensorSource& source) const {
+  return kVerifyCost * static_cast<double>(source.elements) *
+         static_cast<double>(context_.variants.size() + 1);
+}
+
+double Runner::cell_cost() const {
+  return context_.options.max_time_s * static_cast<double>(context_.variants.size());
+}
+
+void Runner::expect_costs(const std::vector<PlannedTensor>& tensors) {
+  const auto cells = static_cast<double>(context_.options.caches.size() * launches().size());
+  for (const PlannedTensor& planned : tensors) {
+    const auto types = static_cast<double>(output_types(planned).size());
+    context_.progress.expect(Work::kVerify, types * verify_cost(planned.source));
+    context_.progress.expect(Work::kTime, types * cells * cell_cost());
+    if (context_.options.verify != VerifyScope::kAll) continue;
+    for (const TensorSource& other : planned.verify_also) {
+      context_.progress.expect(Work::kVerify, types * verify_cost(other));
+    }
+  }
+}
+
+RunOutcome Runner::run(const std::vector<PlannedTensor>& tensors) {
+  expect_costs(tensors);
+  for (const PlannedTensor& planned : tensors) {
+    if (!context_.is_interrupted()) run_tensor(planned);
+  }
+  outcome_.interrupted = context_.is_interrupted();
+  if (!outcome_.interrupted) context_.progress.finish();
+  return outcome_;
+}
+
+// The other tensors of the geometry come first: a variant that is wrong on one of them is not worth
+// timing, and at no time are two tensors in memory.
+void Runner::run_tensor(const PlannedTensor& planned) {
+  Verdicts verdicts;
+  for (const OutputType type : output_types(planned)) {
+    verdicts[type].resize(context_.variants.size());
+  }
+  if (context_.options.verify == VerifyScope::kAll) {
+    for (const TensorSource& other : planned.verify_also) {
+      if (context_.is_interrupted()) return;
+      verify_other(planned, other, verdicts);
+    }
+  }
+  if (context_.is_interrupted()) return;
+  const Nf4Tensor tensor = planned.source.load();
+  for (const OutputType type : output_types(planned)) {
+    if (!context_.is_interrupted()) run_type(planned, tensor, type, verdicts[type]);
+  }
+  if (!context_.is_interrupted()) ++outcome_.tensors_verified;
+}
+
+// Verifies a tensor that is not timed. What fails on it is failed for the geometry.
+void Runner::verify_other(const PlannedTensor& planned, const TensorSource& other,
+                          Verdicts& verdicts) {
+  context_.progress.begin(Work::kVerify, verify_cost(other) * static_cast<double>(verdicts.size()),
+                          fmt::format("{} verify {}", planned.id, other.name));
+  const Nf4Tensor tensor = other.load();
+  for (auto& [type, known] : verdicts) {
+    const std::vector<std::byte> expected = expected_output(tensor, type, VerifyScope::kAll);
+    const auto workload = context_.device.upload(tensor, type, UploadPurpose::kVerify);
+    std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (known[i].status == Status::kFailed || found[i].status != Status::kFailed) continue;
+      known[i] = std::move(found[i]);
+      known[i].reason = fmt::format("on {}: {}", other.name, known[i].reason);
+    }
+    if (context_.is_interrupted()) return;
+  }
+  ++outcome_.tensors_verified;
+}
+
+void Runner::run_type(const PlannedTensor& planned, const Nf4Tensor& tensor, OutputType type,
+                      std::vector<Verdict> verdicts) {
+  const std::string what =
+      fmt::format("{} {} {}", planned.id, shape_to_string(tensor.shape), to_string(type));
+  context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
+  const std::vector<std::byte> expected = expected_output(tensor, type, context_.options.verify);
+  const auto workload = context_.device.upload(tensor, type, UploadPurpose::kTime);
+  verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
+  if (context_.is_interrupted()) return;
+  const std::vector<CellTiming> cells = time_cells(what, *workload, verdicts);
+  verdicts = verify_again(*workload, expected, cells, std::move(verdicts));
+  report({.tensor = planned.id,
+          .output_type = type,
+          .bytes_read = workload->bytes_read(),
+          .bytes_written = workload->bytes_written(),
+          .buffer_sets = workload->buffer_sets()},
+         verdicts, cells);
+}
+
+std::vector<CellTiming> Runner::time_cells(const std::string& what, Workload& workload,
+                                           const std::vector<Verdict>& verdicts) {
+  std::vector<std::size_t> passed;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (verdicts[i].status == Status::kPassed) passed.push_back(i);
+  }
+  std::vector<CellTiming> cells;
+  for (const CacheMode cache : context_.options.caches) {
+    for (const LaunchMode launch : launches()) {
+      if (context_.is_interrupted()) return cells;
+      context_.progress.begin(Work::kTime, cell_cost(),
+                              fmt::format("{} {} {}", what, to_string(cache), to_string(launch)));
+      const CellSpec spec{cache, launch, context_.options.seed + cells_timed_++};
+      cells.push_back(time_one(spec, workload, passed));
+    }
+  }
+  return cells;
+}
+
+CellTiming Runner::time_one(const CellSpec& spec, Workload& workload,
+                            const std::vector<std::size_t>& passed) {
+  const std::span<const LaunchMode> modes = context_.device.launch_modes();
+  if (std::find(modes.begin(), modes.end(), spec.launch) != modes.end()) {
+    return time_cell(context_, workload, spec, passed);
+  }
+  CellTiming timing{.cache = spec.cache, .launch = spec.launch};
+  timing.unavailable = fmt::format("the device {} has no {} launches", context_.device.info().id,
+                                   to_string(spec.launch));
+  return timing;
+}
+
+// A kernel may be right once and wrong after a thousand replays.
+std::vector<Verdict> Runner::verify_again(Workload& workload, std::span<const std::byte> expected,
+                                          const std::vector<CellTiming>& cells,
+                                          std::vector<Verdict> verdicts) const {
+  std::vector<bool> was_timed(verdicts.size());
+  for (const CellTiming& cell : cells) {
+    for (const Contender& contender : cell.variants) {
+      if (!contender.samples_s.empty()) was_timed[contender.index] = true;
+    }
+  }
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (!was_timed[i]) continue;
+    Verdict again = verify_variant(context_, workload, context_.variants[i].variant, expected);
+    if (again.status == Status::kPassed) continue;
+    again.reason = "after timing: " + again.reason;
+    verdicts[i] = std::move(again);
+  }
+  return verdicts;
+}
+
+void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
+                    const std::vector<CellTiming>& cells) {
+  const RunObserver& observer = context_.observer;
+  for (const CellTiming& cell : cells) {
+    const std::optional<StreamCeiling> ceiling = stream_ceiling(facts, cell);
+    if (ceiling && observer.on_stream_ceiling) observer.on_stream_ceiling(*ceiling);
+    for (const Measurement& row : cell_rows(context_, facts, verdicts, cell)) {
+      ++outcome_.measurements;
+      if (observer.on_measurement) observer.on_measurement(row);
+    }
+  }
+}
+
+}  // namespace
+
+RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tensors,
+                         const std::vector<SelectedVariant>& variants, const Ceilings& ceilings,
+                         const RunOptions& options, const RunObserver& observer,
+                         const std::atomic<bool>& interrupted) {
+  const std::function<double()> clock_s = observer.clock_s ? observer.clock_s : steady_clock_s;
+  Progress progress(clock_s, observer.on_progress);
+  const RunContext context{.device = device,
+                           .variants = variants,
+                           .ceilings = ceilings,
+                           .options = options,
+                           .observer = observer,
+                           .interrupted = interrupted,
+                           .clock_s = clock_s,
+                           .progress = progress};
+  return Runner(context).run(tensors);
+}
+
+}  // namespace nf4bench

@@ -36,6 +36,8 @@ struct RunObserver {
   std::function<void(const StreamCeiling&)> on_stream_ceiling;
   // Fraction of the run that is done, in [0, 1], and what is going on ("t3 14336x4096 fused").
   std::function<void(double done, const std::string& what)> on_progress;
+  // Seconds of a steady clock, for time limits; empty: the machine's. Tests script it.
+  std::function<double()> clock_s{};
 };
 
 // What else came out of the run.
@@ -46,9 +48,11 @@ struct RunOutcome {
 };
 
 // Verifies every variant on every planned tensor, then times those that passed, interleaved in
-// rounds whose order rotates, and verifies again. Device errors of one variant become `failed`
-// rows; an Error(kDevice) from upload() ends the run. Checks `interrupted` between samples; when it
-// is set the current cell's rows are finished from the samples taken so far.
+// rounds whose order rotates, and verifies again. Rows come in the order tensor, output type,
+// cache, launch, variant. An Error(kDevice) of one variant becomes its `failed` row; one from
+// upload(), or one after which the device works no more, ends the run. Looks at `interrupted`
+// between samples: when it is set the cell at hand is finished from the samples taken so far (at
+// least three), and cells not begun have no rows.
 RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tensors,
                          const std::vector<SelectedVariant>& variants, const Ceilings& ceilings,
                          const RunOptions& options, const RunObserver& observer,

@@ -1,0 +1,199 @@
+#include "bench/cell.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/calibration.hpp"
+#include "bench/device_failure.hpp"
+#include "bench/round_order.hpp"
+
+namespace nf4bench {
+
+namespace {
+
+constexpr double kWarmUpS = 0.05;  // samples before this are thrown away: clocks ramp up
+constexpr int kStreamRounds = 5;   // to find the fastest stream shapes
+constexpr std::size_t kStreamFinalists = 2;
+
+// Below six samples the interval of the median is no 95 % interval.
+constexpr std::size_t kFewestForInterval = 6;
+
+class CellTimer {
+ public:
+  CellTimer(const RunContext& context, Workload& workload, const CellSpec& spec)
+      : context_(context), workload_(workload), spec_(spec) {}
+
+  CellTiming run(const std::vector<std::size_t>& passed);
+
+ private:
+  using Contenders = std::vector<Contender*>;
+
+  Contenders all();
+  std::optional<Sample> sample(Contender& contender, int launches);
+  void calibrate(Contender& contender);
+  void find_best_streams();
+  void warm_up(double until_s);
+  void run_round(RoundOrder& order, const Contenders& contenders);
+  void run_rounds();
+  bool all_steady() const;
+  bool any_running() const;
+
+  const RunContext& context_;
+  Workload& workload_;
+  const CellSpec& spec_;
+  CellTiming timing_;
+};
+
+CellTimer::Contenders CellTimer::all() {
+  Contenders contenders;
+  for (Contender& contender : timing_.variants) contenders.push_back(&contender);
+  for (Contender& contender : timing_.streams) contenders.push_back(&contender);
+  return contenders;
+}
+
+// One sample, or none when the contender failed.
+std::optional<Sample> CellTimer::sample(Contender& contender, int launches) {
+  Sample taken;
+  const SampleSpec spec{spec_.cache, spec_.launch, launches};
+  const std::optional<std::string> failure =
+      device_failure(context_.device, [&] { taken = workload_.sample(*contender.variant, spec); });
+  if (failure) {
+    contender.failure = *failure;
+  } else if (!std::isfinite(taken.seconds) || taken.seconds <= 0.0) {
+    contender.failure = fmt::format("the timer reported {} s for a call", taken.seconds);
+  }
+  if (!contender.is_running()) return std::nullopt;
+  return taken;
+}
+
+void CellTimer::calibrate(Contender& contender) {
+  const int buffer_sets = spec_.cache == CacheMode::kCold && spec_.launch == LaunchMode::kGraph
+                              ? workload_.buffer_sets()
+                              : 1;
+  Calibration calibration(context_.options.min_sample_s, buffer_sets);
+  while (!calibration.is_done() && !context_.is_interrupted()) {
+    const std::optional<Sample> taken = sample(contender, calibration.launches());
+    if (!taken) return;
+    calibration.add(taken->seconds);
+  }
+  contender.launches = calibration.launches();
+}
+
+// Leaves the fastest stream shapes, calibrated, in timing_.streams.
+void CellTimer::find_best_streams() {
+  const std::vector<Variant>& shapes = context_.device.stream_shapes();
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (!workload_.unsupported(shapes[i]).empty()) continue;
+    timing_.streams.push_back({.variant = &shapes[i], .index = i});
+  }
+  Contenders contenders;
+  for (Contender& shape : timing_.streams) {
+    calibrate(shape);
+    contenders.push_back(&shape);
+  }
+  RoundOrder order(contenders.size(), spec_.seed);
+  for (int round = 0; round < kStreamRounds; ++round) run_round(order, contenders);
+
+  std::erase_if(timing_.streams, [](const Contender& shape) {
+    return !shape.is_running() || shape.samples_s.size() < kFewestSamples;
+  });
+  std::stable_sort(timing_.streams.begin(), timing_.streams.end(),
+                   [](const Contender& a, const Contender& b) {
+                     return median(a.samples_s) < median(b.samples_s);
+                   });
+  if (timing_.streams.size() > kStreamFinalists) {
+    timing_.streams.erase(timing_.streams.begin() + kStreamFinalists, timing_.streams.end());
+  }
+  for (Contender& shape : timing_.streams) {
+    shape.samples_s.clear();
+    shape.sm_clock_hz.clear();
+  }
+}
+
+void CellTimer::warm_up(double until_s) {
+  while (context_.clock_s() < until_s && any_running()) {
+    for (Contender* contender : all()) {
+      if (context_.is_interrupted()) return;
+      if (contender->is_running()) sample(*contender, contender->launches);
+    }
+  }
+}
+
+void CellTimer::run_round(RoundOrder& order, const Contenders& contenders) {
+  for (const std::size_t turn : order.next()) {
+    if (context_.is_interrupted()) return;
+    Contender& contender = *contenders[turn];
+    if (!contender.is_running()) continue;
+    const std::optional<Sample> taken = sample(contender, contender.launches);
+    if (!taken) continue;
+    contender.samples_s.push_back(taken->seconds);
+    if (taken->sm_clock_hz) contender.sm_clock_hz.push_back(*taken->sm_clock_hz);
+  }
+}
+
+// Every contender takes part in every round until the end, the steady ones too, so that ratios pair
+// samples of the same round. Whether all are steady is asked after ever longer stretches: asking
+// costs a sort, and stopping at the first lucky look would favour narrow intervals.
+void CellTimer::run_rounds() {
+  const Contenders contenders = all();
+  const double started = context_.clock_s();
+  const double budget = context_.options.max_time_s * static_cast<double>(contenders.size());
+  const auto min_rounds = static_cast<std::size_t>(std::max(context_.options.min_samples, 1));
+  RoundOrder order(contenders.size(), spec_.seed);
+  std::size_t next_look = std::max(min_rounds, kFewestForInterval);
+  for (std::size_t rounds = 1; any_running(); ++rounds) {
+    run_round(order, contenders);
+    if (context_.is_interrupted()) return;
+    const double elapsed = context_.clock_s() - started;
+    context_.progress.advance(budget > 0.0 ? elapsed / budget : 1.0);
+    if (rounds >= kFewestSamples && elapsed >= budget) return;
+    if (rounds < next_look) continue;
+    if (all_steady()) return;
+    next_look = rounds + std::max<std::size_t>(1, rounds / 8);
+  }
+}
+
+bool CellTimer::all_steady() const {
+  return std::all_of(
+      timing_.variants.begin(), timing_.variants.end(), [&](const Contender& contender) {
+        return !contender.is_running() || is_steady(contender.samples_s, context_.options);
+      });
+}
+
+bool CellTimer::any_running() const {
+  return std::any_of(timing_.variants.begin(), timing_.variants.end(),
+                     [](const Contender& contender) { return contender.is_running(); });
+}
+
+CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
+  timing_.cache = spec_.cache;
+  timing_.launch = spec_.launch;
+  const double started = context_.clock_s();
+  for (const std::size_t index : passed) {
+    timing_.variants.push_back({.variant = &context_.variants[index].variant, .index = index});
+  }
+  for (Contender& contender : timing_.variants) calibrate(contender);
+  if (context_.options.measure_stream_shapes && any_running()) find_best_streams();
+  warm_up(started + kWarmUpS);
+  run_rounds();
+  timing_.was_interrupted = context_.is_interrupted();
+  return std::move(timing_);
+}
+
+}  // namespace
+
+bool is_steady(const std::vector<double>& samples_s, const RunOptions& options) {
+  const auto wanted = static_cast<std::size_t>(std::max(options.min_samples, 1));
+  if (samples_s.size() < std::max(wanted, kFewestForInterval)) return false;
+  return relative_half_width(summarize(samples_s)) <= options.precision;
+}
+
+CellTiming time_cell(const RunContext& context, Workload& workload, const CellSpec& spec,
+                     const std::vector<std::size_t>& passed) {
+  return CellTimer(context, workload, spec).run(passed);
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/measurement.hpp"
+#include "bench/run_context.hpp"
+
+namespace nf4bench {
+
+// Fewer samples than this say nothing: no row is made of them.
+inline constexpr std::size_t kFewestSamples = 3;
+
+// A variant or stream shape that is being timed in one cell.
+struct Contender {
+  const Variant* variant = nullptr;
+  std::size_t index = 0;  // among the run's variants, or the device's stream shapes
+  int launches = 1;       // a sample
+  std::vector<double> samples_s{};
+  std::vector<double> sm_clock_hz{};  // shorter than samples_s where some are unknown
+  std::string failure{};              // why it dropped out; empty while it runs
+
+  bool is_running() const { return failure.empty(); }
+};
+
+// A cache mode and a launch mode of one workload, and what orders its rounds.
+struct CellSpec {
+  CacheMode cache = CacheMode::kCold;
+  LaunchMode launch = LaunchMode::kGraph;
+  std::uint64_t seed = 0;
+};
+
+// The samples taken in one cell.
+struct CellTiming {
+  CacheMode cache = CacheMode::kCold;
+  LaunchMode launch = LaunchMode::kGraph;
+  std::string unavailable{};          // why nothing could be timed; empty otherwise
+  std::vector<Contender> variants{};  // those with an index in `passed`, in that order
+  std::vector<Contender> streams{};   // the one or two fastest stream shapes
+  bool was_interrupted = false;
+};
+
+// Times the variants with the indices `passed`, and the best stream shapes beside them, interleaved
+// in rounds until the median of every variant is known to the wanted precision or the time is up.
+CellTiming time_cell(const RunContext& context, Workload& workload, const CellSpec& spec,
+                     const std::vector<std::size_t>& passed);
+
+// Whether the median of `samples_s` is known as precisely as `options` want it.
+bool is_steady(const std::vector<double>& samples_s, const RunOptions& options);
+
+}  // namespace nf4bench

@@ -1,0 +1,149 @@
+#include "bench/rows.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+
+namespace nf4bench {
+
+namespace {
+
+// A measured rate may exceed the nominal peak by as much as clocks do.
+constexpr double kPeakTolerance = 1.02;
+
+// The peak binds when the rotated buffers are so much larger than the cache.
+constexpr std::int64_t kLargeWorkingSet = 4;  // in last-level caches
+
+const Contender* find_contender(const CellTiming& timing, std::size_t index) {
+  for (const Contender& contender : timing.variants) {
+    if (contender.index == index) return &contender;
+  }
+  return nullptr;
+}
+
+Measurement untimed_row(const RunContext& context, const RowFacts& facts, const CellTiming& timing,
+                        std::size_t index) {
+  Measurement row;
+  row.tensor = facts.tensor;
+  row.operation = context.variants[index].variant.operation;
+  row.variant = context.variants[index].name;
+  row.device = context.device.info().id;
+  row.output_type = facts.output_type;
+  row.cache = timing.cache;
+  row.launch = timing.launch;
+  row.bytes_read = facts.bytes_read;
+  row.bytes_written = facts.bytes_written;
+  return row;
+}
+
+StopReason stop_reason(const Contender& contender, const CellTiming& timing,
+                       const RunOptions& options) {
+  if (timing.was_interrupted) return StopReason::kInterrupted;
+  return is_steady(contender.samples_s, options) ? StopReason::kPrecision : StopReason::kTimeLimit;
+}
+
+// Why a rate can not be true; empty when it can.
+std::string impossible_rate(const RunContext& context, const RowFacts& facts,
+                            const Measurement& row) {
+  const DeviceInfo& info = context.device.info();
+  if (!info.peak_bytes_per_s || row.cache != CacheMode::kCold) return "";
+  const std::int64_t working_set = facts.buffer_sets * (facts.bytes_read + facts.bytes_written);
+  if (working_set < kLargeWorkingSet * info.facts.l2_bytes) return "";
+  if (*row.bytes_per_s <= kPeakTolerance * *info.peak_bytes_per_s) return "";
+  return fmt::format(
+      "{:.0f} GB/s from cold caches is more than the {:.0f} GB/s that the device's memory can move",
+      *row.bytes_per_s / 1e9, *info.peak_bytes_per_s / 1e9);
+}
+
+// Adds what follows from the samples to a row whose output is right.
+void add_times(const RunContext& context, const RowFacts& facts, const CellTiming& timing,
+               const Contender& contender, Measurement& row) {
+  row.status = Status::kPassed;
+  row.time_s = summarize(contender.samples_s);
+  row.samples_s = contender.samples_s;
+  if (contender.sm_clock_hz.size() == contender.samples_s.size()) {
+    row.sm_clock_hz = contender.sm_clock_hz;
+  }
+  row.launches_per_sample = contender.launches;
+  row.stopped_by = stop_reason(contender, timing, context.options);
+  const double bytes = static_cast<double>(facts.bytes_read + facts.bytes_written);
+  row.bytes_per_s = bytes / row.time_s->median;
+  if (context.ceilings.copy_bytes_per_s > 0.0) {
+    row.fraction_of_copy = *row.bytes_per_s / context.ceilings.copy_bytes_per_s;
+  }
+  if (const auto ceiling = stream_ceiling(facts, timing)) {
+    row.fraction_of_stream = ceiling->median_s / row.time_s->median;
+  }
+  row.reason = impossible_rate(context, facts, row);
+  if (!row.reason.empty()) row.status = Status::kInvalid;
+}
+
+// Fills in the speedup of every row that passed, if the baseline's row did.
+void add_speedups(const std::string& baseline_name, std::vector<Measurement>& rows) {
+  const auto baseline = std::find_if(rows.begin(), rows.end(), [&](const Measurement& row) {
+    return row.variant == baseline_name && row.status == Status::kPassed;
+  });
+  if (baseline == rows.end()) return;
+  for (Measurement& row : rows) {
+    if (row.status != Status::kPassed) continue;
+    row.speedup = Speedup{.baseline = baseline_name};
+    if (&row == &*baseline) continue;
+    // An interrupted last round lacks some variants' samples.
+    const std::size_t rounds = std::min(baseline->samples_s.size(), row.samples_s.size());
+    const PairedRatio paired = paired_ratio(std::span(baseline->samples_s).first(rounds),
+                                            std::span(row.samples_s).first(rounds));
+    row.speedup->ratio = paired.ratio;
+    row.speedup->ci95 = paired.ci95;
+  }
+}
+
+}  // namespace
+
+std::vector<Measurement> cell_rows(const RunContext& context, const RowFacts& facts,
+                                   const std::vector<Verdict>& verdicts, const CellTiming& timing) {
+  std::vector<Measurement> rows;
+  for (std::size_t index = 0; index < context.variants.size(); ++index) {
+    Measurement row = untimed_row(context, facts, timing, index);
+    const Verdict& verdict = verdicts[index];
+    row.verification = verdict.comparison;
+    const Contender* contender = find_contender(timing, index);
+    if (verdict.status != Status::kPassed) {
+      row.status = verdict.status;
+      row.reason = verdict.reason;
+    } else if (!timing.unavailable.empty()) {
+      row.status = Status::kSkipped;
+      row.reason = timing.unavailable;
+    } else if (!contender->is_running()) {
+      row.status = Status::kFailed;
+      row.reason = contender->failure;
+    } else if (contender->samples_s.size() < kFewestSamples) {
+      continue;
+    } else {
+      add_times(context, facts, timing, *contender, row);
+    }
+    rows.push_back(std::move(row));
+  }
+  add_speedups(context.options.baseline, rows);
+  return rows;
+}
+
+std::optional<StreamCeiling> stream_ceiling(const RowFacts& facts, const CellTiming& timing) {
+  std::optional<StreamCeiling> best;
+  for (const Contender& shape : timing.streams) {
+    if (!shape.is_running() || shape.samples_s.size() < kFewestSamples) continue;
+    const double median_s = median(shape.samples_s);
+    if (best && best->median_s <= median_s) continue;
+    const double bytes = static_cast<double>(facts.bytes_read + facts.bytes_written);
+    best = StreamCeiling{.tensor = facts.tensor,
+                         .output_type = facts.output_type,
+                         .cache = timing.cache,
+                         .launch = timing.launch,
+                         .shape = shape.variant->name,
+                         .median_s = median_s,
+                         .bytes_per_s = bytes / median_s};
+  }
+  return best;
+}
+
+}  // namespace nf4bench

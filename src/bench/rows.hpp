@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/cell.hpp"
+#include "bench/measurement.hpp"
+#include "bench/verification.hpp"
+
+namespace nf4bench {
+
+// What all rows of one tensor and output type have in common.
+struct RowFacts {
+  std::string tensor;  // id
+  OutputType output_type = OutputType::kFloat16;
+  std::int64_t bytes_read = 0;
+  std::int64_t bytes_written = 0;
+  int buffer_sets = 1;
+};
+
+// The rows of one cell, one a variant in catalogue order: from the verdicts, which take the second
+// verification into account, and from the samples. An interrupted cell lacks the rows of variants
+// that have too few samples.
+std::vector<Measurement> cell_rows(const RunContext& context, const RowFacts& facts,
+                                   const std::vector<Verdict>& verdicts, const CellTiming& timing);
+
+// The fastest stream shape of the cell; none when there was no such kernel or too few samples.
+std::optional<StreamCeiling> stream_ceiling(const RowFacts& facts, const CellTiming& timing);
+
+}  // namespace nf4bench

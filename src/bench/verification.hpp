@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/measurement.hpp"
+#include "bench/run_context.hpp"
+
+namespace nf4bench {
+
+// What is known of one variant on one tensor and output type. Passed, failed or skipped.
+struct Verdict {
+  Status status = Status::kPassed;
+  std::string reason;  // empty when passed
+  std::optional<Comparison> comparison;
+};
+
+// The reference's output of `tensor`, as much of it as `scope` compares.
+std::vector<std::byte> expected_output(const Nf4Tensor& tensor, OutputType type, VerifyScope scope);
+
+// Runs `variant` once on poisoned buffers and compares.
+Verdict verify_variant(const RunContext& context, Workload& workload, const Variant& variant,
+                       std::span<const std::byte> expected);
+
+// Verifies the variants whose verdict in `verdicts` (one a variant of the run) is still passed and
+// returns the verdicts brought up to date. Stops early when interrupted.
+std::vector<Verdict> verify_variants(const RunContext& context, Workload& workload,
+                                     std::span<const std::byte> expected,
+                                     std::vector<Verdict> verdicts);
+
+}  // namespace nf4bench

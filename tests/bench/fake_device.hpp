@@ -1,0 +1,210 @@
+#pragma once
+
+// A device whose variants do what a script says: how long a call takes, what is wrong with the
+// output, what is refused. It has a clock of its own, moved by what is sampled, so that tests of
+// stopping rules, order and failures take no time and give the same result everywhere.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "device/device.hpp"
+#include "nf4/reference.hpp"
+
+namespace nf4bench {
+
+// A call that the device got.
+struct FakeCall {
+  enum class Kind : std::uint8_t { kUpload, kVerify, kSample };
+  Kind kind = Kind::kUpload;
+  std::string tensor;
+  std::string variant{};                           // empty for kUpload
+  OutputType type = OutputType::kFloat16;          //
+  UploadPurpose purpose = UploadPurpose::kVerify;  // of the workload
+  SampleSpec spec{};                               // kSample only
+  double at_s = 0.0;                               // of the fake clock, before the call
+  std::int64_t nth = 0;                            // such calls of this variant before
+};
+
+// How one variant behaves. Every function may be empty.
+struct FakeScript {
+  std::function<double(const FakeCall&)> seconds;              // a call; 10 us when empty
+  std::string unsupported{};                                   // why it can not run
+  std::function<bool(const FakeCall&)> is_wrong{};             // a verification finds a mismatch
+  std::function<std::string(const FakeCall&)> device_error{};  // message of an Error(kDevice)
+};
+
+class FakeDevice final : public Device {
+ public:
+  explicit FakeDevice(const std::vector<std::string>& variant_names = {"slow", "fast"},
+                      const std::vector<std::string>& stream_names = {}) {
+    info_.id = "fake";
+    info_.name = "Fake device";
+    for (const std::string& name : variant_names) variants_.push_back(make_variant(name));
+    for (const std::string& name : stream_names) streams_.push_back(make_variant(name));
+  }
+
+  // The script of a variant or stream shape, to be filled in by the test.
+  FakeScript& script(const std::string& variant) { return scripts_[variant]; }
+
+  void take_seconds(const std::string& variant, double seconds) {
+    scripts_[variant].seconds = [seconds](const FakeCall&) { return seconds; };
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  DeviceState state() override { return {}; }
+  const std::vector<Variant>& variants() const override { return variants_; }
+  const std::vector<Variant>& stream_shapes() const override { return streams_; }
+  std::span<const LaunchMode> launch_modes() const override { return modes; }
+  std::unique_ptr<Workload> upload(const Nf4Tensor& tensor, OutputType type,
+                                   UploadPurpose purpose) override;
+  Ceilings measure_ceilings() override {
+    return {.copy_bytes = 1 << 20,
+            .copy_bytes_per_s = 1e9,
+            .write_bytes = 1 << 20,
+            .write_bytes_per_s = 2e9,
+            .event_overhead_s = 1e-6,
+            .launch_overhead_s = 2e-6};
+  }
+
+  // What a test may set.
+  std::vector<LaunchMode> modes = {LaunchMode::kGraph, LaunchMode::kStream};
+  int buffer_sets = 1;             // of workloads uploaded for timing
+  std::optional<double> clock_hz;  // SM clock that samples report
+  bool is_broken = false;          // every call throws from now on
+  DeviceInfo& mutable_info() { return info_; }
+  std::function<void(const FakeCall&)> on_call;  // before each verification and sample
+
+  // What a test may look at.
+  std::vector<FakeCall> calls;
+  double now_s = 0.0;
+  int workloads_alive = 0;
+  int most_workloads_alive = 0;
+
+  std::vector<FakeCall> calls_of(FakeCall::Kind kind) const {
+    std::vector<FakeCall> found;
+    std::copy_if(calls.begin(), calls.end(), std::back_inserter(found),
+                 [&](const FakeCall& call) { return call.kind == kind; });
+    return found;
+  }
+
+ private:
+  friend class FakeWorkload;
+
+  Variant make_variant(const std::string& name) {
+    names_.push_back(name);
+    Variant variant;
+    variant.name = names_.back().c_str();
+    variant.summary = "does what the script says";
+    return variant;
+  }
+
+  // Logs `call` and throws what is scripted for it.
+  FakeScript& begin(FakeCall& call);
+
+  DeviceInfo info_;
+  std::deque<std::string> names_;  // what Variant::name points to
+  std::vector<Variant> variants_;
+  std::vector<Variant> streams_;
+  std::map<std::string, FakeScript> scripts_;
+  std::map<std::pair<FakeCall::Kind, std::string>, std::int64_t> counts_;
+};
+
+class FakeWorkload final : public Workload {
+ public:
+  FakeWorkload(FakeDevice& device, const Nf4Tensor& tensor, OutputType type, UploadPurpose purpose)
+      : device_(device), tensor_(tensor), type_(type), purpose_(purpose) {
+    device_.most_workloads_alive =
+        std::max(device_.most_workloads_alive, ++device_.workloads_alive);
+  }
+  ~FakeWorkload() override { --device_.workloads_alive; }
+  FakeWorkload(const FakeWorkload&) = delete;
+  FakeWorkload& operator=(const FakeWorkload&) = delete;
+
+  std::string unsupported(const Variant& variant) const override {
+    return device_.script(variant.name).unsupported;
+  }
+  int buffer_sets() const override {
+    return purpose_ == UploadPurpose::kTime ? device_.buffer_sets : 1;
+  }
+  std::int64_t bytes_read() const override { return nf4bench::bytes_read(tensor_); }
+  std::int64_t bytes_written() const override {
+    return tensor_.elements * static_cast<std::int64_t>(size_in_bytes(type_));
+  }
+
+  // Compares as a real device does; a scripted mismatch is a flipped bit in the last element.
+  Comparison verify(const Variant& variant, std::span<const std::byte> expected) override {
+    FakeCall call = new_call(FakeCall::Kind::kVerify, variant);
+    const FakeScript& script = device_.begin(call);
+    std::vector<std::byte> actual = reference_dequantize(tensor_, type_);
+    actual.resize(expected.size());
+    if (script.is_wrong && script.is_wrong(call)) {
+      actual[actual.size() - size_in_bytes(type_)] ^= std::byte{1};
+    }
+    return compare_outputs(type_, expected, actual);
+  }
+
+  std::vector<std::byte> output_of(const Variant& variant) override {
+    FakeCall call = new_call(FakeCall::Kind::kVerify, variant);
+    device_.begin(call);
+    return reference_dequantize(tensor_, type_);
+  }
+
+  Sample sample(const Variant& variant, const SampleSpec& spec) override {
+    FakeCall call = new_call(FakeCall::Kind::kSample, variant);
+    call.spec = spec;
+    const FakeScript& script = device_.begin(call);
+    const double seconds = script.seconds ? script.seconds(call) : 1e-5;
+    device_.now_s += seconds * spec.launches;
+    return {seconds, device_.clock_hz};
+  }
+
+ private:
+  FakeCall new_call(FakeCall::Kind kind, const Variant& variant) const {
+    return {.kind = kind,
+            .tensor = tensor_.name,
+            .variant = variant.name,
+            .type = type_,
+            .purpose = purpose_,
+            .at_s = device_.now_s};
+  }
+
+  FakeDevice& device_;
+  Nf4Tensor tensor_;
+  OutputType type_;
+  UploadPurpose purpose_;
+};
+
+inline std::unique_ptr<Workload> FakeDevice::upload(const Nf4Tensor& tensor, OutputType type,
+                                                    UploadPurpose purpose) {
+  FakeCall call{.kind = FakeCall::Kind::kUpload,
+                .tensor = tensor.name,
+                .type = type,
+                .purpose = purpose,
+                .at_s = now_s};
+  begin(call);
+  return std::make_unique<FakeWorkload>(*this, tensor, type, purpose);
+}
+
+inline FakeScript& FakeDevice::begin(FakeCall& call) {
+  call.nth = counts_[{call.kind, call.variant}]++;
+  calls.push_back(call);
+  if (on_call) on_call(call);
+  if (is_broken) throw Error(ErrorKind::kDevice, "the fake device is broken");
+  FakeScript& script = scripts_[call.variant];
+  const std::string error = script.device_error ? script.device_error(call) : "";
+  if (!error.empty()) throw Error(ErrorKind::kDevice, error);
+  return script;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,95 @@
+#pragma once
+
+// A run on the fake device: what goes in, with handy defaults, and what came out.
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/fake_device.hpp"
+#include "bench/plan.hpp"
+#include "bench/runner.hpp"
+
+namespace nf4bench {
+
+// A plain tensor of `rows` x 64 elements, each block with a scale of its own.
+inline Nf4Tensor fake_tensor(const std::string& name, std::int64_t rows) {
+  Nf4Tensor tensor;
+  tensor.name = name;
+  tensor.source = "fake";
+  tensor.shape = {rows, 64};
+  tensor.elements = rows * 64;
+  tensor.absmax_kind = AbsmaxKind::kPlain;
+  for (std::int64_t i = 0; i < tensor.elements / 2; ++i) {
+    tensor.packed.push_back(static_cast<std::uint8_t>(i * 37 + 11));
+  }
+  for (std::int64_t block = 0; block < tensor.blocks(); ++block) {
+    tensor.absmax.push_back(1.0f + static_cast<float>(block));
+  }
+  return tensor;
+}
+
+inline TensorSource fake_source(const std::string& name, std::int64_t rows = 8) {
+  const Nf4Tensor tensor = fake_tensor(name, rows);
+  TensorSource source;
+  source.name = name;
+  source.source = tensor.source;
+  source.shape = tensor.shape;
+  source.elements = tensor.elements;
+  source.absmax_kind = tensor.absmax_kind;
+  source.dtype = tensor.dtype;
+  source.load = [name, rows] { return fake_tensor(name, rows); };
+  return source;
+}
+
+struct FakeRun {
+  explicit FakeRun(const std::vector<std::string>& variants = {"slow", "fast"},
+                   const std::vector<std::string>& streams = {})
+      : device(variants, streams) {
+    options.baseline = variants.front();
+    options.min_samples = 10;
+    options.max_time_s = 0.1;
+    ceilings.copy_bytes_per_s = 1e9;
+  }
+
+  // Runs `patterns` (all variants when empty) on `sources`.
+  RunOutcome run(const std::vector<TensorSource>& sources = {fake_source("a")},
+                 const std::vector<std::string>& patterns = {}) {
+    const RunObserver observer{
+        .on_measurement = [this](const Measurement& row) { rows.push_back(row); },
+        .on_stream_ceiling = [this](const StreamCeiling& best) { streams.push_back(best); },
+        .on_progress = [this](double done,
+                              const std::string& what) { progress.emplace_back(done, what); },
+        .clock_s = [this] { return device.now_s; }};
+    outcome = run_benchmark(device, plan_tensors(sources, choice),
+                            select_variants(device.variants(), patterns), ceilings, options,
+                            observer, interrupted);
+    return outcome;
+  }
+
+  // The only row of `variant`; an empty one when there is none or more.
+  Measurement row(const std::string& variant) const {
+    std::vector<Measurement> found;
+    for (const Measurement& each : rows) {
+      if (each.variant == variant) found.push_back(each);
+    }
+    return found.size() == 1 ? found.front() : Measurement{};
+  }
+
+  FakeDevice device;
+  RunOptions options;
+  Ceilings ceilings;
+  TensorChoice choice = TensorChoice::kOnePerGeometry;
+  std::atomic<bool> interrupted{false};
+
+  std::vector<Measurement> rows;
+  std::vector<StreamCeiling> streams;
+  std::vector<std::pair<double, std::string>> progress;
+  RunOutcome outcome;
+};
+
+}  // namespace nf4bench
