@@ -47,10 +47,10 @@ inline TensorSource fake_source(const std::string& name, std::int64_t rows = 8) 
 }
 
 struct FakeRun {
-  explicit FakeRun(const std::vector<std::string>& variants = {"slow", "fast"},
-                   const std::vector<std::string>& streams = {})
-      : device(variants, streams) {
-    options.baseline = variants.front();
+  explicit FakeRun(const std::vector<std::string>& variant_names = {"slow", "fast"},
+                   const std::vector<std::string>& stream_names = {})
+      : device(variant_names, stream_names) {
+    options.baseline = variant_names.front();
     options.min_samples = 10;
     options.max_time_s = 0.1;
     ceilings.copy_bytes_per_s = 1e9;

@@ -1,0 +1,355 @@
+#include <gtest/gtest.h>
+
+#include "bench/fake_run.hpp"
+
+namespace nf4bench {
+namespace {
+
+using Kind = FakeCall::Kind;
+
+// A row of a variant that failed holds no time at all.
+void expect_no_times(const Measurement& row) {
+  EXPECT_FALSE(row.time_s);
+  EXPECT_TRUE(row.samples_s.empty());
+  EXPECT_TRUE(row.sm_clock_hz.empty());
+  EXPECT_FALSE(row.stopped_by);
+  EXPECT_FALSE(row.bytes_per_s);
+  EXPECT_FALSE(row.fraction_of_copy);
+  EXPECT_FALSE(row.fraction_of_stream);
+  EXPECT_FALSE(row.speedup);
+  EXPECT_FALSE(row.reason.empty());
+}
+
+bool was_sampled(const FakeDevice& device, const std::string& variant) {
+  for (const FakeCall& call : device.calls_of(Kind::kSample)) {
+    if (call.variant == variant) return true;
+  }
+  return false;
+}
+
+TEST(WrongOutput, IsAFailedRowAndNeverTimed) {
+  FakeRun bench({"base", "wrong"});
+  bench.device.script("wrong").is_wrong = [](const FakeCall&) { return true; };
+  bench.run();
+  const Measurement wrong = bench.row("wrong");
+  EXPECT_EQ(wrong.status, Status::kFailed);
+  expect_no_times(wrong);
+  ASSERT_TRUE(wrong.verification);
+  EXPECT_EQ(wrong.verification->mismatches, 1);
+  EXPECT_EQ(wrong.verification->first_mismatch, 511);
+  EXPECT_EQ(wrong.reason,
+            "1 of 512 elements differ from the reference, the first at 511, by up to 1 ulp");
+  EXPECT_FALSE(was_sampled(bench.device, "wrong"));
+  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+}
+
+TEST(WrongOutput, AfterTimingDropsTheTimes) {
+  FakeRun bench({"base", "decays"});
+  bench.device.script("decays").is_wrong = [](const FakeCall& call) { return call.nth > 0; };
+  bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
+  bench.run();
+  EXPECT_TRUE(was_sampled(bench.device, "decays"));
+  ASSERT_EQ(bench.rows.size(), 4u);
+  for (const Measurement& row : bench.rows) {
+    if (row.variant == "base") {
+      EXPECT_EQ(row.status, Status::kPassed);
+      continue;
+    }
+    EXPECT_EQ(row.status, Status::kFailed);
+    expect_no_times(row);
+    EXPECT_EQ(row.verification->mismatches, 1);
+    EXPECT_EQ(row.reason.rfind("after timing: ", 0), 0u) << row.reason;
+  }
+}
+
+TEST(WrongOutput, OfTheBaselineLeavesTheOthersWithoutSpeedup) {
+  FakeRun bench({"base", "fast"});
+  bench.device.script("base").is_wrong = [](const FakeCall& call) { return call.nth > 0; };
+  bench.run();
+  EXPECT_EQ(bench.row("base").status, Status::kFailed);
+  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+  EXPECT_TRUE(bench.row("fast").time_s);
+  EXPECT_FALSE(bench.row("fast").speedup);
+}
+
+TEST(WrongOutput, InOneTypeLeavesTheOtherTypeAlone) {
+  FakeRun bench({"base", "wrong"});
+  bench.options.output_types = {OutputType::kFloat16, OutputType::kFloat32};
+  bench.device.script("wrong").is_wrong = [](const FakeCall& call) {
+    return call.type == OutputType::kFloat32;
+  };
+  bench.run();
+  ASSERT_EQ(bench.rows.size(), 4u);
+  EXPECT_EQ(bench.rows[1].status, Status::kPassed);
+  EXPECT_EQ(bench.rows[3].status, Status::kFailed);
+}
+
+TEST(Verification, HappensBeforeAndAfterTiming) {
+  FakeRun bench({"base", "fast"});
+  bench.run();
+  const auto& calls = bench.device.calls;
+  ASSERT_GT(calls.size(), 6u);
+  EXPECT_EQ(calls[0].kind, Kind::kUpload);
+  EXPECT_EQ(calls[0].purpose, UploadPurpose::kTime);
+  EXPECT_EQ(calls[1].kind, Kind::kVerify);
+  EXPECT_EQ(calls[2].kind, Kind::kVerify);
+  EXPECT_EQ(calls[3].kind, Kind::kSample);
+  EXPECT_EQ(calls[calls.size() - 3].kind, Kind::kSample);
+  EXPECT_EQ(calls[calls.size() - 2].kind, Kind::kVerify);
+  EXPECT_EQ(calls[calls.size() - 1].kind, Kind::kVerify);
+  EXPECT_EQ(bench.device.calls_of(Kind::kVerify).size(), 4u);
+}
+
+TEST(Verification, CoversTheTensorsThatAreNotTimed) {
+  FakeRun bench({"base", "fast"});
+  const RunOutcome outcome = bench.run({fake_source("a"), fake_source("b"), fake_source("c")});
+  EXPECT_EQ(outcome.tensors_verified, 3);
+  EXPECT_EQ(outcome.measurements, 2);
+  int verified_b = 0;
+  for (const FakeCall& call : bench.device.calls) {
+    if (call.kind == Kind::kUpload && call.tensor != "a") {
+      EXPECT_EQ(call.purpose, UploadPurpose::kVerify);
+    }
+    if (call.kind == Kind::kSample) {
+      EXPECT_EQ(call.tensor, "a");
+    }
+    if (call.kind == Kind::kVerify && call.tensor == "b") ++verified_b;
+  }
+  EXPECT_EQ(verified_b, 2);
+}
+
+TEST(Verification, OfAnotherTensorFailsTheGeometry) {
+  FakeRun bench({"base", "wrong"});
+  bench.device.script("wrong").is_wrong = [](const FakeCall& call) { return call.tensor == "b"; };
+  const RunOutcome outcome = bench.run({fake_source("a"), fake_source("b"), fake_source("c", 16)});
+  EXPECT_EQ(outcome.tensors_verified, 3);
+  ASSERT_EQ(bench.rows.size(), 4u);
+  EXPECT_EQ(bench.rows[1].tensor, "t0");
+  EXPECT_EQ(bench.rows[1].status, Status::kFailed);
+  expect_no_times(bench.rows[1]);
+  EXPECT_EQ(bench.rows[1].reason.rfind("on b: 1 of 512 elements differ", 0), 0u)
+      << bench.rows[1].reason;
+  EXPECT_EQ(bench.rows[0].status, Status::kPassed);
+  EXPECT_EQ(bench.rows[3].tensor, "t1");
+  EXPECT_EQ(bench.rows[3].status, Status::kPassed);
+}
+
+TEST(Verification, WhenSampledLeavesOtherTensorsUnread) {
+  FakeRun bench({"base", "fast"});
+  bench.options.verify = VerifyScope::kSampled;
+  TensorSource other = fake_source("b");
+  other.load = []() -> Nf4Tensor { throw Error(ErrorKind::kInput, "must not be read"); };
+  const RunOutcome outcome = bench.run({fake_source("a"), other});
+  EXPECT_EQ(outcome.tensors_verified, 1);
+  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+}
+
+TEST(Verification, WhenSampledComparesTheFirst16MiElements) {
+  FakeRun bench({"base"});
+  bench.options.verify = VerifyScope::kSampled;
+  bench.options.output_types = {OutputType::kFloat16};
+  bench.run({fake_source("a", (16 << 20) / 64 + 1)});
+  ASSERT_TRUE(bench.row("base").verification);
+  EXPECT_EQ(bench.row("base").verification->compared, 16 << 20);
+}
+
+TEST(UnsupportedVariant, IsASkippedRowWithItsReason) {
+  FakeRun bench({"base", "picky"});
+  bench.device.script("picky").unsupported = "needs compute capability 9.0";
+  bench.run();
+  const Measurement picky = bench.row("picky");
+  EXPECT_EQ(picky.status, Status::kSkipped);
+  EXPECT_EQ(picky.reason, "needs compute capability 9.0");
+  EXPECT_FALSE(picky.verification);
+  expect_no_times(picky);
+  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+  for (const FakeCall& call : bench.device.calls) EXPECT_NE(call.variant, "picky");
+}
+
+TEST(UnavailableLaunchMode, IsASkippedRowWithItsReason) {
+  FakeRun bench({"base", "wrong"});
+  bench.device.modes = {LaunchMode::kStream};
+  bench.device.script("wrong").is_wrong = [](const FakeCall&) { return true; };
+  bench.options.launches = {LaunchMode::kStream, LaunchMode::kGraph};
+  bench.run();
+  ASSERT_EQ(bench.rows.size(), 4u);
+  EXPECT_EQ(bench.rows[0].status, Status::kPassed);
+  EXPECT_EQ(bench.rows[2].status, Status::kSkipped);
+  EXPECT_EQ(bench.rows[2].reason, "the device fake has no graph launches");
+  EXPECT_EQ(bench.rows[3].status, Status::kFailed);
+}
+
+TEST(DeviceError, WhileVerifyingFailsOneVariant) {
+  FakeRun bench({"base", "throws", "fast"});
+  bench.device.script("throws").device_error = [](const FakeCall&) {
+    return "too many resources requested for launch";
+  };
+  bench.run();
+  EXPECT_EQ(bench.row("throws").status, Status::kFailed);
+  EXPECT_EQ(bench.row("throws").reason, "too many resources requested for launch");
+  expect_no_times(bench.row("throws"));
+  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+}
+
+TEST(DeviceError, OfTwoVariantsInARowFailsJustThese) {
+  FakeRun bench({"base", "throws", "too"});
+  for (const char* name : {"throws", "too"}) {
+    bench.device.script(name).device_error = [](const FakeCall&) { return "invalid argument"; };
+  }
+  bench.run();
+  EXPECT_EQ(bench.row("throws").status, Status::kFailed);
+  EXPECT_EQ(bench.row("too").status, Status::kFailed);
+  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+}
+
+TEST(DeviceError, WhileSamplingFailsTheCellAndNotTheOthers) {
+  FakeRun bench({"base", "throws"});
+  bench.options.launches = {LaunchMode::kGraph, LaunchMode::kStream};
+  bench.device.script("throws").device_error = [](const FakeCall& call) -> std::string {
+    const bool is_graph = call.kind == Kind::kSample && call.spec.launch == LaunchMode::kGraph;
+    return is_graph ? "operation not permitted when stream is capturing" : "";
+  };
+  bench.run();
+  ASSERT_EQ(bench.rows.size(), 4u);
+  EXPECT_EQ(bench.rows[1].status, Status::kFailed);
+  EXPECT_EQ(bench.rows[1].reason, "operation not permitted when stream is capturing");
+  EXPECT_EQ(bench.rows[3].status, Status::kPassed);
+  EXPECT_EQ(bench.rows[0].status, Status::kPassed);
+}
+
+TEST(DeviceError, AmidTheRoundsDropsTheVariantOnly) {
+  FakeRun bench({"base", "throws", "fast"});
+  bench.options.min_samples = 50;
+  bench.device.script("throws").device_error = [](const FakeCall& call) -> std::string {
+    return call.kind == Kind::kSample && call.nth == 40 ? "illegal instruction" : "";
+  };
+  bench.run();
+  EXPECT_EQ(bench.row("throws").status, Status::kFailed);
+  EXPECT_EQ(bench.row("throws").reason, "illegal instruction");
+  expect_no_times(bench.row("throws"));
+  EXPECT_EQ(bench.row("base").samples_s.size(), 50u);
+  EXPECT_EQ(bench.row("fast").samples_s.size(), 50u);
+  EXPECT_TRUE(bench.row("fast").speedup);
+}
+
+TEST(DeviceError, AfterTimingFailsTheVariant) {
+  FakeRun bench({"base", "throws"});
+  bench.device.script("throws").device_error = [](const FakeCall& call) -> std::string {
+    return call.kind == Kind::kVerify && call.nth == 1 ? "wrote past the end of its output" : "";
+  };
+  bench.run();
+  EXPECT_EQ(bench.row("throws").status, Status::kFailed);
+  EXPECT_EQ(bench.row("throws").reason, "after timing: wrote past the end of its output");
+  expect_no_times(bench.row("throws"));
+}
+
+TEST(DeviceError, ThatBreaksTheDeviceEndsTheRun) {
+  FakeRun bench({"base", "kills", "fast"});
+  bench.device.script("kills").device_error = [&](const FakeCall&) {
+    bench.device.is_broken = true;
+    return "an illegal memory access was encountered";
+  };
+  try {
+    bench.run();
+    FAIL() << "went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDevice);
+    const std::string message = error.what();
+    EXPECT_NE(message.find("an illegal memory access"), std::string::npos) << message;
+    EXPECT_NE(message.find("the fake device is broken"), std::string::npos) << message;
+  }
+  EXPECT_TRUE(bench.rows.empty());
+}
+
+TEST(DeviceError, OfAnUploadEndsTheRunAfterTheRowsSoFar) {
+  FakeRun bench({"base"});
+  bench.device.on_call = [&](const FakeCall& call) {
+    if (call.kind == Kind::kUpload && call.tensor == "b") bench.device.is_broken = true;
+  };
+  EXPECT_THROW(bench.run({fake_source("a", 8), fake_source("b", 16)}), Error);
+  EXPECT_EQ(bench.rows.size(), 1u);
+}
+
+TEST(InputError, OfALoadEndsTheRun) {
+  FakeRun bench({"base"});
+  TensorSource bad = fake_source("bad");
+  bad.load = []() -> Nf4Tensor { throw Error(ErrorKind::kInput, "absmax is short"); };
+  try {
+    bench.run({fake_source("a"), bad});
+    FAIL() << "went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+  }
+}
+
+TEST(ImpossibleTimer, FailsTheVariant) {
+  FakeRun bench({"base", "zero"});
+  bench.device.take_seconds("zero", 0.0);
+  bench.run();
+  EXPECT_EQ(bench.row("zero").status, Status::kFailed);
+  EXPECT_NE(bench.row("zero").reason.find("timer"), std::string::npos);
+  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+}
+
+// 8 x 64 elements in bfloat16 move 1312 bytes a call.
+struct PeakRun : FakeRun {
+  PeakRun() : FakeRun({"base", "magic"}) {
+    device.take_seconds("base", 1312e-6);   // 1 MB/s
+    device.take_seconds("magic", 1000e-6);  // 1.3 MB/s
+    device.mutable_info().peak_bytes_per_s = 1.2e6;
+    device.mutable_info().facts.l2_bytes = 1000;
+    device.buffer_sets = 5;
+  }
+};
+
+TEST(RateAbovePeak, IsInvalidInsteadOfFast) {
+  PeakRun bench;
+  bench.run();
+  const Measurement magic = bench.row("magic");
+  EXPECT_EQ(magic.status, Status::kInvalid);
+  EXPECT_FALSE(magic.reason.empty());
+  EXPECT_TRUE(magic.time_s);
+  EXPECT_FALSE(magic.speedup);
+  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+}
+
+TEST(RateAbovePeak, OfTheBaselineLeavesNoSpeedup) {
+  PeakRun bench;
+  bench.options.baseline = "magic";
+  bench.run();
+  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+  EXPECT_FALSE(bench.row("base").speedup);
+}
+
+TEST(RateAbovePeak, IsAcceptedWithinTwoPercent) {
+  PeakRun bench;
+  bench.device.mutable_info().peak_bytes_per_s = 1.312e6 / 1.019;
+  bench.run();
+  EXPECT_EQ(bench.row("magic").status, Status::kPassed);
+  PeakRun beyond;
+  beyond.device.mutable_info().peak_bytes_per_s = 1.312e6 / 1.021;
+  beyond.run();
+  EXPECT_EQ(beyond.row("magic").status, Status::kInvalid);
+}
+
+TEST(RateAbovePeak, IsPossibleFromTheCache) {
+  PeakRun hot;
+  hot.options.caches = {CacheMode::kHot};
+  hot.run();
+  EXPECT_EQ(hot.row("magic").status, Status::kPassed);
+  PeakRun small;
+  small.device.mutable_info().facts.l2_bytes = 1312 * 5 / 4 + 1;  // a quarter of the working set
+  small.run();
+  EXPECT_EQ(small.row("magic").status, Status::kPassed);
+}
+
+TEST(RateAbovePeak, IsNotJudgedWhereThePeakIsUnknown) {
+  PeakRun bench;
+  bench.device.mutable_info().peak_bytes_per_s.reset();
+  bench.run();
+  EXPECT_EQ(bench.row("magic").status, Status::kPassed);
+}
+
+}  // namespace
+}  // namespace nf4bench

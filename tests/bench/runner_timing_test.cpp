@@ -1,0 +1,385 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "bench/fake_run.hpp"
+
+namespace nf4bench {
+namespace {
+
+using Kind = FakeCall::Kind;
+using Names = std::vector<std::string>;
+
+// The recorded rounds: the last `rounds` x `contenders` samples, cut into rounds.
+std::vector<Names> recorded_rounds(const FakeDevice& device, std::size_t contenders,
+                                   std::size_t rounds) {
+  const std::vector<FakeCall> samples = device.calls_of(Kind::kSample);
+  std::vector<Names> result;
+  std::size_t at = samples.size() - contenders * rounds;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    Names names;
+    for (std::size_t i = 0; i < contenders; ++i) names.push_back(samples[at++].variant);
+    result.push_back(names);
+  }
+  return result;
+}
+
+TEST(Runner, ReportsASpeedupWithItsTimes) {
+  FakeRun bench;
+  bench.device.take_seconds("slow", 3e-4);
+  bench.device.take_seconds("fast", 2e-4);
+  bench.device.clock_hz = 1.5e9;
+  const RunOutcome outcome = bench.run();
+
+  EXPECT_EQ(outcome.measurements, 2);
+  EXPECT_EQ(outcome.tensors_verified, 1);
+  EXPECT_FALSE(outcome.interrupted);
+  ASSERT_EQ(bench.rows.size(), 2u);
+  const Measurement slow = bench.row("slow");
+  const Measurement fast = bench.row("fast");
+  EXPECT_EQ(fast.status, Status::kPassed);
+  EXPECT_EQ(fast.tensor, "t0");
+  EXPECT_EQ(fast.device, "fake");
+  EXPECT_EQ(fast.output_type, OutputType::kBfloat16);
+  EXPECT_EQ(fast.cache, CacheMode::kCold);
+  EXPECT_EQ(fast.launch, LaunchMode::kGraph);
+  EXPECT_TRUE(fast.reason.empty());
+  ASSERT_TRUE(fast.verification);
+  EXPECT_EQ(fast.verification->compared, 512);
+  EXPECT_TRUE(fast.verification->is_exact());
+  ASSERT_TRUE(fast.time_s);
+  EXPECT_DOUBLE_EQ(fast.time_s->median, 2e-4);
+  EXPECT_EQ(fast.samples_s.size(), 10u);
+  EXPECT_EQ(fast.sm_clock_hz, std::vector<double>(10, 1.5e9));
+  EXPECT_EQ(fast.launches_per_sample, 1);
+  EXPECT_EQ(fast.stopped_by, StopReason::kPrecision);
+  EXPECT_EQ(fast.bytes_read, 256 + 8 * 4);  // packed nibbles and one float a block
+  EXPECT_EQ(fast.bytes_written, 1024);
+  EXPECT_NEAR(*fast.bytes_per_s, (256 + 32 + 1024) / 2e-4, 1e-3);
+  EXPECT_NEAR(*fast.fraction_of_copy, (256 + 32 + 1024) / 2e-4 / 1e9, 1e-12);
+  EXPECT_FALSE(fast.fraction_of_stream);
+  ASSERT_TRUE(fast.speedup);
+  EXPECT_EQ(fast.speedup->baseline, "slow");
+  EXPECT_DOUBLE_EQ(fast.speedup->ratio, 1.5);
+  ASSERT_TRUE(slow.speedup);
+  EXPECT_EQ(slow.speedup->ratio, 1.0);
+  EXPECT_EQ(slow.speedup->ci95.low, 1.0);
+  EXPECT_EQ(slow.speedup->ci95.high, 1.0);
+}
+
+TEST(Runner, OrdersRowsByTensorTypeCacheLaunchAndVariant) {
+  FakeRun bench;
+  bench.options.output_types = {OutputType::kFloat32, OutputType::kFloat16};
+  bench.options.caches = {CacheMode::kHot, CacheMode::kCold};
+  bench.options.launches = {LaunchMode::kStream, LaunchMode::kGraph};
+  bench.run({fake_source("a", 8), fake_source("b", 16)});
+  Names found;
+  for (const Measurement& row : bench.rows) {
+    found.push_back(row.tensor + " " + to_string(row.output_type) + " " + to_string(row.cache) +
+                    " " + to_string(row.launch) + " " + row.variant);
+  }
+  Names wanted;
+  for (const std::string tensor : {"t0", "t1"}) {
+    for (const std::string type : {"float32", "float16"}) {
+      for (const std::string cache : {"hot", "cold"}) {
+        for (const std::string launch : {"stream", "graph"}) {
+          for (const std::string variant : {"slow", "fast"}) {
+            wanted.push_back(tensor + " " + type + " " + cache + " " + launch + " " + variant);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(found, wanted);
+}
+
+TEST(Runner, LoadsATensorOnceAndKeepsOneWorkloadAlive) {
+  FakeRun bench;
+  bench.options.output_types = {OutputType::kFloat32, OutputType::kFloat16};
+  std::map<std::string, int> loads;
+  std::vector<TensorSource> sources = {fake_source("a", 8), fake_source("b", 16),
+                                       fake_source("c", 8)};
+  for (TensorSource& source : sources) {
+    source.load = [&loads, load = source.load, name = source.name] {
+      ++loads[name];
+      return load();
+    };
+  }
+  bench.run(sources);
+  EXPECT_EQ(loads, (std::map<std::string, int>{{"a", 1}, {"b", 1}, {"c", 1}}));
+  EXPECT_EQ(bench.device.most_workloads_alive, 1);
+  EXPECT_EQ(bench.device.workloads_alive, 0);
+}
+
+TEST(Runner, GivesEveryContenderATurnInEveryRound) {
+  FakeRun bench({"a", "b", "c", "d"});
+  bench.options.min_samples = 16;
+  bench.run();
+  for (Names round : recorded_rounds(bench.device, 4, 16)) {
+    std::sort(round.begin(), round.end());
+    EXPECT_EQ(round, (Names{"a", "b", "c", "d"}));
+  }
+}
+
+TEST(Runner, RotatesWhoGoesFirst) {
+  FakeRun bench({"a", "b", "c", "d"});
+  bench.options.min_samples = 16;
+  bench.run();
+  std::map<std::string, int> firsts;
+  for (const Names& round : recorded_rounds(bench.device, 4, 16)) ++firsts[round.front()];
+  EXPECT_EQ(firsts, (std::map<std::string, int>{{"a", 4}, {"b", 4}, {"c", 4}, {"d", 4}}));
+}
+
+TEST(Runner, OrdersRoundsBySeed) {
+  const auto rounds = [](std::uint64_t seed) {
+    FakeRun bench({"a", "b", "c", "d"});
+    bench.options.seed = seed;
+    bench.run();
+    return recorded_rounds(bench.device, 4, 10);
+  };
+  EXPECT_EQ(rounds(1), rounds(1));
+  EXPECT_NE(rounds(1), rounds(2));
+}
+
+// The clock falls so fast that the same kernel takes thrice as long at the end. Timed one after the
+// other, the second of two equal variants would look far slower; paired rounds see them equal.
+TEST(Runner, FindsTrueRatiosUnderALinearClockDrift) {
+  FakeRun bench({"slow", "fast", "same"});
+  const auto drifting = [&](double seconds) {
+    return [seconds](const FakeCall& call) { return seconds * (1.0 + 20.0 * call.at_s); };
+  };
+  bench.device.script("slow").seconds = drifting(3e-4);
+  bench.device.script("fast").seconds = drifting(2e-4);
+  bench.device.script("same").seconds = drifting(3e-4);
+  bench.options.min_samples = 100;
+  bench.run();
+  const Measurement slow = bench.row("slow");
+  ASSERT_TRUE(slow.time_s);
+  EXPECT_GT(slow.samples_s.back(), 2.0 * slow.samples_s.front());  // sequential would be fooled
+  const Measurement fast = bench.row("fast");
+  const Measurement same = bench.row("same");
+  ASSERT_TRUE(fast.speedup && same.speedup);
+  EXPECT_NEAR(fast.speedup->ratio, 1.5, 0.015);
+  EXPECT_NEAR(same.speedup->ratio, 1.0, 0.01);
+  EXPECT_LE(same.speedup->ci95.low, 1.0);
+  EXPECT_GE(same.speedup->ci95.high, 1.0);
+}
+
+TEST(Runner, StopsWhenTheMedianIsPreciseEnough) {
+  FakeRun bench;
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> noise(1.0, 0.01);
+  const auto noisy = [&](const FakeCall&) { return 2e-4 * noise(random); };
+  bench.device.script("slow").seconds = noisy;
+  bench.device.script("fast").seconds = noisy;
+  bench.options.max_time_s = 10.0;
+  bench.options.precision = 0.002;
+  bench.run();
+  for (const Measurement& row : bench.rows) {
+    EXPECT_EQ(row.stopped_by, StopReason::kPrecision);
+    EXPECT_LE(relative_half_width(*row.time_s), 0.002);
+    // The median of n normal samples has a standard error of 1.25 sigma / sqrt(n): 0.2 % at 95 %
+    // takes about 150.
+    EXPECT_GT(row.samples_s.size(), 60u);
+    EXPECT_LT(row.samples_s.size(), 600u);
+  }
+}
+
+TEST(Runner, TakesAtLeastTheWantedSamples) {
+  FakeRun bench;
+  bench.options.min_samples = 47;
+  bench.run();
+  for (const Measurement& row : bench.rows) EXPECT_EQ(row.samples_s.size(), 47u);
+}
+
+TEST(Runner, NeedsSixSamplesToCallAMedianPrecise) {
+  FakeRun bench;
+  bench.options.min_samples = 1;
+  bench.run();
+  for (const Measurement& row : bench.rows) EXPECT_EQ(row.samples_s.size(), 6u);
+}
+
+TEST(Runner, StopsAtTheTimeLimitOfAllContendersTogether) {
+  FakeRun bench;
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> noise(1.0, 3.0);
+  bench.device.take_seconds("slow", 1e-3);
+  bench.device.script("fast").seconds = [&](const FakeCall&) { return 1e-3 * noise(random); };
+  bench.options.max_time_s = 0.5;
+  bench.options.precision = 1e-4;
+  bench.run();
+  const Measurement slow = bench.row("slow");
+  const Measurement fast = bench.row("fast");
+  EXPECT_EQ(slow.stopped_by, StopReason::kPrecision);
+  EXPECT_EQ(fast.stopped_by, StopReason::kTimeLimit);
+  EXPECT_EQ(slow.samples_s.size(), fast.samples_s.size());  // the steady one keeps its partner
+  // Two contenders share 1 s; a round takes 3 ms on average.
+  EXPECT_NEAR(static_cast<double>(slow.samples_s.size()), 1.0 / 3e-3, 30.0);
+}
+
+TEST(Runner, TakesThreeSamplesHoweverShortTheTime) {
+  FakeRun bench;
+  bench.device.take_seconds("slow", 5.0);
+  bench.device.take_seconds("fast", 4.0);
+  bench.options.max_time_s = 0.01;
+  bench.run();
+  for (const Measurement& row : bench.rows) {
+    EXPECT_EQ(row.status, Status::kPassed);
+    EXPECT_EQ(row.samples_s.size(), 3u);
+    EXPECT_EQ(row.stopped_by, StopReason::kTimeLimit);
+  }
+  EXPECT_DOUBLE_EQ(bench.row("fast").speedup->ratio, 1.25);
+}
+
+TEST(Runner, BatchesShortCallsPerVariant) {
+  FakeRun bench;
+  bench.device.take_seconds("slow", 2e-4);
+  bench.device.take_seconds("fast", 5e-6);
+  bench.options.min_sample_s = 1e-4;
+  bench.run();
+  EXPECT_EQ(bench.row("slow").launches_per_sample, 1);
+  EXPECT_GE(bench.row("fast").launches_per_sample, 20);
+  EXPECT_LE(bench.row("fast").launches_per_sample, 40);
+  for (const FakeCall& call : bench.device.calls_of(Kind::kSample)) {
+    if (call.variant == "slow") {
+      EXPECT_EQ(call.spec.launches, 1);
+    }
+  }
+}
+
+TEST(Runner, ReplaysColdGraphsInMultiplesOfTheBufferSets) {
+  FakeRun bench;
+  bench.device.buffer_sets = 7;
+  bench.device.take_seconds("slow", 2e-4);
+  bench.device.take_seconds("fast", 5e-6);
+  bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
+  bench.options.launches = {LaunchMode::kGraph, LaunchMode::kStream};
+  bench.run();
+  for (const Measurement& row : bench.rows) {
+    const bool is_cold_graph = row.cache == CacheMode::kCold && row.launch == LaunchMode::kGraph;
+    if (is_cold_graph) {
+      EXPECT_EQ(row.launches_per_sample % 7, 0);
+    }
+    if (!is_cold_graph && row.variant == "slow") {
+      EXPECT_EQ(row.launches_per_sample, 1);
+    }
+  }
+}
+
+TEST(Runner, ThrowsAwayTheFirstMillisecondsOfACell) {
+  FakeRun bench;
+  // Clocks are low for the first 40 ms.
+  const auto ramping = [](const FakeCall& call) { return call.at_s < 0.04 ? 9e-4 : 3e-4; };
+  bench.device.script("slow").seconds = ramping;
+  bench.device.script("fast").seconds = ramping;
+  bench.run();
+  for (const Measurement& row : bench.rows) {
+    EXPECT_EQ(*std::max_element(row.samples_s.begin(), row.samples_s.end()), 3e-4);
+  }
+}
+
+TEST(Runner, RunsAVariantAgainstItself) {
+  FakeRun bench({"slow", "fast"});
+  bench.run({fake_source("a")}, {"slow", "slow"});
+  const Measurement again = bench.row("slow#2");
+  ASSERT_TRUE(again.speedup);
+  EXPECT_EQ(again.speedup->baseline, "slow");
+  EXPECT_EQ(again.speedup->ratio, 1.0);
+  EXPECT_EQ(again.samples_s.size(), bench.row("slow").samples_s.size());
+}
+
+TEST(Runner, GivesNoSpeedupWithoutTheBaseline) {
+  FakeRun bench;
+  bench.options.baseline = "another";
+  bench.run();
+  for (const Measurement& row : bench.rows) {
+    EXPECT_EQ(row.status, Status::kPassed);
+    EXPECT_FALSE(row.speedup);
+  }
+}
+
+TEST(Runner, UsesTheFirstLaunchModeByDefault) {
+  FakeRun bench;
+  bench.device.modes = {LaunchMode::kStream};
+  bench.run();
+  EXPECT_EQ(bench.row("fast").launch, LaunchMode::kStream);
+  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+}
+
+TEST(Runner, KeepsNoClocksWhereSomeAreUnknown) {
+  FakeRun bench;
+  bench.device.clock_hz = 1e9;
+  int samples = 0;
+  bench.device.on_call = [&](const FakeCall& call) {
+    if (call.kind == Kind::kSample && ++samples % 9 == 0) bench.device.clock_hz.reset();
+  };
+  bench.run();
+  for (const Measurement& row : bench.rows) EXPECT_TRUE(row.sm_clock_hz.empty());
+}
+
+TEST(StreamCeiling, IsTheFastestShapeOfTheCell) {
+  FakeRun bench({"slow", "fast"}, {"wide", "narrow", "bulk", "refused"});
+  bench.device.take_seconds("slow", 3e-4);
+  bench.device.take_seconds("fast", 2e-4);
+  bench.device.take_seconds("wide", 1.6e-4);
+  bench.device.take_seconds("narrow", 5e-4);
+  bench.device.take_seconds("bulk", 1.5e-4);
+  bench.device.script("refused").unsupported = "needs alignment";
+  bench.run();
+  ASSERT_EQ(bench.streams.size(), 1u);
+  EXPECT_EQ(bench.streams[0].shape, "bulk");
+  EXPECT_EQ(bench.streams[0].tensor, "t0");
+  EXPECT_DOUBLE_EQ(bench.streams[0].median_s, 1.5e-4);
+  EXPECT_NEAR(bench.streams[0].bytes_per_s, 1312 / 1.5e-4, 1e-3);
+  EXPECT_DOUBLE_EQ(*bench.row("fast").fraction_of_stream, 0.75);
+  EXPECT_DOUBLE_EQ(*bench.row("slow").fraction_of_stream, 0.5);
+  EXPECT_EQ(bench.rows.size(), 2u);
+}
+
+TEST(StreamCeiling, IsFoundFirstAndThenTimedAmongTheVariants) {
+  FakeRun bench({"slow", "fast"}, {"wide", "narrow", "bulk"});
+  bench.device.take_seconds("wide", 1.6e-4);
+  bench.device.take_seconds("narrow", 5e-4);
+  bench.device.take_seconds("bulk", 1.5e-4);
+  bench.run();
+  for (Names round : recorded_rounds(bench.device, 4, 10)) {
+    std::sort(round.begin(), round.end());
+    EXPECT_EQ(round, (Names{"bulk", "fast", "slow", "wide"}));
+  }
+}
+
+TEST(StreamCeiling, IsMeasuredForEachCell) {
+  FakeRun bench({"slow"}, {"wide"});
+  bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
+  bench.run({fake_source("a", 8), fake_source("b", 16)});
+  EXPECT_EQ(bench.streams.size(), 4u);
+}
+
+TEST(StreamCeiling, IsLeftOutOnRequest) {
+  FakeRun bench({"slow"}, {"wide"});
+  bench.options.measure_stream_shapes = false;
+  bench.run();
+  EXPECT_TRUE(bench.streams.empty());
+  for (const FakeCall& call : bench.device.calls) EXPECT_NE(call.variant, "wide");
+}
+
+TEST(StreamCeiling, IsNotVerified) {
+  FakeRun bench({"slow"}, {"wide"});
+  bench.run();
+  for (const FakeCall& call : bench.device.calls_of(Kind::kVerify)) EXPECT_EQ(call.variant, "slow");
+}
+
+TEST(StreamCeiling, SurvivesAShapeThatFails) {
+  FakeRun bench({"slow"}, {"wide", "broken"});
+  bench.device.script("broken").device_error = [](const FakeCall&) { return "misaligned"; };
+  bench.run();
+  ASSERT_EQ(bench.streams.size(), 1u);
+  EXPECT_EQ(bench.streams[0].shape, "wide");
+  EXPECT_EQ(bench.row("slow").status, Status::kPassed);
+}
+
+}  // namespace
+}  // namespace nf4bench
