@@ -53,17 +53,17 @@ ByteSource ByteSource::open(const std::filesystem::path& path) {
   ByteSource source;
   source.name_ = escaped(path.native());
   if (path.native().find('\0') != std::string::npos) {
-    throw input_error(source.name_, "a path can not hold a NUL character");
+    throw input_error(source.name_, "a path cannot hold a NUL character");
   }
   do {
     source.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   } while (source.descriptor_ < 0 && errno == EINTR);
   if (source.descriptor_ < 0) {
-    throw input_error(source.name_, fmt::format("can not be opened: {}", errno_text(errno)));
+    throw input_error(source.name_, fmt::format("cannot be opened: {}", errno_text(errno)));
   }
   struct stat status = {};
   if (::fstat(source.descriptor_, &status) != 0) {
-    throw input_error(source.name_, fmt::format("can not be examined: {}", errno_text(errno)));
+    throw input_error(source.name_, fmt::format("cannot be examined: {}", errno_text(errno)));
   }
   if (!S_ISREG(status.st_mode)) {
     throw input_error(source.name_, "file type", kind_of(status), "a regular file");

@@ -29,7 +29,7 @@ struct TensorEntry {
   std::int64_t packed_bytes = 0;
   std::int64_t state_bytes = 0;       // absmax, nested state and maps
   std::vector<std::string> warnings;  // odd, but decodable
-  std::string problem;                // why it can not be decoded, one line; empty when it can
+  std::string problem;                // why it cannot be decoded, one line; empty when it can
 };
 
 // Tensors of other kinds that an input holds, by kind: "bfloat16", "FP4", "LLM.int8", "GPTQ", ...

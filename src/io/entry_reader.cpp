@@ -243,7 +243,7 @@ StoredTensor EntryReader::required(const TensorGroup& group, Piece piece) const 
   if (const auto damaged = inventory_.unreadable.find(*number);
       damaged != inventory_.unreadable.end()) {
     throw input_error(where_,
-                      fmt::format("{} can not be read: {}", field_of(piece), damaged->second));
+                      fmt::format("{} cannot be read: {}", field_of(piece), damaged->second));
   }
   return inventory_.tensors[*number];
 }

@@ -38,7 +38,7 @@ FolderListing list_folder(const fs::path& folder) {
   }
   if (error) {
     throw input_error(escaped(folder.native()),
-                      fmt::format("the folder can not be listed: {}", error.message()));
+                      fmt::format("the folder cannot be listed: {}", error.message()));
   }
   std::sort(listing.indexes.begin(), listing.indexes.end());
   std::sort(listing.shards.begin(), listing.shards.end());

@@ -18,7 +18,7 @@ std::string_view detail_of(std::string_view message) {
   return colon == std::string_view::npos ? message : message.substr(colon + 2);
 }
 
-// True when the parser stopped at one of the words that Python writes for floats JSON can not hold.
+// True when the parser stopped at one of the words that Python writes for floats JSON cannot hold.
 bool stopped_at_python_float(std::string_view text, std::size_t position) {
   const std::size_t begin = position == 0 ? 0 : position - 1;
   if (begin > text.size()) return false;

@@ -233,7 +233,7 @@ std::string write_quant_state(const Nf4Tensor& tensor) {
   if (tensor.is_nested()) {
     text +=
         fmt::format(R"(, "nested_blocksize": {}, "nested_dtype": "float32", "nested_offset": {})",
-                    Field::kNestedBlocksize, python_float(tensor.nested_offset));
+                    kNestedBlocksize, python_float(tensor.nested_offset));
   }
   return text + "}";
 }

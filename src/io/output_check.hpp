@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "io/element_type.hpp"
+#include "io/writers.hpp"
+
+namespace nf4bench {
+
+// The element type of `tensor`, whose shape and bytes agree with it; an Error(kOutput) naming
+// `path` and the tensor when they do not, or when its name is not UTF-8.
+ElementType checked_type(const std::filesystem::path& path, const OutputTensor& tensor);
+
+// The bytes of `tensor`, as many as it promised; an Error(kOutput) otherwise.
+std::vector<std::byte> produced_bytes(const std::filesystem::path& path,
+                                      const OutputTensor& tensor);
+
+// The error for something that cannot be written to `path`.
+Error output_error(const std::filesystem::path& path, std::string_view what);
+
+}  // namespace nf4bench
