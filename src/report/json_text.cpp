@@ -11,11 +11,23 @@ namespace {
 
 constexpr std::size_t kLineLimit = 92;  // of a container on one line, so that most lines stay < 100
 
-template <typename Number>
-std::string decimal(Number value) {
-  std::array<char, 32> buffer{};  // the longest double has 24 characters
+using DigitBuffer = std::array<char, 32>;  // the longest double has 24 characters
+
+template <typename Integer>
+std::string decimal(Integer value) {
+  DigitBuffer buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
-  return std::string(buffer.data(), end);
+  return {buffer.data(), end};
+}
+
+// Whole numbers without an exponent (1980000000, not 1.98e+09) as long as they are exact.
+std::string decimal(double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  const bool is_whole = std::abs(value) < kExact && std::trunc(value) == value;
+  const auto format = is_whole ? std::chars_format::fixed : std::chars_format::general;
+  DigitBuffer buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format).ptr;
+  return {buffer.data(), end};
 }
 
 // Moves every line of `text` but the first two columns to the right. Strings hold no raw newline.

@@ -1,4 +1,3 @@
-#include "base/text.hpp"
 #include "report/table_parts.hpp"
 #include "report/units.hpp"
 
@@ -31,7 +30,7 @@ const char* escape_code(Tone tone) {
 }
 
 void add_if(std::vector<std::string>& facts, const std::string& label, const std::string& value) {
-  if (!value.empty()) facts.push_back(label + escaped(value, 60));
+  if (!value.empty()) facts.push_back(label + fitted(value, 60));
 }
 
 std::string device_facts(const DeviceInfo& device) {
@@ -64,7 +63,7 @@ std::string state_facts(const DeviceState& state) {
     facts.push_back(fmt::format("{:.0f} of {:.0f} W", *state.power_w, *state.power_limit_w));
   }
   for (const std::string& reason : state.throttle_reasons) {
-    facts.push_back("throttled: " + escaped(reason, 60));
+    facts.push_back("throttled: " + fitted(reason, 60));
   }
   return fmt::format("{}", fmt::join(facts, ", "));
 }
@@ -81,9 +80,9 @@ std::string ceiling_facts(const Report& report) {
 }
 
 void append_preamble(TablePage& page, const Report& report) {
-  page.heading(
-      fmt::format("{} ({})", escaped(report.device.name, 60), escaped(report.device.id, 20)),
-      fmt::format("nf4bench {}", escaped(report.tool.version, 30)));
+  page.heading(fmt::format("{} ({})", fitted(report.device.name, 48), fitted(report.device.id, 16)),
+               fmt::format("nf4bench {}  {}", fitted(report.tool.version, 20),
+                           fitted(report.started_at, 20)));
   page.paragraph(device_facts(report.device), 2);
   page.paragraph(state_facts(report.state_after.value_or(report.state_before)), 2);
   page.paragraph(ceiling_facts(report), 2);
@@ -112,7 +111,7 @@ void append_outcome(TablePage& page, const Report& report) {
   page.blank();
   page.paragraph(text, 0, failed + invalid > 0 ? Tone::kBad : Tone::kPlain);
   for (const std::string& warning : report.warnings) {
-    page.paragraph("warning: " + escaped(warning, 400), 2, Tone::kDoubt);
+    page.paragraph("warning: " + fitted(warning, 400), 2, Tone::kDoubt);
   }
 }
 
@@ -153,7 +152,7 @@ std::string cell_name(OutputType type, CacheMode cache, LaunchMode launch) {
 }
 
 std::string shown_variant(const std::string& name) {
-  return escaped(name, kMaxVariantName);
+  return fitted(name, kMaxVariantName);
 }
 
 std::string to_table(const Report& report, const TableStyle& style) {

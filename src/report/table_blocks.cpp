@@ -1,4 +1,3 @@
-#include "base/text.hpp"
 #include "report/table_parts.hpp"
 #include "report/units.hpp"
 
@@ -153,8 +152,7 @@ const ReportTensor* find_tensor(const Report& report, const std::string& id) {
 // "14336x4096  bf16  nested/64  x64  cold graph"
 std::string block_title(const Measurement& m, const ReportTensor* tensor) {
   if (tensor == nullptr) {
-    return fmt::format("{}  {}", escaped(m.tensor, 60),
-                       cell_name(m.output_type, m.cache, m.launch));
+    return fmt::format("{}  {}", fitted(m.tensor, 30), cell_name(m.output_type, m.cache, m.launch));
   }
   std::string title =
       fmt::format("{}  {}  {}/{}", shape_to_string(tensor->shape), short_name(m.output_type),
@@ -181,15 +179,15 @@ std::string block_ceilings(const Report& report, const Measurement& m) {
 // Which tensor was timed: "model.layers.0.mlp.up_proj.weight", where the shape does not say it.
 void append_tensor_name(TablePage& page, const ReportTensor& tensor) {
   if (tensor.name.empty() || tensor.name == shape_to_string(tensor.shape)) return;
-  page.line("  " + escaped(tensor.name, static_cast<std::size_t>(page.width() - 2)), Tone::kFaint);
+  page.line("  " + fitted(tensor.name, page.width() - 2), Tone::kFaint);
 }
 
 void append_legend(TablePage& page, const GridLayout& layout, const Report& report) {
-  std::string text = fmt::format("{} fastest  {} baseline", kFastestMark, kBaselineMark);
-  if (!report.settings.baseline.empty()) {
-    text += fmt::format(" ({})", shown_variant(report.settings.baseline));
+  std::string text = fmt::format("{} fastest", kFastestMark);
+  if (layout.shows("speedup")) {
+    text += fmt::format("  {} baseline ({}); speedup: the baseline's time over the variant's",
+                        kBaselineMark, shown_variant(report.settings.baseline));
   }
-  text += "; speedup: the baseline's time over the variant's";
   if (layout.shows("GB/s")) text += "; GB/s: bytes that the format needs, read and written, 1e9";
   if (layout.shows("% copy")) text += "; % copy: of the device's own copy in this run";
   if (layout.shows("% stream")) text += "; % stream: of the best kernel that only moves the bytes";

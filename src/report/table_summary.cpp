@@ -36,16 +36,16 @@ Extent extent_of(const Report& report, const VariantSummary& cell) {
   return extent;
 }
 
-// Dropped on narrow terminals, highest rank first: passed, highest, lowest, geomean.
+// Dropped on narrow terminals, highest rank first: highest, lowest, geomean, passed.
 std::vector<GridColumn> summary_columns() {
   return {
       {"variant", Align::kLeft},
       {"all tensors"},
       {"speedup"},
-      {"geomean", Align::kRight, 1},
-      {"lowest", Align::kRight, 2},
-      {"highest", Align::kRight, 3},
-      {"passed", Align::kRight, 4},
+      {"geomean", Align::kRight, 2},
+      {"lowest", Align::kRight, 3},
+      {"highest", Align::kRight, 4},
+      {"passed", Align::kRight, 1},
   };
 }
 
@@ -95,6 +95,7 @@ std::vector<GridRow> summary_rows(const Cell& cell, const Extent& extent,
     row.cells = summary_cells(s, scale, extent);
     if (s.variant == baseline) row.marker = kBaselineMark;
     if (s.cells < extent.geometries) row.tone = Tone::kFaint;
+    if (s.cells == 0) row.message = "passed on none";
     if (s.variant == fastest) {
       row.marker = kFastestMark;
       row.tone = Tone::kGood;

@@ -96,7 +96,14 @@ std::string row_line(const GridLayout& layout, const GridRow& row) {
   std::string line = {row.marker, ' '};
   line += padded(row.cells.at(0), layout.widths[0], layout.columns[0].align) + "  ";
   const int room = std::max(16, layout.line_width - text_width(line));
-  return line + escaped(row.message, static_cast<std::size_t>(room));
+  return line + fitted(row.message, room);
+}
+
+std::string fitted(std::string_view text, int width) {
+  constexpr std::size_t kLongest = 4096;
+  std::string whole = escaped(text, kLongest);
+  if (text_width(whole) <= width) return whole;
+  return escaped(text, static_cast<std::size_t>(std::max(0, width - 3)));
 }
 
 int text_width(std::string_view text) {

@@ -44,6 +44,9 @@ std::string header_line(const GridLayout& layout);
 // One line, no newline; a message that does not fit ends in "...".
 std::string row_line(const GridLayout& layout, const GridRow& row);
 
+// `text` fit for a terminal (see escaped()), cut to `width` columns with "..." at its end.
+std::string fitted(std::string_view text, int width);
+
 // Columns that `text` takes on a terminal.
 int text_width(std::string_view text);
 

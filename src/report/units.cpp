@@ -23,13 +23,13 @@ std::string ratio_digits(double ratio) {
 
 TimeScale time_scale(const std::vector<double>& times_s) {
   constexpr TimeScale kUnits[] = {{"ns", 1e-9, 0}, {"us", 1e-6, 0}, {"ms", 1e-3, 0}, {"s", 1.0, 0}};
-  const auto shortest = std::min_element(times_s.begin(), times_s.end());
-  const double time_s = shortest == times_s.end() ? 1.0 : *shortest;
+  if (times_s.empty()) return {};
+  const auto [shortest, longest] = std::minmax_element(times_s.begin(), times_s.end());
   TimeScale scale = kUnits[0];
   for (const TimeScale& unit : kUnits) {
-    if (time_s >= unit.seconds) scale = unit;
+    if (*longest >= unit.seconds && *shortest >= 0.5 * unit.seconds) scale = unit;
   }
-  scale.decimals = decimals_for(time_s / scale.seconds);
+  scale.decimals = decimals_for(*shortest / scale.seconds);
   return scale;
 }
 

@@ -13,7 +13,7 @@ struct TimeScale {
   int decimals = 3;
 };
 
-// The scale that gives the shortest of `times_s` four significant digits.
+// The scale that gives the shortest of `times_s` three significant digits or more.
 TimeScale time_scale(const std::vector<double>& times_s);
 
 // "36.52 us"

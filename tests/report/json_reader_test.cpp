@@ -1,0 +1,283 @@
+#include "base/error.hpp"
+#include "report/golden_file.hpp"
+#include "report/report.hpp"
+#include "report/sample_reports.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <random>
+
+namespace nf4bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What the reader says of `text`; empty when it accepts it.
+std::string refusal(const std::string& text) {
+  try {
+    report_from_json(text, "r.json");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    return error.what();
+  }
+  return "";
+}
+
+Json gpu_json() {
+  return Json::parse(to_json(gpu_report()));
+}
+
+// The refusal of the GPU report with `value` at `pointer`.
+std::string refusal_with(const std::string& pointer, const Json& value) {
+  Json json = gpu_json();
+  json[Json::json_pointer(pointer)] = value;
+  return refusal(json.dump());
+}
+
+TEST(JsonReader, ReadsBackEveryBitOfAGpuReport) {
+  const std::string text = to_json(gpu_report());
+  EXPECT_EQ(to_json(report_from_json(text, "r.json")), text);
+}
+
+TEST(JsonReader, ReadsBackEveryBitOfACpuReport) {
+  const std::string text = to_json(cpu_report());
+  EXPECT_EQ(to_json(report_from_json(text, "r.json")), text);
+}
+
+TEST(JsonReader, ReadsBackAnEmptyReport) {
+  const std::string text = to_json(Report());
+  EXPECT_EQ(to_json(report_from_json(text, "r.json")), text);
+}
+
+// Independent of the writer: values of fields against those of the report that was written.
+TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
+  const Report was = gpu_report();
+  const Report is = report_from_json(to_json(was), "r.json");
+  EXPECT_TRUE(is.complete);
+  EXPECT_EQ(is.command, was.command);
+  EXPECT_EQ(is.host.memory_bytes, 2151677952000);
+  EXPECT_EQ(is.device.facts.compute_capability, 90);
+  EXPECT_EQ(is.device.kind, DeviceKind::kCuda);
+  EXPECT_EQ(is.state_after->throttle_reasons, std::vector<std::string>{"sw_power_cap"});
+  EXPECT_EQ(is.settings.seed, 18446744073709551615u);
+  EXPECT_EQ(is.settings.caches, was.settings.caches);
+  EXPECT_EQ(is.tensors[1].multiplicity, 128);
+  EXPECT_EQ(is.tensors[0].shape, (std::vector<std::int64_t>{14336, 4096}));
+  ASSERT_EQ(is.measurements.size(), was.measurements.size());
+  EXPECT_EQ(is.measurements[0].samples_s, was.measurements[0].samples_s);
+  EXPECT_EQ(is.measurements[0].time_s->ci95.high, was.measurements[0].time_s->ci95.high);
+  EXPECT_EQ(is.measurements[3].status, Status::kFailed);
+  EXPECT_EQ(is.measurements[3].verification->first_mismatch, 77);
+  EXPECT_EQ(is.measurements[3].reason, was.measurements[3].reason);
+  EXPECT_EQ(is.stream_ceilings[2].shape, "vector16");
+  EXPECT_EQ(is.ceilings.event_overhead_s, 1.4e-6);
+  EXPECT_EQ(is.tensors_verified, 224);
+  EXPECT_EQ(is.warnings, was.warnings);
+}
+
+TEST(JsonReader, IgnoresFieldsThatItDoesNotKnow) {
+  Json json = gpu_json();
+  json["extra"] = {{"deep", {1, 2, 3}}};
+  json["measurements"][0]["energy_j"] = 0.5;
+  json["schema_version"] = "1.9.3";
+  EXPECT_EQ(refusal(json.dump()), "");
+}
+
+TEST(JsonReader, RefusesOtherMajorVersionsByName) {
+  const std::string message = refusal_with("/schema_version", "2.0.0");
+  EXPECT_EQ(message,
+            "r.json: schema_version: found \"2.0.0\", wanted 1.x: this program does not "
+            "read reports of another major version");
+  EXPECT_NE(refusal_with("/schema_version", "10.0.0"), "");
+  EXPECT_NE(refusal_with("/schema_version", 1.0), "");
+}
+
+TEST(JsonReader, RefusesOtherKindsOfFile) {
+  EXPECT_EQ(refusal_with("/schema", "nvbench"),
+            "r.json: schema: found \"nvbench\", wanted \"nf4bench.report\"");
+  EXPECT_EQ(refusal("{}"), "r.json: schema: is missing");
+  EXPECT_EQ(refusal("[]"),
+            "r.json: the file: found an array, wanted an object with the field \"schema\"");
+}
+
+TEST(JsonReader, NamesThePathOfAWrongType) {
+  EXPECT_EQ(refusal_with("/measurements/2/time_s/median", "fast"),
+            "r.json: measurements[2].time_s.median: found \"fast\", wanted a number from 0 up");
+  EXPECT_EQ(refusal_with("/measurements/0/samples_s/3", nullptr),
+            "r.json: measurements[0].samples_s[3]: found null, wanted a number from 0 up");
+  EXPECT_EQ(
+      refusal_with("/tensors/1/shape/0", -4),
+      "r.json: tensors[1].shape[0]: found -4, wanted an integer from 0 to 9223372036854775807");
+  EXPECT_EQ(refusal_with("/device/state_after/throttle_reasons", "none"),
+            "r.json: device.state_after.throttle_reasons: found \"none\", wanted an array");
+}
+
+TEST(JsonReader, NamesTheWordsThatAFieldMayHold) {
+  EXPECT_EQ(
+      refusal_with("/measurements/0/status", "fine"),
+      "r.json: measurements[0].status: found \"fine\", wanted one of passed, failed, skipped, "
+      "invalid");
+  EXPECT_EQ(refusal_with("/device/kind", "tpu"),
+            "r.json: device.kind: found \"tpu\", wanted one of cpu, cuda");
+}
+
+TEST(JsonReader, RefusesContradictions) {
+  EXPECT_EQ(refusal_with("/measurements/0/tensor", "t9"),
+            "r.json: measurements[0].tensor: names no tensor of this report");
+  EXPECT_EQ(refusal_with("/tensors/1/id", "t0"),
+            "r.json: tensors[1].id: is the id of an earlier tensor, too");
+  EXPECT_EQ(refusal_with("/tensors/0/elements", 5),
+            "r.json: tensors[0].elements: found 5, wanted the product of the shape");
+  EXPECT_EQ(
+      refusal_with("/measurements/0/sm_clock_hz", {1e9}),
+      "r.json: measurements[0].sm_clock_hz: found 1 clocks, wanted none or 5, one for each of "
+      "samples_s");
+  EXPECT_EQ(refusal_with("/measurements/0/time_s/ci95", {2.0, 1.0}),
+            "r.json: measurements[0].time_s.ci95: found an array, wanted two numbers, the lower "
+            "first");
+}
+
+TEST(JsonReader, RefusesShapesThatOverflow) {
+  EXPECT_NE(refusal_with("/tensors/0/shape", {4294967296, 4294967296, 4}), "");
+  EXPECT_NE(refusal_with("/tensors/0/shape", {4611686018427387904, 4, 0}), "");
+}
+
+TEST(JsonReader, RefusesNumbersOutOfRange) {
+  EXPECT_NE(refusal_with("/tensors/0/blocksize", 4294967360), "");
+  EXPECT_NE(refusal_with("/settings/seed", -1), "");
+  EXPECT_NE(refusal_with("/settings/min_samples", 1.5), "");
+  EXPECT_NE(refusal_with("/host/memory_bytes", 18446744073709551615u), "");
+}
+
+TEST(JsonReader, TakesIntegersThatOtherToolsWroteAsDecimals) {
+  EXPECT_EQ(refusal_with("/tensors/0/blocksize", 64.0), "");
+}
+
+TEST(JsonReader, RefusesWhatIsNotJson) {
+  EXPECT_EQ(refusal(""), "r.json: no valid JSON at byte 1");
+  EXPECT_NE(refusal("{\"schema\": NaN}"), "");
+  EXPECT_NE(refusal(to_json(gpu_report()) + "x"), "");
+  EXPECT_NE(refusal("\xff\xfe"), "");
+  EXPECT_EQ(refusal("[1e999]"), "r.json: a number that is too large at byte 6");
+}
+
+TEST(JsonReader, RefusesDeepNesting) {
+  EXPECT_EQ(refusal(std::string(1000000, '[')), "r.json: is nested deeper than 32 levels");
+  std::string objects;
+  for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
+  EXPECT_EQ(refusal(objects), "r.json: is nested deeper than 32 levels");
+}
+
+TEST(JsonReader, RefusesRepeatedFields) {
+  EXPECT_EQ(refusal("{\"a\": 1, \"b\": 2, \"a\": 3}"), "r.json: has the field \"a\" twice");
+}
+
+TEST(JsonReader, KeepsControlCharactersOutOfItsMessages) {
+  EXPECT_EQ(refusal_with("/schema", "\x1b[31m\n").find('\x1b'), std::string::npos);
+  EXPECT_EQ(refusal("{\"\x1b\": 1, \"\x1b\": 2}").find('\x1b'), std::string::npos);
+}
+
+// Calls `visit` with the pointer of every value inside `json`.
+void for_each_value(const Json& json, const std::string& pointer,
+                    const std::function<void(const std::string&, const Json&)>& visit) {
+  if (!json.is_structured()) return;
+  for (const auto& [key, value] : json.items()) {
+    const std::string inner = pointer + "/" + key;
+    visit(inner, value);
+    for_each_value(value, inner, visit);
+  }
+}
+
+// A small report with every field.
+Json small_json() {
+  Json json = gpu_json();
+  const Json rows = json["measurements"];
+  json["measurements"] = {rows[0], rows[3]};
+  json["ceilings"]["stream"] = {json["ceilings"]["stream"][0]};
+  json["summary"]["variants"] = Json::array();
+  return json;
+}
+
+bool is_array_element(const std::string& pointer) {
+  const char last = pointer[pointer.rfind('/') + 1];
+  return last >= '0' && last <= '9';
+}
+
+TEST(JsonReader, MissesEveryFieldThatIsNotThere) {
+  const Json whole = small_json();
+  int fields = 0;
+  for_each_value(whole, "", [&](const std::string& pointer, const Json&) {
+    if (is_array_element(pointer) || pointer == "/summary/variants" || pointer == "/tool/name") {
+      return;
+    }
+    Json json = whole;
+    const std::size_t slash = pointer.rfind('/');
+    const std::string field = pointer.substr(slash + 1);
+    json[Json::json_pointer(pointer.substr(0, slash))].erase(field);
+    const std::string message = refusal(json.dump());
+    EXPECT_NE(message.find(field), std::string::npos) << pointer << ": " << message;
+    ++fields;
+  });
+  EXPECT_GT(fields, 150);
+}
+
+TEST(JsonReader, SurvivesEveryValueReplacedByEveryType) {
+  const Json whole = small_json();
+  const std::vector<Json> values = {nullptr,   true,  -1, 1e300, 18446744073709551615u,
+                                    "",        "1.x", {}, {1},   Json::object(),
+                                    {{"a", 1}}};
+  int refused = 0;
+  for_each_value(whole, "", [&](const std::string& pointer, const Json&) {
+    for (const Json& value : values) {
+      Json json = whole;
+      json[Json::json_pointer(pointer)] = value;
+      if (!refusal(json.dump()).empty()) ++refused;
+    }
+  });
+  EXPECT_GT(refused, 1000);
+}
+
+// Whatever the reader accepts, the writer and the table must take, too.
+TEST(JsonReader, SurvivesRandomDamage) {
+  const std::string whole = small_json().dump();
+  std::mt19937 random(11);
+  for (int i = 0; i < 4000; ++i) {
+    std::string text = whole;
+    for (int edits = 1 + static_cast<int>(random() % 3); edits > 0; --edits) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = static_cast<char>(random() % 256);
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 40);
+          break;
+        case 2:
+          text.insert(at, text.substr(random() % text.size(), random() % 40));
+          break;
+        default:
+          text[at] = "0123456789-.e[]{}\",:"[random() % 20];
+      }
+      if (text.empty()) text.assign(1, ' ');
+    }
+    try {
+      const Report report = report_from_json(text, "r.json");
+      to_json(report);
+      to_table(report, {.width = 80});
+    } catch (const Error& error) {
+      ASSERT_EQ(error.kind(), ErrorKind::kInput);
+    }
+  }
+}
+
+TEST(JsonReader, SurvivesTruncationAnywhere) {
+  const std::string whole = small_json().dump();
+  for (std::size_t length = 0; length < whole.size(); length += 7) {
+    EXPECT_NE(refusal(whole.substr(0, length)), "") << length;
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,108 @@
+#include "report/golden_file.hpp"
+#include "report/report.hpp"
+#include "report/sample_reports.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+namespace nf4bench {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(JsonWriter, WritesTheGoldenGpuReport) {
+  expect_golden("gpu.json", to_json(gpu_report()));
+}
+
+TEST(JsonWriter, WritesTheGoldenCpuReport) {
+  expect_golden("cpu.json", to_json(cpu_report()));
+}
+
+TEST(JsonWriter, WritesAnEmptyReport) {
+  expect_golden("empty.json", to_json(Report()));
+}
+
+TEST(JsonWriter, EndsInOneNewline) {
+  const std::string text = to_json(gpu_report());
+  EXPECT_TRUE(text.ends_with("}\n"));
+}
+
+TEST(JsonWriter, GivesEverySampleArrayOneLine) {
+  const auto lines = [](const Report& report) {
+    const std::string text = to_json(report);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  Report report = gpu_report();
+  report.measurements[0].samples_s.assign(4000, 1.5e-5);
+  report.measurements[0].sm_clock_hz.assign(4000, 1.98e9);
+  EXPECT_EQ(lines(report), lines(gpu_report()));
+}
+
+// Sets every measured number of `report` to `value`.
+void spoil_numbers(Report& report, double value) {
+  report.device.peak_bytes_per_s = value;
+  report.state_before.sm_clock_hz = value;
+  report.state_after->temperature_c = value;
+  report.ceilings.copy_bytes_per_s = value;
+  report.ceilings.event_overhead_s = value;
+  report.stream_ceilings[0].bytes_per_s = value;
+  Measurement& m = report.measurements[0];
+  m.time_s->mad = value;
+  m.bytes_per_s = value;
+  m.fraction_of_copy = value;
+  m.fraction_of_stream = value;
+  m.speedup->ci95.high = value;
+  m.samples_s[1] = value;
+  m.sm_clock_hz[4] = value;
+}
+
+TEST(JsonWriter, NeverWritesNan) {
+  for (const double value : {kNan, kInfinity, -kInfinity}) {
+    Report report = gpu_report();
+    spoil_numbers(report, value);
+    const auto json = nlohmann::json::parse(to_json(report));
+    const auto& m = json["measurements"][0];
+    EXPECT_TRUE(m["time_s"].is_null());
+    EXPECT_TRUE(m["bytes_per_s"].is_null());
+    EXPECT_TRUE(m["speedup"].is_null());
+    EXPECT_TRUE(m["samples_s"].empty());
+    EXPECT_TRUE(m["sm_clock_hz"].empty());
+    EXPECT_TRUE(json["ceilings"]["copy_bytes_per_s"].is_null());
+    EXPECT_TRUE(json["device"]["peak_bytes_per_s"].is_null());
+  }
+}
+
+TEST(JsonWriter, WarnsOfEachNumberItLeftOut) {
+  Report report = gpu_report();
+  spoil_numbers(report, kNan);
+  const auto warnings = nlohmann::json::parse(to_json(report))["warnings"];
+  ASSERT_EQ(warnings.size(), 14U);  // one was there before
+  const std::string all = warnings.dump();
+  for (const char* field :
+       {"device.peak_bytes_per_s", "device.state_before.sm_clock_hz",
+        "device.state_after.temperature_c", "ceilings.copy_bytes_per_s",
+        "ceilings.event_overhead_s", "ceilings.stream[0].bytes_per_s", "measurements[0].time_s",
+        "measurements[0].bytes_per_s", "measurements[0].fraction_of_copy",
+        "measurements[0].fraction_of_stream", "measurements[0].speedup",
+        "measurements[0].samples_s", "measurements[0].sm_clock_hz"}) {
+    EXPECT_NE(all.find(std::string("\"") + field + " is not a finite number and was left out"),
+              std::string::npos)
+        << field;
+  }
+}
+
+TEST(JsonWriter, WritesReadableTextForHostileNames) {
+  Report report = cpu_report();
+  report.tensors[0].name = "a\xff\x1b[31m\n\"";
+  const auto json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["tensors"][0]["name"], "a\xef\xbf\xbd\x1b[31m\n\"");
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,212 @@
+#include "report/sample_reports.hpp"
+
+#include "bench/statistics.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+constexpr double kCopyRate = 4.284e12;
+
+ReportTensor tensor_of(const std::string& id, const std::string& name,
+                       std::vector<std::int64_t> shape, std::int64_t multiplicity) {
+  ReportTensor tensor;
+  tensor.id = id;
+  tensor.name = name;
+  tensor.source = "preset llama-3.1-8b";
+  tensor.elements = 1;
+  for (const std::int64_t extent : shape) tensor.elements *= extent;
+  tensor.shape = std::move(shape);
+  tensor.blocksize = 64;
+  tensor.sha256 = std::string(62, '4') + "a" + id.substr(1);
+  tensor.multiplicity = multiplicity;
+  return tensor;
+}
+
+// Five samples around `median_s`, none like another.
+std::vector<double> samples_around(double median_s) {
+  return {median_s * 1.0125, median_s, median_s * 0.9975, median_s * 1.003, median_s * 0.99625};
+}
+
+Measurement row_of(const ReportTensor& tensor, const std::string& variant, CacheMode cache,
+                   LaunchMode launch, const std::string& device) {
+  Measurement m;
+  m.tensor = tensor.id;
+  m.variant = variant;
+  m.device = device;
+  m.output_type = tensor.dtype;
+  m.cache = cache;
+  m.launch = launch;
+  m.bytes_read = tensor.elements / 2 + tensor.elements / 64 + tensor.elements / 64 / 256 * 4;
+  m.bytes_written = tensor.elements * 2;
+  return m;
+}
+
+Measurement passed(Measurement m, std::int64_t elements, double median_s, double baseline_s,
+                   const std::string& baseline) {
+  m.status = Status::kPassed;
+  m.verification = Comparison{elements, 0, std::nullopt, 0};
+  m.samples_s = samples_around(median_s);
+  m.time_s = summarize(m.samples_s);
+  m.launches_per_sample = 3;
+  m.stopped_by = StopReason::kPrecision;
+  m.bytes_per_s = static_cast<double>(m.bytes_read + m.bytes_written) / median_s;
+  m.fraction_of_copy = *m.bytes_per_s / kCopyRate;
+  const double ratio = baseline_s / median_s;
+  m.speedup = Speedup{baseline, ratio, {ratio * 0.996, ratio * 1.005}};
+  if (m.variant == baseline) m.speedup = Speedup{baseline, 1.0, {1.0, 1.0}};
+  return m;
+}
+
+// All variants of one geometry and cell; `baseline_s` scales the times.
+void add_gpu_cell(Report& report, const ReportTensor& tensor, CacheMode cache, double baseline_s) {
+  const auto row = [&](const char* variant) {
+    return row_of(tensor, variant, cache, LaunchMode::kGraph, "cuda:0");
+  };
+  // Small geometries gain less: what a launch costs stays the same.
+  const double drag = 1.0 + 2.0e-6 / baseline_s;
+  const auto timed = [&](const char* variant, double share) {
+    const double fraction = share < 1.0 ? share * drag : share;
+    Measurement m =
+        passed(row(variant), tensor.elements, baseline_s * fraction, baseline_s, "multi_kernel");
+    m.fraction_of_stream = 0.29 / fraction;
+    m.sm_clock_hz = {1.98e9, 1.98e9, 1.965e9, 1.98e9, 1.95e9};
+    report.measurements.push_back(m);
+  };
+  timed("branch_tree", 1.6371);
+  timed("multi_kernel", 1.0);
+  timed("lut_shared_pair", 0.3519);
+  Measurement wrong = row("select_tree");
+  wrong.status = Status::kFailed;
+  wrong.reason = "12 of " + std::to_string(tensor.elements) +
+                 " elements differ from the reference, the first at 77, by up to 3 ulp";
+  wrong.verification = Comparison{tensor.elements, 12, 77, 3};
+  report.measurements.push_back(wrong);
+  Measurement skipped = row("warp_persistent");
+  skipped.reason = "needs at least 8192 blocks";
+  if (tensor.multiplicity > 100) {
+    report.measurements.push_back(skipped);
+  } else {
+    timed("warp_persistent", 0.3011);
+  }
+  timed("fused", 0.2967);
+  report.stream_ceilings.push_back({tensor.id, tensor.dtype, cache, LaunchMode::kGraph, "vector16",
+                                    baseline_s * 0.29, 0.9713 * kCopyRate});
+}
+
+void add_gpu_machine(Report& report) {
+  report.host = {"node7",
+                 "Debian GNU/Linux 12 (bookworm)",
+                 "6.1.0-38-amd64",
+                 "Intel(R) Xeon(R) Platinum 8480C",
+                 112,
+                 2151677952000};
+  report.device.kind = DeviceKind::kCuda;
+  report.device.id = "cuda:0";
+  report.device.name = "NVIDIA H200";
+  report.device.facts = {90, 132, 62914560};
+  report.device.memory_bytes = 150122856448;
+  report.device.peak_bytes_per_s = 4.9158e12;
+  report.device.uuid = "GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10";
+  report.device.pci_id = "0000:19:00.0";
+  report.device.driver = "580.159.04";
+  report.device.runtime = "13.0";
+  report.device.ecc = true;
+  report.device.mig = false;
+  report.state_before.sm_clock_hz = 1.98e9;
+  report.state_before.max_sm_clock_hz = 1.98e9;
+  report.state_before.memory_clock_hz = 3.201e9;
+  report.state_before.power_w = 118.25;
+  report.state_before.power_limit_w = 700.0;
+  report.state_before.temperature_c = 31.0;
+  report.state_before.persistence = true;
+  report.state_after = report.state_before;
+  report.state_after->power_w = 402.5;
+  report.state_after->temperature_c = 44.0;
+  report.state_after->throttle_reasons = {"sw_power_cap"};
+}
+
+ToolInfo sample_tool() {
+  return {"0.1.0", "4f0c2d9e8b7a61c5", false, "Release", "GNU 12.2.0", "75;80;86;89;90;100;120"};
+}
+
+}  // namespace
+
+Report gpu_report() {
+  Report report;
+  report.complete = true;
+  report.tool = sample_tool();
+  report.command = {"nf4bench", "run", "--preset", "llama-3.1-8b"};
+  report.started_at = "2026-03-04T05:06:07Z";
+  report.finished_at = "2026-03-04T05:08:09Z";
+  add_gpu_machine(report);
+  report.settings.caches = {CacheMode::kCold, CacheMode::kHot};
+  report.settings.baseline = "multi_kernel";
+  report.settings.seed = 18446744073709551615u;
+  report.tensors = {tensor_of("t0", "gate_proj, up_proj", {14336, 4096}, 64),
+                    tensor_of("t1", "model.layers.0.self_attn.q_proj.weight", {4096, 4096}, 128),
+                    tensor_of("t2", "1024x4096", {1024, 4096}, 32)};
+  add_gpu_cell(report, report.tensors[0], CacheMode::kCold, 122.875e-6);
+  add_gpu_cell(report, report.tensors[1], CacheMode::kCold, 36.4375e-6);
+  add_gpu_cell(report, report.tensors[2], CacheMode::kCold, 12.5e-6);
+  add_gpu_cell(report, report.tensors[2], CacheMode::kHot, 10.25e-6);
+  Measurement& untrue = report.measurements.back();
+  untrue.status = Status::kInvalid;
+  untrue.reason = "moves 5.71 TB/s, more than the memory's peak of 4.92 TB/s";
+  untrue.speedup.reset();
+  report.ceilings = {1073741824, kCopyRate, 536870912, 3.05e12, 1.4e-6, 2.1e-6};
+  report.tensors_verified = 224;
+  report.warnings = {
+      "Clocks moved by 1.5 % while t2 was measured: lock them with nvidia-smi -lgc."};
+  return report;
+}
+
+Report cpu_report() {
+  Report report;
+  report.tool = sample_tool();
+  report.tool.git_commit.clear();
+  report.tool.cuda_architectures.clear();
+  report.command = {"nf4bench", "run", "data/plain \"odd\".safetensors", "--device", "cpu"};
+  report.started_at = "2026-03-04T05:06:07Z";
+  report.host = {"laptop",
+                 "Debian GNU/Linux 12 (bookworm)",
+                 "6.1.0-38-amd64",
+                 "AMD EPYC 9554 64-Core Processor",
+                 2,
+                 8241147904};
+  report.device.id = "cpu";
+  report.device.name = report.host.cpu;
+  report.device.facts = {0, 2, 33554432};
+  report.device.memory_bytes = report.host.memory_bytes;
+  report.device.simd = "AVX3_ZEN4";
+  report.state_before.unavailable = "clocks and power are not read on a CPU";
+  report.settings.baseline = "multi_pass";
+  report.settings.output_types = {OutputType::kFloat16};
+  report.settings.launches = {LaunchMode::kStream};
+  report.settings.verify = VerifyScope::kSampled;
+  ReportTensor tensor = tensor_of("t0",
+                                  "bl\xc3\xb6"
+                                  "cke.weight",
+                                  {5, 129, 3}, 1);
+  tensor.source = "data/plain \"odd\".safetensors";
+  tensor.absmax_kind = AbsmaxKind::kPlain;
+  tensor.dtype = OutputType::kFloat16;
+  report.tensors = {tensor};
+  const auto add = [&](const char* variant, double median_s) {
+    report.measurements.push_back(
+        passed(row_of(tensor, variant, CacheMode::kCold, LaunchMode::kStream, "cpu"),
+               tensor.elements, median_s, 4.5e-6, "multi_pass"));
+  };
+  add("reference", 18.0625e-6);
+  add("multi_pass", 4.5e-6);
+  add("simd", 843.75e-9);
+  report.ceilings.copy_bytes = 268435456;
+  report.ceilings.copy_bytes_per_s = 21.3e9;
+  report.tensors_verified = 1;
+  return report;
+}
+
+}  // namespace nf4bench

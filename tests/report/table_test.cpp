@@ -1,0 +1,128 @@
+#include "report/golden_file.hpp"
+#include "report/report.hpp"
+#include "report/sample_reports.hpp"
+#include "report/text_grid.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+namespace nf4bench {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string first_line_with(const std::string& text, const std::string& part) {
+  for (const std::string& line : lines_of(text)) {
+    if (line.find(part) != std::string::npos) return line;
+  }
+  return "";
+}
+
+TEST(Table, LooksRightInNarrowTerminals) {
+  expect_golden("gpu_60.txt", to_table(gpu_report(), {.width = 60}));
+}
+
+TEST(Table, LooksRightIn80Columns) {
+  expect_golden("gpu_80.txt", to_table(gpu_report(), {.width = 80}));
+}
+
+TEST(Table, LooksRightIn100Columns) {
+  expect_golden("gpu_100.txt", to_table(gpu_report(), {.width = 100}));
+}
+
+TEST(Table, LooksRightIn140Columns) {
+  expect_golden("gpu_140.txt", to_table(gpu_report(), {.width = 140}));
+}
+
+TEST(Table, LooksRightForAnInterruptedRunOnACpu) {
+  expect_golden("cpu_80.txt", to_table(cpu_report(), {.width = 80}));
+}
+
+TEST(Table, LooksRightForAnEmptyReport) {
+  expect_golden("empty_80.txt", to_table(Report(), {.width = 80}));
+}
+
+TEST(Table, FitsEveryWidthFrom48Columns) {
+  for (int width = 48; width <= 200; ++width) {
+    for (const std::string& line : lines_of(to_table(gpu_report(), {.width = width}))) {
+      ASSERT_LE(text_width(line), width) << line;
+    }
+  }
+}
+
+TEST(Table, DropsColumnsInTheStatedOrder) {
+  const std::vector<std::string> order = {"clock",  "samples", "p95",    "+/- %",        "% stream",
+                                          "status", "GB/s",    "% copy", "95 % interval"};
+  std::size_t gone = 0;
+  for (int width = 200; width >= 40; --width) {
+    const std::string header =
+        first_line_with(to_table(gpu_report(), {.width = width}), "  variant");
+    while (gone < order.size() && header.find(order[gone]) == std::string::npos) ++gone;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      EXPECT_EQ(header.find(order[i]) != std::string::npos, i >= gone) << width << order[i];
+    }
+  }
+  EXPECT_EQ(gone, order.size());
+}
+
+TEST(Table, WritesNoEscapeCodesWithoutColour) {
+  EXPECT_EQ(to_table(gpu_report(), {.width = 100}).find('\x1b'), std::string::npos);
+}
+
+TEST(Table, SaysTheSameWithAndWithoutColour) {
+  const std::string coloured = to_table(gpu_report(), {.width = 100, .colour = true});
+  EXPECT_NE(coloured.find('\x1b'), std::string::npos);
+  const std::regex escape_code("\x1b\\[[0-9;]*m");
+  EXPECT_EQ(std::regex_replace(coloured, escape_code, ""), to_table(gpu_report(), {.width = 100}));
+}
+
+TEST(Table, ClosesEveryColourOnItsLine) {
+  for (const std::string& line : lines_of(to_table(gpu_report(), {.width = 80, .colour = true}))) {
+    if (line.find('\x1b') == std::string::npos) continue;
+    EXPECT_TRUE(line.starts_with("\x1b[") && line.ends_with("\x1b[0m")) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), '\x1b'), 2) << line;
+  }
+}
+
+TEST(Table, ShowsNoTimeForAWrongVariant) {
+  Report report = gpu_report();
+  report.measurements[3].time_s = report.measurements[0].time_s;
+  report.measurements[3].speedup = report.measurements[0].speedup;
+  EXPECT_EQ(to_table(report, {.width = 100}), to_table(gpu_report(), {.width = 100}));
+}
+
+TEST(Table, EscapesWhatAFileMaySay) {
+  Report report = gpu_report();
+  report.tensors[0].name = "evil\x1b[2J\nname";
+  report.measurements[3].reason = "\x1b]0;title\x07";
+  report.measurements[0].variant = "\x1b[31mred";
+  report.device.name = "\x1b[5mGPU";
+  report.warnings = {"\x1b[1mloud"};
+  const std::string table = to_table(report, {.width = 100});
+  EXPECT_EQ(table.find('\x1b'), std::string::npos);
+  EXPECT_EQ(table.find('\x07'), std::string::npos);
+  EXPECT_NE(table.find("evil\\x1b[2J\\nname"), std::string::npos);
+}
+
+TEST(Table, SurvivesMeasurementsOfUnknownTensors) {
+  Report report = gpu_report();
+  report.tensors.clear();
+  EXPECT_NE(first_line_with(to_table(report, {.width = 100}), "t0  bf16  cold graph"), "");
+}
+
+TEST(Table, MarksNoFastestAmongOne) {
+  Report report = cpu_report();
+  report.measurements.resize(1);
+  EXPECT_EQ(first_line_with(to_table(report, {.width = 80}), "reference ").front(), ' ');
+}
+
+}  // namespace
+}  // namespace nf4bench
