@@ -13,6 +13,13 @@
 
 namespace nf4bench::cpu {
 
+// codebook_value(), in memory once rather than built where it is used.
+inline constexpr float kCodebook[kCodes] = {
+    codebook_value(0),  codebook_value(1),  codebook_value(2),  codebook_value(3),
+    codebook_value(4),  codebook_value(5),  codebook_value(6),  codebook_value(7),
+    codebook_value(8),  codebook_value(9),  codebook_value(10), codebook_value(11),
+    codebook_value(12), codebook_value(13), codebook_value(14), codebook_value(15)};
+
 // The unsigned integer that holds one output of `kType`.
 template <OutputType kType>
 using OutputBits = std::conditional_t<kType == OutputType::kFloat32, std::uint32_t, std::uint16_t>;

@@ -51,7 +51,7 @@ struct alignas(16) Planes {
 template <OutputType kType>
 HWY_INLINE void build_planes_exactly(float scale, Planes<kType>& planes) {
   for (int code = 0; code < kCodes; ++code) {
-    planes.set(code, to_output_bits<kType>(multiply_flushed(codebook_value(code), scale)));
+    planes.set(code, to_output_bits<kType>(multiply_flushed(kCodebook[code], scale)));
   }
 }
 
@@ -113,17 +113,12 @@ HWY_INLINE void build_planes(float scale, Planes<kType>& planes) {
   if (magnitude < 0x02800000u || magnitude >= 0x7f800000u) {
     return build_planes_exactly<kType>(scale, planes);
   }
-  alignas(64) static constexpr float kCodebook[kCodes] = {
-      codebook_value(0),  codebook_value(1),  codebook_value(2),  codebook_value(3),
-      codebook_value(4),  codebook_value(5),  codebook_value(6),  codebook_value(7),
-      codebook_value(8),  codebook_value(9),  codebook_value(10), codebook_value(11),
-      codebook_value(12), codebook_value(13), codebook_value(14), codebook_value(15)};
   const hn::CappedTag<float, kCodes> df;
   const hn::RebindToSigned<decltype(df)> d;
   const hn::RebindToUnsigned<decltype(df)> du;
   const hn::Rebind<std::uint8_t, decltype(df)> d8;
   for (std::size_t i = 0; i < kCodes; i += hn::Lanes(df)) {
-    const auto products = hn::Mul(hn::Load(df, kCodebook + i), hn::Set(df, scale));
+    const auto products = hn::Mul(hn::LoadU(df, kCodebook + i), hn::Set(df, scale));
     const auto rounded = hn::BitCast(du, round_normal<kType>(d, hn::BitCast(d, products)));
     hn::StoreU(hn::TruncateTo(d8, rounded), d8, planes.bytes[0] + i);
     hn::StoreU(hn::TruncateTo(d8, hn::ShiftRight<8>(rounded)), d8, planes.bytes[1] + i);

@@ -14,7 +14,7 @@ std::array<OutputBits<kType>, kCodes> decoded_codes(float scale) {
   std::array<OutputBits<kType>, kCodes> table;
   for (int code = 0; code < kCodes; ++code) {
     table[static_cast<std::size_t>(code)] =
-        to_output_bits<kType>(multiply_flushed(codebook_value(code), scale));
+        to_output_bits<kType>(multiply_flushed(kCodebook[code], scale));
   }
   return table;
 }

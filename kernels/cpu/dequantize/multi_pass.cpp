@@ -27,19 +27,24 @@ void add_offset(const Job& job, float* scales) {
 
 template <OutputType kType>
 void decode_weight(const Job& job, const float* scales) {
-  auto* const output = static_cast<OutputBits<kType>*>(job.output);
-  const auto decode = [&](std::int64_t index, int code) {
-    const float scale = scales[index >> job.block_shift];
-    output[index] = to_output_bits<kType>(multiply_flushed(codebook_value(code), scale));
-  };
-  // Bytes, not elements, are the items: two threads never share one.
-  for_each_part(job.elements / 2, 2, [&](Range range) {
-    for (std::int64_t byte = range.first; byte < range.last; ++byte) {
-      decode(2 * byte, job.packed[byte] >> 4);
-      decode(2 * byte + 1, job.packed[byte] & 15);
+  const std::int64_t blocksize = std::int64_t{1} << job.block_shift;
+  for_each_part(job.blocks, blocksize, [&](Range range) {
+    for (std::int64_t block = range.first; block < range.last; ++block) {
+      const float scale = scales[block];
+      const std::int64_t first = block * blocksize;
+      const std::int64_t count = std::min(blocksize, job.elements - first);
+      const std::uint8_t* packed = job.packed + first / 2;
+      auto* const output = static_cast<OutputBits<kType>*>(job.output) + first;
+      const auto decoded = [scale](int code) {
+        return to_output_bits<kType>(multiply_flushed(kCodebook[code], scale));
+      };
+      for (std::int64_t byte = 0; byte < count / 2; ++byte) {
+        output[2 * byte] = decoded(packed[byte] >> 4);
+        output[2 * byte + 1] = decoded(packed[byte] & 15);
+      }
+      if (count % 2 != 0) output[count - 1] = decoded(packed[count / 2] >> 4);
     }
   });
-  if (job.elements % 2 != 0) decode(job.elements - 1, job.packed[job.elements / 2] >> 4);
 }
 
 void dequantize(const Job& job, const Launch&) {
