@@ -1,6 +1,6 @@
 #include "io/checkpoint.hpp"
 
-#include "base/text.hpp"
+#include "base/parallel.hpp"
 #include "io/entry_reader.hpp"
 #include "io/input_error.hpp"
 #include "io/inventory.hpp"
@@ -12,20 +12,37 @@
 
 namespace nf4bench {
 
+namespace {
+
+// On all cores: a checkpoint may have a hundred thousand quant states.
+std::vector<JudgedEntry> judge(const Inventory& inventory, const std::vector<TensorGroup>& groups) {
+  constexpr std::int64_t kGrain = 512;
+  std::vector<JudgedEntry> judged(groups.size());
+  parallel_for(
+      static_cast<std::int64_t>(groups.size()), kGrain, [&](std::int64_t first, std::int64_t last) {
+        EntryReader reader(inventory);
+        for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+          judged[i] = reader.read(groups[i]);
+        }
+      });
+  return judged;
+}
+
+}  // namespace
+
 struct Checkpoint::Impl {
   explicit Impl(Inventory taken) : inventory(std::move(taken)) {
     TensorGroups groups = group_tensors(inventory.tensors);
     others = std::move(groups.others);
-    EntryReader reader(inventory);
+    std::vector<JudgedEntry> judged = judge(inventory, groups.four_bit);
     OtherTensors fp4 = {"FP4", 0, {}};
-    for (const TensorGroup& group : groups.four_bit) {
-      JudgedEntry judged = reader.read(group);
-      if (judged.entry.problem.empty() && judged.quant_type == "fp4") {
-        if (fp4.count++ == 0) fp4.example = judged.entry.name;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+      if (judged[i].entry.problem.empty() && judged[i].quant_type == "fp4") {
+        if (fp4.count++ == 0) fp4.example = judged[i].entry.name;
         continue;
       }
-      entries.push_back(std::move(judged.entry));
-      plans.push_back({group, judged.nested_offset});
+      entries.push_back(std::move(judged[i].entry));
+      plans.push_back({groups.four_bit[i], judged[i].nested_offset});
     }
     if (fp4.count > 0) others.push_back(std::move(fp4));
     std::sort(others.begin(), others.end(),

@@ -74,7 +74,8 @@ JudgedEntry EntryReader::read(const TensorGroup& group) {
   }
   const InputFile& file = inventory_.files[inventory_.tensors[*home].file];
   entry.source = file.path.native();
-  where_ = fmt::format("{}: tensor {}", escaped(entry.source), in_quotes(entry.name));
+  if (entry.source != shown_source_.first) shown_source_ = {entry.source, escaped(entry.source)};
+  where_ = fmt::format("{}: tensor {}", shown_source_.second, in_quotes(entry.name));
   try {
     judge(group, judged);
   } catch (const Error& error) {
@@ -88,7 +89,7 @@ void EntryReader::judge(const TensorGroup& group, JudgedEntry& judged) {
   const Piece piece = state_piece(group);
   QuantState state = read_state(group);
   judged.quant_type = state.quant_type;
-  const char* wanted = piece == Piece::kStateFp4 ? "fp4" : "nf4";
+  const std::string_view wanted = piece == Piece::kStateFp4 ? "fp4" : "nf4";
   if (state.quant_type != wanted && !(piece == Piece::kStateJson && state.quant_type == "fp4")) {
     throw input_error(where_, "quant_type", in_quotes(state.quant_type),
                       fmt::format("\"{}\", as {} says", wanted, suffix_of(piece).substr(1)));
@@ -150,18 +151,15 @@ void EntryReader::judge_weight(const StoredTensor& weight, TensorEntry& entry) c
   }
   entry.storage = *storage;
   const auto wanted = static_cast<std::uint64_t>(entry.packed_bytes);
-  const std::string found =
-      fmt::format("{} bytes ({})", weight.bytes, layout(weight.type, weight.shape));
-  const std::string reason = fmt::format("{} for shape {}", wanted, shape_to_string(entry.shape));
-  if (weight.bytes < wanted && *storage != StorageType::kUint8 &&
-      wanted - weight.bytes < facts(weight.type).bits / 8) {
-    throw input_error(where_, "packed weight", found,
-                      reason + "; the tail was lost when it was stored as wider elements");
-  }
-  // A packed weight may be padded to whole elements, but not by one element more.
-  if (weight.bytes < wanted || weight.bytes - wanted >= facts(weight.type).bits / 8) {
-    throw input_error(where_, "packed weight", found, reason);
-  }
+  const std::uint64_t element_bytes = facts(weight.type).bits / 8;
+  // It may be padded to whole elements, but not by one element more.
+  if (weight.bytes >= wanted && weight.bytes - wanted < element_bytes) return;
+  const bool lost_tail = weight.bytes < wanted && wanted - weight.bytes < element_bytes;
+  throw input_error(
+      where_, "packed weight",
+      fmt::format("{} bytes ({})", weight.bytes, layout(weight.type, weight.shape)),
+      fmt::format("{} for shape {}{}", wanted, shape_to_string(entry.shape),
+                  lost_tail ? "; the tail was lost when it was stored as wider elements" : ""));
 }
 
 void EntryReader::judge_absmax(const TensorGroup& group, const TensorEntry& entry) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "io/checkpoint.hpp"
 #include "io/inventory.hpp"
@@ -43,6 +44,7 @@ class EntryReader {
 
   const Inventory& inventory_;
   OpenFiles files_;
+  std::pair<std::string, std::string> shown_source_;  // a path and how messages show it
   std::string where_;  // "<file>: tensor <name>" of the group being judged
 };
 

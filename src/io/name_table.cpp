@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <numeric>
 
 namespace nf4bench {
 
@@ -24,6 +26,7 @@ std::optional<std::size_t> NameTable::index() {
   std::sort(slots_.begin(), slots_.end(), [this](const Slot& a, const Slot& b) {
     return a.hash != b.hash ? a.hash < b.hash : (*this)[a.number] < (*this)[b.number];
   });
+  index_top_bits();
   const auto twin =
       std::adjacent_find(slots_.begin(), slots_.end(), [this](const Slot& a, const Slot& b) {
         return a.hash == b.hash && (*this)[a.number] == (*this)[b.number];
@@ -32,13 +35,26 @@ std::optional<std::size_t> NameTable::index() {
   return std::max(twin->number, std::next(twin)->number);
 }
 
+void NameTable::index_top_bits() {
+  unsigned bits = 1;
+  while ((std::size_t{1} << bits) < size()) ++bits;
+  shift_ = 64 - bits;
+  first_.assign((std::size_t{1} << bits) + 1, 0);
+  for (const Slot& slot : slots_) ++first_[static_cast<std::size_t>(slot.hash >> shift_) + 1];
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+}
+
 std::optional<std::size_t> NameTable::find(std::string_view name) const {
+  if (slots_.empty()) return std::nullopt;
   const std::uint64_t hash = std::hash<std::string_view>{}(name);
-  const auto slot = std::lower_bound(
-      slots_.begin(), slots_.end(), hash, [this, name](const Slot& a, std::uint64_t wanted) {
+  const auto bucket = static_cast<std::size_t>(hash >> shift_);
+  const auto begin = slots_.begin() + static_cast<std::ptrdiff_t>(first_[bucket]);
+  const auto end = slots_.begin() + static_cast<std::ptrdiff_t>(first_[bucket + 1]);
+  const auto slot =
+      std::lower_bound(begin, end, hash, [this, name](const Slot& a, std::uint64_t wanted) {
         return a.hash != wanted ? a.hash < wanted : (*this)[a.number] < name;
       });
-  if (slot == slots_.end() || slot->hash != hash || (*this)[slot->number] != name) {
+  if (slot == end || slot->hash != hash || (*this)[slot->number] != name) {
     return std::nullopt;
   }
   return slot->number;

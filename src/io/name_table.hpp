@@ -9,7 +9,8 @@
 namespace nf4bench {
 
 // Names by number and numbers by name, for millions of names from a file that may be hostile.
-// Lookups compare hashes first and names after, in a sorted array: no bucket that could be flooded.
+// Lookups compare hashes first and names after, in a sorted array: names chosen to collide make a
+// lookup slower by a logarithm and no more.
 class NameTable {
  public:
   // Appends `name`; its number is size() before the call.
@@ -30,9 +31,13 @@ class NameTable {
     std::size_t number;
   };
 
+  void index_top_bits();
+
   std::string text_;
-  std::vector<std::size_t> ends_;  // of each name in text_
-  std::vector<Slot> slots_;        // by hash, then name
+  std::vector<std::size_t> ends_;   // of each name in text_
+  std::vector<Slot> slots_;         // by hash, then name
+  std::vector<std::size_t> first_;  // slot of the first hash whose top bits are at least the index
+  unsigned shift_ = 64;             // how far a hash is shifted to leave its top bits
 };
 
 }  // namespace nf4bench

@@ -22,8 +22,11 @@ std::string_view take_number(std::string_view& text) {
 }  // namespace
 
 bool natural_less(std::string_view a, std::string_view b) {
-  std::string_view rest_a = a;
-  std::string_view rest_b = b;
+  const auto [end_a, end_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  auto common = static_cast<std::size_t>(end_a - a.begin());
+  while (common > 0 && is_digit(a[common - 1])) --common;  // a number is compared as a whole
+  std::string_view rest_a = a.substr(common);
+  std::string_view rest_b = b.substr(common);
   while (!rest_a.empty() && !rest_b.empty()) {
     if (is_digit(rest_a.front()) && is_digit(rest_b.front())) {
       const std::string_view number_a = take_number(rest_a);

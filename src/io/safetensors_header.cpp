@@ -135,10 +135,10 @@ class HeaderWalk {
 
   // end - begin, which must lie in the file and be what type and shape ask for.
   std::uint64_t checked_bytes(std::uint64_t begin, std::uint64_t end) const {
-    const std::string found = fmt::format("[{}, {}]", begin, end);
-    if (begin > end) throw input_error(where(), "data_offsets", found, "begin <= end");
+    const auto found = [&] { return fmt::format("[{}, {}]", begin, end); };
+    if (begin > end) throw input_error(where(), "data_offsets", found(), "begin <= end");
     if (end > data_bytes_) {
-      throw input_error(where(), "data_offsets", found,
+      throw input_error(where(), "data_offsets", found(),
                         fmt::format("an end within the {} bytes of data that the file has (is it "
                                     "cut short?)",
                                     data_bytes_));
@@ -148,15 +148,15 @@ class HeaderWalk {
       if (bits) bits = checked_multiply(*bits, dimension);
     }
     if (bits) bits = checked_multiply(*bits, facts(*current_.type).bits);
-    const std::string shape = dimensions_to_string(*current_.shape);
-    if (!bits) throw input_error(where(), "shape", shape, "a size that fits 64 bits");
+    const auto shape = [&] { return dimensions_to_string(*current_.shape); };
+    if (!bits) throw input_error(where(), "shape", shape(), "a size that fits 64 bits");
     if (*bits % 8 != 0) {
-      throw input_error(where(), "shape", shape, "a size that fills whole bytes");
+      throw input_error(where(), "shape", shape(), "a size that fills whole bytes");
     }
     if (end - begin != *bits / 8) {
       throw input_error(
           where(), "data_offsets", fmt::format("{} bytes", end - begin),
-          fmt::format("the {} bytes of {} {}", *bits / 8, facts(*current_.type).spelling, shape));
+          fmt::format("the {} bytes of {} {}", *bits / 8, facts(*current_.type).spelling, shape()));
     }
     return end - begin;
   }
