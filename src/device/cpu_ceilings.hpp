@@ -1,0 +1,11 @@
+#pragma once
+
+#include "device/device.hpp"
+
+namespace nf4bench {
+
+// The best rates at which `threads` threads copy and write memory, over buffers that no cache of
+// `cache_bytes` holds.
+Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes);
+
+}  // namespace nf4bench
