@@ -62,7 +62,7 @@ class CpuWorkload final : public Workload {
   void run(const Variant& variant, std::size_t set) const;
   void run_poisoned(const Variant& variant);
 
-  const CpuContext& context_;
+  CpuContext context_;
   OutputType type_;
   std::int64_t bytes_read_;
   std::int64_t bytes_written_;

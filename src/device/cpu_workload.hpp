@@ -9,7 +9,7 @@
 
 namespace nf4bench {
 
-// What the workloads of one CPU device share. Outlives them.
+// What the workloads of one CPU device have in common; each keeps its copy.
 struct CpuContext {
   DeviceInfo info;
   std::string config;  // Launch::config; empty for none

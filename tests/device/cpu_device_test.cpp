@@ -1,0 +1,314 @@
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "base/error.hpp"
+#include "device/cpu_facts.hpp"
+#include "device/devices.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+
+namespace nf4bench {
+namespace {
+
+constexpr SampleSpec kCold = {CacheMode::kCold, LaunchMode::kStream, 1};
+constexpr SampleSpec kHot = {CacheMode::kHot, LaunchMode::kStream, 1};
+
+// Rotation through five times the caches of a server is a gigabyte; one step of a test needs none
+// of that, so the tensor is large enough to keep the sets few.
+Nf4Tensor timed_tensor() {
+  return make_synthetic({.shape = {4096, 2048}, .distribution = Distribution::kRandomCodes});
+}
+
+// What the probes below saw of their calls.
+struct Seen {
+  std::atomic<int> calls = 0;
+  std::vector<const void*> outputs;
+  std::vector<const void*> inputs;
+  int threads = 0;
+  std::string config;
+  bool was_poisoned = true;
+};
+
+// A variant that records its calls in `seen` and then runs `work`.
+Variant probe(Seen& seen, void (*launch)(const Job&, const Launch&)) {
+  Variant variant;
+  variant.name = "probe";
+  variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
+  variant.workspace_bytes = [](const Job&) { return std::size_t{0}; };
+  variant.launch = launch;
+  variant.state = &seen;
+  return variant;
+}
+
+Seen& seen_of(const Launch& launch) {
+  return *static_cast<Seen*>(const_cast<void*>(launch.state));
+}
+
+void record(const Job& job, const Launch& launch) {
+  Seen& seen = seen_of(launch);
+  ++seen.calls;
+  seen.outputs.push_back(job.output);
+  seen.inputs.push_back(job.packed);
+  seen.threads = omp_get_max_threads();
+  seen.config = launch.config == nullptr ? "" : launch.config;
+  const auto* bytes = static_cast<const unsigned char*>(job.output);
+  for (std::int64_t i = 0; i < job.elements * 2; ++i) seen.was_poisoned &= bytes[i] == kPoisonByte;
+}
+
+const Variant& simd_of(Device& device) {
+  return device.variants().back();
+}
+
+TEST(CpuDevice, DescribesItself) {
+  const auto device = open_cpu_device({.config = "", .threads = 3});
+  const DeviceInfo& info = device->info();
+  EXPECT_EQ(info.id, "cpu");
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_FALSE(info.simd.empty());
+  EXPECT_EQ(info.facts.compute_capability, 0);
+  EXPECT_EQ(info.facts.multiprocessors, 3);
+  EXPECT_GT(info.facts.l2_bytes, 0);
+  EXPECT_GT(info.memory_bytes, 0);
+  EXPECT_FALSE(device->state().unavailable.empty());
+  ASSERT_EQ(device->launch_modes().size(), 1u);
+  EXPECT_EQ(device->launch_modes()[0], LaunchMode::kStream);
+}
+
+TEST(CpuDevice, RefusesNegativeThreads) {
+  EXPECT_THROW(open_cpu_device({.config = "", .threads = -1}), Error);
+}
+
+TEST(CpuDevice, EveryVariantPassesInEveryType) {
+  const auto device = open_cpu_device({});
+  for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
+    const Nf4Tensor tensor = make_synthetic({.shape = {333, 515}, .absmax_kind = kind});
+    for (const OutputType type : kOutputTypes) {
+      const auto workload = device->upload(tensor, type, UploadPurpose::kVerify);
+      const std::vector<std::byte> expected = reference_dequantize(tensor, type);
+      for (const Variant& variant : device->variants()) {
+        EXPECT_EQ(workload->unsupported(variant), "");
+        const Comparison found = workload->verify(variant, expected);
+        EXPECT_TRUE(found.is_exact()) << variant.name << " " << to_string(type);
+        EXPECT_EQ(found.compared, tensor.elements);
+        EXPECT_EQ(workload->output_of(variant), expected) << variant.name;
+      }
+    }
+  }
+}
+
+TEST(CpuDevice, BytesComeFromTheFormat) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {64, 64}});
+  const auto workload =
+      open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kVerify);
+  EXPECT_EQ(workload->bytes_read(), 2048 + 64 + 4 + 1024);
+  EXPECT_EQ(workload->bytes_written(), 64 * 64 * 4);
+  EXPECT_EQ(workload->buffer_sets(), 1);
+}
+
+// Decodes like `simd` and then spoils element 1000.
+void spoil(const Job& job, const Launch& launch) {
+  const auto device = open_cpu_device({});
+  simd_of(*device).launch(job, launch);
+  static_cast<std::uint16_t*>(job.output)[1000] ^= 1;
+}
+
+TEST(CpuDevice, AWrongVariantIsFound) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {100, 100}});
+  const auto device = open_cpu_device({});
+  const auto workload = device->upload(tensor, OutputType::kBfloat16, UploadPurpose::kVerify);
+  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
+  Seen seen;
+  const Comparison found = workload->verify(probe(seen, spoil), expected);
+  EXPECT_EQ(found.mismatches, 1);
+  EXPECT_EQ(found.first_mismatch, 1000);
+  EXPECT_EQ(found.max_ulp, 1u);
+}
+
+TEST(CpuDevice, AVariantThatWritesNothingIsFoundEvenAfterARightOne) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {100, 100}});
+  const auto device = open_cpu_device({});
+  const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kVerify);
+  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
+  EXPECT_TRUE(workload->verify(simd_of(*device), expected).is_exact());
+  Seen seen;
+  EXPECT_EQ(workload->verify(probe(seen, record), expected).mismatches, 10'000);
+  EXPECT_TRUE(seen.was_poisoned);
+}
+
+TEST(CpuDevice, APrefixIsEnoughToVerify) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {100, 100}});
+  const auto device = open_cpu_device({});
+  const auto workload = device->upload(tensor, OutputType::kBfloat16, UploadPurpose::kVerify);
+  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
+  const auto half = std::span(expected).first(999 * 2);
+  EXPECT_EQ(workload->verify(simd_of(*device), half).compared, 999);
+  Seen seen;
+  EXPECT_EQ(workload->verify(probe(seen, spoil), half).mismatches, 0);  // element 1000 lies behind
+}
+
+TEST(CpuDevice, ReportsAVariantsReasonForNotRunning) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {8, 8}});
+  const auto workload =
+      open_cpu_device({})->upload(tensor, OutputType::kFloat16, UploadPurpose::kVerify);
+  Seen seen;
+  Variant variant = probe(seen, record);
+  variant.unsupported = [](const Job& job, const DeviceFacts&) {
+    return job.output_type == OutputType::kFloat16 ? "no half precision" : nullptr;
+  };
+  EXPECT_EQ(workload->unsupported(variant), "no half precision");
+}
+
+TEST(CpuDevice, WritingPastTheOutputIsAnErrorWhileTiming) {
+  const Nf4Tensor tensor = timed_tensor();
+  const auto workload =
+      open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kTime);
+  Seen seen;
+  const Variant variant = probe(seen, [](const Job& job, const Launch&) {
+    static_cast<float*>(job.output)[job.elements] = 0.0f;
+  });
+  EXPECT_THROW(workload->output_of(variant), Error);
+}
+
+TEST(CpuDevice, ColdSamplesRotateThroughAllSets) {
+  const std::int64_t available = available_memory_bytes();
+  const Nf4Tensor tensor = timed_tensor();
+  const auto device = open_cpu_device({});
+  const auto workload = device->upload(tensor, OutputType::kBfloat16, UploadPurpose::kTime);
+  const int sets = workload->buffer_sets();
+  const std::int64_t set_bytes = workload->bytes_read() + workload->bytes_written();
+  EXPECT_GE(sets * set_bytes, std::min(5 * device->info().facts.l2_bytes, available / 4));
+  Seen seen;
+  const Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
+    seen_of(launch).outputs.push_back(job.output);
+    seen_of(launch).inputs.push_back(job.packed);
+  });
+  for (int i = 0; i < 2 * sets; ++i) workload->sample(variant, kCold);
+  const std::set<const void*> outputs(seen.outputs.begin(), seen.outputs.end());
+  EXPECT_EQ(outputs.size(), static_cast<std::size_t>(sets));
+  EXPECT_EQ(std::set<const void*>(seen.inputs.begin(), seen.inputs.end()).size(), outputs.size());
+  // The same set comes back only after all others.
+  for (std::size_t i = 0; i + 1 < outputs.size(); ++i) {
+    EXPECT_NE(seen.outputs[i], seen.outputs[i + 1]);
+    EXPECT_EQ(seen.outputs[i], seen.outputs[i + outputs.size()]);
+  }
+}
+
+TEST(CpuDevice, HotSamplesStayOnOneSet) {
+  const auto device = open_cpu_device({});
+  const auto workload = device->upload(timed_tensor(), OutputType::kBfloat16, UploadPurpose::kTime);
+  Seen seen;
+  const Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
+    seen_of(launch).outputs.push_back(job.output);
+  });
+  for (int i = 0; i < 5; ++i) workload->sample(variant, kHot);
+  EXPECT_EQ(std::set<const void*>(seen.outputs.begin(), seen.outputs.end()).size(), 1u);
+}
+
+TEST(CpuDevice, AllSetsHoldTheSameInputs) {
+  const Nf4Tensor tensor = timed_tensor();
+  const auto workload =
+      open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kTime);
+  Seen seen;
+  Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
+    ++seen_of(launch).calls;
+    for (const void* before : seen_of(launch).inputs) {
+      EXPECT_EQ(std::memcmp(before, job.packed, static_cast<std::size_t>(job.elements / 2)), 0);
+    }
+    seen_of(launch).inputs = {job.packed};
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.packed) % 256, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.absmax_codes) % 256, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.output) % 256, 0u);
+  });
+  for (int i = 0; i < workload->buffer_sets(); ++i) workload->sample(variant, kCold);
+  EXPECT_GE(seen.calls, workload->buffer_sets());
+}
+
+// A variant that only sleeps is timed at what it sleeps, divided by the calls.
+TEST(CpuDevice, TimesWhatAVariantTakes) {
+  const Nf4Tensor tensor = timed_tensor();
+  const auto workload =
+      open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kTime);
+  Seen seen;
+  const Variant variant = probe(seen, [](const Job&, const Launch& launch) {
+    ++seen_of(launch).calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  });
+  const Sample sample = workload->sample(variant, {CacheMode::kHot, LaunchMode::kStream, 10});
+  EXPECT_EQ(seen.calls, 11);  // one to warm up
+  EXPECT_GE(sample.seconds, 0.005);
+  EXPECT_LT(sample.seconds, 0.05);
+  EXPECT_FALSE(sample.sm_clock_hz);
+}
+
+TEST(CpuDevice, SamplesOfAllVariantsArePlausible) {
+  const Nf4Tensor tensor = timed_tensor();
+  const auto device = open_cpu_device({});
+  const auto workload = device->upload(tensor, OutputType::kBfloat16, UploadPurpose::kTime);
+  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
+  const auto moved = static_cast<double>(workload->bytes_read() + workload->bytes_written());
+  for (const Variant& variant : device->variants()) {
+    for (const SampleSpec& spec : {kCold, kHot}) {
+      const double seconds = workload->sample(variant, spec).seconds;
+      EXPECT_GT(seconds, 0.0) << variant.name;
+      EXPECT_LT(moved / seconds, 1e13) << variant.name;  // 10 TB/s: no CPU's memory or cache
+    }
+    EXPECT_TRUE(workload->verify(variant, expected).is_exact()) << variant.name;
+  }
+}
+
+TEST(CpuDevice, HasNoGraphs) {
+  const auto workload = open_cpu_device({})->upload(make_synthetic({.shape = {4096, 4096}}),
+                                                    OutputType::kFloat32, UploadPurpose::kVerify);
+  Seen seen;
+  EXPECT_THROW(workload->sample(probe(seen, record), {CacheMode::kHot, LaunchMode::kGraph, 1}),
+               Error);
+  EXPECT_EQ(seen.calls, 0);
+}
+
+TEST(CpuDevice, HandsThreadsAndConfigurationOn) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {64}});
+  for (const int threads : {1, 2, 5}) {
+    const auto device = open_cpu_device({.config = "wide", .threads = threads});
+    const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kVerify);
+    Seen seen;
+    workload->output_of(probe(seen, record));
+    EXPECT_EQ(seen.threads, threads);
+    EXPECT_EQ(seen.config, "wide");
+  }
+}
+
+TEST(CpuDevice, SaysHowMuchMemoryIsMissing) {
+  // A tensor that claims more elements than it holds: upload must refuse before it looks at them.
+  Nf4Tensor tensor = make_synthetic({.name = "huge", .shape = {64}});
+  tensor.elements = std::int64_t{1} << 45;
+  try {
+    open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kVerify);
+    FAIL() << "uploaded 128 TiB";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDevice);
+    const std::string message = error.what();
+    EXPECT_NE(message.find("huge"), std::string::npos) << message;
+    EXPECT_NE(message.find("available"), std::string::npos) << message;
+  }
+}
+
+TEST(CpuDevice, MeasuresItsCeilings) {
+  const Ceilings ceilings = open_cpu_device({})->measure_ceilings();
+  EXPECT_GT(ceilings.copy_bytes, 0);
+  EXPECT_EQ(ceilings.copy_bytes, 2 * ceilings.write_bytes);
+  for (const double rate : {ceilings.copy_bytes_per_s, ceilings.write_bytes_per_s}) {
+    EXPECT_GT(rate, 1e8);
+    EXPECT_LT(rate, 1e13);
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,19 @@
+#include "device/cpu_facts.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nf4bench {
+namespace {
+
+TEST(CpuFacts, AreOfARealMachine) {
+  EXPECT_FALSE(cpu_name().empty());
+  EXPECT_EQ(cpu_name().find('\n'), std::string::npos);
+  EXPECT_GE(last_level_cache_bytes(), 256 << 10);
+  EXPECT_LE(last_level_cache_bytes(), std::int64_t{64} << 30);
+  EXPECT_GT(physical_memory_bytes(), 64 << 20);
+  EXPECT_GT(available_memory_bytes(), 0);
+  EXPECT_LE(available_memory_bytes(), physical_memory_bytes());
+}
+
+}  // namespace
+}  // namespace nf4bench

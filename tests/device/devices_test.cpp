@@ -1,0 +1,62 @@
+#include "device/devices.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace nf4bench {
+namespace {
+
+// The kind and the line of the error that opening `name` ends with.
+std::pair<ErrorKind, std::string> failure_of(const std::string& name) {
+  try {
+    open_device(name, {});
+  } catch (const Error& error) {
+    return {error.kind(), error.what()};
+  }
+  ADD_FAILURE() << "opened " << name;
+  return {};
+}
+
+TEST(Devices, TheCpuIsListedLast) {
+  const DeviceListing listing = list_devices();
+  ASSERT_FALSE(listing.devices.empty());
+  EXPECT_EQ(listing.devices.back().id, "cpu");
+  EXPECT_EQ(listing.devices.back().kind, DeviceKind::kCpu);
+  EXPECT_EQ(listing.devices.size() == 1, !listing.cuda_problem.empty());
+}
+
+TEST(Devices, AutoTakesTheFirstThatIsThere) {
+  EXPECT_EQ(open_device("auto", {})->info().id, list_devices().devices.front().id);
+}
+
+TEST(Devices, OpensTheCpuByName) {
+  EXPECT_EQ(open_device("cpu", {})->info().kind, DeviceKind::kCpu);
+}
+
+TEST(Devices, RefusesWordsThatNameNoDevice) {
+  for (const char* name : {"", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:0x", "cuda: 1",
+                           "cuda0", "cpu:0", "cuda:99999999999999999999"}) {
+    const auto [kind, message] = failure_of(name);
+    EXPECT_EQ(kind, ErrorKind::kUsage) << name;
+    EXPECT_NE(message.find("auto, cpu, cuda or cuda:N"), std::string::npos) << message;
+  }
+}
+
+TEST(Devices, EscapesWhatItQuotes) {
+  EXPECT_NE(failure_of("\x1b[31m").second.find("\\x1b[31m"), std::string::npos);
+}
+
+TEST(Devices, SaysWhyACudaDeviceIsNotThere) {
+  const auto [kind, message] = failure_of("cuda:1000");
+  EXPECT_EQ(kind, ErrorKind::kDevice);
+  EXPECT_NE(message.find("cuda:1000"), std::string::npos) << message;
+  const std::string problem = list_devices().cuda_problem;
+  if (!problem.empty()) {
+    EXPECT_NE(message.find(problem), std::string::npos) << message;
+    EXPECT_EQ(failure_of("cuda").first, ErrorKind::kDevice);
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench
