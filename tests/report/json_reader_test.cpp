@@ -184,7 +184,8 @@ void for_each_value(const Json& json, const std::string& pointer,
                     const std::function<void(const std::string&, const Json&)>& visit) {
   if (!json.is_structured()) return;
   for (const auto& [key, value] : json.items()) {
-    const std::string inner = pointer + "/" + key;
+    std::string inner = pointer;
+    inner.append("/").append(key);
     visit(inner, value);
     for_each_value(value, inner, visit);
   }
@@ -195,6 +196,9 @@ Json small_json() {
   Json json = gpu_json();
   const Json rows = json["measurements"];
   json["measurements"] = {rows[0], rows[3]};
+  json["measurements"][0]["samples_s"] = {1.5e-5, 1.25e-5};
+  json["measurements"][0]["sm_clock_hz"] = {1.98e9, 1.965e9};
+  json["tensors"] = {json["tensors"][0]};
   json["ceilings"]["stream"] = {json["ceilings"]["stream"][0]};
   json["summary"]["variants"] = Json::array();
   return json;
@@ -220,7 +224,7 @@ TEST(JsonReader, MissesEveryFieldThatIsNotThere) {
     EXPECT_NE(message.find(field), std::string::npos) << pointer << ": " << message;
     ++fields;
   });
-  EXPECT_GT(fields, 150);
+  EXPECT_GT(fields, 120);
 }
 
 TEST(JsonReader, SurvivesEveryValueReplacedByEveryType) {
@@ -243,7 +247,7 @@ TEST(JsonReader, SurvivesEveryValueReplacedByEveryType) {
 TEST(JsonReader, SurvivesRandomDamage) {
   const std::string whole = small_json().dump();
   std::mt19937 random(11);
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     std::string text = whole;
     for (int edits = 1 + static_cast<int>(random() % 3); edits > 0; --edits) {
       const std::size_t at = random() % text.size();
@@ -274,7 +278,7 @@ TEST(JsonReader, SurvivesRandomDamage) {
 
 TEST(JsonReader, SurvivesTruncationAnywhere) {
   const std::string whole = small_json().dump();
-  for (std::size_t length = 0; length < whole.size(); length += 7) {
+  for (std::size_t length = 0; length < whole.size(); length += 13) {
     EXPECT_NE(refusal(whole.substr(0, length)), "") << length;
   }
 }

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <random>
 
@@ -73,12 +73,11 @@ TEST(JsonText, WritesTheEndsOfTheIntegerRanges) {
 TEST(JsonText, WritesDoublesThatReadBackBitForBit) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 20000; ++i) {
-    const std::uint64_t bits = random();
-    double value = 0.0;
-    std::memcpy(&value, &bits, sizeof value);
+    const auto value = std::bit_cast<double>(random());
     if (!std::isfinite(value)) continue;
     const double back = std::strtod(json_number(value).text.c_str(), nullptr);
-    ASSERT_EQ(std::memcmp(&back, &value, sizeof value), 0) << json_number(value).text;
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(back), std::bit_cast<std::uint64_t>(value))
+        << json_number(value).text;
   }
 }
 
