@@ -21,11 +21,27 @@ namespace {
 constexpr SampleSpec kCold = {CacheMode::kCold, LaunchMode::kStream, 1};
 constexpr SampleSpec kHot = {CacheMode::kHot, LaunchMode::kStream, 1};
 
-// Rotation through five times the caches of a server is a gigabyte; one step of a test needs none
-// of that, so the tensor is large enough to keep the sets few.
-Nf4Tensor timed_tensor() {
-  return make_synthetic({.shape = {4096, 2048}, .distribution = Distribution::kRandomCodes});
-}
+// One workload with all its buffer sets for all tests: five times the caches of a server is more
+// than a gigabyte.
+class CpuTiming : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    device_ = open_cpu_device({});
+    tensor_ = make_synthetic({.shape = {4096, 2048}, .distribution = Distribution::kRandomCodes});
+    available_ = available_memory_bytes();
+    workload_ = device_->upload(tensor_, OutputType::kBfloat16, UploadPurpose::kTime);
+  }
+  static void TearDownTestSuite() {
+    workload_.reset();
+    device_.reset();
+    tensor_ = {};
+  }
+
+  static inline std::unique_ptr<Device> device_;
+  static inline std::unique_ptr<Workload> workload_;
+  static inline Nf4Tensor tensor_;
+  static inline std::int64_t available_ = 0;  // bytes of memory before the upload
+};
 
 // What the probes below saw of their calls.
 struct Seen {
@@ -166,31 +182,24 @@ TEST(CpuDevice, ReportsAVariantsReasonForNotRunning) {
   EXPECT_EQ(workload->unsupported(variant), "no half precision");
 }
 
-TEST(CpuDevice, WritingPastTheOutputIsAnErrorWhileTiming) {
-  const Nf4Tensor tensor = timed_tensor();
-  const auto workload =
-      open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kTime);
+TEST_F(CpuTiming, WritingPastTheOutputIsAnErrorWhileTiming) {
   Seen seen;
   const Variant variant = probe(seen, [](const Job& job, const Launch&) {
-    static_cast<float*>(job.output)[job.elements] = 0.0f;
+    static_cast<std::uint16_t*>(job.output)[job.elements] = 0;
   });
-  EXPECT_THROW(workload->output_of(variant), Error);
+  EXPECT_THROW(workload_->output_of(variant), Error);
 }
 
-TEST(CpuDevice, ColdSamplesRotateThroughAllSets) {
-  const std::int64_t available = available_memory_bytes();
-  const Nf4Tensor tensor = timed_tensor();
-  const auto device = open_cpu_device({});
-  const auto workload = device->upload(tensor, OutputType::kBfloat16, UploadPurpose::kTime);
-  const int sets = workload->buffer_sets();
-  const std::int64_t set_bytes = workload->bytes_read() + workload->bytes_written();
-  EXPECT_GE(sets * set_bytes, std::min(5 * device->info().facts.l2_bytes, available / 4));
+TEST_F(CpuTiming, ColdSamplesRotateThroughAllSets) {
+  const int sets = workload_->buffer_sets();
+  const std::int64_t set_bytes = workload_->bytes_read() + workload_->bytes_written();
+  EXPECT_GE(sets * set_bytes, std::min(5 * device_->info().facts.l2_bytes, available_ / 4));
   Seen seen;
   const Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
     seen_of(launch).outputs.push_back(job.output);
     seen_of(launch).inputs.push_back(job.packed);
   });
-  for (int i = 0; i < 2 * sets; ++i) workload->sample(variant, kCold);
+  for (int i = 0; i < 2 * sets; ++i) workload_->sample(variant, kCold);
   const std::set<const void*> outputs(seen.outputs.begin(), seen.outputs.end());
   EXPECT_EQ(outputs.size(), static_cast<std::size_t>(sets));
   EXPECT_EQ(std::set<const void*>(seen.inputs.begin(), seen.inputs.end()).size(), outputs.size());
@@ -201,21 +210,16 @@ TEST(CpuDevice, ColdSamplesRotateThroughAllSets) {
   }
 }
 
-TEST(CpuDevice, HotSamplesStayOnOneSet) {
-  const auto device = open_cpu_device({});
-  const auto workload = device->upload(timed_tensor(), OutputType::kBfloat16, UploadPurpose::kTime);
+TEST_F(CpuTiming, HotSamplesStayOnOneSet) {
   Seen seen;
   const Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
     seen_of(launch).outputs.push_back(job.output);
   });
-  for (int i = 0; i < 5; ++i) workload->sample(variant, kHot);
+  for (int i = 0; i < 5; ++i) workload_->sample(variant, kHot);
   EXPECT_EQ(std::set<const void*>(seen.outputs.begin(), seen.outputs.end()).size(), 1u);
 }
 
-TEST(CpuDevice, AllSetsHoldTheSameInputs) {
-  const Nf4Tensor tensor = timed_tensor();
-  const auto workload =
-      open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kTime);
+TEST_F(CpuTiming, AllSetsHoldTheSameInputs) {
   Seen seen;
   Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
     ++seen_of(launch).calls;
@@ -227,45 +231,39 @@ TEST(CpuDevice, AllSetsHoldTheSameInputs) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.absmax_codes) % 256, 0u);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.output) % 256, 0u);
   });
-  for (int i = 0; i < workload->buffer_sets(); ++i) workload->sample(variant, kCold);
-  EXPECT_GE(seen.calls, workload->buffer_sets());
+  for (int i = 0; i < workload_->buffer_sets(); ++i) workload_->sample(variant, kCold);
+  EXPECT_GE(seen.calls, workload_->buffer_sets());
 }
 
 // A variant that only sleeps is timed at what it sleeps, divided by the calls.
-TEST(CpuDevice, TimesWhatAVariantTakes) {
-  const Nf4Tensor tensor = timed_tensor();
-  const auto workload =
-      open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kTime);
+TEST_F(CpuTiming, TimesWhatAVariantTakes) {
   Seen seen;
   const Variant variant = probe(seen, [](const Job&, const Launch& launch) {
     ++seen_of(launch).calls;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   });
-  const Sample sample = workload->sample(variant, {CacheMode::kHot, LaunchMode::kStream, 10});
+  const Sample sample = workload_->sample(variant, {CacheMode::kHot, LaunchMode::kStream, 10});
   EXPECT_EQ(seen.calls, 11);  // one to warm up
   EXPECT_GE(sample.seconds, 0.005);
   EXPECT_LT(sample.seconds, 0.05);
   EXPECT_FALSE(sample.sm_clock_hz);
 }
 
-TEST(CpuDevice, SamplesOfAllVariantsArePlausible) {
-  const Nf4Tensor tensor = timed_tensor();
-  const auto device = open_cpu_device({});
-  const auto workload = device->upload(tensor, OutputType::kBfloat16, UploadPurpose::kTime);
-  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
-  const auto moved = static_cast<double>(workload->bytes_read() + workload->bytes_written());
-  for (const Variant& variant : device->variants()) {
+TEST_F(CpuTiming, SamplesOfAllVariantsArePlausible) {
+  const auto expected = reference_dequantize(tensor_, OutputType::kBfloat16);
+  const auto moved = static_cast<double>(workload_->bytes_read() + workload_->bytes_written());
+  for (const Variant& variant : device_->variants()) {
     for (const SampleSpec& spec : {kCold, kHot}) {
-      const double seconds = workload->sample(variant, spec).seconds;
+      const double seconds = workload_->sample(variant, spec).seconds;
       EXPECT_GT(seconds, 0.0) << variant.name;
       EXPECT_LT(moved / seconds, 1e13) << variant.name;  // 10 TB/s: no CPU's memory or cache
     }
-    EXPECT_TRUE(workload->verify(variant, expected).is_exact()) << variant.name;
+    EXPECT_TRUE(workload_->verify(variant, expected).is_exact()) << variant.name;
   }
 }
 
 TEST(CpuDevice, HasNoGraphs) {
-  const auto workload = open_cpu_device({})->upload(make_synthetic({.shape = {4096, 4096}}),
+  const auto workload = open_cpu_device({})->upload(make_synthetic({.shape = {64, 64}}),
                                                     OutputType::kFloat32, UploadPurpose::kVerify);
   Seen seen;
   EXPECT_THROW(workload->sample(probe(seen, record), {CacheMode::kHot, LaunchMode::kGraph, 1}),
