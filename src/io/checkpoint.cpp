@@ -32,7 +32,7 @@ std::vector<JudgedEntry> judge(const Inventory& inventory, const std::vector<Ten
 
 struct Checkpoint::Impl {
   explicit Impl(Inventory taken) : inventory(std::move(taken)) {
-    TensorGroups groups = group_tensors(inventory.tensors);
+    TensorGroups groups = group_tensors(inventory);
     others = std::move(groups.others);
     std::vector<JudgedEntry> judged = judge(inventory, groups.four_bit);
     OtherTensors fp4 = {"FP4", 0, {}};

@@ -26,8 +26,10 @@ std::string_view without_suffix(std::string_view name, std::string_view suffix) 
 
 class Grouping {
  public:
-  explicit Grouping(const StoredTensors& tensors)
-      : tensors_(tensors), is_claimed_(tensors.size(), false) {}
+  explicit Grouping(const Inventory& inventory)
+      : tensors_(inventory.tensors),
+        unreadable_(inventory.unreadable),
+        is_claimed_(tensors_.size(), false) {}
 
   TensorGroups finish() {
     // A quant state is the surest sign, so weights that have one claim their pieces first.
@@ -88,7 +90,9 @@ class Grouping {
     const std::string_view stem = tensor.name.substr(0, dot);
     const std::string_view last =
         dot == std::string_view::npos ? std::string_view() : tensor.name.substr(dot + 1);
-    if (last == "weight" && has(stem, ".SCB")) {
+    if (unreadable_.contains(number)) {
+      count("unreadable .npy", tensor.name);
+    } else if (last == "weight" && has(stem, ".SCB")) {
       count("LLM.int8", tensor.name);
     } else if (last == "qweight" && has(stem, ".scales")) {
       count(has(stem, ".g_idx") ? "GPTQ" : "GPTQ or AWQ", tensor.name);
@@ -113,6 +117,7 @@ class Grouping {
   }
 
   const StoredTensors& tensors_;
+  const std::map<std::size_t, std::string>& unreadable_;
   std::vector<bool> is_claimed_;
   TensorGroups groups_;
   std::map<std::string, OtherTensors, std::less<>> others_;
@@ -124,8 +129,8 @@ std::string_view suffix_of(Piece piece) {
   return kSuffixes[static_cast<std::size_t>(piece)];
 }
 
-TensorGroups group_tensors(const StoredTensors& tensors) {
-  return Grouping(tensors).finish();
+TensorGroups group_tensors(const Inventory& inventory) {
+  return Grouping(inventory).finish();
 }
 
 }  // namespace nf4bench

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/checkpoint.hpp"
-#include "io/stored_tensors.hpp"
+#include "io/inventory.hpp"
 
 namespace nf4bench {
 
@@ -47,6 +47,6 @@ struct TensorGroups {
 };
 
 // Groups by name. The weights of LLM.int8 and GPTQ count as kinds of their own.
-TensorGroups group_tensors(const StoredTensors& tensors);
+TensorGroups group_tensors(const Inventory& inventory);
 
 }  // namespace nf4bench

@@ -1,0 +1,211 @@
+// What the file system can put in a reader's way.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "io/byte_source.hpp"
+#include "io/checkpoint.hpp"
+#include "io/raw_files.hpp"
+
+namespace nf4bench::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kOneTensor = R"({"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})";
+
+std::string open_refusal(const fs::path& path) {
+  return refusal([&] { Checkpoint::open(path); });
+}
+
+void expect_part(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos)
+      << "message: " << message << "\nwanted:  " << part;
+}
+
+TEST(FileSystem, MissingPathIsNamedWithTheSystemsReason) {
+  const TemporaryFolder folder;
+  const std::string message = open_refusal(folder / "absent.safetensors");
+  expect_part(message, "absent.safetensors");
+  expect_part(message, "No such file or directory");
+}
+
+TEST(FileSystem, FolderWithoutACheckpointIsNotAnInput) {
+  const TemporaryFolder folder;
+  write_raw(folder / "notes.txt", "nothing here");
+  expect_part(open_refusal(folder.path()), "found neither .safetensors nor .npy files");
+}
+
+TEST(FileSystem, DirectoryCalledSafetensorsInsideAFolderIsNamed) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "x.safetensors");
+  expect_part(open_refusal(folder.path()), "file type: found a directory, wanted a regular file");
+}
+
+TEST(FileSystem, FifoIsRefusedWithoutBlocking) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "x.safetensors").c_str(), 0600), 0);
+  expect_part(open_refusal(folder / "x.safetensors"), "file type: found a FIFO");
+}
+
+TEST(FileSystem, SocketIsRefused) {
+  const TemporaryFolder folder;
+  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::string path = folder / "x.safetensors";
+  ASSERT_LT(path.size(), sizeof(address.sun_path));
+  path.copy(address.sun_path, path.size());
+  ASSERT_EQ(::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  expect_part(open_refusal(path), "x.safetensors: cannot be opened");
+  ::close(descriptor);
+}
+
+TEST(FileSystem, CharacterDeviceIsRefused) {
+  expect_part(open_refusal("/dev/zero"), "file type: found a character device");
+}
+
+TEST(FileSystem, SymbolicLinkLoopIsNamed) {
+  const TemporaryFolder folder;
+  fs::create_symlink("b.safetensors", folder / "a.safetensors");
+  fs::create_symlink("a.safetensors", folder / "b.safetensors");
+  expect_part(open_refusal(folder / "a.safetensors"), "Too many levels of symbolic links");
+}
+
+TEST(FileSystem, DanglingLinkIsNamed) {
+  const TemporaryFolder folder;
+  fs::create_symlink("nowhere", folder / "a.safetensors");
+  expect_part(open_refusal(folder / "a.safetensors"), "No such file or directory");
+}
+
+TEST(FileSystem, UnreadableFileIsNamed) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root reads everything";
+  const TemporaryFolder folder;
+  write_raw(folder / "a.safetensors", safetensors("{}"));
+  fs::permissions(folder / "a.safetensors", fs::perms::none);
+  expect_part(open_refusal(folder / "a.safetensors"), "Permission denied");
+}
+
+TEST(FileSystem, UnsearchableFolderIsNamed) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root reads everything";
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "shut");
+  fs::permissions(folder / "shut", fs::perms::none);
+  expect_part(open_refusal(folder / "shut"), "Permission denied");
+  expect_part(open_refusal(folder / "shut/a.safetensors"), "Permission denied");
+  fs::permissions(folder / "shut", fs::perms::owner_all);
+}
+
+TEST(FileSystem, NameWithNulIsRefusedAndNotCut) {
+  const TemporaryFolder folder;
+  write_raw(folder / "a", safetensors("{}"));
+  const std::string name("a\0.safetensors", 14);
+  expect_part(open_refusal(folder / name), "a path cannot hold a NUL character");
+}
+
+TEST(FileSystem, ControlCharactersInNamesAreShownEscaped) {
+  const TemporaryFolder folder;
+  const std::string message = open_refusal(folder / "a\n\x1b[31mb\xff.safetensors");
+  expect_part(message, "a\\n\\x1b[31mb\\xff.safetensors: cannot be opened");
+}
+
+TEST(FileSystem, NameOf5000CharactersIsCutInTheMessage) {
+  const TemporaryFolder folder;
+  const std::string message = open_refusal(folder / std::string(5000, 'a'));
+  expect_part(message, "File name too long");
+  EXPECT_LT(message.size(), 400u);
+}
+
+TEST(FileSystem, FileThatShrinksWhileItIsReadIsAnError) {
+  const TemporaryFolder folder;
+  write_raw(folder / "a", std::string(100, 'x'));
+  const ByteSource source = ByteSource::open(folder / "a");
+  fs::resize_file(folder / "a", 50);
+  std::vector<std::byte> bytes(100);
+  expect_part(refusal([&] { source.read(0, bytes); }),
+              "the file ended at byte 50 while it was read; it had 100 bytes when it was opened");
+}
+
+TEST(FileSystem, FileThatGrowsIsReadAsLongAsItWas) {
+  const TemporaryFolder folder;
+  write_raw(folder / "a", "12345678");
+  const ByteSource source = ByteSource::open(folder / "a");
+  write_raw(folder / "a", "1234567890");
+  EXPECT_EQ(source.size(), 8u);
+  std::vector<std::byte> bytes(9);
+  expect_part(refusal([&] { source.read(0, bytes); }), "past the end of the file (8 bytes)");
+}
+
+TEST(FileSystem, FileReplacedBetweenOpenAndLoadIsAnError) {
+  const TemporaryFolder folder;
+  fs::copy(data_file("quant_storage.safetensors"), folder / "a.safetensors");
+  const Checkpoint checkpoint = Checkpoint::open(folder / "a.safetensors");
+  fs::copy(data_file("quant_storage.safetensors"), folder / "b.safetensors");
+  fs::rename(folder / "b.safetensors", folder / "a.safetensors");
+  expect_part(refusal([&] { checkpoint.load(checkpoint.tensors().front()); }),
+              "a.safetensors: the file changed since its header was read");
+}
+
+TEST(FileSystem, FileTruncatedBetweenOpenAndLoadIsAnError) {
+  const TemporaryFolder folder;
+  fs::copy(data_file("quant_storage.safetensors"), folder / "a.safetensors");
+  const Checkpoint checkpoint = Checkpoint::open(folder / "a.safetensors");
+  fs::resize_file(folder / "a.safetensors", 2000);
+  expect_part(refusal([&] { checkpoint.load(checkpoint.tensors().front()); }),
+              "the file changed since its header was read");
+}
+
+TEST(FileSystem, FileThatStatesNoSizeIsRefused) {
+  if (::access("/proc/self/mem", R_OK) != 0) GTEST_SKIP() << "there is no /proc here";
+  expect_part(open_refusal("/proc/self/mem"), "/proc/self/mem: size: found 0 bytes");
+}
+
+TEST(FileSystem, SparseFileThatClaimsMuchIsRefusedWithoutMemory) {
+  const TemporaryFolder folder;
+  write_raw(folder / "a.safetensors", safetensors(kOneTensor, "1234"));
+  fs::resize_file(folder / "a.safetensors", std::uintmax_t{1} << 42);
+  expect_part(open_refusal(folder / "a.safetensors"),
+              "wanted 4: the tensors do not cover the whole file");
+}
+
+TEST(FileSystem, RangesNearTheEndOfTheNumbersDoNotWrap) {
+  const std::vector<std::byte> bytes(8);
+  const ByteSource source = ByteSource::in_memory("m", bytes);
+  std::vector<std::byte> out(4);
+  expect_part(refusal([&] { source.read(UINT64_MAX - 1, out); }), "past the end of the file");
+  expect_part(refusal([&] { source.read_text(4, UINT64_MAX - 2); }), "past the end of the file");
+}
+
+struct Disguise {
+  std::string bytes;
+  std::string meaning;
+};
+
+TEST(FileSystem, FilesOfOtherKindsAreNamedAsWhatTheyAre) {
+  const std::vector<Disguise> disguises = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "a Git LFS pointer"},
+      {"<!DOCTYPE html><html><body>Sign in</body></html>", "an HTML page"},
+      {"\n <HTML><head></head></HTML>", "an HTML page"},
+      {std::string("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10), "a gzip archive"},
+      {std::string("PK\x03\x04\x14\x00\x00\x00\x00\x00", 10), "a zip archive, perhaps a PyTorch"},
+      {std::string("GGUF\x03\x00\x00\x00\x00\x00", 10), "a GGUF model"},
+      {std::string("\x93NUMPY\x01\x00v\x00{'descr'", 18), "a NumPy .npy array"},
+      {std::string("\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00}", 12), "a Python pickle"},
+      {R"({"weight_map":{}, "metadata":{}})", "a JSON text"},
+  };
+  const TemporaryFolder folder;
+  for (const Disguise& disguise : disguises) {
+    write_raw(folder / "x.safetensors", disguise.bytes);
+    expect_part(open_refusal(folder / "x.safetensors"),
+                "not a safetensors file; it looks like " + disguise.meaning);
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench::testing

@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "io/key_ledger.hpp"
+#include "io/name_table.hpp"
+#include "io/natural_order.hpp"
+
+namespace nf4bench {
+namespace {
+
+TEST(NaturalOrder, ComparesRunsOfDigitsAsNumbers) {
+  EXPECT_TRUE(natural_less("layers.2.w", "layers.10.w"));
+  EXPECT_FALSE(natural_less("layers.10.w", "layers.2.w"));
+  EXPECT_TRUE(natural_less("a9", "a10"));
+  EXPECT_TRUE(natural_less("layers.10.a", "layers.10.b"));
+  EXPECT_TRUE(natural_less("x99999999999999999999999", "x100000000000000000000000"));
+}
+
+TEST(NaturalOrder, PutsPrefixesFirstAndEqualNamesNowhere) {
+  EXPECT_TRUE(natural_less("a", "ab"));
+  EXPECT_TRUE(natural_less("", "a"));
+  EXPECT_FALSE(natural_less("a1", "a1"));
+  EXPECT_FALSE(natural_less("", ""));
+}
+
+TEST(NaturalOrder, IsTotalOverAllShortNames) {
+  std::vector<std::string> names = {""};
+  for (std::size_t i = 0; i < names.size() && names[i].size() < 4; ++i) {
+    for (const char c : {'0', '1', 'a', '.', '\xff'}) names.push_back(names[i] + c);
+  }
+  std::sort(names.begin(), names.end(), natural_less);
+  // Every pair in order, not just neighbours: this is what a missing transitivity would break.
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t j = i + 1; j < names.size(); ++j) {
+      ASSERT_TRUE(natural_less(names[i], names[j])) << names[i] << " " << names[j];
+      ASSERT_FALSE(natural_less(names[j], names[i])) << names[i] << " " << names[j];
+    }
+  }
+}
+
+TEST(NameTable, FindsEveryNameAndNoOther) {
+  NameTable table;
+  const std::vector<std::string> names = {"b", "", "a", std::string("a\0b", 3), "ab"};
+  for (const std::string& name : names) table.add(name);
+  EXPECT_EQ(table.index(), std::nullopt);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(table.find(names[i]), i);
+    EXPECT_EQ(table[i], names[i]);
+  }
+  EXPECT_EQ(table.find("c"), std::nullopt);
+  EXPECT_EQ(table.find("abc"), std::nullopt);
+}
+
+TEST(NameTable, IsSearchableWhenEmpty) {
+  NameTable table;
+  EXPECT_EQ(table.find("a"), std::nullopt);
+  EXPECT_EQ(table.index(), std::nullopt);
+  EXPECT_EQ(table.find(""), std::nullopt);
+}
+
+TEST(NameTable, ReportsTheLaterOfTwoEqualNames) {
+  NameTable table;
+  for (const char* name : {"x", "twin", "y", "twin"}) table.add(name);
+  EXPECT_EQ(table.index(), 3u);
+}
+
+TEST(KeyLedger, FindsDuplicatesInTheObjectThatHoldsThemOnly) {
+  KeyLedger ledger;
+  ledger.open_object();
+  ledger.add("a");
+  ledger.open_object();
+  ledger.add("a");
+  ledger.add("b");
+  EXPECT_EQ(ledger.close_object(), std::nullopt);
+  ledger.add("b");
+  ledger.open_object();
+  ledger.add("");
+  ledger.add("");
+  EXPECT_EQ(ledger.close_object(), "");
+  ledger.add("c");
+  ledger.add("b");
+  EXPECT_EQ(ledger.close_object(), "b");
+}
+
+}  // namespace
+}  // namespace nf4bench

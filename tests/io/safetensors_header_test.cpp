@@ -1,0 +1,243 @@
+// Claims about headers beyond the files that the reference readers were run on.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "io/raw_files.hpp"
+#include "io/safetensors_header.hpp"
+
+namespace nf4bench::testing {
+namespace {
+
+const std::string kU8 = R"({"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
+
+std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+  return R"({"t":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
+         "}}";
+}
+
+void expect_refusal(const std::string& file, const std::string& part) {
+  const std::string message = refusal([&] { declared_tensors(file); });
+  EXPECT_TRUE(message.starts_with("test.safetensors: ")) << message;
+  EXPECT_NE(message.find(part), std::string::npos)
+      << "message: " << message << "\nwanted:  " << part;
+}
+
+std::string with_data(const std::string& header, std::size_t data) {
+  return safetensors(header, std::string(data, '\0'));
+}
+
+TEST(SafetensorsHeader, LengthJustPastTheLimitIsRefused) {
+  expect_refusal(safetensors("{}", {}, 100'000'001),
+                 "header length: found 100000001 bytes, wanted at most 100000000");
+}
+
+TEST(SafetensorsHeader, LengthBeyondTheFileIsRefused) {
+  expect_refusal(safetensors("{}" + std::string(90, ' '), {}, 1000),
+                 "header length: found 1000 bytes, wanted at most the 92 that the file has");
+}
+
+TEST(SafetensorsHeader, OverlongUtf8IsRefused) {
+  expect_refusal(with_data("{\"\xc0\xaf\":" + kU8 + "}", 1), "ill-formed UTF-8");
+  expect_refusal(with_data("{\"\xed\xa0\x80\":" + kU8 + "}", 1), "ill-formed UTF-8");
+}
+
+TEST(SafetensorsHeader, RawControlCharacterInANameIsRefusedAndShownEscaped) {
+  expect_refusal(with_data("{\"a\x1b[2J\":" + kU8 + "}", 1), "must be escaped to \\\\u001B");
+}
+
+TEST(SafetensorsHeader, EscapedNulInANameDoesNotCutIt) {
+  EXPECT_EQ(declared_tensors(with_data(R"({"a\u0000b":)" + kU8 + "}", 1)),
+            std::string("a\0b U8 [1]", 10));
+}
+
+TEST(SafetensorsHeader, EscapesInNamesReachNoTerminal) {
+  expect_refusal(with_data(R"({"\u001b[2J\u0007":5})", 0), R"(tensor "\x1b[2J\x07": header entry)");
+}
+
+TEST(SafetensorsHeader, LongNameIsCutInTheMessage) {
+  const std::string file = with_data("{\"" + std::string(1'000'000, 'n') + "\":5}", 0);
+  EXPECT_LT(refusal([&] { declared_tensors(file); }).size(), 400u);
+}
+
+TEST(SafetensorsHeader, WhitespaceAroundTheDocumentIsAccepted) {
+  EXPECT_EQ(declared_tensors(with_data(" \t\r\n{\"a\":" + kU8 + "} \n\t\r ", 1)), "a U8 [1]");
+}
+
+TEST(SafetensorsHeader, TopLevelScalarsAreRefused) {
+  expect_refusal(safetensors("5"), "header: found 5, wanted an object");
+  expect_refusal(safetensors(R"("x")"), R"(found "x", wanted an object)");
+  expect_refusal(safetensors("null"), "found null, wanted an object");
+}
+
+TEST(SafetensorsHeader, SecondDocumentAfterTheFirstIsRefused) {
+  expect_refusal(safetensors("{}{}"), "not valid JSON at byte 3");
+}
+
+TEST(SafetensorsHeader, CommentsAreRefused) {
+  expect_refusal(safetensors("{/* hidden */}"), "not valid JSON");
+}
+
+TEST(SafetensorsHeader, HundredThousandOpenObjectsInsideAFieldNeedNoStack) {
+  const std::string nested = repeated(R"({"x":)", 100'000) + "1" + repeated("}", 100'000);
+  expect_refusal(with_data(R"({"t":{"x":)" + nested + "}}", 0), "more than 128 levels");
+}
+
+TEST(SafetensorsHeader, DuplicateKeyInsideAnUnknownFieldIsRefused) {
+  expect_refusal(
+      with_data(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":[{"y":1,"y":2}]}})", 1),
+      R"(the key "y" occurs twice)");
+}
+
+TEST(SafetensorsHeader, DuplicateNameSpelledWithAnEscapeIsRefused) {
+  expect_refusal(with_data(R"({"a":)" + kU8 + R"(,"\u0061":)" + kU8 + "}", 1),
+                 R"(the key "a" occurs twice)");
+}
+
+TEST(SafetensorsHeader, SameKeyInTwoObjectsIsNoDuplicate) {
+  EXPECT_EQ(declared_tensors(with_data(
+                R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":{"a":{"a":1}}}})", 1)),
+            "a U8 [1]");
+}
+
+TEST(SafetensorsHeader, MetadataMustMapStringsToStrings) {
+  expect_refusal(safetensors(R"({"__metadata__":[]})"), "header entry: found an array");
+  expect_refusal(safetensors(R"({"__metadata__":5})"), "header entry: found 5");
+  expect_refusal(safetensors(R"({"__metadata__":{"a":{}}})"),
+                 "__metadata__ value: found an object");
+  expect_refusal(safetensors(R"({"__metadata__":{"a":null}})"), "__metadata__ value: found null");
+  EXPECT_EQ(declared_tensors(safetensors(R"({"__metadata__":{"a":"1","b":""}})")), "");
+}
+
+TEST(SafetensorsHeader, EntriesMustBeObjects) {
+  expect_refusal(safetensors(R"({"t":null})"), R"(tensor "t": header entry: found null)");
+  expect_refusal(safetensors(R"({"t":[]})"), R"(tensor "t": header entry: found an array)");
+  expect_refusal(safetensors(R"({"t":true})"), R"(tensor "t": header entry: found a boolean)");
+}
+
+TEST(SafetensorsHeader, MissingFieldsAreNamed) {
+  expect_refusal(safetensors(R"({"t":{"dtype":"U8","data_offsets":[0,0]}})"),
+                 R"(tensor "t": the field shape is missing)");
+  expect_refusal(safetensors(R"({"t":{"dtype":"U8","shape":[0]}})"),
+                 R"(tensor "t": the field data_offsets is missing)");
+}
+
+TEST(SafetensorsHeader, TypesWithBlanksAreUnknown) {
+  expect_refusal(with_data(entry("BF16 ", "[1]", "[0,2]"), 2), R"(dtype: found "BF16 ")");
+  expect_refusal(with_data(entry("", "[1]", "[0,2]"), 2), R"(dtype: found "")");
+}
+
+TEST(SafetensorsHeader, ShapeMustBeAListOfIntegers) {
+  expect_refusal(with_data(entry("U8", "1", "[0,1]"), 1), "shape: found 1, wanted a list");
+  expect_refusal(with_data(entry("U8", "null", "[0,1]"), 1), "shape: found null");
+  expect_refusal(with_data(entry("U8", "{}", "[0,1]"), 1), "shape: found an object");
+  expect_refusal(with_data(entry("U8", "[[1]]", "[0,1]"), 1), "shape: found an array");
+  expect_refusal(with_data(entry("U8", "[true]", "[0,1]"), 1), "shape: found a boolean");
+}
+
+TEST(SafetensorsHeader, OffsetsMustBeTwoIntegers) {
+  expect_refusal(with_data(entry("U8", "[1]", R"(["0","1"])"), 1), R"(data_offsets: found "0")");
+  expect_refusal(with_data(entry("U8", "[1]", "[]"), 1), "data_offsets: found 0 values");
+  expect_refusal(with_data(entry("U8", "[1]", "5"), 1), "data_offsets: found 5, wanted a list");
+}
+
+TEST(SafetensorsHeader, RankOf32IsAcceptedAnd33IsNot) {
+  const auto shape = [](int rank) {
+    return "[1" + repeated(",1", static_cast<std::size_t>(rank - 1)) + "]";
+  };
+  EXPECT_NE(declared_tensors(with_data(entry("U8", shape(32), "[0,1]"), 1)), "");
+  expect_refusal(with_data(entry("U8", shape(33), "[0,1]"), 1), "shape: found more than 32 values");
+}
+
+TEST(SafetensorsHeader, ProductThatWrapsTwiceIsRefused) {
+  expect_refusal(with_data(entry("U8", "[4194305,4194305,211106198978564]", "[0,4]"), 4),
+                 "wanted a size that fits 64 bits");
+}
+
+TEST(SafetensorsHeader, ProductThatWrapsInBitsIsRefused) {
+  expect_refusal(with_data(entry("F64", "[288230376151711744]", "[0,0]"), 0),
+                 "wanted a size that fits 64 bits");
+}
+
+TEST(SafetensorsHeader, RangeMustBeWhatTypeAndShapeAskFor) {
+  expect_refusal(with_data(entry("F32", "[3]", "[0,16]"), 16),
+                 "data_offsets: found 16 bytes, wanted the 12 bytes of F32 [3]");
+  expect_refusal(with_data(entry("F32", "[5]", "[0,16]"), 16),
+                 "data_offsets: found 16 bytes, wanted the 20 bytes of F32 [5]");
+}
+
+TEST(SafetensorsHeader, HoleBetweenTensorsIsRefused) {
+  expect_refusal(with_data(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                           R"("b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}})",
+                           5),
+                 R"(tensor "b": data_offsets: found begin 3, wanted 2)");
+}
+
+TEST(SafetensorsHeader, PartialOverlapIsRefused) {
+  expect_refusal(with_data(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
+                           R"("b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
+                           4),
+                 R"(tensor "b": data_offsets: found begin 2, wanted 3)");
+}
+
+TEST(SafetensorsHeader, BytesThatBelongToNoTensorAreRefused) {
+  expect_refusal(safetensors("{}", "PK\x03\x04"), "data: found 4 bytes, wanted 0");
+}
+
+TEST(SafetensorsHeader, TypesThatNobodyDecodesAreOpaqueBytes) {
+  EXPECT_EQ(declared_tensors(with_data(entry("F8_E4M3", "[3]", "[0,3]"), 3)), "t F8_E4M3 [3]");
+  EXPECT_EQ(declared_tensors(with_data(entry("C64", "[2]", "[0,16]"), 16)), "t C64 [2]");
+  EXPECT_EQ(declared_tensors(with_data(entry("F6_E2M3", "[4]", "[0,3]"), 3)), "t F6_E2M3 [4]");
+}
+
+TEST(SafetensorsHeader, EveryTypeOfTheReferenceHasItsSize) {
+  const std::vector<std::pair<std::string, int>> bytes_of_eight = {
+      {"BOOL", 8},        {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
+      {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+      {"F8_E5M2FNUZ", 8}, {"I16", 16},    {"U16", 16},    {"F16", 16},    {"BF16", 16},
+      {"I32", 32},        {"U32", 32},    {"F32", 32},    {"C64", 64},    {"F64", 64},
+      {"I64", 64},        {"U64", 64}};
+  for (const auto& [type, bytes] : bytes_of_eight) {
+    const std::string offsets = "[0," + std::to_string(bytes) + "]";
+    EXPECT_EQ(
+        declared_tensors(with_data(entry(type, "[8]", offsets), static_cast<std::size_t>(bytes))),
+        "t " + type + " [8]");
+  }
+}
+
+// A reader with a quadratic path would need minutes for these; the limit is far from what a loaded
+// machine needs (0.2 s) and far from that.
+TEST(SafetensorsHeader, TwoHundredThousandTensorsAreReadInLinearTime) {
+  std::string header = "{";
+  for (int i = 0; i < 200'000; ++i) {
+    const std::string begin = std::to_string(i);
+    header += (i == 0 ? "\"tensor." : ",\"tensor.") + begin +
+              R"(":{"dtype":"U8","shape":[1],"data_offsets":[)" + begin + "," +
+              std::to_string(i + 1) + "]}";
+  }
+  const std::vector<std::byte> bytes = to_bytes(with_data(header + "}", 200'000));
+  const auto start = std::chrono::steady_clock::now();
+  StoredTensors tensors;
+  read_safetensors_header(ByteSource::in_memory("big", bytes), 0, tensors);
+  EXPECT_EQ(tensors.index(), std::nullopt);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    ASSERT_EQ(tensors.find("tensor." + std::to_string(i)), i);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(tensors.size(), 200'000u);
+  EXPECT_EQ(tensors.find("tensor.200000"), std::nullopt);
+}
+
+TEST(SafetensorsHeader, BloatedHeaderIsReadInLinearTime) {
+  const std::string bloat = repeated("[{},\"\\u00e9\",-1.5e3],", 400'000);
+  const std::string file =
+      with_data(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":[)" + bloat + "0]}}", 1);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(declared_tensors(file), "t U8 [1]");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+}  // namespace
+}  // namespace nf4bench::testing
