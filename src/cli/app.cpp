@@ -20,6 +20,7 @@
 #include <exception>
 #include <functional>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -84,8 +85,9 @@ ExitCode run_command_line(const std::vector<std::string>& argv) {
     if (error.get_exit_code() != 0) {
       throw Error(ErrorKind::kUsage, explain_usage_error(app, error, argv));
     }
-    app.exit(error);  // --help and --version, on stdout
-    write_stdout("");
+    std::ostringstream answer;  // --help and --version
+    app.exit(error, answer, answer);
+    write_stdout(answer.str());
     return ExitCode::kOk;
   }
   for (const Command& each : commands) {

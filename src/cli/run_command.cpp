@@ -110,6 +110,11 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
        fmt::format("Stop when the median is known to this fraction [{}]", a.options.precision)})
       ->group(group)
       ->check(CLI::Range(0.0, 1.0));
+  command
+      .add_flag("--no-ceilings", a.no_ceilings,
+                "Do not measure what the memory can do at best: starts\n"
+                "sooner, and a profiler sees the variants alone")
+      ->group(group);
   add_single(command, a.verify,
              {"--verify", "SCOPE",
               "all: every element of every selected tensor; sampled:\n"
@@ -120,7 +125,7 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
 void add_output_options(CLI::App& command, RunArguments& a) {
   const char* group = "Output";
   add_single(command, a.json,
-             {"--json", "FILE", "Write the report there; - is stdout (the table moves to stderr)"})
+             {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
       ->group(group);
   command.add_flag("-q,--quiet", a.quiet, "No table and no progress")->group(group);
 }

@@ -28,6 +28,7 @@ struct RunArguments {
   std::vector<std::string> launches;  // empty: the device's first
   RunOptions options;                 // the numbers; the lists above are parsed into it
   bool all_tensors = false;
+  bool no_ceilings = false;
   std::string verify = "all";
   std::string fused_config;
   int threads = 0;

@@ -29,6 +29,7 @@ RunOptions parse_options(const RunArguments& arguments) {
   options.caches = parse_caches(arguments.caches);
   options.launches = parse_launches(arguments.launches);
   options.verify = parse_verify(arguments.verify);
+  options.measure_stream_shapes = !arguments.no_ceilings;
   options.seed = arguments.synthetic.seed;
   check_device_name(arguments.device);
   return options;
@@ -137,8 +138,10 @@ void measure(Report& report, ReportFile& file, Device& device,
              const std::vector<SelectedVariant>& variants, const RunArguments& arguments,
              const std::atomic<bool>& interrupted) {
   ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
-  progress.update(0.0, "measuring what the memory can do");
-  report.ceilings = device.measure_ceilings();
+  if (!arguments.no_ceilings) {
+    progress.update(0.0, "measuring what the memory can do");
+    report.ceilings = device.measure_ceilings();
+  }
   const RunOutcome outcome =
       run_benchmark(device, planned, variants, report.ceilings, report.settings,
                     observe(report, file, progress), interrupted);

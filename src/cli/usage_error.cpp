@@ -49,7 +49,7 @@ const CLI::App& command_of(const CLI::App& app, const std::vector<std::string>& 
 std::string unknown_option(const std::vector<std::string>& argv,
                            const std::vector<std::string>& known) {
   for (std::size_t i = 1; i < argv.size(); ++i) {
-    const std::string word = argv[i].substr(0, argv[i].find('='));
+    std::string word = argv[i].substr(0, argv[i].find('='));
     if (argv[i] == "--") break;
     if (word.starts_with("--") && !contains(known, word)) return word;
   }

@@ -1,0 +1,116 @@
+#include "cli/decoded_file.hpp"
+#include "cli/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Every sample file whose tensors bitsandbytes has decoded.
+const std::vector<std::string> kSamples = {"llama_layer", "dtypes", "blocksizes",
+                                           "odd_shapes",  "ranges", "quant_storage"};
+
+std::string joined(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) {
+    if (!text.empty()) text.append("x");
+    text.append(std::to_string(extent));
+  }
+  return text;
+}
+
+// Decodes data/`stem`.safetensors and compares each tensor with what bitsandbytes decodes.
+void expect_golden(const std::string& stem, const std::string& variant, const std::string& dtype) {
+  const ScratchFolder scratch;
+  const std::string file = stem + ".safetensors";
+  const std::string out = scratch.path("out.safetensors");
+  const Outcome outcome = nf4bench({"dequantize", sample(file), "-o", out, "--device", "cpu",
+                                    "--variant", variant, "--dtype", dtype});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, IsEmpty());
+  const auto expected = expected_of(file);
+  const auto decoded = read_decoded(out);
+  ASSERT_EQ(decoded.size(), expected.size());
+  ASSERT_FALSE(expected.empty());
+  for (const auto& [name, tensor] : expected) {
+    const std::string type = dtype == "stored" ? tensor.dtype : dtype;
+    ASSERT_TRUE(decoded.contains(name)) << name;
+    EXPECT_EQ(decoded.at(name).sha256, tensor.sha256.at(type)) << file << " " << name;
+    EXPECT_EQ(joined(decoded.at(name).shape), tensor.shape) << name;
+  }
+}
+
+TEST(Dequantize, GivesTheBytesOfBitsandbytesInEveryTypeWithTheReference) {
+  for (const std::string& stem : kSamples) {
+    for (const char* dtype : {"float16", "bfloat16", "float32"}) {
+      expect_golden(stem, "reference", dtype);
+    }
+  }
+}
+
+TEST(Dequantize, GivesTheBytesOfBitsandbytesInEveryTypeWithSimd) {
+  for (const std::string& stem : kSamples) {
+    for (const char* dtype : {"float16", "bfloat16", "float32"}) {
+      expect_golden(stem, "simd", dtype);
+    }
+  }
+}
+
+TEST(Dequantize, WritesTheTypeThatEachStateNamesByDefault) {
+  expect_golden("dtypes", "lut", "stored");
+}
+
+TEST(Dequantize, WritesOnlyTheTensorsSelected) {
+  const ScratchFolder scratch;
+  const std::string out = scratch.path("out.safetensors");
+  const Outcome outcome = nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out,
+                                    "--device", "cpu", "--tensor", "self_attn\\.[qk]_proj"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(read_decoded(out).size(), 2u);
+}
+
+TEST(Dequantize, SelectingNothingIsAUsageErrorAndWritesNothing) {
+  const ScratchFolder scratch;
+  const std::string out = scratch.path("out.safetensors");
+  const Outcome outcome = nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out,
+                                    "--device", "cpu", "--tensor", "lm_head"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST(Dequantize, OfAFileWithoutNf4TensorsSaysWhatItHolds) {
+  const ScratchFolder scratch;
+  const Outcome outcome = nf4bench({"dequantize", sample("fp4.safetensors"), "-o",
+                                    scratch.path("out.safetensors"), "--device", "cpu"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("FP4"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("out.safetensors")));
+}
+
+TEST(Dequantize, IntoAFolderThatIsNotThereNamesThePath) {
+  const ScratchFolder scratch;
+  const std::string out = scratch.path("no/such/out.safetensors");
+  const Outcome outcome =
+      nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out, "--device", "cpu"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr(out));
+}
+
+TEST(Dequantize, AmbiguousVariantIsAUsageError) {
+  const ScratchFolder scratch;
+  EXPECT_EQ(nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o",
+                      scratch.path("out.safetensors"), "--device", "cpu", "--variant", "*"})
+                .exit_code,
+            2);
+}
+
+}  // namespace
+}  // namespace nf4bench::test

@@ -1,0 +1,83 @@
+#include "cli/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+json listing(const std::vector<std::string>& arguments) {
+  const Outcome outcome = nf4bench(arguments);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return json::parse(outcome.out);
+}
+
+TEST(ListVariants, NamesTheCpuVariantsSimplestFirst) {
+  std::vector<std::string> names;
+  for (const json& variant : listing({"list", "variants", "--device", "cpu", "--json"})) {
+    EXPECT_EQ(variant.at("device"), "cpu");
+    EXPECT_EQ(variant.at("operation"), "dequantize");
+    EXPECT_FALSE(variant.at("summary").get<std::string>().empty());
+    names.push_back(variant.at("name"));
+  }
+  EXPECT_THAT(names, testing::ElementsAre("reference", "multi_pass", "lut", "simd"));
+}
+
+TEST(ListVariants, TableHasOneLineAVariant) {
+  const Outcome outcome = nf4bench({"list", "variants", "--device", "cpu"});
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 5);
+  EXPECT_THAT(outcome.out, HasSubstr("multi_pass"));
+}
+
+TEST(ListVariants, TableFitsTheTerminal) {
+  Command command = nf4bench_command({"list", "variants"});
+  command.environment.emplace_back("COLUMNS=60");
+  const std::string out = Process(command).wait().out;
+  std::size_t start = 0;
+  for (std::size_t end = 0; (end = out.find('\n', start)) != std::string::npos; start = end + 1) {
+    EXPECT_LE(end - start, 60u) << out.substr(start, end - start);
+  }
+}
+
+TEST(ListDevices, EndsWithTheCpu) {
+  const json devices = listing({"list", "devices", "--json"});
+  ASSERT_FALSE(devices.empty());
+  EXPECT_EQ(devices.back().at("id"), "cpu");
+  EXPECT_EQ(devices.back().at("kind"), "cpu");
+  EXPECT_GT(devices.back().at("memory_bytes").get<std::int64_t>(), 0);
+}
+
+TEST(ListPresets, HoldsTheLayerShapesOfLlama8B) {
+  // Public configuration of the model: hidden 4096, intermediate 14336, 8 of 32 heads for keys.
+  std::int64_t weights = 0;
+  for (const json& preset : listing({"list", "presets", "--json"})) {
+    if (preset.at("name") != "llama-3.1-8b") continue;
+    for (const json& layer : preset.at("layers")) {
+      const auto shape = layer.at("shape").get<std::vector<std::int64_t>>();
+      weights += shape.at(0) * shape.at(1) * layer.at("count").get<std::int64_t>();
+    }
+  }
+  const std::int64_t attention = 2 * 4096 * 4096 + 2 * 1024 * 4096;
+  const std::int64_t mlp = 3LL * 4096 * 14336;
+  EXPECT_EQ(weights, 32 * (attention + mlp));
+}
+
+TEST(List, DeviceOptionGoesWithVariantsOnly) {
+  EXPECT_EQ(nf4bench({"list", "presets", "--device", "cpu"}).exit_code, 2);
+}
+
+TEST(List, PutsOnlyJsonOnStdout) {
+  const Outcome outcome = nf4bench({"list", "devices", "--json"});
+  EXPECT_TRUE(json::accept(outcome.out));
+}
+
+}  // namespace
+}  // namespace nf4bench::test

@@ -1,0 +1,128 @@
+// Where output goes, and what happens when it can not go there.
+
+#include "cli/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace nf4bench::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::Eq;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const std::string kRun =
+    "$NF4BENCH run --device cpu --cache hot --no-ceilings --max-time 0.02 --min-samples 3 "
+    "--shape 64x64 --variant simd ";
+
+TEST(ReportPath, InAFolderThatIsNotThereIsRefusedBeforeMeasuring) {
+  const Outcome outcome =
+      nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--max-time", "3600", "--min-samples",
+                "1000000", "--json", "/nonexistent/report.json"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/report.json"));
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+TEST(ReportPath, ThatIsAFolderIsRefused) {
+  const ScratchFolder scratch;
+  EXPECT_EQ(shell(kRun + "--json " + scratch.path("")).exit_code, 3);
+}
+
+TEST(ReportPath, OnAFullDiskIsAnErrorAndNotALostReport) {
+  const Outcome outcome = shell(kRun + "--quiet --json /dev/full");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("/dev/full"));
+}
+
+TEST(ReportPath, ThatIsAPipeGetsOneReport) {
+  const Outcome outcome = shell(kRun + "--quiet --json >(cat)");
+  EXPECT_TRUE(json::accept(outcome.out)) << outcome.out.substr(0, 200);
+}
+
+TEST(ReportPath, FinishedReportReplacesTheOldOne) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("report.json");
+  shell("echo old > " + path);
+  EXPECT_EQ(shell(kRun + "--quiet --json " + path).exit_code, 0);
+  EXPECT_EQ(json::parse(read_file(path)).at("complete"), true);
+}
+
+TEST(Stdout, ThatIsFullIsAnError) {
+  for (const std::string& command :
+       {std::string("$NF4BENCH list variants"), kRun, kRun + "--quiet --json -",
+        std::string("$NF4BENCH --version")}) {
+    const Outcome outcome = shell(command + " > /dev/full");
+    EXPECT_EQ(outcome.exit_code, 3) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("stdout")) << command;
+  }
+}
+
+TEST(Stdout, ClosedByItsReaderEndsTheProcessWithoutAMessage) {
+  const Outcome outcome = shell(kRun + "| true; echo ${PIPESTATUS[0]}");
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, AnyOf(Eq("0\n"), Eq("141\n")));
+}
+
+TEST(Stdout, CanBePipedIntoHead) {
+  const Outcome outcome = shell("$NF4BENCH list variants --json | head -n 1");
+  EXPECT_EQ(outcome.out, "[\n");
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+Command run_on_a_terminal() {
+  Command command =
+      nf4bench_command({"run", "--device", "cpu", "--shape", "64x64", "--cache", "hot",
+                        "--no-ceilings", "--max-time", "0.4", "--precision", "0"});
+  command.error_stream = ErrorStream::kTerminal;
+  return command;
+}
+
+TEST(Progress, WithAnEstimateIsShownOnATerminalAndClearedAtTheEnd) {
+  Command command = run_on_a_terminal();
+  command.environment = {"TERM=xterm"};
+  const Outcome outcome = Process(command).wait();
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("\r["), HasSubstr(" %, "), HasSubstr(" left] ")));
+  EXPECT_TRUE(outcome.err.ends_with("\r\x1b[K")) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\r")));
+}
+
+TEST(Progress, IsNotShownOnADumbTerminal) {
+  Command command = run_on_a_terminal();
+  command.environment = {"TERM=dumb"};
+  EXPECT_THAT(Process(command).wait().err, IsEmpty());
+}
+
+TEST(Progress, IsNotShownWhenQuiet) {
+  Command command = run_on_a_terminal();
+  command.environment = {"TERM=xterm"};
+  command.arguments.emplace_back("--quiet");
+  EXPECT_THAT(Process(command).wait().err, IsEmpty());
+}
+
+TEST(Table, IsColouredOnATerminalUnlessNoColorIsSet) {
+  // With --json - the table is on stderr, which is a terminal here.
+  const auto table = [](const std::string& setting) {
+    Command command = run_on_a_terminal();
+    command.environment = {"TERM=xterm", setting};
+    command.arguments.insert(command.arguments.end(), {"--json", "-"});
+    const std::string text = Process(command).wait().err;
+    return text.substr(text.rfind("\x1b[K") + 3);  // after the progress line
+  };
+  EXPECT_THAT(table("NO_COLOR="), HasSubstr("\x1b["));
+  const std::string plain = table("NO_COLOR=1");
+  EXPECT_THAT(plain, AllOf(HasSubstr("multi_pass"), Not(HasSubstr("\x1b["))));
+}
+
+}  // namespace
+}  // namespace nf4bench::test

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+
+// What a finished process left behind. A process that a signal ended has 128 + its number as exit
+// code, as in a shell.
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+// Where a process writes its standard error.
+enum class ErrorStream { kPipe, kTerminal };
+
+struct Command {
+  std::vector<std::string> arguments;                     // the program first
+  std::vector<std::string> environment = {"NO_COLOR=1"};  // set on top of this process's own
+  ErrorStream error_stream = ErrorStream::kPipe;
+};
+
+// A process that runs beside the test. The destructor ends it.
+class Process {
+ public:
+  explicit Process(const Command& command);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void send(int signal) const;
+
+  // Reads both streams to their ends and waits for the process.
+  Outcome wait();
+
+ private:
+  pid_t pid_ = -1;
+  int out_ = -1;
+  int err_ = -1;
+};
+
+// Runs the program that this build made, "nf4bench", with `arguments`.
+Outcome nf4bench(const std::vector<std::string>& arguments);
+Command nf4bench_command(const std::vector<std::string>& arguments);
+
+// Runs a line of bash; $NF4BENCH is the program.
+Outcome shell(const std::string& line);
+
+// A folder for one test, removed with all it holds.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string read_file(const std::string& path);
+
+// The path of a file of the checkout's data/ folder.
+std::string sample(const std::string& name);
+
+}  // namespace nf4bench::test

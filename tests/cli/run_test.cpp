@@ -1,0 +1,227 @@
+#include "cli/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// A run on the CPU that takes no longer than it must: hot, since cold buffers are made to exceed
+// the last-level cache whatever the shape, and without ceilings.
+std::vector<std::string> short_run(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"run",        "--device", "cpu",           "--no-ceilings",
+                                        "--max-time", "0.02",     "--min-samples", "3"};
+  if (std::find(more.begin(), more.end(), "--cache") == more.end()) {
+    arguments.insert(arguments.end(), {"--cache", "hot"});
+  }
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+json report_of(std::vector<std::string> more) {
+  more.insert(more.end(), {"--json", "-", "--quiet"});
+  const Outcome outcome = nf4bench(short_run(more));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  return json::parse(outcome.out);
+}
+
+std::vector<std::string> variants_of(const json& report) {
+  std::vector<std::string> names;
+  for (const json& row : report.at("measurements")) names.push_back(row.at("variant"));
+  return names;
+}
+
+// The whole job with its defaults: cold, with ceilings.
+TEST(Run, ReportOnStdoutIsTheOnlyThingThereAndFitsTheSchema) {
+  const ScratchFolder scratch;
+  const Outcome outcome = nf4bench({"run", sample("llama_layer.safetensors"), "--device", "cpu",
+                                    "--max-time", "0.02", "--json", "-"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report.at("schema"), "nf4bench.report");
+  EXPECT_EQ(report.at("complete"), true);
+  EXPECT_GT(report.at("ceilings").at("copy_bytes_per_s").get<double>(), 0.0);
+  const std::string path = scratch.path("report.json");
+  std::ofstream(path) << outcome.out;
+  // The distribution's Python has jsonschema; another one on PATH may not.
+  const Outcome validation = shell("PATH=/usr/bin:$PATH python3 '" NF4BENCH_SOURCE_DIR
+                                   "/scripts/validate_report.py' --strict " +
+                                   path);
+  EXPECT_EQ(validation.exit_code, 0) << validation.out << validation.err;
+}
+
+TEST(Run, TableGoesToStderrWhenStdoutHoldsTheReport) {
+  const Outcome outcome = nf4bench(short_run({"--shape", "64x64", "--json", "-"}));
+  EXPECT_TRUE(json::accept(outcome.out));
+  EXPECT_THAT(outcome.err, HasSubstr("multi_pass"));
+}
+
+TEST(Run, TableIsOnStdoutAndStderrIsSilentWithoutATerminal) {
+  const Outcome outcome = nf4bench(short_run({"--shape", "64x64"}));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("multi_pass"), HasSubstr("simd")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST(Run, QuietPrintsNothing) {
+  const Outcome outcome = nf4bench(short_run({"--shape", "64x64", "--quiet"}));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out + outcome.err, IsEmpty());
+}
+
+TEST(Run, MeasuresEveryVariantOfTheDeviceByDefault) {
+  const json report = report_of({"--shape", "64x64"});
+  EXPECT_THAT(variants_of(report), ElementsAre("reference", "multi_pass", "lut", "simd"));
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("status"), "passed");
+    EXPECT_EQ(row.at("verification").at("compared"), 64 * 64);
+    EXPECT_EQ(row.at("verification").at("mismatches"), 0);
+    EXPECT_GT(row.at("time_s").at("median").get<double>(), 0.0);
+    EXPECT_EQ(row.at("bytes").at("written"), 64 * 64 * 2);
+  }
+}
+
+TEST(Run, WildcardSelectionKeepsTheBaselineBesideIt) {
+  const json report = report_of({"--shape", "64x64", "--variant", "si*"});
+  EXPECT_THAT(variants_of(report), ElementsAre("multi_pass", "simd"));
+  const json& speedup = report.at("measurements").at(1).at("speedup");
+  EXPECT_EQ(speedup.at("baseline"), "multi_pass");
+  EXPECT_GT(speedup.at("ratio").get<double>(), 0.0);
+  EXPECT_EQ(report.at("measurements").at(0).at("speedup").at("ratio"), 1.0);
+}
+
+TEST(Run, WithoutCeilingsKnowsNoFractionOfCopy) {
+  const json report = report_of({"--shape", "64x64", "--variant", "simd"});
+  EXPECT_TRUE(report.at("ceilings").at("copy_bytes_per_s").is_null());
+  EXPECT_TRUE(report.at("measurements").at(0).at("fraction_of_copy").is_null());
+}
+
+TEST(Run, BaselineNoneMeasuresTheSelectionAloneWithoutSpeedups) {
+  const json report = report_of({"--shape", "64x64", "--variant", "simd", "--baseline", "none"});
+  EXPECT_THAT(variants_of(report), ElementsAre("simd"));
+  EXPECT_TRUE(report.at("measurements").at(0).at("speedup").is_null());
+}
+
+TEST(Run, OneVariantListedTwiceRunsAgainstItself) {
+  const json report = report_of({"--shape", "64x64", "--variant", "lut,lut", "--baseline", "lut"});
+  EXPECT_THAT(variants_of(report), ElementsAre("lut", "lut#2"));
+}
+
+TEST(Run, ListsMultiplyIntoCells) {
+  const json report = report_of({"--shape", "64x64", "--variant", "simd", "--baseline", "simd",
+                                 "--dtype", "float16,float32", "--cache", "cold,hot"});
+  std::set<std::pair<std::string, std::string>> cells;
+  for (const json& row : report.at("measurements")) {
+    cells.emplace(row.at("output_dtype"), row.at("cache"));
+  }
+  EXPECT_EQ(cells.size(), 4u);
+  EXPECT_EQ(report.at("measurements").size(), 4u);
+}
+
+TEST(Run, TimesOneTensorOfEachGeometryAndCountsTheOthers) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.path("a.safetensors");
+  nf4bench({"synth", "-o", file, "--shape", "a=64x64", "--shape", "b=32x64", "--shape", "c=64x64"});
+  const json grouped = report_of({file, "--variant", "simd", "--baseline", "none"});
+  ASSERT_EQ(grouped.at("tensors").size(), 2u);
+  EXPECT_EQ(grouped.at("tensors").at(0).at("multiplicity"), 2);
+  EXPECT_EQ(grouped.at("summary").at("tensors_verified"), 3);
+  const json all = report_of({file, "--variant", "simd", "--baseline", "none", "--all-tensors"});
+  EXPECT_EQ(all.at("tensors").size(), 3u);
+}
+
+TEST(Run, TakesShapesPresetsAndFilesTogether) {
+  const json report = report_of({"--shape", "32x64", "--shape", "64x64", "--variant", "simd",
+                                 sample("llama_layer.safetensors"), "--tensor", "64|q_proj"});
+  std::vector<std::string> names;
+  for (const json& tensor : report.at("tensors")) names.push_back(tensor.at("name"));
+  EXPECT_THAT(names, ElementsAre("model.layers.0.self_attn.q_proj.weight", "32x64", "64x64"));
+}
+
+TEST(Run, SyntheticTensorsAreNestedOfBlocksize64UnlessToldOtherwise) {
+  const json usual = report_of({"--shape", "64x64"}).at("tensors").at(0);
+  EXPECT_EQ(usual.at("blocksize"), 64);
+  EXPECT_EQ(usual.at("nested"), true);
+  const json told = report_of({"--shape", "64x64", "--plain", "--blocksize", "256"});
+  EXPECT_EQ(told.at("tensors").at(0).at("blocksize"), 256);
+  EXPECT_EQ(told.at("tensors").at(0).at("nested"), false);
+}
+
+TEST(Run, SeedDecidesTheDataOfSyntheticTensors) {
+  const auto hash = [](const std::string& seed) {
+    return report_of({"--shape", "64x64", "--variant", "simd", "--seed", seed})
+        .at("tensors")
+        .at(0)
+        .at("sha256")
+        .get<std::string>();
+  };
+  EXPECT_EQ(hash("1"), hash("1"));
+  EXPECT_NE(hash("1"), hash("2"));
+}
+
+TEST(Run, HashOfATensorIsThatOfItsBytesAsStored) {
+  const ScratchFolder scratch;
+  nf4bench({"synth", "-o", scratch.path("d/"), "--shape", "w=64x64", "--plain"});
+  // An .npy file of version 1.0 has 10 bytes before its header, whose length is in bytes 8 and 9.
+  const Outcome independent =
+      shell("cd '" + scratch.path("d") +
+            "' && for f in w.npy w.absmax.npy; do n=$(od -An -tu2 -j8 -N2 $f); "
+            "tail -c +$((n + 11)) $f; done | sha256sum | cut -c -64 | tr -d '\\n'");
+  const json report = report_of({scratch.path("d"), "--variant", "simd"});
+  EXPECT_EQ(report.at("tensors").at(0).at("sha256"), independent.out);
+}
+
+TEST(Run, ReportSaysWhatMadeItAndWhere) {
+  const json report = report_of({"--shape", "64x64", "--variant", "simd"});
+  EXPECT_THAT(report.at("command").at(1), "run");
+  EXPECT_EQ(report.at("tool").at("name"), "nf4bench");
+  EXPECT_FALSE(report.at("host").at("kernel").get<std::string>().empty());
+  EXPECT_GT(report.at("host").at("memory_bytes").get<std::int64_t>(), 0);
+  EXPECT_EQ(report.at("device").at("id"), "cpu");
+  EXPECT_EQ(report.at("started_at").get<std::string>().back(), 'Z');
+  EXPECT_GE(report.at("finished_at").get<std::string>(),
+            report.at("started_at").get<std::string>());
+}
+
+TEST(Run, GraphLaunchesDoNotExistOnTheCpu) {
+  const Outcome outcome = nf4bench(short_run({"--shape", "64x64", "--launch", "graph"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--launch"));
+}
+
+TEST(Run, DeviceThatIsNotThereEndsWithExitCodeFive) {
+  const Outcome outcome = nf4bench({"run", "--shape", "64x64", "--device", "cuda:99"});
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+TEST(Run, InputWithoutNf4TensorsSaysWhatItHolds) {
+  const Outcome outcome = nf4bench(short_run({sample("fp4.safetensors")}));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("fp4.safetensors"), HasSubstr("FP4")));
+}
+
+TEST(Run, TensorFilterThatMatchesNothingIsAUsageError) {
+  const Outcome outcome =
+      nf4bench(short_run({sample("llama_layer.safetensors"), "--tensor", "lm_head"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("lm_head"));
+}
+
+}  // namespace
+}  // namespace nf4bench::test

@@ -1,0 +1,153 @@
+#include "cli/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr int kUsage = 2;
+
+// A refused command line: exit code 2, nothing on stdout, one line on stderr, which is returned.
+std::string refusal(const std::vector<std::string>& arguments) {
+  const Outcome outcome = nf4bench(arguments);
+  EXPECT_EQ(outcome.exit_code, kUsage);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_THAT(outcome.err, StartsWith("nf4bench: error: "));
+  return outcome.err;
+}
+
+TEST(Version, IsOnStdoutWithExitCodeZero) {
+  const Outcome outcome = nf4bench({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out,
+              AllOf(StartsWith("nf4bench "), HasSubstr("commit: "), HasSubstr("CUDA: ")));
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST(Help, OfEveryCommandIsOnStdoutAndEndsInExamples) {
+  for (const char* command : {"run", "list", "inspect", "synth", "dequantize"}) {
+    const Outcome outcome = nf4bench({command, "--help"});
+    EXPECT_EQ(outcome.exit_code, 0) << command;
+    EXPECT_THAT(outcome.out, HasSubstr("Examples:\n")) << command;
+    EXPECT_THAT(outcome.err, IsEmpty()) << command;
+  }
+}
+
+TEST(Help, OfEveryCommandFitsAHundredColumns) {
+  for (const char* command : {"run", "list", "inspect", "synth", "dequantize"}) {
+    const std::string text = nf4bench({command, "--help"}).out;
+    std::size_t longest = 0;
+    std::size_t start = 0;
+    for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos;) {
+      longest = std::max(longest, end - start);
+      start = end + 1;
+    }
+    EXPECT_LE(longest, 100u) << command;
+  }
+}
+
+TEST(Help, NamesEveryCommand) {
+  const Outcome outcome = nf4bench({"--help"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* command : {"run", "list", "inspect", "synth", "dequantize"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + command));
+  }
+}
+
+TEST(Usage, WithoutACommandNamesTheCommands) {
+  EXPECT_THAT(refusal({}), AllOf(HasSubstr("run"), HasSubstr("--help")));
+}
+
+TEST(Usage, MisspeltCommandGetsASuggestion) {
+  EXPECT_THAT(refusal({"dequantise", "x"}), HasSubstr("Did you mean dequantize?"));
+}
+
+TEST(Usage, MisspeltOptionGetsASuggestion) {
+  EXPECT_THAT(refusal({"run", "--shpae", "64x64"}), HasSubstr("Did you mean --shape?"));
+}
+
+TEST(Usage, MisspeltOptionBeforeTheCommandIsNamed) {
+  EXPECT_THAT(refusal({"--versoin"}), HasSubstr("Did you mean --version?"));
+}
+
+TEST(Usage, MisspeltVariantGetsASuggestion) {
+  EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", "64x64", "--variant", "smid"}),
+              HasSubstr("simd"));
+}
+
+TEST(Usage, MisspeltBaselineGetsASuggestion) {
+  EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", "64x64", "--baseline", "multipass"}),
+              HasSubstr("Did you mean multi_pass?"));
+}
+
+TEST(Usage, MisspeltPresetGetsASuggestion) {
+  EXPECT_THAT(refusal({"run", "--device", "cpu", "--preset", "llama-3-8b"}),
+              HasSubstr("llama-3.1-8b"));
+}
+
+TEST(Usage, MisspeltDeviceGetsASuggestion) {
+  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--device", "cdua"}), HasSubstr("cuda"));
+}
+
+TEST(Usage, MisspeltWordsOfListsGetSuggestions) {
+  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--dtype", "flaot16"}), HasSubstr("float16?"));
+  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--cache", "colt"}), HasSubstr("Did you mean"));
+  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--launch", "grahp"}), HasSubstr("graph?"));
+  EXPECT_THAT(refusal({"list", "variant"}), HasSubstr("Did you mean variants?"));
+}
+
+TEST(Usage, RunWithoutAnInputSuggestsTheSampleAndAPreset) {
+  EXPECT_THAT(refusal({"run", "--device", "cpu"}),
+              AllOf(HasSubstr("data/llama_layer.safetensors"), HasSubstr("--preset llama-3.1-8b")));
+}
+
+TEST(Usage, MissingRequiredOptionIsNamed) {
+  EXPECT_THAT(refusal({"synth", "--shape", "64x64"}), HasSubstr("--output"));
+  EXPECT_THAT(refusal({"inspect"}), HasSubstr("input"));
+}
+
+TEST(Usage, NumbersOutOfRangeAreRefused) {
+  refusal({"run", "--shape", "64x64", "--min-samples", "0"});
+  refusal({"run", "--shape", "64x64", "--max-time", "-1"});
+  refusal({"run", "--shape", "64x64", "--precision", "2"});
+  refusal({"run", "--shape", "64x64", "--min-samples", "ten"});
+  refusal({"run", "--shape", "64x64", "--blocksize", "48"});
+}
+
+TEST(Usage, ShapesThatAreNoneAreRefused) {
+  for (const char* shape : {"", "64x", "x64", "64xx64", "0x64", "-1x64", "64by64", "1e3x64"}) {
+    EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", shape}), HasSubstr("--shape"));
+  }
+}
+
+TEST(Usage, ShapeWithTooManyElementsIsRefusedBeforeAnyAllocation) {
+  EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", "4294967296x4294967296"}),
+              HasSubstr("63-bit"));
+}
+
+TEST(Usage, PlainAndNestedExcludeEachOther) {
+  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--plain", "--nested"}), HasSubstr("--nested"));
+}
+
+TEST(Usage, MalformedRegularExpressionIsRefused) {
+  EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", "64x64", "--tensor", "(["}),
+              HasSubstr("--tensor"));
+}
+
+TEST(Usage, ControlCharactersInArgumentsAreShownEscaped) {
+  EXPECT_THAT(refusal({"run\x1b[31m"}), HasSubstr("\\x1b[31m"));
+}
+
+}  // namespace
+}  // namespace nf4bench::test
