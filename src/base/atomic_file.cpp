@@ -58,10 +58,12 @@ fs::path behind_links(fs::path path) {
 
 AtomicFile::AtomicFile(const fs::path& path) : path_(behind_links(path)) {
   std::error_code ignored;
-  if (fs::is_directory(path_, ignored)) fail(path, "write a file there", EISDIR);
-  if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored)) {
-    // Devices and pipes are written in place; a rename would replace them by a file.
-    descriptor_ = open_file(path_, 0);
+  if (fs::is_directory(path, ignored)) fail(path, "write a file there", EISDIR);
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    // Devices and pipes are written in place; a rename would replace them by a file. They are
+    // opened by the path given: what a link in /proc or /dev/fd holds is no path.
+    path_ = path;
+    descriptor_ = open_file(path, 0);
     if (descriptor_ < 0) fail(path, "open it for writing", errno);
     return;
   }
