@@ -12,9 +12,10 @@ target_compile_options(nf4bench_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
                             -ffp-contract=off -fvisibility=hidden>
   # Kernels name every rounding themselves; nothing may be contracted behind their back.
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off --fmad=false>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off$<SEMICOLON>--fmad=false>
   $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
-  $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=-Werror -Werror=all-warnings>)
+  $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=-Werror>
+  $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Werror=all-warnings>)
 if(NF4BENCH_SANITIZE)
   target_compile_options(nf4bench_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${NF4BENCH_SANITIZE} -fno-omit-frame-pointer

@@ -21,10 +21,11 @@ __device__ __forceinline__ float multiply_flushed(float a, float b) {
 
 // The scale of `block`. Nested: two roundings, the addition not flushed.
 template <bool kNested>
-__device__ __forceinline__ float block_scale(const Job& job, std::int64_t block) {
+__device__ __forceinline__ float block_scale(const Job& job, std::uint64_t block) {
   if constexpr (kNested) {
     const float value = __ldg(job.nested_map + __ldg(job.absmax_codes + block));
-    const float absmax = __ldg(job.nested_absmax + block / kNestedBlocksize);
+    static_assert(kNestedBlocksize == 1 << 8);
+    const float absmax = __ldg(job.nested_absmax + (block >> 8));
     return __fadd_rn(multiply_flushed(value, absmax), job.nested_offset);
   } else {
     return __ldg(job.absmax + block);

@@ -18,7 +18,7 @@ inline constexpr int kCodesPerThread = 8;  // of absmax
 inline constexpr int kBytesPerThread = 8;  // of packed weight
 
 // scales[b] = map[codes[b]] * nested_absmax[b / 256]; 512 codes a thread block.
-inline __global__ void __launch_bounds__(kChainThreads)
+static __global__ void __launch_bounds__(kChainThreads)
     decode_absmax(const __grid_constant__ Job job, float* scales) {
   constexpr int kTile = kChainThreads * kCodesPerThread;
   using Load =
@@ -45,7 +45,7 @@ inline __global__ void __launch_bounds__(kChainThreads)
 }
 
 // scales[b] += offset, four a thread.
-inline __global__ void __launch_bounds__(128)
+static __global__ void __launch_bounds__(128)
     add_offset(float* scales, std::int64_t count, float offset) {
   const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * 128 + threadIdx.x) * 4;
   if (first + 4 <= count) {

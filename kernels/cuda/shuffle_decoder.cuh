@@ -2,14 +2,14 @@
 
 // The codebook across a warp's registers: lane i holds entry i mod 16, a shuffle reads it.
 
-#include "unit.cuh"
+#include "ragged.cuh"
 
 namespace nf4bench::cuda {
 
 struct ShuffleDecoder {
   float entry;
 
-  __device__ ShuffleDecoder() : entry(codebook_value(threadIdx.x & 15)) {}
+  __device__ ShuffleDecoder() : entry(kCodebook[threadIdx.x & 15]) {}
 
   // A shuffle of width 16 looks at the low four bits of the lane it is asked for, so that the
   // nibble needs no mask.

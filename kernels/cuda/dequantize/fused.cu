@@ -1,11 +1,11 @@
-// The flagship: one kernel, whose configuration is chosen from the compute capability and the size
-// of the job. Launch::config forces one by name.
+// The flagship: one kernel, whose configuration is chosen from the device and the size of the job.
+// Launch::config forces one by name.
 
 #include <cstring>
 
 #include "dequantize/variants.hpp"
 #include "fused_tile.cuh"
-#include "shuffle_decoder.cuh"
+#include "fused_wide.cuh"
 
 namespace nf4bench::cuda {
 namespace {
@@ -15,13 +15,18 @@ struct Config {
   void (*launch)(const Job& job, const Launch& launch);
 };
 
-template <int kThreads, int kUnits>
-constexpr auto streaming = launch_fused_tile<ShuffleDecoder, StreamingAccess, kThreads, kUnits>;
+constexpr Config kWide = {"wide128", launch_fused_wide<Decoding, 128>};
+constexpr Config kAhead = {"ahead128x2", launch_fused_ahead<Decoding, 128, 2>};
+constexpr Config kTile = {"tile128x2", launch_fused_tile<ShuffleDecoder, StreamingAccess, 128, 2>};
 
 constexpr Config kConfigs[] = {
-    {"cs_64x2", streaming<64, 2>},
-    {"cs_128x2", streaming<128, 2>},
-    {"cs_128x4", streaming<128, 4>},
+    kWide,
+    {"wide256", launch_fused_wide<Decoding, 256>},
+    {"wide512", launch_fused_wide<Decoding, 512>},
+    kAhead,
+    {"ahead192x2", launch_fused_ahead<Decoding, 192, 2>},
+    {"ahead256x2", launch_fused_ahead<Decoding, 256, 2>},
+    kTile,
 };
 
 const Config* find_config(const char* name) {
@@ -31,8 +36,8 @@ const Config* find_config(const char* name) {
   return nullptr;
 }
 
-const Config& choose_config(const Job&, const DeviceFacts&) {
-  return kConfigs[1];
+const Config& choose_config(const Job& job, const DeviceFacts&) {
+  return job.elements <= (std::int64_t{96} << 20) ? kWide : kAhead;
 }
 
 void launch_fused(const Job& job, const Launch& launch) {
@@ -46,6 +51,7 @@ Variant fused() {
   Variant variant;
   variant.name = "fused";
   variant.summary = "fused; configuration chosen from the device and the size";
+  variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.mirrors = "adaptive-backend solution of the Unsloth challenge";
   variant.unsupported = always_supported;

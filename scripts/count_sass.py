@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Counts machine instructions an element of the compiled kernels, and holds them to a budget.
+
+Reads cubins, objects or programs with cuobjdump (part of the CUDA Toolkit, or of the PyPI package
+nvidia-cuda-cuobjdump). For every kernel that is specialised for an output type it takes the main
+path, the cheapest way through the code that makes all the widest stores, and divides its instructions
+by the elements that those stores write. Instructions of a loop count once, as do its elements.
+
+    scripts/count_sass.py build/kernels/cuda/*.a
+    scripts/count_sass.py --budget tests/gpu/sass_budget.json build/kernels/cuda/*.a
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, asdict
+
+TYPES = {"0": ("float16", 2), "1": ("bfloat16", 2), "2": ("float32", 4)}
+STORE_BYTES = {"8": 1, "U8": 1, "S8": 1, "16": 2, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
+INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
+
+
+@dataclass
+class Kernel:
+    """What the main path of one kernel holds."""
+
+    file: str  # source file without extension, which is the variant's name
+    name: str
+    arch: str
+    output_type: str
+    nested: bool
+    instructions: int
+    elements: float
+    widest_store: int  # bytes
+    local_accesses: int  # loads and stores of spilled registers or stack arrays, cold code included
+
+    @property
+    def per_element(self):
+        return self.instructions / self.elements if self.elements else float("inf")
+
+
+def successors(index, address, lines, index_of):
+    """Where control may go after instruction `index`: (next instructions, ends the thread)."""
+    text = lines[index][1]
+    guarded = text.startswith("@") and not text.startswith("@!PT")
+    operation = text.split(" ", 1)[1].strip() if guarded else text
+    following = [index + 1] if index + 1 < len(lines) else []
+    if operation.startswith("EXIT"):
+        return (following if guarded else []), True
+    if operation.startswith(("BRA.DIV", "BRA.CONV")):  # taken by a diverged warp only
+        return following, False
+    if operation.startswith("BRA"):
+        target = index_of.get(int(re.search(r"0x([0-9a-f]+)", operation).group(1), 16))
+        forward = [target] if target is not None and target > index else []
+        return (following if guarded or not forward else []) + forward, not guarded and not forward
+    return following, False
+
+
+def main_path(lines):
+    """The cheapest way to an EXIT among those that store most through the widest stores.
+
+    That leaves out what only a tensor's ragged end, or one thread of a block, runs. Backward
+    branches are not taken: a loop counts once.
+    """
+    index_of = {address: i for i, (address, _) in enumerate(lines)}
+    best = [None] * (len(lines) + 1)  # (-bytes of 16-byte stores, instructions, next)
+    for i in range(len(lines) - 1, -1, -1):
+        address, text = lines[i]
+        following, ends = successors(i, address, lines, index_of)
+        options = [(best[j][0], best[j][1], j) for j in following if best[j]]
+        if ends:
+            options.append((0, 0, None))
+        if options:
+            wide = store_bytes(text) if store_bytes(text) >= 16 else 0
+            stored, count, after = min(options, key=lambda option: option[:2])
+            best[i] = (stored - wide, count + (not text.startswith("NOP")), after)
+    path, i = [], 0
+    while i is not None and best[i]:
+        path.append(lines[i][1])
+        i = best[i][2]
+    return path
+
+
+def store_bytes(text):
+    match = re.match(r"(?:@!?U?P\d+\s+)?STG?((?:\.\w+)*)\s", text)
+    if not match or not re.match(r"(?:@!?U?P\d+\s+)?(STG|ST)\b", text):
+        return 0
+    for part in match.group(1).split("."):
+        if part in STORE_BYTES:
+            return STORE_BYTES[part]
+    return 4
+
+
+def measure(file, name, arch, lines):
+    """The Kernel of a disassembled function, or None when it is not specialised for a type."""
+    tag = re.search(r"OutputTypeE([012])E(Lb([01]))?", name)
+    if not tag:
+        return None
+    output_type, size = TYPES[tag.group(1)]
+    path = main_path(lines)
+    stores = [width for width in map(store_bytes, path) if width]
+    return Kernel(
+        file=file,
+        name=name,
+        arch=arch,
+        output_type=output_type,
+        nested=tag.group(3) == "1",
+        instructions=sum(not text.startswith("NOP") for text in path),
+        elements=sum(stores) / size,
+        widest_store=max(stores, default=0),
+        local_accesses=sum(bool(re.search(r"\b(LDL|STL)\b", text)) for _, text in lines),
+    )
+
+
+def disassemble(path):
+    """Yields (file, function, arch, instructions) of everything in `path`."""
+    text = subprocess.run(["cuobjdump", "-sass", path], check=True, capture_output=True, text=True).stdout
+    file = name = arch = None
+    lines = []
+    for line in text.splitlines():
+        if match := re.match(r"member .*?([\w.]+)\.cu\.o:", line):
+            file = match.group(1)
+        if match := re.search(r"code for (sm_\w+)", line):
+            if name:
+                yield file, name, arch, lines
+            name, arch, lines = None, match.group(1), []
+        elif match := re.search(r"Function : (\S+)", line):
+            if name:
+                yield file, name, arch, lines
+            name, lines = match.group(1), []
+        elif (match := INSTRUCTION.match(line)) and name:
+            lines.append((int(match.group(1), 16), match.group(2)))
+    if name:
+        yield file, name, arch, lines
+
+
+def broken_rules(kernel, budget):
+    """What of the budget the kernel does not keep, in words."""
+    rules = {**budget["default"], **budget.get(kernel.file or "", {})}
+    rules = {**rules, **rules.get(kernel.output_type, {}), **rules.get(f"{kernel.arch} {kernel.output_type}", {})}
+    if kernel.per_element > rules["instructions_per_element"]:
+        yield f"{kernel.per_element:.2f} instructions an element, budget {rules['instructions_per_element']}"
+    if kernel.local_accesses > rules["local_accesses"]:
+        yield f"{kernel.local_accesses} local memory accesses, budget {rules['local_accesses']}"
+    if kernel.widest_store < rules["store_bytes"]:
+        yield f"stores of {kernel.widest_store} bytes, budget {rules['store_bytes']}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--budget", help="JSON file with the limits to hold the kernels to")
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+    parser.add_argument("files", nargs="+", help="cubins, objects, libraries or programs")
+    arguments = parser.parse_args()
+    if not shutil.which("cuobjdump"):
+        print("count_sass: no cuobjdump on PATH; it comes with the CUDA Toolkit", file=sys.stderr)
+        return 77
+    kernels = [k for path in arguments.files for f in disassemble(path) if (k := measure(*f))]
+    if not kernels:
+        print("count_sass: no kernel specialised for an output type in these files", file=sys.stderr)
+        return 1
+    if arguments.json:
+        print(json.dumps([{**asdict(k), "per_element": round(k.per_element, 3)} for k in kernels], indent=1))
+        return 0
+    budget = json.load(open(arguments.budget)) if arguments.budget else None
+    failures = 0
+    for k in sorted(kernels, key=lambda k: (k.file or "", k.arch, k.output_type, k.nested, k.name)):
+        broken = list(broken_rules(k, budget)) if budget else []
+        failures += bool(broken)
+        if broken or not budget:
+            kind = "nested" if k.nested else "plain"
+            print(f"{k.arch:7} {k.file or '-':16} {k.output_type:9} {kind:7} {k.per_element:6.2f} an element"
+                  f"  {k.instructions:4} / {k.elements:g}  stores {k.widest_store} B  local {k.local_accesses}"
+                  f"  {k.name[-60:]}  {'; '.join(broken)}")
+    print(f"{len(kernels)} kernels, {failures} over budget" if budget else f"{len(kernels)} kernels")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+#include "gpu_fixture.hpp"
+
+#include "base/error.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+class CudaDeviceTest : public GpuTest {
+ protected:
+  // A variant that copies `bytes`, owned by the caller, to `offset` bytes past the output's start.
+  struct Forged {
+    std::vector<std::byte> bytes;
+    std::ptrdiff_t offset = 0;
+  };
+
+  static Variant forging(const Forged& forged) {
+    Variant variant;
+    variant.name = "forged";
+    variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
+    variant.workspace_bytes = [](const Job&) -> std::size_t { return 0; };
+    variant.launch = [](const Job& job, const Launch& launch) {
+      const auto& what = *static_cast<const Forged*>(launch.state);
+      cudaMemcpyAsync(static_cast<std::byte*>(job.output) + what.offset, what.bytes.data(),
+                      what.bytes.size(), cudaMemcpyHostToDevice, launch.stream);
+    };
+    variant.state = &forged;
+    return variant;
+  }
+
+  static void expect_same_comparison(OutputType type, const std::vector<std::byte>& expected,
+                                     const std::vector<std::byte>& actual, Workload& workload) {
+    const Forged forged{actual};
+    const Comparison host = compare_outputs(type, expected, actual);
+    const Comparison device = workload.verify(forging(forged), expected);
+    EXPECT_EQ(device.compared, host.compared);
+    EXPECT_EQ(device.mismatches, host.mismatches);
+    EXPECT_EQ(device.first_mismatch, host.first_mismatch);
+    EXPECT_EQ(device.max_ulp, host.max_ulp);
+  }
+};
+
+TEST_F(CudaDeviceTest, ComparesAsTheHostDoes) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {256, 256}});
+  for (const OutputType type : kOutputTypes) {
+    // Every 16-bit pattern against its neighbours, or 65,536 spread 32-bit patterns.
+    const std::size_t size = size_in_bytes(type);
+    std::vector<std::byte> expected(65536 * size);
+    for (std::uint32_t i = 0; i < 65536; ++i) {
+      const std::uint32_t bits = size == 2 ? i : i * 65537u;
+      std::memcpy(expected.data() + i * size, &bits, size);
+    }
+    const auto workload = device_->upload(tensor, type, UploadPurpose::kVerify);
+    for (const int shift : {0, 1, 7, 32768}) {
+      std::vector<std::byte> actual(expected.size());
+      for (std::size_t i = 0; i < 65536; ++i) {
+        std::memcpy(actual.data() + i * size,
+                    expected.data() + (i + static_cast<std::size_t>(shift)) % 65536 * size, size);
+      }
+      expect_same_comparison(type, expected, actual, *workload);
+    }
+  }
+}
+
+TEST_F(CudaDeviceTest, SeesAnOutputThatWasNotWritten) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {64, 64}});
+  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
+  const auto workload = device_->upload(tensor, OutputType::kFloat16, UploadPurpose::kVerify);
+  const Forged all_but_last{{expected.begin(), expected.end() - 2}};
+  const Comparison comparison = workload->verify(forging(all_but_last), expected);
+  EXPECT_EQ(comparison.mismatches, 1);
+  EXPECT_EQ(comparison.first_mismatch, 64 * 64 - 1);
+}
+
+TEST_F(CudaDeviceTest, NoticesWritesOutsideTheOutput) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {64, 64}});
+  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
+  const auto workload = device_->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
+  const auto bytes = static_cast<std::ptrdiff_t>(expected.size());
+  for (const auto offset : {std::ptrdiff_t{-1}, bytes}) {
+    const Forged stray{{std::byte{0}}, offset};
+    EXPECT_THROW(workload->verify(forging(stray), expected), Error) << offset;
+  }
+}
+
+TEST_F(CudaDeviceTest, TakesPlausibleSamplesInEveryMode) {
+  const Nf4Tensor tensor =
+      make_synthetic({.shape = {4096, 4096}, .distribution = Distribution::kRandomCodes});
+  const auto workload = device_->upload(tensor, OutputType::kBfloat16, UploadPurpose::kTime);
+  EXPECT_GT(static_cast<double>(workload->buffer_sets()) *
+                static_cast<double>(workload->bytes_read() + workload->bytes_written()),
+            5.0 * static_cast<double>(device_->info().facts.l2_bytes));
+  for (const Variant& variant : device_->variants()) {
+    for (const CacheMode cache : {CacheMode::kCold, CacheMode::kHot}) {
+      for (const LaunchMode launch : {LaunchMode::kGraph, LaunchMode::kStream}) {
+        const Sample sample = workload->sample(variant, {cache, launch, 8});
+        EXPECT_GT(sample.seconds, 1e-6) << variant.name;
+        EXPECT_LT(sample.seconds, 1e-1) << variant.name;
+      }
+    }
+  }
+}
+
+TEST_F(CudaDeviceTest, SaysHowMuchMemoryIsMissing) {
+  Nf4Tensor tensor;
+  tensor.name = "huge";
+  tensor.elements = std::int64_t{1} << 40;
+  tensor.shape = {tensor.elements};
+  try {
+    device_->upload(tensor, OutputType::kFloat32, UploadPurpose::kVerify);
+    FAIL() << "4 TiB fitted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDevice);
+    EXPECT_NE(std::string(error.what()).find("MiB wanted"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(CudaDeviceTest, MeasuresItsCeilings) {
+  const Ceilings ceilings = device_->measure_ceilings();
+  EXPECT_GT(ceilings.copy_bytes_per_s, 1e10);
+  EXPECT_GT(ceilings.write_bytes_per_s, 1e10);
+  if (device_->info().peak_bytes_per_s) {
+    EXPECT_LT(ceilings.copy_bytes_per_s, 1.02 * *device_->info().peak_bytes_per_s);
+  }
+  EXPECT_LT(ceilings.event_overhead_s.value_or(1.0), 1e-4);
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,109 @@
+// Every CUDA variant, output type, blocksize and kind of absmax, on shapes that end in the middle
+// of everything a kernel may vectorise over. The buffers end exactly where the tensor does, so that
+// a memory checker sees any access past them.
+
+#include "gpu_fixture.hpp"
+
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+class CudaVariants : public GpuTest {
+ protected:
+  static void expect_exact(const SyntheticSpec& spec, const std::vector<OutputType>& types) {
+    const Nf4Tensor tensor = make_synthetic(spec);
+    for (const OutputType type : types) {
+      const std::vector<std::byte> expected = reference_dequantize(tensor, type);
+      const auto workload = device_->upload(tensor, type, UploadPurpose::kVerify);
+      for (const Variant& variant : device_->variants()) {
+        ASSERT_EQ(workload->unsupported(variant), "") << variant.name;
+        const Comparison comparison = workload->verify(variant, expected);
+        EXPECT_EQ(comparison.compared, tensor.elements);
+        EXPECT_TRUE(comparison.is_exact())
+            << variant.name << " " << to_string(type) << " " << shape_to_string(spec.shape)
+            << " blocksize " << spec.blocksize << " " << to_string(spec.absmax_kind) << ": "
+            << comparison.mismatches << " wrong, first at "
+            << comparison.first_mismatch.value_or(-1) << ", up to " << comparison.max_ulp << " ulp";
+      }
+    }
+  }
+
+  static inline const std::vector<OutputType> kTypes{std::begin(kOutputTypes),
+                                                     std::end(kOutputTypes)};
+};
+
+TEST_F(CudaVariants, AreExactForEveryBlocksizeAndShape) {
+  const std::vector<std::vector<std::int64_t>> shapes = {
+      {1},        {2},       {3, 5}, {63},   {64},   {65},         {7, 64},   {5, 77},
+      {1000, 37}, {257, 65}, {4095}, {4097}, {8191}, {3, 5, 1111}, {512, 520}};
+  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+    for (int blocksize = kMinBlocksize; blocksize <= kMaxBlocksize; blocksize *= 2) {
+      for (const auto& shape : shapes) {
+        expect_exact({.shape = shape,
+                      .blocksize = blocksize,
+                      .absmax_kind = kind,
+                      .distribution = Distribution::kNormal,
+                      .seed = static_cast<std::uint64_t>(blocksize)},
+                     kTypes);
+      }
+    }
+  }
+}
+
+TEST_F(CudaVariants, AreExactForExtremeScales) {
+  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+    for (const int blocksize : {32, 64, 256}) {
+      expect_exact({.shape = {129, 1023},
+                    .blocksize = blocksize,
+                    .absmax_kind = kind,
+                    .distribution = Distribution::kExtremes},
+                   kTypes);
+    }
+  }
+}
+
+TEST_F(CudaVariants, AreExactForEveryHalfPrecisionScale) {
+  // Plain absmax of every float16 and bfloat16 value, NaN and infinities included: 65,536 blocks of
+  // 32 whose nibbles run through all codes.
+  for (const bool is_bfloat16 : {false, true}) {
+    Nf4Tensor tensor = make_synthetic({.shape = {65536, 32},
+                                       .blocksize = 32,
+                                       .absmax_kind = AbsmaxKind::kPlain,
+                                       .distribution = Distribution::kRandomCodes});
+    for (std::uint32_t i = 0; i < 65536; ++i) {
+      // The same 16 bits as the top of a float32, or spread over a float32's low exponents.
+      const std::uint32_t bits = is_bfloat16 ? i << 16 : i << 9;
+      std::memcpy(&tensor.absmax[i], &bits, sizeof(bits));
+    }
+    for (std::size_t i = 0; i < tensor.packed.size(); ++i) {
+      tensor.packed[i] = static_cast<std::uint8_t>((2 * i % 16) << 4 | (2 * i + 1) % 16);
+    }
+    for (const OutputType type : kTypes) {
+      const std::vector<std::byte> expected = reference_dequantize(tensor, type);
+      const auto workload = device_->upload(tensor, type, UploadPurpose::kVerify);
+      for (const Variant& variant : device_->variants()) {
+        EXPECT_TRUE(workload->verify(variant, expected).is_exact())
+            << variant.name << " " << to_string(type);
+      }
+    }
+  }
+}
+
+TEST_F(CudaVariants, AreExactPastTwoToThe31Elements) {
+  if (device_->info().memory_bytes < (std::int64_t{24} << 30)) {
+    GTEST_SKIP() << "needs 24 GiB of device memory";
+  }
+  expect_exact(
+      {.shape = {(std::int64_t{1} << 31) + 65}, .distribution = Distribution::kRandomCodes},
+      {OutputType::kFloat16});
+}
+
+}  // namespace
+}  // namespace nf4bench
