@@ -46,6 +46,21 @@ inline TensorSource fake_source(const std::string& name, std::int64_t rows = 8) 
   return source;
 }
 
+// The recorded rounds: the last `rounds` x `contenders` samples, cut into rounds.
+inline std::vector<std::vector<std::string>> recorded_rounds(const FakeDevice& device,
+                                                             std::size_t contenders,
+                                                             std::size_t rounds) {
+  const std::vector<FakeCall> samples = device.calls_of(FakeCall::Kind::kSample);
+  std::vector<std::vector<std::string>> result;
+  std::size_t at = samples.size() - contenders * rounds;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < contenders; ++i) names.push_back(samples[at++].variant);
+    result.push_back(names);
+  }
+  return result;
+}
+
 struct FakeRun {
   explicit FakeRun(const std::vector<std::string>& variant_names = {"slow", "fast"},
                    const std::vector<std::string>& stream_names = {})
