@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs every command that README.md and docs/*.md show, so that the documentation keeps working.
+"""Runs every command that README.md, docs/*.md and the program's own help show.
 
-Commands are the lines of code fences marked sh. What becomes of one:
+In Markdown, commands are the lines of code fences marked sh. What becomes of one:
   ./build/nf4bench ...    run with the given binary, in a scratch folder that holds data/
   ./scripts/..., ./.ci/run, cmake, ctest, git, cd, ...   checked: the script or the preset exists
 A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for options that exist.
@@ -60,6 +60,13 @@ def commands_of(path):
             joined = ""
 
 
+def commands_of_help(text):
+    """Yields the examples of a help text: lines that are indented and start with nf4bench."""
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.startswith("    nf4bench "):
+            yield line.strip().replace("nf4bench", BINARY_AS_SHOWN, 1)
+
+
 def split_simple_commands(command):
     """The words of each simple command in a shell line, comments and redirections kept out."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
@@ -114,7 +121,8 @@ class Checker:
             command = re.sub(r"--max-time[ =]\S+", "", command)
             command = re.sub(r"--device[ =]\S+", "", command)
             command = command.replace("nf4bench run",
-                                      "nf4bench run --device cpu --max-time 0.02 --min-samples 3", 1)
+                                      "nf4bench run --device cpu --max-time 0.02 --min-samples 3 "
+                                      "--no-ceilings", 1)
         return command.replace(BINARY_AS_SHOWN, shlex.quote(self.binary))
 
     def check_other(self, words):
@@ -169,6 +177,12 @@ def main():
                 if problem:
                     failures += 1
                     print(f"{path.relative_to(ROOT)}:{line}: {command}\n  {problem}")
+        for subcommand in re.findall(r"^  ([a-z]+) {2,}", checker.help_of(""), re.MULTILINE):
+            for command in commands_of_help(checker.help_of(subcommand)):
+                problem = checker.check(command, False)
+                if problem:
+                    failures += 1
+                    print(f"help of {subcommand}: {command}\n  {problem}")
     counts = checker.counts
     print(f"documented commands: {counts['run']} run, {counts['checked']} checked only, "
           f"{counts['for a GPU']} for a GPU checked only, {failures} failed")

@@ -73,6 +73,12 @@ void set_up(CLI::App& app) {
   app.require_subcommand(1);
 }
 
+// CLI11 leaves two empty lines between groups of options.
+std::string without_double_blanks(std::string text) {
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
 ExitCode run_command_line(const std::vector<std::string>& argv) {
   CLI::App app(kDescription);
   set_up(app);
@@ -87,7 +93,7 @@ ExitCode run_command_line(const std::vector<std::string>& argv) {
     }
     std::ostringstream answer;  // --help and --version
     app.exit(error, answer, answer);
-    write_stdout(answer.str());
+    write_stdout(without_double_blanks(answer.str()));
     return ExitCode::kOk;
   }
   for (const Command& each : commands) {

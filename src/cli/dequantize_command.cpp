@@ -26,7 +26,7 @@ constexpr char kExamples[] = R"(Examples:
   Decode every NF4 tensor of a file, on the best device:
     nf4bench dequantize data/llama_layer.safetensors -o decoded.safetensors
   One tensor with a certain variant, as float32:
-    nf4bench dequantize data/llama_layer.safetensors -o up.safetensors --tensor up_proj \
+    nf4bench dequantize data/llama_layer.safetensors -o down.safetensors --tensor down_proj \
       --device cpu --variant lut --dtype float32
 Every value is compared with the CPU reference; on a mismatch nothing is written (exit code 4).)";
 
@@ -100,7 +100,7 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
   CLI::App* command = app.add_subcommand(
       "dequantize", "Decode NF4 tensors to a safetensors file, verified bit for bit");
   add_single(*command, a.input,
-             {"input", "", "A safetensors file, Hugging Face folder, index file or .npy folder"})
+             {"input", "", "A safetensors file, Hugging Face folder, index file or folder of .npy"})
       ->required();
   add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"})->required();
   add_single(*command, a.device, {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto]"});

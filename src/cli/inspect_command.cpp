@@ -93,7 +93,7 @@ CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show every NF4 tensor of an input: shape, state, problems");
   add_single(*command, arguments.input,
-             {"input", "", "A safetensors file, Hugging Face folder, index file or .npy folder"})
+             {"input", "", "A safetensors file, Hugging Face folder, index file or folder of .npy"})
       ->required();
   command->add_flag("--json", arguments.json, "Print JSON instead of a table");
   command->footer(kExamples);

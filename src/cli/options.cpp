@@ -38,4 +38,14 @@ CLI::Option* add_list(CLI::App& command, std::vector<std::string>& target, const
   return add_repeated(command, target, text)->delimiter(',');
 }
 
+AbsmaxFlags add_absmax_flags(CLI::App& command, bool& plain, bool& nested) {
+  // A blank instead of CLI11's own "Excludes: ..." in the help.
+  const AbsmaxFlags flags = {
+      command.add_flag("--plain", plain, "Scales stored as float32")->option_text(" "),
+      command.add_flag("--nested", nested, "Scales themselves quantized to 8 bits [default]")
+          ->option_text(" ")};
+  flags.plain->excludes(flags.nested);
+  return flags;
+}
+
 }  // namespace nf4bench

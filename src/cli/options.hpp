@@ -33,4 +33,11 @@ CLI::Option* add_repeated(CLI::App& command, std::vector<std::string>& target,
 // The same, and each value may be a comma-separated list.
 CLI::Option* add_list(CLI::App& command, std::vector<std::string>& target, const OptionText& text);
 
+// The flags --plain and --nested, which exclude each other; nested is the default.
+struct AbsmaxFlags {
+  CLI::Option* plain = nullptr;
+  CLI::Option* nested = nullptr;
+};
+AbsmaxFlags add_absmax_flags(CLI::App& command, bool& plain, bool& nested);
+
 }  // namespace nf4bench

@@ -11,8 +11,8 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench run data/llama_layer.safetensors
   The shapes of a whole model, without its file:
     nf4bench run --preset llama-3.1-8b
-  Two variants at one size, in half precision, cold and hot:
-    nf4bench run --shape 4096x4096 --variant 'simd,lut*' --dtype float16 --cache cold,hot
+  Some variants at one size, in half precision, cold and hot:
+    nf4bench run --shape 4096x4096 --variant 'lut*' --dtype float16 --cache cold,hot
   Only the report, for a script:
     nf4bench run data/llama_layer.safetensors --json - --quiet
 Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usable device,
@@ -22,7 +22,7 @@ void add_input_options(CLI::App& command, RunArguments& a) {
   const char* group = "What to measure";
   add_repeated(
       command, a.inputs,
-      {"input", "", "safetensors files, Hugging Face folders, index files or folders of .npy"})
+      {"input", "", "safetensors files, Hugging Face folders, index files\nor folders of .npy"})
       ->allow_extra_args(true);
   add_repeated(command, a.shapes,
                {"--shape", "OUTxIN ...", "A synthetic tensor of this shape (repeatable)"})
@@ -48,11 +48,9 @@ void add_synthetic_options(CLI::App& command, RunArguments& a) {
              {"--blocksize", "N",
               fmt::format("Elements that share a scale: 32 to 4096 [{}]", a.synthetic.blocksize)})
       ->group(group);
-  CLI::Option* plain = command.add_flag("--plain", a.plain, "Scales stored as float32");
-  CLI::Option* nested =
-      command.add_flag("--nested", a.nested, "Scales themselves quantized to 8 bits [default]");
-  plain->group(group)->excludes(nested);
-  nested->group(group);
+  const AbsmaxFlags flags = add_absmax_flags(command, a.plain, a.nested);
+  flags.plain->group(group);
+  flags.nested->group(group);
   add_single(
       command, a.synthetic.seed,
       {"--seed", "N", fmt::format("Seed of data and of the order of turns [{}]", a.synthetic.seed)})
@@ -84,7 +82,9 @@ void add_choice_options(CLI::App& command, RunArguments& a) {
            {"--launch", "MODE,...", "graph (CUDA only), stream or both [graph on a GPU]"})
       ->group(group);
   add_single(command, a.fused_config,
-             {"--fused-config", "NAME", "Configuration forced on the variant \"fused\""})
+             {"--fused-config", "NAME",
+              "Configuration forced on the variant \"fused\";\nNF4BENCH_FUSED in the environment "
+              "does the same"})
       ->group(group)
       ->envname("NF4BENCH_FUSED");
   add_single(command, a.threads, {"--threads", "N", "Threads of the CPU device [all]"})

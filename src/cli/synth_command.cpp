@@ -26,9 +26,7 @@ void add_data_options(CLI::App& command, SynthArguments& a) {
   add_single(command, a.spec.blocksize,
              {"--blocksize", "N",
               fmt::format("Elements that share a scale: 32 to 4096 [{}]", a.spec.blocksize)});
-  CLI::Option* plain = command.add_flag("--plain", a.plain, "Scales stored as float32");
-  plain->excludes(
-      command.add_flag("--nested", a.nested, "Scales themselves quantized to 8 bits [default]"));
+  add_absmax_flags(command, a.plain, a.nested);
   add_single(command, a.dtype,
              {"--dtype", "TYPE",
               fmt::format("Type the state names: float16, bfloat16, float32 [{}]", a.dtype)});

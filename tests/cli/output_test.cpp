@@ -80,9 +80,9 @@ TEST(Stdout, CanBePipedIntoHead) {
 }
 
 Command run_on_a_terminal() {
-  Command command =
-      nf4bench_command({"run", "--device", "cpu", "--shape", "64x64", "--cache", "hot",
-                        "--no-ceilings", "--max-time", "0.4", "--precision", "0"});
+  Command command = nf4bench_command({"run", "--device", "cpu", "--shape", "64x64", "--cache",
+                                      "hot", "--no-ceilings", "--variant", "simd", "--max-time",
+                                      "0.3", "--precision", "0"});
   command.error_stream = ErrorStream::kTerminal;
   return command;
 }

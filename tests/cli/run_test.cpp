@@ -40,6 +40,12 @@ json report_of(std::vector<std::string> more) {
   return json::parse(outcome.out);
 }
 
+// Of one shape with everything else left at its default; several tests look at one run.
+const json& usual_report() {
+  static const json report = report_of({"--shape", "64x64"});
+  return report;
+}
+
 std::vector<std::string> variants_of(const json& report) {
   std::vector<std::string> names;
   for (const json& row : report.at("measurements")) names.push_back(row.at("variant"));
@@ -85,7 +91,7 @@ TEST(Run, QuietPrintsNothing) {
 }
 
 TEST(Run, MeasuresEveryVariantOfTheDeviceByDefault) {
-  const json report = report_of({"--shape", "64x64"});
+  const json& report = usual_report();
   EXPECT_THAT(variants_of(report), ElementsAre("reference", "multi_pass", "lut", "simd"));
   for (const json& row : report.at("measurements")) {
     EXPECT_EQ(row.at("status"), "passed");
@@ -106,7 +112,7 @@ TEST(Run, WildcardSelectionKeepsTheBaselineBesideIt) {
 }
 
 TEST(Run, WithoutCeilingsKnowsNoFractionOfCopy) {
-  const json report = report_of({"--shape", "64x64", "--variant", "simd"});
+  const json& report = usual_report();
   EXPECT_TRUE(report.at("ceilings").at("copy_bytes_per_s").is_null());
   EXPECT_TRUE(report.at("measurements").at(0).at("fraction_of_copy").is_null());
 }
@@ -154,7 +160,7 @@ TEST(Run, TakesShapesPresetsAndFilesTogether) {
 }
 
 TEST(Run, SyntheticTensorsAreNestedOfBlocksize64UnlessToldOtherwise) {
-  const json usual = report_of({"--shape", "64x64"}).at("tensors").at(0);
+  const json& usual = usual_report().at("tensors").at(0);
   EXPECT_EQ(usual.at("blocksize"), 64);
   EXPECT_EQ(usual.at("nested"), true);
   const json told = report_of({"--shape", "64x64", "--plain", "--blocksize", "256"});
@@ -187,7 +193,7 @@ TEST(Run, HashOfATensorIsThatOfItsBytesAsStored) {
 }
 
 TEST(Run, ReportSaysWhatMadeItAndWhere) {
-  const json report = report_of({"--shape", "64x64", "--variant", "simd"});
+  const json& report = usual_report();
   EXPECT_THAT(report.at("command").at(1), "run");
   EXPECT_EQ(report.at("tool").at("name"), "nf4bench");
   EXPECT_FALSE(report.at("host").at("kernel").get<std::string>().empty());

@@ -83,14 +83,29 @@ TEST(Synth, BothFormatsDecodeToTheSameValues) {
 
 TEST(Synth, EveryDistributionDecodesExactlyWithEveryVariant) {
   const ScratchFolder scratch;
+  std::vector<std::string> run = {"run",
+                                  "--device",
+                                  "cpu",
+                                  "--cache",
+                                  "hot",
+                                  "--no-ceilings",
+                                  "--max-time",
+                                  "0.01",
+                                  "--min-samples",
+                                  "1",
+                                  "--quiet",
+                                  "--dtype",
+                                  "float16,bfloat16,float32",
+                                  "--json",
+                                  "-"};
   for (const char* name : {"codes", "normal", "outlier", "uniform", "extremes"}) {
-    const std::string file = scratch.path(std::string(name) + ".safetensors");
-    ASSERT_EQ(synth(file, {"--shape", "65x129", "--distribution", name}).exit_code, 0) << name;
-    const Outcome run =
-        nf4bench({"run", file, "--device", "cpu", "--max-time", "0.01", "--cache", "hot",
-                  "--no-ceilings", "--min-samples", "1", "--dtype", "float16,bfloat16,float32"});
-    EXPECT_EQ(run.exit_code, 0) << name << run.out << run.err;
+    run.push_back(scratch.path(std::string(name) + ".safetensors"));
+    ASSERT_EQ(synth(run.back(), {"--shape", "65x129", "--distribution", name}).exit_code, 0)
+        << name;
   }
+  const Outcome outcome = nf4bench(run);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out).at("summary").at("tensors_verified"), 5);
 }
 
 TEST(Synth, OtherFileEndingsAreAUsageErrorThatNamesTheGoodOnes) {
