@@ -85,6 +85,8 @@ class HeaderWalk {
     if (event.kind == JsonKind::kKey) {
       field_ = field_of(event.text);
     } else if (field_ == Field::kType) {
+      // A second dtype is refused when the object ends; until then it must not pass for the first.
+      current_.type.reset();
       if (event.kind == JsonKind::kString) current_.type = element_type(event.text);
       if (!current_.type) {
         throw input_error(where(), "dtype", describe(event), "a type that safetensors defines");

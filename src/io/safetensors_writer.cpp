@@ -35,6 +35,7 @@ std::vector<Placed> in_file_order(const std::filesystem::path& path,
     return a.type != b.type ? a.type > b.type : a.tensor->name < b.tensor->name;
   });
   std::vector<std::string_view> names;
+  names.reserve(placed.size());
   for (const Placed& p : placed) names.emplace_back(p.tensor->name);
   std::sort(names.begin(), names.end());
   if (const auto twin = std::adjacent_find(names.begin(), names.end()); twin != names.end()) {

@@ -45,6 +45,7 @@ OutputTensor owned(const Nf4Tensor& tensor, Piece piece, const char* dtype,
 
 std::vector<float> codebook() {
   std::vector<float> values;
+  values.reserve(kCodes);
   for (int code = 0; code < kCodes; ++code) values.push_back(codebook_value(code));
   return values;
 }

@@ -96,6 +96,14 @@ TEST(SafetensorsHeader, DuplicateNameSpelledWithAnEscapeIsRefused) {
                  R"(the key "a" occurs twice)");
 }
 
+TEST(SafetensorsHeader, SecondFieldOfAnotherKindIsRefused) {
+  const std::string start = R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],)";
+  expect_refusal(with_data(start + R"("dtype":[1]}})", 1), "dtype: found an array");
+  expect_refusal(with_data(start + R"("dtype":{"a":1}}})", 1), "dtype: found an object");
+  expect_refusal(with_data(start + R"("shape":"U8"}})", 1), "shape: found \"U8\"");
+  expect_refusal(with_data(start + R"("shape":[2]}})", 1), R"(the key "shape" occurs twice)");
+}
+
 TEST(SafetensorsHeader, SameKeyInTwoObjectsIsNoDuplicate) {
   EXPECT_EQ(declared_tensors(with_data(
                 R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":{"a":{"a":1}}}})", 1)),
