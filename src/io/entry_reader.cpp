@@ -140,7 +140,7 @@ QuantState EntryReader::read_state(const TensorGroup& group) {
     throw input_error(where_, "quant_state", fmt::format("{} bytes", tensor.bytes),
                       fmt::format("at most {}", kMaxQuantStateBytes));
   }
-  return read_quant_state(where_, read_bytes(tensor));
+  return read_quant_state(where_ + ": quant_state", read_bytes(tensor));
 }
 
 void EntryReader::judge_weight(const StoredTensor& weight, TensorEntry& entry) const {

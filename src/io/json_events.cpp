@@ -12,10 +12,13 @@ namespace {
 
 constexpr int kMaxDepth = 128;
 
-// What nlohmann's parser says without its own prefix, which ends in the first ": ".
+// What nlohmann's parser says, without the identifier and the position that it puts before it.
 std::string_view detail_of(std::string_view message) {
-  const std::size_t colon = message.find(": ");
-  return colon == std::string_view::npos ? message : message.substr(colon + 2);
+  if (const std::size_t end = message.find("] "); end != std::string_view::npos) {
+    message.remove_prefix(end + 2);
+  }
+  if (message.starts_with("parse error")) message.remove_prefix(message.find(": ") + 2);
+  return message;
 }
 
 // True when the parser stopped at one of the words that Python writes for floats JSON cannot hold.

@@ -64,7 +64,7 @@ RawState read_raw_state(std::string_view where, std::string_view text) {
   read_json(where, text, [&](const JsonEvent& event) {
     if (event.depth == 0 && event.kind != JsonKind::kBeginObject &&
         event.kind != JsonKind::kEndObject) {
-      throw input_error(where, "quant state", describe(event), "an object");
+      throw input_error(where, "JSON text", describe(event), "an object");
     }
     if (event.depth == 1 && event.kind == JsonKind::kKey) {
       const auto name = std::find(kFieldNames.begin(), kFieldNames.end(), event.text);
@@ -194,7 +194,7 @@ std::string python_float(float value) {
 
 QuantState read_quant_state(std::string_view where, std::string_view text) {
   if (text.size() > kMaxQuantStateBytes) {
-    throw input_error(where, "quant state", fmt::format("{} bytes", text.size()),
+    throw input_error(where, "JSON text", fmt::format("{} bytes", text.size()),
                       fmt::format("at most {}", kMaxQuantStateBytes));
   }
   QuantState state;

@@ -61,7 +61,8 @@ TEST(Entries, QuantStateMustBeSmallBytes) {
 TEST(Entries, DamagedQuantStateIsTheTensorsProblem) {
   StateDict entries = nested();
   set_state(entries, kNested, "\"blocksize\": 64", "\"blocksize\": 63");
-  expect_problem(entries, "tensor \"s5x77.weight\": blocksize: found 63, wanted a power of two");
+  expect_problem(
+      entries, "tensor \"s5x77.weight\": quant_state: blocksize: found 63, wanted a power of two");
 }
 
 TEST(Entries, MissingPiecesAreNamed) {

@@ -82,7 +82,7 @@ TEST(QuantState, TrailingNulsAreIgnoredWithAWarning) {
 
 TEST(QuantState, MoreThan64KibibytesAreRefused) {
   expect_refusal(kReal + std::string(64 << 10, ' '),
-                 "quant state: found 65707 bytes, wanted at most 65536");
+                 "JSON text: found 65707 bytes, wanted at most 65536");
 }
 
 TEST(QuantState, DuplicateFieldIsRefused) {
@@ -91,8 +91,8 @@ TEST(QuantState, DuplicateFieldIsRefused) {
 }
 
 TEST(QuantState, OtherDocumentsThanAnObjectAreRefused) {
-  expect_refusal("[]", "quant state: found an array, wanted an object");
-  expect_refusal("64", "quant state: found 64, wanted an object");
+  expect_refusal("[]", "JSON text: found an array, wanted an object");
+  expect_refusal("64", "JSON text: found 64, wanted an object");
 }
 
 TEST(QuantState, UnknownFieldsAreIgnoredWithAWarning) {
@@ -145,7 +145,8 @@ TEST(QuantState, OffsetMustBeAFiniteFloat32) {
 }
 
 TEST(QuantState, NumberTooLargeForADoubleIsRefused) {
-  expect_refusal(with_offset("1e999"), R"(after the key "nested_offset")");
+  expect_refusal(with_offset("1e999"),
+                 R"(after the key "nested_offset": number overflow parsing '1e999')");
 }
 
 TEST(QuantState, PythonsNanAndInfinityAreNamedWithTheirField) {
