@@ -96,7 +96,8 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
   const char* group = "How long and how carefully";
   add_single(command, a.options.min_samples,
              {"--min-samples", "N",
-              fmt::format("Samples of a measurement at least [{}]", a.options.min_samples)})
+              fmt::format("Samples of a measurement at least, time permitting [{}]",
+                          a.options.min_samples)})
       ->group(group)
       ->check(CLI::Range(1, 1000000));
   add_single(command, a.options.max_time_s,
