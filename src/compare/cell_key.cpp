@@ -1,0 +1,36 @@
+#include "compare/cell_key.hpp"
+
+#include "report/table_parts.hpp"
+
+#include <fmt/format.h>
+
+namespace nf4bench {
+
+CellKey key_of(const ReportTensor& tensor, const Measurement& measurement) {
+  return {.shape = tensor.shape,
+          .blocksize = tensor.blocksize,
+          .absmax_kind = tensor.absmax_kind,
+          .operation = measurement.operation,
+          .output_type = measurement.output_type,
+          .cache = measurement.cache,
+          .launch = measurement.launch,
+          .variant = measurement.variant};
+}
+
+std::string shape_text(const CellKey& key) {
+  return fmt::format("{}", fmt::join(key.shape, "x"));
+}
+
+std::string block_text(const CellKey& key) {
+  return fmt::format("{} block {} {}  {}", shape_text(key), key.blocksize,
+                     key.absmax_kind == AbsmaxKind::kNested ? "nested" : "plain",
+                     cell_name(key.output_type, key.cache, key.launch));
+}
+
+bool is_same_block(const CellKey& a, const CellKey& b) {
+  CellKey renamed = a;
+  renamed.variant = b.variant;
+  return renamed == b;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,47 @@
+#pragma once
+
+// How changes are written, shared by all forms of output.
+
+#include <string>
+#include <vector>
+
+#include "compare/compare_reports.hpp"
+
+namespace nf4bench {
+
+// A relative change of the metric's own value: time that grows and speedup that falls are both
+// slower.
+struct ShownChange {
+  double change = 0.0;
+  Interval interval;
+};
+ShownChange shown_change(const Change& change, Metric metric);
+double shown_change(double log_ratio, Metric metric);
+
+// "+5.2 %"
+std::string percent_text(double relative);
+
+// "[+4.9, +5.5]"
+std::string percent_interval_text(const Interval& relative);
+
+// A side's value as a block of cells shows it: "36.52 us", "3.371x" or "95.0 %".
+struct ValueFormat {
+  Metric metric = Metric::kTime;
+  double unit_s = 1.0;
+  std::string unit = "s";
+  int decimals = 3;
+
+  std::string text(double value) const;
+};
+ValueFormat value_format(Metric metric, const std::vector<double>& values);
+
+// "2 SLOWER, 40 SAME"
+std::string counts_text(const ComparisonResult& result);
+
+// "time, threshold 2.0 % (4 x the run-to-run noise of 0.5 %: ...)"
+std::string rule_text(const ComparisonResult& result);
+
+// "base.json" or "3 runs", with when and at which commit.
+std::string side_text(const std::vector<ReportLabel>& side);
+
+}  // namespace nf4bench

@@ -1,0 +1,158 @@
+#include "compare/comparability.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace nf4bench {
+namespace {
+
+// Which metrics can not be compared across a difference.
+enum class Matters : std::uint8_t { kAlways, kForTime, kNever };
+
+struct Trait {
+  const char* name;
+  Matters matters;
+  std::string (*value)(const Report& report);  // empty when it is not known
+};
+
+std::string switch_text(std::optional<bool> value) {
+  return value ? (*value ? "on" : "off") : "";
+}
+
+std::string clock_text(std::optional<double> clock_hz) {
+  return clock_hz && *clock_hz > 0.0 ? fmt::format("{:.0f} MHz", *clock_hz / 1e6) : "";
+}
+
+// Idle memory may clock down: the higher of before and after is that of the measurements.
+std::optional<double> memory_clock(const Report& report) {
+  std::optional<double> clock = report.state_before.memory_clock_hz;
+  if (report.state_after && report.state_after->memory_clock_hz) {
+    clock = std::max(clock.value_or(0.0), *report.state_after->memory_clock_hz);
+  }
+  return clock;
+}
+
+// The input data decide how much power the memory draws; the order of the tensors does not matter.
+std::string data_text(const Report& report) {
+  std::vector<std::string> hashes;
+  for (const ReportTensor& tensor : report.tensors) hashes.push_back(tensor.sha256.substr(0, 8));
+  std::sort(hashes.begin(), hashes.end());
+  std::string text = fmt::format("{}", fmt::join(hashes, " "));
+  return text.size() > 40 ? text.substr(0, 40) + "..." : text;
+}
+
+std::string commit_text(const Report& report) {
+  const ToolInfo& tool = report.tool;
+  return tool.git_commit.empty() ? "" : tool.git_commit.substr(0, 12) + (tool.git_dirty ? "+" : "");
+}
+
+const std::vector<Trait>& traits() {
+  static const std::vector<Trait> kTraits = {
+      {"device", Matters::kAlways, [](const Report& r) { return r.device.name; }},
+      {"uuid", Matters::kForTime, [](const Report& r) { return r.device.uuid; }},
+      {"processors", Matters::kAlways,
+       [](const Report& r) { return fmt::format("{}", r.device.facts.multiprocessors); }},
+      {"mig", Matters::kAlways, [](const Report& r) { return switch_text(r.device.mig); }},
+      {"simd", Matters::kAlways, [](const Report& r) { return r.device.simd; }},
+      {"build_type", Matters::kAlways, [](const Report& r) { return r.tool.build_type; }},
+      {"driver", Matters::kForTime, [](const Report& r) { return r.device.driver; }},
+      {"ecc", Matters::kForTime, [](const Report& r) { return switch_text(r.device.ecc); }},
+      {"max_sm_clock", Matters::kForTime,
+       [](const Report& r) { return clock_text(r.state_before.max_sm_clock_hz); }},
+      {"memory_clock", Matters::kForTime,
+       [](const Report& r) { return clock_text(memory_clock(r)); }},
+      {"power_limit", Matters::kForTime,
+       [](const Report& r) {
+         const std::optional<double> watts = r.state_before.power_limit_w;
+         return watts ? fmt::format("{:.0f} W", *watts) : std::string();
+       }},
+      {"runtime", Matters::kNever, [](const Report& r) { return r.device.runtime; }},
+      {"compiler", Matters::kNever, [](const Report& r) { return r.tool.compiler; }},
+      {"host", Matters::kNever, [](const Report& r) { return r.host.name; }},
+      {"commit", Matters::kNever, commit_text},
+      {"baseline", Matters::kNever, [](const Report& r) { return r.settings.baseline; }},
+      {"data", Matters::kNever, data_text},
+  };
+  return kTraits;
+}
+
+std::vector<std::string> values_of(const std::vector<NamedReport>& reports, const Trait& trait) {
+  std::vector<std::string> values;
+  for (const NamedReport& each : reports) {
+    std::string value = trait.value(each.report);
+    if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
+      values.push_back(std::move(value));
+    }
+  }
+  return values;
+}
+
+bool differ(const std::vector<std::string>& base, const std::vector<std::string>& fresh) {
+  if (base.size() > 1 || fresh.size() > 1) return true;
+  return base.size() == 1 && fresh.size() == 1 && base != fresh;
+}
+
+// A speedup refers to a variant of its own run: another one makes it another quantity.
+bool matters_for(const Trait& trait, Metric metric) {
+  if (trait.name == std::string("baseline")) return metric == Metric::kSpeedup;
+  return trait.matters == Matters::kAlways ||
+         (trait.matters == Matters::kForTime && metric == Metric::kTime);
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+const std::vector<std::string>& difference_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const Trait& trait : traits()) {
+      if (trait.matters != Matters::kNever) names.emplace_back(trait.name);
+    }
+    names.emplace_back("baseline");
+    return names;
+  }();
+  return kNames;
+}
+
+std::vector<Difference> find_differences(const std::vector<NamedReport>& base,
+                                         const std::vector<NamedReport>& fresh, Metric metric,
+                                         const std::vector<std::string>& allowed) {
+  std::vector<Difference> differences;
+  for (const Trait& trait : traits()) {
+    Difference difference = {.name = trait.name,
+                             .base = values_of(base, trait),
+                             .fresh = values_of(fresh, trait),
+                             .matters = matters_for(trait, metric),
+                             .allowed = contains(allowed, trait.name)};
+    if (differ(difference.base, difference.fresh)) differences.push_back(std::move(difference));
+  }
+  return differences;
+}
+
+bool is_comparable(const std::vector<Difference>& differences) {
+  return std::none_of(differences.begin(), differences.end(),
+                      [](const Difference& each) { return each.matters && !each.allowed; });
+}
+
+Spread spread_of(const std::vector<Difference>& differences) {
+  const bool is_one = std::none_of(
+      differences.begin(), differences.end(),
+      [](const Difference& each) { return each.name == "uuid" || each.name == "device"; });
+  return is_one ? Spread::kOneDevice : Spread::kSeveralDevices;
+}
+
+std::string difference_text(const Difference& difference) {
+  const auto text = [](const std::vector<std::string>& values) {
+    return values.empty() ? std::string("unknown") : fmt::format("{}", fmt::join(values, " and "));
+  };
+  return fmt::format("{}: base {}, new {}", difference.name, text(difference.base),
+                     text(difference.fresh));
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,205 @@
+#include "compare/compare_reports.hpp"
+
+#include "base/text.hpp"
+#include "bench/statistics.hpp"
+#include "compare/report_faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+
+namespace nf4bench {
+namespace {
+
+// One side of a cell: its runs, or why there is none.
+struct PooledSide {
+  CellState state = CellState::kAbsent;
+  std::string reason;
+  std::vector<RunValue> runs;
+};
+
+struct PooledCell {
+  CellKey key;
+  PooledSide base;
+  PooledSide fresh;
+};
+
+bool is_selected(const std::string& variant, const std::vector<std::string>& patterns) {
+  return patterns.empty() ||
+         std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+           return matches_wildcard(pattern, variant);
+         });
+}
+
+// A wrong row of any run makes the cell wrong; a run without the cell takes nothing from the
+// others.
+void add_run(PooledSide& side, const RunCell& cell, const std::string& source) {
+  if (cell.state == CellState::kMeasured) {
+    side.runs.push_back(cell.value);
+    if (side.state != CellState::kWrong) side.state = CellState::kMeasured;
+    return;
+  }
+  const bool is_first_news = side.state == CellState::kAbsent;
+  if (cell.state != CellState::kWrong && !is_first_news) return;
+  side.state = cell.state;
+  side.reason = fmt::format("{} ({})", cell.reason, source);
+}
+
+class CellPool {
+ public:
+  explicit CellPool(const CompareOptions& options) : options_(options) {}
+
+  void add(const std::vector<NamedReport>& reports, PooledSide PooledCell::*side) {
+    for (const NamedReport& each : reports) {
+      for (const RunCell& cell : run_cells(each.report, options_.metric)) {
+        if (!is_selected(cell.key.variant, options_.variants)) continue;
+        const auto [place, is_new] = places_.try_emplace(cell.key, cells_.size());
+        if (is_new) cells_.push_back({.key = cell.key, .base = {}, .fresh = {}});
+        add_run(cells_[place->second].*side, cell, each.name);
+      }
+    }
+  }
+
+  // Cells of one geometry and launch stand together, in order of first appearance.
+  std::vector<PooledCell> take() {
+    std::vector<PooledCell> grouped;
+    std::vector<bool> is_taken(cells_.size());
+    for (std::size_t first = 0; first < cells_.size(); ++first) {
+      for (std::size_t i = first; i < cells_.size(); ++i) {
+        if (is_taken[i] || !is_same_block(cells_[first].key, cells_[i].key)) continue;
+        is_taken[i] = true;
+        grouped.push_back(cells_[i]);
+      }
+    }
+    return grouped;
+  }
+
+ private:
+  const CompareOptions& options_;
+  std::vector<PooledCell> cells_;
+  std::map<CellKey, std::size_t> places_;
+};
+
+bool is_measured(const PooledSide& side) {
+  return side.state == CellState::kMeasured;
+}
+
+std::optional<SideValue> side_value(const PooledSide& side, Metric metric) {
+  if (!is_measured(side)) return std::nullopt;
+  SideValue value;
+  value.runs = static_cast<int>(side.runs.size());
+  double log_cost = 0.0;
+  for (const RunValue& run : side.runs) {
+    log_cost += run.log_cost / value.runs;
+    value.samples += run.samples;
+  }
+  value.value = std::exp(metric == Metric::kTime ? log_cost : -log_cost);
+  return value;
+}
+
+// Rules on a cell that not both sides measured; none when neither has anything to say.
+std::optional<Ruling> rule_on_gap(const PooledCell& cell) {
+  if (cell.fresh.state == CellState::kWrong) {
+    return Ruling{CellVerdict::kInvalid, cell.fresh.reason};
+  }
+  if (is_measured(cell.fresh)) {
+    return Ruling{CellVerdict::kUnsure, "base " + cell.base.reason};
+  }
+  if (!is_measured(cell.base)) return std::nullopt;
+  return Ruling{CellVerdict::kMissing, cell.fresh.state == CellState::kSkipped
+                                           ? cell.fresh.reason
+                                           : "the new side does not have it"};
+}
+
+// True when the base has nothing that the measured new side could be held against.
+bool is_new_cell(const PooledCell& cell) {
+  return is_measured(cell.fresh) &&
+         (cell.base.state == CellState::kAbsent || cell.base.state == CellState::kSkipped);
+}
+
+std::vector<ReportLabel> labels_of(const std::vector<NamedReport>& reports) {
+  std::vector<ReportLabel> labels;
+  for (const NamedReport& each : reports) {
+    labels.push_back({each.name, each.report.started_at, each.report.tool.git_commit});
+  }
+  return labels;
+}
+
+int count_measured(const std::vector<PooledCell>& pool) {
+  return static_cast<int>(std::count_if(pool.begin(), pool.end(), [](const PooledCell& cell) {
+    return is_measured(cell.base) && is_measured(cell.fresh);
+  }));
+}
+
+void add_cell(ComparisonResult& result, const PooledCell& cell, int family) {
+  if (is_new_cell(cell)) {
+    result.new_cells.push_back(cell.key);
+    return;
+  }
+  ComparedCell compared = {.key = cell.key,
+                           .ruling = {},
+                           .base = side_value(cell.base, result.metric),
+                           .fresh = side_value(cell.fresh, result.metric),
+                           .change = std::nullopt};
+  if (is_measured(cell.base) && is_measured(cell.fresh)) {
+    compared.change = estimate_change(cell.base.runs, cell.fresh.runs,
+                                      {.run_noise = result.noise.relative, .cells = family});
+    compared.ruling = rule_on_change(
+        *compared.change, cell.base.runs, cell.fresh.runs,
+        {.threshold = result.threshold, .heeds_clocks = result.metric != Metric::kSpeedup});
+  } else {
+    const std::optional<Ruling> ruling = rule_on_gap(cell);
+    if (!ruling) return;
+    compared.ruling = *ruling;
+  }
+  result.cells.push_back(std::move(compared));
+}
+
+void add_cells(ComparisonResult& result, const std::vector<PooledCell>& pool) {
+  const int family = count_measured(pool);
+  std::vector<double> changes;
+  for (const PooledCell& cell : pool) add_cell(result, cell, family);
+  for (const ComparedCell& cell : result.cells) {
+    if (cell.change) changes.push_back(cell.change->log_ratio);
+  }
+  if (!changes.empty()) result.median_log_change = median(changes);
+}
+
+}  // namespace
+
+std::int64_t ComparisonResult::count(CellVerdict verdict) const {
+  return std::count_if(cells.begin(), cells.end(),
+                       [&](const ComparedCell& cell) { return cell.ruling.verdict == verdict; });
+}
+
+std::int64_t ComparisonResult::measured() const {
+  return std::count_if(cells.begin(), cells.end(),
+                       [](const ComparedCell& cell) { return cell.change.has_value(); });
+}
+
+ComparisonResult compare_reports(const std::vector<NamedReport>& base,
+                                 const std::vector<NamedReport>& fresh,
+                                 const CompareOptions& options) {
+  ComparisonResult result;
+  result.metric = options.metric;
+  result.device = fresh.front().report.device.name;
+  result.base = labels_of(base);
+  result.fresh = labels_of(fresh);
+  result.differences = find_differences(base, fresh, options.metric, options.allowed);
+  result.is_comparable = is_comparable(result.differences);
+  result.noise = measured_noise(fresh.front().report.device.kind, spread_of(result.differences));
+  if (options.run_noise) result.noise = {*options.run_noise, "as the command line says"};
+  result.threshold = options.threshold.value_or(kThresholdInNoise * result.noise.relative);
+  result.faults = find_report_faults(base, fresh);
+  if (!result.is_comparable) return result;
+  CellPool pool(options);
+  pool.add(base, &PooledCell::base);
+  pool.add(fresh, &PooledCell::fresh);
+  add_cells(result, pool.take());
+  return result;
+}
+
+}  // namespace nf4bench

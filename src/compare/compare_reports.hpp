@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/change.hpp"
+#include "compare/comparability.hpp"
+#include "compare/named_report.hpp"
+#include "compare/run_noise.hpp"
+#include "compare/verdict.hpp"
+
+namespace nf4bench {
+
+struct CompareOptions {
+  Metric metric = Metric::kTime;
+  std::optional<double> threshold;    // relative; default: kThresholdInNoise x run noise
+  std::optional<double> run_noise;    // relative; default: measured_noise()
+  std::vector<std::string> allowed;   // differences not to mind
+  std::vector<std::string> variants;  // wildcards; empty: all
+};
+
+// What a side says of a cell: the metric's own value, a time in seconds or a ratio.
+struct SideValue {
+  double value = 0.0;
+  int runs = 0;
+  std::int64_t samples = 0;
+};
+
+struct ComparedCell {
+  CellKey key;
+  Ruling ruling;
+  std::optional<SideValue> base;
+  std::optional<SideValue> fresh;
+  std::optional<Change> change;  // when both sides measured it
+};
+
+// A report that took part.
+struct ReportLabel {
+  std::string name;
+  std::string started_at;
+  std::string git_commit;
+};
+
+struct ComparisonResult {
+  Metric metric = Metric::kTime;
+  double threshold = 0.0;
+  RunNoise noise;
+  std::string device;
+  std::vector<ReportLabel> base;
+  std::vector<ReportLabel> fresh;
+  std::vector<Difference> differences;
+  bool is_comparable = true;  // when not, there are no cells
+  std::vector<ComparedCell> cells;
+  std::vector<CellKey> new_cells;   // measured by the new side alone: nothing to compare with
+  std::vector<std::string> faults;  // what makes the reports themselves unfit for a gate
+  std::optional<double> median_log_change;  // over the cells that both sides measured
+
+  std::int64_t count(CellVerdict verdict) const;
+  std::int64_t measured() const;  // cells that both sides measured
+};
+
+// Compares pooled runs, cell by cell. Each side has at least one report.
+ComparisonResult compare_reports(const std::vector<NamedReport>& base,
+                                 const std::vector<NamedReport>& fresh,
+                                 const CompareOptions& options);
+
+}  // namespace nf4bench

@@ -1,0 +1,39 @@
+#include "compare/gate.hpp"
+
+#include "report/units.hpp"
+
+#include <fmt/format.h>
+
+namespace nf4bench {
+namespace {
+
+void add_count(std::vector<std::string>& reasons, const ComparisonResult& result,
+               CellVerdict verdict) {
+  const std::int64_t count = result.count(verdict);
+  if (count > 0) {
+    reasons.push_back(fmt::format("{} {}", format_count(count, "cell"), to_string(verdict)));
+  }
+}
+
+}  // namespace
+
+GateDecision decide_gate(const ComparisonResult& result, Strictness strictness) {
+  GateDecision decision;
+  if (!result.is_comparable) {
+    return {ExitCode::kNotComparable, {"the reports are not comparable"}};
+  }
+  decision.reasons = result.faults;
+  if (result.measured() == 0) decision.reasons.emplace_back("no cell was measured on both sides");
+  add_count(decision.reasons, result, CellVerdict::kInvalid);
+  add_count(decision.reasons, result, CellVerdict::kMissing);
+  add_count(decision.reasons, result, CellVerdict::kSlower);
+  if (!decision.reasons.empty()) {
+    decision.code = ExitCode::kGateFailed;
+  } else if (strictness == Strictness::kStrict && result.count(CellVerdict::kUnsure) > 0) {
+    add_count(decision.reasons, result, CellVerdict::kUnsure);
+    decision.code = ExitCode::kInconclusive;
+  }
+  return decision;
+}
+
+}  // namespace nf4bench

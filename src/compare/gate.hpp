@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "compare/compare_reports.hpp"
+
+namespace nf4bench {
+
+enum class Strictness : std::uint8_t {
+  kLenient,  // UNSURE passes
+  kStrict,   // UNSURE is inconclusive
+};
+
+// What a CI job is to do about a comparison.
+struct GateDecision {
+  ExitCode code = ExitCode::kOk;
+  std::vector<std::string> reasons;  // why it is not kOk
+};
+
+// Passes only what was measured: SLOWER, MISSING and INVALID cells, faulty reports and comparisons
+// without a cell fail.
+GateDecision decide_gate(const ComparisonResult& result, Strictness strictness);
+
+}  // namespace nf4bench

@@ -1,0 +1,48 @@
+#include "compare/report_faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace nf4bench {
+namespace {
+
+bool has_passed_row(const Report& report) {
+  return std::any_of(report.measurements.begin(), report.measurements.end(),
+                     [](const Measurement& m) { return m.status == Status::kPassed; });
+}
+
+// Two runs never agree in every sample and in when they began.
+bool is_same_run(const Report& a, const Report& b) {
+  return a.started_at == b.started_at && has_passed_row(a) &&
+         std::equal(a.measurements.begin(), a.measurements.end(), b.measurements.begin(),
+                    b.measurements.end(), [](const Measurement& left, const Measurement& right) {
+                      return left.samples_s == right.samples_s;
+                    });
+}
+
+}  // namespace
+
+std::vector<std::string> find_report_faults(const std::vector<NamedReport>& base,
+                                            const std::vector<NamedReport>& fresh) {
+  std::vector<const NamedReport*> all;
+  for (const NamedReport& each : base) all.push_back(&each);
+  for (const NamedReport& each : fresh) all.push_back(&each);
+  std::vector<std::string> faults;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!has_passed_row(all[i]->report)) {
+      faults.push_back(fmt::format("{} holds no measurement that passed", all[i]->name));
+    } else if (!all[i]->report.complete) {
+      faults.push_back(fmt::format("{} is incomplete: its run did not finish", all[i]->name));
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (is_same_run(all[i]->report, all[j]->report)) {
+        faults.push_back(fmt::format("{} and {} hold the same run", all[j]->name, all[i]->name));
+      }
+    }
+  }
+  return faults;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compare/named_report.hpp"
+
+namespace nf4bench {
+
+// What makes reports unfit for a gate whatever their cells say, a sentence each: unfinished runs,
+// reports without a measurement, and one run given twice, as when an old file was left in place of
+// the one that a failed job should have written.
+std::vector<std::string> find_report_faults(const std::vector<NamedReport>& base,
+                                            const std::vector<NamedReport>& fresh);
+
+}  // namespace nf4bench

@@ -1,0 +1,165 @@
+#include "compare/run_cells.hpp"
+
+#include "bench/statistics.hpp"
+#include "compare/distributions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+
+namespace nf4bench {
+namespace {
+
+// cudaEventElapsedTime resolves about half a microsecond. A steady clock ticks in nanoseconds, but
+// reading it twice takes about this long.
+constexpr double kCudaResolution_s = 0.5e-6;
+constexpr double kCpuResolution_s = 0.1e-6;
+
+constexpr std::size_t kParts = 8;
+constexpr double kNormal95 = 1.959964;  // half of a 95 % interval in standard errors
+
+bool are_positive(std::span<const double> values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](double value) { return std::isfinite(value) && value > 0.0; });
+}
+
+double parts_error(std::span<const double> samples) {
+  std::vector<double> logs;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const std::size_t first = samples.size() * part / kParts;
+    const std::size_t last = samples.size() * (part + 1) / kParts;
+    logs.push_back(std::log(median(samples.subspan(first, last - first))));
+  }
+  double mean = 0.0;
+  for (const double value : logs) mean += value / kParts;
+  double squares = 0.0;
+  for (const double value : logs) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / (kParts - 1) / kParts);
+}
+
+double interval_error(const Interval& ci95) {
+  return (std::log(ci95.high) - std::log(ci95.low)) / 2.0 / kNormal95;
+}
+
+// Why the row's numbers can not be used; empty when they can.
+std::string find_fault(const Measurement& m, Metric metric) {
+  if (m.status == Status::kFailed || m.status == Status::kInvalid) {
+    return fmt::format("{}: {}", to_string(m.status), m.reason);
+  }
+  if (m.samples_s.empty()) return "passed, but there are no samples";
+  if (!are_positive(m.samples_s)) return "passed, but a sample is not a positive time";
+  if (static_cast<std::int64_t>(m.samples_s.size()) < kLeastSamples) {
+    return fmt::format("{} samples are too few, at least {} are wanted", m.samples_s.size(),
+                       kLeastSamples);
+  }
+  if (metric == Metric::kSpeedup) {
+    if (!m.speedup) return "has no speedup; its baseline was not measured";
+    const double values[] = {m.speedup->ratio, m.speedup->ci95.low, m.speedup->ci95.high};
+    if (!are_positive(values)) return "its speedup is not a positive ratio";
+  }
+  if (metric == Metric::kFractionOfCopy &&
+      !(m.fraction_of_copy && are_positive(std::span(&*m.fraction_of_copy, 1)))) {
+    return "has no fraction of copy; the run measured no ceilings";
+  }
+  return "";
+}
+
+double log_cost_of(const Measurement& m, Metric metric, double time_s) {
+  switch (metric) {
+    case Metric::kTime:
+      return std::log(time_s);
+    case Metric::kSpeedup:
+      return -std::log(m.speedup->ratio);
+    case Metric::kFractionOfCopy:
+      return -std::log(*m.fraction_of_copy);
+  }
+  return 0.0;
+}
+
+RunValue value_of(const Measurement& m, Metric metric, DeviceKind kind) {
+  RunValue value;
+  value.time_s = median(m.samples_s);
+  value.log_cost = log_cost_of(m, metric, value.time_s);
+  value.log_error =
+      metric == Metric::kSpeedup ? interval_error(m.speedup->ci95) : log_median_error(m.samples_s);
+  value.resolution_s = (kind == DeviceKind::kCuda ? kCudaResolution_s : kCpuResolution_s) /
+                       std::max(m.launches_per_sample, 1);
+  if (!m.sm_clock_hz.empty() && are_positive(m.sm_clock_hz)) {
+    value.clock_hz = median(m.sm_clock_hz);
+  }
+  value.samples = static_cast<std::int64_t>(m.samples_s.size());
+  return value;
+}
+
+RunCell cell_of(const Measurement& m, CellKey key, Metric metric, DeviceKind kind) {
+  RunCell cell = {.key = std::move(key), .state = CellState::kMeasured, .reason = "", .value = {}};
+  if (m.status == Status::kSkipped) {
+    cell.state = CellState::kSkipped;
+    cell.reason = "skipped: " + m.reason;
+    return cell;
+  }
+  cell.reason = find_fault(m, metric);
+  if (!cell.reason.empty()) {
+    cell.state = CellState::kWrong;
+  } else {
+    cell.value = value_of(m, metric, kind);
+  }
+  return cell;
+}
+
+// The mean of `count` values merged so far and one more.
+RunValue merged(const RunValue& mean, int count, const RunValue& next) {
+  const double share = 1.0 / (count + 1.0);
+  const auto mix = [&](double a, double b) { return a + (b - a) * share; };
+  RunValue value = mean;
+  value.log_cost = mix(mean.log_cost, next.log_cost);
+  value.log_error = std::hypot(mean.log_error * (1.0 - share), next.log_error * share);
+  value.time_s = mix(mean.time_s, next.time_s);
+  value.resolution_s = std::max(mean.resolution_s, next.resolution_s);
+  value.clock_hz.reset();
+  if (mean.clock_hz && next.clock_hz) value.clock_hz = mix(*mean.clock_hz, *next.clock_hz);
+  value.samples = mean.samples + next.samples;
+  return value;
+}
+
+void merge(RunCell& cell, int& count, const RunCell& next) {
+  if (next.state > cell.state) {
+    cell.state = next.state;
+    cell.reason = next.reason;
+  }
+  if (cell.state != CellState::kMeasured) return;
+  cell.value = merged(cell.value, count, next.value);
+  ++count;
+}
+
+}  // namespace
+
+double log_median_error(std::span<const double> samples) {
+  const double error = interval_error(median_interval(samples));
+  return samples.size() < 4 * kParts ? error : std::max(error, parts_error(samples));
+}
+
+std::vector<RunCell> run_cells(const Report& report, Metric metric) {
+  std::map<std::string, const ReportTensor*> tensors;
+  for (const ReportTensor& tensor : report.tensors) tensors[tensor.id] = &tensor;
+  std::vector<RunCell> cells;
+  std::vector<int> counts;
+  std::map<CellKey, std::size_t> places;
+  for (const Measurement& m : report.measurements) {
+    if (metric == Metric::kSpeedup && m.variant == report.settings.baseline) continue;
+    RunCell cell = cell_of(m, key_of(*tensors.at(m.tensor), m), metric, report.device.kind);
+    const auto [place, is_new] = places.try_emplace(cell.key, cells.size());
+    if (is_new) {
+      cells.push_back(std::move(cell));
+      counts.push_back(1);
+    } else {
+      merge(cells[place->second], counts[place->second], cell);
+    }
+  }
+  return cells;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compare/cell_key.hpp"
+#include "compare/metric.hpp"
+#include "report/report.hpp"
+
+namespace nf4bench {
+
+// What one run says of one cell. The cost is the time, or the inverse of a ratio, so that more is
+// slower whatever the metric.
+struct RunValue {
+  double log_cost = 0.0;
+  double log_error = 0.0;          // its standard error as far as the samples of the run show it
+  double time_s = 0.0;             // median of a call, whatever the metric
+  double resolution_s = 0.0;       // a difference between two calls that the timer can not see
+  std::optional<double> clock_hz;  // median SM clock of the samples
+  std::int64_t samples = 0;
+};
+
+// How a cell fared in one run, the best first.
+enum class CellState : std::uint8_t {
+  kMeasured,
+  kAbsent,   // no row
+  kSkipped,  // can not run there
+  kWrong,    // failed, invalid, or a row whose numbers can not be used
+};
+
+struct RunCell {
+  CellKey key;
+  CellState state = CellState::kAbsent;
+  std::string reason;  // why it is not measured
+  RunValue value;      // only when it is
+};
+
+// A sample median is not used with fewer samples than this.
+inline constexpr std::int64_t kLeastSamples = 5;
+
+// The standard error of the logarithm of the median of `samples` (positive, in the order taken):
+// the greater of what their order statistics and, from 32 samples on, what the medians of eight
+// consecutive parts say. The latter sees clocks that drift.
+double log_median_error(std::span<const double> samples);
+
+// The cells of `report` in order of appearance. Tensors of one geometry share a cell: their mean
+// logarithm, and the worst of their states. For Metric::kSpeedup the rows of the baseline itself
+// are left out.
+std::vector<RunCell> run_cells(const Report& report, Metric metric);
+
+}  // namespace nf4bench
