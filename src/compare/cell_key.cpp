@@ -1,8 +1,11 @@
 #include "compare/cell_key.hpp"
 
+#include "base/text.hpp"
 #include "report/table_parts.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace nf4bench {
 
@@ -31,6 +34,13 @@ bool is_same_block(const CellKey& a, const CellKey& b) {
   CellKey renamed = a;
   renamed.variant = b.variant;
   return renamed == b;
+}
+
+bool is_selected(const CellKey& key, const std::vector<std::string>& patterns) {
+  return patterns.empty() ||
+         std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+           return matches_wildcard(pattern, key.variant);
+         });
 }
 
 }  // namespace nf4bench

@@ -35,4 +35,7 @@ std::string block_text(const CellKey& key);
 // True when `a` and `b` differ in nothing but the variant.
 bool is_same_block(const CellKey& a, const CellKey& b);
 
+// True when the variant matches any of `patterns` (names with * and ?), or there are none.
+bool is_selected(const CellKey& key, const std::vector<std::string>& patterns);
+
 }  // namespace nf4bench

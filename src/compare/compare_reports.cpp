@@ -1,6 +1,5 @@
 #include "compare/compare_reports.hpp"
 
-#include "base/text.hpp"
 #include "bench/statistics.hpp"
 #include "compare/report_faults.hpp"
 
@@ -27,13 +26,6 @@ struct PooledCell {
   PooledSide fresh;
 };
 
-bool is_selected(const std::string& variant, const std::vector<std::string>& patterns) {
-  return patterns.empty() ||
-         std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-           return matches_wildcard(pattern, variant);
-         });
-}
-
 // A wrong row of any run makes the cell wrong; a run without the cell takes nothing from the
 // others.
 void add_run(PooledSide& side, const RunCell& cell, const std::string& source) {
@@ -55,7 +47,7 @@ class CellPool {
   void add(const std::vector<NamedReport>& reports, PooledSide PooledCell::*side) {
     for (const NamedReport& each : reports) {
       for (const RunCell& cell : run_cells(each.report, options_.metric)) {
-        if (!is_selected(cell.key.variant, options_.variants)) continue;
+        if (!is_selected(cell.key, options_.variants)) continue;
         const auto [place, is_new] = places_.try_emplace(cell.key, cells_.size());
         if (is_new) cells_.push_back({.key = cell.key, .base = {}, .fresh = {}});
         add_run(cells_[place->second].*side, cell, each.name);
