@@ -101,6 +101,16 @@ TEST(Entries, WeightsAreListedInNaturalOrder) {
     EXPECT_EQ(checkpoint.load(entry).name, entry.name);
 }
 
+TEST(Entries, SurviveTheMoveOfTheirCheckpoint) {
+  Checkpoint first = open(nested());
+  const TensorEntry entry = first.tensors().front();
+  Checkpoint second = open(plain());
+  second = std::move(first);
+  const Checkpoint third = std::move(second);
+  EXPECT_EQ(third.tensors().size(), 1u);
+  EXPECT_EQ(third.load(entry).name, kNested);
+}
+
 TEST(Entries, SizesOfTheSideTensorsAreAddedUp) {
   const TensorEntry entry = only_entry(nested());
   EXPECT_EQ(entry.packed_bytes, 193);

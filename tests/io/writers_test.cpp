@@ -205,6 +205,21 @@ TEST(Writers, RefuseAnOffsetThatJsonCannotHold) {
   }
 }
 
+TEST(NpyFolderWriter, RefusesTwoTensorsOfOneName) {
+  const TemporaryFolder folder;
+  const std::vector<Nf4Tensor> twins(2, make_synthetic({.shape = {4, 64}}));
+  const std::string message = write_failure([&] { write_nf4_npy_folder(folder / "x", twins); });
+  EXPECT_NE(message.find("two tensors are called \"weight\""), std::string::npos) << message;
+}
+
+TEST(NpyFolderWriter, NamesTheFolderThatCannotBeMade) {
+  const TemporaryFolder folder;
+  write_raw(folder / "file", "in the way");
+  const std::string message = write_failure([&] { write_nf4_npy_folder(folder / "file/x", {}); });
+  EXPECT_NE(message.find("file/x: the folder cannot be made: Not a directory"), std::string::npos)
+      << message;
+}
+
 TEST(NpyFolderWriter, RefusesNamesThatAreNoFileNames) {
   const TemporaryFolder folder;
   Nf4Tensor tensor = make_synthetic({.shape = {4, 64}});
