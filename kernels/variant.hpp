@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "nf4/format.hpp"
 
@@ -49,9 +50,7 @@ struct DeviceFacts {
 struct Launch {
   CUstream_st* stream = nullptr;
   DeviceFacts device;
-  const char* config =
-      nullptr;                  // forces a named configuration of variants that choose one; or null
-  const void* state = nullptr;  // the variant's own `state`
+  const char* config = nullptr;  // forces a named configuration of variants that choose one
 };
 
 // Facts about how a variant works, for listings and reports.
@@ -60,10 +59,12 @@ struct Traits {
   bool inline_ptx = false;   // decodes with inline PTX
   bool cache_hints = false;  // uses load/store cache operators or eviction policies
   bool persistent = false;   // launches a grid that fits the device and loops
+  bool capturable = true;    // its launches can be recorded into a CUDA graph
   const char* mirrors = "";  // the published design it stands for, or what it is
 };
 
 // One implementation of an operation. Plain data; the catalogues are ordered lists of these.
+// Built-in variants give plain functions; one that needs more than its arguments captures it.
 struct Variant {
   const char* name = "";     // snake_case, unique in its catalogue
   const char* summary = "";  // one line: the idea
@@ -71,16 +72,19 @@ struct Variant {
   Traits traits;
 
   // Null when the variant can run `job` there, else the reason it can not (a static string).
-  const char* (*unsupported)(const Job& job, const DeviceFacts& device) = nullptr;
+  std::function<const char*(const Job& job, const DeviceFacts& device)> unsupported;
 
   // Device bytes the call needs besides its inputs and output.
-  std::size_t (*workspace_bytes)(const Job& job) = nullptr;
+  std::function<std::size_t(const Job& job)> workspace_bytes;
 
   // Enqueues the work (CUDA) or does it (CPU). Touches nothing outside the job's buffers. Launch
   // errors are the caller's to check, with cudaGetLastError.
-  void (*launch)(const Job& job, const Launch& launch) = nullptr;
+  std::function<void(const Job& job, const Launch& launch)> launch;
 
-  const void* state = nullptr;  // handed back through Launch::state; null for built-in variants
+  // Optional, for a variant that stands for a part of a longer chain: enqueues what comes before
+  // that part, untimed and never in a graph. What it leaves in the workspace is still there at
+  // every launch of the same job.
+  std::function<void(const Job& job, const Launch& launch)> prepare;
 };
 
 }  // namespace nf4bench

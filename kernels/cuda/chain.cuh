@@ -8,6 +8,7 @@
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_store.cuh>
 
+#include "add_offset.hpp"
 #include "dispatch.cuh"
 #include "unit.cuh"
 
@@ -42,22 +43,6 @@ static __global__ void __launch_bounds__(kChainThreads)
     values[i] = multiply_flushed(__ldg(job.nested_map + codes[i]), absmax);
   }
   Store(shared.store).Store(scales + first, values, valid);
-}
-
-// scales[b] += offset, four a thread.
-static __global__ void __launch_bounds__(128)
-    add_offset(float* scales, std::int64_t count, float offset) {
-  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * 128 + threadIdx.x) * 4;
-  if (first + 4 <= count) {
-    float4 four = *reinterpret_cast<float4*>(scales + first);
-    four.x = __fadd_rn(four.x, offset);
-    four.y = __fadd_rn(four.y, offset);
-    four.z = __fadd_rn(four.z, offset);
-    four.w = __fadd_rn(four.w, offset);
-    *reinterpret_cast<float4*>(scales + first) = four;
-  } else {
-    for (std::int64_t i = first; i < count; ++i) scales[i] = __fadd_rn(scales[i], offset);
-  }
 }
 
 // output = Lookup(nibble) * scales[block], 1024 elements a thread block. Lookup has a static
@@ -100,8 +85,7 @@ void launch_chain(const Job& job, const Launch& launch) {
     float* decoded = static_cast<float*>(job.workspace);
     decode_absmax<<<grid_size(job.blocks, kChainThreads * kCodesPerThread), kChainThreads, 0,
                     launch.stream>>>(job, decoded);
-    add_offset<<<grid_size(job.blocks, 512), 128, 0, launch.stream>>>(decoded, job.blocks,
-                                                                      job.nested_offset);
+    launch_add_offset(decoded, job.blocks, job.nested_offset, launch.stream);
     scales = decoded;
   }
   const unsigned grid = grid_size(job.elements, kChainThreads * 2 * kBytesPerThread);

@@ -175,7 +175,12 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   for (const std::size_t index : passed) {
     timing_.variants.push_back({.variant = &context_.variants[index].variant, .index = index});
   }
-  for (Contender& contender : timing_.variants) calibrate(contender);
+  for (Contender& contender : timing_.variants) {
+    if (spec_.launch == LaunchMode::kGraph && !contender.variant->traits.capturable) {
+      contender.unavailable = "its launches can not be recorded into a graph; see --launch stream";
+    }
+    if (contender.is_running()) calibrate(contender);
+  }
   if (context_.options.measure_stream_shapes && any_running()) find_best_streams();
   warm_up(started + kWarmUpS);
   run_rounds();

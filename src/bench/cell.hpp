@@ -22,8 +22,9 @@ struct Contender {
   std::vector<double> samples_s{};
   std::vector<double> sm_clock_hz{};  // shorter than samples_s where some are unknown
   std::string failure{};              // why it dropped out; empty while it runs
+  std::string unavailable{};          // why it can not be timed in this cell; empty when it can
 
-  bool is_running() const { return failure.empty(); }
+  bool is_running() const { return failure.empty() && unavailable.empty(); }
 };
 
 // A cache mode and a launch mode of one workload, and what orders its rounds.

@@ -114,6 +114,9 @@ std::vector<Measurement> cell_rows(const RunContext& context, const RowFacts& fa
     } else if (!timing.unavailable.empty()) {
       row.status = Status::kSkipped;
       row.reason = timing.unavailable;
+    } else if (!contender->unavailable.empty()) {
+      row.status = Status::kSkipped;
+      row.reason = contender->unavailable;
     } else if (!contender->is_running()) {
       row.status = Status::kFailed;
       row.reason = contender->failure;

@@ -7,22 +7,27 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/parallel.hpp"
 #include "device/cpu_buffer.hpp"
 #include "device/cpu_facts.hpp"
 
 namespace nf4bench {
 namespace {
 
-constexpr std::size_t kGuardBytes = 256;
+// Before and behind what a variant may write. A page: vector code that runs over does so by less.
+constexpr std::size_t kGuardBytes = 4096;
 
-// Bytes that a thread fills at a time.
-constexpr std::int64_t kFillGrain = std::int64_t{1} << 20;
+// A sanitizer sees stray accesses itself if nothing lies where they go.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kGuardBytesToVerify = 0;
+#else
+constexpr std::size_t kGuardBytesToVerify = kGuardBytes;
+#endif
 
 // The buffers of one set. Inputs of a kind that the tensor lacks stay empty.
 struct BufferSet {
@@ -58,7 +63,11 @@ class CpuWorkload final : public Workload {
  private:
   std::int64_t fitting_sets(const Nf4Tensor& tensor, UploadPurpose purpose) const;
   void add_set(const Nf4Tensor& tensor);
+  Launch launch() const;
   void reserve_workspace(const Variant& variant);
+  const CpuBuffer& workspace_of(const Variant& variant, std::size_t set) const;
+  Job job_of(const Variant& variant, std::size_t set) const;
+  void prepare(const Variant& variant, std::size_t set) const;
   void run(const Variant& variant, std::size_t set) const;
   void run_poisoned(const Variant& variant);
 
@@ -70,6 +79,8 @@ class CpuWorkload final : public Workload {
   std::vector<BufferSet> sets_;
   std::vector<Job> jobs_;  // one a set
   CpuBuffer workspace_;    // all sets share it: it is scratch
+  std::map<std::string, std::vector<CpuBuffer>>
+      prepared_;  // of variants with a prepare(), one a set
   std::size_t next_set_ = 0;
   std::set<std::pair<std::string, CacheMode>> warmed_up_;
 };
@@ -80,7 +91,7 @@ CpuWorkload::CpuWorkload(const CpuContext& context, const Nf4Tensor& tensor, Out
       type_(type),
       bytes_read_(nf4bench::bytes_read(tensor)),
       bytes_written_(tensor.elements * static_cast<std::int64_t>(size_in_bytes(type))),
-      guard_(purpose == UploadPurpose::kTime ? kGuardBytes : 0) {
+      guard_(purpose == UploadPurpose::kTime ? kGuardBytes : kGuardBytesToVerify) {
   const std::int64_t sets = fitting_sets(tensor, purpose);
   sets_.reserve(static_cast<std::size_t>(sets));
   while (std::ssize(sets_) < sets) add_set(tensor);
@@ -132,33 +143,59 @@ std::string CpuWorkload::unsupported(const Variant& variant) const {
   return reason == nullptr ? "" : reason;
 }
 
+Launch CpuWorkload::launch() const {
+  return {.stream = nullptr,
+          .device = context_.info.facts,
+          .config = context_.config.empty() ? nullptr : context_.config.c_str()};
+}
+
+// Makes the workspaces that `variant` needs, and fills them if it prepares them.
 void CpuWorkload::reserve_workspace(const Variant& variant) {
   const std::size_t wanted = variant.workspace_bytes(jobs_.front());
+  if (variant.prepare) {
+    if (prepared_.contains(variant.name)) return;
+    std::vector<CpuBuffer> own;
+    while (own.size() < sets_.size()) own.emplace_back(wanted, guard_);
+    prepared_.emplace(variant.name, std::move(own));
+    for (std::size_t set = 0; set < sets_.size(); ++set) prepare(variant, set);
+    return;
+  }
   const bool is_exact = guard_ == 0;
   if (wanted < workspace_.size() && !is_exact) return;
   if (wanted == workspace_.size()) return;
   workspace_ = wanted == 0 ? CpuBuffer() : CpuBuffer(wanted, guard_);
-  for (Job& job : jobs_) job.workspace = workspace_.data();
+}
+
+const CpuBuffer& CpuWorkload::workspace_of(const Variant& variant, std::size_t set) const {
+  return variant.prepare ? prepared_.at(variant.name)[set] : workspace_;
+}
+
+Job CpuWorkload::job_of(const Variant& variant, std::size_t set) const {
+  Job job = jobs_[set];
+  job.workspace = workspace_of(variant, set).data();
+  return job;
+}
+
+void CpuWorkload::prepare(const Variant& variant, std::size_t set) const {
+  omp_set_num_threads(context_.threads);
+  variant.prepare(job_of(variant, set), launch());
 }
 
 void CpuWorkload::run(const Variant& variant, std::size_t set) const {
   omp_set_num_threads(context_.threads);  // of this thread: the caller's may change between calls
-  const char* config = context_.config.empty() ? nullptr : context_.config.c_str();
-  variant.launch(jobs_[set], Launch{nullptr, context_.info.facts, config, variant.state});
+  variant.launch(job_of(variant, set), launch());
 }
 
 void CpuWorkload::run_poisoned(const Variant& variant) {
   reserve_workspace(variant);
   const CpuBuffer& output = sets_.front().output;
+  const CpuBuffer& workspace = workspace_of(variant, 0);
   output.poison();
-  workspace_.poison();
+  workspace.poison();
+  if (variant.prepare) prepare(variant, 0);
   run(variant, 0);
-  if (!output.is_guard_intact()) {
-    throw Error(ErrorKind::kDevice, "wrote past the end of its output");
-  }
-  if (!workspace_.is_guard_intact()) {
-    throw Error(ErrorKind::kDevice, "wrote past the end of its workspace");
-  }
+  output.check_guards("output");
+  workspace.check_guards("workspace");
 }
 
 Comparison CpuWorkload::verify(const Variant& variant, std::span<const std::byte> expected) {
@@ -193,15 +230,6 @@ Sample CpuWorkload::sample(const Variant& variant, const SampleSpec& spec) {
 }
 
 }  // namespace
-
-void CpuBuffer::poison() const {
-  std::byte* const memory = memory_.get();
-  const auto bytes = static_cast<std::int64_t>(bytes_ + guard_);
-  if (memory == nullptr) return;
-  parallel_for(bytes, kFillGrain, [memory](std::int64_t first, std::int64_t last) {
-    std::memset(memory + first, kPoisonByte, static_cast<std::size_t>(last - first));
-  });
-}
 
 std::unique_ptr<Workload> make_cpu_workload(const CpuContext& context, const Nf4Tensor& tensor,
                                             OutputType type, UploadPurpose purpose) {

@@ -1,6 +1,6 @@
 #include "device/cuda_workload.hpp"
 
-#include "base/error.hpp"
+#include "device/guarded_buffer.hpp"
 
 #include <fmt/format.h>
 
@@ -44,19 +44,6 @@ Sizes sizes_of(const Nf4Tensor& tensor, OutputType type) {
           tensor.elements * static_cast<std::int64_t>(size_in_bytes(type))};
 }
 
-// A device buffer that ends exactly where its content does, or one between guard bytes.
-struct GuardedBuffer {
-  CudaBuffer memory;
-  std::int64_t guard = 0;
-  std::int64_t bytes = 0;
-
-  GuardedBuffer() = default;
-  GuardedBuffer(std::int64_t wanted, std::int64_t guard_bytes)
-      : memory(wanted + 2 * guard_bytes), guard(guard_bytes), bytes(wanted) {}
-
-  std::uint8_t* data() const { return memory.data() + guard; }
-};
-
 class CudaWorkload final : public Workload {
  public:
   CudaWorkload(CudaContext& context, const Nf4Tensor& tensor, OutputType type,
@@ -71,6 +58,16 @@ class CudaWorkload final : public Workload {
   Sample sample(const Variant& variant, const SampleSpec& spec) override;
 
  private:
+  // What a variant's prepare() left for each set, so that no other variant overwrites it.
+  struct OwnWorkspaces {
+    GuardedBuffer first;
+    CudaBuffer others;
+    std::int64_t stride = 0;
+
+    std::uint8_t* of(std::size_t set) const {
+      return set == 0 ? first.data() : others.data() + static_cast<std::int64_t>(set - 1) * stride;
+    }
+  };
   struct Prepared {
     std::vector<CudaGraph> graphs;  // graph mode: taken in turn, so that all sets rotate
     std::size_t next = 0;
@@ -81,7 +78,8 @@ class CudaWorkload final : public Workload {
   void add_sets(int count);
   void reserve_workspace(const Variant& variant);
   void run_poisoned(const Variant& variant);
-  void check_guards(const GuardedBuffer& buffer, const char* what) const;
+  void* workspace_of(const Variant& variant, std::size_t set) const;
+  void prepare_set(const Variant& variant, std::size_t set) const;
   void enqueue(const Variant& variant, CacheMode cache, int launches, std::size_t first_set);
   Prepared& prepare(const Variant& variant, const SampleSpec& spec);
   std::optional<double> stamped_clock() const;
@@ -96,8 +94,9 @@ class CudaWorkload final : public Workload {
   CudaBuffer nested_absmax_;
   CudaBuffer nested_map_;
   GuardedBuffer output_;
-  GuardedBuffer workspace_;
-  CudaBuffer slab_;  // the sets after the first
+  GuardedBuffer workspace_;                              // all sets share it: it is scratch
+  std::map<std::string, OwnWorkspaces> own_workspaces_;  // of variants with a prepare()
+  CudaBuffer slab_;                                      // the sets after the first
   std::vector<Job> jobs_;
   CudaBuffer expected_;
   std::span<const std::byte> expected_source_;
@@ -197,48 +196,45 @@ std::string CudaWorkload::unsupported(const Variant& variant) const {
   return reason == nullptr ? "" : reason;
 }
 
-// Makes the workspace large enough for `variant`. All sets share it: it is scratch.
+// Makes the workspaces that `variant` needs, and fills them if it prepares them.
 void CudaWorkload::reserve_workspace(const Variant& variant) {
   const auto wanted = static_cast<std::int64_t>(variant.workspace_bytes(jobs_.front()));
-  if (wanted > workspace_.bytes || (guard_ == 0 && wanted != workspace_.bytes)) {
+  if (variant.prepare) {
+    if (own_workspaces_.contains(variant.name)) return;
+    const auto others = static_cast<std::int64_t>(jobs_.size()) - 1;
+    OwnWorkspaces own = {.first = GuardedBuffer(wanted, guard_),
+                         .others = CudaBuffer(others * aligned(wanted)),
+                         .stride = aligned(wanted)};
+    own_workspaces_.emplace(variant.name, std::move(own));
+    for (std::size_t set = 0; set < jobs_.size(); ++set) prepare_set(variant, set);
+  } else if (wanted > workspace_.bytes() || (guard_ == 0 && wanted != workspace_.bytes())) {
     prepared_.clear();  // graphs hold the old address
     workspace_ = GuardedBuffer(wanted, guard_);
-    for (Job& job : jobs_) job.workspace = wanted > 0 ? workspace_.data() : nullptr;
   }
+}
+
+void* CudaWorkload::workspace_of(const Variant& variant, std::size_t set) const {
+  return variant.prepare ? own_workspaces_.at(variant.name).of(set) : workspace_.data();
+}
+
+void CudaWorkload::prepare_set(const Variant& variant, std::size_t set) const {
+  Job job = jobs_[set];
+  job.workspace = workspace_of(variant, set);
+  if (job.elements > 0) variant.prepare(job, context_.launch());
+  check_cuda(cudaGetLastError(), "launch what comes before the kernel");
 }
 
 void CudaWorkload::run_poisoned(const Variant& variant) {
   reserve_workspace(variant);
-  cudaStream_t stream = context_.stream.get();
-  for (const GuardedBuffer* buffer : {&output_, &workspace_}) {
-    if (buffer->memory.bytes() == 0) continue;
-    check_cuda(cudaMemsetAsync(buffer->memory.data(), kPoisonByte,
-                               static_cast<std::size_t>(buffer->memory.bytes()), stream),
-               "poison an output");
-  }
+  const GuardedBuffer& workspace =
+      variant.prepare ? own_workspaces_.at(variant.name).first : workspace_;
+  output_.poison(context_.stream.get());
+  workspace.poison(context_.stream.get());
+  if (variant.prepare) prepare_set(variant, 0);
   if (jobs_.front().elements > 0) enqueue(variant, CacheMode::kHot, 1, 0);
   context_.stream.synchronize();
-  check_guards(output_, "output");
-  check_guards(workspace_, "workspace");
-}
-
-// Throws when the guard bytes around `buffer` are no longer what run_poisoned() left there.
-void CudaWorkload::check_guards(const GuardedBuffer& buffer, const char* what) const {
-  if (buffer.guard == 0 || buffer.memory.bytes() == 0) return;
-  std::vector<unsigned char> bytes(static_cast<std::size_t>(2 * buffer.guard));
-  const auto guard = static_cast<std::size_t>(buffer.guard);
-  check_cuda(cudaMemcpy(bytes.data(), buffer.memory.data(), guard, cudaMemcpyDeviceToHost),
-             "read a guard");
-  check_cuda(
-      cudaMemcpy(bytes.data() + guard, buffer.data() + buffer.bytes, guard, cudaMemcpyDeviceToHost),
-      "read a guard");
-  const auto intact = [](unsigned char byte) { return byte == kPoisonByte; };
-  if (!std::all_of(bytes.begin(), bytes.begin() + buffer.guard, intact)) {
-    throw Error(ErrorKind::kDevice, fmt::format("wrote before the start of its {}", what));
-  }
-  if (!std::all_of(bytes.begin() + buffer.guard, bytes.end(), intact)) {
-    throw Error(ErrorKind::kDevice, fmt::format("wrote past the end of its {}", what));
-  }
+  output_.check_guards("output");
+  workspace.check_guards("workspace");
 }
 
 Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byte> expected) {
@@ -284,11 +280,13 @@ std::vector<std::byte> CudaWorkload::output_of(const Variant& variant) {
 
 void CudaWorkload::enqueue(const Variant& variant, CacheMode cache, int launches,
                            std::size_t first_set) {
-  const Launch launch = context_.launch(variant);
+  const Launch launch = context_.launch();
   for (int i = 0; i < launches; ++i) {
     const std::size_t set =
         cache == CacheMode::kHot ? 0 : (first_set + static_cast<std::size_t>(i)) % jobs_.size();
-    variant.launch(jobs_[set], launch);
+    Job job = jobs_[set];
+    job.workspace = workspace_of(variant, set);
+    variant.launch(job, launch);
   }
   check_cuda(cudaGetLastError(), "launch the kernel");
 }

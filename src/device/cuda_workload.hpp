@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "cuda/device_tools.hpp"
 #include "device/cuda_resources.hpp"
 #include "device/device.hpp"
-#include "cuda/device_tools.hpp"
 
 namespace nf4bench {
 
@@ -26,8 +26,8 @@ struct CudaContext {
   explicit CudaContext(int multiprocessors)
       : stamps(sizeof(cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors)) {}
 
-  Launch launch(const Variant& variant) const {
-    return {stream.get(), info.facts, config.empty() ? nullptr : config.c_str(), variant.state};
+  Launch launch() const {
+    return {stream.get(), info.facts, config.empty() ? nullptr : config.c_str()};
   }
 };
 

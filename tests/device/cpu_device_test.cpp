@@ -54,22 +54,16 @@ struct Seen {
 };
 
 // A variant that records its calls in `seen` and then runs `work`.
-Variant probe(Seen& seen, void (*launch)(const Job&, const Launch&)) {
+Variant probe(Seen& seen, void (*work)(Seen&, const Job&, const Launch&)) {
   Variant variant;
   variant.name = "probe";
   variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
   variant.workspace_bytes = [](const Job&) { return std::size_t{0}; };
-  variant.launch = launch;
-  variant.state = &seen;
+  variant.launch = [&seen, work](const Job& job, const Launch& launch) { work(seen, job, launch); };
   return variant;
 }
 
-Seen& seen_of(const Launch& launch) {
-  return *static_cast<Seen*>(const_cast<void*>(launch.state));
-}
-
-void record(const Job& job, const Launch& launch) {
-  Seen& seen = seen_of(launch);
+void record(Seen& seen, const Job& job, const Launch& launch) {
   ++seen.calls;
   seen.outputs.push_back(job.output);
   seen.inputs.push_back(job.packed);
@@ -130,7 +124,7 @@ TEST(CpuDevice, BytesComeFromTheFormat) {
 }
 
 // Decodes like `simd` and then spoils element 1000.
-void spoil(const Job& job, const Launch& launch) {
+void spoil(Seen&, const Job& job, const Launch& launch) {
   const auto device = open_cpu_device({});
   simd_of(*device).launch(job, launch);
   static_cast<std::uint16_t*>(job.output)[1000] ^= 1;
@@ -184,7 +178,7 @@ TEST(CpuDevice, ReportsAVariantsReasonForNotRunning) {
 
 TEST_F(CpuTiming, WritingPastTheOutputIsAnErrorWhileTiming) {
   Seen seen;
-  const Variant variant = probe(seen, [](const Job& job, const Launch&) {
+  const Variant variant = probe(seen, [](Seen&, const Job& job, const Launch&) {
     static_cast<std::uint16_t*>(job.output)[job.elements] = 0;
   });
   EXPECT_THROW(workload_->output_of(variant), Error);
@@ -195,9 +189,9 @@ TEST_F(CpuTiming, ColdSamplesRotateThroughAllSets) {
   const std::int64_t set_bytes = workload_->bytes_read() + workload_->bytes_written();
   EXPECT_GE(sets * set_bytes, std::min(5 * device_->info().facts.l2_bytes, available_ / 4));
   Seen seen;
-  const Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
-    seen_of(launch).outputs.push_back(job.output);
-    seen_of(launch).inputs.push_back(job.packed);
+  const Variant variant = probe(seen, [](Seen& mine, const Job& job, const Launch&) {
+    mine.outputs.push_back(job.output);
+    mine.inputs.push_back(job.packed);
   });
   for (int i = 0; i < 2 * sets; ++i) workload_->sample(variant, kCold);
   const std::set<const void*> outputs(seen.outputs.begin(), seen.outputs.end());
@@ -212,21 +206,20 @@ TEST_F(CpuTiming, ColdSamplesRotateThroughAllSets) {
 
 TEST_F(CpuTiming, HotSamplesStayOnOneSet) {
   Seen seen;
-  const Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
-    seen_of(launch).outputs.push_back(job.output);
-  });
+  const Variant variant = probe(
+      seen, [](Seen& mine, const Job& job, const Launch&) { mine.outputs.push_back(job.output); });
   for (int i = 0; i < 5; ++i) workload_->sample(variant, kHot);
   EXPECT_EQ(std::set<const void*>(seen.outputs.begin(), seen.outputs.end()).size(), 1u);
 }
 
 TEST_F(CpuTiming, AllSetsHoldTheSameInputs) {
   Seen seen;
-  Variant variant = probe(seen, [](const Job& job, const Launch& launch) {
-    ++seen_of(launch).calls;
-    for (const void* before : seen_of(launch).inputs) {
+  Variant variant = probe(seen, [](Seen& mine, const Job& job, const Launch&) {
+    ++mine.calls;
+    for (const void* before : mine.inputs) {
       EXPECT_EQ(std::memcmp(before, job.packed, static_cast<std::size_t>(job.elements / 2)), 0);
     }
-    seen_of(launch).inputs = {job.packed};
+    mine.inputs = {job.packed};
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.packed) % 256, 0u);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.absmax_codes) % 256, 0u);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.output) % 256, 0u);
@@ -238,8 +231,8 @@ TEST_F(CpuTiming, AllSetsHoldTheSameInputs) {
 // A variant that only sleeps is timed at what it sleeps, divided by the calls.
 TEST_F(CpuTiming, TimesWhatAVariantTakes) {
   Seen seen;
-  const Variant variant = probe(seen, [](const Job&, const Launch& launch) {
-    ++seen_of(launch).calls;
+  const Variant variant = probe(seen, [](Seen& mine, const Job&, const Launch&) {
+    ++mine.calls;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   });
   const Sample sample = workload_->sample(variant, {CacheMode::kHot, LaunchMode::kStream, 10});

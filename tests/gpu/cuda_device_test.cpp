@@ -26,12 +26,10 @@ class CudaDeviceTest : public GpuTest {
     variant.name = "forged";
     variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
     variant.workspace_bytes = [](const Job&) -> std::size_t { return 0; };
-    variant.launch = [](const Job& job, const Launch& launch) {
-      const auto& what = *static_cast<const Forged*>(launch.state);
-      cudaMemcpyAsync(static_cast<std::byte*>(job.output) + what.offset, what.bytes.data(),
-                      what.bytes.size(), cudaMemcpyHostToDevice, launch.stream);
+    variant.launch = [&forged](const Job& job, const Launch& launch) {
+      cudaMemcpyAsync(static_cast<std::byte*>(job.output) + forged.offset, forged.bytes.data(),
+                      forged.bytes.size(), cudaMemcpyHostToDevice, launch.stream);
     };
-    variant.state = &forged;
     return variant;
   }
 
