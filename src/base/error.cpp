@@ -13,6 +13,8 @@ ExitCode exit_code(ErrorKind kind) {
       return ExitCode::kVerificationFailed;
     case ErrorKind::kDevice:
       return ExitCode::kNoDevice;
+    case ErrorKind::kNotComparable:
+      return ExitCode::kNotComparable;
   }
   return ExitCode::kUsage;
 }

@@ -7,11 +7,12 @@ namespace nf4bench {
 
 // What kind of failure it was; decides the exit code (see exit_code()).
 enum class ErrorKind {
-  kUsage,         // the command line asks for something impossible
-  kInput,         // a file is missing, damaged, hostile or of another kind
-  kVerification,  // an output differs from the reference
-  kDevice,        // no usable device, or a CUDA call failed
-  kOutput,        // a result could not be written
+  kUsage,          // the command line asks for something impossible
+  kInput,          // a file is missing, damaged, hostile or of another kind
+  kVerification,   // an output differs from the reference
+  kDevice,         // no usable device, or a CUDA call failed
+  kOutput,         // a result could not be written
+  kNotComparable,  // there is nothing that a report may be compared with
 };
 
 // The one exception type. The message says what, where, found, wanted and what to do, in one line.

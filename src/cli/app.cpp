@@ -3,8 +3,10 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/choices.hpp"
+#include "cli/compare_command.hpp"
 #include "cli/context.hpp"
 #include "cli/dequantize_command.hpp"
+#include "cli/history_command.hpp"
 #include "cli/inspect_command.hpp"
 #include "cli/list_command.hpp"
 #include "cli/run_command.hpp"
@@ -43,6 +45,8 @@ struct Arguments {
   InspectArguments inspect;
   SynthArguments synth;
   DequantizeArguments dequantize;
+  CompareArguments compare;
+  HistoryArguments history;
 };
 
 struct Command {
@@ -63,6 +67,8 @@ std::vector<Command> add_commands(CLI::App& app, Arguments& arguments) {
       command(add_inspect_command(app, arguments.inspect), arguments.inspect),
       command(add_synth_command(app, arguments.synth), arguments.synth),
       command(add_dequantize_command(app, arguments.dequantize), arguments.dequantize),
+      command(add_compare_command(app, arguments.compare), arguments.compare),
+      command(add_history_command(app, arguments.history), arguments.history),
   };
 }
 

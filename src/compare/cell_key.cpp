@@ -4,6 +4,7 @@
 #include "report/table_parts.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "compare/comparability.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -49,6 +49,14 @@ std::string device_key(const Report& report) {
   return file_name_word(report.device.name) + "-" + file_name_word(unit);
 }
 
+bool HistoryBuilder::Digest::is_same_run(const Digest& other) const {
+  return run.started_at == other.run.started_at && id == other.id &&
+         std::equal(cells.begin(), cells.end(), other.cells.begin(), other.cells.end(),
+                    [](const RunCell& a, const RunCell& b) {
+                      return a.key == b.key && a.value.log_cost == b.value.log_cost;
+                    });
+}
+
 void HistoryBuilder::add(const NamedReport& report) {
   Digest digest;
   const Report& r = report.report;
@@ -64,7 +72,9 @@ void HistoryBuilder::add(const NamedReport& report) {
       digest.cells.push_back(std::move(cell));
     }
   }
-  digests_.push_back(std::move(digest));
+  const bool is_known = std::any_of(digests_.begin(), digests_.end(),
+                                    [&](const Digest& each) { return each.is_same_run(digest); });
+  if (!is_known) digests_.push_back(std::move(digest));
 }
 
 HistoryDevice HistoryBuilder::device_history(const std::vector<const Digest*>& digests) const {

@@ -70,6 +70,7 @@ class HistoryBuilder {
  public:
   explicit HistoryBuilder(HistoryOptions options) : options_(std::move(options)) {}
 
+  // A copy of a run that was added before is passed over.
   void add(const NamedReport& report);
 
   // Runs in the order of their start, and the steps of each cell.
@@ -82,6 +83,8 @@ class HistoryBuilder {
     std::string id;
     DeviceKind kind = DeviceKind::kCpu;
     std::vector<RunCell> cells;
+
+    bool is_same_run(const Digest& other) const;
   };
 
   HistoryDevice device_history(const std::vector<const Digest*>& digests) const;

@@ -4,6 +4,7 @@
 #include "report/units.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstddef>
 #include <span>

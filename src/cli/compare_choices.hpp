@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "compare/metric.hpp"
+
+namespace nf4bench {
+
+// Words that "compare" and "history" have in common, turned into values. All throw Error(kUsage).
+
+Metric parse_metric(const std::string& word);
+
+// A fraction above 0 and below 1: "0.02" or "2%"; none when `word` is empty.
+std::optional<double> parse_fraction(const char* option, const std::string& word);
+
+}  // namespace nf4bench
