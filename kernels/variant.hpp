@@ -85,6 +85,9 @@ struct Variant {
   // that part, untimed and never in a graph. What it leaves in the workspace is still there at
   // every launch of the same job.
   std::function<void(const Job& job, const Launch& launch)> prepare;
+
+  // Names that Launch::config may have, null-terminated; null for variants that choose nothing.
+  const char* const* configs = nullptr;
 };
 
 }  // namespace nf4bench

@@ -20,10 +20,12 @@ __device__ __forceinline__ float multiply_flushed(float a, float b) {
 }
 
 // The scale of `block`. Nested: two roundings, the addition not flushed.
-template <bool kNested>
-__device__ __forceinline__ float block_scale(const Job& job, std::uint64_t block) {
+template <bool kNested, class Index>
+__device__ __forceinline__ float block_scale(const Job& job, Index block) {
   if constexpr (kNested) {
-    const float value = __ldg(job.nested_map + __ldg(job.absmax_codes + block));
+    std::uint32_t code = __ldg(job.absmax_codes + block);
+    asm("" : "+r"(code));  // else a byte times four becomes shift, mask and 64-bit sum
+    const float value = __ldg(job.nested_map + code);
     static_assert(kNestedBlocksize == 1 << 8);
     const float absmax = __ldg(job.nested_absmax + (block >> 8));
     return __fadd_rn(multiply_flushed(value, absmax), job.nested_offset);

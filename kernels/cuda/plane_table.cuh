@@ -43,7 +43,9 @@ class PlaneTable {
   __device__ __forceinline__ explicit PlaneTable(float scale) {
     float values[kCodes];
 #pragma unroll
-    for (int i = 0; i < kCodes; ++i) values[i] = multiply_flushed(codebook_value(i), scale);
+    for (int i = 1; i < kCodes; ++i) values[i] = multiply_flushed(codebook_value(i), scale);
+    static_assert(codebook_value(0) == -codebook_value(kCodes - 1));
+    values[0] = -values[kCodes - 1];
     if constexpr (kType == OutputType::kFloat32) {
 #pragma unroll
       for (int four = 0; four < 4; ++four) split_float32(values, four);

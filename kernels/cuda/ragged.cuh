@@ -17,9 +17,14 @@ static __constant__ float kCodebook[kCodes] = {
 // Decodes those of the elements [first, first + count) that the tensor has, `lanes` threads a unit
 // each at a time. `first` is a multiple of the unit.
 template <OutputType kType, bool kNested>
-__device__ __forceinline__ void decode_ragged(const Job& job, std::int64_t first, int count,
+__device__ __forceinline__ void decode_ragged(const Job& whole_job, std::int64_t first, int count,
                                               int lane, int lanes) {
   using U = Unit<kType>;
+  // Read through an opaque pointer: else the compiler loads the job's fields for this path already
+  // where the main path begins.
+  const Job* opaque = &whole_job;
+  asm volatile("" : "+l"(opaque));
+  const Job& job = *opaque;
 #pragma unroll 1
   for (int i = lane; i < count >> U::kShift; i += lanes) {
     const std::int64_t unit = (first >> U::kShift) + i;

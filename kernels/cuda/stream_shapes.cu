@@ -4,9 +4,7 @@
 
 #include "stream_shapes.hpp"
 
-#include "dispatch.cuh"
-#include "memory.cuh"
-#include "unit.cuh"
+#include "fused_wide.cuh"
 
 namespace nf4bench::cuda {
 namespace {
@@ -52,14 +50,14 @@ void launch_stream(const Job& job, const Launch& launch) {
   });
 }
 
-template <class Access, int kThreads, int kUnits>
-Variant shape(const char* name, const char* summary) {
+Variant shape(const char* name, const char* summary,
+              void (*launch)(const Job& job, const Launch& launch)) {
   Variant variant;
   variant.name = name;
   variant.summary = summary;
   variant.unsupported = always_supported;
   variant.workspace_bytes = no_workspace;
-  variant.launch = launch_stream<Access, kThreads, kUnits>;
+  variant.launch = launch;
   return variant;
 }
 
@@ -67,11 +65,11 @@ Variant shape(const char* name, const char* summary) {
 
 std::vector<Variant> stream_shapes() {
   return {
-      shape<StreamingAccess, 64, 2>("cs_64x2", "64 threads, 2 units each, .cs"),
-      shape<StreamingAccess, 128, 2>("cs_128x2", "128 threads, 2 units each, .cs"),
-      shape<StreamingAccess, 256, 2>("cs_256x2", "256 threads, 2 units each, .cs"),
-      shape<StreamingAccess, 128, 4>("cs_128x4", "128 threads, 4 units each, .cs"),
-      shape<PlainAccess, 128, 2>("plain_128x2", "128 threads, 2 units each, default caching"),
+      shape("cs_128x2", "4-byte loads, 2 a thread, .cs", launch_stream<StreamingAccess, 128, 2>),
+      shape("plain_128x2", "4-byte loads, 2 a thread", launch_stream<PlainAccess, 128, 2>),
+      shape("wide64", "16-byte loads, 512-byte stores, read ahead", launch_fused_wide<Copying, 64>),
+      shape("wide128", "the same in larger blocks", launch_fused_wide<Copying, 128>),
+      shape("wide256", "and larger ones", launch_fused_wide<Copying, 256>),
   };
 }
 

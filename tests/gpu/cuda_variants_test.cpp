@@ -96,6 +96,34 @@ TEST_F(CudaVariants, AreExactForEveryHalfPrecisionScale) {
   }
 }
 
+TEST_F(CudaVariants, AreExactInEveryConfiguration) {
+  int configurations = 0;
+  for (const Variant& variant : device_->variants()) {
+    for (const char* const* config = variant.configs; config != nullptr && *config; ++config) {
+      ++configurations;
+      const auto device = open_cuda_device(0, {.config = *config});
+      for (const int blocksize : {32, 64, 128, 4096}) {
+        for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+          const Nf4Tensor tensor = make_synthetic({.shape = {1021, 1031},
+                                                   .blocksize = blocksize,
+                                                   .absmax_kind = kind,
+                                                   .distribution = Distribution::kExtremes});
+          for (const OutputType type : kTypes) {
+            const auto workload = device->upload(tensor, type, UploadPurpose::kVerify);
+            const auto expected = reference_dequantize(tensor, type);
+            for (int run = 0; run < 3; ++run) {
+              EXPECT_TRUE(workload->verify(variant, expected).is_exact())
+                  << variant.name << " " << *config << " " << to_string(type) << " blocksize "
+                  << blocksize;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(configurations, 2);
+}
+
 TEST_F(CudaVariants, AreExactPastTwoToThe31Elements) {
   if (device_->info().memory_bytes < (std::int64_t{24} << 30)) {
     GTEST_SKIP() << "needs 24 GiB of device memory";

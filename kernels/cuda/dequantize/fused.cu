@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dequantize/variants.hpp"
+#include "fused_planes.cuh"
 #include "fused_tile.cuh"
 #include "fused_wide.cuh"
 
@@ -15,19 +16,23 @@ struct Config {
   void (*launch)(const Job& job, const Launch& launch);
 };
 
-constexpr Config kWide = {"wide128", launch_fused_wide<Decoding, 128>};
-constexpr Config kAhead = {"ahead128x2", launch_fused_ahead<Decoding, 128, 2>};
-constexpr Config kTile = {"tile128x2", launch_fused_tile<ShuffleDecoder, StreamingAccess, 128, 2>};
+// Byte planes: fewest instructions for 16-bit outputs. wide: the shuffle table, for float32, whose
+// results would fill too many planes. See docs/variants.md for what is measured and what is
+// reasoned.
+enum { kPlanes128, kPlanes256, kPlanes128x64, kWide128, kWide256, kTile128x2, kConfigCount };
 
-constexpr Config kConfigs[] = {
-    kWide,
+constexpr Config kConfigs[kConfigCount] = {
+    {"planes128", launch_fused_planes<128, 32>},
+    {"planes256", launch_fused_planes<256, 32>},
+    {"planes128x64", launch_fused_planes<128, 64>},
+    {"wide128", launch_fused_wide<Decoding, 128>},
     {"wide256", launch_fused_wide<Decoding, 256>},
-    {"wide512", launch_fused_wide<Decoding, 512>},
-    kAhead,
-    {"ahead192x2", launch_fused_ahead<Decoding, 192, 2>},
-    {"ahead256x2", launch_fused_ahead<Decoding, 256, 2>},
-    kTile,
+    {"tile128x2", launch_fused_tile<ShuffleDecoder, StreamingAccess, 128, 2>},
 };
+
+constexpr const char* kConfigNames[] = {"planes128", "planes256", "planes128x64", "wide128",
+                                        "wide256",   "tile128x2", nullptr};
+static_assert(sizeof(kConfigNames) / sizeof(kConfigNames[0]) == kConfigCount + 1);
 
 const Config* find_config(const char* name) {
   for (const Config& config : kConfigs) {
@@ -36,8 +41,12 @@ const Config* find_config(const char* name) {
   return nullptr;
 }
 
-const Config& choose_config(const Job& job, const DeviceFacts&) {
-  return job.elements <= (std::int64_t{96} << 20) ? kWide : kAhead;
+const Config& choose_config(const Job& job, const DeviceFacts& device) {
+  const bool is_large = job.elements > std::int64_t{96} << 20;
+  if (job.output_type == OutputType::kFloat32) return kConfigs[is_large ? kWide256 : kWide128];
+  // Turing rounds in software or slowly: a table a 64 elements halves that.
+  if (device.compute_capability == 75) return kConfigs[kPlanes128x64];
+  return kConfigs[is_large ? kPlanes256 : kPlanes128];
 }
 
 void launch_fused(const Job& job, const Launch& launch) {
@@ -57,6 +66,7 @@ Variant fused() {
   variant.unsupported = always_supported;
   variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused;
+  variant.configs = kConfigNames;
   return variant;
 }
 
