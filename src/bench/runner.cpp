@@ -36,6 +36,7 @@ class Runner {
 
   std::vector<OutputType> output_types(const PlannedTensor& planned) const;
   std::vector<LaunchMode> launches() const;
+  UploadPurpose purpose() const;
   double verify_cost(const TensorSource& source) const;
   double cell_cost() const;
   void expect_costs(const std::vector<PlannedTensor>& tensors);
@@ -66,6 +67,12 @@ std::vector<OutputType> Runner::output_types(const PlannedTensor& planned) const
 std::vector<LaunchMode> Runner::launches() const {
   if (context_.options.launches.empty()) return {context_.device.launch_modes().front()};
   return context_.options.launches;
+}
+
+UploadPurpose Runner::purpose() const {
+  const std::vector<CacheMode>& caches = context_.options.caches;
+  const bool is_cold = std::find(caches.begin(), caches.end(), CacheMode::kCold) != caches.end();
+  return is_cold ? UploadPurpose::kTime : UploadPurpose::kTimeHot;
 }
 
 // Of one output type.
@@ -148,7 +155,7 @@ void Runner::run_type(const PlannedTensor& planned, const Nf4Tensor& tensor, Out
       fmt::format("{} {} {}", planned.id, shape_to_string(tensor.shape), to_string(type));
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
   const std::vector<std::byte> expected = expected_output(tensor, type, context_.options.verify);
-  const auto workload = context_.device.upload(tensor, type, UploadPurpose::kTime);
+  const auto workload = context_.device.upload(tensor, type, purpose());
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
   if (context_.is_interrupted()) return;
   const std::vector<CellTiming> cells = time_cells(what, *workload, verdicts);

@@ -91,7 +91,7 @@ CpuWorkload::CpuWorkload(const CpuContext& context, const Nf4Tensor& tensor, Out
       type_(type),
       bytes_read_(nf4bench::bytes_read(tensor)),
       bytes_written_(tensor.elements * static_cast<std::int64_t>(size_in_bytes(type))),
-      guard_(purpose == UploadPurpose::kTime ? kGuardBytes : kGuardBytesToVerify) {
+      guard_(purpose == UploadPurpose::kVerify ? kGuardBytesToVerify : kGuardBytes) {
   const std::int64_t sets = fitting_sets(tensor, purpose);
   sets_.reserve(static_cast<std::size_t>(sets));
   while (std::ssize(sets_) < sets) add_set(tensor);
@@ -108,7 +108,7 @@ std::int64_t CpuWorkload::fitting_sets(const Nf4Tensor& tensor, UploadPurpose pu
                             "available; choose a smaller tensor or output type",
                             tensor.name, to_string(type_), bytes, available));
   }
-  if (purpose == UploadPurpose::kVerify) return 1;
+  if (purpose != UploadPurpose::kTime) return 1;
   const std::int64_t wanted = block_count(5 * context_.info.facts.l2_bytes, bytes) + 1;
   return std::clamp<std::int64_t>(available / 2 / bytes, 1, wanted);
 }

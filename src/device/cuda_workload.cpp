@@ -111,7 +111,7 @@ CudaWorkload::CudaWorkload(CudaContext& context, const Nf4Tensor& tensor, Output
       sizes_(sizes_of(tensor, type)),
       bytes_read_(nf4bench::bytes_read(tensor)),
       // Verification alone leaves no slack, so that a memory checker sees every stray access.
-      guard_(purpose == UploadPurpose::kTime ? kGuardBytes : 0) {
+      guard_(purpose == UploadPurpose::kVerify ? 0 : kGuardBytes) {
   upload_first_set(tensor);
   if (purpose == UploadPurpose::kTime && tensor.elements > 0) {
     const std::int64_t cache = context.info.facts.l2_bytes;

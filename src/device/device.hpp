@@ -124,8 +124,9 @@ class Workload {
 
 // What the buffers of a workload are for.
 enum class UploadPurpose : std::uint8_t {
-  kVerify,  // one buffer set
-  kTime,    // as many sets as a cold sample needs
+  kVerify,   // one buffer set
+  kTime,     // as many sets as a cold sample needs
+  kTimeHot,  // one set: no sample will be cold
 };
 
 // A device that runs variants and times them. It never computes statistics.

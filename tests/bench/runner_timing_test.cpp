@@ -241,5 +241,16 @@ TEST(Runner, KeepsNoClocksWhereSomeAreUnknown) {
   }
 }
 
+TEST(BufferSets, AreManyOnlyWhenASampleIsCold) {
+  FakeRun hot;
+  hot.options.caches = {CacheMode::kHot};
+  hot.run();
+  EXPECT_EQ(hot.device.calls.at(0).purpose, UploadPurpose::kTimeHot);
+  FakeRun both;
+  both.options.caches = {CacheMode::kHot, CacheMode::kCold};
+  both.run();
+  EXPECT_EQ(both.device.calls.at(0).purpose, UploadPurpose::kTime);
+}
+
 }  // namespace
 }  // namespace nf4bench
