@@ -55,6 +55,7 @@ TEST(CodeTables, NestedMapBeyondOneIsAWarning) {
 
 std::vector<float> nf4_table() {
   std::vector<float> table;
+  table.reserve(kCodes);
   for (int code = 0; code < kCodes; ++code) table.push_back(codebook_value(code));
   return table;
 }

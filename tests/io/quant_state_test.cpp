@@ -66,7 +66,7 @@ TEST(QuantState, StateWithoutNestedFieldsIsPlain) {
 TEST(QuantState, EmptyTruncatedAndTinyTextsAreRefused) {
   expect_refusal("", "not valid JSON");
   expect_refusal("{", "not valid JSON");
-  expect_refusal("\0", "not valid JSON");
+  expect_refusal(std::string(3, '\0'), "a NUL character at byte 0");
   for (std::size_t length = 1; length < kReal.size(); ++length) {
     expect_refusal(kReal.substr(0, length), "not valid JSON");
   }

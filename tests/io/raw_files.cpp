@@ -152,7 +152,7 @@ std::string refusal(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
-    const std::string message = error.what();
+    std::string message = error.what();
     EXPECT_EQ(error.kind(), ErrorKind::kInput) << message;
     EXPECT_EQ(message.find_first_of("\n\r\x1b"), std::string::npos) << message;
     EXPECT_LT(message.size(), 1500u) << message;

@@ -1,5 +1,6 @@
 // Claims about headers beyond the files that the reference readers were run on.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -220,10 +221,8 @@ TEST(SafetensorsHeader, EveryTypeOfTheReferenceHasItsSize) {
 TEST(SafetensorsHeader, TwoHundredThousandTensorsAreReadInLinearTime) {
   std::string header = "{";
   for (int i = 0; i < 200'000; ++i) {
-    const std::string begin = std::to_string(i);
-    header += (i == 0 ? "\"tensor." : ",\"tensor.") + begin +
-              R"(":{"dtype":"U8","shape":[1],"data_offsets":[)" + begin + "," +
-              std::to_string(i + 1) + "]}";
+    header += fmt::format(R"({}"tensor.{}":{{"dtype":"U8","shape":[1],"data_offsets":[{},{}]}})",
+                          i == 0 ? "" : ",", i, i, i + 1);
   }
   const std::vector<std::byte> bytes = to_bytes(with_data(header + "}", 200'000));
   const auto start = std::chrono::steady_clock::now();

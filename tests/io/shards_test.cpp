@@ -1,5 +1,6 @@
 // Checkpoints of more than one file: index and shards, folders without an index.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -209,8 +210,7 @@ TEST(Shards, AHundredThousandShardsAreRefusedBeforeTheyAreOpened) {
   const TemporaryFolder folder;
   std::string index = R"({"weight_map":{"t":"a.safetensors")";
   for (int i = 0; i < 100'000; ++i) {
-    const std::string number = std::to_string(i);
-    index += ",\"" + number + "\":\"" + number + ".safetensors\"";
+    index += fmt::format(R"(,"{}":"{}.safetensors")", i, i);
   }
   write_raw(folder / kIndexName, index + "}}");
   expect_refusal(folder.path(), "shards: found more than 10000");
