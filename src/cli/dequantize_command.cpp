@@ -4,6 +4,7 @@
 #include "bench/plan.hpp"
 #include "cli/choices.hpp"
 #include "cli/name_filter.hpp"
+#include "cli/peer_option.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
 #include "cli/sources.hpp"
@@ -35,9 +36,10 @@ const char* safetensors_dtype(OutputType type) {
 }
 
 // The variant of this name, or the device's flagship: the last resort is the first one.
-Variant choose_variant(const std::string& word, const Device& device) {
+Variant choose_variant(const std::string& word, const Device& device, const Peers& peers) {
   if (!word.empty()) {
-    const std::vector<SelectedVariant> selected = select_variants(device.variants(), {word});
+    const std::vector<SelectedVariant> selected =
+        select_variants(peers.variants(), without_absent_peers({word}, peers));
     if (selected.size() == 1) return selected.front().variant;
     throw Error(ErrorKind::kUsage, fmt::format("--variant: \"{}\" matches {} variants; wanted one",
                                                escaped(word), selected.size()));
@@ -106,6 +108,7 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
   add_single(*command, a.device, {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto]"});
   add_single(*command, a.variant,
              {"--variant", "NAME", "Decode with this variant [fused; on the CPU simd]"});
+  add_peer_option(*command, a.peers);
   add_single(*command, a.dtype,
              {"--dtype", "TYPE", "float16, bfloat16, float32 or stored: what each names [stored]"});
   add_single(*command, a.tensor_regex,
@@ -119,10 +122,12 @@ ExitCode execute(const DequantizeArguments& arguments, const Context&) {
   std::optional<OutputType> type;
   if (arguments.dtype != "stored") type = parse_output_type(arguments.dtype);
   check_device_name(arguments.device);
+  const std::vector<PeerArgument> peer_arguments = parse_peers(arguments.peers);
   const Checkpoint checkpoint = open_nf4(arguments.input);
   const std::vector<TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
   const auto device = open_device(arguments.device, {});
-  const Variant variant = choose_variant(arguments.variant, *device);
+  const Peers peers = load_peers(peer_arguments, *device);
+  const Variant variant = choose_variant(arguments.variant, *device, peers);
   const std::atomic<bool>& interrupted = watch_for_interruption();
   ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
 

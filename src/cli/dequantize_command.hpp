@@ -13,6 +13,7 @@ struct DequantizeArguments {
   std::string input;
   std::string output;
   std::string device = "auto";
+  std::vector<std::string> peers;
   std::string variant;  // empty: the device's flagship
   std::string dtype = "stored";
   std::string tensor_regex;

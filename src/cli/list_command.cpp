@@ -4,15 +4,19 @@
 #include "cli/catalogs.hpp"
 #include "cli/choices.hpp"
 #include "cli/columns.hpp"
+#include "cli/peer_option.hpp"
 #include "cli/terminal.hpp"
 #include "device/devices.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -25,6 +29,8 @@ using Rows = std::vector<std::vector<std::string>>;
 constexpr char kExamples[] = R"(Examples:
   The variants of this build, simplest first:
     nf4bench list variants
+  Whether a library can be used, and what it offers:
+    nf4bench list variants --peer mine=./libmine.so
   Those of the CPU device, for a script:
     nf4bench list variants --device cpu --json
   Which devices can be measured on:
@@ -56,13 +62,34 @@ std::string traits_text(const Traits& traits) {
   return text;
 }
 
-Listing list_variants(const std::string& device) {
-  const std::string kind = device_kind(device);
+// Why the peers that offer nothing in any of `loaded` do not; one line each.
+std::string absent_peers(const std::deque<Peers>& loaded) {
+  if (loaded.empty()) return "";
+  std::vector<std::string> lines;
+  const std::vector<std::string>& absent = loaded.front().absent();
+  for (std::size_t i = 0; i < absent.size(); ++i) {
+    const bool is_absent_everywhere =
+        std::all_of(loaded.begin(), loaded.end(), [&](const Peers& peers) {
+          const auto& others = peers.absent();
+          return std::find(others.begin(), others.end(), absent[i]) != others.end();
+        });
+    if (is_absent_everywhere) lines.push_back("warning: " + loaded.front().warnings()[i]);
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+Listing list_variants(const ListArguments& arguments) {
+  const std::string kind = device_kind(arguments.device);
+  const std::vector<PeerArgument> peer_arguments = parse_peers(arguments.peers);
   Listing listing = {
       .json = Json::array(), .rows = {{"device", "variant", "launches", "idea"}}, .note = ""};
+  std::deque<Peers> loaded;  // own names that are listed
   for (const Catalog& catalog : built_in_catalogs()) {
     if (!kind.empty() && kind != catalog.device) continue;
-    for (const Variant& variant : catalog.variants) {
+    const DeviceKind device = catalog.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
+    const Peers& peers = loaded.emplace_back(
+        peer_arguments, PeerHost{.kind = device, .tools = cuda_tools()}, catalog.variants);
+    for (const Variant& variant : peers.variants()) {
       const Traits& traits = variant.traits;
       listing.json.push_back({{"device", catalog.device},
                               {"name", variant.name},
@@ -76,6 +103,7 @@ Listing list_variants(const std::string& device) {
       listing.rows.push_back({catalog.device, variant.name, traits_text(traits), variant.summary});
     }
   }
+  listing.note = absent_peers(loaded);
   if (kind == "cuda" && listing.json.empty()) {
     listing.note = "this build has no CUDA variants; build with the CUDA Toolkit to get them";
   }
@@ -157,9 +185,9 @@ Listing list_all_presets() {
 
 Listing make_listing(const ListArguments& arguments) {
   const std::vector<std::string> lists = {"variants", "devices", "presets"};
-  if (arguments.what == "variants") return list_variants(arguments.device);
-  if (!arguments.device.empty()) {
-    throw Error(ErrorKind::kUsage, "list: --device goes with \"list variants\" only");
+  if (arguments.what == "variants") return list_variants(arguments);
+  if (!arguments.device.empty() || !arguments.peers.empty()) {
+    throw Error(ErrorKind::kUsage, "list: --device and --peer go with \"list variants\" only");
   }
   if (arguments.what == "devices") return list_all_devices();
   if (arguments.what == "presets") return list_all_presets();
@@ -175,6 +203,7 @@ CLI::App* add_list_command(CLI::App& app, ListArguments& arguments) {
   add_single(*command, arguments.what, {"what", "", "variants, devices or presets"})->required();
   add_single(*command, arguments.device,
              {"--device", "NAME", "Variants of this device only: cuda, cpu or auto"});
+  add_peer_option(*command, arguments.peers);
   command->add_flag("--json", arguments.json, "Print JSON instead of a table");
   command->footer(kExamples);
   return command;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "cli/context.hpp"
@@ -12,6 +13,7 @@ namespace nf4bench {
 struct ListArguments {
   std::string what;
   std::string device;  // empty: all
+  std::vector<std::string> peers;
   bool json = false;
 };
 

@@ -1,5 +1,7 @@
 #include "cli/run_command.hpp"
 
+#include "cli/peer_option.hpp"
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -67,6 +69,7 @@ void add_choice_options(CLI::App& command, RunArguments& a) {
             "Variants to measure; * and ? are wildcards [all];\n"
             "\"nf4bench list variants\" shows them"})
       ->group(group);
+  add_peer_option(command, a.peers)->group(group);
   add_single(command, a.baseline,
              {"--baseline", "NAME",
               "The variant that speedups refer to, always measured\n"

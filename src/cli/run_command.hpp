@@ -21,6 +21,7 @@ struct RunArguments {
   bool nested = false;
   std::string tensor_regex;
   std::vector<std::string> variants;
+  std::vector<std::string> peers;
   std::string baseline;  // empty: the device's default; "none": no baseline
   std::vector<std::string> dtypes = {"stored"};
   std::string device = "auto";

@@ -1,6 +1,7 @@
 #include "cli/choices.hpp"
 #include "cli/fingerprint.hpp"
 #include "cli/host.hpp"
+#include "cli/peer_option.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/report_file.hpp"
 #include "cli/run_command.hpp"
@@ -46,29 +47,31 @@ SourceRequest source_request(const RunArguments& arguments) {
   return request;
 }
 
-// The variant that speedups refer to; empty for none.
-std::string choose_baseline(const std::string& word, const Device& device) {
-  if (word == kNoBaseline) return "";
+// The variant that speedups refer to; empty for none, as when its library could not be loaded.
+std::string choose_baseline(const std::string& word, const Device& device, const Peers& peers) {
+  if (word == kNoBaseline || (!word.empty() && peers.is_of_absent_peer(word))) return "";
   if (word.empty()) return device.info().kind == DeviceKind::kCuda ? "multi_kernel" : "multi_pass";
-  check_baseline(word, device.variants());
+  check_baseline(word, peers.variants());
   return word;
 }
 
 // The selected variants, led by the baseline if it was not selected.
 std::vector<SelectedVariant> choose_variants(const std::vector<std::string>& patterns,
-                                             const std::string& baseline, const Device& device) {
-  std::vector<SelectedVariant> selected = select_variants(device.variants(), patterns);
+                                             const std::string& baseline, const Peers& peers) {
+  std::vector<SelectedVariant> selected =
+      select_variants(peers.variants(), without_absent_peers(patterns, peers));
   const auto is_baseline = [&](const SelectedVariant& each) { return each.name == baseline; };
   if (std::any_of(selected.begin(), selected.end(), is_baseline)) return selected;
-  for (const Variant& variant : device.variants()) {
+  for (const Variant& variant : peers.variants()) {
     if (baseline == variant.name) selected.insert(selected.begin(), {baseline, variant});
   }
   return selected;
 }
 
 // Fills in and checks what depends on the device.
-void settle_options(RunOptions& options, const RunArguments& arguments, const Device& device) {
-  options.baseline = choose_baseline(arguments.baseline, device);
+void settle_options(RunOptions& options, const RunArguments& arguments, const Device& device,
+                    const Peers& peers) {
+  options.baseline = choose_baseline(arguments.baseline, device, peers);
   const auto available = device.launch_modes();
   if (options.launches.empty()) options.launches = {available.front()};
   for (const LaunchMode mode : options.launches) {
@@ -198,12 +201,14 @@ void show_table(const Report& report, const RunArguments& arguments) {
 
 ExitCode execute(const RunArguments& arguments, const Context& context) {
   RunOptions options = parse_options(arguments);
+  const std::vector<PeerArgument> peer_arguments = parse_peers(arguments.peers);
   Sources sources = find_sources(source_request(arguments));
   const auto device = open_device(arguments.device,
                                   {.config = arguments.fused_config, .threads = arguments.threads});
-  settle_options(options, arguments, *device);
+  const Peers peers = load_peers(peer_arguments, *device);
+  settle_options(options, arguments, *device, peers);
   const std::vector<SelectedVariant> variants =
-      choose_variants(arguments.variants, options.baseline, *device);
+      choose_variants(arguments.variants, options.baseline, peers);
   std::vector<PlannedTensor> planned =
       plan_tensors(std::move(sources.tensors),
                    arguments.all_tensors ? TensorChoice::kAll : TensorChoice::kOnePerGeometry);
@@ -211,6 +216,7 @@ ExitCode execute(const RunArguments& arguments, const Context& context) {
   const std::atomic<bool>& interrupted = watch_for_interruption();
   Report report = start_report(context, *device, options);
   report.warnings = sources.warnings;
+  report.warnings.insert(report.warnings.end(), peers.warnings().begin(), peers.warnings().end());
   describe_tensors(report, planned);
   ReportFile file(arguments.json, report);
   measure(report, file, *device, planned, variants, arguments, interrupted);

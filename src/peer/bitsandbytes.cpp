@@ -1,0 +1,149 @@
+#include "peer/bitsandbytes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <limits>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace nf4bench {
+namespace {
+
+constexpr const char* kDecodeAbsmax = "cdequantize_blockwise_fp32";
+constexpr std::array<const char*, 3> kDecodeWeight = {"cdequantize_blockwise_fp16_nf4",
+                                                      "cdequantize_blockwise_bf16_nf4",
+                                                      "cdequantize_blockwise_fp32_nf4"};
+
+// The C functions have the same names in all builds. The C++ function behind one of them carries
+// its arguments in its name; this is the one without a stream. Builds that hide it are recent.
+constexpr const char* kWithoutStream = "_Z28dequantizeBlockwise_fp16_nf4PfPhS_P6__halfii";
+
+// Threads behind the end of the weight read the scales of blocks that are not there, up to a tile
+// of 1024 elements: 32 blocks of 32. The values are not used, the memory has to exist.
+constexpr std::size_t kReadBehindScales = 32 * sizeof(float);
+
+const char* unsupported(const Job& job, const DeviceFacts&) {
+  if (job.elements == 0)
+    return "has no elements; bitsandbytes ends the process over an empty launch";
+  if (job.elements > std::numeric_limits<int>::max()) {
+    return "more than 2^31 - 1 elements; bitsandbytes counts in 32 bits";
+  }
+  return nullptr;
+}
+
+// The decoded scales of a nested tensor.
+std::size_t workspace_bytes(const Job& job) {
+  if (!job.is_nested()) return 0;
+  return static_cast<std::size_t>(job.blocks) * sizeof(float) + kReadBehindScales;
+}
+
+// Launches around which a library that knows no streams needs order.
+template <class Launches>
+void in_order(const BitsandbytesLibrary& library, const CudaTools& tools, CUstream_st* stream,
+              Launches launches) {
+  if (!library.takes_stream) tools.default_stream_waits_for(stream);
+  launches();
+  if (!library.takes_stream) tools.wait_for_default_stream(stream);
+}
+
+void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools, const Job& job,
+                   const Launch& launch) {
+  if (!job.is_nested()) return;
+  auto* const scales = static_cast<float*>(job.workspace);
+  in_order(library, tools, launch.stream, [&] {
+    library.call(library.decode_absmax, job.nested_map, job.absmax_codes, job.nested_absmax, scales,
+                 kNestedBlocksize, job.blocks, launch.stream);
+  });
+  tools.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
+}
+
+void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools, const Job& job,
+                   const Launch& launch) {
+  const float* const scales =
+      job.is_nested() ? static_cast<const float*>(job.workspace) : job.absmax;
+  in_order(library, tools, launch.stream, [&] {
+    library.call(library.decode_weight[static_cast<std::size_t>(job.output_type)], nullptr,
+                 job.packed, scales, job.output, 1 << job.block_shift, job.elements, launch.stream);
+  });
+}
+
+Variant common_parts(const BitsandbytesLibrary& library, const char* name) {
+  Variant variant;
+  variant.name = name;
+  variant.traits.mirrors = "the library itself, called as Unsloth's fast_dequantize calls it";
+  variant.traits.capturable = library.takes_stream;
+  variant.unsupported = unsupported;
+  variant.workspace_bytes = workspace_bytes;
+  return variant;
+}
+
+}  // namespace
+
+void BitsandbytesLibrary::call(void* function, const float* code, const std::uint8_t* codes,
+                               const float* absmax, void* out, int blocksize, std::int64_t count,
+                               CUstream_st* stream) const {
+  using WithStream =
+      void (*)(const float*, const std::uint8_t*, const float*, void*, int, int, CUstream_st*);
+  using WithoutStream = void (*)(const float*, const std::uint8_t*, const float*, void*, int, int);
+  const int n = static_cast<int>(count);
+  if (takes_stream) {
+    reinterpret_cast<WithStream>(function)(code, codes, absmax, out, blocksize, n, stream);
+  } else {
+    reinterpret_cast<WithoutStream>(function)(code, codes, absmax, out, blocksize, n);
+  }
+}
+
+bool is_bitsandbytes(const SharedLibrary& library) {
+  if (library.find(kDecodeAbsmax) != nullptr) return true;
+  for (const char* symbol : kDecodeWeight) {
+    if (library.find(symbol) != nullptr) return true;
+  }
+  return false;
+}
+
+BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library) {
+  BitsandbytesLibrary found;
+  std::vector<std::string> missing;
+  const auto find = [&](const char* symbol) {
+    void* const address = library.find(symbol);
+    if (address == nullptr) missing.emplace_back(symbol);
+    return address;
+  };
+  found.decode_absmax = find(kDecodeAbsmax);
+  for (std::size_t i = 0; i < kDecodeWeight.size(); ++i) {
+    found.decode_weight[i] = find(kDecodeWeight[i]);
+  }
+  if (!missing.empty()) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("is bitsandbytes, but lacks {}; wanted a CUDA build of it",
+                            fmt::join(missing, ", ")));
+  }
+  found.takes_stream = library.find(kWithoutStream) == nullptr;
+  return found;
+}
+
+std::vector<Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
+                                           const CudaTools& tools, const char* chain_name,
+                                           const char* decode_name) {
+  Variant chain = common_parts(library, chain_name);
+  chain.summary = "three launches of bitsandbytes' library; plain absmax: one";
+  chain.traits.launches = 3;
+  chain.launch = [library, tools](const Job& job, const Launch& launch) {
+    decode_scales(library, tools, job, launch);
+    decode_weight(library, tools, job, launch);
+  };
+
+  Variant decode = common_parts(library, decode_name);
+  decode.summary = "its last launch alone, on scales decoded before";
+  decode.prepare = [library, tools](const Job& job, const Launch& launch) {
+    decode_scales(library, tools, job, launch);
+  };
+  decode.launch = [library, tools](const Job& job, const Launch& launch) {
+    decode_weight(library, tools, job, launch);
+  };
+  return {chain, decode};
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "peer/cuda_tools.hpp"
+#include "peer/shared_library.hpp"
+#include "variant.hpp"
+
+namespace nf4bench {
+
+// The functions of libbitsandbytes that dequantize, and how they are called.
+struct BitsandbytesLibrary {
+  // Scales of a nested tensor: out[b] = code[A[b]] * absmax[b / blocksize].
+  void* decode_absmax = nullptr;
+  // Weights, by OutputType; `code` is ignored.
+  std::array<void*, 3> decode_weight = {};
+  // Builds before 0.44 take no stream and launch on the default stream.
+  bool takes_stream = true;
+
+  // (code, A, absmax, out, blocksize, n), and a stream where one is taken.
+  void call(void* function, const float* code, const std::uint8_t* codes, const float* absmax,
+            void* out, int blocksize, std::int64_t count, CUstream_st* stream) const;
+};
+
+// True when `library` exports any of these functions.
+bool is_bitsandbytes(const SharedLibrary& library);
+
+// Throws Error(kInput) naming the functions that are missing.
+BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library);
+
+// `chain_name`: the three launches of Unsloth's fast_dequantize (absmax, offset, weight; plain
+// tensors need the last alone). `decode_name`: the last launch alone, on scales decoded beforehand.
+// The names are borrowed.
+std::vector<Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
+                                           const CudaTools& tools, const char* chain_name,
+                                           const char* decode_name);
+
+}  // namespace nf4bench

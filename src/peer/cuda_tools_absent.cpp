@@ -1,0 +1,9 @@
+#include "peer/cuda_tools.hpp"
+
+namespace nf4bench {
+
+std::optional<CudaTools> cuda_tools() {
+  return std::nullopt;
+}
+
+}  // namespace nf4bench

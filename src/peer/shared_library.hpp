@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace nf4bench {
+
+// A library loaded at run time, its symbols visible to nobody else.
+class SharedLibrary {
+ public:
+  // Throws Error(kInput) saying why `path` can not be loaded.
+  explicit SharedLibrary(const std::string& path);
+
+  // The address of `symbol`, or null.
+  void* find(const char* symbol) const;
+
+  // The library stays until the process ends: its code is in use, and CUDA libraries do not survive
+  // being unloaded before the driver is.
+  void keep() { handle_.release(); }
+
+ private:
+  struct Close {
+    void operator()(void* handle) const;
+  };
+  std::unique_ptr<void, Close> handle_;
+  void* borrowed_ = nullptr;  // still usable after keep()
+};
+
+}  // namespace nf4bench

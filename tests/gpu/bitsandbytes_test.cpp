@@ -1,0 +1,122 @@
+// The real libbitsandbytes, when NF4BENCH_BITSANDBYTES names one: its chain and its last launch
+// alone are exact, and what was prepared for the latter survives the other variants.
+
+#include "gpu_fixture.hpp"
+
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+#include "peer/peers.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+class Bitsandbytes : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    const char* const path = std::getenv("NF4BENCH_BITSANDBYTES");
+    if (path == nullptr) GTEST_SKIP() << "NF4BENCH_BITSANDBYTES names no library";
+    const PeerHost host = {.kind = DeviceKind::kCuda,
+                           .compute_capability = device_->info().facts.compute_capability,
+                           .tools = cuda_tools()};
+    peers_.emplace(std::vector<PeerArgument>{{"bitsandbytes", path}}, host, std::vector<Variant>());
+    ASSERT_TRUE(peers_->warnings().empty()) << peers_->warnings().front();
+    ASSERT_EQ(peers_->variants().size(), 2u);
+  }
+
+  const Variant& chain() const { return peers_->variants()[0]; }
+  const Variant& decode() const { return peers_->variants()[1]; }
+
+  void expect_exact(const SyntheticSpec& spec, UploadPurpose purpose) {
+    const Nf4Tensor tensor = make_synthetic(spec);
+    for (const OutputType type : kOutputTypes) {
+      const std::vector<std::byte> expected = reference_dequantize(tensor, type);
+      const auto workload = device_->upload(tensor, type, purpose);
+      for (const Variant& variant : peers_->variants()) {
+        ASSERT_EQ(workload->unsupported(variant), "");
+        const Comparison comparison = workload->verify(variant, expected);
+        EXPECT_EQ(comparison.compared, tensor.elements);
+        EXPECT_TRUE(comparison.is_exact())
+            << variant.name << " " << to_string(type) << " " << shape_to_string(spec.shape)
+            << " blocksize " << spec.blocksize << " " << to_string(spec.absmax_kind) << ": "
+            << comparison.mismatches << " wrong, first at "
+            << comparison.first_mismatch.value_or(-1);
+      }
+    }
+  }
+
+  std::optional<Peers> peers_;
+};
+
+TEST_F(Bitsandbytes, IsExactForEveryBlocksizeAndShape) {
+  const std::vector<std::vector<std::int64_t>> shapes = {
+      {1}, {2}, {63}, {64}, {65}, {5, 77}, {1000, 37}, {257, 65}, {8191}, {512, 520}};
+  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+    for (int blocksize = kMinBlocksize; blocksize <= kMaxBlocksize; blocksize *= 2) {
+      for (const auto& shape : shapes) {
+        expect_exact({.shape = shape,
+                      .blocksize = blocksize,
+                      .absmax_kind = kind,
+                      .distribution = Distribution::kNormal,
+                      .seed = static_cast<std::uint64_t>(blocksize)},
+                     UploadPurpose::kVerify);
+      }
+    }
+  }
+}
+
+TEST_F(Bitsandbytes, IsExactForExtremeScalesBetweenGuards) {
+  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+    for (const int blocksize : {32, 64, 256}) {
+      expect_exact({.shape = {129, 1023},
+                    .blocksize = blocksize,
+                    .absmax_kind = kind,
+                    .distribution = Distribution::kExtremes},
+                   UploadPurpose::kTime);
+    }
+  }
+}
+
+TEST_F(Bitsandbytes, PreparedScalesSurviveTimingAndOtherVariants) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {1024, 1024}});
+  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
+  const auto workload = device_->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
+  for (const LaunchMode launch : {LaunchMode::kGraph, LaunchMode::kStream}) {
+    for (const CacheMode cache : {CacheMode::kCold, CacheMode::kHot}) {
+      for (int round = 0; round < 3; ++round) {
+        for (const Variant& variant : device_->variants()) {
+          EXPECT_GT(workload->sample(variant, {cache, launch, 7}).seconds, 0.0);
+        }
+        const double whole = workload->sample(chain(), {cache, launch, 7}).seconds;
+        const double part = workload->sample(decode(), {cache, launch, 7}).seconds;
+        EXPECT_GT(part, 0.0);
+        EXPECT_LT(part, 2 * whole);  // one launch of the three
+      }
+    }
+  }
+  EXPECT_TRUE(workload->verify(decode(), expected).is_exact());
+  EXPECT_TRUE(workload->verify(chain(), expected).is_exact());
+}
+
+TEST_F(Bitsandbytes, SaysWhatItCanNotDo) {
+  const DeviceFacts facts = device_->info().facts;
+  Job job;
+  job.elements = (std::int64_t{1} << 31) - 1;
+  EXPECT_EQ(chain().unsupported(job, facts), nullptr);
+  job.elements = std::int64_t{1} << 31;
+  EXPECT_NE(chain().unsupported(job, facts), nullptr);
+  EXPECT_NE(decode().unsupported(job, facts), nullptr);
+  job.elements = 0;
+  EXPECT_NE(chain().unsupported(job, facts), nullptr);
+}
+
+}  // namespace
+}  // namespace nf4bench
