@@ -15,10 +15,10 @@ namespace nf4bench {
 
 struct CompareOptions {
   Metric metric = Metric::kTime;
-  std::optional<double> threshold;    // relative; default: kThresholdInNoise x run noise
-  std::optional<double> run_noise;    // relative; default: measured_noise()
-  std::vector<std::string> allowed;   // differences not to mind
-  std::vector<std::string> variants;  // wildcards; empty: all
+  std::optional<double> threshold{};    // relative; default: kThresholdInNoise x run noise
+  std::optional<double> run_noise{};    // relative; default: measured_noise()
+  std::vector<std::string> allowed{};   // differences not to mind
+  std::vector<std::string> variants{};  // wildcards; empty: all
 };
 
 // What a side says of a cell: the metric's own value, a time in seconds or a ratio.

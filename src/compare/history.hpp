@@ -13,9 +13,9 @@ namespace nf4bench {
 
 struct HistoryOptions {
   Metric metric = Metric::kTime;
-  std::optional<double> threshold;    // relative; default: kThresholdInNoise x run noise
-  std::optional<double> run_noise;    // relative; default: measured_noise() of one device
-  std::vector<std::string> variants;  // wildcards; empty: all
+  std::optional<double> threshold{};    // relative; default: kThresholdInNoise x run noise
+  std::optional<double> run_noise{};    // relative; default: measured_noise() of one device
+  std::vector<std::string> variants{};  // wildcards; empty: all
 };
 
 // A run of a history.

@@ -16,10 +16,10 @@ namespace nf4bench {
 // slower whatever the metric.
 struct RunValue {
   double log_cost = 0.0;
-  double log_error = 0.0;          // its standard error as far as the samples of the run show it
-  double time_s = 0.0;             // median of a call, whatever the metric
-  double resolution_s = 0.0;       // a difference between two calls that the timer can not see
-  std::optional<double> clock_hz;  // median SM clock of the samples
+  double log_error = 0.0;            // its standard error as far as the samples of the run show it
+  double time_s = 0.0;               // median of a call, whatever the metric
+  double resolution_s = 0.0;         // a difference between two calls that the timer can not see
+  std::optional<double> clock_hz{};  // median SM clock of the samples
   std::int64_t samples = 0;
 };
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <queue>
+#include <vector>
 
 namespace nf4bench {
 namespace {
@@ -94,17 +97,56 @@ std::vector<std::size_t> cheapest_split(std::span<const double> values, double n
   return starts;
 }
 
-// The steps between the levels that begin at 0 and at `starts`.
-std::vector<LevelStep> steps_between(std::span<const double> values,
-                                     const std::vector<std::size_t>& starts) {
+using Values = std::span<const double>;
+
+// The values of each level, the first of which begins at 0.
+std::vector<Values> levels_of(Values values, const std::vector<std::size_t>& starts) {
+  std::vector<Values> levels;
+  for (std::size_t i = 0; i <= starts.size(); ++i) {
+    const std::size_t first = i == 0 ? 0 : starts[i - 1];
+    const std::size_t last = i < starts.size() ? starts[i] : values.size();
+    levels.push_back(values.subspan(first, last - first));
+  }
+  return levels;
+}
+
+std::vector<LevelStep> steps_between(Values values, const std::vector<std::size_t>& starts) {
+  const std::vector<Values> levels = levels_of(values, starts);
   std::vector<LevelStep> steps;
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const std::size_t before = i == 0 ? 0 : starts[i - 1];
-    const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : values.size();
-    steps.push_back({starts[i], median(values.subspan(starts[i], end - starts[i])) -
-                                    median(values.subspan(before, starts[i] - before))});
+    steps.push_back({starts[i], median(levels[i + 1]) - median(levels[i])});
   }
   return steps;
+}
+
+// True when enough values of `level` are nearer to its median than to that of `other`: two wild
+// values and a good one make no level.
+bool is_supported(Values level, Values other) {
+  const double own = median(level);
+  const double others = median(other);
+  return std::count_if(level.begin(), level.end(), [&](double value) {
+           return std::abs(value - own) < std::abs(value - others);
+         }) >= static_cast<std::ptrdiff_t>(kShortestLevel);
+}
+
+// The step to be merged away first; none when all are worth telling.
+std::optional<std::size_t> find_idle_step(Values values, const std::vector<std::size_t>& starts,
+                                          double threshold) {
+  const std::vector<Values> levels = levels_of(values, starts);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (!is_supported(levels[i], levels[i + 1]) || !is_supported(levels[i + 1], levels[i])) {
+      return i;
+    }
+  }
+  std::optional<std::size_t> smallest;
+  double least = threshold;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const double size = std::abs(median(levels[i + 1]) - median(levels[i]));
+    if (size >= least) continue;
+    least = size;
+    smallest = i;
+  }
+  return smallest;
 }
 
 }  // namespace
@@ -112,15 +154,10 @@ std::vector<LevelStep> steps_between(std::span<const double> values,
 std::vector<LevelStep> find_steps(std::span<const double> values, const StepModel& model) {
   if (values.size() < 2 * kShortestLevel) return {};
   std::vector<std::size_t> starts = cheapest_split(values, estimate_noise(values, model.noise));
-  while (true) {
-    std::vector<LevelStep> steps = steps_between(values, starts);
-    const auto smallest =
-        std::min_element(steps.begin(), steps.end(), [](const LevelStep& a, const LevelStep& b) {
-          return std::abs(a.change) < std::abs(b.change);
-        });
-    if (smallest == steps.end() || std::abs(smallest->change) >= model.threshold) return steps;
-    starts.erase(starts.begin() + (smallest - steps.begin()));
+  while (const auto idle = find_idle_step(values, starts, model.threshold)) {
+    starts.erase(starts.begin() + static_cast<std::ptrdiff_t>(*idle));
   }
+  return steps_between(values, starts);
 }
 
 }  // namespace nf4bench

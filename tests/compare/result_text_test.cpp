@@ -1,0 +1,142 @@
+#include "compare/result_text.hpp"
+
+#include "compare/report_maker.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace nf4bench {
+namespace {
+
+using test::named_run;
+using testing::HasSubstr;
+using testing::Not;
+
+// A cell of each kind but UNSURE.
+ComparisonResult mixed_result() {
+  return compare_reports(
+      {named_run("base.json", 0,
+                 {{"same", 30e-6}, {"slower", 30e-6}, {"faster", 30e-6}, {"gone", 30e-6}})},
+      {named_run("new.json", 1, {{"same", 30e-6}, {"slower", 33e-6}, {"faster", 27e-6}})}, {});
+}
+
+std::string table_of(const ComparisonResult& result, int width = 100) {
+  const GateDecision decision = decide_gate(result, Strictness::kLenient);
+  return comparison_table(result, &decision, {.width = width, .colour = false});
+}
+
+std::string markdown_of(const ComparisonResult& result) {
+  const GateDecision decision = decide_gate(result, Strictness::kLenient);
+  return comparison_markdown(result, &decision);
+}
+
+std::size_t longest_line(const std::string& text) {
+  std::size_t longest = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] != '\n') continue;
+    longest = std::max(longest, i - start);
+    start = i + 1;
+  }
+  return longest;
+}
+
+TEST(ComparisonTable, ShowsBothMediansTheChangeAndTheVerdict) {
+  const std::string table = table_of(mixed_result());
+  EXPECT_THAT(table, HasSubstr("4096x4096 block 64 nested  bf16  cold graph"));
+  EXPECT_THAT(table, HasSubstr("slower   30.00 us  33.00 us  +10.0 %"));
+  EXPECT_THAT(table, HasSubstr("SLOWER"));
+  EXPECT_THAT(table, HasSubstr("1 MISSING, 1 SLOWER, 1 FASTER, 1 SAME"));
+  EXPECT_THAT(table, HasSubstr("threshold 2.0 %, run-to-run noise 0.5 %"));
+  EXPECT_THAT(table, HasSubstr("Gate: failed: 1 cell MISSING; 1 cell SLOWER"));
+}
+
+TEST(ComparisonTable, FitsNarrowTerminals) {
+  const std::string table = table_of(mixed_result(), 50);
+  EXPECT_LE(longest_line(table.substr(table.find("4096x4096"))), 50u);
+  EXPECT_THAT(table, HasSubstr("SLOWER"));
+}
+
+TEST(ComparisonTable, NamesTheDifferenceThatStopsIt) {
+  NamedReport fresh = named_run("new.json", 1, {{"fused", 30e-6}});
+  fresh.report.device.driver = "570.86";
+  const std::string table =
+      table_of(compare_reports({named_run("base.json", 0, {{"fused", 30e-6}})}, {fresh}, {}));
+  EXPECT_THAT(table, HasSubstr("DIFFERS driver: base 580.159.04, new 570.86 (--allow driver)"));
+  EXPECT_THAT(table, HasSubstr("Not comparable"));
+}
+
+TEST(ComparisonMarkdown, PutsFailuresFirstAndLeavesOutWhatIsTheSame) {
+  const std::string text = markdown_of(mixed_result());
+  EXPECT_TRUE(text.starts_with("### nf4bench: failed\n"));
+  const std::size_t missing = text.find("| **MISSING** | gone |");
+  const std::size_t slower = text.find("| **SLOWER** | slower |");
+  const std::size_t faster = text.find("| FASTER | faster |");
+  EXPECT_LT(missing, slower);
+  EXPECT_LT(slower, faster);
+  EXPECT_LT(faster, text.size());
+  EXPECT_THAT(text, Not(HasSubstr("| SAME |")));
+}
+
+TEST(ComparisonMarkdown, IsShortWhenNothingChanged) {
+  const std::string text =
+      markdown_of(compare_reports({named_run("base.json", 0, {{"fused", 30e-6}})},
+                                  {named_run("new.json", 1, {{"fused", 30e-6}})}, {}));
+  EXPECT_TRUE(text.starts_with("### nf4bench: passed\n\n1 SAME.\n"));
+  EXPECT_THAT(text, Not(HasSubstr("| verdict |")));
+}
+
+TEST(ComparisonMarkdown, StaysShortWhateverHappens) {
+  std::vector<test::Timing> before;
+  std::vector<test::Timing> after;
+  for (int i = 0; i < 300; ++i) {
+    before.push_back({"variant" + std::to_string(i), 30e-6});
+    after.push_back({"variant" + std::to_string(i), 60e-6});
+  }
+  const std::string text = markdown_of(
+      compare_reports({named_run("base.json", 0, before)}, {named_run("new.json", 1, after)}, {}));
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 45);
+  EXPECT_THAT(text, HasSubstr("... and 275 more rows."));
+}
+
+// Names come from files: they must not end a table's cell, start HTML or mention anybody.
+TEST(ComparisonMarkdown, TakesNothingInNamesForMarkup) {
+  const std::string text =
+      markdown_of(compare_reports({named_run("base.json", 0, {{"a|b<img>\n`x`", 30e-6}})},
+                                  {named_run("new.json", 1, {{"a|b<img>\n`x`", 60e-6}})}, {}));
+  EXPECT_THAT(text, HasSubstr("a\\|b\\<img\\>\\\\n\\`x\\`"));
+}
+
+TEST(ComparisonJson, HoldsVerdictsCountsAndTheGate) {
+  const ComparisonResult result = mixed_result();
+  const GateDecision decision = decide_gate(result, Strictness::kLenient);
+  const auto json = nlohmann::json::parse(comparison_json(result, &decision));
+  EXPECT_EQ(json["schema"], "nf4bench.comparison");
+  EXPECT_EQ(json["comparable"], true);
+  EXPECT_EQ(json["counts"]["SLOWER"], 1);
+  EXPECT_EQ(json["counts"]["measured"], 3);
+  EXPECT_EQ(json["gate"]["passed"], false);
+  EXPECT_EQ(json["gate"]["exit_code"], 1);
+  const auto& cell = json["cells"][1];
+  EXPECT_EQ(cell["variant"], "slower");
+  EXPECT_EQ(cell["verdict"], "SLOWER");
+  EXPECT_NEAR(cell["base"]["value"].get<double>(), 30e-6, 1e-12);
+  EXPECT_NEAR(cell["change"]["relative"].get<double>(), 0.1, 1e-9);
+  EXPECT_LT(cell["change"]["interval"][0].get<double>(), 0.1);
+  EXPECT_GT(cell["change"]["interval"][1].get<double>(), 0.1);
+  EXPECT_EQ(json["cells"][3]["new"], nullptr);
+  EXPECT_EQ(nlohmann::json::parse(comparison_json(result, nullptr))["gate"], nullptr);
+}
+
+TEST(ComparisonJson, HoldsNoNumberThatIsNotFinite) {
+  const std::string text = comparison_json(
+      compare_reports({named_run("base.json", 0, {})}, {named_run("new.json", 1, {})}, {}),
+      nullptr);
+  EXPECT_EQ(nlohmann::json::parse(text)["median_change"], nullptr);
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,166 @@
+#include "compare/run_cells.hpp"
+
+#include "compare/report_maker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace nf4bench {
+namespace {
+
+using test::gpu_run;
+using test::passed_row;
+using test::RunSimulator;
+
+Report report_of(std::vector<Measurement> rows) {
+  Report report = gpu_run(0);
+  report.measurements = std::move(rows);
+  return report;
+}
+
+RunCell only_cell(const Measurement& row, Metric metric = Metric::kTime) {
+  const std::vector<RunCell> cells = run_cells(report_of({row}), metric);
+  EXPECT_EQ(cells.size(), 1u);
+  return cells.at(0);
+}
+
+TEST(RunCells, ATimeIsTheMedianOfItsSamples) {
+  const RunCell cell = only_cell(passed_row("fused", 32e-6));
+  EXPECT_EQ(cell.state, CellState::kMeasured);
+  EXPECT_DOUBLE_EQ(cell.value.time_s, 32e-6);
+  EXPECT_DOUBLE_EQ(cell.value.log_cost, std::log(32e-6));
+  EXPECT_EQ(cell.value.samples, 41);
+}
+
+TEST(RunCells, MoreIsSlowerWhateverTheMetric) {
+  for (const Metric metric : kMetrics) {
+    EXPECT_LT(only_cell(passed_row("fused", 30e-6), metric).value.log_cost,
+              only_cell(passed_row("fused", 33e-6), metric).value.log_cost)
+        << to_string(metric);
+  }
+}
+
+TEST(RunCells, TheBaselineHasNoSpeedupToCompare) {
+  const Report report = report_of({passed_row("multi_kernel", 100e-6), passed_row("fused", 30e-6)});
+  const std::vector<RunCell> cells = run_cells(report, Metric::kSpeedup);
+  ASSERT_EQ(cells.size(), 1u);
+  EXPECT_EQ(cells[0].key.variant, "fused");
+}
+
+TEST(RunCells, AFailedRowIsWrongAndSaysWhy) {
+  Measurement row = passed_row("fused", 30e-6);
+  row.status = Status::kFailed;
+  row.reason = "12 elements differ";
+  const RunCell cell = only_cell(row);
+  EXPECT_EQ(cell.state, CellState::kWrong);
+  EXPECT_EQ(cell.reason, "failed: 12 elements differ");
+}
+
+TEST(RunCells, AnInvalidRowIsWrongAlthoughItHasSamples) {
+  Measurement row = passed_row("fused", 30e-6);
+  row.status = Status::kInvalid;
+  EXPECT_EQ(only_cell(row).state, CellState::kWrong);
+}
+
+TEST(RunCells, PassedWithoutSamplesIsWrong) {
+  Measurement row = passed_row("fused", 30e-6);
+  row.samples_s.clear();
+  row.sm_clock_hz.clear();
+  EXPECT_EQ(only_cell(row).state, CellState::kWrong);
+}
+
+TEST(RunCells, ASampleOfZeroIsWrong) {
+  Measurement row = passed_row("fused", 30e-6);
+  row.samples_s[7] = 0.0;
+  EXPECT_EQ(only_cell(row).state, CellState::kWrong);
+}
+
+TEST(RunCells, FourSamplesAreTooFew) {
+  Measurement row = passed_row("fused", 30e-6);
+  row.samples_s.resize(4);
+  row.sm_clock_hz.resize(4);
+  EXPECT_EQ(only_cell(row).state, CellState::kWrong);
+  row.samples_s.push_back(30e-6);
+  row.sm_clock_hz.push_back(1.98e9);
+  EXPECT_EQ(only_cell(row).state, CellState::kMeasured);
+}
+
+TEST(RunCells, AMissingRatioIsWrongOnlyWhereItIsCompared) {
+  Measurement row = passed_row("fused", 30e-6);
+  row.speedup.reset();
+  row.fraction_of_copy.reset();
+  EXPECT_EQ(only_cell(row, Metric::kSpeedup).state, CellState::kWrong);
+  EXPECT_EQ(only_cell(row, Metric::kFractionOfCopy).state, CellState::kWrong);
+  EXPECT_EQ(only_cell(row, Metric::kTime).state, CellState::kMeasured);
+}
+
+TEST(RunCells, TensorsOfOneGeometryShareACell) {
+  Report report = report_of({passed_row("fused", 30e-6), passed_row("fused", 32e-6)});
+  report.tensors.push_back(report.tensors[0]);
+  report.tensors[1].id = "t1";
+  report.tensors[1].name = "another";
+  report.measurements[1].tensor = "t1";
+  const std::vector<RunCell> cells = run_cells(report, Metric::kTime);
+  ASSERT_EQ(cells.size(), 1u);
+  EXPECT_NEAR(cells[0].value.log_cost, (std::log(30e-6) + std::log(32e-6)) / 2.0, 1e-12);
+  report.measurements[1].status = Status::kFailed;
+  EXPECT_EQ(run_cells(report, Metric::kTime)[0].state, CellState::kWrong);
+}
+
+TEST(RunCells, GeometriesThatDifferInOneFactAreDifferentCells) {
+  const ReportTensor tensor = gpu_run(0).tensors[0];
+  const Measurement row = passed_row("fused", 30e-6);
+  const CellKey key = key_of(tensor, row);
+  ReportTensor other = tensor;
+  other.blocksize = 128;
+  EXPECT_NE(key, key_of(other, row));
+  other = tensor;
+  other.absmax_kind = AbsmaxKind::kPlain;
+  EXPECT_NE(key, key_of(other, row));
+  other = tensor;
+  other.shape = {4096, 2048};
+  EXPECT_NE(key, key_of(other, row));
+  Measurement moved = row;
+  moved.cache = CacheMode::kHot;
+  EXPECT_NE(key, key_of(tensor, moved));
+  moved = row;
+  moved.launch = LaunchMode::kStream;
+  EXPECT_NE(key, key_of(tensor, moved));
+  moved = row;
+  moved.output_type = OutputType::kFloat32;
+  EXPECT_NE(key, key_of(tensor, moved));
+  other = tensor;
+  other.name = "a name does not matter";
+  EXPECT_EQ(key, key_of(other, row));
+}
+
+// The standard error of a median of n normal samples is 1.2533 sd / sqrt(n).
+TEST(LogMedianError, IsThatOfTheoryForNormalSamples) {
+  RunSimulator simulator({}, 11);
+  double mean = 0.0;
+  constexpr int kSeries = 400;
+  for (int series = 0; series < kSeries; ++series) {
+    std::vector<double> samples;
+    for (int i = 0; i < 31; ++i) samples.push_back(1.0 + 0.01 * simulator.normal());
+    mean += log_median_error(samples) / kSeries;
+  }
+  EXPECT_NEAR(mean, 1.2533 * 0.01 / std::sqrt(31.0), 0.0004);
+}
+
+TEST(LogMedianError, SeesAClockThatWanders) {
+  RunSimulator simulator({}, 12);
+  std::vector<double> steady;
+  std::vector<double> wandering;
+  for (int i = 0; i < 400; ++i) {
+    const double jitter = 0.002 * simulator.normal();
+    steady.push_back(1.0 + jitter);
+    wandering.push_back(1.0 + jitter + (i / 50 % 2 == 0 ? 0.0 : 0.02));
+  }
+  EXPECT_LT(log_median_error(steady), 0.001);
+  EXPECT_GT(log_median_error(wandering), 0.003);
+}
+
+}  // namespace
+}  // namespace nf4bench
