@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Prints Markdown tables of reports: a row a geometry, a variant beside the baseline and the ceilings.
+
+    scripts/results_table.py REPORT... [--variant fused]
+    scripts/results_table.py --models REPORT...
+"""
+
+import argparse
+import json
+import sys
+
+
+def micro(seconds):
+    """Seconds as microseconds with four significant digits."""
+    value = seconds * 1e6
+    digits = 0 if value >= 1000 else 1 if value >= 100 else 2
+    return f"{value:,.{digits}f}"
+
+
+def geometry_rows(report, variant):
+    """Yields a table row for each cell of `variant` that passed."""
+    tensors = {tensor["id"]: tensor for tensor in report["tensors"]}
+    stream = {(c["tensor"], c["output_dtype"], c["cache"], c["launch"]): c for c in report["ceilings"]["stream"]}
+    cells = {}
+    for m in report["measurements"]:
+        cells[(m["tensor"], m["output_dtype"], m["cache"], m["launch"], m["variant"])] = m
+    for key, m in cells.items():
+        if key[4] != variant or m["status"] != "passed" or not m["speedup"]:
+            continue
+        base = cells.get(key[:4] + (m["speedup"]["baseline"],))
+        tensor = tensors[m["tensor"]]
+        shape = "x".join(map(str, tensor["shape"]))
+        kind = "nested" if tensor["nested"] else "plain"
+        best = stream.get(key[:4])
+        yield [
+            shape,
+            f"{kind}/{tensor['blocksize']}",
+            m["output_dtype"],
+            f"{m['cache']} {m['launch']}",
+            micro(base["time_s"]["median"]),
+            micro(m["time_s"]["median"]),
+            f"{m['speedup']['ratio']:.2f}x",
+            f"{m['bytes_per_s'] / 1e9:,.0f}",
+            f"{100 * m['fraction_of_copy']:.1f}",
+            f"{100 * best['median_s'] / m['time_s']['median']:.1f}" if best else "",
+        ]
+
+
+def model_rows(report):
+    """Yields a row for each variant's time over the whole model."""
+    for row in report["summary"]["variants"]:
+        if row["model_time_s"]:
+            speedup = f"{row['model_speedup']:.2f}x" if row["model_speedup"] else ""
+            yield [row["variant"], row["output_dtype"], f"{row['cache']} {row['launch']}",
+                   f"{row['model_time_s'] * 1e3:.3f}", speedup]
+
+
+def print_table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|" + " --- |" * len(head))
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--variant", default="fused")
+    parser.add_argument("--models", action="store_true", help="whole-model times instead of geometries")
+    parser.add_argument("reports", nargs="+")
+    arguments = parser.parse_args()
+    reports = [json.load(open(path, encoding="utf-8")) for path in arguments.reports]
+    for path, report in zip(arguments.reports, reports):
+        if not report["complete"]:
+            print(f"results_table: {path} is incomplete", file=sys.stderr)
+            return 1
+    device = reports[0]["device"]
+    print(f"{device['name']}, driver {device['driver']}, CUDA {device['runtime']}; "
+          f"copy {reports[0]['ceilings']['copy_bytes_per_s'] / 1e9:,.0f} GB/s\n")
+    if arguments.models:
+        for path, report in zip(arguments.reports, reports):
+            print(f"{report['tensors'][0]['source']}: every quantized layer once\n")
+            print_table(["variant", "type", "mode", "ms", "speedup"], model_rows(report))
+            print()
+        return 0
+    baseline = next(m["speedup"]["baseline"] for m in reports[0]["measurements"] if m["speedup"])
+    head = ["geometry", "absmax", "type", "mode", f"{baseline}, us", f"{arguments.variant}, us", "ratio",
+            "GB/s", "% of copy", "% of stream"]
+    print_table(head, [row for report in reports for row in geometry_rows(report, arguments.variant)])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
