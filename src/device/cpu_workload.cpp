@@ -39,6 +39,15 @@ struct BufferSet {
   CpuBuffer output;
 };
 
+// Memory that a set takes besides its content: guards, alignment and bookkeeping. Of a tensor of a
+// few elements this is nearly all.
+constexpr std::int64_t kSetOverhead = 2 * kGuardBytes +
+                                      6 * (static_cast<std::int64_t>(CpuBuffer::kAlignment) + 32) +
+                                      sizeof(BufferSet) + sizeof(Job);
+
+// Sets of tiny tensors stop here, though the largest caches could hold more of them.
+constexpr std::int64_t kMostMemoryOfTinySets = std::int64_t{2} << 30;
+
 template <typename T>
 CpuBuffer copied(const std::vector<T>& values) {
   if (values.empty()) return {};
@@ -110,7 +119,9 @@ std::int64_t CpuWorkload::fitting_sets(const Nf4Tensor& tensor, UploadPurpose pu
   }
   if (purpose != UploadPurpose::kTime) return 1;
   const std::int64_t wanted = block_count(5 * context_.info.facts.l2_bytes, bytes) + 1;
-  return std::clamp<std::int64_t>(available / 2 / bytes, 1, wanted);
+  const std::int64_t memory =
+      std::min(available / 2, std::max(kMostMemoryOfTinySets, 2 * wanted * bytes));
+  return std::clamp<std::int64_t>(memory / (bytes + kSetOverhead), 1, wanted);
 }
 
 void CpuWorkload::add_set(const Nf4Tensor& tensor) {

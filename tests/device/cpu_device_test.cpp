@@ -301,5 +301,15 @@ TEST(CpuDevice, MeasuresItsCeilings) {
   }
 }
 
+// A set of a tensor of one element takes thousands of times the memory of its content.
+TEST(CpuBufferSets, OfATinyTensorTakeNoMoreMemoryThanThoseOfALargeOne) {
+  const Nf4Tensor tensor = make_synthetic({.shape = {1, 1}, .absmax_kind = AbsmaxKind::kPlain});
+  const auto device = open_cpu_device({});
+  const std::int64_t before = available_memory_bytes();
+  const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
+  EXPECT_GT(workload->buffer_sets(), 1000);
+  EXPECT_LT(before - available_memory_bytes(), std::int64_t{4} << 30);
+}
+
 }  // namespace
 }  // namespace nf4bench
