@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/throttling.hpp"
+
 namespace nf4bench {
 
 namespace {
@@ -128,6 +130,7 @@ std::vector<Measurement> cell_rows(const RunContext& context, const RowFacts& fa
     rows.push_back(std::move(row));
   }
   add_speedups(context.options.baseline, rows);
+  mark_throttled(rows);
   return rows;
 }
 

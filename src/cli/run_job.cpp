@@ -10,6 +10,7 @@
 #include "cli/terminal.hpp"
 #include "cli/tool.hpp"
 #include "device/devices.hpp"
+#include "report/throttling.hpp"
 
 #include <fmt/format.h>
 
@@ -152,6 +153,8 @@ void measure(Report& report, ReportFile& file, Device& device,
   report.state_after = device.state();
   report.finished_at = utc_now();
   report.complete = !outcome.interrupted;
+  const std::vector<std::string> throttling = throttling_warnings(report);
+  report.warnings.insert(report.warnings.end(), throttling.begin(), throttling.end());
   file.finish();
 }
 

@@ -66,6 +66,12 @@ std::string number_wanted(double low) {
 JsonNode::JsonNode(const JsonTree& tree, const std::string& source, std::string path)
     : tree_(&tree), source_(&source), path_(std::move(path)) {}
 
+bool JsonNode::has(std::string_view name) const {
+  const auto* object = std::get_if<JsonTree::Object>(&tree_->value);
+  return object != nullptr && std::any_of(object->begin(), object->end(),
+                                          [&](const auto& member) { return member.first == name; });
+}
+
 JsonNode JsonNode::operator[](std::string_view name) const {
   const auto* object = std::get_if<JsonTree::Object>(&tree_->value);
   if (object == nullptr) refuse(fmt::format("an object with the field \"{}\"", name));

@@ -21,6 +21,9 @@ class JsonNode {
   // The field `name` of this object; an object without it is refused. Other fields are ignored.
   JsonNode operator[](std::string_view name) const;
 
+  // Whether this object has the field `name`: for fields that older reports lack.
+  bool has(std::string_view name) const;
+
   // The elements of this array. One at a time: a hostile file may hold very many.
   std::size_t size() const;
   JsonNode item(std::size_t index) const;

@@ -97,6 +97,13 @@ void read_samples(const JsonNode& node, Measurement& m) {
     clocks.fail(fmt::format("found {} clocks, wanted none or {}, one for each of samples_s",
                             m.sm_clock_hz.size(), m.samples_s.size()));
   }
+  if (!node.has("throttled_samples")) return;
+  const auto read_count = [](const JsonNode& count) { return count.count(); };
+  const JsonNode throttled = node["throttled_samples"];
+  m.throttled_samples = read_optional(throttled, read_count);
+  if (m.throttled_samples > static_cast<std::int64_t>(m.samples_s.size())) {
+    throttled.refuse("at most as many as there are samples");
+  }
 }
 
 Measurement read_measurement(const JsonNode& node, const std::set<std::string>& tensors) {

@@ -89,6 +89,7 @@ JsonText measurement_json(const Measurement& m, NumberGuard& guard) {
       {"stopped_by", m.stopped_by ? json_string(to_string(*m.stopped_by)) : json_null()},
       {"samples_s", guard.numbers("samples_s", m.samples_s)},
       {"sm_clock_hz", guard.numbers("sm_clock_hz", m.sm_clock_hz)},
+      {"throttled_samples", m.throttled_samples ? json_integer(*m.throttled_samples) : json_null()},
   });
 }
 

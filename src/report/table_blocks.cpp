@@ -1,3 +1,4 @@
+#include "bench/throttling.hpp"
 #include "report/table_parts.hpp"
 #include "report/units.hpp"
 
@@ -61,6 +62,13 @@ std::string mean_clock(const std::vector<double>& clocks_hz) {
   return fmt::format("{:.0f} MHz", sum / static_cast<double>(clocks_hz.size()) / 1e6);
 }
 
+// "passed", or instead of that what is to be known about its samples.
+std::string timed_status(const Measurement& m) {
+  if (m.throttled_samples.value_or(0) == 0) return "passed";
+  const double percent = 100.0 * throttled_share(m);
+  return percent < 1.0 ? "throttled <1 %" : fmt::format("throttled {:.0f} %", percent);
+}
+
 bool is_baseline(const Measurement& m) {
   return m.speedup && m.speedup->baseline == m.variant;
 }
@@ -87,7 +95,7 @@ std::vector<std::string> timed_cells(const Measurement& m, const TimeScale& scal
       interval,
       fmt::format("{}", m.samples_s.size()),
       mean_clock(m.sm_clock_hz),
-      "passed",
+      timed_status(m),
   };
 }
 
@@ -182,6 +190,12 @@ void append_tensor_name(TablePage& page, const ReportTensor& tensor) {
   page.line("  " + fitted(tensor.name, page.width() - 2), Tone::kFaint);
 }
 
+bool has_throttled_samples(const Report& report) {
+  return std::any_of(
+      report.measurements.begin(), report.measurements.end(),
+      [](const Measurement& m) { return is_timed(m) && m.throttled_samples.value_or(0) > 0; });
+}
+
 void append_legend(TablePage& page, const GridLayout& layout, const Report& report) {
   std::string text = fmt::format("{} fastest", kFastestMark);
   if (layout.shows("speedup")) {
@@ -192,6 +206,12 @@ void append_legend(TablePage& page, const GridLayout& layout, const Report& repo
   if (layout.shows("% copy")) text += "; % copy: of the device's own copy in this run";
   if (layout.shows("% stream")) text += "; % stream: of the best kernel that only moves the bytes";
   if (layout.shows("+/- %")) text += "; +/- %: half the median's 95 % interval";
+  if (has_throttled_samples(report)) {
+    text += fmt::format(
+        "; throttled: passed, with so many samples whose SM clock was over {:.0f} % under the "
+        "highest of the block",
+        100.0 * kThrottledBelowHighest);
+  }
   page.blank();
   page.paragraph(text, 2, Tone::kFaint);
 }

@@ -67,6 +67,8 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.tensors[0].shape, (std::vector<std::int64_t>{14336, 4096}));
   ASSERT_EQ(is.measurements.size(), was.measurements.size());
   EXPECT_EQ(is.measurements[0].samples_s, was.measurements[0].samples_s);
+  EXPECT_EQ(is.measurements[0].throttled_samples, 0);
+  EXPECT_EQ(is.measurements[3].throttled_samples, std::nullopt);
   EXPECT_EQ(is.measurements[0].time_s->ci95.high, was.measurements[0].time_s->ci95.high);
   EXPECT_EQ(is.measurements[3].status, Status::kFailed);
   EXPECT_EQ(is.measurements[3].verification->first_mismatch, 77);
@@ -83,6 +85,14 @@ TEST(JsonReader, IgnoresFieldsThatItDoesNotKnow) {
   json["measurements"][0]["energy_j"] = 0.5;
   json["schema_version"] = "1.9.3";
   EXPECT_EQ(refusal(json.dump()), "");
+}
+
+TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
+  Json json = gpu_json();
+  for (Json& row : json["measurements"]) row.erase("throttled_samples");
+  const Report report = report_from_json(json.dump(), "r.json");
+  EXPECT_EQ(report.measurements[0].throttled_samples, std::nullopt);
+  EXPECT_EQ(report.measurements[0].sm_clock_hz.size(), 5U);
 }
 
 TEST(JsonReader, RefusesOtherMajorVersionsByName) {
@@ -134,6 +144,9 @@ TEST(JsonReader, RefusesContradictions) {
       refusal_with("/measurements/0/sm_clock_hz", {1e9}),
       "r.json: measurements[0].sm_clock_hz: found 1 clocks, wanted none or 5, one for each of "
       "samples_s");
+  EXPECT_EQ(refusal_with("/measurements/0/throttled_samples", 6),
+            "r.json: measurements[0].throttled_samples: found 6, wanted at most as many as there "
+            "are samples");
   EXPECT_EQ(refusal_with("/measurements/0/time_s/ci95", {2.0, 1.0}),
             "r.json: measurements[0].time_s.ci95: found an array, wanted two numbers, the lower "
             "first");
@@ -209,13 +222,17 @@ bool is_array_element(const std::string& pointer) {
   return last >= '0' && last <= '9';
 }
 
+// What the reader computes anew or knows, and what older reports lack.
+bool is_optional(const std::string& pointer) {
+  return pointer == "/summary/variants" || pointer == "/tool/name" ||
+         pointer.ends_with("/throttled_samples");
+}
+
 TEST(JsonReader, MissesEveryFieldThatIsNotThere) {
   const Json whole = small_json();
   int fields = 0;
   for_each_value(whole, "", [&](const std::string& pointer, const Json&) {
-    if (is_array_element(pointer) || pointer == "/summary/variants" || pointer == "/tool/name") {
-      return;
-    }
+    if (is_array_element(pointer) || is_optional(pointer)) return;
     Json json = whole;
     const std::size_t slash = pointer.rfind('/');
     const std::string field = pointer.substr(slash + 1);

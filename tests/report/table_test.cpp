@@ -99,6 +99,29 @@ TEST(Table, ShowsNoTimeForAWrongVariant) {
   EXPECT_EQ(to_table(report, {.width = 100}), to_table(gpu_report(), {.width = 100}));
 }
 
+TEST(Table, MarksThrottledRowsAndExplainsTheWord) {
+  Report report = gpu_report();
+  report.measurements[2].throttled_samples = 1;  // of five
+  const std::string table = to_table(report, {.width = 140});
+  EXPECT_NE(first_line_with(table, "lut_shared_pair").find("throttled 20 %"), std::string::npos);
+  EXPECT_TRUE(first_line_with(table, "multi_kernel").ends_with("passed"));
+  EXPECT_NE(table.find("; throttled: passed, with so many samples whose SM clock"),
+            std::string::npos);
+}
+
+TEST(Table, RoundsNoThrottledSampleAway) {
+  Report report = gpu_report();
+  report.measurements[2].samples_s.assign(400, 1e-5);
+  report.measurements[2].throttled_samples = 1;
+  EXPECT_NE(to_table(report, {.width = 140}).find("throttled <1 %"), std::string::npos);
+}
+
+TEST(Table, DoesNotSpeakOfThrottlingThatDidNotHappen) {
+  Report report = gpu_report();
+  report.state_after->throttle_reasons.clear();
+  EXPECT_EQ(to_table(report, {.width = 140}).find("throttled"), std::string::npos);
+}
+
 TEST(Table, EscapesWhatAFileMaySay) {
   Report report = gpu_report();
   report.tensors[0].name = "evil\x1b[2J\nname";
