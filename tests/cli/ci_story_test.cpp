@@ -1,0 +1,113 @@
+// What a CI job does with the program, from the first baseline to a fixed regression, on real
+// measurements of the CPU device.
+
+#include "base/atomic_file.hpp"
+#include "cli/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::ScratchFolder;
+using testing::HasSubstr;
+
+class CiStory : public testing::Test {
+ protected:
+  // Measures `variant` on one thread: other work on the machine disturbs that least.
+  std::string measure(const std::string& variant, const std::string& name) const {
+    const std::string path = folder.path(name);
+    const Outcome outcome =
+        test::nf4bench({"run", "--device", "cpu", "--threads", "1", "--shape", "256x512",
+                        "--variant", variant, "--baseline", "none", "--max-time", "0.5", "--cache",
+                        "hot", "--no-ceilings", "--quiet", "--json", path});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return path;
+  }
+
+  // A commit that makes "simd" slow: it does what "reference" does, and is measured doing it.
+  std::string measure_slowed_simd(const std::string& name) const {
+    json report = json::parse(test::read_file(measure("reference", name)));
+    for (json& row : report["measurements"]) row["variant"] = "simd";
+    write_file(folder.path(name), report.dump());
+    return folder.path(name);
+  }
+
+  // The machine that runs the tests is busy: its noise is stated as what it is.
+  Outcome gate(const std::string& report, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {
+        "compare", report, "--baseline",  "main", "--baseline-dir", store, "--gate",
+        "--noise", "20%",  "--threshold", "95%"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::nf4bench(arguments);
+  }
+
+  ScratchFolder folder;
+  std::string store = folder.path("baselines");
+};
+
+TEST_F(CiStory, ASlowdownFailsTheGateUntilItIsFixed) {
+  const std::string first = measure("simd", "first.json");
+  EXPECT_EQ(gate(first).exit_code, 7) << "there is no baseline yet";
+  ASSERT_EQ(test::nf4bench({"compare", first, "--save-baseline", "main", "--baseline-dir", store})
+                .exit_code,
+            0);
+  EXPECT_EQ(gate(first).exit_code, 1) << "the baseline itself is no new measurement";
+
+  const Outcome unchanged = gate(measure("simd", "unchanged.json"));
+  EXPECT_EQ(unchanged.exit_code, 0) << unchanged.out;
+
+  const std::string slowed = measure_slowed_simd("slowed.json");
+  const Outcome failed = gate(slowed, {"--format", "markdown"});
+  EXPECT_EQ(failed.exit_code, 1) << failed.out;
+  EXPECT_THAT(failed.out, HasSubstr("| **SLOWER** | simd |"));
+
+  const std::string again = measure_slowed_simd("again.json");
+  const Outcome confirmed =
+      gate(slowed, {"--confirm", "cp '" + again + "' \"$NF4BENCH_CONFIRM_JSON\""});
+  EXPECT_EQ(confirmed.exit_code, 1) << confirmed.out;
+
+  const Outcome fixed = gate(measure("simd", "fixed.json"), {"--save-baseline", "main"});
+  EXPECT_EQ(fixed.exit_code, 0) << fixed.out;
+}
+
+TEST_F(CiStory, ARunThatMeasuredNothingFailsTheGate) {
+  const std::string first = measure("simd", "first.json");
+  ASSERT_EQ(test::nf4bench({"compare", first, "--save-baseline", "main", "--baseline-dir", store})
+                .exit_code,
+            0);
+  const std::string other = measure("lut", "other.json");
+  const Outcome outcome = gate(other);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("MISSING"));
+}
+
+// The confirming command is a real run, as docs tell people to use it.
+TEST_F(CiStory, ADoubtIsSettledByAnotherRunOfTheProgram) {
+  const std::string first = measure("simd", "first.json");
+  ASSERT_EQ(test::nf4bench({"compare", first, "--save-baseline", "main", "--baseline-dir", store})
+                .exit_code,
+            0);
+  const Outcome outcome = gate(measure_slowed_simd("slowed.json"),
+                               {"--json", "--confirm",
+                                test::nf4bench_command({}).arguments[0] +
+                                    " run --device cpu --threads 1 --shape 256x512 --variant "
+                                    "\"$NF4BENCH_CONFIRM_VARIANTS\" --baseline none --max-time 0.5 "
+                                    "--cache hot --no-ceilings "
+                                    "--quiet --json \"$NF4BENCH_CONFIRM_JSON\""});
+  // One slow run and one that is not: that is no proof of a slowdown.
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  const json result = json::parse(outcome.out);
+  EXPECT_EQ(result["new"].size(), 2u);
+  EXPECT_EQ(result["counts"]["UNSURE"], 1);
+}
+
+}  // namespace
+}  // namespace nf4bench
