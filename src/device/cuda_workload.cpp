@@ -1,11 +1,8 @@
 #include "device/cuda_workload.hpp"
 
-#include "device/guarded_buffer.hpp"
-
-#include <fmt/format.h>
+#include "device/cuda_tensor.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -14,35 +11,7 @@
 namespace nf4bench {
 namespace {
 
-constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t kGuardBytes = 256;  // before and after what a variant may write
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-template <class T>
-std::int64_t bytes_of(const std::vector<T>& values) {
-  return static_cast<std::int64_t>(values.size() * sizeof(T));
-}
-
-// The inputs of a job and its output, by role; offsets into a slab or buffers of their own.
-struct Sizes {
-  std::int64_t packed;
-  std::int64_t absmax;  // plain scales or nested codes
-  std::int64_t nested_absmax;
-  std::int64_t output;
-  std::int64_t total() const {
-    return aligned(packed) + aligned(absmax) + aligned(nested_absmax) + aligned(output);
-  }
-};
-
-Sizes sizes_of(const Nf4Tensor& tensor, OutputType type) {
-  return {bytes_of(tensor.packed),
-          tensor.is_nested() ? bytes_of(tensor.absmax_codes) : bytes_of(tensor.absmax),
-          bytes_of(tensor.nested_absmax),
-          tensor.elements * static_cast<std::int64_t>(size_in_bytes(type))};
-}
 
 class CudaWorkload final : public Workload {
  public:
@@ -50,9 +19,9 @@ class CudaWorkload final : public Workload {
                UploadPurpose purpose);
 
   std::string unsupported(const Variant& variant) const override;
-  int buffer_sets() const override { return static_cast<int>(jobs_.size()); }
+  int buffer_sets() const override { return static_cast<int>(jobs().size()); }
   std::int64_t bytes_read() const override { return bytes_read_; }
-  std::int64_t bytes_written() const override { return sizes_.output; }
+  std::int64_t bytes_written() const override { return tensor_.output().bytes(); }
   Comparison verify(const Variant& variant, std::span<const std::byte> expected) override;
   std::vector<std::byte> output_of(const Variant& variant) override;
   Sample sample(const Variant& variant, const SampleSpec& spec) override;
@@ -74,8 +43,7 @@ class CudaWorkload final : public Workload {
     std::int64_t busy_ns = 0;  // how long the stream is kept busy while a graph is enqueued
   };
 
-  void upload_first_set(const Nf4Tensor& tensor);
-  void add_sets(int count);
+  const std::vector<Job>& jobs() const { return tensor_.jobs(); }
   void reserve_workspace(const Variant& variant);
   void run_poisoned(const Variant& variant);
   void* workspace_of(const Variant& variant, std::size_t set) const;
@@ -86,18 +54,11 @@ class CudaWorkload final : public Workload {
 
   CudaContext& context_;
   OutputType type_;
-  Sizes sizes_;
   std::int64_t bytes_read_;
   std::int64_t guard_;
-  CudaBuffer packed_;
-  CudaBuffer absmax_;
-  CudaBuffer nested_absmax_;
-  CudaBuffer nested_map_;
-  GuardedBuffer output_;
+  CudaTensor tensor_;
   GuardedBuffer workspace_;                              // all sets share it: it is scratch
   std::map<std::string, OwnWorkspaces> own_workspaces_;  // of variants with a prepare()
-  CudaBuffer slab_;                                      // the sets after the first
-  std::vector<Job> jobs_;
   CudaBuffer expected_;
   std::span<const std::byte> expected_source_;
   std::size_t next_set_ = 0;
@@ -108,105 +69,32 @@ CudaWorkload::CudaWorkload(CudaContext& context, const Nf4Tensor& tensor, Output
                            UploadPurpose purpose)
     : context_(context),
       type_(type),
-      sizes_(sizes_of(tensor, type)),
       bytes_read_(nf4bench::bytes_read(tensor)),
       // Verification alone leaves no slack, so that a memory checker sees every stray access.
-      guard_(purpose == UploadPurpose::kVerify ? 0 : kGuardBytes) {
-  upload_first_set(tensor);
-  if (purpose == UploadPurpose::kTime && tensor.elements > 0) {
-    const std::int64_t cache = context.info.facts.l2_bytes;
-    const std::int64_t wanted = block_count(5 * cache, sizes_.total()) + 1;
-    std::size_t free = 0;
-    std::size_t total = 0;
-    check_cuda(cudaMemGetInfo(&free, &total), "ask for free device memory");
-    const auto fitting = static_cast<std::int64_t>(free * 0.8) / sizes_.total();
-    add_sets(static_cast<int>(std::min(wanted, fitting + 1)) - 1);
+      guard_(purpose == UploadPurpose::kVerify ? 0 : kGuardBytes),
+      tensor_(tensor, type, guard_, context.stream) {
+  if (purpose == UploadPurpose::kTime) {
+    tensor_.add_sets(5 * context.info.facts.l2_bytes, context.stream);
   }
   context_.stream.synchronize();
 }
 
-void CudaWorkload::upload_first_set(const Nf4Tensor& tensor) {
-  const auto upload = [&](const auto& values) {
-    CudaBuffer buffer(bytes_of(values));
-    if (buffer.bytes() > 0) {
-      check_cuda(
-          cudaMemcpyAsync(buffer.data(), values.data(), static_cast<std::size_t>(buffer.bytes()),
-                          cudaMemcpyHostToDevice, context_.stream.get()),
-          "copy a tensor to the device");
-    }
-    return buffer;
-  };
-  packed_ = upload(tensor.packed);
-  absmax_ = tensor.is_nested() ? upload(tensor.absmax_codes) : upload(tensor.absmax);
-  nested_absmax_ = upload(tensor.nested_absmax);
-  nested_map_ = upload(tensor.nested_map);
-  output_ = GuardedBuffer(sizes_.output, guard_);
-
-  Job job;
-  job.packed = packed_.data();
-  if (tensor.is_nested()) {
-    job.absmax_codes = absmax_.data();
-    job.nested_absmax = reinterpret_cast<const float*>(nested_absmax_.data());
-    job.nested_map = reinterpret_cast<const float*>(nested_map_.data());
-    job.nested_offset = tensor.nested_offset;
-  } else {
-    job.absmax = reinterpret_cast<const float*>(absmax_.data());
-  }
-  job.elements = tensor.elements;
-  job.blocks = tensor.blocks();
-  job.block_shift = std::countr_zero(static_cast<unsigned>(tensor.blocksize));
-  job.output_type = type_;
-  job.output = output_.data();
-  jobs_.push_back(job);
-}
-
-void CudaWorkload::add_sets(int count) {
-  if (count <= 0) return;
-  slab_ = CudaBuffer(count * sizes_.total());
-  std::uint8_t* next = slab_.data();
-  const auto duplicate = [&](const void* source, std::int64_t bytes) {
-    std::uint8_t* target = next;
-    next += aligned(bytes);
-    if (bytes > 0 && source != nullptr) {
-      check_cuda(cudaMemcpyAsync(target, source, static_cast<std::size_t>(bytes),
-                                 cudaMemcpyDeviceToDevice, context_.stream.get()),
-                 "duplicate a tensor on the device");
-    }
-    return target;
-  };
-  for (int i = 0; i < count; ++i) {
-    Job job = jobs_.front();
-    job.packed = duplicate(job.packed, sizes_.packed);
-    const void* absmax = job.is_nested() ? static_cast<const void*>(job.absmax_codes) : job.absmax;
-    std::uint8_t* const copied = duplicate(absmax, sizes_.absmax);
-    if (job.is_nested()) {
-      job.absmax_codes = copied;
-      job.nested_absmax =
-          reinterpret_cast<const float*>(duplicate(job.nested_absmax, sizes_.nested_absmax));
-    } else {
-      job.absmax = reinterpret_cast<const float*>(copied);
-    }
-    job.output = duplicate(nullptr, sizes_.output);
-    jobs_.push_back(job);
-  }
-}
-
 std::string CudaWorkload::unsupported(const Variant& variant) const {
-  const char* reason = variant.unsupported(jobs_.front(), context_.info.facts);
+  const char* reason = variant.unsupported(jobs().front(), context_.info.facts);
   return reason == nullptr ? "" : reason;
 }
 
 // Makes the workspaces that `variant` needs, and fills them if it prepares them.
 void CudaWorkload::reserve_workspace(const Variant& variant) {
-  const auto wanted = static_cast<std::int64_t>(variant.workspace_bytes(jobs_.front()));
+  const auto wanted = static_cast<std::int64_t>(variant.workspace_bytes(jobs().front()));
   if (variant.prepare) {
     if (own_workspaces_.contains(variant.name)) return;
-    const auto others = static_cast<std::int64_t>(jobs_.size()) - 1;
+    const auto others = static_cast<std::int64_t>(jobs().size()) - 1;
     OwnWorkspaces own = {.first = GuardedBuffer(wanted, guard_),
-                         .others = CudaBuffer(others * aligned(wanted)),
-                         .stride = aligned(wanted)};
+                         .others = CudaBuffer(others * aligned_bytes(wanted)),
+                         .stride = aligned_bytes(wanted)};
     own_workspaces_.emplace(variant.name, std::move(own));
-    for (std::size_t set = 0; set < jobs_.size(); ++set) prepare_set(variant, set);
+    for (std::size_t set = 0; set < jobs().size(); ++set) prepare_set(variant, set);
   } else if (wanted > workspace_.bytes() || (guard_ == 0 && wanted != workspace_.bytes())) {
     prepared_.clear();  // graphs hold the old address
     workspace_ = GuardedBuffer(wanted, guard_);
@@ -218,7 +106,7 @@ void* CudaWorkload::workspace_of(const Variant& variant, std::size_t set) const 
 }
 
 void CudaWorkload::prepare_set(const Variant& variant, std::size_t set) const {
-  Job job = jobs_[set];
+  Job job = jobs()[set];
   job.workspace = workspace_of(variant, set);
   if (job.elements > 0) variant.prepare(job, context_.launch());
   check_cuda(cudaGetLastError(), "launch what comes before the kernel");
@@ -228,12 +116,12 @@ void CudaWorkload::run_poisoned(const Variant& variant) {
   reserve_workspace(variant);
   const GuardedBuffer& workspace =
       variant.prepare ? own_workspaces_.at(variant.name).first : workspace_;
-  output_.poison(context_.stream.get());
+  tensor_.output().poison(context_.stream.get());
   workspace.poison(context_.stream.get());
   if (variant.prepare) prepare_set(variant, 0);
-  if (jobs_.front().elements > 0) enqueue(variant, CacheMode::kHot, 1, 0);
+  if (jobs().front().elements > 0) enqueue(variant, CacheMode::kHot, 1, 0);
   context_.stream.synchronize();
-  output_.check_guards("output");
+  tensor_.output().check_guards("output");
   workspace.check_guards("workspace");
 }
 
@@ -256,8 +144,8 @@ Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byt
   cudaStream_t stream = context_.stream.get();
   check_cuda(cudaMemcpyAsync(on_device, &found, sizeof(found), cudaMemcpyHostToDevice, stream),
              "start a comparison");
-  cuda::launch_compare(type_, expected_.data(), output_.data(), 0, comparison.compared, on_device,
-                       stream);
+  cuda::launch_compare(type_, expected_.data(), tensor_.output().data(), 0, comparison.compared,
+                       on_device, stream);
   check_cuda(cudaGetLastError(), "launch the comparison");
   check_cuda(cudaMemcpyAsync(&found, on_device, sizeof(found), cudaMemcpyDeviceToHost, stream),
              "read a comparison");
@@ -272,9 +160,10 @@ Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byt
 
 std::vector<std::byte> CudaWorkload::output_of(const Variant& variant) {
   run_poisoned(variant);
-  std::vector<std::byte> output(static_cast<std::size_t>(sizes_.output));
-  check_cuda(cudaMemcpy(output.data(), output_.data(), output.size(), cudaMemcpyDeviceToHost),
-             "read an output");
+  std::vector<std::byte> output(static_cast<std::size_t>(tensor_.output().bytes()));
+  check_cuda(
+      cudaMemcpy(output.data(), tensor_.output().data(), output.size(), cudaMemcpyDeviceToHost),
+      "read an output");
   return output;
 }
 
@@ -283,8 +172,8 @@ void CudaWorkload::enqueue(const Variant& variant, CacheMode cache, int launches
   const Launch launch = context_.launch();
   for (int i = 0; i < launches; ++i) {
     const std::size_t set =
-        cache == CacheMode::kHot ? 0 : (first_set + static_cast<std::size_t>(i)) % jobs_.size();
-    Job job = jobs_[set];
+        cache == CacheMode::kHot ? 0 : (first_set + static_cast<std::size_t>(i)) % jobs().size();
+    Job job = jobs()[set];
     job.workspace = workspace_of(variant, set);
     variant.launch(job, launch);
   }
@@ -303,7 +192,7 @@ CudaWorkload::Prepared& CudaWorkload::prepare(const Variant& variant, const Samp
   context_.stream.synchronize();
   if (spec.launch == LaunchMode::kStream) return prepared;
   // Fewer launches than sets: several graphs in turn, or a cold replay would meet its own lines.
-  const std::size_t sets = spec.cache == CacheMode::kHot ? 1 : jobs_.size();
+  const std::size_t sets = spec.cache == CacheMode::kHot ? 1 : jobs().size();
   const auto launches = static_cast<std::size_t>(spec.launches);
   for (std::size_t first = 0; first < sets; first += launches) {
     prepared.graphs.emplace_back(context_.stream,
@@ -339,7 +228,7 @@ Sample CudaWorkload::sample(const Variant& variant, const SampleSpec& spec) {
     prepared.next = (prepared.next + 1) % prepared.graphs.size();
   } else {
     enqueue(variant, spec.cache, spec.launches, next_set_);
-    next_set_ = (next_set_ + static_cast<std::size_t>(spec.launches)) % jobs_.size();
+    next_set_ = (next_set_ + static_cast<std::size_t>(spec.launches)) % jobs().size();
   }
   check_cuda(cudaEventRecord(context_.stop.get(), stream), "record an event");
   cuda::launch_clock_stamp(stamps + multiprocessors, multiprocessors, stream);
