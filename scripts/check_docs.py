@@ -5,7 +5,9 @@ In Markdown, commands are the lines of code fences marked sh. What becomes of on
   ./build/nf4bench ...    run with the given binary, in a scratch folder that holds data/
   ./scripts/..., ./.ci/run, cmake, ctest, git, cd, ...   checked: the script or the preset exists
 A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for options that exist.
-A run on the CPU device is made short by --max-time 0.02, and its preset replaced by a small shape.
+A run on the CPU device is made short by --max-time 0.03, and its preset replaced by a small shape.
+Reports that a "compare" or "history" reads and that no command before it wrote are supplied, and
+stored as the baseline "main"; its verdict on such short runs is noise and may be any.
 Prints what failed, then counts. Exit code 1 when a command failed or none was found.
 """
 
@@ -25,6 +27,8 @@ BINARY_AS_SHOWN = "./build/nf4bench"
 # Parts of a shell line that end one command and start the next.
 SEPARATORS = {"&&", "|", ";", "||"}
 TIME_LIMIT_S = 120
+# What "compare" may say of two runs: nothing changed, the gate failed, not sure.
+VERDICT_CODES = {0, 1, 6}
 
 
 def fences(path):
@@ -81,6 +85,8 @@ def split_simple_commands(command):
 
 
 class Checker:
+    """Checks commands one after another, all in the folder `scratch`."""
+
     def __init__(self, binary, scratch):
         self.binary = binary
         self.scratch = scratch
@@ -102,6 +108,30 @@ class Checker:
             self.help[subcommand] = self.run(shlex.join(words)).stdout
         return self.help[subcommand]
 
+    def sample_report(self):
+        """A report of a short run, made when first asked for; also the baseline "main"."""
+        path = self.scratch / "sample-report.json"
+        if not path.exists():
+            self.run(f"{shlex.quote(self.binary)} run --device cpu --shape 256x512 --cache hot "
+                     f"--no-ceilings --max-time 0.2 --json {path} --quiet")
+            self.run(f"{shlex.quote(self.binary)} compare {path} --save-baseline main")
+        return path
+
+    def supply_reports(self, words):
+        """Puts a report wherever the words of a compare or history say that there is one."""
+        if words[1:2] not in (["compare"], ["history"]):
+            return
+        report = self.sample_report()
+        for word in words[2:]:
+            path = self.scratch / word
+            if word.endswith(".json") and not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(report, path)
+            elif word.endswith("/") and not path.exists():
+                path.mkdir(parents=True)
+                for run in range(4):
+                    shutil.copy(report, path / f"{run}.json")
+
     def check_options(self, words):
         """Problem with the spelling of an nf4bench command, or None."""
         subcommand = words[1] if len(words) > 1 and not words[1].startswith("-") else ""
@@ -121,11 +151,11 @@ class Checker:
             command = re.sub(r"--max-time[ =]\S+", "", command)
             command = re.sub(r"--device[ =]\S+", "", command)
             command = command.replace("nf4bench run",
-                                      "nf4bench run --device cpu --max-time 0.02 --min-samples 3 "
+                                      "nf4bench run --device cpu --max-time 0.03 --min-samples 6 "
                                       "--no-ceilings", 1)
         return command.replace(BINARY_AS_SHOWN, shlex.quote(self.binary))
 
-    def check_other(self, words):
+    def check_other(self, words, needs_gpu):
         """Problem with a command that is not ours to run, or None."""
         name = words[0]
         if name.startswith("./") or name.startswith(".ci/"):
@@ -136,15 +166,15 @@ class Checker:
         for preset in presets:
             if preset not in self.presets:
                 return f"CMakePresets.json has no preset {preset}"
-        return None if shutil.which(name) or name in ("cd", "export", "git", "sudo") else \
-            f"{name} is not a program here"
+        is_known = needs_gpu or name in ("cd", "export", "git", "sudo") or shutil.which(name)
+        return None if is_known else f"{name} is not a program here"
 
     def check(self, command, needs_gpu):
         """Problem with a documented command, or None."""
         ours = [words for words in split_simple_commands(command) if words[0] == BINARY_AS_SHOWN]
         if not ours:
-            self.counts["checked"] += 1
-            return self.check_other(split_simple_commands(command)[0])
+            self.counts["for a GPU" if needs_gpu else "checked"] += 1
+            return self.check_other(split_simple_commands(command)[0], needs_gpu)
         for words in ours:
             problem = self.check_options(words)
             if problem:
@@ -153,8 +183,11 @@ class Checker:
             self.counts["for a GPU"] += 1
             return None
         self.counts["run"] += 1
+        for words in ours:
+            self.supply_reports(words)
         result = self.run(self.shortened(command))
-        if result.returncode == 0:
+        judges = ours[-1][1:2] == ["compare"]
+        if result.returncode in (VERDICT_CODES if judges else {0}):
             return None
         last = (result.stderr.strip() or result.stdout.strip() or "no output").splitlines()[-1]
         return f"exit code {result.returncode}: {last}"
@@ -167,9 +200,10 @@ def main():
     binary = str(pathlib.Path(arguments.binary).resolve(strict=True))
 
     failures = 0
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
         # A copy: commands of the documentation may write beside what they read.
-        shutil.copytree(ROOT / "data", pathlib.Path(scratch) / "data")
+        shutil.copytree(ROOT / "data", scratch / "data")
         checker = Checker(binary, scratch)
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
             for line, command, needs_gpu in commands_of(path):
