@@ -131,6 +131,11 @@ void add_output_options(CLI::App& command, RunArguments& a) {
   add_single(command, a.json,
              {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
       ->group(group);
+  command
+      .add_flag("--marking", a.marking,
+                "End the table with the points that each variant earns\n"
+                "by the public scheme of Unsloth's challenge A")
+      ->group(group);
   command.add_flag("-q,--quiet", a.quiet, "No table and no progress")->group(group);
 }
 

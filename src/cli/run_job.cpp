@@ -97,6 +97,17 @@ ReportTensor report_tensor(const PlannedTensor& planned) {
           .multiplicity = planned.multiplicity};
 }
 
+ReportVariant report_variant(const SelectedVariant& selected) {
+  const Traits& traits = selected.variant.traits;
+  return {.name = selected.name,
+          .summary = selected.variant.summary,
+          .launches = traits.launches,
+          .inline_ptx = traits.inline_ptx,
+          .cache_hints = traits.cache_hints,
+          .persistent = traits.persistent,
+          .mirrors = traits.mirrors};
+}
+
 // Lists the planned tensors in the report, and fills in each one's hash when it is first loaded.
 void describe_tensors(Report& report, std::vector<PlannedTensor>& planned) {
   for (const PlannedTensor& tensor : planned) report.tensors.push_back(report_tensor(tensor));
@@ -192,7 +203,8 @@ void show_table(const Report& report, const RunArguments& arguments) {
   if (arguments.quiet) return;
   const bool stdout_is_taken = arguments.json == "-";
   const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
-  const std::string table = to_table(report, {.width = terminal.width, .colour = terminal.colour});
+  const std::string table = to_table(
+      report, {.width = terminal.width, .colour = terminal.colour, .marking = arguments.marking});
   if (stdout_is_taken) {
     write_stderr(table);
   } else {
@@ -221,6 +233,7 @@ ExitCode execute(const RunArguments& arguments, const Context& context) {
   report.warnings = sources.warnings;
   report.warnings.insert(report.warnings.end(), peers.warnings().begin(), peers.warnings().end());
   describe_tensors(report, planned);
+  for (const SelectedVariant& each : variants) report.variants.push_back(report_variant(each));
   ReportFile file(arguments.json, report);
   measure(report, file, *device, planned, variants, arguments, interrupted);
   show_table(report, arguments);

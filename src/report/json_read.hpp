@@ -46,5 +46,6 @@ HostInfo read_host(const JsonNode& node);
 DeviceInfo read_device(const JsonNode& node);
 DeviceState read_device_state(const JsonNode& node);
 RunOptions read_settings(const JsonNode& node);
+ReportVariant read_variant(const JsonNode& node);
 
 }  // namespace nf4bench

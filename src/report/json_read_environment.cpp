@@ -60,6 +60,18 @@ DeviceState read_device_state(const JsonNode& node) {
   return state;
 }
 
+ReportVariant read_variant(const JsonNode& node) {
+  ReportVariant variant;
+  variant.name = node["name"].string();
+  variant.summary = node["summary"].string();
+  variant.launches = node["launches"].small_count();
+  variant.inline_ptx = node["inline_ptx"].boolean();
+  variant.cache_hints = node["cache_hints"].boolean();
+  variant.persistent = node["persistent"].boolean();
+  variant.mirrors = node["mirrors"].string();
+  return variant;
+}
+
 RunOptions read_settings(const JsonNode& node) {
   RunOptions settings;
   settings.output_types = read_all(node["output_dtypes"], read_output_type);

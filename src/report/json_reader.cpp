@@ -189,6 +189,7 @@ Report read_report(const JsonNode& root) {
   report.state_after = read_optional(device["state_after"], read_device_state);
   report.settings = read_settings(root["settings"]);
   report.tensors = read_all(root["tensors"], read_tensor);
+  if (root.has("variants")) report.variants = read_all(root["variants"], read_variant);
   report.measurements = read_all(root["measurements"],
                                  [&](const JsonNode& node) { return read_measurement(node, ids); });
   const JsonNode ceilings = root["ceilings"];

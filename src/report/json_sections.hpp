@@ -50,5 +50,9 @@ JsonText tool_json(const ToolInfo& tool);
 JsonText host_json(const HostInfo& host);
 JsonText device_json(const Report& report, NumberGuard& guard);
 JsonText settings_json(const RunOptions& settings, NumberGuard& guard);
+JsonText variants_json(const std::vector<ReportVariant>& variants);
+
+// The variants under the scheme of report/marking.hpp.
+JsonText marking_json(const Report& report, NumberGuard& guard);
 
 }  // namespace nf4bench

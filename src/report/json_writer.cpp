@@ -165,6 +165,7 @@ JsonText summary_json(const Report& report, NumberGuard& guard) {
       {"tensors_verified", json_integer(report.tensors_verified)},
       {"variants",
        guarded_array("summary.variants", summarize_variants(report), guard, variant_summary_json)},
+      {"marking", marking_json(report, guard)},
   });
 }
 
@@ -190,6 +191,7 @@ std::string to_json(const Report& report) {
       {"device", device_json(report, guard)},
       {"settings", settings_json(report.settings, guard)},
       {"tensors", json_array_of(report.tensors, tensor_json)},
+      {"variants", variants_json(report.variants)},
       {"measurements", guarded_array("measurements", report.measurements, guard, measurement_json)},
       {"ceilings", ceilings_json(report, guard)},
       {"summary", summary_json(report, guard)},

@@ -28,6 +28,17 @@ struct ReportTensor {
   std::int64_t multiplicity = 1;
 };
 
+// A variant that took part, and how it works: the traits that it states of itself.
+struct ReportVariant {
+  std::string name;  // as in the measurements
+  std::string summary;
+  int launches = 1;
+  bool inline_ptx = false;
+  bool cache_hints = false;
+  bool persistent = false;
+  std::string mirrors;
+};
+
 // The machine that the run was on.
 struct HostInfo {
   std::string name;
@@ -66,6 +77,7 @@ struct Report {
   std::vector<StreamCeiling> stream_ceilings;
   std::int64_t tensors_verified = 0;
   std::vector<std::string> warnings;
+  std::vector<ReportVariant> variants;  // empty when read from a report of before there were any
 };
 
 // One variant over all tensors of one output type, cache mode and launch mode.
@@ -95,6 +107,7 @@ Report report_from_json(const std::string& text, const std::string& source);
 struct TableStyle {
   int width = 100;  // columns of the terminal; narrow ones get fewer columns
   bool colour = false;
+  bool marking = false;  // show the marks of report/marking.hpp, too
 };
 
 // The table for people: one block a geometry and cell, variants as rows, then the model total.

@@ -160,6 +160,7 @@ std::string to_table(const Report& report, const TableStyle& style) {
   append_preamble(page, report);
   append_blocks(page, report);
   append_summary(page, report);
+  if (style.marking) append_marking(page, report);
   append_outcome(page, report);
   return page.take();
 }

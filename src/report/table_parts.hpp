@@ -55,4 +55,7 @@ void append_blocks(TablePage& page, const Report& report);
 // One block a cell: all geometries together, and the time of the whole model.
 void append_summary(TablePage& page, const Report& report);
 
+// The variants under the scheme of report/marking.hpp.
+void append_marking(TablePage& page, const Report& report);
+
 }  // namespace nf4bench

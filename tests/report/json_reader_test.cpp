@@ -74,6 +74,15 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.measurements[3].verification->first_mismatch, 77);
   EXPECT_EQ(is.measurements[3].reason, was.measurements[3].reason);
   EXPECT_EQ(is.stream_ceilings[2].shape, "vector16");
+  ASSERT_EQ(is.variants.size(), 6U);
+  EXPECT_EQ(is.variants[1].launches, 3);
+  EXPECT_EQ(is.variants[4].name, "warp_persistent");
+  EXPECT_TRUE(is.variants[4].persistent);
+  EXPECT_FALSE(is.variants[4].inline_ptx);
+  EXPECT_TRUE(is.variants[5].inline_ptx);
+  EXPECT_TRUE(is.variants[5].cache_hints);
+  EXPECT_EQ(is.variants[5].summary, "The idea of fused");
+  EXPECT_EQ(is.variants[5].mirrors, "a published design");
   EXPECT_EQ(is.ceilings.event_overhead_s, 1.4e-6);
   EXPECT_EQ(is.tensors_verified, 224);
   EXPECT_EQ(is.warnings, was.warnings);
@@ -90,9 +99,12 @@ TEST(JsonReader, IgnoresFieldsThatItDoesNotKnow) {
 TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   Json json = gpu_json();
   for (Json& row : json["measurements"]) row.erase("throttled_samples");
+  json.erase("variants");
+  json["summary"].erase("marking");
   const Report report = report_from_json(json.dump(), "r.json");
   EXPECT_EQ(report.measurements[0].throttled_samples, std::nullopt);
   EXPECT_EQ(report.measurements[0].sm_clock_hz.size(), 5U);
+  EXPECT_TRUE(report.variants.empty());
 }
 
 TEST(JsonReader, RefusesOtherMajorVersionsByName) {
@@ -214,6 +226,8 @@ Json small_json() {
   json["tensors"] = {json["tensors"][0]};
   json["ceilings"]["stream"] = {json["ceilings"]["stream"][0]};
   json["summary"]["variants"] = Json::array();
+  json["summary"]["marking"] = Json::array();
+  json["variants"] = {json["variants"][5]};
   return json;
 }
 
@@ -224,7 +238,8 @@ bool is_array_element(const std::string& pointer) {
 
 // What the reader computes anew or knows, and what older reports lack.
 bool is_optional(const std::string& pointer) {
-  return pointer == "/summary/variants" || pointer == "/tool/name" ||
+  return pointer == "/summary/variants" || pointer == "/summary/marking" ||
+         pointer == "/tool/name" || pointer == "/variants" ||
          pointer.ends_with("/throttled_samples");
 }
 

@@ -130,6 +130,25 @@ void add_gpu_machine(Report& report) {
   report.state_after->throttle_reasons = {"sw_power_cap"};
 }
 
+ReportVariant variant_of(const std::string& name, int launches) {
+  ReportVariant variant;
+  variant.name = name;
+  variant.summary = "The idea of " + name;
+  variant.launches = launches;
+  variant.mirrors = "a published design";
+  return variant;
+}
+
+void add_gpu_variants(Report& report) {
+  report.variants = {variant_of("branch_tree", 1),     variant_of("multi_kernel", 3),
+                     variant_of("lut_shared_pair", 1), variant_of("select_tree", 1),
+                     variant_of("warp_persistent", 1), variant_of("fused", 1)};
+  report.variants[4].persistent = true;
+  report.variants[4].cache_hints = true;
+  report.variants[5].inline_ptx = true;
+  report.variants[5].cache_hints = true;
+}
+
 ToolInfo sample_tool() {
   return {"0.1.0", "4f0c2d9e8b7a61c5", false, "Release", "GNU 12.2.0", "75;80;86;89;90;100;120"};
 }
@@ -150,6 +169,7 @@ Report gpu_report() {
   report.tensors = {tensor_of("t0", "gate_proj, up_proj", {14336, 4096}, 64),
                     tensor_of("t1", "model.layers.0.self_attn.q_proj.weight", {4096, 4096}, 128),
                     tensor_of("t2", "1024x4096", {1024, 4096}, 32)};
+  add_gpu_variants(report);
   add_gpu_cell(report, report.tensors[0], CacheMode::kCold, 122.875e-6);
   add_gpu_cell(report, report.tensors[1], CacheMode::kCold, 36.4375e-6);
   add_gpu_cell(report, report.tensors[2], CacheMode::kCold, 12.5e-6);

@@ -29,7 +29,7 @@ UNIT = re.compile(r"\b(s|Hz|W|bytes/s|seconds a call|degrees Celsius|no unit|in 
                   r"[,.;:]")
 
 
-LATER_FIELDS = 1  # in the schema: those that reports of the first days lack
+LATER_FIELDS = 3  # in the schema: those that reports of the first days lack
 
 
 def is_later_field(field):
@@ -47,6 +47,8 @@ def small_report():
     report["measurements"] = [report["measurements"][0], report["measurements"][3]]
     report["ceilings"]["stream"] = report["ceilings"]["stream"][:1]
     report["summary"]["variants"] = report["summary"]["variants"][:1]
+    report["summary"]["marking"] = report["summary"]["marking"][:1]
+    report["variants"] = report["variants"][:1]
     return report
 
 
@@ -100,6 +102,8 @@ class GoldenReports(unittest.TestCase):
     def test_lack_no_later_field(self):
         for path in GOLDEN:
             report = json.loads(path.read_text(encoding="utf-8"))
+            self.assertIn("variants", report)
+            self.assertIn("marking", report["summary"])
             for row in report["measurements"]:
                 self.assertIn("throttled_samples", row)
 
@@ -107,6 +111,7 @@ class GoldenReports(unittest.TestCase):
         report = gpu_report()
         for row in report["measurements"]:
             del row["throttled_samples"]
+        del report["variants"], report["summary"]["marking"]
         self.assertEqual(validate_report.problems_of(json.dumps(report), STRICT), [])
 
 
@@ -149,6 +154,33 @@ class Summary(unittest.TestCase):
             self.assertAlmostEqual(entry["model_time_s"], total, delta=1e-15)
             self.assertAlmostEqual(entry["model_speedup"], base / total)
         self.assertEqual(known, 8)
+
+
+class Marking(unittest.TestCase):
+    """The published scheme, worked out again from the report."""
+
+    def test_points_follow_from_measurements_and_traits(self):
+        report = gpu_report()
+        traits = {variant["name"]: variant for variant in report["variants"]}
+        marked = 0
+        for entry in report["summary"]["marking"]:
+            rows = [m for m in report["measurements"] if m["variant"] == entry["variant"]]
+            if any(m["status"] == "failed" for m in rows):
+                self.assertIsNone(entry["points"])
+                continue
+            marked += 1
+            passed = [m for m in rows if m["status"] == "passed"]
+            speedup = statistics.geometric_mean(m["speedup"]["ratio"] for m in passed)
+            self.assertAlmostEqual(entry["speedup"], speedup)
+            types = {m["output_dtype"] for m in passed}
+            variant = traits[entry["variant"]]
+            score = 3 if variant["launches"] == 1 else 0
+            score += -3 if round(speedup, 9) <= 1.0 else 0
+            score += (speedup >= 1.05) * 1 + (speedup >= 1.10) * 2 + (speedup >= 1.15) * 2
+            score += variant["inline_ptx"] * 3 + variant["cache_hints"] * 1
+            score += 1 if types >= {"float16", "bfloat16"} else -1
+            self.assertEqual(entry["points"]["total"], score, entry["variant"])
+        self.assertEqual(marked, 5)
 
 
 class Schema(unittest.TestCase):
@@ -196,14 +228,14 @@ class Schema(unittest.TestCase):
 
     def test_refuses_every_missing_field(self):
         report = small_report()
-        accepted = set()
+        accepted = []
         for found in sample_objects(report):
             for name in list(found):
                 value = found.pop(name)
                 if LOOSE.is_valid(report):
-                    accepted.add(name)
+                    accepted.append(name)
                 found[name] = value
-        self.assertEqual(accepted, {"throttled_samples"})
+        self.assertEqual(sorted(accepted), ["marking", "throttled_samples", "variants"])
         self.assertTrue(LOOSE.is_valid(report))
 
     def test_refuses_every_misspelt_field_when_strict(self):

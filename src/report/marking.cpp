@@ -1,0 +1,90 @@
+#include "report/marking.hpp"
+
+#include "bench/statistics.hpp"
+
+#include <fmt/format.h>
+
+namespace nf4bench {
+namespace {
+
+struct Tier {
+  double speedup;
+  int points;  // in addition to those of the tiers below
+};
+
+constexpr Tier kTiers[] = {{1.05, 1}, {1.10, 2}, {1.15, 2}};
+constexpr int kPointsWithoutSpeedup = -3;
+
+// What the measurements of one variant say.
+struct Record {
+  int measured = 0;
+  int passed = 0;
+  int failed = 0;
+  std::vector<double> ratios;
+};
+
+Record collect(const Report& report, Marking& marking) {
+  Record record;
+  for (const Measurement& m : report.measurements) {
+    if (m.variant != marking.variant) continue;
+    ++record.measured;
+    if (m.status == Status::kFailed) ++record.failed;
+    if (m.status != Status::kPassed) continue;
+    ++record.passed;
+    if (m.output_type == OutputType::kFloat16) marking.tested_float16 = true;
+    if (m.output_type == OutputType::kBfloat16) marking.tested_bfloat16 = true;
+    if (m.speedup && m.speedup->ratio > 0.0) record.ratios.push_back(m.speedup->ratio);
+  }
+  return record;
+}
+
+std::string why_no_points(const Record& record) {
+  if (record.failed > 0) {
+    return fmt::format("{} of its {} measurements failed", record.failed, record.measured);
+  }
+  if (record.passed == 0) return "none of its measurements passed";
+  if (record.ratios.empty()) return "it has no speedup: the baseline was not timed in its cells";
+  return "";
+}
+
+int speedup_points(double speedup) {
+  if (speedup <= 1.0) return kPointsWithoutSpeedup;
+  int points = 0;
+  for (const Tier& tier : kTiers) {
+    if (speedup >= tier.speedup) points += tier.points;
+  }
+  return points;
+}
+
+Marking mark(const Report& report, const ReportVariant& variant) {
+  Marking marking;
+  marking.variant = variant.name;
+  marking.single_kernel = variant.launches == 1;
+  marking.custom_asm = variant.inline_ptx;
+  marking.cache_eviction = variant.cache_hints;
+  const Record record = collect(report, marking);
+  if (!record.ratios.empty()) marking.speedup = geometric_mean(record.ratios);
+  for (const Tier& tier : kTiers) {
+    if (marking.speedup && *marking.speedup >= tier.speedup) marking.speedup_tier = tier.speedup;
+  }
+  marking.reason = why_no_points(record);
+  if (!marking.reason.empty()) return marking;
+  const bool has_both_types = marking.tested_float16 && marking.tested_bfloat16;
+  marking.points = MarkingPoints{.single_kernel = marking.single_kernel ? 3 : 0,
+                                 .speedup = speedup_points(*marking.speedup),
+                                 .custom_asm = marking.custom_asm ? 3 : 0,
+                                 .cache_eviction = marking.cache_eviction ? 1 : 0,
+                                 .tested_types = has_both_types ? 1 : -1};
+  return marking;
+}
+
+}  // namespace
+
+std::vector<Marking> mark_variants(const Report& report) {
+  std::vector<Marking> markings;
+  if (report.device.kind != DeviceKind::kCuda) return markings;
+  for (const ReportVariant& variant : report.variants) markings.push_back(mark(report, variant));
+  return markings;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/report.hpp"
+
+namespace nf4bench {
+
+// The public marking scheme of Unsloth's challenge A ("convert nf4 to Triton"), applied to the
+// variants of a run. Its criterion on torch.compile (1 point, else -1) does not apply to kernels
+// of a CUDA binary: no points are given or taken for it.
+inline constexpr int kMostMarkingPoints = 14;  // with the one for torch.compile
+inline constexpr const char* kNoTorchCompile =
+    "torch.compile traces PyTorch programs; a kernel of a CUDA binary is not part of one";
+
+struct MarkingPoints {
+  int single_kernel = 0;   // 3
+  int speedup = 0;         // -3 up to 1.00x; 1 from 1.05x, 2 more from 1.10x, 2 more from 1.15x
+  int custom_asm = 0;      // 3
+  int cache_eviction = 0;  // 1
+  int tested_types = 0;    // 1 when tested in float16 and bfloat16, else -1
+
+  int total() const { return single_kernel + speedup + custom_asm + cache_eviction + tested_types; }
+};
+
+// One variant under the scheme. Plain data.
+struct Marking {
+  std::string variant;
+  bool single_kernel = false;
+  std::optional<double> speedup;       // geometric mean over all measurements that passed
+  std::optional<double> speedup_tier;  // highest of 1.05, 1.10 and 1.15 that it reaches
+  bool custom_asm = false;
+  bool cache_eviction = false;
+  bool tested_float16 = false;  // a measurement of that type passed
+  bool tested_bfloat16 = false;
+  std::optional<MarkingPoints> points;
+  std::string reason;  // why there are no points; empty when there are
+};
+
+// In the order of report.variants. Empty for runs on a CPU: the scheme is about GPU kernels.
+std::vector<Marking> mark_variants(const Report& report);
+
+}  // namespace nf4bench
