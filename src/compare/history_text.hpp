@@ -13,7 +13,7 @@ std::string history_table(const History& history, const TableStyle& style);
 inline constexpr const char* kHistorySchema = "nf4bench.history";
 inline constexpr const char* kHistorySchemaVersion = "1.0.0";
 
-// For programs, as docs/comparison.schema.json describes. Ends in a newline.
+// For programs, as docs/history.schema.json describes. Ends in a newline.
 std::string history_json(const History& history);
 
 }  // namespace nf4bench
