@@ -30,12 +30,12 @@ void CpuBuffer::poison() const {
   });
 }
 
-void CpuBuffer::check_guards(const char* what) const {
+void CpuBuffer::check_guards(const char* what, std::size_t used) const {
   if (!memory_) return;
   if (!is_poisoned(memory_.get(), guard_)) {
     throw Error(ErrorKind::kDevice, fmt::format("wrote before the start of its {}", what));
   }
-  if (!is_poisoned(data() + bytes_, guard_)) {
+  if (!is_poisoned(data() + used, guard_)) {
     throw Error(ErrorKind::kDevice, fmt::format("wrote past the end of its {}", what));
   }
 }

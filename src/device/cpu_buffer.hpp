@@ -30,8 +30,9 @@ class CpuBuffer {
   // Fills content and guards with the poison byte, on all cores.
   void poison() const;
 
-  // Throws Error(kDevice) naming `what` when a guard byte is no longer what poison() wrote.
-  void check_guards(const char* what) const;
+  // Throws Error(kDevice) naming `what` when a guard byte is no longer what poison() wrote. Of a
+  // buffer that is larger than needed, `used` bytes are content and the guard is behind them.
+  void check_guards(const char* what, std::size_t used) const;
 
  private:
   struct Delete {

@@ -205,8 +205,8 @@ void CpuWorkload::run_poisoned(const Variant& variant) {
   workspace.poison();
   if (variant.prepare) prepare(variant, 0);
   run(variant, 0);
-  output.check_guards("output");
-  workspace.check_guards("workspace");
+  output.check_guards("output", output.size());
+  workspace.check_guards("workspace", variant.workspace_bytes(jobs_.front()));
 }
 
 Comparison CpuWorkload::verify(const Variant& variant, std::span<const std::byte> expected) {

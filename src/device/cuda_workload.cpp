@@ -121,8 +121,9 @@ void CudaWorkload::run_poisoned(const Variant& variant) {
   if (variant.prepare) prepare_set(variant, 0);
   if (jobs().front().elements > 0) enqueue(variant, CacheMode::kHot, 1, 0);
   context_.stream.synchronize();
-  tensor_.output().check_guards("output");
-  workspace.check_guards("workspace");
+  tensor_.output().check_guards("output", tensor_.output().bytes());
+  workspace.check_guards(
+      "workspace", static_cast<std::int64_t>(variant.workspace_bytes(tensor_.jobs().front())));
 }
 
 Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byte> expected) {

@@ -28,12 +28,12 @@ void GuardedBuffer::poison(cudaStream_t stream) const {
              "poison a buffer");
 }
 
-void GuardedBuffer::check_guards(const char* what) const {
+void GuardedBuffer::check_guards(const char* what, std::int64_t used) const {
   if (guard_ == 0 || memory_.bytes() == 0) return;
   if (!is_poisoned(memory_.data(), guard_)) {
     throw Error(ErrorKind::kDevice, fmt::format("wrote before the start of its {}", what));
   }
-  if (!is_poisoned(memory_.data() + guard_ + bytes_, guard_)) {
+  if (!is_poisoned(memory_.data() + guard_ + used, guard_)) {
     throw Error(ErrorKind::kDevice, fmt::format("wrote past the end of its {}", what));
   }
 }

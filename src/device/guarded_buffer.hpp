@@ -22,8 +22,9 @@ class GuardedBuffer {
   void poison(cudaStream_t stream) const;
 
   // Throws Error(kDevice) naming `what` when a guard byte is no longer what poison() left there.
-  // The work that might have written it has completed.
-  void check_guards(const char* what) const;
+  // The work that might have written it has completed. Of a buffer that is larger than needed,
+  // `used` bytes are content and the guard is behind them.
+  void check_guards(const char* what, std::int64_t used) const;
 
  private:
   CudaBuffer memory_;
