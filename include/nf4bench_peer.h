@@ -52,23 +52,24 @@ enum {
  *
  *   scale of block b     absmax[b], or when nested, in float32 and with two roundings (no fma):
  *                        nested_map[absmax_codes[b]] * nested_absmax[b / 256] + nested_offset
- *   value of element i   codebook[nibble i] * scale of block (i >> block_shift) in float32,
- *                        subnormal products flushed to zero, rounded once to the output type
+ *   value of element i   codebook[nibble i] * scale of block (i >> block_shift) in float32, rounded
+ *                        once to the output type; NaN as 0x7fff in 16 bits
+ *   every product        subnormal factors and results are zeros of their sign (mul.ftz)
  *   nibble i             the high half of packed[i / 2] for even i, the low half for odd i */
 typedef struct nf4bench_peer_job {
-  uint32_t struct_bytes;        /* sizeof(nf4bench_peer_job) of the nf4bench that calls */
-  int32_t output_type;          /* NF4BENCH_PEER_FLOAT16, _BFLOAT16 or _FLOAT32 */
-  const uint8_t* packed;        /* (elements + 1) / 2 bytes */
-  const float* absmax;          /* plain: `blocks` scales; nested: NULL */
-  const uint8_t* absmax_codes;  /* nested: `blocks` codes; plain: NULL */
-  const float* nested_absmax;   /* nested: one for each 256 blocks; plain: NULL */
-  const float* nested_map;      /* nested: 256 values; plain: NULL */
-  float nested_offset;          /* nested */
-  int32_t block_shift;          /* log2 of the blocksize: 5 to 12 */
-  int64_t elements;             /* any count from 1, beyond 2^31 as well */
-  int64_t blocks;               /* elements divided by the blocksize, rounded up */
-  void* output;                 /* `elements` values of the output type */
-  void* workspace;              /* what workspace_bytes() asked for, contents undefined; or NULL */
+  uint32_t struct_bytes;       /* sizeof(nf4bench_peer_job) of the nf4bench that calls */
+  int32_t output_type;         /* NF4BENCH_PEER_FLOAT16, _BFLOAT16 or _FLOAT32 */
+  const uint8_t* packed;       /* (elements + 1) / 2 bytes */
+  const float* absmax;         /* plain: `blocks` scales; nested: NULL */
+  const uint8_t* absmax_codes; /* nested: `blocks` codes; plain: NULL */
+  const float* nested_absmax;  /* nested: one for each 256 blocks; plain: NULL */
+  const float* nested_map;     /* nested: 256 values; plain: NULL */
+  float nested_offset;         /* nested */
+  int32_t block_shift;         /* log2 of the blocksize: 5 to 12 */
+  int64_t elements;            /* any count from 1, beyond 2^31 as well */
+  int64_t blocks;              /* elements divided by the blocksize, rounded up */
+  void* output;                /* `elements` values of the output type */
+  void* workspace;             /* what workspace_bytes() asked for, contents undefined; or NULL */
 } nf4bench_peer_job;
 
 /* The device it is to run on. */

@@ -51,6 +51,7 @@ nf4bench_peer_device to_c(const DeviceFacts& facts, DeviceKind kind) {
 
 // Runs somebody else's code. A C function must not throw, but one written in C++ may all the same.
 void launch_guarded(const nf4bench_peer_variant& variant, const Job& job, const Launch& launch) {
+  if (job.elements == 0) return;  // peers are promised at least one
   const nf4bench_peer_job c_job = to_c(job);
   int error = 0;
   try {

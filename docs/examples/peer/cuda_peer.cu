@@ -1,0 +1,108 @@
+// A peer for CUDA devices: one short kernel, and how a library declines what it can not do.
+//
+//   nf4bench run --shape 4096x4096 --peer mine=./libcuda_peer.so
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "nf4bench_peer.h"
+
+namespace {
+
+__constant__ float codebook[16] = {
+    -1.0f,
+    -0.6961928009986877f,
+    -0.5250730514526367f,
+    -0.39491748809814453f,
+    -0.28444138169288635f,
+    -0.18477343022823334f,
+    -0.09105003625154495f,
+    0.0f,
+    0.07958029955625534f,
+    0.16093020141124725f,
+    0.24611230194568634f,
+    0.33791524171829224f,
+    0.44070982933044434f,
+    0.5626170039176941f,
+    0.7229568362236023f,
+    1.0f,
+};
+
+// A product with subnormals flushed to zero, as bitsandbytes' builds compute it.
+__device__ float multiply(float a, float b) {
+  float product;
+  asm("mul.rn.ftz.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
+  return product;
+}
+
+__device__ void store(__half& to, float value) {
+  to = __float2half_rn(value);
+}
+__device__ void store(__nv_bfloat16& to, float value) {
+  to = __float2bfloat16_rn(value);
+}
+__device__ void store(float& to, float value) {
+  to = value;
+}
+
+// One packed byte, two elements a thread.
+template <class Element>
+__global__ void decode(nf4bench_peer_job job) {
+  const int64_t byte = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t first = 2 * byte;
+  if (first >= job.elements) return;
+  const int64_t block = first >> job.block_shift;
+  const float scale = job.absmax != nullptr
+                          ? job.absmax[block]
+                          : __fadd_rn(multiply(job.nested_map[job.absmax_codes[block]],
+                                               job.nested_absmax[block / 256]),
+                                      job.nested_offset);
+  const unsigned codes = job.packed[byte];
+  auto* const output = static_cast<Element*>(job.output) + first;
+  store(output[0], multiply(codebook[codes >> 4], scale));
+  if (first + 1 < job.elements) store(output[1], multiply(codebook[codes & 15], scale));
+}
+
+int launch(const nf4bench_peer_job* job, void* stream) {
+  constexpr int kThreads = 256;
+  const auto grid = static_cast<unsigned>((job->elements + 2 * kThreads - 1) / (2 * kThreads));
+  auto* const on = static_cast<cudaStream_t>(stream);
+  switch (job->output_type) {
+    case NF4BENCH_PEER_FLOAT16:
+      decode<__half><<<grid, kThreads, 0, on>>>(*job);
+      break;
+    case NF4BENCH_PEER_BFLOAT16:
+      decode<__nv_bfloat16><<<grid, kThreads, 0, on>>>(*job);
+      break;
+    default:
+      decode<float><<<grid, kThreads, 0, on>>>(*job);
+  }
+  return cudaGetLastError();
+}
+
+const char* unsupported(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
+  if (device->compute_capability < 75) return "needs sm_75 or later";
+  if (job->elements >= int64_t{1} << 39) return "more blocks than a grid can have";
+  return nullptr;
+}
+
+const nf4bench_peer_variant variants[] = {{
+    /*name=*/nullptr,
+    /*summary=*/"a byte a thread, codebook in constant memory",
+    NF4BENCH_PEER_DEQUANTIZE,
+    NF4BENCH_PEER_CUDA,
+    /*launches=*/1,
+    /*flags=*/0,
+    unsupported,
+    /*workspace_bytes=*/nullptr,
+    launch,
+}};
+
+const nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 1, 0,
+                                   variants};
+
+}  // namespace
+
+const nf4bench_peer_table* nf4bench_peer_v1(void) {
+  return &table;
+}

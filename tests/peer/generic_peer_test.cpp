@@ -1,0 +1,171 @@
+// Peers made with nf4bench_peer.h, good and bad, on the CPU device.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "device/devices.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+#include "peer/peers.hpp"
+
+namespace nf4bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Peers load(const char* script) {
+  setenv("NF4BENCH_TEST_PEER", script, 1);
+  Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {.kind = DeviceKind::kCpu}, {});
+  unsetenv("NF4BENCH_TEST_PEER");
+  return peers;
+}
+
+const Variant& find(const Peers& peers, const std::string& name) {
+  for (const Variant& variant : peers.variants()) {
+    if (name == variant.name) return variant;
+  }
+  throw std::runtime_error("no variant " + name);
+}
+
+// What verification says about `name` of the bad peers: a message of an error, or "wrong" or "".
+std::string verdict(const std::string& name, const SyntheticSpec& spec, UploadPurpose purpose) {
+  const Peers peers = load("bad");
+  const auto device = open_cpu_device({});
+  const Nf4Tensor tensor = make_synthetic(spec);
+  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
+  const auto workload = device->upload(tensor, OutputType::kFloat16, purpose);
+  try {
+    return workload->verify(find(peers, "mine." + name), expected).is_exact() ? "" : "wrong";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDevice);
+    return error.what();
+  }
+}
+
+// Under a sanitizer, which is to see stray writes itself, only buffers for timing have guards.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr UploadPurpose kGuarded = UploadPurpose::kTimeHot;
+#else
+constexpr UploadPurpose kGuarded = UploadPurpose::kVerify;
+#endif
+
+std::string verdict(const std::string& name) {
+  return verdict(name, {.shape = {33, 77}}, UploadPurpose::kVerify);
+}
+
+TEST(GenericPeer, OffersItsVariantsForThisKindOfDevice) {
+  const Peers peers = load("good");
+  std::vector<std::string> names;
+  for (const Variant& variant : peers.variants()) names.emplace_back(variant.name);
+  EXPECT_THAT(names, ElementsAre("mine", "mine.scratch", "mine.plain"));
+  EXPECT_STREQ(peers.variants().front().summary, "scripted");
+}
+
+TEST(GenericPeer, IsExactAndHasItsWorkspace) {
+  const Peers peers = load("good");
+  const auto device = open_cpu_device({});
+  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+    const Nf4Tensor tensor = make_synthetic({.shape = {33, 77},
+                                             .blocksize = 32,
+                                             .absmax_kind = kind,
+                                             .distribution = Distribution::kExtremes});
+    for (const OutputType type : kOutputTypes) {
+      const auto expected = reference_dequantize(tensor, type);
+      const auto workload = device->upload(tensor, type, kGuarded);
+      for (const char* name : {"mine", "mine.scratch"}) {
+        const Variant& variant = find(peers, name);
+        EXPECT_EQ(workload->unsupported(variant), "");
+        EXPECT_TRUE(workload->verify(variant, expected).is_exact()) << name << to_string(type);
+        EXPECT_GT(workload->sample(variant, {CacheMode::kCold, LaunchMode::kStream, 2}).seconds, 0);
+        EXPECT_TRUE(workload->verify(variant, expected).is_exact()) << name << to_string(type);
+      }
+    }
+  }
+}
+
+TEST(GenericPeer, GivesItsOwnReasonForWhatItCanNotDo) {
+  const Peers peers = load("good");
+  const auto device = open_cpu_device({});
+  const auto nested =
+      device->upload(make_synthetic({.shape = {64}}), OutputType::kFloat32, UploadPurpose::kVerify);
+  EXPECT_EQ(nested->unsupported(find(peers, "mine.plain")), "plain tensors only");
+  const auto plain =
+      device->upload(make_synthetic({.shape = {64}, .absmax_kind = AbsmaxKind::kPlain}),
+                     OutputType::kFloat32, UploadPurpose::kVerify);
+  EXPECT_EQ(plain->unsupported(find(peers, "mine.plain")), "");
+}
+
+TEST(GenericPeer, ItsErrorCodeIsAFailure) {
+  EXPECT_EQ(verdict("error"), "returned error 7");
+}
+
+TEST(GenericPeer, ItsExceptionIsAFailure) {
+  EXPECT_THAT(verdict("throws"), HasSubstr("no luck"));
+}
+
+TEST(GenericPeer, WhatItDoesNotWriteIsFound) {
+  EXPECT_EQ(verdict("nothing"), "wrong");
+  EXPECT_EQ(verdict("half"), "wrong");
+}
+
+TEST(GenericPeer, AWrongBitIsFound) {
+  EXPECT_EQ(verdict("wrong"), "wrong");
+}
+
+TEST(GenericPeer, WritesOutOfItsBuffersAreFound) {
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{1}, {5, 77}, {64, 64}, {4096, 65}}) {
+    const SyntheticSpec spec = {.shape = shape};
+    EXPECT_EQ(verdict("past", spec, kGuarded), "wrote past the end of its output");
+    EXPECT_EQ(verdict("before", spec, kGuarded), "wrote before the start of its output");
+    EXPECT_EQ(verdict("workspace_past", spec, kGuarded), "wrote past the end of its workspace");
+    EXPECT_EQ(verdict("workspace_before", spec, kGuarded),
+              "wrote before the start of its workspace");
+  }
+}
+
+TEST(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
+  const SyntheticSpec spec = {.shape = {64}};
+  EXPECT_EQ(verdict("past", spec, UploadPurpose::kTimeHot), "wrote past the end of its output");
+  EXPECT_EQ(verdict("workspace_before", spec, UploadPurpose::kTimeHot),
+            "wrote before the start of its workspace");
+}
+
+TEST(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
+  const Peers peers = load("bad");
+  const auto workload = open_cpu_device({})->upload(make_synthetic({.shape = {256, 256}}),
+                                                    OutputType::kFloat16, kGuarded);
+  Variant greedy = find(peers, "mine.nothing");
+  greedy.name = "greedy";
+  greedy.workspace_bytes = [](const Job&) { return std::size_t{100000}; };
+  workload->output_of(greedy);
+  EXPECT_THROW(workload->output_of(find(peers, "mine.workspace_past")), Error);
+}
+
+TEST(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
+  const Peers bad = load("bad");
+  const Peers good = load("good");
+  const auto device = open_cpu_device({});
+  const Nf4Tensor tensor = make_synthetic({.shape = {33, 77}});
+  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
+  const auto workload = device->upload(tensor, OutputType::kBfloat16, kGuarded);
+  for (const Variant& variant : bad.variants()) {
+    bool passed = false;
+    try {
+      passed = workload->verify(variant, expected).is_exact();
+    } catch (const Error&) {
+    }
+    EXPECT_FALSE(passed) << variant.name;
+    EXPECT_TRUE(workload->verify(find(good, "mine.scratch"), expected).is_exact())
+        << "after " << variant.name;
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,181 @@
+// What happens with a library that can not be used: a warning that says why, and no variants.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "cli/process.hpp"
+#include "peer/peers.hpp"
+
+namespace nf4bench {
+namespace {
+
+using test::ScratchFolder;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+Peers load(const std::string& path, DeviceKind kind = DeviceKind::kCpu) {
+  return Peers({{"mine", path}}, {.kind = kind}, {});
+}
+
+// The one warning about a library that offers nothing.
+std::string warning_of(const Peers& peers) {
+  EXPECT_THAT(peers.variants(), IsEmpty());
+  EXPECT_THAT(peers.absent(), ElementsAre("mine"));
+  EXPECT_EQ(peers.warnings().size(), 1u);
+  const std::string warning = peers.warnings().empty() ? "" : peers.warnings().front();
+  EXPECT_THAT(warning, AllOf(HasSubstr("peer mine: "), Not(HasSubstr("\n"))));
+  return warning;
+}
+
+std::string bytes_of(const std::string& path) {
+  return test::read_file(path);
+}
+
+void write_bytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+TEST(Loading, SaysThatAFileIsMissing) {
+  EXPECT_THAT(warning_of(load("/nowhere/lib.so")),
+              AllOf(HasSubstr("/nowhere/lib.so"), HasSubstr("No such file")));
+}
+
+TEST(Loading, RefusesFoldersAndPipes) {
+  const ScratchFolder scratch;
+  ASSERT_EQ(mkfifo(scratch.path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(warning_of(load(scratch.path("pipe"))), HasSubstr("no regular file"));
+  EXPECT_THAT(warning_of(load(scratch.path("."))), HasSubstr("no regular file"));
+}
+
+TEST(Loading, SaysThatAFileIsNoLibrary) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("text.so");
+  write_bytes(path, std::string(1000, 'x'));
+  EXPECT_THAT(warning_of(load(path)), HasSubstr("invalid ELF header"));
+  write_bytes(path, "");
+  EXPECT_THAT(warning_of(load(path)), HasSubstr("file too short"));
+}
+
+TEST(Loading, SaysThatALibraryIsForAnotherMachine) {
+  const ScratchFolder scratch;
+  std::string bytes = bytes_of(TEST_PEER_SCRIPTED);
+  bytes[4] = 1;  // 32 bits
+  write_bytes(scratch.path("narrow.so"), bytes);
+  EXPECT_THAT(warning_of(load(scratch.path("narrow.so"))), HasSubstr("wrong ELF class"));
+  bytes = bytes_of(TEST_PEER_SCRIPTED);
+  bytes[18] = 8;  // MIPS
+  write_bytes(scratch.path("mips.so"), bytes);
+  EXPECT_THAT(warning_of(load(scratch.path("mips.so"))),
+              AllOf(HasSubstr("can not load"), Not(HasSubstr("LD_LIBRARY_PATH"))));
+}
+
+TEST(Loading, NamesASymbolThatNobodyDefines) {
+  EXPECT_THAT(warning_of(load(TEST_PEER_UNDEFINED)),
+              HasSubstr("undefined symbol: nf4bench_test_defined_nowhere"));
+}
+
+TEST(Loading, SaysWhatALibraryOfAnotherPurposeLacks) {
+  // The C library of this process, by the path of the file it was loaded from.
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  std::string libc;
+  while (std::getline(maps, line)) {
+    if (line.find("/libc.so") != std::string::npos) libc = line.substr(line.find('/'));
+  }
+  ASSERT_FALSE(libc.empty());
+  EXPECT_THAT(warning_of(load(libc)),
+              AllOf(HasSubstr("nf4bench_peer_v1"), HasSubstr("bitsandbytes")));
+}
+
+TEST(Loading, SaysThatBitsandbytesNeedsCuda) {
+  EXPECT_THAT(warning_of(load(TEST_BNB)), HasSubstr("CUDA devices only"));
+}
+
+TEST(Loading, NamesTheFunctionsThatBitsandbytesLacks) {
+  const Peers peers({{"mine", TEST_BNB_INCOMPLETE}},
+                    {.kind = DeviceKind::kCuda, .tools = CudaTools{}}, {});
+  EXPECT_THAT(warning_of(peers),
+              AllOf(HasSubstr("lacks cdequantize_blockwise_bf16_nf4"), Not(HasSubstr("fp16_nf4"))));
+}
+
+TEST(Loading, GoesOnWithTheOthers) {
+  const Peers peers({{"gone", "/nowhere/lib.so"}, {"mine", TEST_PEER_SCRIPTED}}, {}, {});
+  EXPECT_THAT(peers.absent(), ElementsAre("gone"));
+  EXPECT_THAT(peers.variants(), Not(IsEmpty()));
+  EXPECT_TRUE(peers.is_of_absent_peer("gone"));
+  EXPECT_TRUE(peers.is_of_absent_peer("gone_decode"));
+  EXPECT_TRUE(peers.is_of_absent_peer("gone.fast"));
+  EXPECT_TRUE(peers.is_of_absent_peer("go*"));
+  EXPECT_FALSE(peers.is_of_absent_peer("*"));
+  EXPECT_FALSE(peers.is_of_absent_peer("mine"));
+  EXPECT_FALSE(peers.is_of_absent_peer("gonewest"));
+}
+
+TEST(Loading, RefusesTheNameOfAnotherVariant) {
+  Variant built_in;
+  built_in.name = "mine";
+  try {
+    const Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {}, {built_in});
+    FAIL() << "two variants of one name";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("\"mine\""));
+  }
+}
+
+TEST(Loading, KeepsBuiltInVariantsInFront) {
+  Variant built_in;
+  built_in.name = "first";
+  const Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {}, {built_in});
+  EXPECT_STREQ(peers.variants().front().name, "first");
+}
+
+struct BrokenTable {
+  const char* rule;
+  const char* said;
+};
+
+class LoadingTables : public testing::TestWithParam<BrokenTable> {};
+
+TEST_P(LoadingTables, NameTheRuleThatIsBroken) {
+  setenv("NF4BENCH_TEST_PEER", GetParam().rule, 1);
+  const Peers peers = load(TEST_PEER_SCRIPTED);
+  unsetenv("NF4BENCH_TEST_PEER");
+  EXPECT_THAT(warning_of(peers), HasSubstr(GetParam().said));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfPeers, LoadingTables,
+    testing::Values(
+        BrokenTable{"null", "returned NULL"}, BrokenTable{"abi", "ABI version 2, wanted 1"},
+        BrokenTable{"stride", "variant_bytes 8"}, BrokenTable{"odd_stride", "variant_bytes"},
+        BrokenTable{"count", "offers 0 variants"},
+        BrokenTable{"many", "offers 2147483648 variants"}, BrokenTable{"no_variants", "at NULL"},
+        BrokenTable{"name", "variant 1 of its table: its name \"a b\\n\""},
+        BrokenTable{"twice", "\"fine\" is taken"}, BrokenTable{"device", "its device is 9"},
+        BrokenTable{"operation", "its operation is 3"}, BrokenTable{"flags", "its flags 0x80"},
+        BrokenTable{"launches", "its launches are 0"},
+        BrokenTable{"launch", "its launch() is NULL"},
+        BrokenTable{"cuda_only", "no variant for the CPU device"}),
+    [](const auto& each) { return std::string(each.param.rule); });
+
+TEST(Loading, TakesEntriesThatANewerHeaderMadeLarger) {
+  setenv("NF4BENCH_TEST_PEER", "larger", 1);
+  const Peers peers = load(TEST_PEER_SCRIPTED);
+  unsetenv("NF4BENCH_TEST_PEER");
+  ASSERT_EQ(peers.variants().size(), 2u) << testing::PrintToString(peers.warnings());
+  EXPECT_STREQ(peers.variants()[0].name, "mine.first");
+  EXPECT_STREQ(peers.variants()[1].name, "mine.second");
+}
+
+}  // namespace
+}  // namespace nf4bench

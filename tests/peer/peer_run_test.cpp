@@ -1,0 +1,150 @@
+// Peers through the program itself.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/process.hpp"
+
+namespace nf4bench::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const std::string kPeer = "mine=" TEST_PEER_SCRIPTED;
+
+Outcome run_peers(const std::string& script, const std::vector<std::string>& more) {
+  Command command = nf4bench_command({"run", "--device", "cpu", "--no-ceilings", "--max-time",
+                                      "0.02", "--min-samples", "3", "--cache", "hot", "--quiet",
+                                      "--json", "-", "--shape", "100x77"});
+  command.arguments.insert(command.arguments.end(), more.begin(), more.end());
+  command.environment.push_back("NF4BENCH_TEST_PEER=" + script);
+  return Process(command).wait();
+}
+
+// Status and reason of each variant's only row.
+std::map<std::string, std::pair<std::string, std::string>> rows_of(const json& report) {
+  std::map<std::string, std::pair<std::string, std::string>> rows;
+  for (const json& row : report.at("measurements")) {
+    const json& reason = row.at("reason");
+    rows[row.at("variant")] = {row.at("status"), reason.is_null() ? "" : reason.get<std::string>()};
+  }
+  return rows;
+}
+
+TEST(PeerRun, AGoodPeerIsMeasuredAndCanBeTheBaseline) {
+  const Outcome outcome =
+      run_peers("good", {"--peer", kPeer, "--variant", "mine*,lut", "--baseline", "mine"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  const json report = json::parse(outcome.out);
+  auto rows = rows_of(report);
+  EXPECT_EQ(rows.at("mine").first, "passed");
+  EXPECT_EQ(rows.at("mine.scratch").first, "passed");
+  EXPECT_EQ(rows.at("lut").first, "passed");
+  EXPECT_EQ(rows.at("mine.plain"),
+            (std::pair<std::string, std::string>{"skipped", "plain tensors only"}));
+  EXPECT_EQ(report.at("settings").at("baseline"), "mine");
+  for (const json& row : report.at("measurements")) {
+    if (row.at("status") == "passed") {
+      EXPECT_EQ(row.at("speedup").at("baseline"), "mine");
+    }
+  }
+}
+
+TEST(PeerRun, EveryKindOfBadPeerIsAFailedRowAndTheRestRunsOn) {
+  const Outcome outcome = run_peers("bad", {"--peer", kPeer, "--variant", "mine.*,simd,lut"});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  auto rows = rows_of(json::parse(outcome.out));
+  EXPECT_EQ(rows.size(), 12u);  // 9 bad ones, 2 good ones, the baseline
+  const std::map<std::string, std::string> reasons = {
+      {"mine.error", "returned error 7"},
+      {"mine.nothing", "7700 of 7700 elements differ"},
+      {"mine.half", "3850 of 7700 elements differ from the reference, the first at 3850"},
+      {"mine.wrong", "1 of 7700 elements differ from the reference, the first at 7699"},
+      {"mine.past", "wrote past the end of its output"},
+      {"mine.before", "wrote before the start of its output"},
+      {"mine.workspace_past", "wrote past the end of its workspace"},
+      {"mine.workspace_before", "wrote before the start of its workspace"},
+      {"mine.throws", "threw an exception"}};
+  for (const auto& [name, reason] : reasons) {
+    EXPECT_EQ(rows.at(name).first, "failed") << name;
+    EXPECT_THAT(rows.at(name).second, HasSubstr(reason)) << name;
+  }
+  EXPECT_EQ(rows.at("simd").first, "passed");
+  EXPECT_EQ(rows.at("lut").first, "passed");
+}
+
+TEST(PeerRun, AnAbsentPeerIsAWarningOnStderrAndInTheReport) {
+  const Outcome outcome =
+      run_peers("good", {"--peer", "gone=/nowhere/lib.so", "--peer", kPeer, "--variant",
+                         "gone,gone_decode,mine,lut", "--baseline", "gone"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: peer gone"), HasSubstr("No such file")));
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(rows_of(report).size(), 2u);
+  EXPECT_THAT(report.at("warnings").get<std::vector<std::string>>(),
+              Contains(HasSubstr("peer gone: can not open /nowhere/lib.so")));
+  EXPECT_TRUE(report.at("settings").at("baseline").is_null());
+}
+
+TEST(PeerRun, NothingButAbsentPeersIsBadInput) {
+  const Outcome outcome =
+      run_peers("good", {"--peer", "gone=/nowhere/lib.so", "--variant", "gone"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+TEST(PeerRun, AMisspeltPeerArgumentIsAUsageError) {
+  EXPECT_EQ(run_peers("good", {"--peer", "lib.so"}).exit_code, 2);
+  EXPECT_EQ(run_peers("good", {"--peer", "mine=lib.so"}).exit_code, 2);
+  EXPECT_EQ(run_peers("good", {"--peer", "lut=" TEST_PEER_SCRIPTED}).exit_code, 2);
+}
+
+TEST(PeerRun, DequantizeDecodesWithAPeer) {
+  const ScratchFolder scratch;
+  const auto decode = [&](const std::string& variant, const std::string& to) {
+    return nf4bench({"dequantize", sample("odd_shapes.safetensors"), "-o", scratch.path(to),
+                     "--device", "cpu", "--quiet", "--peer", kPeer, "--variant", variant});
+  };
+  EXPECT_EQ(decode("mine", "peer").exit_code, 0);
+  EXPECT_EQ(decode("lut", "own").exit_code, 0);
+  EXPECT_EQ(read_file(scratch.path("peer")), read_file(scratch.path("own")));
+  EXPECT_FALSE(read_file(scratch.path("own")).empty());
+}
+
+TEST(PeerRun, DequantizeWritesNothingThatABadPeerMade) {
+  const ScratchFolder scratch;
+  Command command =
+      nf4bench_command({"dequantize", sample("odd_shapes.safetensors"), "-o", scratch.path("out"),
+                        "--device", "cpu", "--peer", kPeer, "--variant", "mine.wrong"});
+  command.environment.emplace_back("NF4BENCH_TEST_PEER=bad");
+  EXPECT_EQ(Process(command).wait().exit_code, 4);
+  EXPECT_THAT(read_file(scratch.path("out")), IsEmpty());
+}
+
+TEST(PeerRun, ListShowsWhatAPeerOffersAndWhyAnotherDoesNot) {
+  const Outcome outcome =
+      nf4bench({"list", "variants", "--json", "--peer", kPeer, "--peer", "gone=/nowhere/lib.so"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  std::vector<std::string> names;
+  for (const json& row : json::parse(outcome.out)) {
+    names.push_back(row.at("device").get<std::string>() + " " + row.at("name").get<std::string>());
+  }
+  EXPECT_THAT(names,
+              AllOf(Contains("cpu mine"), Contains("cpu mine.scratch"), Contains("cpu simd")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: peer gone"), Not(HasSubstr("peer mine"))));
+  EXPECT_EQ(nf4bench({"list", "presets", "--peer", kPeer}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace nf4bench::test

@@ -1,0 +1,198 @@
+// A peer whose table, and whose misdeeds, the tests choose through NF4BENCH_TEST_PEER.
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+
+#include "nf4/arithmetic.hpp"
+#include "nf4/format.hpp"
+#include "nf4bench_peer.h"
+
+namespace {
+
+std::size_t element_bytes(const nf4bench_peer_job& job) {
+  return job.output_type == NF4BENCH_PEER_FLOAT32 ? 4 : 2;
+}
+
+std::size_t output_bytes(const nf4bench_peer_job& job) {
+  return static_cast<std::size_t>(job.elements) * element_bytes(job);
+}
+
+int decode(const nf4bench_peer_job* job, void* stream) {
+  if (stream != nullptr || job->struct_bytes != sizeof(*job)) return 100;
+  for (std::int64_t i = 0; i < job->elements; ++i) {
+    const std::int64_t block = i >> job->block_shift;
+    const float scale =
+        job->absmax != nullptr
+            ? job->absmax[block]
+            : nf4bench::nested_scale(job->nested_map[job->absmax_codes[block]],
+                                     job->nested_absmax[block / 256], job->nested_offset);
+    const unsigned byte = job->packed[i / 2];
+    const float value = nf4bench::multiply_flushed(
+        nf4bench::codebook_value(static_cast<int>(i % 2 == 0 ? byte >> 4 : byte & 15)), scale);
+    if (job->output_type == NF4BENCH_PEER_FLOAT32) {
+      static_cast<float*>(job->output)[i] = value;
+    } else {
+      static_cast<std::uint16_t*>(job->output)[i] = job->output_type == NF4BENCH_PEER_FLOAT16
+                                                        ? nf4bench::to_float16_bits(value)
+                                                        : nf4bench::to_bfloat16_bits(value);
+    }
+  }
+  return 0;
+}
+
+int fail(const nf4bench_peer_job* job, void* stream) {
+  decode(job, stream);
+  return 7;
+}
+
+int write_nothing(const nf4bench_peer_job*, void*) {
+  return 0;
+}
+
+int write_half(const nf4bench_peer_job* job, void* stream) {
+  nf4bench_peer_job half = *job;
+  half.elements /= 2;
+  return decode(&half, stream);
+}
+
+int write_wrong(const nf4bench_peer_job* job, void* stream) {
+  decode(job, stream);
+  static_cast<unsigned char*>(job->output)[output_bytes(*job) - 1] ^= 1;
+  return 0;
+}
+
+int write_past_the_end(const nf4bench_peer_job* job, void* stream) {
+  decode(job, stream);
+  std::memset(static_cast<char*>(job->output) + output_bytes(*job), 0, 1);
+  return 0;
+}
+
+int write_before_the_start(const nf4bench_peer_job* job, void* stream) {
+  decode(job, stream);
+  std::memset(static_cast<char*>(job->output) - 1, 0, 1);
+  return 0;
+}
+
+constexpr std::size_t kWorkspace = 100;
+
+std::size_t small_workspace(const nf4bench_peer_job*) {
+  return kWorkspace;
+}
+
+int overrun_workspace(const nf4bench_peer_job* job, void* stream) {
+  decode(job, stream);
+  std::memset(job->workspace, 0, kWorkspace + 1);
+  return 0;
+}
+
+int underrun_workspace(const nf4bench_peer_job* job, void* stream) {
+  decode(job, stream);
+  std::memset(static_cast<char*>(job->workspace) - 1, 0, kWorkspace);
+  return 0;
+}
+
+int use_workspace(const nf4bench_peer_job* job, void* stream) {
+  std::memset(job->workspace, 0, kWorkspace);
+  return decode(job, stream);
+}
+
+int throw_up(const nf4bench_peer_job*, void*) {
+  throw std::runtime_error("no luck");
+}
+
+const char* only_plain(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
+  if (device->kind != NF4BENCH_PEER_CPU || device->multiprocessors < 1) return "odd device";
+  return job->absmax_codes != nullptr ? "plain tensors only" : nullptr;
+}
+
+using Launch = int (*)(const nf4bench_peer_job*, void*);
+
+constexpr nf4bench_peer_variant variant(const char* name, Launch launch) {
+  nf4bench_peer_variant result = {};
+  result.name = name;
+  result.summary = "scripted";
+  result.operation = NF4BENCH_PEER_DEQUANTIZE;
+  result.device = NF4BENCH_PEER_CPU;
+  result.launches = 1;
+  result.launch = launch;
+  return result;
+}
+
+// A larger entry, as a newer header would have it.
+struct Larger {
+  nf4bench_peer_variant known;
+  void* unknown[3];
+};
+
+struct Scripted {
+  nf4bench_peer_variant variants[16] = {};
+  Larger larger[2] = {{variant("first", decode), {}}, {variant("second", decode), {}}};
+  nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 0, 0, variants};
+
+  nf4bench_peer_variant& add(const nf4bench_peer_variant& added) {
+    return variants[table.variant_count++] = added;
+  }
+};
+
+void add_bad_variants(Scripted& s) {
+  s.add(variant("error", fail));
+  s.add(variant("nothing", write_nothing));
+  s.add(variant("half", write_half));
+  s.add(variant("wrong", write_wrong));
+  s.add(variant("past", write_past_the_end));
+  s.add(variant("before", write_before_the_start));
+  s.add(variant("workspace_past", overrun_workspace)).workspace_bytes = small_workspace;
+  s.add(variant("workspace_before", underrun_workspace)).workspace_bytes = small_workspace;
+  s.add(variant("throws", throw_up));
+}
+
+void add_good_variants(Scripted& s) {
+  s.add(variant(nullptr, decode));
+  s.add(variant("scratch", use_workspace)).workspace_bytes = small_workspace;
+  s.add(variant("plain", decode)).unsupported = only_plain;
+  s.add(variant("elsewhere", decode)).device = NF4BENCH_PEER_CUDA;
+}
+
+// A table that breaks one rule.
+void add_broken(Scripted& s, std::string_view rule) {
+  s.add(variant("fine", decode));
+  nf4bench_peer_variant& broken = s.add(variant("broken", decode));
+  if (rule == "abi") s.table.abi = 2;
+  if (rule == "stride") s.table.variant_bytes = 8;
+  if (rule == "odd_stride") s.table.variant_bytes += 4;
+  if (rule == "count") s.table.variant_count = 0;
+  if (rule == "many") s.table.variant_count = 1u << 31;
+  if (rule == "no_variants") s.table.variants = nullptr;
+  if (rule == "name") broken.name = "a b\n";
+  if (rule == "twice") broken.name = "fine";
+  if (rule == "device") broken.device = 9;
+  if (rule == "operation") broken.operation = 3;
+  if (rule == "flags") broken.flags = 0x80;
+  if (rule == "launches") broken.launches = 0;
+  if (rule == "launch") broken.launch = nullptr;
+  if (rule == "cuda_only") {
+    for (nf4bench_peer_variant& each : s.variants) each.device = NF4BENCH_PEER_CUDA;
+  }
+  if (rule == "larger") s.table = {NF4BENCH_PEER_ABI, sizeof(Larger), 2, 0, &s.larger[0].known};
+}
+
+}  // namespace
+
+const nf4bench_peer_table* nf4bench_peer_v1(void) {
+  const char* const script = std::getenv("NF4BENCH_TEST_PEER");
+  const std::string_view wanted = script == nullptr ? "good" : script;
+  if (wanted == "null") return nullptr;
+  auto* const scripted = new Scripted();  // lives as long as the process, as the header demands
+  if (wanted == "good") {
+    add_good_variants(*scripted);
+  } else if (wanted == "bad") {
+    add_bad_variants(*scripted);
+  } else {
+    add_broken(*scripted, wanted);
+  }
+  static const nf4bench_peer_table* kept[64];  // keeps leak checkers content
+  static unsigned next = 0;
+  return kept[next++ % 64] = &scripted->table;
+}
