@@ -6,6 +6,7 @@
 #include "cli/compare_command.hpp"
 #include "cli/context.hpp"
 #include "cli/dequantize_command.hpp"
+#include "cli/export_command.hpp"
 #include "cli/history_command.hpp"
 #include "cli/inspect_command.hpp"
 #include "cli/list_command.hpp"
@@ -47,6 +48,7 @@ struct Arguments {
   DequantizeArguments dequantize;
   CompareArguments compare;
   HistoryArguments history;
+  ExportArguments export_report;
 };
 
 struct Command {
@@ -69,6 +71,7 @@ std::vector<Command> add_commands(CLI::App& app, Arguments& arguments) {
       command(add_dequantize_command(app, arguments.dequantize), arguments.dequantize),
       command(add_compare_command(app, arguments.compare), arguments.compare),
       command(add_history_command(app, arguments.history), arguments.history),
+      command(add_export_command(app, arguments.export_report), arguments.export_report),
   };
 }
 
