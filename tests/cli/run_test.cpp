@@ -111,6 +111,26 @@ TEST(Run, WildcardSelectionKeepsTheBaselineBesideIt) {
   EXPECT_EQ(report.at("measurements").at(0).at("speedup").at("ratio"), 1.0);
 }
 
+TEST(Run, ReportSaysHowEachVariantWorks) {
+  const json& variants = usual_report().at("variants");
+  std::vector<std::string> names;
+  for (const json& variant : variants) {
+    names.push_back(variant.at("name"));
+    EXPECT_THAT(variant.at("summary").get<std::string>(), Not(IsEmpty()));
+    EXPECT_EQ(variant.at("inline_ptx"), false);
+  }
+  EXPECT_EQ(names, variants_of(usual_report()));
+  EXPECT_GT(variants.at(1).at("launches"), 1);  // multi_pass
+  EXPECT_EQ(variants.at(3).at("launches"), 1);
+}
+
+TEST(Run, MarkingIsShownOnDemandAndIsNotForTheCpu) {
+  EXPECT_THAT(usual_report().at("summary").at("marking"), IsEmpty());
+  EXPECT_THAT(nf4bench(short_run({"--shape", "64x64", "--marking"})).out,
+              HasSubstr("none: the scheme is about GPU kernels"));
+  EXPECT_THAT(nf4bench(short_run({"--shape", "64x64"})).out, Not(HasSubstr("Unsloth")));
+}
+
 TEST(Run, WithoutCeilingsKnowsNoFractionOfCopy) {
   const json& report = usual_report();
   EXPECT_TRUE(report.at("ceilings").at("copy_bytes_per_s").is_null());
@@ -126,6 +146,7 @@ TEST(Run, BaselineNoneMeasuresTheSelectionAloneWithoutSpeedups) {
 TEST(Run, OneVariantListedTwiceRunsAgainstItself) {
   const json report = report_of({"--shape", "64x64", "--variant", "lut,lut", "--baseline", "lut"});
   EXPECT_THAT(variants_of(report), ElementsAre("lut", "lut#2"));
+  EXPECT_EQ(report.at("variants").at(1).at("name"), "lut#2");
 }
 
 TEST(Run, ListsMultiplyIntoCells) {
