@@ -12,6 +12,7 @@ by the elements that those stores write. Instructions of a loop count once, as d
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -39,7 +40,7 @@ class Kernel:
 
     @property
     def per_element(self):
-        return self.instructions / self.elements if self.elements else float("inf")
+        return self.instructions / self.elements
 
 
 def successors(index, address, lines, index_of):
@@ -102,6 +103,8 @@ def measure(file, name, arch, lines):
     output_type, size = TYPES[tag.group(1)]
     path = main_path(lines)
     stores = [width for width in map(store_bytes, path) if width]
+    if not stores:
+        return None
     return Kernel(
         file=file,
         name=name,
@@ -118,11 +121,14 @@ def measure(file, name, arch, lines):
 def disassemble(path):
     """Yields (file, function, arch, instructions) of everything in `path`."""
     text = subprocess.run(["cuobjdump", "-sass", path], check=True, capture_output=True, text=True).stdout
-    file = name = arch = None
+    name = arch = None
+    file = re.match(r"\w*", os.path.basename(path)).group(0)
     lines = []
     for line in text.splitlines():
-        if match := re.match(r"member .*?([\w.]+)\.cu\.o:", line):
-            file = match.group(1)
+        if match := re.match(r"member .*?(\w+)\.cu\.o:", line):
+            if name:
+                yield file, name, arch, lines
+            file, name, lines = match.group(1), None, []
         if match := re.search(r"code for (sm_\w+)", line):
             if name:
                 yield file, name, arch, lines
@@ -137,16 +143,20 @@ def disassemble(path):
         yield file, name, arch, lines
 
 
-def broken_rules(kernel, budget):
-    """What of the budget the kernel does not keep, in words."""
-    rules = {**budget["default"], **budget.get(kernel.file or "", {})}
-    rules = {**rules, **rules.get(kernel.output_type, {}), **rules.get(f"{kernel.arch} {kernel.output_type}", {})}
-    if kernel.per_element > rules["instructions_per_element"]:
-        yield f"{kernel.per_element:.2f} instructions an element, budget {rules['instructions_per_element']}"
-    if kernel.local_accesses > rules["local_accesses"]:
-        yield f"{kernel.local_accesses} local memory accesses, budget {rules['local_accesses']}"
-    if kernel.widest_store < rules["store_bytes"]:
-        yield f"stores of {kernel.widest_store} bytes, budget {rules['store_bytes']}"
+def broken_rules(kernel, rules):
+    """What of the first rule that matches it the kernel does not keep, in words."""
+    kind = "nested" if kernel.nested else "plain"
+    subject = f"{kernel.file or '-'} {kernel.arch} {kernel.output_type} {kind} {kernel.name}"
+    limits = next((rule for rule in rules if re.search(rule["match"], subject)), None)
+    if limits is None:
+        yield "no rule of the budget matches"
+        return
+    if kernel.per_element > limits["instructions_per_element"]:
+        yield f"{kernel.per_element:.2f} instructions an element, budget {limits['instructions_per_element']}"
+    if kernel.local_accesses > 0:
+        yield f"{kernel.local_accesses} local memory accesses, budget 0"
+    if kernel.widest_store < limits["store_bytes"]:
+        yield f"stores of {kernel.widest_store} bytes, budget {limits['store_bytes']}"
 
 
 def main():
@@ -165,7 +175,7 @@ def main():
     if arguments.json:
         print(json.dumps([{**asdict(k), "per_element": round(k.per_element, 3)} for k in kernels], indent=1))
         return 0
-    budget = json.load(open(arguments.budget)) if arguments.budget else None
+    budget = json.load(open(arguments.budget, encoding="utf-8"))["rules"] if arguments.budget else None
     failures = 0
     for k in sorted(kernels, key=lambda k: (k.file or "", k.arch, k.output_type, k.nested, k.name)):
         broken = list(broken_rules(k, budget)) if budget else []

@@ -3,16 +3,10 @@
 // The end of a tensor that is no whole tile: decoded unit by unit with no assumption about where it
 // ends, so that the kernels' main paths need no bounds checks.
 
+#include "codebook.cuh"
 #include "unit.cuh"
 
 namespace nf4bench::cuda {
-
-// In constant memory for one read a thread; a table in code would cost 32 selects.
-static __constant__ float kCodebook[kCodes] = {
-    codebook_value(0),  codebook_value(1),  codebook_value(2),  codebook_value(3),
-    codebook_value(4),  codebook_value(5),  codebook_value(6),  codebook_value(7),
-    codebook_value(8),  codebook_value(9),  codebook_value(10), codebook_value(11),
-    codebook_value(12), codebook_value(13), codebook_value(14), codebook_value(15)};
 
 // Decodes those of the elements [first, first + count) that the tensor has, `lanes` threads a unit
 // each at a time. `first` is a multiple of the unit.

@@ -1,23 +1,18 @@
 // Fused; the codebook in constant memory. Lanes that ask for different entries are served one after
 // another, up to 16 times: the common first try, kept to show what it costs.
 
+#include "codebook.cuh"
 #include "dequantize/variants.hpp"
 #include "fused_tile.cuh"
 
 namespace nf4bench::cuda {
 namespace {
 
-__constant__ float codebook[kCodes] = {
-    codebook_value(0),  codebook_value(1),  codebook_value(2),  codebook_value(3),
-    codebook_value(4),  codebook_value(5),  codebook_value(6),  codebook_value(7),
-    codebook_value(8),  codebook_value(9),  codebook_value(10), codebook_value(11),
-    codebook_value(12), codebook_value(13), codebook_value(14), codebook_value(15)};
-
 struct ConstantDecoder {
   template <int kCount>
   __device__ void decode(std::uint32_t word, float (&values)[kCount]) const {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) values[i] = codebook[(word >> nibble_shift(i)) & 15];
+    for (int i = 0; i < kCount; ++i) values[i] = kCodebook[(word >> nibble_shift(i)) & 15];
   }
 };
 

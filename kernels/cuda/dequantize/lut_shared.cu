@@ -1,6 +1,7 @@
 // Fused; the codebook as 16 floats in shared memory. They lie in 16 different banks, so that any
 // lanes read any entries without conflict.
 
+#include "codebook.cuh"
 #include "dequantize/variants.hpp"
 #include "fused_tile.cuh"
 
@@ -12,7 +13,7 @@ struct SharedDecoder {
 
   __device__ SharedDecoder() {
     __shared__ float codebook[kCodes];
-    if (threadIdx.x < kCodes) codebook[threadIdx.x] = codebook_value(threadIdx.x);
+    if (threadIdx.x < kCodes) codebook[threadIdx.x] = kCodebook[threadIdx.x];
     __syncthreads();
     table = codebook;
   }

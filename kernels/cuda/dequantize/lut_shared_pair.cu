@@ -1,6 +1,7 @@
 // Fused; 256 pairs of floats in shared memory, so that one 8-byte read decodes a whole byte. Half
 // the reads of lut_shared, paid with bank conflicts between lanes whose bytes differ.
 
+#include "codebook.cuh"
 #include "dequantize/variants.hpp"
 #include "fused_tile.cuh"
 
@@ -13,7 +14,7 @@ struct PairDecoder {
   __device__ PairDecoder() {
     __shared__ float2 pairs[kCodes * kCodes];
     for (int byte = threadIdx.x; byte < kCodes * kCodes; byte += blockDim.x) {
-      pairs[byte] = make_float2(codebook_value(byte >> 4), codebook_value(byte & 15));
+      pairs[byte] = make_float2(kCodebook[byte >> 4], kCodebook[byte & 15]);
     }
     __syncthreads();
     table = pairs;
