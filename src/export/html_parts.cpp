@@ -7,13 +7,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <tuple>
 
 namespace nf4bench {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
-constexpr std::size_t kColours = 8;
+constexpr std::size_t kColours = 12;
 
 // Bytes of the character that starts at `at`; 0 when it is not well-formed.
 std::size_t character_length(std::string_view text, std::size_t at) {
@@ -52,6 +54,19 @@ std::string title_of(const ExportRow& row) {
     title += fmt::format(" (x{})", row.tensor->multiplicity);
   }
   return title + " " + cell_name(m.output_type, m.cache, m.launch);
+}
+
+// The baseline, then by how far a variant gets at best: what is far behind shares the last colour.
+void order_variants(Page& page) {
+  std::map<std::string, double> best;
+  for (const ExportRow& row : page.rows) {
+    const Measurement& m = *row.measurement;
+    double& ratio = best[m.variant];
+    if (row.is_timed && m.speedup) ratio = std::max(ratio, m.speedup->ratio);
+  }
+  best[page.report.settings.baseline] = std::numeric_limits<double>::max();
+  std::stable_sort(page.variants.begin(), page.variants.end(),
+                   [&](const std::string& a, const std::string& b) { return best[a] > best[b]; });
 }
 
 }  // namespace
@@ -103,6 +118,7 @@ Page page_of(const Report& report) {
       cell->rows.push_back(i);
     }
   }
+  order_variants(page);
   return page;
 }
 

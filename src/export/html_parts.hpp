@@ -29,9 +29,9 @@ struct Page {
   const Report& report;
   std::vector<ExportRow> rows;
   std::vector<PageCell> cells;
-  std::vector<std::string> variants;  // in the order of the report; decides the colours
+  std::vector<std::string> variants;  // the baseline, then the fastest first; decides the colours
 
-  // The class of a variant's colour: "s0" to "s7", and "s8" for all that come after.
+  // The class of a variant's colour: "s0" to "s11", and "s12" for all that come after.
   std::string colour_of(const std::string& variant) const;
 };
 

@@ -7,11 +7,12 @@ const char* const kPageStyle = R"CSS(
 :root { color-scheme: light dark; --ground: #fff; --ink: #1c2024; --faint: #656d76; --rule: #d8dee4;
   --head: #f4f6f8; --mark: #fff4c2; --bad: #b3261e; --good: #1a7f37; --s0: #0072b2; --s1: #d55e00;
   --s2: #009e73; --s3: #b8528f; --s4: #b58900; --s5: #2aa1d8; --s6: #7a5cc2; --s7: #6b4423;
-  --s8: #8a929a; }
+  --s8: #00796b; --s9: #a3195b; --s10: #5d7a00; --s11: #3949ab; --s12: #8a929a; }
 @media (prefers-color-scheme: dark) { :root { --ground: #14171a; --ink: #e4e8ec; --faint: #9aa4ae;
   --rule: #343b42; --head: #1e2328; --mark: #4a4115; --bad: #ff8a80; --good: #6fd08c; --s0: #4aa3df;
   --s1: #ff8c42; --s2: #3cc79b; --s3: #e389bd; --s4: #e0b83c; --s5: #7fd0f5; --s6: #ab93ee;
-  --s7: #c79a6f; --s8: #8a929a; } }
+  --s7: #c79a6f; --s8: #4db6ac; --s9: #f06292;
+  --s10: #aec94a; --s11: #8c9eff; --s12: #8a929a; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1180px; padding: 24px; background: var(--ground);
   color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
@@ -22,7 +23,8 @@ nav a { margin-right: 1em; } a { color: var(--s0); }
 figure { margin: 0 0 12px; break-inside: avoid; } figcaption { font-size: 0.9em; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 16px; }
 svg { width: 100%; height: auto; display: block; }
-svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink);
+  paint-order: stroke; stroke: var(--ground); stroke-width: 3px; stroke-linejoin: round; }
 svg .tick { text-anchor: middle; fill: var(--faint); font-size: 11px; }
 svg .name { text-anchor: end; } svg .note { fill: var(--faint); font-size: 11px; }
 svg a:hover text { text-decoration: underline; }
@@ -33,7 +35,8 @@ svg a:hover text { text-decoration: underline; }
   stroke-dasharray: 2 3; } .bar, .point { fill: var(--c); }
 .s0 { --c: var(--s0); } .s1 { --c: var(--s1); } .s2 { --c: var(--s2); } .s3 { --c: var(--s3); }
 .s4 { --c: var(--s4); } .s5 { --c: var(--s5); } .s6 { --c: var(--s6); } .s7 { --c: var(--s7); }
-.s8 { --c: var(--s8); } .stream { --c: var(--faint); }
+.s8 { --c: var(--s8); } .s9 { --c: var(--s9); } .s10 { --c: var(--s10); } .s11 { --c: var(--s11); }
+.s12 { --c: var(--s12); } .stream { --c: var(--faint); }
 .legend span { white-space: nowrap; margin-right: 1.2em; font-size: 0.9em; }
 .legend i { display: inline-block; width: 14px; height: 10px; margin-right: 5px;
   background: var(--c); }
@@ -51,7 +54,8 @@ dt { color: var(--faint); } dd { margin: 0; overflow-wrap: anywhere; }
 html:not(.js) .choice { display: none; }
 @media print { :root { color-scheme: light; --ground: #fff; --ink: #000; --faint: #555;
   --rule: #ccc; --head: #eee; --bad: #b3261e; --good: #1a7f37; --s0: #0072b2; --s1: #d55e00;
-  --s2: #009e73; --s3: #b8528f; --s4: #b58900; --s5: #2aa1d8; --s6: #7a5cc2; --s7: #6b4423; }
+  --s2: #009e73; --s3: #b8528f; --s4: #b58900; --s5: #2aa1d8; --s6: #7a5cc2; --s7: #6b4423;
+  --s8: #00796b; --s9: #a3195b; --s10: #5d7a00; --s11: #3949ab; }
   body { max-width: none; padding: 0; font-size: 10pt; } nav, .choice { display: none; }
   .figures { grid-template-columns: 1fr 1fr; } tr { break-inside: avoid; } table { font-size: 7pt; }
   h2 { break-after: avoid; } * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }

@@ -1,0 +1,190 @@
+"""Reads what "nf4bench export" writes with the tools that it is meant for.
+
+Usage: consumers_test.py PATH_OF_NF4BENCH. What is not installed is skipped.
+"""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests/report/golden"
+COMPARE = pathlib.Path("/usr/share/benchmark/compare.py")  # Debian: libbenchmark-tools
+BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "nf4bench"
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+def export(name, form, *more):
+    """The text that the program writes for a golden report."""
+    result = subprocess.run([BINARY, "export", str(GOLDEN / name), "--to", form, *more],
+                            capture_output=True, check=True)
+    return result.stdout.decode("utf-8")
+
+
+def export_json(name, form, *more):
+    return json.loads(export(name, form, *more), parse_constant=refuse_constant)
+
+
+def report_of(name):
+    return json.loads((GOLDEN / name).read_text(encoding="utf-8"))
+
+
+def timed(report):
+    return [m for m in report["measurements"] if m["status"] == "passed"]
+
+
+class Csv(unittest.TestCase):
+    def test_gives_every_number_back_bit_for_bit(self):
+        for name in ("gpu.json", "cpu.json"):
+            report = report_of(name)
+            rows = list(csv.DictReader(io.StringIO(export(name, "csv"), newline="")))
+            self.assertEqual(len(rows), len(report["measurements"]))
+            for row, m in zip(rows, report["measurements"]):
+                self.assertEqual(row["variant"], m["variant"])
+                self.assertEqual(row["reason"], m["reason"] or "")
+                self.assertEqual(int(row["bytes_read"]), m["bytes"]["read"])
+                self.check_numbers(row, m)
+
+    def check_numbers(self, row, m):
+        time, speedup = m["time_s"], m["speedup"]
+        expected = {"median_s": time and time["median"], "mad_s": time and time["mad"],
+                    "ci95_low_s": time and time["ci95"][0], "bytes_per_s": m["bytes_per_s"],
+                    "fraction_of_copy": m["fraction_of_copy"],
+                    "speedup": speedup and speedup["ratio"],
+                    "speedup_ci95_high": speedup and speedup["ci95"][1]}
+        for field, value in expected.items():
+            self.assertEqual(float(row[field]) if row[field] else None, value, field)
+
+    @unittest.skipIf(pandas is None, "needs pandas")
+    def test_is_read_by_pandas_with_numbers_as_numbers(self):
+        frame = pandas.read_csv(io.StringIO(export("gpu.json", "csv")),
+                                float_precision="round_trip")
+        fastest = frame[frame.variant == "fused"].sort_values("elements")
+        self.assertEqual(frame["median_s"].dtype, float)
+        wanted = [m["time_s"]["median"] for m in timed(report_of("gpu.json"))
+                  if m["variant"] == "fused"]
+        self.assertEqual(sorted(wanted), sorted(fastest[fastest.status == "passed"].median_s))
+
+    def test_holds_a_header_alone_when_nothing_was_measured(self):
+        self.assertEqual(export("empty.json", "csv").count("\r\n"), 1)
+
+
+class GoogleBenchmark(unittest.TestCase):
+    def test_has_an_entry_a_sample(self):
+        report = report_of("gpu.json")
+        entries = export_json("gpu.json", "google-benchmark")["benchmarks"]
+        for entry in entries:
+            self.assertIn(entry["time_unit"], ("ns",))
+            self.assertGreater(entry["real_time"], 0.0)
+        found = [e["real_time"] for e in entries if e["run_type"] == "iteration"]
+        wanted = [s for m in timed(report) for s in m["samples_s"]]
+        self.assertEqual(len(found), len(wanted))
+        for nanoseconds, seconds in zip(found, wanted):
+            self.assertAlmostEqual(nanoseconds / 1e9 / seconds, 1.0, delta=4e-16)
+
+    def test_names_what_has_no_time_in_the_context(self):
+        context = export_json("gpu.json", "google-benchmark")["context"]
+        for m in report_of("gpu.json")["measurements"]:
+            if m["status"] != "passed":
+                self.assertIn(m["reason"], context["nf4bench_not_timed"])
+
+    @unittest.skipUnless(COMPARE.exists(), "needs libbenchmark-tools")
+    def test_is_judged_by_their_compare_script(self):
+        document = export_json("gpu.json", "google-benchmark")
+        slower = json.loads(json.dumps(document))
+        for entry in slower["benchmarks"]:
+            entry["real_time"] *= 2.0
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("old.json", "new.json")]
+            for path, content in zip(paths, (document, slower)):
+                pathlib.Path(path).write_text(json.dumps(content), encoding="utf-8")
+            result = subprocess.run(["/usr/bin/python3", str(COMPARE), "benchmarks", *paths],
+                                    capture_output=True, text=True, check=False)
+        if "No module named" in result.stderr:
+            self.skipTest(result.stderr.splitlines()[-1])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line for line in result.stdout.splitlines() if "_median" in line]
+        self.assertEqual(len(lines), len(timed(report_of("gpu.json"))), result.stdout)
+        for line in lines:
+            self.assertIn("+1.0000", line)
+
+
+class Nvbench(unittest.TestCase):
+    def test_has_every_row_as_a_state(self):
+        report = report_of("gpu.json")
+        document = export_json("gpu.json", "nvbench")
+        states = {(b["name"], s["name"]): s for b in document["benchmarks"] for s in b["states"]}
+        self.assertEqual(len(states), len(report["measurements"]))
+        times = []
+        for state in states.values():
+            values = {s["tag"]: s["data"][0]["value"] for s in state["summaries"]}
+            self.assertEqual(state["is_skipped"], not values)
+            if values:
+                times.append(float(values["nv/cold/time/gpu/median"]))
+                self.assertGreater(float(values["nv/cold/time/gpu/stdev/relative"]), 0.0)
+        self.assertEqual(sorted(times), sorted(m["time_s"]["median"] for m in timed(report)))
+
+    def test_lists_each_value_of_an_axis(self):
+        for benchmark in export_json("gpu.json", "nvbench")["benchmarks"]:
+            axes = {a["name"]: [v["input_string"] for v in a["values"]] for a in benchmark["axes"]}
+            for state in benchmark["states"]:
+                for value in state["axis_values"]:
+                    self.assertIn(value["value"], axes[value["name"]])
+
+
+class Bencher(unittest.TestCase):
+    def test_has_three_measures_with_their_intervals(self):
+        report = report_of("gpu.json")
+        document = export_json("gpu.json", "bencher")
+        self.assertEqual(len(document), len(timed(report)))
+        for measures, m in zip(document.values(), timed(report)):
+            self.assertEqual(list(measures), ["latency", "throughput", "speedup"])
+            self.assertAlmostEqual(measures["latency"]["value"] / 1e9, m["time_s"]["median"],
+                                   delta=1e-20)
+            self.assertEqual(measures["speedup"]["value"], m["speedup"]["ratio"])
+            for measure in measures.values():
+                self.assertLessEqual(measure["lower_value"], measure["value"])
+                self.assertLessEqual(measure["value"], measure["upper_value"])
+
+
+class GithubAction(unittest.TestCase):
+    def test_gives_one_metric_a_file(self):
+        report = timed(report_of("gpu.json"))
+        wanted = {"time": [m["time_s"]["median"] for m in report],
+                  "bandwidth": [m["bytes_per_s"] for m in report],
+                  "speedup": [m["speedup"]["ratio"] for m in report]}
+        for metric, values in wanted.items():
+            entries = export_json("gpu.json", "github-action", "--metric", metric)
+            self.assertEqual([e["value"] for e in entries], values)
+            self.assertEqual(len({e["name"] for e in entries}), len(entries))
+            for entry in entries:
+                self.assertEqual(list(entry), ["name", "unit", "value", "range", "extra"])
+
+
+class CommandLine(unittest.TestCase):
+    def test_refuses_what_it_can_not_do(self):
+        report = str(GOLDEN / "gpu.json")
+        for words in (["--to", "exel"], ["--to", "csv", "--metric", "speedup"],
+                      ["--to", "csv", "-o", report], []):
+            result = subprocess.run([BINARY, "export", report, *words], capture_output=True,
+                                    check=False)
+            self.assertEqual(result.returncode, 2, words)
+            self.assertEqual(result.stdout, b"")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+"""Draws the golden reports with scripts/plot.py; skipped where matplotlib is not installed."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests/report/golden"
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
+try:
+    import matplotlib
+    import plot
+except ImportError:
+    matplotlib = None
+
+
+def draw(*words):
+    return plot.main([str(word) for word in words])
+
+
+def run_script(*words):
+    return subprocess.run([sys.executable, str(ROOT / "scripts/plot.py"), *map(str, words)],
+                          capture_output=True, text=True, check=False)
+
+
+@unittest.skipIf(matplotlib is None, "needs matplotlib")
+class Plot(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_draws_every_kind(self):
+        gpu = GOLDEN / "gpu.json"
+        for words in ([gpu], [gpu, "--plot", "speedup"], [gpu, gpu],
+                      [GOLDEN / "cpu.json", "--plot", "bandwidth"]):
+            path = self.folder / "picture.png"
+            self.assertEqual(draw(*words, "-o", path), 0)
+            self.assertEqual(path.read_bytes()[:4], b"\x89PNG")
+            path.unlink()
+
+    def test_draws_the_same_file_from_the_same_report(self):
+        paths = [self.folder / "a.svg", self.folder / "b.svg"]
+        for path in paths:
+            self.assertEqual(draw(GOLDEN / "gpu.json", "-o", path), 0)
+        self.assertEqual(paths[0].read_bytes(), paths[1].read_bytes())
+        xml.etree.ElementTree.parse(paths[0])
+
+    def test_says_why_nothing_can_be_drawn(self):
+        for words in ([GOLDEN / "empty.json"], [ROOT / "README.md"], ["/no/such/file"],
+                      [GOLDEN / "gpu.json", "--variant", "no_such"]):
+            with self.assertRaises(plot.NotDrawable, msg=words):
+                draw(*words, "-o", self.folder / "x.png")
+        result = run_script("/no/such/file", "-o", self.folder / "x.png")
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(result.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
