@@ -20,10 +20,11 @@ namespace nf4bench {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
-  A table for a spreadsheet or pandas:
+  A page for a browser, and a table for a spreadsheet or pandas:
+    nf4bench export report.json --to html -o report.html
     nf4bench export report.json --to csv -o report.csv
   Judge two runs with Google Benchmark's own script:
-    nf4bench export report.json --to google-benchmark -o new.json
+    nf4bench export report.json --to google-benchmark -o google.json
   What github-action-benchmark takes as customBiggerIsBetter:
     nf4bench export report.json --to github-action --metric speedup
 Exit codes: 0 written, 2 usage, 3 bad input.)";

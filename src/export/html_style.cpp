@@ -42,10 +42,11 @@ svg a:hover text { text-decoration: underline; }
   background: var(--c); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 0.87em; }
 th, td { text-align: left; padding: 3px 8px; border-bottom: 1px solid var(--rule);
-  vertical-align: bottom; }
+  vertical-align: bottom; } td { white-space: nowrap; }
 th { background: var(--head); font-weight: 600; } .number { text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }
-.reason { color: var(--faint); overflow-wrap: anywhere; } .good { color: var(--good); }
+.reason { color: var(--faint); white-space: normal;
+  overflow-wrap: anywhere; } .good { color: var(--good); }
 .bad { color: var(--bad); } tr:target { background: var(--mark); } .bars { width: 22%; }
 .total { display: block; height: 12px; background: var(--c); min-width: 1px; }
 dl { display: grid; grid-template-columns: minmax(120px, max-content) 1fr; gap: 2px 20px; }
@@ -57,7 +58,8 @@ html:not(.js) .choice { display: none; }
   --s2: #009e73; --s3: #b8528f; --s4: #b58900; --s5: #2aa1d8; --s6: #7a5cc2; --s7: #6b4423;
   --s8: #00796b; --s9: #a3195b; --s10: #5d7a00; --s11: #3949ab; }
   body { max-width: none; padding: 0; font-size: 10pt; } nav, .choice { display: none; }
-  .figures { grid-template-columns: 1fr 1fr; } tr { break-inside: avoid; } table { font-size: 7pt; }
+  .figures { grid-template-columns: 1fr 1fr; } tr { break-inside: avoid; } table { font-size: 6.5pt; }
+  th, td { padding: 2px 4px; } .wide { overflow: visible; }
   h2 { break-after: avoid; } * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 )CSS";
 
