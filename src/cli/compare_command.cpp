@@ -14,7 +14,7 @@ constexpr char kExamples[] = R"(Examples:
   A CI job: fail when a cell got slower than the stored baseline, confirm before failing:
     nf4bench compare new.json --baseline main --gate \
       --confirm 'nf4bench run --preset llama-3.1-8b --quiet --json "$NF4BENCH_CONFIRM_JSON"'
-  Make a run the baseline of its device:
+  Make a run, or several to be pooled, the baseline of their device:
     nf4bench compare new.json --save-baseline main
 Verdicts: FASTER, SAME, SLOWER; UNSURE (noise or clocks), INVALID (failed), MISSING (not measured).
 Exit codes: 0 compared or passed, 1 gate failed, 2 usage, 3 bad input, 6 nothing to compare or, with

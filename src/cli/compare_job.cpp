@@ -64,7 +64,8 @@ Sides read_sides(const CompareArguments& arguments) {
   std::vector<std::string> base = arguments.base;
   std::vector<std::string> fresh = arguments.reports;
   const bool is_base_named = !base.empty() || !arguments.baseline.empty();
-  if (!is_base_named && fresh.size() > 1) {
+  // Several reports to be stored are runs of one side, to be pooled when they are compared with.
+  if (!is_base_named && fresh.size() > 1 && arguments.save_baseline.empty()) {
     base.push_back(fresh.front());
     fresh.erase(fresh.begin());
   }
