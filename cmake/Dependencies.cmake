@@ -21,7 +21,11 @@ nf4bench_require(OpenSSL libssl-dev COMPONENTS Crypto)
 nf4bench_require(OpenMP libgomp1 COMPONENTS CXX)
 nf4bench_require(Threads libc6-dev)
 if(NF4BENCH_TESTS)
-  nf4bench_require(GTest libgtest-dev)
+  # GoogleMock comes with it, but in a package of its own on Debian, which pulls in the other.
+  nf4bench_require(GTest libgmock-dev)
+  if(NOT TARGET GTest::gmock)
+    message(FATAL_ERROR "The tests need GoogleMock. On Debian or Ubuntu: apt-get install libgmock-dev")
+  endif()
 endif()
 
 set(NF4BENCH_WITH_CUDA OFF)
