@@ -34,6 +34,7 @@ NamedReport read_report(const std::string& path) {
 
 std::vector<NamedReport> read_reports(const std::vector<std::string>& paths) {
   std::vector<NamedReport> reports;
+  reports.reserve(paths.size());
   for (const std::string& path : paths) reports.push_back(read_report(path));
   return reports;
 }

@@ -21,7 +21,8 @@ struct CellKey {
   LaunchMode launch = LaunchMode::kGraph;
   std::string variant;
 
-  auto operator<=>(const CellKey&) const = default;
+  // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
+  auto operator<=>(const CellKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 CellKey key_of(const ReportTensor& tensor, const Measurement& measurement);

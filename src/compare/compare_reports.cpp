@@ -114,6 +114,7 @@ bool is_new_cell(const PooledCell& cell) {
 
 std::vector<ReportLabel> labels_of(const std::vector<NamedReport>& reports) {
   std::vector<ReportLabel> labels;
+  labels.reserve(reports.size());
   for (const NamedReport& each : reports) {
     labels.push_back({each.name, each.report.started_at, each.report.tool.git_commit});
   }

@@ -73,6 +73,7 @@ void append_block(TablePage& page, const HistoryDevice& device,
   }
   const ValueFormat format = value_format(metric, values);
   std::vector<GridRow> rows;
+  rows.reserve(block.size());
   for (const HistorySeries* series : block) rows.push_back(row_of(device, *series, format));
   const GridLayout layout = fit_columns(columns(), rows, page.width());
   page.blank();

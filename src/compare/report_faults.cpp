@@ -27,6 +27,7 @@ bool is_same_run(const Report& a, const Report& b) {
 std::vector<std::string> find_report_faults(const std::vector<NamedReport>& base,
                                             const std::vector<NamedReport>& fresh) {
   std::vector<const NamedReport*> all;
+  all.reserve(base.size() + fresh.size());
   for (const NamedReport& each : base) all.push_back(&each);
   for (const NamedReport& each : fresh) all.push_back(&each);
   std::vector<std::string> faults;

@@ -1,4 +1,4 @@
-// "nf4bench compare" and "nf4bench history" from outside, on reports written for the purpose.
+// "nf4bench compare" from outside, on reports written for the purpose.
 
 #include "base/atomic_file.hpp"
 #include "cli/process.hpp"
@@ -22,7 +22,6 @@ using test::ScratchFolder;
 using test::Timing;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
 // Writes a report of a GPU run into `folder` and returns its path.
 std::string write_run(const ScratchFolder& folder, const std::string& name, int minute,
@@ -40,17 +39,10 @@ class Compare : public testing::Test {
     return test::nf4bench(arguments);
   }
 
-  // The same with baselines kept in the scratch folder.
-  Outcome compare_stored(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"--baseline-dir", store});
-    return compare(arguments);
-  }
-
   ScratchFolder folder;
   std::string base = write_run(folder, "base.json", 0, {{"fused", 30e-6}, {"lut", 40e-6}});
   std::string equal = write_run(folder, "equal.json", 1, {{"fused", 30e-6}, {"lut", 40e-6}});
   std::string slow = write_run(folder, "slow.json", 2, {{"fused", 33e-6}, {"lut", 40e-6}});
-  std::string store = folder.path("store");
 };
 
 TEST_F(Compare, WithoutAGateASlowdownIsShownAndExitsWithZero) {
@@ -214,107 +206,6 @@ TEST_F(Compare, WithoutDoubtThereIsNoConfirmingRun) {
   const std::string mark = folder.path("ran");
   EXPECT_EQ(compare({base, equal, "--gate", "--confirm", "touch " + mark}).exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(mark));
-}
-
-TEST_F(Compare, ASavedBaselineIsFoundAgain) {
-  ASSERT_EQ(compare_stored({base, "--save-baseline", "main"}).exit_code, 0);
-  EXPECT_EQ(compare_stored({equal, "--baseline", "main", "--gate"}).exit_code, 0);
-  EXPECT_EQ(compare_stored({slow, "--baseline", "main", "--gate"}).exit_code, 1);
-}
-
-TEST_F(Compare, ABaselineMayHoldSeveralRunsAndIsReplacedAsAWhole) {
-  const std::string more = write_run(folder, "more.json", 5, {{"fused", 30e-6}, {"lut", 40e-6}});
-  ASSERT_EQ(compare_stored({equal, more, "--base", base, "--save-baseline", "main"}).exit_code, 0);
-  const Outcome two = compare_stored({slow, "--baseline", "main", "--json"});
-  EXPECT_EQ(json::parse(two.out)["base"].size(), 2u);
-  ASSERT_EQ(compare_stored({slow, "--save-baseline", "main"}).exit_code, 0);
-  const json one = json::parse(compare_stored({equal, "--baseline", "main", "--json"}).out);
-  EXPECT_EQ(one["base"].size(), 1u);
-  EXPECT_EQ(one["counts"]["FASTER"], 1);
-}
-
-TEST_F(Compare, AMissingBaselineIsNotComparable) {
-  const Outcome outcome = compare_stored({equal, "--baseline", "main", "--gate"});
-  EXPECT_EQ(outcome.exit_code, 7);
-  EXPECT_THAT(outcome.err, HasSubstr("--save-baseline main"));
-}
-
-TEST_F(Compare, TheBaselineOfAnotherDeviceIsNotUsed) {
-  Report report = named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
-  report.device.uuid = "GPU-other";
-  write_file(folder.path("unit.json"), to_json(report));
-  ASSERT_EQ(compare_stored({folder.path("unit.json"), "--save-baseline", "main"}).exit_code, 0);
-  const Outcome outcome = compare_stored({equal, "--baseline", "main", "--gate"});
-  EXPECT_EQ(outcome.exit_code, 7);
-  EXPECT_THAT(outcome.err, HasSubstr("only of NVIDIA_H200-GPU-other"));
-}
-
-TEST_F(Compare, AFailedGateDoesNotReplaceTheBaseline) {
-  ASSERT_EQ(compare_stored({base, "--save-baseline", "main"}).exit_code, 0);
-  EXPECT_EQ(
-      compare_stored({slow, "--baseline", "main", "--gate", "--save-baseline", "main"}).exit_code,
-      1);
-  EXPECT_EQ(compare_stored({slow, "--baseline", "main", "--gate"}).exit_code, 1);
-}
-
-TEST_F(Compare, WhatIsNoMeasurementIsNoBaseline) {
-  const std::string empty = write_run(folder, "empty.json", 3, {});
-  EXPECT_EQ(compare_stored({empty, "--save-baseline", "main"}).exit_code, 3);
-  EXPECT_FALSE(std::filesystem::exists(store));
-}
-
-TEST_F(Compare, ABaselineCanNotBeCalledAPath) {
-  for (const char* name : {"../main", "a/b", ".hidden", ""}) {
-    EXPECT_NE(compare_stored({base, "--save-baseline", name}).exit_code, 0) << name;
-  }
-  EXPECT_FALSE(std::filesystem::exists(folder.path("main")));
-}
-
-TEST_F(Compare, AFileCanBeTheBaseline) {
-  EXPECT_EQ(compare({slow, "--baseline-file", base, "--gate"}).exit_code, 1);
-}
-
-class HistoryCommand : public testing::Test {
- protected:
-  HistoryCommand() {
-    for (int i = 0; i < 8; ++i) {
-      write_run(folder, "run" + std::to_string(i) + ".json", i,
-                {{"fused", i < 4 ? 30e-6 : 33e-6}, {"lut", 40e-6}});
-    }
-  }
-  std::string path() const { return folder.path(""); }
-  ScratchFolder folder;
-};
-
-TEST_F(HistoryCommand, ShowsTheStep) {
-  const Outcome outcome = test::nf4bench({"history", path()});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.out, HasSubstr("+10.0 % on 2026-03-01"));
-  EXPECT_THAT(outcome.out, HasSubstr("1 of 2 cells changed"));
-  EXPECT_THAT(outcome.err, IsEmpty());
-}
-
-TEST_F(HistoryCommand, JsonHoldsTheSteps) {
-  const Outcome outcome = test::nf4bench({"history", path(), "--json", "--variant", "fused"});
-  const json series = json::parse(outcome.out)["devices"][0]["series"];
-  ASSERT_EQ(series.size(), 1u);
-  EXPECT_EQ(series[0]["steps"][0]["run"], 4);
-}
-
-TEST_F(HistoryCommand, PassesOverWhatIsNoReportAndSaysSo) {
-  write_file(folder.path("other.json"), "{\"schema\": \"something else\"}");
-  write_file(folder.path("notes.txt"), "not looked at");
-  const Outcome outcome = test::nf4bench({"history", path()});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("passed over: "));
-  EXPECT_THAT(outcome.err, HasSubstr("other.json"));
-  EXPECT_THAT(outcome.err, Not(HasSubstr("notes.txt")));
-}
-
-TEST_F(HistoryCommand, AFolderWithoutAReportIsBadInput) {
-  const ScratchFolder empty;
-  EXPECT_EQ(test::nf4bench({"history", empty.path("")}).exit_code, 3);
-  EXPECT_EQ(test::nf4bench({"history", empty.path("absent")}).exit_code, 3);
 }
 
 }  // namespace

@@ -1,0 +1,69 @@
+// "nf4bench history" from outside, on reports written for the purpose.
+
+#include "base/atomic_file.hpp"
+#include "cli/process.hpp"
+#include "compare/report_maker.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace nf4bench {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::ScratchFolder;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class History : public testing::Test {
+ protected:
+  History() {
+    for (int i = 0; i < 8; ++i) {
+      const double fused_s = i < 4 ? 30e-6 : 33e-6;
+      write_file(folder.path(fmt::format("run{}.json", i)),
+                 to_json(test::named_run("", i, {{"fused", fused_s}, {"lut", 40e-6}}).report));
+    }
+  }
+  std::string path() const { return folder.path(""); }
+  ScratchFolder folder;
+};
+
+TEST_F(History, ShowsTheStep) {
+  const Outcome outcome = test::nf4bench({"history", path()});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("+10.0 % on 2026-03-01"));
+  EXPECT_THAT(outcome.out, HasSubstr("1 of 2 cells changed"));
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST_F(History, JsonHoldsTheSteps) {
+  const Outcome outcome = test::nf4bench({"history", path(), "--json", "--variant", "fused"});
+  const json series = json::parse(outcome.out)["devices"][0]["series"];
+  ASSERT_EQ(series.size(), 1u);
+  EXPECT_EQ(series[0]["steps"][0]["run"], 4);
+}
+
+TEST_F(History, PassesOverWhatIsNoReportAndSaysSo) {
+  write_file(folder.path("other.json"), "{\"schema\": \"something else\"}");
+  write_file(folder.path("notes.txt"), "not looked at");
+  const Outcome outcome = test::nf4bench({"history", path()});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("passed over: "));
+  EXPECT_THAT(outcome.err, HasSubstr("other.json"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("notes.txt")));
+}
+
+TEST_F(History, AFolderWithoutAReportIsBadInput) {
+  const ScratchFolder empty;
+  EXPECT_EQ(test::nf4bench({"history", empty.path("")}).exit_code, 3);
+  EXPECT_EQ(test::nf4bench({"history", empty.path("absent")}).exit_code, 3);
+}
+
+}  // namespace
+}  // namespace nf4bench
