@@ -43,7 +43,7 @@ class Peers {
  private:
   void add(const PeerArgument& argument, const PeerHost& host);
 
-  std::deque<std::string> strings_;  // never moved, so variants point into it
+  std::deque<std::string> strings_;  // elements stay where they are: variants point to them
   std::vector<Variant> variants_;
   std::vector<std::string> warnings_;
   std::vector<std::string> absent_;

@@ -16,7 +16,7 @@ class SharedLibrary {
 
   // The library stays until the process ends: its code is in use, and CUDA libraries do not survive
   // being unloaded before the driver is.
-  void keep() { handle_.release(); }
+  void keep() { static_cast<void>(handle_.release()); }
 
  private:
   struct Close {
