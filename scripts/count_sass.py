@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Counts machine instructions an element of the compiled kernels, and holds them to a budget.
 
-Reads cubins, objects or programs with cuobjdump (part of the CUDA Toolkit, or of the PyPI package
-nvidia-cuda-cuobjdump). For every kernel that is specialised for an output type it takes the main
+Reads cubins, objects or programs with cuobjdump and nvdisasm (of the CUDA Toolkit, or the
+PyPI packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm). For every kernel that is specialised for an output type it takes the main
 path, the cheapest way through the code that makes all the widest stores, and divides its instructions
 by the elements that those stores write. Instructions of a loop count once, as do its elements.
 
@@ -165,9 +165,10 @@ def main():
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
     parser.add_argument("files", nargs="+", help="cubins, objects, libraries or programs")
     arguments = parser.parse_args()
-    if not shutil.which("cuobjdump"):
-        print("count_sass: no cuobjdump on PATH; it comes with the CUDA Toolkit", file=sys.stderr)
-        return 77
+    for tool in ("cuobjdump", "nvdisasm"):
+        if not shutil.which(tool):
+            print(f"count_sass: no {tool} on PATH; it comes with the CUDA Toolkit", file=sys.stderr)
+            return 77
     kernels = [k for path in arguments.files for f in disassemble(path) if (k := measure(*f))]
     if not kernels:
         print("count_sass: no kernel specialised for an output type in these files", file=sys.stderr)
