@@ -167,6 +167,7 @@ std::vector<DeviceInfo> cuda_devices(std::string* problem) {
     return {};
   }
   std::vector<DeviceInfo> devices;
+  devices.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) devices.push_back(describe(i));
   if (devices.empty()) *problem = "the driver reports no CUDA device";
   return devices;

@@ -168,6 +168,7 @@ JsonText benchmark_of(const std::vector<const ExportRow*>& rows, std::size_t ind
                       const RunOptions& settings) {
   const Measurement& first = *rows.front()->measurement;
   std::vector<JsonText> states;
+  states.reserve(rows.size());
   for (const ExportRow* row : rows) states.push_back(state_of(*row, settings));
   return json_object(
       {{"name", json_string(fmt::format("{}/{}", to_string(first.operation), first.variant))},
