@@ -26,6 +26,11 @@ bool are_positive(std::span<const double> values) {
                      [](double value) { return std::isfinite(value) && value > 0.0; });
 }
 
+// Standard errors of a median over the median absolute deviation of n normal values, times sqrt(n).
+constexpr double kErrorOverDeviation = 1.4826022 * 1.2533141;
+
+// By how much the medians of consecutive parts leave the median of their run open. Deviations are
+// taken absolute: a phase of a few slow samples does not move the median either.
 double parts_error(std::span<const double> samples) {
   std::vector<double> logs;
   for (std::size_t part = 0; part < kParts; ++part) {
@@ -33,11 +38,9 @@ double parts_error(std::span<const double> samples) {
     const std::size_t last = samples.size() * (part + 1) / kParts;
     logs.push_back(std::log(median(samples.subspan(first, last - first))));
   }
-  double mean = 0.0;
-  for (const double value : logs) mean += value / kParts;
-  double squares = 0.0;
-  for (const double value : logs) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / (kParts - 1) / kParts);
+  const double center = median(logs);
+  for (double& value : logs) value = std::abs(value - center);
+  return kErrorOverDeviation * median(logs) / std::sqrt(static_cast<double>(kParts));
 }
 
 double interval_error(const Interval& ci95) {

@@ -41,9 +41,11 @@ struct Study {
 
 std::vector<NamedReport> draw_side(RunSimulator& simulator, const Study& study, double slowdown) {
   std::vector<double> medians_s;
+  medians_s.reserve(static_cast<std::size_t>(study.cells));
   for (int i = 0; i < study.cells; ++i) medians_s.push_back(5e-6 * (i + 1));
   medians_s[0] *= slowdown;
   std::vector<NamedReport> side;
+  side.reserve(static_cast<std::size_t>(study.runs_a_side));
   for (int i = 0; i < study.runs_a_side; ++i) side.push_back(simulator.draw(medians_s));
   return side;
 }

@@ -91,6 +91,7 @@ TEST(Steps, ASeriesTooShortForTwoLevelsHasNone) {
 TEST(Steps, NoiseIsEstimatedFromNeighbours) {
   RunSimulator simulator({}, 22);
   std::vector<double> values;
+  values.reserve(60);
   for (int i = 0; i < 60; ++i) values.push_back(0.1 * simulator.normal());
   EXPECT_TRUE(find_steps(values, kModel).empty());
 }
