@@ -1,7 +1,6 @@
 #include "cli/compare_command.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace nf4bench {
 namespace {
@@ -25,85 +24,78 @@ void add_side_options(CLI::App& command, CompareArguments& a) {
   add_repeated(command, a.reports,
                {"report", "BASE NEW ...",
                 "Reports as \"nf4bench run --json\" writes them; several\nof a side are pooled"})
-      ->allow_extra_args(true);
+      .takes_all();
   add_repeated(command, a.base,
                {"--base,--baseline-file", "FILE ...",
                 "A report of the base (repeatable); all others are new"})
-      ->group(group);
+      .group(group);
   add_single(command, a.baseline,
              {"--baseline", "NAME", "The stored baseline of the device; all reports are new"})
-      ->group(group);
+      .group(group);
   add_single(
       command, a.save_baseline,
       {"--save-baseline", "NAME", "Store the new reports under this name, if nothing failed"})
-      ->group(group);
+      .group(group);
   add_single(command, a.baseline_dir,
              {"--baseline-dir", "DIR", fmt::format("Where baselines are [{}]", a.baseline_dir)})
-      ->group(group);
+      .group(group);
 }
 
 void add_rule_options(CLI::App& command, CompareArguments& a) {
   const char* group = "How they are judged";
   add_single(command, a.metric, {"--metric", "NAME", "time, speedup or fraction_of_copy [time]"})
-      ->group(group);
+      .group(group);
   add_list(command, a.variants,
            {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"})
-      ->group(group);
+      .group(group);
   add_single(
       command, a.threshold,
       {"--threshold", "FRACTION", "Smaller changes do not matter: 0.02 or 2%\n[4 x the noise]"})
-      ->group(group);
+      .group(group);
   add_single(
       command, a.noise,
       {"--noise", "FRACTION",
        "By how much medians differ from run to run, as a\nstandard deviation [0.5% on a GPU, "
        "1% across GPUs,\n5% on a CPU]"})
-      ->group(group);
+      .group(group);
   add_list(command, a.allow,
            {"--allow", "NAME,...",
             "Compare although this differs; names as the list of\ndifferences shows them"})
-      ->group(group);
+      .group(group);
 }
 
 void add_gate_options(CLI::App& command, CompareArguments& a) {
   const char* group = "Gate";
-  CLI::Option* gate = command.add_flag("--gate", a.gate,
-                                       "Exit with 1 on SLOWER, MISSING or INVALID, and when\n"
-                                       "nothing was measured");
-  gate->group(group);
-  command.add_flag("--strict", a.strict, "Exit with 6 on UNSURE")
-      ->group(group)
-      ->needs(gate)
-      ->option_text(" ");
+  const Option gate = add_flag(command, "--gate", a.gate,
+                               "Exit with 1 on SLOWER, MISSING or INVALID, and when\n"
+                               "nothing was measured");
+  gate.group(group);
+  add_flag(command, "--strict", a.strict, "Exit with 6 on UNSURE").group(group).needs(gate);
   add_single(
       command, a.confirm,
       {"--confirm", "COMMAND",
        "Run this once when a cell is SLOWER or UNSURE, and pool\nthe report that it writes to "
        "$NF4BENCH_CONFIRM_JSON;\n$NF4BENCH_CONFIRM_VARIANTS lists the variants in doubt"})
-      ->group(group);
+      .group(group);
 }
 
 void add_output_options(CLI::App& command, CompareArguments& a) {
   const char* group = "Output";
-  CLI::Option* format = add_single(
+  const Option format = add_single(
       command, a.format, {"--format", "NAME", "table, or markdown for a comment [table]"});
-  format->group(group);
-  command.add_flag("--json", a.json, "Print JSON instead")
-      ->group(group)
-      ->excludes(format)
-      ->option_text(" ");
+  format.group(group);
+  add_flag(command, "--json", a.json, "Print JSON instead").group(group).excludes(format);
 }
 
 }  // namespace
 
 CLI::App* add_compare_command(CLI::App& app, CompareArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("compare", "Judge new reports against old ones, as a gate if wanted");
+  CLI::App* command = add_command(
+      app, "compare", "Judge new reports against old ones, as a gate if wanted", kExamples);
   add_side_options(*command, arguments);
   add_rule_options(*command, arguments);
   add_gate_options(*command, arguments);
   add_output_options(*command, arguments);
-  command->footer(kExamples);
   return command;
 }
 

@@ -14,7 +14,6 @@
 #include "nf4/reference.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -99,12 +98,13 @@ std::vector<TensorEntry> select_entries(const Checkpoint& checkpoint, const std:
 }  // namespace
 
 CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
-  CLI::App* command = app.add_subcommand(
-      "dequantize", "Decode NF4 tensors to a safetensors file, verified bit for bit");
+  CLI::App* command =
+      add_command(app, "dequantize",
+                  "Decode NF4 tensors to a safetensors file, verified bit for bit", kExamples);
   add_single(*command, a.input,
              {"input", "", "A safetensors file, Hugging Face folder, index file or folder of .npy"})
-      ->required();
-  add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"})->required();
+      .required();
+  add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"}).required();
   add_single(*command, a.device, {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto]"});
   add_single(*command, a.variant,
              {"--variant", "NAME", "Decode with this variant [fused; on the CPU simd]"});
@@ -113,8 +113,7 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
              {"--dtype", "TYPE", "float16, bfloat16, float32 or stored: what each names [stored]"});
   add_single(*command, a.tensor_regex,
              {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"});
-  command->add_flag("-q,--quiet", a.quiet, "No progress");
-  command->footer(kExamples);
+  add_flag(*command, "-q,--quiet", a.quiet, "No progress");
   return command;
 }
 

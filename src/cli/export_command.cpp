@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <functional>
@@ -94,18 +93,18 @@ void check_is_other_file(const ExportArguments& arguments) {
 }  // namespace
 
 CLI::App* add_export_command(CLI::App& app, ExportArguments& a) {
-  CLI::App* command = app.add_subcommand("export", "Write a report in the words of other tools");
+  CLI::App* command =
+      add_command(app, "export", "Write a report in the words of other tools", kExamples);
   add_single(*command, a.report,
              {"report", "REPORT", "A report as \"nf4bench run --json\" writes it"})
-      ->required();
+      .required();
   add_single(*command, a.to, {"--to", "FORMAT", fmt::format("{}", fmt::join(format_names(), ", "))})
-      ->required();
+      .required();
   add_single(*command, a.output, {"-o,--output", "FILE", "Where to; \"-\" is stdout [-]"});
   add_single(*command, a.metric,
              {"--metric", "NAME",
               "For github-action, whose files hold one metric each:\ntime, bandwidth or speedup "
               "[time]"});
-  command->footer(kExamples);
   return command;
 }
 

@@ -8,7 +8,6 @@
 #include "compare/history_text.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <unistd.h>
 
@@ -66,10 +65,10 @@ int add_reports(HistoryBuilder& builder, const std::string& input) {
 
 CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
   CLI::App* command =
-      app.add_subcommand("history", "Show how cells changed over many reports, and when");
+      add_command(app, "history", "Show how cells changed over many reports, and when", kExamples);
   add_repeated(*command, arguments.inputs, {"input", "", "Folders of reports, or reports"})
-      ->allow_extra_args(true)
-      ->required();
+      .takes_all()
+      .required();
   add_single(*command, arguments.metric,
              {"--metric", "NAME", "time, speedup or fraction_of_copy [time]"});
   add_list(*command, arguments.variants,
@@ -80,8 +79,7 @@ CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
       *command, arguments.noise,
       {"--noise", "FRACTION",
        "By how much medians differ from run to run, at least\n[0.5% on a GPU, 5% on a CPU]"});
-  command->add_flag("--json", arguments.json, "Print JSON instead of a table");
-  command->footer(kExamples);
+  add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;
 }
 

@@ -7,7 +7,6 @@
 #include "io/checkpoint.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -90,13 +89,12 @@ std::string to_table(const Checkpoint& checkpoint) {
 }  // namespace
 
 CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show every NF4 tensor of an input: shape, state, problems");
+  CLI::App* command = add_command(
+      app, "inspect", "Show every NF4 tensor of an input: shape, state, problems", kExamples);
   add_single(*command, arguments.input,
              {"input", "", "A safetensors file, Hugging Face folder, index file or folder of .npy"})
-      ->required();
-  command->add_flag("--json", arguments.json, "Print JSON instead of a table");
-  command->footer(kExamples);
+      .required();
+  add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;
 }
 

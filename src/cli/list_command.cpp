@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
@@ -199,13 +198,13 @@ Listing make_listing(const ListArguments& arguments) {
 }  // namespace
 
 CLI::App* add_list_command(CLI::App& app, ListArguments& arguments) {
-  CLI::App* command = app.add_subcommand("list", "Show the variants, devices or presets there are");
-  add_single(*command, arguments.what, {"what", "", "variants, devices or presets"})->required();
+  CLI::App* command =
+      add_command(app, "list", "Show the variants, devices or presets there are", kExamples);
+  add_single(*command, arguments.what, {"what", "", "variants, devices or presets"}).required();
   add_single(*command, arguments.device,
              {"--device", "NAME", "Variants of this device only: cuda, cpu or auto"});
   add_peer_option(*command, arguments.peers);
-  command->add_flag("--json", arguments.json, "Print JSON instead of a table");
-  command->footer(kExamples);
+  add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;
 }
 

@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-// CLI11's classes, so that headers need not include it.
+// CLI11's classes. Its header takes seconds to compile, so that only options.cpp, app.cpp and
+// usage_error.cpp include it.
 namespace CLI {
 class App;
 class Option;
@@ -11,32 +12,55 @@ class Option;
 
 namespace nf4bench {
 
-// Declares options the same way in every command; only command files and app.cpp use these.
+// Declares commands and their options, in every command file the same way.
+
+// Adds a command; `examples` ends its help.
+CLI::App* add_command(CLI::App& app, const char* name, const char* summary, const char* examples);
 
 // How an option looks in the help: what it is called, what its value stands for, what it does.
 struct OptionText {
-  const char* flags;  // "-o,--output"
+  const char* flags;  // "-o,--output"; without dashes it is a positional argument
   const char* value;  // "FILE"; how the help shows the value
   std::string help;
 };
 
+// An option that is being declared. Each function changes it and gives it back.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option group(const char* heading) const;  // of the help
+  Option required() const;
+  Option takes_all() const;                        // every value that follows, not one
+  Option environment(const char* variable) const;  // gives the value when the option is absent
+  Option between(int low, int high) const;
+  Option between(double low, double high) const;
+  Option excludes(const Option& other) const;
+  Option needs(const Option& other) const;
+
+ private:
+  CLI::Option* option_;
+};
+
 // An option given at most once, with one value.
-CLI::Option* add_single(CLI::App& command, std::string& target, const OptionText& text);
-CLI::Option* add_single(CLI::App& command, int& target, const OptionText& text);
-CLI::Option* add_single(CLI::App& command, double& target, const OptionText& text);
-CLI::Option* add_single(CLI::App& command, unsigned long& target, const OptionText& text);
+Option add_single(CLI::App& command, std::string& target, const OptionText& text);
+Option add_single(CLI::App& command, int& target, const OptionText& text);
+Option add_single(CLI::App& command, double& target, const OptionText& text);
+Option add_single(CLI::App& command, unsigned long& target, const OptionText& text);
 
 // An option that may be repeated, with one value each time.
-CLI::Option* add_repeated(CLI::App& command, std::vector<std::string>& target,
-                          const OptionText& text);
+Option add_repeated(CLI::App& command, std::vector<std::string>& target, const OptionText& text);
 
 // The same, and each value may be a comma-separated list.
-CLI::Option* add_list(CLI::App& command, std::vector<std::string>& target, const OptionText& text);
+Option add_list(CLI::App& command, std::vector<std::string>& target, const OptionText& text);
+
+// An option without a value.
+Option add_flag(CLI::App& command, const char* flags, bool& target, const char* help);
 
 // The flags --plain and --nested, which exclude each other; nested is the default.
 struct AbsmaxFlags {
-  CLI::Option* plain = nullptr;
-  CLI::Option* nested = nullptr;
+  Option plain;
+  Option nested;
 };
 AbsmaxFlags add_absmax_flags(CLI::App& command, bool& plain, bool& nested);
 

@@ -4,11 +4,10 @@
 #include "cli/terminal.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace nf4bench {
 
-CLI::Option* add_peer_option(CLI::App& command, std::vector<std::string>& words) {
+Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
   return add_repeated(command, words,
                       {"--peer", "NAME=PATH ...",
                        "Variants of somebody else's library: bitsandbytes', or\n"

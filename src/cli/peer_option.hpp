@@ -9,7 +9,7 @@
 namespace nf4bench {
 
 // --peer NAME=PATH, in every command that has variants.
-CLI::Option* add_peer_option(CLI::App& command, std::vector<std::string>& words);
+Option add_peer_option(CLI::App& command, std::vector<std::string>& words);
 
 // Loads the peers for `device` and says on stderr which of them are not there.
 Peers load_peers(const std::vector<PeerArgument>& arguments, const Device& device);

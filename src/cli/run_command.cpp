@@ -3,7 +3,6 @@
 #include "cli/peer_option.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace nf4bench {
 namespace {
@@ -25,23 +24,22 @@ void add_input_options(CLI::App& command, RunArguments& a) {
   add_repeated(
       command, a.inputs,
       {"input", "", "safetensors files, Hugging Face folders, index files\nor folders of .npy"})
-      ->allow_extra_args(true);
+      .takes_all();
   add_repeated(command, a.shapes,
                {"--shape", "OUTxIN ...", "A synthetic tensor of this shape (repeatable)"})
-      ->group(group);
+      .group(group);
   add_repeated(command, a.presets,
                {"--preset", "NAME ...",
                 "Synthetic tensors of a model's layer shapes (repeatable);\n"
                 "\"nf4bench list presets\" shows them"})
-      ->group(group);
+      .group(group);
   add_single(command, a.tensor_regex,
              {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"})
-      ->group(group);
-  command
-      .add_flag("--all-tensors", a.all_tensors,
-                "Time every tensor, not one of each geometry (shape,\n"
-                "blocksize, nested or plain, type)")
-      ->group(group);
+      .group(group);
+  add_flag(command, "--all-tensors", a.all_tensors,
+           "Time every tensor, not one of each geometry (shape,\n"
+           "blocksize, nested or plain, type)")
+      .group(group);
 }
 
 void add_synthetic_options(CLI::App& command, RunArguments& a) {
@@ -49,50 +47,50 @@ void add_synthetic_options(CLI::App& command, RunArguments& a) {
   add_single(command, a.synthetic.blocksize,
              {"--blocksize", "N",
               fmt::format("Elements that share a scale: 32 to 4096 [{}]", a.synthetic.blocksize)})
-      ->group(group);
+      .group(group);
   const AbsmaxFlags flags = add_absmax_flags(command, a.plain, a.nested);
-  flags.plain->group(group);
-  flags.nested->group(group);
+  flags.plain.group(group);
+  flags.nested.group(group);
   add_single(
       command, a.synthetic.seed,
       {"--seed", "N", fmt::format("Seed of data and of the order of turns [{}]", a.synthetic.seed)})
-      ->group(group);
+      .group(group);
 }
 
 void add_choice_options(CLI::App& command, RunArguments& a) {
   const char* group = "How it runs";
   add_single(command, a.device,
              {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
-      ->group(group);
+      .group(group);
   add_list(command, a.variants,
            {"--variant", "NAME,...",
             "Variants to measure; * and ? are wildcards [all];\n"
             "\"nf4bench list variants\" shows them"})
-      ->group(group);
-  add_peer_option(command, a.peers)->group(group);
+      .group(group);
+  add_peer_option(command, a.peers).group(group);
   add_single(command, a.baseline,
              {"--baseline", "NAME",
               "The variant that speedups refer to, always measured\n"
               "[multi_kernel; on the CPU multi_pass]; \"none\" for none"})
-      ->group(group);
+      .group(group);
   add_list(
       command, a.dtypes,
       {"--dtype", "TYPE,...",
        "Output types: float16, bfloat16, float32, or stored:\nwhat each tensor names [stored]"})
-      ->group(group);
-  add_list(command, a.caches, {"--cache", "MODE,...", "cold, hot or both [cold]"})->group(group);
+      .group(group);
+  add_list(command, a.caches, {"--cache", "MODE,...", "cold, hot or both [cold]"}).group(group);
   add_list(command, a.launches,
            {"--launch", "MODE,...", "graph (CUDA only), stream or both [graph on a GPU]"})
-      ->group(group);
+      .group(group);
   add_single(command, a.fused_config,
              {"--fused-config", "NAME",
               "Configuration forced on the variant \"fused\";\nNF4BENCH_FUSED in the environment "
               "does the same"})
-      ->group(group)
-      ->envname("NF4BENCH_FUSED");
+      .group(group)
+      .environment("NF4BENCH_FUSED");
   add_single(command, a.threads, {"--threads", "N", "Threads of the CPU device [all]"})
-      ->group(group)
-      ->check(CLI::Range(0, 4096));
+      .group(group)
+      .between(0, 4096);
 }
 
 void add_sampling_options(CLI::App& command, RunArguments& a) {
@@ -101,55 +99,52 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
              {"--min-samples", "N",
               fmt::format("Samples of a measurement at least, time permitting [{}]",
                           a.options.min_samples)})
-      ->group(group)
-      ->check(CLI::Range(1, 1000000));
+      .group(group)
+      .between(1, 1000000);
   add_single(command, a.options.max_time_s,
              {"--max-time", "SECONDS",
               fmt::format("Time for a measurement at most [{}]", a.options.max_time_s)})
-      ->group(group)
-      ->check(CLI::Range(0.0, 86400.0));
+      .group(group)
+      .between(0.0, 86400.0);
   add_single(
       command, a.options.precision,
       {"--precision", "FRACTION",
        fmt::format("Stop when the median is known to this fraction [{}]", a.options.precision)})
-      ->group(group)
-      ->check(CLI::Range(0.0, 1.0));
-  command
-      .add_flag("--no-ceilings", a.no_ceilings,
-                "Do not measure what the memory can do at best: starts\n"
-                "sooner, and a profiler sees the variants alone")
-      ->group(group);
+      .group(group)
+      .between(0.0, 1.0);
+  add_flag(command, "--no-ceilings", a.no_ceilings,
+           "Do not measure what the memory can do at best: starts\n"
+           "sooner, and a profiler sees the variants alone")
+      .group(group);
   add_single(command, a.verify,
              {"--verify", "SCOPE",
               "all: every element of every selected tensor; sampled:\n"
               "the timed tensors, the first 16 Mi elements [all]"})
-      ->group(group);
+      .group(group);
 }
 
 void add_output_options(CLI::App& command, RunArguments& a) {
   const char* group = "Output";
   add_single(command, a.json,
              {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
-      ->group(group);
-  command
-      .add_flag("--marking", a.marking,
-                "End the table with the points that each variant earns\n"
-                "by the public scheme of Unsloth's challenge A")
-      ->group(group);
-  command.add_flag("-q,--quiet", a.quiet, "No table and no progress")->group(group);
+      .group(group);
+  add_flag(command, "--marking", a.marking,
+           "End the table with the points that each variant earns\n"
+           "by the public scheme of Unsloth's challenge A")
+      .group(group);
+  add_flag(command, "-q,--quiet", a.quiet, "No table and no progress").group(group);
 }
 
 }  // namespace
 
 CLI::App* add_run_command(CLI::App& app, RunArguments& arguments) {
-  CLI::App* command =
-      app.add_subcommand("run", "Verify and time every variant, write a report of speedups");
+  CLI::App* command = add_command(
+      app, "run", "Verify and time every variant, write a report of speedups", kExamples);
   add_input_options(*command, arguments);
   add_synthetic_options(*command, arguments);
   add_choice_options(*command, arguments);
   add_sampling_options(*command, arguments);
   add_output_options(*command, arguments);
-  command->footer(kExamples);
   return command;
 }
 

@@ -6,7 +6,6 @@
 #include "io/writers.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <set>
@@ -91,16 +90,15 @@ Format format_of(const std::string& output) {
 }  // namespace
 
 CLI::App* add_synth_command(CLI::App& app, SynthArguments& arguments) {
-  CLI::App* command = app.add_subcommand(
-      "synth", "Write valid NF4 tensors of random weights, as bitsandbytes would");
+  CLI::App* command = add_command(
+      app, "synth", "Write valid NF4 tensors of random weights, as bitsandbytes would", kExamples);
   add_single(*command, arguments.output,
              {"-o,--output", "PATH", "FILE.safetensors, or FOLDER/ for .npy files (required)"})
-      ->required();
+      .required();
   add_repeated(*command, arguments.shapes,
                {"--shape", "[NAME=]OUTxIN ...", "A tensor to write (repeatable, required)"})
-      ->required();
+      .required();
   add_data_options(*command, arguments);
-  command->footer(kExamples);
   return command;
 }
 

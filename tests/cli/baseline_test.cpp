@@ -26,7 +26,7 @@ class Baseline : public testing::Test {
  protected:
   std::string write_run(const std::string& name, int minute,
                         const std::vector<Timing>& timings) const {
-    const std::string path = folder.path(name);
+    std::string path = folder.path(name);
     write_file(path, to_json(test::named_run(name, minute, timings).report));
     return path;
   }

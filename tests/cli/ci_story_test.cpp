@@ -23,7 +23,7 @@ class CiStory : public testing::Test {
  protected:
   // Measures `variant` on one thread: other work on the machine disturbs that least.
   std::string measure(const std::string& variant, const std::string& name) const {
-    const std::string path = folder.path(name);
+    std::string path = folder.path(name);
     const Outcome outcome =
         test::nf4bench({"run", "--device", "cpu", "--threads", "1", "--shape", "256x512",
                         "--variant", variant, "--baseline", "none", "--max-time", "0.5", "--cache",

@@ -26,7 +26,7 @@ using testing::IsEmpty;
 // Writes a report of a GPU run into `folder` and returns its path.
 std::string write_run(const ScratchFolder& folder, const std::string& name, int minute,
                       const std::vector<Timing>& timings) {
-  const std::string path = folder.path(name);
+  std::string path = folder.path(name);
   write_file(path, to_json(named_run(name, minute, timings).report));
   return path;
 }
