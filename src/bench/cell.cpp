@@ -58,8 +58,11 @@ CellTimer::Contenders CellTimer::all() {
 std::optional<Sample> CellTimer::sample(Contender& contender, int launches) {
   Sample taken;
   const SampleSpec spec{spec_.cache, spec_.launch, launches};
+  const Caller caller = contender.is_stream
+                            ? Caller{contender.variant->name}
+                            : Caller{context_.variants[contender.index].name, contender.index};
   const std::optional<std::string> failure =
-      device_failure(context_.device, [&] { taken = workload_.sample(*contender.variant, spec); });
+      device_failure(context_, caller, [&] { taken = workload_.sample(*contender.variant, spec); });
   if (failure) {
     contender.failure = *failure;
   } else if (!std::isfinite(taken.seconds) || taken.seconds <= 0.0) {
@@ -87,7 +90,7 @@ void CellTimer::find_best_streams() {
   const std::vector<Variant>& shapes = context_.device.stream_shapes();
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (!workload_.unsupported(shapes[i]).empty()) continue;
-    timing_.streams.push_back({.variant = &shapes[i], .index = i});
+    timing_.streams.push_back({.variant = &shapes[i], .index = i, .is_stream = true});
   }
   Contenders contenders;
   for (Contender& shape : timing_.streams) {

@@ -23,6 +23,7 @@ struct Contender {
   std::vector<double> sm_clock_hz{};  // shorter than samples_s where some are unknown
   std::string failure{};              // why it dropped out; empty while it runs
   std::string unavailable{};          // why it can not be timed in this cell; empty when it can
+  bool is_stream = false;             // a stream shape
 
   bool is_running() const { return failure.empty() && unavailable.empty(); }
 };

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
-
 namespace nf4bench {
 
 namespace {
@@ -21,24 +19,34 @@ Nf4Tensor probe_tensor() {
   return tensor;
 }
 
-void require_working(Device& device, const std::string& cause) {
+// Why not even a small upload works any more; empty when it does.
+std::string problem_of(Device& device) {
   try {
     device.upload(probe_tensor(), OutputType::kFloat32, UploadPurpose::kVerify);
+    return "";
   } catch (const Error& error) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("{}; after that the device works no more: {}", cause, error.what()));
+    return error.what();
   }
 }
 
 }  // namespace
 
-std::optional<std::string> device_failure(Device& device, const std::function<void()>& call) {
+DeviceLost::DeviceLost(const Caller& caller, const std::string& cause, const std::string& after)
+    : Error(ErrorKind::kDevice, fmt::format("{}: {}; after that the device works no more: {}",
+                                            caller.name, cause, after)),
+      caller_(caller),
+      cause_(cause) {}
+
+std::optional<std::string> device_failure(const RunContext& context, const Caller& caller,
+                                          const std::function<void()>& call) {
+  const Watchdog::Watch watch(context.watchdog, caller);
   try {
     call();
     return std::nullopt;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kDevice) throw;
-    require_working(device, error.what());
+    const std::string after = problem_of(context.device);
+    if (!after.empty()) throw DeviceLost(caller, error.what(), after);
     return error.what();
   }
 }

@@ -4,14 +4,30 @@
 #include <optional>
 #include <string>
 
-#include "device/device.hpp"
+#include "base/error.hpp"
+#include "bench/run_context.hpp"
+#include "bench/watchdog.hpp"
 
 namespace nf4bench {
 
-// Runs `call`, which asks `device` to run one variant. An Error(kDevice) is that variant's failure
-// and its message is returned; empty when the call went well. CUDA reports some faults on every
-// later call, whoever makes it: the device is therefore asked for a small upload, and when that
-// fails as well the error ends the run, with both messages.
-std::optional<std::string> device_failure(Device& device, const std::function<void()>& call);
+// The device stopped working while it did the work of `caller`, and the run can not go on.
+class DeviceLost : public Error {
+ public:
+  DeviceLost(const Caller& caller, const std::string& cause, const std::string& after);
+
+  const Caller& caller() const { return caller_; }
+  const std::string& cause() const { return cause_; }  // what the caller's own call reported
+
+ private:
+  Caller caller_;
+  std::string cause_;
+};
+
+// Runs `call`, which asks the device to do the work of `caller`, and has the watchdog watch it. An
+// Error(kDevice) is that caller's failure and its message is returned; empty when the call went
+// well. CUDA reports some faults on every later call, whoever makes it: the device is therefore
+// asked for a small upload, and when that fails as well DeviceLost is thrown, with both messages.
+std::optional<std::string> device_failure(const RunContext& context, const Caller& caller,
+                                          const std::function<void()>& call);
 
 }  // namespace nf4bench

@@ -102,6 +102,14 @@ void add_speedups(const std::string& baseline_name, std::vector<Measurement>& ro
 
 }  // namespace
 
+RowFacts facts_of(const std::string& tensor, OutputType type, const Workload& workload) {
+  return {.tensor = tensor,
+          .output_type = type,
+          .bytes_read = workload.bytes_read(),
+          .bytes_written = workload.bytes_written(),
+          .buffer_sets = workload.buffer_sets()};
+}
+
 std::vector<Measurement> cell_rows(const RunContext& context, const RowFacts& facts,
                                    const std::vector<Verdict>& verdicts, const CellTiming& timing) {
   std::vector<Measurement> rows;

@@ -19,6 +19,9 @@ struct RowFacts {
   int buffer_sets = 1;
 };
 
+// Of the tensor with this id.
+RowFacts facts_of(const std::string& tensor, OutputType type, const Workload& workload);
+
 // The rows of one cell, one a variant in catalogue order: from the verdicts, which take the second
 // verification into account, and from the samples. An interrupted cell lacks the rows of variants
 // that have too few samples.

@@ -6,6 +6,7 @@
 
 #include "bench/progress.hpp"
 #include "bench/runner.hpp"
+#include "bench/watchdog.hpp"
 
 namespace nf4bench {
 
@@ -19,6 +20,7 @@ struct RunContext {
   const std::atomic<bool>& interrupted;
   std::function<double()> clock_s;
   Progress& progress;
+  Watchdog& watchdog;
 
   bool is_interrupted() const { return interrupted.load(std::memory_order_relaxed); }
 };

@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "bench/cell.hpp"
+#include "bench/device_failure.hpp"
 #include "bench/rows.hpp"
 #include "bench/run_context.hpp"
 #include "bench/verification.hpp"
 
 namespace nf4bench {
-
 namespace {
 
 // Rough seconds that verifying costs an element and variant, loading and reference included.
@@ -31,8 +33,18 @@ class Runner {
 
   RunOutcome run(const std::vector<PlannedTensor>& tensors);
 
+  // Ends the rows of the tensor and type at hand when the device is lost: `cause` is what happened
+  // to `caller`. For another thread, too, while this object waits for the device.
+  void give_up(const Caller& caller, const std::string& cause);
+
  private:
   using Verdicts = std::map<OutputType, std::vector<Verdict>>;
+
+  // What rows can be made of should the device be lost.
+  struct AtHand {
+    RowFacts facts;
+    std::vector<Verdict> verdicts;
+  };
 
   std::vector<OutputType> output_types(const PlannedTensor& planned) const;
   std::vector<LaunchMode> launches() const;
@@ -51,12 +63,14 @@ class Runner {
   std::vector<Verdict> verify_again(Workload& workload, std::span<const std::byte> expected,
                                     const std::vector<CellTiming>& cells,
                                     std::vector<Verdict> verdicts) const;
+  std::unique_ptr<Workload> upload(const Nf4Tensor& tensor, OutputType type, UploadPurpose purpose);
   void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
               const std::vector<CellTiming>& cells);
 
   const RunContext& context_;
   RunOutcome outcome_;
   std::uint64_t cells_timed_ = 0;
+  std::optional<AtHand> at_hand_;
 };
 
 std::vector<OutputType> Runner::output_types(const PlannedTensor& planned) const {
@@ -101,7 +115,13 @@ void Runner::expect_costs(const std::vector<PlannedTensor>& tensors) {
 RunOutcome Runner::run(const std::vector<PlannedTensor>& tensors) {
   expect_costs(tensors);
   for (const PlannedTensor& planned : tensors) {
-    if (!context_.is_interrupted()) run_tensor(planned);
+    if (context_.is_interrupted()) break;
+    try {
+      run_tensor(planned);
+    } catch (const DeviceLost& lost) {
+      give_up(lost.caller(), lost.cause());
+      throw;
+    }
   }
   outcome_.interrupted = context_.is_interrupted();
   if (!outcome_.interrupted) context_.progress.finish();
@@ -137,7 +157,8 @@ void Runner::verify_other(const PlannedTensor& planned, const TensorSource& othe
   const Nf4Tensor tensor = other.load();
   for (auto& [type, known] : verdicts) {
     const std::vector<std::byte> expected = expected_output(tensor, type, VerifyScope::kAll);
-    const auto workload = context_.device.upload(tensor, type, UploadPurpose::kVerify);
+    const auto workload = upload(tensor, type, UploadPurpose::kVerify);
+    at_hand_ = {facts_of(planned.id, type, *workload), known};
     std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (known[i].status == Status::kFailed || found[i].status != Status::kFailed) continue;
@@ -155,17 +176,23 @@ void Runner::run_type(const PlannedTensor& planned, const Nf4Tensor& tensor, Out
       fmt::format("{} {} {}", planned.id, shape_to_string(tensor.shape), to_string(type));
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
   const std::vector<std::byte> expected = expected_output(tensor, type, context_.options.verify);
-  const auto workload = context_.device.upload(tensor, type, purpose());
+  const auto workload = upload(tensor, type, purpose());
+  const RowFacts facts = facts_of(planned.id, type, *workload);
+  at_hand_ = {facts, verdicts};
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
   if (context_.is_interrupted()) return;
+  at_hand_->verdicts = verdicts;
   const std::vector<CellTiming> cells = time_cells(what, *workload, verdicts);
   verdicts = verify_again(*workload, expected, cells, std::move(verdicts));
-  report({.tensor = planned.id,
-          .output_type = type,
-          .bytes_read = workload->bytes_read(),
-          .bytes_written = workload->bytes_written(),
-          .buffer_sets = workload->buffer_sets()},
-         verdicts, cells);
+  at_hand_.reset();
+  report(facts, verdicts, cells);
+}
+
+std::unique_ptr<Workload> Runner::upload(const Nf4Tensor& tensor, OutputType type,
+                                         UploadPurpose purpose) {
+  const Caller caller{"the upload of " + tensor.name};
+  const Watchdog::Watch watch(context_.watchdog, caller);
+  return context_.device.upload(tensor, type, purpose);
 }
 
 std::vector<CellTiming> Runner::time_cells(const std::string& what, Workload& workload,
@@ -211,12 +238,22 @@ std::vector<Verdict> Runner::verify_again(Workload& workload, std::span<const st
   }
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (!was_timed[i]) continue;
-    Verdict again = verify_variant(context_, workload, context_.variants[i].variant, expected);
+    Verdict again = verify_variant(context_, workload, i, expected);
     if (again.status == Status::kPassed) continue;
     again.reason = "after timing: " + again.reason;
     verdicts[i] = std::move(again);
   }
   return verdicts;
+}
+
+void Runner::give_up(const Caller& caller, const std::string& cause) {
+  if (!at_hand_) return;
+  std::vector<CellTiming> cells;
+  for (const CacheMode cache : context_.options.caches) {
+    for (const LaunchMode launch : launches()) cells.push_back({.cache = cache, .launch = launch});
+  }
+  report(at_hand_->facts, verdicts_of_loss(std::move(at_hand_->verdicts), caller, cause), cells);
+  at_hand_.reset();
 }
 
 void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
@@ -240,6 +277,12 @@ RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tenso
                          const std::atomic<bool>& interrupted) {
   const std::function<double()> clock_s = observer.clock_s ? observer.clock_s : steady_clock_s;
   Progress progress(clock_s, observer.on_progress);
+  Runner* waiting = nullptr;  // the runner below, which nothing can hang before it exists
+  Watchdog watchdog(options.call_timeout_s, [&](const Caller& caller) {
+    const std::string cause = fmt::format("did not return within {} s", options.call_timeout_s);
+    waiting->give_up(caller, cause);
+    if (observer.on_hang) observer.on_hang(fmt::format("{} {}", caller.name, cause));
+  });
   const RunContext context{.device = device,
                            .variants = variants,
                            .ceilings = ceilings,
@@ -247,8 +290,11 @@ RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tenso
                            .observer = observer,
                            .interrupted = interrupted,
                            .clock_s = clock_s,
-                           .progress = progress};
-  return Runner(context).run(tensors);
+                           .progress = progress,
+                           .watchdog = watchdog};
+  Runner runner(context);
+  waiting = &runner;
+  return runner.run(tensors);
 }
 
 }  // namespace nf4bench

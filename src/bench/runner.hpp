@@ -28,6 +28,7 @@ struct RunOptions {
   std::uint64_t seed = 42;     // of the order in which variants take turns
   VerifyScope verify = VerifyScope::kAll;
   bool measure_stream_shapes = true;  // also time the kernels that only move the bytes
+  double call_timeout_s = 300.0;      // a call of a variant that takes longer hangs; 0: none does
 };
 
 // What the runner tells while it works. All members may be empty.
@@ -38,6 +39,10 @@ struct RunObserver {
   std::function<void(double done, const std::string& what)> on_progress;
   // Seconds of a steady clock, for time limits; empty: the machine's. Tests script it.
   std::function<double()> clock_s{};
+  // Called on another thread, after the rows that say so, when a call hangs. It should end the
+  // process: neither a kernel nor a library can be stopped. When it returns, the run goes on
+  // waiting.
+  std::function<void(const std::string& problem)> on_hang{};
 };
 
 // What else came out of the run.
@@ -50,7 +55,8 @@ struct RunOutcome {
 // Verifies every variant on every planned tensor, then times those that passed, interleaved in
 // rounds whose order rotates, and verifies again. Rows come in the order tensor, output type,
 // cache, launch, variant. An Error(kDevice) of one variant becomes its `failed` row; one from
-// upload(), or one after which the device works no more, ends the run. Looks at `interrupted`
+// upload() ends the run, and so does one after which the device works no more: then the rows of the
+// tensor and type at hand are a failed one and skipped ones that say why. Looks at `interrupted`
 // between samples: when it is set the cell at hand is finished from the samples taken so far (at
 // least three), and cells not begun have no rows.
 RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tensors,

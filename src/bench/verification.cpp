@@ -33,14 +33,16 @@ std::vector<std::byte> expected_output(const Nf4Tensor& tensor, OutputType type,
   return expected;
 }
 
-Verdict verify_variant(const RunContext& context, Workload& workload, const Variant& variant,
+Verdict verify_variant(const RunContext& context, Workload& workload, std::size_t index,
                        std::span<const std::byte> expected) {
-  if (std::string reason = workload.unsupported(variant); !reason.empty()) {
+  const SelectedVariant& selected = context.variants[index];
+  if (std::string reason = workload.unsupported(selected.variant); !reason.empty()) {
     return {Status::kSkipped, std::move(reason), std::nullopt};
   }
   Comparison comparison;
-  const std::optional<std::string> failure =
-      device_failure(context.device, [&] { comparison = workload.verify(variant, expected); });
+  const std::optional<std::string> failure = device_failure(context, {selected.name, index}, [&] {
+    comparison = workload.verify(selected.variant, expected);
+  });
   if (failure) return {Status::kFailed, *failure, std::nullopt};
   if (!comparison.is_exact()) return {Status::kFailed, mismatch_reason(comparison), comparison};
   return {Status::kPassed, "", comparison};
@@ -52,8 +54,19 @@ std::vector<Verdict> verify_variants(const RunContext& context, Workload& worklo
   for (std::size_t i = 0; i < verdicts.size() && !context.is_interrupted(); ++i) {
     context.progress.advance(static_cast<double>(i) / static_cast<double>(verdicts.size()));
     if (verdicts[i].status != Status::kPassed) continue;
-    verdicts[i] = verify_variant(context, workload, context.variants[i].variant, expected);
+    verdicts[i] = verify_variant(context, workload, i, expected);
   }
+  return verdicts;
+}
+
+std::vector<Verdict> verdicts_of_loss(std::vector<Verdict> verdicts, const Caller& caller,
+                                      const std::string& cause) {
+  for (Verdict& verdict : verdicts) {
+    if (verdict.status != Status::kPassed) continue;
+    verdict.status = Status::kSkipped;
+    verdict.reason = fmt::format("not finished: the device was lost to {}", caller.name);
+  }
+  if (caller.index) verdicts[*caller.index] = {Status::kFailed, cause, std::nullopt};
   return verdicts;
 }
 

@@ -21,8 +21,8 @@ struct Verdict {
 // The reference's output of `tensor`, as much of it as `scope` compares.
 std::vector<std::byte> expected_output(const Nf4Tensor& tensor, OutputType type, VerifyScope scope);
 
-// Runs `variant` once on poisoned buffers and compares.
-Verdict verify_variant(const RunContext& context, Workload& workload, const Variant& variant,
+// Runs the run's variant number `index` once on poisoned buffers and compares.
+Verdict verify_variant(const RunContext& context, Workload& workload, std::size_t index,
                        std::span<const std::byte> expected);
 
 // Verifies the variants whose verdict in `verdicts` (one a variant of the run) is still passed and
@@ -30,5 +30,10 @@ Verdict verify_variant(const RunContext& context, Workload& workload, const Vari
 std::vector<Verdict> verify_variants(const RunContext& context, Workload& workload,
                                      std::span<const std::byte> expected,
                                      std::vector<Verdict> verdicts);
+
+// What becomes of verdicts when the device is lost while it works for `caller`: its own is failed
+// for `cause`, and what has passed is skipped, since nothing can be verified again.
+std::vector<Verdict> verdicts_of_loss(std::vector<Verdict> verdicts, const Caller& caller,
+                                      const std::string& cause);
 
 }  // namespace nf4bench

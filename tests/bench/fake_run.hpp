@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -79,7 +80,8 @@ struct FakeRun {
         .on_stream_ceiling = [this](const StreamCeiling& best) { streams.push_back(best); },
         .on_progress = [this](double done,
                               const std::string& what) { progress.emplace_back(done, what); },
-        .clock_s = [this] { return device.now_s; }};
+        .clock_s = [this] { return device.now_s; },
+        .on_hang = on_hang};
     outcome = run_benchmark(device, plan_tensors(sources, choice),
                             select_variants(device.variants(), patterns), ceilings, options,
                             observer, interrupted);
@@ -100,6 +102,7 @@ struct FakeRun {
   Ceilings ceilings;
   TensorChoice choice = TensorChoice::kOnePerGeometry;
   std::atomic<bool> interrupted{false};
+  std::function<void(const std::string&)> on_hang;
 
   std::vector<Measurement> rows;
   std::vector<StreamCeiling> streams;

@@ -259,7 +259,9 @@ TEST(DeviceError, ThatBreaksTheDeviceEndsTheRun) {
     EXPECT_NE(message.find("an illegal memory access"), std::string::npos) << message;
     EXPECT_NE(message.find("the fake device is broken"), std::string::npos) << message;
   }
-  EXPECT_TRUE(bench.rows.empty());
+  EXPECT_EQ(bench.row("kills").status, Status::kFailed);
+  EXPECT_EQ(bench.row("base").status, Status::kSkipped);
+  EXPECT_EQ(bench.row("fast").status, Status::kSkipped);
 }
 
 TEST(DeviceError, OfAnUploadEndsTheRunAfterTheRowsSoFar) {
