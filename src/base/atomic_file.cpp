@@ -2,14 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <exception>
 #include <random>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/file_lock.hpp"
 #include "base/text.hpp"
 
 namespace nf4bench {
@@ -41,17 +47,36 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// The file that a chain of links ends at, whether it exists or not: the rename is to replace the
-// file and not the link to it.
-fs::path behind_links(fs::path path) {
-  constexpr int kMaxLinks = 40;  // as many as Linux follows
-  std::error_code code;
-  for (int links = 0; links < kMaxLinks && fs::is_symlink(path, code); ++links) {
-    const fs::path target = fs::read_symlink(path, code);
-    if (code) break;
-    path = path.parent_path() / target;  // an absolute target replaces the whole
+// What the names of all temporary files for `path` begin with; eight hexadecimal digits and the
+// ending follow.
+std::string temporary_prefix(const fs::path& path) {
+  return fmt::format(".{}.", path.filename().string().substr(0, 200));
+}
+
+constexpr std::string_view kTemporaryEnding = ".tmp";
+constexpr std::size_t kTemporaryDigits = 8;
+
+bool is_temporary_of(std::string_view prefix, std::string_view name) {
+  if (!name.starts_with(prefix) || !name.ends_with(kTemporaryEnding)) return false;
+  name.remove_prefix(prefix.size());
+  return name.size() == kTemporaryDigits + kTemporaryEnding.size() &&
+         name.find_first_not_of("0123456789abcdef") == kTemporaryDigits;
+}
+
+// Marks a new temporary file as that of a living process. False when remove_leftovers() of another
+// process was faster.
+bool claim(int descriptor) {
+  while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
   }
-  return path;
+  struct stat status = {};
+  return ::fstat(descriptor, &status) != 0 || status.st_nlink > 0;
+}
+
+void remove_unless_locked(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return;
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+  ::close(descriptor);
 }
 
 }  // namespace
@@ -70,10 +95,14 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(behind_links(path)) {
   std::random_device random;
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     temporary_ = folder_of(path_) /
-                 fmt::format(".{}.{:08x}.tmp", path_.filename().string().substr(0, 200), random());
+                 fmt::format("{}{:08x}{}", temporary_prefix(path_), random(), kTemporaryEnding);
     descriptor_ = open_file(temporary_, O_CREAT | O_EXCL);
     if (descriptor_ < 0 && (errno != EEXIST || attempt == 100)) {
       fail(path, "create a file in its folder", errno);
+    }
+    if (descriptor_ >= 0 && !claim(descriptor_)) {
+      ::close(descriptor_);
+      descriptor_ = -1;
     }
   }
 }
@@ -102,6 +131,8 @@ void AtomicFile::commit() {
   if (descriptor_ < 0) fail(path_, "commit twice", EBADF);
   const bool is_temporary = !temporary_.empty();
   if (is_temporary && ::fsync(descriptor_) != 0) fail(path_, "flush it to disk", errno);
+  // Its twin keeps the lock, so that nobody takes the file for a leftover before it is renamed.
+  const Descriptor twin(is_temporary ? ::dup(descriptor_) : -1);
   const int closed = ::close(descriptor_);
   const int close_error = errno;
   descriptor_ = -1;
@@ -114,6 +145,31 @@ void AtomicFile::commit() {
   if (is_temporary) ::unlink(temporary_.c_str());
   fail(path_, closed == 0 ? "rename the finished file" : "close it",
        closed == 0 ? rename_error : close_error);
+}
+
+void remove_leftovers(const fs::path& path) noexcept {
+  try {
+    const fs::path final_path = behind_links(path);
+    const std::string prefix = temporary_prefix(final_path);
+    std::error_code error;
+    fs::directory_iterator end;
+    fs::directory_iterator it(folder_of(final_path), error);
+    for (; !error && it != end; it.increment(error)) {
+      if (is_temporary_of(prefix, it->path().filename().native())) remove_unless_locked(it->path());
+    }
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): they can wait for another day
+  }
+}
+
+fs::path behind_links(fs::path path) {
+  constexpr int kMaxLinks = 40;  // as many as Linux follows
+  std::error_code code;
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(path, code); ++links) {
+    const fs::path target = fs::read_symlink(path, code);
+    if (code) break;
+    path = path.parent_path() / target;  // an absolute target replaces the whole
+  }
+  return path;
 }
 
 void write_file(const fs::path& path, std::string_view text) {

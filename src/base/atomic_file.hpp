@@ -8,7 +8,8 @@
 namespace nf4bench {
 
 // A file that appears whole or not at all: written under a temporary name in the same folder and
-// renamed by commit(). Without commit() the destructor removes it. Throws Error(kOutput).
+// renamed by commit(). Without commit() the destructor removes it. Throws Error(kOutput). A process
+// that is killed leaves the temporary file behind; see remove_leftovers().
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -27,6 +28,13 @@ class AtomicFile {
   std::filesystem::path temporary_;
   int descriptor_ = -1;
 };
+
+// Removes the temporary files that killed processes left when they wrote `path`; those of living
+// ones are locked and stay. Never throws.
+void remove_leftovers(const std::filesystem::path& path) noexcept;
+
+// The file that a chain of links ends at, whether it exists or not: what a commit replaces.
+std::filesystem::path behind_links(std::filesystem::path path);
 
 // Writes `text` to `path` through an AtomicFile.
 void write_file(const std::filesystem::path& path, std::string_view text);

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -138,6 +141,60 @@ TEST_F(AtomicFileTest, RefusesToWriteAfterCommit) {
   EXPECT_THROW(file.write("late"), Error);
   EXPECT_THROW(file.commit(), Error);
   EXPECT_EQ(read(folder_ / "out.json"), "");
+}
+
+// A process that is killed while it writes cannot remove what it wrote.
+void die_while_writing(const fs::path& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    AtomicFile file(path);
+    file.write("half");
+    raise(SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(AtomicFileTest, LeftoversOfKilledProcessesAreRemovedAndNothingElse) {
+  write_file(folder_ / "out.json", "old");
+  for (const char* other : {".out.json.0123.tmp", ".out.json.0123456g.tmp", "out.json.tmp",
+                            ".other.json.01234567.tmp"}) {
+    std::ofstream(folder_ / other) << "mine";
+  }
+  die_while_writing(folder_ / "out.json");
+  die_while_writing(folder_ / "out.json");
+  EXPECT_EQ(files(), 7u);
+  remove_leftovers(folder_ / "out.json");
+  EXPECT_EQ(files(), 5u);
+  EXPECT_EQ(read(folder_ / "out.json"), "old");
+}
+
+TEST_F(AtomicFileTest, LeftoversAreNotWhatALivingProcessWrites) {
+  AtomicFile file(folder_ / "out.json");
+  file.write("new");
+  remove_leftovers(folder_ / "out.json");
+  file.commit();
+  EXPECT_EQ(read(folder_ / "out.json"), "new");
+}
+
+TEST_F(AtomicFileTest, LeftoversBehindALinkAreFound) {
+  fs::create_directory(folder_ / "real");
+  fs::create_symlink("real/out.json", folder_ / "link.json");
+  die_while_writing(folder_ / "link.json");
+  EXPECT_FALSE(fs::is_empty(folder_ / "real"));
+  remove_leftovers(folder_ / "link.json");
+  EXPECT_TRUE(fs::is_empty(folder_ / "real"));
+}
+
+// Two processes at once, one of which cleans up all the time: no write of the other gets lost.
+TEST_F(AtomicFileTest, SurvivesACleanerThatNeverRests) {
+  const pid_t cleaner = fork();
+  if (cleaner == 0) {
+    for (;;) remove_leftovers(folder_ / "out.json");
+  }
+  for (int i = 0; i < 60; ++i) EXPECT_NO_THROW(write_file(folder_ / "out.json", "text")) << i;
+  kill(cleaner, SIGKILL);
+  waitpid(cleaner, nullptr, 0);
+  EXPECT_EQ(files(), 1u);
 }
 
 TEST_F(AtomicFileTest, TakesARelativeName) {

@@ -1,0 +1,129 @@
+#include "base/file_lock.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string_view>
+#include <thread>
+
+namespace nf4bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Never follows a link: lock files lie where others may write.
+int open_lock(const fs::path& path, int flags) {
+  int descriptor = -1;
+  do {
+    descriptor = ::open(path.c_str(), flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
+// 0, or what flock() failed with.
+int lock(int descriptor, int operation) {
+  while (::flock(descriptor, operation) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+// True when `path` still leads to the open file: whoever held the lock before has removed it.
+bool is_same_file(int descriptor, const fs::path& path) {
+  struct stat opened = {};
+  struct stat named = {};
+  return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+std::int64_t bytes_of(int descriptor) {
+  struct stat status = {};
+  return ::fstat(descriptor, &status) == 0 ? status.st_size : 0;
+}
+
+std::string text_of(int descriptor) {
+  std::array<char, 32> text{};
+  const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
+  const std::string_view read(text.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
+  return std::string(read.substr(0, read.find_first_not_of("0123456789")));
+}
+
+// Waits for the moment that another process needs to do the same, and no longer: whoever may open
+// the file could keep it locked.
+void share(int descriptor) {
+  constexpr int kAttempts = 100;
+  constexpr std::chrono::milliseconds kPause{2};
+  for (int i = 0; i < kAttempts && lock(descriptor, LOCK_SH | LOCK_NB) == EWOULDBLOCK; ++i) {
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// What is written serves those who read it; that it may fail changes no lock.
+void write_quietly(int descriptor, std::string_view text) {
+  [[maybe_unused]] const ssize_t ignored = ::write(descriptor, text.data(), text.size());
+}
+
+void empty_quietly(int descriptor) {
+  [[maybe_unused]] const int ignored = ::ftruncate(descriptor, 0);
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+OutputLock::OutputLock(const fs::path& output)
+    : path_(output.parent_path() /
+            fmt::format(".{}.lock", output.filename().string().substr(0, 200))) {
+  for (;;) {
+    Descriptor file(open_lock(path_, O_CREAT));
+    if (!file.is_open()) return;
+    const int failure = lock(file.get(), LOCK_EX | LOCK_NB);
+    if (failure == EWOULDBLOCK) {
+      is_taken_ = true;
+      holder_ = text_of(file.get());
+      return;
+    }
+    if (failure == 0 && !is_same_file(file.get(), path_)) continue;
+    empty_quietly(file.get());
+    write_quietly(file.get(), std::to_string(::getpid()));
+    file_ = std::move(file);
+    return;
+  }
+}
+
+OutputLock::~OutputLock() {
+  if (file_.is_open()) ::unlink(path_.c_str());
+}
+
+// Whoever gets the file for itself alone was the first and shares it from then on. Changing a lock
+// is no atomic step, but between two steps of one process another one still finds it locked or
+// arrives later, and is counted.
+SharedUse::SharedUse(const fs::path& file) {
+  // Files of others in a folder that all may write must not be opened with O_CREAT.
+  file_ = Descriptor(open_lock(file, O_APPEND));
+  if (!file_.is_open()) {
+    file_ = Descriptor(open_lock(file, O_APPEND | O_CREAT));
+    if (file_.is_open()) ::fchmod(file_.get(), 0666);  // for all users, whatever the umask
+  }
+  if (!file_.is_open()) return;
+  const int failure = lock(file_.get(), LOCK_EX | LOCK_NB);
+  had_company_ = failure == EWOULDBLOCK;
+  if (failure == 0) empty_quietly(file_.get());
+  share(file_.get());
+  write_quietly(file_.get(), ".");
+  arrivals_ = bytes_of(file_.get());
+}
+
+bool SharedUse::got_company() const {
+  return file_.is_open() && bytes_of(file_.get()) > arrivals_;
+}
+
+}  // namespace nf4bench
