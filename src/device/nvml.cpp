@@ -1,16 +1,12 @@
 #include "device/nvml.hpp"
 
-#include <dlfcn.h>
+#include "device/nvml_library.hpp"
 
 #include <array>
 #include <utility>
 
 namespace nf4bench {
 namespace {
-
-// What this file needs of NVML's C interface (docs.nvidia.com/deploy/nvml-api). Zero is success.
-using Handle = void*;
-enum ClockType : int { kSmClock = 1, kMemoryClock = 2 };
 
 // Bits of nvmlDeviceGetCurrentClocksEventReasons that slow a GPU down.
 constexpr std::array<std::pair<unsigned long long, const char*>, 8> kThrottleReasons = {{
@@ -26,33 +22,18 @@ constexpr std::array<std::pair<unsigned long long, const char*>, 8> kThrottleRea
 
 }  // namespace
 
-struct Nvml::Library {
-  void* handle = nullptr;
-  Handle device = nullptr;
-  std::string problem;
-
-  ~Library() {
-    if (handle == nullptr) return;
-    call<>("nvmlShutdown");
-    dlclose(handle);
+std::optional<std::vector<std::string>> Nvml::Library::throttle_reasons() const {
+  unsigned long long bits = 0;
+  if (device == nullptr || (!call("nvmlDeviceGetCurrentClocksEventReasons", device, &bits) &&
+                            !call("nvmlDeviceGetCurrentClocksThrottleReasons", device, &bits))) {
+    return std::nullopt;
   }
-
-  // Calls the function `name`; false when it is missing or fails.
-  template <class... Arguments>
-  bool call(const char* name, Arguments... arguments) const {
-    if (handle == nullptr) return false;
-    const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(handle, name));
-    return function != nullptr && function(arguments...) == 0;
+  std::vector<std::string> reasons;
+  for (const auto& [bit, name] : kThrottleReasons) {
+    if ((bits & bit) != 0) reasons.emplace_back(name);
   }
-
-  // An unsigned reading of the device, scaled.
-  template <class... Arguments>
-  std::optional<double> reading(const char* name, double scale, Arguments... arguments) const {
-    unsigned value = 0;
-    if (device == nullptr || !call(name, device, arguments..., &value)) return std::nullopt;
-    return value * scale;
-  }
-};
+  return reasons;
+}
 
 Nvml::Nvml(const std::string& pci_id) : library_(std::make_unique<Library>()) {
   Library& library = *library_;
@@ -80,22 +61,17 @@ DeviceState Nvml::state() const {
   DeviceState state;
   state.unavailable = library.problem;
   if (library.device == nullptr) return state;
-  state.sm_clock_hz = library.reading("nvmlDeviceGetClockInfo", 1e6, int{kSmClock});
-  state.memory_clock_hz = library.reading("nvmlDeviceGetClockInfo", 1e6, int{kMemoryClock});
-  state.max_sm_clock_hz = library.reading("nvmlDeviceGetMaxClockInfo", 1e6, int{kSmClock});
+  state.sm_clock_hz = library.reading("nvmlDeviceGetClockInfo", 1e6, int{Library::kSmClock});
+  state.memory_clock_hz =
+      library.reading("nvmlDeviceGetClockInfo", 1e6, int{Library::kMemoryClock});
+  state.max_sm_clock_hz = library.reading("nvmlDeviceGetMaxClockInfo", 1e6, int{Library::kSmClock});
   state.power_w = library.reading("nvmlDeviceGetPowerUsage", 1e-3);
   state.power_limit_w = library.reading("nvmlDeviceGetEnforcedPowerLimit", 1e-3);
   state.temperature_c = library.reading("nvmlDeviceGetTemperature", 1.0, 0);
   if (const auto mode = library.reading("nvmlDeviceGetPersistenceMode", 1.0)) {
     state.persistence = *mode != 0.0;
   }
-  unsigned long long reasons = 0;
-  if (library.call("nvmlDeviceGetCurrentClocksEventReasons", library.device, &reasons) ||
-      library.call("nvmlDeviceGetCurrentClocksThrottleReasons", library.device, &reasons)) {
-    for (const auto& [bit, name] : kThrottleReasons) {
-      if ((reasons & bit) != 0) state.throttle_reasons.emplace_back(name);
-    }
-  }
+  state.throttle_reasons = library.throttle_reasons().value_or(std::vector<std::string>());
   return state;
 }
 

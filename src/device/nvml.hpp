@@ -5,6 +5,7 @@
 #include <string>
 
 #include "device/device.hpp"
+#include "device/gpu_condition.hpp"
 
 namespace nf4bench {
 
@@ -23,6 +24,11 @@ class Nvml {
   std::string driver_version() const;  // empty when unknown
   std::optional<bool> ecc() const;
   std::optional<bool> mig() const;
+
+  // In nvml_condition.cpp.
+  DriverFacts driver() const;  // also without a GPU at the PCI id
+  GpuReading reading() const;
+  GpuCondition condition() const;
 
  private:
   struct Library;

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+
+// A mode of a GPU that not every GPU has.
+enum class GpuSetting : std::uint8_t { kUnknown, kUnsupported, kOff, kOn };
+
+// A process that has memory on a GPU.
+struct GpuProcess {
+  std::uint32_t pid = 0;  // as the driver counts them: outside of any container
+  std::string name;       // empty when unknown
+  std::optional<std::int64_t> memory_bytes;
+};
+
+// What the driver says of itself, whether this program can use a GPU or not.
+struct DriverFacts {
+  std::string version;               // "580.159.04"; empty when unknown
+  std::optional<int> cuda_version;   // newest CUDA that it serves: 13000 for 13.0
+  std::optional<std::int64_t> gpus;  // that it sees
+};
+
+// What may change within milliseconds.
+struct GpuReading {
+  std::optional<double> sm_clock_hz;
+  std::optional<double> memory_clock_hz;
+  std::optional<double> busy;  // share of the driver's last sample period with a kernel running
+  std::optional<std::vector<std::string>> throttle_reasons;  // absent: not known
+};
+
+// What was set up or has happened to a GPU. Whatever can not be read is absent.
+struct GpuCondition {
+  std::string problem;  // why nothing could be read; empty otherwise
+  std::optional<double> max_sm_clock_hz;
+  std::optional<double> power_limit_w;
+  std::optional<double> default_power_limit_w;
+  std::optional<bool> persistence;
+  GpuSetting ecc = GpuSetting::kUnknown;
+  GpuSetting ecc_after_reset = GpuSetting::kUnknown;
+  std::optional<std::uint64_t> uncorrected_errors;  // since the driver was loaded
+  std::optional<bool> remapping_pending;            // of broken memory rows, at the next reset
+  std::optional<bool> remapping_failed;
+  GpuSetting mig = GpuSetting::kUnknown;
+  std::optional<std::vector<GpuProcess>> processes;
+  std::optional<double> slowed_by_power_s;  // since the driver was loaded
+  std::optional<double> slowed_by_heat_s;
+};
+
+}  // namespace nf4bench
