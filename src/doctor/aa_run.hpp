@@ -1,0 +1,46 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/plan.hpp"
+#include "device/device.hpp"
+
+namespace nf4bench {
+
+// How the same variant is measured against itself.
+struct AaOptions {
+  std::string variant;              // empty: the flagship of the device
+  std::vector<std::int64_t> shape;  // empty: 4096x4096 on a GPU, 2048x2048 on the CPU
+  int runs = 5;
+  double run_s = 0.5;               // sampling of a run, both sides together
+  std::function<double()> clock_s;  // empty: the machine's
+  // Called a few times a second, between samples, with the finished fraction of all runs.
+  std::function<void(double done)> on_progress;
+};
+
+// The medians of both sides of a run: seconds a call.
+struct AaPair {
+  double first_s = 0.0;
+  double second_s = 0.0;
+};
+
+// What came of it.
+struct AaRun {
+  std::string variant;
+  std::vector<std::int64_t> shape;
+  std::vector<AaPair> runs;
+  std::vector<double> sm_clock_hz;  // of every sample; empty where unknown
+  std::string failure;              // why there is no run; empty when there is one
+  bool was_interrupted = false;
+};
+
+// Measures a variant against itself in `options.runs` runs as "nf4bench run" would make them, after
+// one that is thrown away. Throws Error(kDevice) when the device fails altogether.
+AaRun run_against_itself(Device& device, const AaOptions& options,
+                         const std::atomic<bool>& interrupted);
+
+}  // namespace nf4bench

@@ -1,0 +1,47 @@
+#pragma once
+
+// The checks, one a subject. Each is a pure function of what it judges.
+
+#include <optional>
+#include <string>
+
+#include "doctor/aa_noise.hpp"
+#include "doctor/facts.hpp"
+#include "doctor/finding.hpp"
+
+namespace nf4bench {
+
+// noise_check.cpp; `noise` is absent when the variant could not be measured.
+Finding check_noise(const AaRun& aa, const std::optional<AaNoise>& noise);
+
+// gpu_checks.cpp: what happens on a GPU. `pci_id` is for the remedies.
+Finding check_clocks(const GpuConditions& gpu, const AaRun& aa, const std::string& pci_id);
+Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::string& pci_id);
+Finding check_processes(const GpuConditions& gpu, const std::string& pci_id);
+
+// gpu_setup_checks.cpp: how a GPU and its driver are set up.
+Finding check_management(const GpuCondition& gpu);
+Finding check_power_cap(const GpuCondition& gpu, const std::string& pci_id);
+Finding check_persistence(const GpuCondition& gpu, const std::string& pci_id);
+Finding check_ecc(const GpuCondition& gpu, const std::string& pci_id);
+Finding check_mig(const GpuCondition& gpu, const std::string& pci_id);
+Finding check_driver(const DriverFacts& driver, const DeviceInfo& device);
+Finding check_architectures(const std::string& architectures, const DeviceInfo& device);
+
+// cpu_checks.cpp: what happens on the processors of the CPU device.
+Finding check_load(const CpuConditions& cpu);
+Finding check_stolen_time(const CpuConditions& cpu);
+Finding check_cpu_limit(const CpuConditions& cpu);
+Finding check_cpu_clocks(const CpuConditions& cpu);
+
+// cpu_setup_checks.cpp: how they are set up.
+Finding check_governor(const CpuSetup& setup);
+Finding check_boost(const CpuSetup& setup);
+Finding check_smt(const CpuSetup& setup, int threads);
+Finding check_virtual_machine(const CpuSetup& setup);
+Finding check_missing_cuda(const DoctorFacts& facts);
+
+// The word for what can not be read.
+inline constexpr char kUnknown[] = "unknown";
+
+}  // namespace nf4bench

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "doctor/aa_noise.hpp"
+#include "doctor/facts.hpp"
+#include "doctor/finding.hpp"
+
+namespace nf4bench {
+
+// What the facts come to.
+struct Diagnosis {
+  DeviceInfo device;
+  std::vector<Finding> findings;  // worst first, else in the order of the checks
+  Severity worst = Severity::kOk;
+  AaRun aa;
+  std::optional<AaNoise> noise;  // absent when the variant could not be measured
+};
+
+// Judges `facts`. Pure: looks at nothing else.
+Diagnosis diagnose(const DoctorFacts& facts);
+
+// "fit", "doubtful" or "worthless": what a gate run under findings up to `worst` is.
+const char* verdict_word(Severity worst);
+
+// The verdict and why, as one line without a full stop.
+std::string verdict_line(const Diagnosis& diagnosis);
+
+}  // namespace nf4bench

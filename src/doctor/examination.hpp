@@ -1,0 +1,27 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "device/device.hpp"
+#include "doctor/facts.hpp"
+
+namespace nf4bench {
+
+struct ExaminationOptions {
+  std::filesystem::path root = "/";  // where /proc and /sys are
+  std::string architectures;         // what this program was built for
+  std::string cuda_problem;          // why the CPU was taken for want of a GPU; empty otherwise
+  double rest_s = 1.2;               // of doing nothing: the driver looks back for up to a second
+  AaOptions aa;                      // its on_progress is not used
+  std::function<void(double done, const std::string& what)> on_progress;
+};
+
+// Collects the facts about `device`: reads, rests, measures a variant against itself and reads
+// again. Changes no setting. When `interrupted` is set it returns early, with aa.was_interrupted.
+DoctorFacts examine(Device& device, const ExaminationOptions& options,
+                    const std::atomic<bool>& interrupted);
+
+}  // namespace nf4bench
