@@ -9,7 +9,7 @@ namespace nf4bench {
 namespace {
 
 // The library's matcher recurses once a character; names from a file may be of any length.
-constexpr std::size_t kMaxMatchedChars = 4096;
+constexpr std::size_t kMaxMatchedChars = 1024;
 
 }  // namespace
 
