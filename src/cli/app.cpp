@@ -6,6 +6,7 @@
 #include "cli/compare_command.hpp"
 #include "cli/context.hpp"
 #include "cli/dequantize_command.hpp"
+#include "cli/doctor_command.hpp"
 #include "cli/export_command.hpp"
 #include "cli/history_command.hpp"
 #include "cli/inspect_command.hpp"
@@ -49,6 +50,7 @@ struct Arguments {
   CompareArguments compare;
   HistoryArguments history;
   ExportArguments export_report;
+  DoctorArguments doctor;
 };
 
 struct Command {
@@ -72,6 +74,7 @@ std::vector<Command> add_commands(CLI::App& app, Arguments& arguments) {
       command(add_compare_command(app, arguments.compare), arguments.compare),
       command(add_history_command(app, arguments.history), arguments.history),
       command(add_export_command(app, arguments.export_report), arguments.export_report),
+      command(add_doctor_command(app, arguments.doctor), arguments.doctor),
   };
 }
 
