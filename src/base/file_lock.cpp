@@ -99,8 +99,9 @@ OutputLock::OutputLock(const fs::path& output)
   }
 }
 
-OutputLock::~OutputLock() {
+void OutputLock::release() {
   if (file_.is_open()) ::unlink(path_.c_str());
+  file_ = Descriptor();
 }
 
 // Whoever gets the file for itself alone was the first and shares it from then on. Changing a lock

@@ -33,11 +33,12 @@ class Descriptor {
 // end.
 class OutputLock {
  public:
-  OutputLock() = default;
   explicit OutputLock(const std::filesystem::path& output);
-  OutputLock(OutputLock&& other) noexcept = default;
-  OutputLock& operator=(OutputLock&& other) noexcept = default;
-  ~OutputLock();
+  OutputLock(const OutputLock&) = delete;
+  OutputLock& operator=(const OutputLock&) = delete;
+  ~OutputLock() { release(); }
+
+  void release();
 
   // Another process has it.
   bool is_taken() const { return is_taken_; }

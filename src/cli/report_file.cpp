@@ -2,7 +2,10 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cli/terminal.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -30,7 +33,27 @@ bool names_a_regular_file(const std::string& path) {
 ReportFile::ReportFile(std::string path, const Report& report)
     : path_(std::move(path)), report_(report), is_replaceable_(names_a_regular_file(path_)) {
   if (path_.empty()) is_saved_ = true;
-  if (is_replaceable_) save();
+  if (is_replaceable_) start();
+}
+
+void ReportFile::start() {
+  lock_.emplace(behind_links(path_));
+  if (lock_->is_taken()) {
+    is_saved_ = true;  // it is not ours to save
+    throw Error(ErrorKind::kOutput,
+                fmt::format("{}: another nf4bench{} is writing this report; wait for it to end, or "
+                            "name another file",
+                            escaped(path_),
+                            lock_->holder().empty() ? "" : " (process " + lock_->holder() + ")"));
+  }
+  remove_leftovers(path_);
+  std::error_code ignored;
+  has_older_ = std::filesystem::exists(path_, ignored);
+  if (has_older_) {
+    AtomicFile(path_).write(to_json(report_));  // a trial, dropped again
+  } else {
+    save();
+  }
 }
 
 ReportFile::~ReportFile() {
@@ -44,21 +67,35 @@ ReportFile::~ReportFile() {
 void ReportFile::changed() {
   if (path_.empty()) return;
   is_saved_ = false;
-  if (is_replaceable_ && Clock::now() >= next_save_) save();
+  const Clock::time_point before = Clock::now();
+  if (!is_replaceable_ || before < next_save_) return;
+  try {
+    save();
+  } catch (const Error&) {
+    is_saved_ = false;
+    plan_next_save(before);
+  }
 }
 
 void ReportFile::finish() {
   if (!path_.empty()) save();
+  lock_.reset();
 }
 
 void ReportFile::save() {
   const Clock::time_point before = Clock::now();
   is_saved_ = true;  // set first: a path that failed once is not tried again by the destructor
+  if (has_older_ && !report_.complete && report_.measurements.empty()) return;
   if (path_ == "-") {
     write_stdout(to_json(report_));
   } else {
     write_file(path_, to_json(report_));
   }
+  has_older_ = false;
+  plan_next_save(before);
+}
+
+void ReportFile::plan_next_save(Clock::time_point before) {
   const Clock::time_point after = Clock::now();
   next_save_ = after + std::max<Clock::duration>(kLeastPause, kCostFactor * (after - before));
 }

@@ -1,19 +1,22 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
+#include "base/file_lock.hpp"
 #include "report/report.hpp"
 
 namespace nf4bench {
 
 // Keeps the file named by --json up to date with a report that grows. A file on disk is replaced as
-// a whole and never holds half a report. What can not be replaced is written once, at the end:
-// "-" (stdout), pipes and devices.
+// a whole and never holds half a report, and an older one stays until the new one has a
+// measurement. What can not be replaced is written once, at the end: "-" (stdout), pipes and
+// devices.
 class ReportFile {
  public:
-  // `path` may be empty: nothing is written. The report must outlive this object. Writes the still
-  // empty report at once, so that a path that can not be written is known before measuring. Throws
+  // `path` may be empty: nothing is written. The report must outlive this object. Makes sure at
+  // once that the path can be written, and that no other process is writing it. Throws
   // Error(kOutput).
   ReportFile(std::string path, const Report& report);
 
@@ -23,19 +26,24 @@ class ReportFile {
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
 
-  // To be called after each change of the report; writes unless the last write was just now.
+  // To be called after each change of the report; writes unless the last write was just now. A
+  // failure is no reason to end the run: there may be room again when it ends.
   void changed();
 
-  // Writes the final state.
+  // Writes the final state and leaves the path to others. Throws Error(kOutput).
   void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
+  void start();
   void save();
+  void plan_next_save(Clock::time_point before);
 
   std::string path_;
   const Report& report_;
   bool is_replaceable_;
+  std::optional<OutputLock> lock_;
+  bool has_older_ = false;  // there is a file that is not this run's
   bool is_saved_ = false;
   Clock::time_point next_save_{};
 };

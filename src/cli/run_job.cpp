@@ -1,10 +1,12 @@
 #include "cli/choices.hpp"
+#include "cli/device_use.hpp"
 #include "cli/fingerprint.hpp"
 #include "cli/host.hpp"
 #include "cli/peer_option.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/report_file.hpp"
 #include "cli/run_command.hpp"
+#include "cli/run_ending.hpp"
 #include "cli/signals.hpp"
 #include "cli/sources.hpp"
 #include "cli/terminal.hpp"
@@ -13,8 +15,6 @@
 #include "report/throttling.hpp"
 
 #include <fmt/format.h>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -134,7 +134,15 @@ Report start_report(const Context& context, Device& device, const RunOptions& op
   return report;
 }
 
-RunObserver observe(Report& report, ReportFile& file, ProgressLine& progress) {
+// Notes a warning that is empty where there is nothing to warn of.
+void warn(Report& report, const std::string& warning) {
+  if (warning.empty()) return;
+  report.warnings.push_back(warning);
+  write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
+}
+
+RunObserver observe(Report& report, ReportFile& file, ProgressLine& progress,
+                    const RunEnding& ending) {
   return {
       .on_measurement =
           [&report, &file](const Measurement& measurement) {
@@ -144,14 +152,19 @@ RunObserver observe(Report& report, ReportFile& file, ProgressLine& progress) {
       .on_stream_ceiling =
           [&report](const StreamCeiling& ceiling) { report.stream_ceilings.push_back(ceiling); },
       .on_progress = [&progress](double done,
-                                 const std::string& what) { progress.update(done, what); }};
+                                 const std::string& what) { progress.update(done, what); },
+      .on_hang =
+          [&progress, &ending](const std::string& problem) {
+            progress.clear();
+            ending.abandon(problem);
+          }};
 }
 
 // Fills the report, and keeps its file up to date meanwhile.
 void measure(Report& report, ReportFile& file, Device& device,
              const std::vector<PlannedTensor>& planned,
              const std::vector<SelectedVariant>& variants, const RunArguments& arguments,
-             const std::atomic<bool>& interrupted) {
+             const RunEnding& ending, const std::atomic<bool>& interrupted) {
   ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
   if (!arguments.no_ceilings) {
     progress.update(0.0, "measuring what the memory can do");
@@ -159,57 +172,13 @@ void measure(Report& report, ReportFile& file, Device& device,
   }
   const RunOutcome outcome =
       run_benchmark(device, planned, variants, report.ceilings, report.settings,
-                    observe(report, file, progress), interrupted);
+                    observe(report, file, progress, ending), interrupted);
   report.tensors_verified = outcome.tensors_verified;
   report.state_after = device.state();
   report.finished_at = utc_now();
   report.complete = !outcome.interrupted;
   const std::vector<std::string> throttling = throttling_warnings(report);
   report.warnings.insert(report.warnings.end(), throttling.begin(), throttling.end());
-  file.finish();
-}
-
-ExitCode verdict(const Report& report) {
-  if (!report.complete) return interruption().value_or(ExitCode::kInterrupted);
-  const auto has = [&](Status status) {
-    return std::any_of(report.measurements.begin(), report.measurements.end(),
-                       [status](const Measurement& m) { return m.status == status; });
-  };
-  if (has(Status::kFailed)) return ExitCode::kVerificationFailed;
-  return has(Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
-}
-
-// One line on stderr for an outcome that a reader of the table alone could overlook.
-void explain_verdict(ExitCode code, const Report& report, const std::string& json) {
-  if (code == ExitCode::kVerificationFailed) {
-    const auto failed =
-        std::count_if(report.measurements.begin(), report.measurements.end(),
-                      [](const Measurement& m) { return m.status == Status::kFailed; });
-    write_stderr(
-        fmt::format("nf4bench: {} of {} measurements failed; their reasons are in the "
-                    "table and the report\n",
-                    failed, report.measurements.size()));
-  } else if (code == ExitCode::kInconclusive) {
-    write_stderr("nf4bench: nothing passed; see the reasons in the table and the report\n");
-  } else if (code != ExitCode::kOk) {
-    const bool kept = !json.empty();
-    write_stderr(fmt::format("nf4bench: interrupted after {} measurements{}\n",
-                             report.measurements.size(),
-                             kept ? "; the report so far is kept" : ""));
-  }
-}
-
-void show_table(const Report& report, const RunArguments& arguments) {
-  if (arguments.quiet) return;
-  const bool stdout_is_taken = arguments.json == "-";
-  const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
-  const std::string table = to_table(
-      report, {.width = terminal.width, .colour = terminal.colour, .marking = arguments.marking});
-  if (stdout_is_taken) {
-    write_stderr(table);
-  } else {
-    write_stdout(table);
-  }
 }
 
 }  // namespace
@@ -235,11 +204,17 @@ ExitCode execute(const RunArguments& arguments, const Context& context) {
   describe_tensors(report, planned);
   for (const SelectedVariant& each : variants) report.variants.push_back(report_variant(each));
   ReportFile file(arguments.json, report);
-  measure(report, file, *device, planned, variants, arguments, interrupted);
-  show_table(report, arguments);
-  const ExitCode code = verdict(report);
-  explain_verdict(code, report, arguments.json);
-  return code;
+  const RunEnding ending(report, file, arguments);
+  const DeviceUse use(device->info());
+  warn(report, use.company_at_start());
+  try {
+    measure(report, file, *device, planned, variants, arguments, ending, interrupted);
+  } catch (const Error& error) {
+    ending.break_off(error.what());
+    throw;
+  }
+  warn(report, use.company_meanwhile());
+  return ending.publish();
 }
 
 }  // namespace nf4bench
