@@ -1,7 +1,5 @@
 #include "cli/run_command.hpp"
 
-#include "cli/catalogs.hpp"
-#include "cli/choices.hpp"
 #include "cli/peer_option.hpp"
 
 #include <fmt/format.h>
@@ -26,8 +24,7 @@ void add_input_options(CLI::App& command, RunArguments& a) {
   add_repeated(
       command, a.inputs,
       {"input", "", "safetensors files, Hugging Face folders, index files\nor folders of .npy"})
-      .takes_all()
-      .files();
+      .takes_all();
   add_repeated(command, a.shapes,
                {"--shape", "OUTxIN ...", "A synthetic tensor of this shape (repeatable)"})
       .group(group);
@@ -35,8 +32,7 @@ void add_input_options(CLI::App& command, RunArguments& a) {
                {"--preset", "NAME ...",
                 "Synthetic tensors of a model's layer shapes (repeatable);\n"
                 "\"nf4bench list presets\" shows them"})
-      .group(group)
-      .one_of(preset_words());
+      .group(group);
   add_single(command, a.tensor_regex,
              {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"})
       .group(group);
@@ -65,34 +61,27 @@ void add_choice_options(CLI::App& command, RunArguments& a) {
   const char* group = "How it runs";
   add_single(command, a.device,
              {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
-      .group(group)
-      .suggests(device_words());
+      .group(group);
   add_list(command, a.variants,
            {"--variant", "NAME,...",
             "Variants to measure; * and ? are wildcards [all];\n"
             "\"nf4bench list variants\" shows them"})
-      .group(group)
-      .suggests(built_in_variant_names());
+      .group(group);
   add_peer_option(command, a.peers).group(group);
   add_single(command, a.baseline,
              {"--baseline", "NAME",
               "The variant that speedups refer to, always measured\n"
               "[multi_kernel; on the CPU multi_pass]; \"none\" for none"})
-      .group(group)
-      .suggests(and_word(built_in_variant_names(), "none"));
+      .group(group);
   add_list(
       command, a.dtypes,
       {"--dtype", "TYPE,...",
        "Output types: float16, bfloat16, float32, or stored:\nwhat each tensor names [stored]"})
-      .group(group)
-      .one_of(and_word(output_type_words(), "stored"));
-  add_list(command, a.caches, {"--cache", "MODE,...", "cold, hot or both [cold]"})
-      .group(group)
-      .one_of(cache_words());
+      .group(group);
+  add_list(command, a.caches, {"--cache", "MODE,...", "cold, hot or both [cold]"}).group(group);
   add_list(command, a.launches,
            {"--launch", "MODE,...", "graph (CUDA only), stream or both [graph on a GPU]"})
-      .group(group)
-      .one_of(launch_words());
+      .group(group);
   add_single(command, a.fused_config,
              {"--fused-config", "NAME",
               "Configuration forced on the variant \"fused\";\nNF4BENCH_FUSED in the environment "
@@ -138,16 +127,14 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
              {"--verify", "SCOPE",
               "all: every element of every selected tensor; sampled:\n"
               "the timed tensors, the first 16 Mi elements [all]"})
-      .group(group)
-      .one_of(verify_words());
+      .group(group);
 }
 
 void add_output_options(CLI::App& command, RunArguments& a) {
   const char* group = "Output";
   add_single(command, a.json,
              {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
-      .group(group)
-      .files();
+      .group(group);
   add_flag(command, "--marking", a.marking,
            "End the table with the points that each variant earns\n"
            "by the public scheme of Unsloth's challenge A")
