@@ -34,7 +34,7 @@ using JsonSink = std::function<void(const JsonEvent&)>;
 
 // Reads `text` as one JSON document, strictly, and hands every step to `sink`. Refused, with an
 // Error(kInput) that starts with `where`: a byte order mark, NUL, bytes that are not UTF-8, more
-// than 128 levels, two equal keys in one object, NaN and Infinity, anything after the document.
+// than 127 levels, two equal keys in one object, NaN and Infinity, anything after the document.
 // Linear in time and memory; does not recurse.
 void read_json(std::string_view where, std::string_view text, const JsonSink& sink);
 

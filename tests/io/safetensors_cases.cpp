@@ -135,7 +135,7 @@ std::vector<ReferenceCase> json_cases() {
       {"deep", safetensors(repeated("[", 100000) + repeated("]", 100000)), kRefuse,
        "header: found an array, wanted an object"},
       {"deepobj", safetensors(repeated(R"({"a":)", 50000) + "1" + repeated("}", 50000)), kRefuse,
-       "JSON nesting: found more than 128 levels"},
+       "JSON nesting: found more than 127 levels"},
       {"utf8", safetensors("{\"\xff\":" + u8 + "}", z(1)), kRefuse, "ill-formed UTF-8"},
       {"nulname", safetensors("{\"a" + z(1) + "b\":" + u8 + "}", z(1)), kRefuse, "NUL character"},
       {"esc", safetensors(R"({"\u0061":)" + u8 + "}", z(1)), kAccept, "a U8 [1]"},
@@ -181,7 +181,7 @@ std::vector<ReferenceCase> json_cases() {
       {"deep127", safetensors(nested + repeated("[", 100) + repeated("]", 100) + "}}", z(1)),
        kAccept, "t U8 [1]"},
       {"deep200", safetensors(nested + repeated("[", 200) + repeated("]", 200) + "}}", z(1)),
-       kRefuse, "JSON nesting: found more than 128 levels"},
+       kRefuse, "JSON nesting: found more than 127 levels"},
   };
 }
 

@@ -83,7 +83,23 @@ TEST(SafetensorsHeader, CommentsAreRefused) {
 
 TEST(SafetensorsHeader, HundredThousandOpenObjectsInsideAFieldNeedNoStack) {
   const std::string nested = repeated(R"({"x":)", 100'000) + "1" + repeated("}", 100'000);
-  expect_refusal(with_data(R"({"t":{"x":)" + nested + "}}", 0), "more than 128 levels");
+  expect_refusal(with_data(R"({"t":{"x":)" + nested + "}}", 0), "more than 127 levels");
+}
+
+// safetensors 0.8.0 was asked: it takes 125 lists in a tensor's field, and not 126.
+TEST(SafetensorsHeader, NestsAsDeepAsTheReferenceAllows) {
+  const auto nested = [](std::size_t depth) {
+    return with_data(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":)" +
+                         repeated("[", depth) + repeated("]", depth) + "}}",
+                     1);
+  };
+  EXPECT_EQ(declared_tensors(nested(125)), "t U8 [1]");
+  expect_refusal(nested(126), "JSON nesting: found more than 127 levels");
+}
+
+// The reference reads it as the entry's fields in order.
+TEST(SafetensorsHeader, EntryThatIsAListIsRefused) {
+  expect_refusal(with_data(R"({"t":["U8",[1],[0,1]]})", 1), "header entry: found an array");
 }
 
 TEST(SafetensorsHeader, DuplicateKeyInsideAnUnknownFieldIsRefused) {
