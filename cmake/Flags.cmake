@@ -25,6 +25,11 @@ if(NF4BENCH_SANITIZE)
   target_link_options(nf4bench_flags INTERFACE -fsanitize=${NF4BENCH_SANITIZE})
 endif()
 
+option(NF4BENCH_FUZZ "Build the libFuzzer programs of tests/fuzz" OFF)
+if(NF4BENCH_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "NF4BENCH_FUZZ needs clang, which has libFuzzer: cmake --preset checks")
+endif()
+
 # nf4bench_library(NAME SOURCES... ) : a static library with the project's flags.
 function(nf4bench_library name)
   add_library(${name} STATIC ${ARGN})

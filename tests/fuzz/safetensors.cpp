@@ -1,0 +1,70 @@
+#include "fuzz/second_reader.hpp"
+#include "fuzz/targets.hpp"
+#include "io/checkpoint.hpp"
+#include "io/natural_order.hpp"
+#include "io/safetensors_header.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace nf4bench::fuzz {
+namespace {
+
+void agree_with_second_reader(Bytes input) {
+  StoredTensors tensors;
+  const bool accepted = accepts([&] {
+    read_safetensors_header(ByteSource::in_memory("fuzz.safetensors", input), 0, tensors);
+  });
+  const auto second = second_safetensors(text_of(input));
+  require(accepted == second.has_value(), "both readers accept a header or both refuse it");
+  if (!accepted) return;
+  require(tensors.size() == second->size(), "both readers see the same number of tensors");
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const StoredTensor ours = tensors[i];
+    const DeclaredTensor same = {std::string(ours.name),
+                                 std::string(facts(ours.type).spelling),
+                                 {ours.shape.begin(), ours.shape.end()},
+                                 ours.begin,
+                                 ours.begin + ours.bytes};
+    require(same == (*second)[i], "both readers see the same tensor");
+  }
+}
+
+void check_entry(const TensorEntry& entry, std::size_t file_bytes) {
+  require_printable(entry.problem);
+  for (const std::string& warning : entry.warnings) require_printable(warning);
+  if (!entry.problem.empty()) return;
+  require(is_legal_blocksize(entry.blocksize), "an entry's blocksize is legal");
+  Wide elements = 1;
+  for (const std::int64_t extent : entry.shape) {
+    elements *= static_cast<Wide>(extent);
+    require(extent > 0 && elements <= file_bytes * 2, "an entry's shape fits the file");
+  }
+  require(!entry.shape.empty() && elements == static_cast<Wide>(entry.elements),
+          "an entry's elements are its shape's");
+  require(entry.packed_bytes == packed_bytes(entry.elements), "two elements fill a byte");
+  require(entry.packed_bytes + entry.state_bytes <= static_cast<std::int64_t>(file_bytes),
+          "the pieces of an entry lie in the file");
+}
+
+}  // namespace
+
+void fuzz_safetensors(Bytes input) {
+  agree_with_second_reader(input);
+  accepts([&] {
+    const Checkpoint checkpoint =
+        Checkpoint::open_memory("fuzz.safetensors", {input.begin(), input.end()});
+    const std::vector<TensorEntry>& entries = checkpoint.tensors();
+    for (const TensorEntry& entry : entries) check_entry(entry, input.size());
+    require(std::adjacent_find(entries.begin(), entries.end(),
+                               [](const TensorEntry& a, const TensorEntry& b) {
+                                 return !natural_less(a.name, b.name);
+                               }) == entries.end(),
+            "entries are in order, each once");
+    for (const OtherTensors& other : checkpoint.others()) {
+      require(other.count > 0, "a kind that is listed was seen");
+    }
+  });
+}
+
+}  // namespace nf4bench::fuzz
