@@ -8,6 +8,11 @@ function(nf4bench_require package debian_package)
                         "apt-get install ${debian_package}")
   endif()
   set(${package}_FOUND ${${package}_FOUND} PARENT_SCOPE)
+  string(TOUPPER ${package} upper)  # FindOpenSSL says OPENSSL_VERSION
+  if(NOT ${package}_VERSION)
+    set(${package}_VERSION "${${upper}_VERSION}")
+  endif()
+  set(${package}_VERSION "${${package}_VERSION}" PARENT_SCOPE)
 endfunction()
 
 nf4bench_require(CLI11 libcli11-dev)
