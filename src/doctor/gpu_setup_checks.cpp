@@ -73,6 +73,17 @@ std::vector<Architecture> parse_architectures(const std::string& list) {
   return architectures;
 }
 
+// The list as text that can be wrapped.
+std::string spaced(const std::string& list) {
+  if (list.empty()) return kUnknown;
+  std::string text;
+  for (const char letter : list) {
+    text += letter;
+    if (letter == ',') text += ' ';
+  }
+  return text;
+}
+
 // How code for `architecture` comes to run on a GPU of compute capability `gpu`.
 enum class Fit : std::uint8_t { kNone, kCompiledByDriver, kSameFamily, kExact };
 
@@ -193,8 +204,7 @@ Finding check_architectures(const std::string& architectures, const DeviceInfo& 
                      "release",
                      ""};
   const std::vector<Architecture> built = parse_architectures(architectures);
-  finding.found = fmt::format("this GPU is {}, built for {}", gpu,
-                              architectures.empty() ? kUnknown : architectures);
+  finding.found = fmt::format("this GPU is sm_{}, built for {}", gpu, spaced(architectures));
   if (built.empty()) {
     finding.severity = Severity::kNote;
     return finding;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace nf4bench {
@@ -54,10 +55,12 @@ Finding check_noise(const AaRun& aa, const std::optional<AaNoise>& noise) {
     finding.found += fmt::format("; one side is {:.2f} % off the other in every run",
                                  100.0 * std::abs(noise->side_change));
   }
-  if (finding.severity != Severity::kOk) {
+  if (finding.severity == Severity::kWorthless) {
+    finding.remedy = "nf4bench doctor  # again, once the other findings are dealt with";
+  } else if (finding.severity == Severity::kWarning) {
     finding.remedy = fmt::format(
         "nf4bench compare --base A1.json --base A2.json B1.json B2.json --noise {:.2g}%",
-        std::min(99.0, 100.0 * noise->relative));
+        100.0 * std::max(noise->relative, noise->assumed));
   }
   return finding;
 }

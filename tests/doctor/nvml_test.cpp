@@ -1,0 +1,144 @@
+// What Nvml makes of the answers of the driver's library.
+
+#include "device/nvml.hpp"
+#include "doctor/fake_nvml.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace nf4bench {
+namespace {
+
+using test::fake_gpu;
+using testing::DoubleEq;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+
+constexpr char kPciId[] = "0000:3b:00.0";
+constexpr int kNotSupported = 3;
+constexpr int kNoPermission = 4;
+
+class NvmlTest : public testing::Test {
+ protected:
+  NvmlTest() { fake_gpu() = {}; }
+};
+
+TEST_F(NvmlTest, ReadsASoundGpu) {
+  const GpuCondition condition = Nvml(kPciId).condition();
+  EXPECT_THAT(condition.problem, IsEmpty());
+  EXPECT_THAT(condition.max_sm_clock_hz, Optional(DoubleEq(1.98e9)));
+  EXPECT_THAT(condition.power_limit_w, Optional(DoubleEq(700.0)));
+  EXPECT_THAT(condition.default_power_limit_w, Optional(DoubleEq(700.0)));
+  EXPECT_THAT(condition.persistence, Optional(true));
+  EXPECT_EQ(condition.ecc, GpuSetting::kOn);
+  EXPECT_EQ(condition.ecc_after_reset, GpuSetting::kOn);
+  EXPECT_THAT(condition.uncorrected_errors, Optional(0u));
+  EXPECT_THAT(condition.remapping_pending, Optional(false));
+  EXPECT_THAT(condition.remapping_failed, Optional(false));
+  EXPECT_EQ(condition.mig, GpuSetting::kOff);
+  ASSERT_TRUE(condition.processes);
+  EXPECT_THAT(*condition.processes, IsEmpty());
+  EXPECT_THAT(condition.slowed_by_power_s, Optional(0.0));
+}
+
+TEST_F(NvmlTest, TellsApartWhatIsUnsupportedAndWhatFails) {
+  fake_gpu().failures = {{"nvmlDeviceGetEccMode", kNotSupported},
+                         {"nvmlDeviceGetMigMode", kNoPermission}};
+  const GpuCondition condition = Nvml(kPciId).condition();
+  EXPECT_EQ(condition.ecc, GpuSetting::kUnsupported);
+  EXPECT_EQ(condition.mig, GpuSetting::kUnknown);
+}
+
+TEST_F(NvmlTest, LeavesOutWhatCanNotBeRead) {
+  for (const char* name :
+       {"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementDefaultLimit",
+        "nvmlDeviceGetPersistenceMode", "nvmlDeviceGetComputeRunningProcesses_v3",
+        "nvmlDeviceGetViolationStatus", "nvmlDeviceGetUtilizationRates",
+        "nvmlDeviceGetCurrentClocksEventReasons", "nvmlSystemGetCudaDriverVersion_v2"}) {
+    fake_gpu().failures[name] = kNotSupported;
+  }
+  const Nvml nvml(kPciId);
+  const GpuCondition condition = nvml.condition();
+  EXPECT_FALSE(condition.power_limit_w);
+  EXPECT_FALSE(condition.default_power_limit_w);
+  EXPECT_FALSE(condition.persistence);
+  EXPECT_FALSE(condition.processes);
+  EXPECT_FALSE(condition.slowed_by_heat_s);
+  EXPECT_FALSE(nvml.reading().busy);
+  EXPECT_FALSE(nvml.reading().throttle_reasons);
+  EXPECT_FALSE(nvml.driver().cuda_version);
+}
+
+TEST_F(NvmlTest, NamesThrottleReasonsButNotIdleness) {
+  fake_gpu().reasons = 0x1 | 0x4 | 0x40;
+  const GpuReading reading = Nvml(kPciId).reading();
+  ASSERT_TRUE(reading.throttle_reasons);
+  EXPECT_THAT(*reading.throttle_reasons,
+              ElementsAre("software power cap", "hardware thermal slowdown"));
+}
+
+TEST_F(NvmlTest, ReadsClocksAndHowBusyTheGpuIs) {
+  fake_gpu().sm_clock = 345;
+  fake_gpu().busy = 37;
+  const GpuReading reading = Nvml(kPciId).reading();
+  EXPECT_THAT(reading.sm_clock_hz, Optional(DoubleEq(345e6)));
+  EXPECT_THAT(reading.memory_clock_hz, Optional(DoubleEq(3201e6)));
+  EXPECT_THAT(reading.busy, Optional(DoubleEq(0.37)));
+}
+
+TEST_F(NvmlTest, ListsEveryProcessOnce) {
+  fake_gpu().computing = {{11, "/usr/bin/python3", 5ull << 30}, {12, "", ~0ull}};
+  fake_gpu().drawing = {{12, "", ~0ull}, {13, "Xorg", 1 << 20}};
+  const auto processes = Nvml(kPciId).condition().processes;
+  ASSERT_TRUE(processes);
+  ASSERT_EQ(processes->size(), 3u);
+  EXPECT_EQ(processes->at(0).pid, 11u);
+  EXPECT_EQ(processes->at(0).name, "/usr/bin/python3");
+  EXPECT_THAT(processes->at(0).memory_bytes, Optional(std::int64_t{5} << 30));
+  EXPECT_EQ(processes->at(1).name, "");
+  EXPECT_FALSE(processes->at(1).memory_bytes);
+  EXPECT_EQ(processes->at(2).pid, 13u);
+}
+
+TEST_F(NvmlTest, ListsMoreProcessesThanItFirstMakesRoomFor) {
+  for (unsigned pid = 1; pid <= 300; ++pid) fake_gpu().computing.push_back({pid, "worker", 1});
+  const auto processes = Nvml(kPciId).condition().processes;
+  ASSERT_TRUE(processes);
+  EXPECT_EQ(processes->size(), 300u);
+  EXPECT_EQ(processes->back().pid, 300u);
+}
+
+TEST_F(NvmlTest, CountsSlowedTimeInSeconds) {
+  fake_gpu().slowed_by_power = 2'500'000'000;
+  fake_gpu().slowed_by_heat = 1'000'000;
+  const GpuCondition condition = Nvml(kPciId).condition();
+  EXPECT_THAT(condition.slowed_by_power_s, Optional(DoubleEq(2.5)));
+  EXPECT_THAT(condition.slowed_by_heat_s, Optional(DoubleEq(1e-3)));
+}
+
+TEST_F(NvmlTest, KnowsTheDriverWithoutTheGpu) {
+  const Nvml nvml("0000:ff:00.0");
+  EXPECT_THAT(nvml.condition().problem, testing::HasSubstr("0000:ff:00.0"));
+  EXPECT_FALSE(nvml.reading().sm_clock_hz);
+  const DriverFacts driver = nvml.driver();
+  EXPECT_EQ(driver.version, "580.159.04");
+  EXPECT_THAT(driver.cuda_version, Optional(13000));
+  EXPECT_THAT(driver.gpus, Optional(1));
+}
+
+TEST_F(NvmlTest, SaysWhenTheLibraryDoesNotStart) {
+  fake_gpu().failures = {{"nvmlInit_v2", kNoPermission}};
+  EXPECT_EQ(Nvml(kPciId).condition().problem, "NVML does not start");
+}
+
+TEST_F(NvmlTest, EndsWhatItStarted) {
+  {
+    const Nvml nvml(kPciId);
+    EXPECT_EQ(fake_gpu().started, 1);
+  }
+  EXPECT_EQ(fake_gpu().started, 0);
+}
+
+}  // namespace
+}  // namespace nf4bench
