@@ -20,6 +20,10 @@ class TreeBuilder {
 
   JsonTree take() { return std::move(root_); }
 
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw Error(ErrorKind::kInput, fmt::format("{}: {}", escaped(source_), problem));
+  }
+
   bool null() { return add({nullptr}); }
   bool boolean(bool value) { return add({value}); }
   bool number_integer(std::int64_t value) { return add({value}); }
@@ -50,10 +54,6 @@ class TreeBuilder {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error(ErrorKind::kInput, fmt::format("{}: {}", escaped(source_), problem));
-  }
-
   // Where the next value goes.
   JsonTree* place(JsonTree value) {
     if (open_.empty()) {
@@ -99,6 +99,11 @@ class TreeBuilder {
 
 JsonTree parse_json(std::string_view text, const std::string& source) {
   TreeBuilder builder(source);
+  // nlohmann's parser skips a byte order mark and takes a NUL for the end of the text.
+  if (text.starts_with("\xef\xbb\xbf")) builder.fail("starts with a byte order mark, wanted none");
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    builder.fail(fmt::format("has a NUL character at byte {}, wanted none", nul));
+  }
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }

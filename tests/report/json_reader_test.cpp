@@ -188,6 +188,13 @@ TEST(JsonReader, RefusesWhatIsNotJson) {
   EXPECT_EQ(refusal("[1e999]"), "r.json: a number that is too large at byte 6");
 }
 
+TEST(JsonReader, RefusesWhatOnlySomeParsersPassOver) {
+  const std::string text = to_json(cpu_report());
+  EXPECT_EQ(refusal("\xef\xbb\xbf" + text), "r.json: starts with a byte order mark, wanted none");
+  EXPECT_EQ(refusal(text + std::string(1, '\0') + "{}"),
+            "r.json: has a NUL character at byte " + std::to_string(text.size()) + ", wanted none");
+}
+
 TEST(JsonReader, RefusesDeepNesting) {
   EXPECT_EQ(refusal(std::string(1000000, '[')), "r.json: is nested deeper than 32 levels");
   std::string objects;
@@ -216,18 +223,19 @@ void for_each_value(const Json& json, const std::string& pointer,
   }
 }
 
-// A small report with every field.
+// A small report with every field. Lists of one say that they are lists: {x} is x to some
+// compilers.
 Json small_json() {
   Json json = gpu_json();
   const Json rows = json["measurements"];
   json["measurements"] = {rows[0], rows[3]};
   json["measurements"][0]["samples_s"] = {1.5e-5, 1.25e-5};
   json["measurements"][0]["sm_clock_hz"] = {1.98e9, 1.965e9};
-  json["tensors"] = {json["tensors"][0]};
-  json["ceilings"]["stream"] = {json["ceilings"]["stream"][0]};
+  json["tensors"] = Json::array({json["tensors"][0]});
+  json["ceilings"]["stream"] = Json::array({json["ceilings"]["stream"][0]});
   json["summary"]["variants"] = Json::array();
   json["summary"]["marking"] = Json::array();
-  json["variants"] = {json["variants"][5]};
+  json["variants"] = Json::array({json["variants"][5]});
   return json;
 }
 
