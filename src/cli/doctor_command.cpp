@@ -18,7 +18,7 @@ constexpr char kExamples[] = R"(Examples:
   Whether a measurement on the best device here can be trusted, and what to do about it:
     nf4bench doctor
   In a CI job, before the gate:
-    nf4bench doctor --device cuda:0 --json
+    nf4bench doctor --json
 No setting is changed. Exit codes: 0 usable, 6 a gate run here would be worthless, 5 no usable
 device, 130 or 143 interrupted.)";
 
