@@ -14,7 +14,11 @@ import subprocess
 import sys
 import tempfile
 
-import yaml
+try:
+    import yaml
+except ImportError:
+    print("there is no PyYAML: apt-get install python3-yaml", file=sys.stderr)
+    sys.exit(1 if "NF4BENCH_ALL_CONSUMERS" in os.environ else 77)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs/examples/ci"

@@ -1,6 +1,7 @@
 """Reads what "nf4bench export" writes with the tools that it is meant for.
 
-Usage: consumers_test.py PATH_OF_NF4BENCH. What is not installed is skipped.
+Usage: consumers_test.py PATH_OF_NF4BENCH. What is not installed is skipped, or with
+NF4BENCH_ALL_CONSUMERS in the environment a failure.
 """
 
 import csv
@@ -22,6 +23,12 @@ try:
     import pandas
 except ImportError:
     pandas = None
+
+
+def unless_there(tool, name):
+    """Skips a test whose tool is not installed, where that is allowed."""
+    required = bool(os.environ.get("NF4BENCH_ALL_CONSUMERS"))
+    return unittest.skipUnless(tool or required, f"needs {name}")
 
 
 def refuse_constant(name):
@@ -69,7 +76,7 @@ class Csv(unittest.TestCase):
         for field, value in expected.items():
             self.assertEqual(float(row[field]) if row[field] else None, value, field)
 
-    @unittest.skipIf(pandas is None, "needs pandas")
+    @unless_there(pandas, "pandas")
     def test_is_read_by_pandas_with_numbers_as_numbers(self):
         frame = pandas.read_csv(io.StringIO(export("gpu.json", "csv")),
                                 float_precision="round_trip")
@@ -102,7 +109,7 @@ class GoogleBenchmark(unittest.TestCase):
             if m["status"] != "passed":
                 self.assertIn(m["reason"], context["nf4bench_not_timed"])
 
-    @unittest.skipUnless(COMPARE.exists(), "needs libbenchmark-tools")
+    @unless_there(COMPARE.exists(), "libbenchmark-tools")
     def test_is_judged_by_their_compare_script(self):
         document = export_json("gpu.json", "google-benchmark")
         slower = json.loads(json.dumps(document))
@@ -114,7 +121,7 @@ class GoogleBenchmark(unittest.TestCase):
                 pathlib.Path(path).write_text(json.dumps(content), encoding="utf-8")
             result = subprocess.run(["/usr/bin/python3", str(COMPARE), "benchmarks", *paths],
                                     capture_output=True, text=True, check=False)
-        if "No module named" in result.stderr:
+        if "No module named" in result.stderr and "NF4BENCH_ALL_CONSUMERS" not in os.environ:
             self.skipTest(result.stderr.splitlines()[-1])
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = [line for line in result.stdout.splitlines() if "_median" in line]
@@ -137,6 +144,19 @@ class Nvbench(unittest.TestCase):
                 times.append(float(values["nv/cold/time/gpu/median"]))
                 self.assertGreater(float(values["nv/cold/time/gpu/stdev/relative"]), 0.0)
         self.assertEqual(sorted(times), sorted(m["time_s"]["median"] for m in timed(report)))
+
+    @unittest.skipUnless("NVBENCH_COMPARE" in os.environ,
+                         "needs the path of nvbench's nvbench_compare.py in NVBENCH_COMPARE")
+    def test_is_matched_cell_by_cell_by_their_compare_script(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "report.json")
+            path.write_text(export("gpu.json", "nvbench"), encoding="utf-8")
+            result = subprocess.run(
+                [sys.executable, os.environ["NVBENCH_COMPARE"], str(path), str(path)],
+                capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        rows = [line for line in result.stdout.splitlines() if "SAME" in line]
+        self.assertEqual(len(rows), len(timed(report_of("gpu.json"))), result.stdout)
 
     def test_lists_each_value_of_an_axis(self):
         for benchmark in export_json("gpu.json", "nvbench")["benchmarks"]:
