@@ -1,8 +1,8 @@
 #include "cli/app.hpp"
 
 #include "base/error.hpp"
-#include "base/text.hpp"
-#include "cli/choices.hpp"
+#include "cli/command_app.hpp"
+#include "cli/command_line.hpp"
 #include "cli/compare_command.hpp"
 #include "cli/context.hpp"
 #include "cli/dequantize_command.hpp"
@@ -19,11 +19,11 @@
 #include "cli/usage_error.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <exception>
 #include <functional>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -38,7 +38,9 @@ constexpr char kDescription[] =
 constexpr char kFooter[] = R"(Start with:
   nf4bench run data/llama_layer.safetensors   the sample layer on the best device
   nf4bench run --preset llama-3.1-8b          a model's layer shapes, no file needed
-  nf4bench run --help                         every option, with examples)";
+  nf4bench run --help                         every option, with examples
+Options that are not on the command line are looked for in the environment (NF4BENCH_RUN_DEVICE for
+--device of run), then in the file that --config or NF4BENCH_CONFIG names: TOML, a section a command.)";
 
 // The arguments of every command; only those of the one given are read.
 struct Arguments {
@@ -51,6 +53,7 @@ struct Arguments {
   HistoryArguments history;
   ExportArguments export_report;
   DoctorArguments doctor;
+  std::string config;  // of the program and of every command
 };
 
 struct Command {
@@ -64,7 +67,7 @@ Command command(CLI::App* parser, const CommandArguments& arguments) {
 }
 
 // All commands, in the order of the help. A new one is a line here and in Arguments.
-std::vector<Command> add_commands(CLI::App& app, Arguments& arguments) {
+std::vector<Command> add_commands(CommandApp& app, Arguments& arguments) {
   return {
       command(add_run_command(app, arguments.run), arguments.run),
       command(add_list_command(app, arguments.list), arguments.list),
@@ -78,11 +81,44 @@ std::vector<Command> add_commands(CLI::App& app, Arguments& arguments) {
   };
 }
 
-void set_up(CLI::App& app) {
+void add_config_option(CLI::App& app, std::string& path) {
+  add_single(app, path, {"--config", "FILE", "Options that are not given here, as TOML"})
+      .files()
+      .command_line_only();
+}
+
+// The definition of the command line, and what is read from it. Used once: CLI11 parses into it.
+struct Parser {
+  Parser();
+
+  // Throws CLI::ParseError.
+  void parse(const std::vector<std::string>& argv) {
+    // CLI11 takes the arguments in reverse, so that it can pop them from the back.
+    app.parse(std::vector<std::string>(argv.rbegin(), argv.rend() - 1));
+  }
+
+  // The command that was given; none when there was none.
+  const Command* given() const;
+
+  CommandApp app{kDescription};
+  Arguments arguments;
+  std::vector<Command> commands;
+};
+
+Parser::Parser() : commands(add_commands(app, arguments)) {
   app.name("nf4bench");
   app.set_version_flag("--version", version_text());
   app.footer(kFooter);
   app.require_subcommand(1);
+  add_config_option(app, arguments.config);
+  for (const Command& each : commands) add_config_option(*each.parser, arguments.config);
+}
+
+const Command* Parser::given() const {
+  for (const Command& each : commands) {
+    if (each.parser->parsed()) return &each;
+  }
+  return nullptr;
 }
 
 // CLI11 leaves two empty lines between groups of options.
@@ -91,27 +127,57 @@ std::string without_double_blanks(std::string text) {
   return text;
 }
 
-ExitCode run_command_line(const std::vector<std::string>& argv) {
-  CLI::App app(kDescription);
-  set_up(app);
-  Arguments arguments;
-  const std::vector<Command> commands = add_commands(app, arguments);
+// What --help and --version print; none when the command line asks for something to be done. What
+// is missing may still come from elsewhere.
+std::optional<std::string> answer_of(Parser& parser, const std::vector<std::string>& argv) {
   try {
-    // CLI11 takes the arguments in reverse, so that it can pop them from the back.
-    app.parse(std::vector<std::string>(argv.rbegin(), argv.rend() - 1));
+    parser.parse(argv);
+  } catch (const CLI::RequiredError&) {  // NOLINT(bugprone-empty-catch)
+  } catch (const CLI::RequiresError&) {  // NOLINT(bugprone-empty-catch)
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
-      throw Error(ErrorKind::kUsage, explain_usage_error(app, error, argv));
+      throw Error(ErrorKind::kUsage, explain_usage_error(parser.app, error, argv));
     }
-    std::ostringstream answer;  // --help and --version
-    app.exit(error, answer, answer);
-    write_stdout(without_double_blanks(answer.str()));
+    std::ostringstream answer;
+    parser.app.exit(error, answer, answer);
+    return without_double_blanks(answer.str());
+  }
+  return std::nullopt;
+}
+
+// The command line with what the environment and a configuration file add. `typed` has parsed it.
+CommandLine complete(const Parser& typed, const std::vector<std::string>& argv) {
+  const Command* const command = typed.given();
+  if (command == nullptr) return {.argv = argv, .settings = {}, .warnings = {}};
+  if (typed.app.count("--config") + command->parser->count("--config") > 1) {
+    throw Error(ErrorKind::kUsage, "--config is given twice; there is one configuration file");
+  }
+  const auto try_to_parse = [](const std::vector<std::string>& words) { Parser().parse(words); };
+  return complete(argv, typed.app, static_cast<const CommandApp&>(*command->parser),
+                  typed.arguments.config, try_to_parse);
+}
+
+ExitCode run_command_line(const std::vector<std::string>& argv) {
+  Parser typed;
+  if (const auto answer = answer_of(typed, argv)) {
+    write_stdout(*answer);
     return ExitCode::kOk;
   }
-  for (const Command& each : commands) {
-    if (each.parser->parsed()) return each.action({.argv = argv});
+  const CommandLine line = complete(typed, argv);
+  for (const std::string& warning : line.warnings) {
+    write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
   }
-  return ExitCode::kUsage;
+  Parser parser;
+  try {
+    parser.parse(line.argv);
+    return parser.given()->action({.argv = line.argv});
+  } catch (const CLI::ParseError& error) {
+    const std::string message = explain_usage_error(parser.app, error, argv);
+    throw Error(ErrorKind::kUsage, message + origins_of(message, line.settings));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kUsage) throw;
+    throw Error(ErrorKind::kUsage, error.what() + origins_of(error.what(), line.settings));
+  }
 }
 
 ExitCode report_failure(const std::string& message, ExitCode code) {

@@ -16,4 +16,7 @@ struct Catalog {
 // CUDA first; only "cpu" in a build without CUDA.
 std::vector<Catalog> built_in_catalogs();
 
+// The names of all of them, each once, in order of appearance.
+std::vector<std::string> built_in_variant_names();
+
 }  // namespace nf4bench

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "bench/plan.hpp"
+#include "bench/presets.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,13 +43,18 @@ const Choices<Distribution> kDistributionWords = {{"codes", Distribution::kRando
 }
 
 template <class Value>
+std::vector<std::string> words_in(const Choices<Value>& choices) {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : choices) words.push_back(word);
+  return words;
+}
+
+template <class Value>
 Value choose(const std::string& option, const std::string& word, const Choices<Value>& choices) {
-  std::vector<std::string> allowed;
   for (const auto& [name, value] : choices) {
     if (name == word) return value;
-    allowed.push_back(name);
   }
-  refuse(option, word, allowed);
+  refuse(option, word, words_in(choices));
 }
 
 // Each word once, in the order given.
@@ -87,6 +93,41 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   const std::vector<std::string> nearest = nearest_names(word, names);
   if (nearest.empty()) return "";
   return fmt::format(" Did you mean {}?", fmt::join(nearest, ", "));
+}
+
+std::vector<std::string> output_type_words() {
+  return words_in(kOutputTypeWords);
+}
+
+std::vector<std::string> cache_words() {
+  return words_in(kCacheWords);
+}
+
+std::vector<std::string> launch_words() {
+  return words_in(kLaunchWords);
+}
+
+std::vector<std::string> verify_words() {
+  return words_in(kVerifyWords);
+}
+
+std::vector<std::string> distribution_words() {
+  return words_in(kDistributionWords);
+}
+
+std::vector<std::string> device_words() {
+  return {"auto", "cpu", "cuda"};
+}
+
+std::vector<std::string> preset_words() {
+  std::vector<std::string> words;
+  for (const Preset& preset : presets()) words.push_back(preset.name);
+  return words;
+}
+
+std::vector<std::string> and_word(std::vector<std::string> words, const std::string& word) {
+  words.push_back(word);
+  return words;
 }
 
 std::vector<OutputType> parse_output_types(const std::vector<std::string>& words) {

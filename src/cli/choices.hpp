@@ -16,6 +16,18 @@ namespace nf4bench {
 // " Did you mean a, b?" with the names nearest to `word`; empty when none is near.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names);
 
+// The words that options take; the parse functions below refuse all others.
+std::vector<std::string> output_type_words();  // without "stored"
+std::vector<std::string> cache_words();
+std::vector<std::string> launch_words();
+std::vector<std::string> verify_words();
+std::vector<std::string> distribution_words();
+std::vector<std::string> device_words();  // besides cuda:N
+std::vector<std::string> preset_words();
+
+// `words` and `word` behind them.
+std::vector<std::string> and_word(std::vector<std::string> words, const std::string& word);
+
 // "stored" gives the empty list: the type each tensor's state names.
 std::vector<OutputType> parse_output_types(const std::vector<std::string>& words);
 

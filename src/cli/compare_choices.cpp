@@ -7,19 +7,26 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <vector>
 
 namespace nf4bench {
 
+std::vector<std::string> metric_words() {
+  std::vector<std::string> words;
+  for (const Metric metric : kMetrics) words.emplace_back(to_string(metric));
+  return words;
+}
+
+std::vector<std::string> comparison_formats() {
+  return {"table", "markdown"};
+}
+
 Metric parse_metric(const std::string& word) {
-  std::vector<std::string> names;
   for (const Metric metric : kMetrics) {
     if (word == to_string(metric)) return metric;
-    names.emplace_back(to_string(metric));
   }
   throw Error(ErrorKind::kUsage,
               fmt::format("--metric: \"{}\" is not one of time, speedup, fraction_of_copy.{}",
-                          escaped(word), did_you_mean(word, names)));
+                          escaped(word), did_you_mean(word, metric_words())));
 }
 
 std::optional<double> parse_fraction(const char* option, const std::string& word) {

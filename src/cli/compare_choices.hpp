@@ -2,12 +2,18 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compare/metric.hpp"
 
 namespace nf4bench {
 
 // Words that "compare" and "history" have in common, turned into values. All throw Error(kUsage).
+
+std::vector<std::string> metric_words();
+
+// Of the text that compare prints.
+std::vector<std::string> comparison_formats();
 
 Metric parse_metric(const std::string& word);
 

@@ -1,5 +1,8 @@
 #include "cli/compare_command.hpp"
 
+#include "cli/catalogs.hpp"
+#include "cli/compare_choices.hpp"
+
 #include <fmt/format.h>
 
 namespace nf4bench {
@@ -24,11 +27,13 @@ void add_side_options(CLI::App& command, CompareArguments& a) {
   add_repeated(command, a.reports,
                {"report", "BASE NEW ...",
                 "Reports as \"nf4bench run --json\" writes them; several\nof a side are pooled"})
-      .takes_all();
+      .takes_all()
+      .files();
   add_repeated(command, a.base,
                {"--base,--baseline-file", "FILE ...",
                 "A report of the base (repeatable); all others are new"})
-      .group(group);
+      .group(group)
+      .files();
   add_single(command, a.baseline,
              {"--baseline", "NAME", "The stored baseline of the device; all reports are new"})
       .group(group);
@@ -38,26 +43,31 @@ void add_side_options(CLI::App& command, CompareArguments& a) {
       .group(group);
   add_single(command, a.baseline_dir,
              {"--baseline-dir", "DIR", fmt::format("Where baselines are [{}]", a.baseline_dir)})
-      .group(group);
+      .group(group)
+      .files();
 }
 
 void add_rule_options(CLI::App& command, CompareArguments& a) {
   const char* group = "How they are judged";
   add_single(command, a.metric, {"--metric", "NAME", "time, speedup or fraction_of_copy [time]"})
-      .group(group);
+      .group(group)
+      .one_of(metric_words());
   add_list(command, a.variants,
            {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"})
-      .group(group);
+      .group(group)
+      .suggests(built_in_variant_names());
   add_single(
       command, a.threshold,
       {"--threshold", "FRACTION", "Smaller changes do not matter: 0.02 or 2%\n[4 x the noise]"})
-      .group(group);
+      .group(group)
+      .may_be_number();
   add_single(
       command, a.noise,
       {"--noise", "FRACTION",
        "By how much medians differ from run to run, as a\nstandard deviation [0.5% on a GPU, "
        "1% across GPUs,\n5% on a CPU]"})
-      .group(group);
+      .group(group)
+      .may_be_number();
   add_list(command, a.allow,
            {"--allow", "NAME,...",
             "Compare although this differs; names as the list of\ndifferences shows them"})
@@ -83,7 +93,7 @@ void add_output_options(CLI::App& command, CompareArguments& a) {
   const char* group = "Output";
   const Option format = add_single(
       command, a.format, {"--format", "NAME", "table, or markdown for a comment [table]"});
-  format.group(group);
+  format.group(group).one_of(comparison_formats());
   add_flag(command, "--json", a.json, "Print JSON instead").group(group).excludes(format);
 }
 

@@ -42,7 +42,7 @@ CompareOptions parse_options(const CompareArguments& arguments) {
     throw Error(
         ErrorKind::kUsage,
         fmt::format("--format: \"{}\" is not one of table, markdown.{}", escaped(arguments.format),
-                    did_you_mean(arguments.format, {"table", "markdown"})));
+                    did_you_mean(arguments.format, comparison_formats())));
   }
   check_allowed(arguments.allow);
   return {.metric = parse_metric(arguments.metric),

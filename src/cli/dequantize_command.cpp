@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "bench/plan.hpp"
+#include "cli/catalogs.hpp"
 #include "cli/choices.hpp"
 #include "cli/name_filter.hpp"
 #include "cli/peer_option.hpp"
@@ -103,14 +104,20 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
                   "Decode NF4 tensors to a safetensors file, verified bit for bit", kExamples);
   add_single(*command, a.input,
              {"input", "", "A safetensors file, Hugging Face folder, index file or folder of .npy"})
-      .required();
-  add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"}).required();
-  add_single(*command, a.device, {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto]"});
+      .required()
+      .files();
+  add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"})
+      .required()
+      .files();
+  add_single(*command, a.device, {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto]"})
+      .suggests(device_words());
   add_single(*command, a.variant,
-             {"--variant", "NAME", "Decode with this variant [fused; on the CPU simd]"});
+             {"--variant", "NAME", "Decode with this variant [fused; on the CPU simd]"})
+      .suggests(built_in_variant_names());
   add_peer_option(*command, a.peers);
   add_single(*command, a.dtype,
-             {"--dtype", "TYPE", "float16, bfloat16, float32 or stored: what each names [stored]"});
+             {"--dtype", "TYPE", "float16, bfloat16, float32 or stored: what each names [stored]"})
+      .one_of(and_word(output_type_words(), "stored"));
   add_single(*command, a.tensor_regex,
              {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"});
   add_flag(*command, "-q,--quiet", a.quiet, "No progress");

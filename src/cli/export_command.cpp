@@ -36,15 +36,19 @@ constexpr MetricName kMetrics[] = {{"time", ActionMetric::kTime},
                                    {"bandwidth", ActionMetric::kBandwidth},
                                    {"speedup", ActionMetric::kSpeedup}};
 
-ActionMetric parse_metric(const std::string& word) {
+std::vector<std::string> metric_names() {
   std::vector<std::string> names;
+  for (const MetricName& each : kMetrics) names.emplace_back(each.name);
+  return names;
+}
+
+ActionMetric parse_metric(const std::string& word) {
   for (const MetricName& each : kMetrics) {
     if (word == each.name) return each.metric;
-    names.emplace_back(each.name);
   }
   throw Error(ErrorKind::kUsage,
               fmt::format("--metric: found \"{}\", wanted one of {}.{}", escaped(word),
-                          fmt::join(names, ", "), did_you_mean(word, names)));
+                          fmt::join(metric_names(), ", "), did_you_mean(word, metric_names())));
 }
 
 struct Format {
@@ -97,14 +101,17 @@ CLI::App* add_export_command(CLI::App& app, ExportArguments& a) {
       add_command(app, "export", "Write a report in the words of other tools", kExamples);
   add_single(*command, a.report,
              {"report", "REPORT", "A report as \"nf4bench run --json\" writes it"})
-      .required();
+      .required()
+      .files();
   add_single(*command, a.to, {"--to", "FORMAT", fmt::format("{}", fmt::join(format_names(), ", "))})
-      .required();
-  add_single(*command, a.output, {"-o,--output", "FILE", "Where to; \"-\" is stdout [-]"});
+      .required()
+      .one_of(format_names());
+  add_single(*command, a.output, {"-o,--output", "FILE", "Where to; \"-\" is stdout [-]"}).files();
   add_single(*command, a.metric,
              {"--metric", "NAME",
               "For github-action, whose files hold one metric each:\ntime, bandwidth or speedup "
-              "[time]"});
+              "[time]"})
+      .one_of(metric_names());
   return command;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/history_command.hpp"
 
 #include "base/text.hpp"
+#include "cli/catalogs.hpp"
 #include "cli/compare_choices.hpp"
 #include "cli/report_input.hpp"
 #include "cli/terminal.hpp"
@@ -68,17 +69,21 @@ CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
       add_command(app, "history", "Show how cells changed over many reports, and when", kExamples);
   add_repeated(*command, arguments.inputs, {"input", "", "Folders of reports, or reports"})
       .takes_all()
-      .required();
+      .required()
+      .files();
   add_single(*command, arguments.metric,
-             {"--metric", "NAME", "time, speedup or fraction_of_copy [time]"});
+             {"--metric", "NAME", "time, speedup or fraction_of_copy [time]"})
+      .one_of(metric_words());
   add_list(*command, arguments.variants,
-           {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"});
+           {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"})
+      .suggests(built_in_variant_names());
   add_single(*command, arguments.threshold,
-             {"--threshold", "FRACTION", "The smallest step to tell [4 x the noise]"});
-  add_single(
-      *command, arguments.noise,
-      {"--noise", "FRACTION",
-       "By how much medians differ from run to run, at least\n[0.5% on a GPU, 5% on a CPU]"});
+             {"--threshold", "FRACTION", "The smallest step to tell [4 x the noise]"})
+      .may_be_number();
+  add_single(*command, arguments.noise,
+             {"--noise", "FRACTION",
+              "By how much medians differ from run to run, at least\n[0.5% on a GPU, 5% on a CPU]"})
+      .may_be_number();
   add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;
 }

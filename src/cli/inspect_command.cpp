@@ -93,7 +93,8 @@ CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments) {
       app, "inspect", "Show every NF4 tensor of an input: shape, state, problems", kExamples);
   add_single(*command, arguments.input,
              {"input", "", "A safetensors file, Hugging Face folder, index file or folder of .npy"})
-      .required();
+      .required()
+      .files();
   add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;
 }

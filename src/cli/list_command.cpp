@@ -182,8 +182,11 @@ Listing list_all_presets() {
   return listing;
 }
 
+std::vector<std::string> listings() {
+  return {"variants", "devices", "presets"};
+}
+
 Listing make_listing(const ListArguments& arguments) {
-  const std::vector<std::string> lists = {"variants", "devices", "presets"};
   if (arguments.what == "variants") return list_variants(arguments);
   if (!arguments.device.empty() || !arguments.peers.empty()) {
     throw Error(ErrorKind::kUsage, "list: --device and --peer go with \"list variants\" only");
@@ -192,7 +195,7 @@ Listing make_listing(const ListArguments& arguments) {
   if (arguments.what == "presets") return list_all_presets();
   throw Error(ErrorKind::kUsage,
               fmt::format("list: \"{}\" is not one of variants, devices, presets.{}",
-                          arguments.what, did_you_mean(arguments.what, lists)));
+                          arguments.what, did_you_mean(arguments.what, listings())));
 }
 
 }  // namespace
@@ -200,9 +203,12 @@ Listing make_listing(const ListArguments& arguments) {
 CLI::App* add_list_command(CLI::App& app, ListArguments& arguments) {
   CLI::App* command =
       add_command(app, "list", "Show the variants, devices or presets there are", kExamples);
-  add_single(*command, arguments.what, {"what", "", "variants, devices or presets"}).required();
+  add_single(*command, arguments.what, {"what", "", "variants, devices or presets"})
+      .required()
+      .one_of(listings());
   add_single(*command, arguments.device,
-             {"--device", "NAME", "Variants of this device only: cuda, cpu or auto"});
+             {"--device", "NAME", "Variants of this device only: cuda, cpu or auto"})
+      .suggests(device_words());
   add_peer_option(*command, arguments.peers);
   add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-// CLI11's classes. Its header takes seconds to compile, so that only options.cpp, app.cpp and
-// usage_error.cpp include it.
+// CLI11's classes. Its header takes seconds to compile, so that the command files do not include
+// it.
 namespace CLI {
 class App;
 class Option;
@@ -14,7 +14,9 @@ namespace nf4bench {
 
 // Declares commands and their options, in every command file the same way.
 
-// Adds a command; `examples` ends its help.
+struct OptionFacts;
+
+// Adds a command; `examples` ends its help. `app` and the commands are CommandApps.
 CLI::App* add_command(CLI::App& app, const char* name, const char* summary, const char* examples);
 
 // How an option looks in the help: what it is called, what its value stands for, what it does.
@@ -27,19 +29,27 @@ struct OptionText {
 // An option that is being declared. Each function changes it and gives it back.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::Option* option, OptionFacts& facts) : option_(option), facts_(&facts) {}
 
   Option group(const char* heading) const;  // of the help
   Option required() const;
   Option takes_all() const;                        // every value that follows, not one
-  Option environment(const char* variable) const;  // gives the value when the option is absent
+  Option command_line_only() const;                // neither from a file nor from the environment
+  Option environment(const char* variable) const;  // besides the one that every option has
   Option between(int low, int high) const;
   Option between(double low, double high) const;
   Option excludes(const Option& other) const;
   Option needs(const Option& other) const;
 
+  // What shells complete, and what a configuration file is held to.
+  Option files() const;          // the values are paths
+  Option may_be_number() const;  // of a text: a configuration file may give it as a number
+  Option suggests(const std::vector<std::string>& words) const;  // other values may be right, too
+  Option one_of(const std::vector<std::string>& words) const;    // nothing else is right
+
  private:
   CLI::Option* option_;
+  OptionFacts* facts_;
 };
 
 // An option given at most once, with one value.

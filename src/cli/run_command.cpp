@@ -1,5 +1,7 @@
 #include "cli/run_command.hpp"
 
+#include "cli/catalogs.hpp"
+#include "cli/choices.hpp"
 #include "cli/peer_option.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +26,8 @@ void add_input_options(CLI::App& command, RunArguments& a) {
   add_repeated(
       command, a.inputs,
       {"input", "", "safetensors files, Hugging Face folders, index files\nor folders of .npy"})
-      .takes_all();
+      .takes_all()
+      .files();
   add_repeated(command, a.shapes,
                {"--shape", "OUTxIN ...", "A synthetic tensor of this shape (repeatable)"})
       .group(group);
@@ -32,7 +35,8 @@ void add_input_options(CLI::App& command, RunArguments& a) {
                {"--preset", "NAME ...",
                 "Synthetic tensors of a model's layer shapes (repeatable);\n"
                 "\"nf4bench list presets\" shows them"})
-      .group(group);
+      .group(group)
+      .one_of(preset_words());
   add_single(command, a.tensor_regex,
              {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"})
       .group(group);
@@ -61,27 +65,34 @@ void add_choice_options(CLI::App& command, RunArguments& a) {
   const char* group = "How it runs";
   add_single(command, a.device,
              {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
-      .group(group);
+      .group(group)
+      .suggests(device_words());
   add_list(command, a.variants,
            {"--variant", "NAME,...",
             "Variants to measure; * and ? are wildcards [all];\n"
             "\"nf4bench list variants\" shows them"})
-      .group(group);
+      .group(group)
+      .suggests(built_in_variant_names());
   add_peer_option(command, a.peers).group(group);
   add_single(command, a.baseline,
              {"--baseline", "NAME",
               "The variant that speedups refer to, always measured\n"
               "[multi_kernel; on the CPU multi_pass]; \"none\" for none"})
-      .group(group);
+      .group(group)
+      .suggests(and_word(built_in_variant_names(), "none"));
   add_list(
       command, a.dtypes,
       {"--dtype", "TYPE,...",
        "Output types: float16, bfloat16, float32, or stored:\nwhat each tensor names [stored]"})
-      .group(group);
-  add_list(command, a.caches, {"--cache", "MODE,...", "cold, hot or both [cold]"}).group(group);
+      .group(group)
+      .one_of(and_word(output_type_words(), "stored"));
+  add_list(command, a.caches, {"--cache", "MODE,...", "cold, hot or both [cold]"})
+      .group(group)
+      .one_of(cache_words());
   add_list(command, a.launches,
            {"--launch", "MODE,...", "graph (CUDA only), stream or both [graph on a GPU]"})
-      .group(group);
+      .group(group)
+      .one_of(launch_words());
   add_single(command, a.fused_config,
              {"--fused-config", "NAME",
               "Configuration forced on the variant \"fused\";\nNF4BENCH_FUSED in the environment "
@@ -127,13 +138,19 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
              {"--verify", "SCOPE",
               "all: every element of every selected tensor; sampled:\n"
               "the timed tensors, the first 16 Mi elements [all]"})
-      .group(group);
+      .group(group)
+      .one_of(verify_words());
 }
 
 void add_output_options(CLI::App& command, RunArguments& a) {
   const char* group = "Output";
   add_single(command, a.json,
              {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
+      .group(group)
+      .files();
+  add_flag(command, "--dry-run", a.dry_run,
+           "Show what would be measured, the memory and the time\n"
+           "that it takes; measure nothing, write no report")
       .group(group);
   add_flag(command, "--marking", a.marking,
            "End the table with the points that each variant earns\n"

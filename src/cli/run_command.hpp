@@ -34,6 +34,7 @@ struct RunArguments {
   std::string fused_config;
   int threads = 0;
   std::string json;
+  bool dry_run = false;
   bool marking = false;
   bool quiet = false;
 };

@@ -7,6 +7,7 @@
 #include "cli/report_file.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_ending.hpp"
+#include "cli/run_plan.hpp"
 #include "cli/signals.hpp"
 #include "cli/sources.hpp"
 #include "cli/terminal.hpp"
@@ -196,6 +197,13 @@ ExitCode execute(const RunArguments& arguments, const Context& context) {
   std::vector<PlannedTensor> planned =
       plan_tensors(std::move(sources.tensors),
                    arguments.all_tensors ? TensorChoice::kAll : TensorChoice::kOnePerGeometry);
+
+  if (arguments.dry_run) {
+    write_stdout(
+        describe({*device, planned, variants, options},
+                 estimate_run(*device, planned, variants, options, !arguments.no_ceilings)));
+    return ExitCode::kOk;
+  }
 
   const std::atomic<bool>& interrupted = watch_for_interruption();
   Report report = start_report(context, *device, options);

@@ -28,7 +28,8 @@ void add_data_options(CLI::App& command, SynthArguments& a) {
   add_absmax_flags(command, a.plain, a.nested);
   add_single(command, a.dtype,
              {"--dtype", "TYPE",
-              fmt::format("Type the state names: float16, bfloat16, float32 [{}]", a.dtype)});
+              fmt::format("Type the state names: float16, bfloat16, float32 [{}]", a.dtype)})
+      .one_of(output_type_words());
   add_single(command, a.spec.seed,
              {"--seed", "N",
               fmt::format("The same seed gives the same bytes everywhere [{}]", a.spec.seed)});
@@ -38,7 +39,8 @@ void add_data_options(CLI::App& command, SynthArguments& a) {
                           "normal: N(0, 0.02); outlier: the same with rare large ones;\n"
                           "uniform; codes: random codes under log-normal scales;\n"
                           "extremes: zero blocks, tiny and overflowing scales",
-                          a.distribution)});
+                          a.distribution)})
+      .one_of(distribution_words());
 }
 
 SyntheticSpec parse_spec(const SynthArguments& arguments) {
@@ -94,7 +96,8 @@ CLI::App* add_synth_command(CLI::App& app, SynthArguments& arguments) {
       app, "synth", "Write valid NF4 tensors of random weights, as bitsandbytes would", kExamples);
   add_single(*command, arguments.output,
              {"-o,--output", "PATH", "FILE.safetensors, or FOLDER/ for .npy files (required)"})
-      .required();
+      .required()
+      .files();
   add_repeated(*command, arguments.shapes,
                {"--shape", "[NAME=]OUTxIN ...", "A tensor to write (repeatable, required)"})
       .required();
