@@ -22,6 +22,10 @@ if(NF4BENCH_SANITIZE)
                               -fno-sanitize-recover=all>
     # GCC sees false ones in instrumented code, in its own <regex> first of all.
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+  if(NF4BENCH_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # As GCC says it; clang knows only __has_feature(address_sanitizer).
+    target_compile_definitions(nf4bench_flags INTERFACE __SANITIZE_ADDRESS__=1)
+  endif()
   target_link_options(nf4bench_flags INTERFACE -fsanitize=${NF4BENCH_SANITIZE})
 endif()
 

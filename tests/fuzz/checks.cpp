@@ -17,10 +17,15 @@ void require(bool holds, std::string_view claim) {
 void require_printable(std::string_view text) {
   // A message holds a path, a name and a found value, of 200 escaped characters each at most.
   constexpr std::size_t kMaxBytes = 8000;
-  require(text.size() <= kMaxBytes, "what users see is short");
+  require(text.size() <= kMaxBytes, "a message is short");
+  require(text.find('\n') == std::string_view::npos, "a message is one line");
+  require_printable_lines(text);
+}
+
+void require_printable_lines(std::string_view text) {
   require(is_utf8(text), "what users see is UTF-8");
   for (const char c : text) {
-    require(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f,
+    require((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\n',
             "what users see has no control characters");
   }
 }

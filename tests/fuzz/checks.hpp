@@ -19,6 +19,9 @@ void require(bool holds, std::string_view claim);
 // Text that users see: one line of printable UTF-8, not endless.
 void require_printable(std::string_view text);
 
+// The same for text of many lines, each ended by a newline; colours are off.
+void require_printable_lines(std::string_view text);
+
 // Runs `read`. True when it returns, false when it refuses with an Error of bad input that is fit
 // to print; any other exception ends the process.
 bool accepts(const std::function<void()>& read);

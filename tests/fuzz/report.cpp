@@ -13,17 +13,45 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 
-void check_comparison(const Report& report) {
-  const std::vector<NamedReport> side = {{.name = "fuzz.json", .report = report}};
-  const ComparisonResult result = compare_reports(side, side, {});
-  require(result.new_cells.empty(), "a report has no cell that itself lacks");
-  require(result.count(CellVerdict::kFaster) == 0 && result.count(CellVerdict::kSlower) == 0,
-          "a report is neither faster nor slower than itself");
+using Side = std::vector<NamedReport>;
+
+// All forms of a comparison, fit to print and, as JSON, strict.
+ComparisonResult compared(const Side& base, const Side& fresh, const CompareOptions& options) {
+  ComparisonResult result = compare_reports(base, fresh, options);
   const GateDecision decision = decide_gate(result, Strictness::kStrict);
   require(parse_strict_json(comparison_json(result, &decision), kMaxDepth).has_value(),
           "a comparison is written as strict JSON");
-  comparison_table(result, &decision, {});
-  comparison_markdown(result, &decision);
+  require_printable_lines(comparison_table(result, &decision, {}));
+  require_printable_lines(comparison_markdown(result, &decision));
+  return result;
+}
+
+// The report of a machine on which everything takes half as long again.
+Report slower(Report report) {
+  constexpr double kFactor = 1.5;
+  for (Measurement& measurement : report.measurements) {
+    for (double& sample : measurement.samples_s) sample *= kFactor;
+    if (!measurement.time_s) continue;
+    for (double* value :
+         {&measurement.time_s->median, &measurement.time_s->mean, &measurement.time_s->min,
+          &measurement.time_s->p05, &measurement.time_s->p95, &measurement.time_s->mad,
+          &measurement.time_s->ci95.low, &measurement.time_s->ci95.high}) {
+      *value *= kFactor;
+    }
+  }
+  return report;
+}
+
+void check_comparisons(const Report& report) {
+  const NamedReport once = {.name = "fuzz.json", .report = report};
+  const NamedReport later = {.name = "slower.json", .report = slower(report)};
+  const ComparisonResult same = compared({once}, {once}, {});
+  require(same.new_cells.empty(), "a report has no cell that itself lacks");
+  require(same.count(CellVerdict::kFaster) == 0 && same.count(CellVerdict::kSlower) == 0,
+          "a report is neither faster nor slower than itself");
+  const ComparisonResult change = compared({once}, {later}, {.threshold = 0.05});
+  require(change.count(CellVerdict::kFaster) == 0, "what takes longer is not faster");
+  compared({once, later}, {later, once}, {.metric = Metric::kSpeedup});
 }
 
 }  // namespace
@@ -37,8 +65,8 @@ void fuzz_report(Bytes input) {
   require(parse_strict_json(written, kMaxDepth).has_value(), "a report is written as strict JSON");
   const Report again = report_from_json(written, "again.json");
   require(to_json(again) == written, "a report that was written is read as it was");
-  to_table(report, {.width = 100, .marking = true});
-  check_comparison(report);
+  require_printable_lines(to_table(report, {.width = 100, .marking = true}));
+  check_comparisons(report);
 }
 
 }  // namespace nf4bench::fuzz
