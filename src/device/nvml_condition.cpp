@@ -96,6 +96,7 @@ std::optional<std::vector<GpuProcess>> processes(const Library& library, const c
   }
   if (status != Library::kSuccess) return std::nullopt;
   std::vector<GpuProcess> found;
+  found.reserve(infos.size());
   for (const ProcessInfo& info : infos) found.push_back(describe(library, info));
   return found;
 }

@@ -54,13 +54,11 @@ Finding check_load(const CpuConditions& cpu) {
                               rest ? fmt::format("{:.1f}", rest->busy * cpu.setup.processors)
                                    : std::string("an unknown number"),
                               cpu.setup.processors, average);
-  if (!rest) {
-    finding.severity = Severity::kNote;
-  } else if (rest->busy >= kBusyShare) {
+  if (rest && rest->busy >= kBusyShare) {
     finding.severity = Severity::kWorthless;
-  } else if (rest->busy >= kLightShare) {
+  } else if (rest && rest->busy >= kLightShare) {
     finding.severity = Severity::kWarning;
-  } else if (rest->busy >= kIdleShare) {
+  } else if (!rest || rest->busy >= kIdleShare) {
     finding.severity = Severity::kNote;
   }
   if (finding.severity >= Severity::kWarning) {

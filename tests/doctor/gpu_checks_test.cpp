@@ -31,7 +31,8 @@ class GpuChecks : public testing::Test {
     }
   }
   void at_work(const std::string& reason, std::size_t readings) {
-    for (std::size_t i = 0; i < readings; ++i) gpu().at_work[i].throttle_reasons = {{reason}};
+    for (std::size_t i = 0; i < readings; ++i)
+      gpu().at_work[i].throttle_reasons = std::vector{reason};
   }
 
   DoctorFacts facts = sound_gpu();
@@ -129,7 +130,7 @@ TEST_F(GpuChecks, CountersShowWhatReadingsMissed) {
 }
 
 TEST_F(GpuChecks, ThrottlingAtRestAloneIsANote) {
-  gpu().at_rest[0].throttle_reasons = {{"software power cap"}};
+  gpu().at_rest[0].throttle_reasons = std::vector<std::string>{"software power cap"};
   expect_severity(throttling(), Severity::kNote);
 }
 

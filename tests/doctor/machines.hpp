@@ -41,23 +41,27 @@ inline DoctorFacts sound_gpu() {
   facts.architectures = "75-real,80-real,86-real,89-real,90-real,100-real,120";
   facts.driver = {.version = "580.159.04", .cuda_version = 13000, .gpus = 1};
   GpuConditions gpu;
-  gpu.before = {.problem = "",
-                .max_sm_clock_hz = 1.98e9,
-                .power_limit_w = 700.0,
-                .default_power_limit_w = 700.0,
-                .persistence = true,
-                .ecc = GpuSetting::kOn,
-                .ecc_after_reset = GpuSetting::kOn,
-                .uncorrected_errors = 0,
-                .remapping_pending = false,
-                .remapping_failed = false,
-                .mig = GpuSetting::kOff,
-                .processes = {{{.pid = 4711, .name = "nf4bench", .memory_bytes = 1 << 29}}},
-                .slowed_by_power_s = 10.0,
-                .slowed_by_heat_s = 0.0};
+  gpu.before = {
+      .problem = "",
+      .max_sm_clock_hz = 1.98e9,
+      .power_limit_w = 700.0,
+      .default_power_limit_w = 700.0,
+      .persistence = true,
+      .ecc = GpuSetting::kOn,
+      .ecc_after_reset = GpuSetting::kOn,
+      .uncorrected_errors = 0,
+      .remapping_pending = false,
+      .remapping_failed = false,
+      .mig = GpuSetting::kOff,
+      .processes =
+          std::vector<GpuProcess>{{.pid = 4711, .name = "nf4bench", .memory_bytes = 1 << 29}},
+      .slowed_by_power_s = 10.0,
+      .slowed_by_heat_s = 0.0};
   gpu.after = gpu.before;
-  const GpuReading reading = {
-      .sm_clock_hz = 1.71e9, .memory_clock_hz = 3.201e9, .busy = 0.0, .throttle_reasons = {{}}};
+  const GpuReading reading = {.sm_clock_hz = 1.71e9,
+                              .memory_clock_hz = 3.201e9,
+                              .busy = 0.0,
+                              .throttle_reasons = std::vector<std::string>()};
   gpu.at_rest.assign(3, reading);
   gpu.at_work.assign(20, reading);
   gpu.worked_s = 4.0;
