@@ -54,6 +54,7 @@ void ReportFile::start() {
   } else {
     save();
   }
+  next_save_ = {};  // the first measurement is kept at once
 }
 
 ReportFile::~ReportFile() {

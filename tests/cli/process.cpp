@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,8 +102,14 @@ Outcome Process::wait() {
     if (streams[1].revents != 0 && !drain(err_, outcome.err)) streams[1].fd = -1;
   }
   int status = 0;
-  waitpid(pid_, &status, 0);
+  rusage usage{};
+  wait4(pid_, &status, 0, &usage);
   pid_ = -1;
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  outcome.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  outcome.peak_bytes = std::int64_t{usage.ru_maxrss} * 1024;
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return outcome;
 }

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ struct Outcome {
   int exit_code = -1;
   std::string out;
   std::string err;
+  std::int64_t peak_bytes = 0;  // of memory that was in use at once
+  double cpu_seconds = 0.0;     // of all its threads
 };
 
 // Where a process writes its standard error.
@@ -34,6 +37,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void send(int signal) const;
+  pid_t pid() const { return pid_; }
 
   // Reads both streams to their ends and waits for the process.
   Outcome wait();

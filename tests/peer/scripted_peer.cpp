@@ -1,5 +1,8 @@
 // A peer whose table, and whose misdeeds, the tests choose through NF4BENCH_TEST_PEER.
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -102,6 +105,20 @@ int throw_up(const nf4bench_peer_job*, void*) {
   throw std::runtime_error("no luck");
 }
 
+// What a kernel may do that nobody can stop. Small tensors are spared, so that there is something
+// to lose.
+constexpr std::int64_t kSpared = 4096;
+
+int hang(const nf4bench_peer_job* job, void* stream) {
+  while (job->elements > kSpared) pause();
+  return decode(job, stream);
+}
+
+int crash(const nf4bench_peer_job* job, void* stream) {
+  if (job->elements > kSpared) raise(SIGSEGV);
+  return decode(job, stream);
+}
+
 const char* only_plain(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
   if (device->kind != NF4BENCH_PEER_CPU || device->multiprocessors < 1) return "odd device";
   return job->absmax_codes != nullptr ? "plain tensors only" : nullptr;
@@ -155,6 +172,11 @@ void add_good_variants(Scripted& s) {
   s.add(variant("elsewhere", decode)).device = NF4BENCH_PEER_CUDA;
 }
 
+void add_deadly_variants(Scripted& s) {
+  s.add(variant("hangs", hang));
+  s.add(variant("crashes", crash));
+}
+
 // A table that breaks one rule.
 void add_broken(Scripted& s, std::string_view rule) {
   s.add(variant("fine", decode));
@@ -189,6 +211,8 @@ const nf4bench_peer_table* nf4bench_peer_v1(void) {
     add_good_variants(*scripted);
   } else if (wanted == "bad") {
     add_bad_variants(*scripted);
+  } else if (wanted == "deadly") {
+    add_deadly_variants(*scripted);
   } else {
     add_broken(*scripted, wanted);
   }

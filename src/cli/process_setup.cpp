@@ -1,0 +1,21 @@
+#include "cli/process_setup.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <initializer_list>
+
+namespace nf4bench {
+
+void set_up_process() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    // The lowest number that is free, which is this one. The wrong direction, so that use fails.
+    const int direction = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    [[maybe_unused]] const int opened = open("/dev/null", direction);
+  }
+}
+
+}  // namespace nf4bench

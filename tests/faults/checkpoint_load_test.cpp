@@ -1,0 +1,135 @@
+// Checkpoints as large as they come, as sparse files. Each test prints what it measured.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "faults/short_run.hpp"
+#include "faults/synthetic_checkpoint.hpp"
+
+namespace nf4bench::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kMegabyte = 1'000'000;
+
+// A sanitizer, or a build without optimization, is slower and larger than what is promised.
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr bool kIsReleaseBuild = true;
+#else
+constexpr bool kIsReleaseBuild = false;
+#endif
+
+struct Timed {
+  Outcome outcome;
+  double seconds = 0.0;
+};
+
+// The fastest of a few runs: other tests run beside this one.
+Timed fastest(const std::vector<std::string>& arguments, int runs) {
+  Timed best;
+  for (int i = 0; i < runs; ++i) {
+    const auto started = std::chrono::steady_clock::now();
+    Timed timed{nf4bench(arguments)};
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
+    timed.seconds = passed.count();
+    if (i == 0 || timed.seconds < best.seconds) best = std::move(timed);
+  }
+  return best;
+}
+
+void print(const std::string& what, const Timed& timed) {
+  fmt::print("{}: {:.2f} s, {:.2f} s of CPU time, {} MB at most\n", what, timed.seconds,
+             timed.outcome.cpu_seconds, timed.outcome.peak_bytes / kMegabyte);
+}
+
+void expect_inspected(const std::vector<std::string>& arguments, const std::string& what,
+                      std::size_t lines) {
+  const Timed timed = fastest(arguments, 3);
+  print(what, timed);
+  ASSERT_EQ(timed.outcome.exit_code, 0) << timed.outcome.err;
+  EXPECT_EQ(static_cast<std::size_t>(
+                std::count(timed.outcome.out.begin(), timed.outcome.out.end(), '\n')),
+            lines);
+  if (!kIsReleaseBuild) return;
+  // Whichever is less: other processes lengthen the one, and several cores the other.
+  EXPECT_LT(std::min(timed.seconds, timed.outcome.cpu_seconds), 2.0);
+  EXPECT_LT(timed.outcome.peak_bytes, 500 * kMegabyte);
+}
+
+// 48 layers x 128 experts x 3 projections x 6 entries are as many entries; here as many weights.
+constexpr int kWeights = 110'592;
+
+TEST(LargeCheckpoint, Of110592WeightsIsInspectedInTwoSeconds) {
+  const ScratchFolder scratch;
+  write_sparse_checkpoint(scratch.path(""), {.weights = kWeights});
+  const std::string file = scratch.path("model.safetensors");
+  expect_inspected({"inspect", file}, "110,592 weights, table", kWeights + 1);
+  expect_inspected({"inspect", file, "--json"}, "110,592 weights, JSON", kWeights * 17 + 6);
+}
+
+TEST(LargeCheckpoint, Of110592WeightsIn64ShardsIsInspectedInTwoSeconds) {
+  const ScratchFolder scratch;
+  write_sparse_checkpoint(scratch.path(""), {.weights = kWeights, .shards = 64});
+  expect_inspected({"inspect", scratch.path("")}, "110,592 weights in 64 shards", kWeights + 1);
+}
+
+// Runs a command and says how many bytes it asked the system for.
+Outcome with_bytes_read(const std::string& command, std::int64_t& bytes) {
+  const ScratchFolder scratch;
+  // A shell's own /proc/self/io counts its children once it has waited for them.
+  const Outcome outcome =
+      shell(command + "; status=$?; cat /proc/$$/io > '" + scratch.path("io") + "'; exit $status");
+  const std::string io = read_file(scratch.path("io"));
+  bytes = std::stoll(io.substr(io.find("rchar: ") + 7));
+  return outcome;
+}
+
+constexpr std::int64_t kGigabyte = 1'000'000'000;
+
+// 700 weights of 8192 x 14336: 41 GB packed, 42 GB with the scales.
+TEST(LargeCheckpoint, Of42GigabytesIsPlannedWithoutReadingItsWeights) {
+  const ScratchFolder scratch;
+  const std::int64_t written = write_sparse_checkpoint(
+      scratch.path(""), {.weights = 700, .rows = 8192, .columns = 14336, .shards = 9});
+  ASSERT_LT(written, 5 * kMegabyte);
+  std::int64_t read = 0;
+  const Outcome outcome = with_bytes_read("\"$NF4BENCH\" inspect '" + scratch.path("") + "'", read);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  fmt::print("42 GB in 9 shards: {:.1f} MB read of {:.1f} MB that are no hole\n",
+             static_cast<double>(read) / kMegabyte, static_cast<double>(written) / kMegabyte);
+  // Headers, states and maps, and what the process itself needs to start.
+  EXPECT_LT(read, written + 5 * kMegabyte);
+  EXPECT_LT(outcome.peak_bytes, 200 * kMegabyte);
+}
+
+// One layer of 4 MB out of 40 GB: the run reads that and no more.
+TEST(LargeCheckpoint, IsReadWhereARunNeedsItAndNowhereElse) {
+  const ScratchFolder scratch;
+  const std::int64_t written = write_sparse_checkpoint(
+      scratch.path(""), {.weights = 9700, .rows = 2048, .columns = 4096, .shards = 9});
+  std::int64_t read = 0;
+  const Outcome outcome = with_bytes_read(
+      "\"$NF4BENCH\" run '" + scratch.path("") +
+          "' --tensor 'layers.7.mlp.experts.77.up_proj.weight$' --device cpu --no-ceilings "
+          "--max-time 0.01 --min-samples 3 --cache hot --variant simd --baseline none",
+      read);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("2048x4096"));
+  fmt::print("one weight of 41 GB: {:.1f} MB read, {:.1f} MB are no hole\n",
+             static_cast<double>(read) / kMegabyte, static_cast<double>(written) / kMegabyte);
+  constexpr std::int64_t kOneWeight = 2048 * 4096 / 2 + 2048 * 4096 / 64;
+  EXPECT_LT(read, written + kOneWeight + 5 * kMegabyte);
+  EXPECT_LT(read, 41 * kGigabyte / 100);
+}
+
+}  // namespace
+}  // namespace nf4bench::test

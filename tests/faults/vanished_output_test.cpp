@@ -1,0 +1,86 @@
+// Outputs that can not be written from the start, or no more.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "faults/short_run.hpp"
+
+namespace nf4bench::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+void wait_for(const std::string& path) {
+  for (int i = 0; i < 4000 && !fs::exists(path); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+TEST(VanishedFolder, IsAnErrorAtTheEndAndTheTableIsShown) {
+  const ScratchFolder scratch;
+  fs::create_directory(scratch.path("gone"));
+  const std::string path = scratch.path("gone/report.json");
+  Process process(nf4bench_command(endless_run(path)));
+  wait_for(path);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  fs::remove_all(scratch.path("gone"));
+  process.send(SIGTERM);
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.exit_code, 143);  // the signal ended it, whatever else went wrong
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr(path), HasSubstr("No such file or directory")));
+  EXPECT_THAT(outcome.out, HasSubstr("simd"));
+}
+
+TEST(FolderThatCanNotBeWritten, IsRefusedBeforeMeasuring) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  const ScratchFolder scratch;
+  fs::create_directory(scratch.path("locked"));
+  fs::permissions(scratch.path("locked"), fs::perms::owner_read | fs::perms::owner_exec);
+  const Outcome outcome = nf4bench(endless_run(scratch.path("locked/report.json")));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("Permission denied"));
+}
+
+// As the folder above, for root as well: nobody may make files in /proc.
+TEST(FolderThatTakesNoFiles, IsRefusedBeforeMeasuring) {
+  const Outcome outcome = nf4bench(endless_run("/proc/self/report.json"));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("/proc/self/report.json"));
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+TEST(OlderReport, StaysUntilTheNewOneHasAMeasurement) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("report.json");
+  ASSERT_EQ(nf4bench(short_run(path, {"--shape", "64x64", "--quiet"})).exit_code, 0);
+  const std::string before = read_file(path);
+  Process process(nf4bench_command(endless_run(path)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(read_file(path), before);
+  process.send(SIGKILL);
+  process.wait();
+  EXPECT_EQ(read_file(path), before);
+}
+
+TEST(OlderReport, StaysWhenTheInputOfTheNewOneIsBad) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("report.json");
+  ASSERT_EQ(nf4bench(short_run(path, {"--shape", "64x64", "--quiet"})).exit_code, 0);
+  const std::string before = read_file(path);
+  EXPECT_EQ(nf4bench(short_run(path, {scratch.path("missing.safetensors")})).exit_code, 3);
+  EXPECT_EQ(read_file(path), before);
+}
+
+}  // namespace
+}  // namespace nf4bench::test
