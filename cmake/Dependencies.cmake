@@ -18,6 +18,11 @@ endfunction()
 nf4bench_require(CLI11 libcli11-dev)
 nf4bench_require(fmt libfmt-dev)
 nf4bench_require(nlohmann_json nlohmann-json3-dev)
+# toml++: configuration files; headers alone, MIT, packaged by Debian.
+find_path(NF4BENCH_TOML_INCLUDE toml++/toml.h)
+if(NOT NF4BENCH_TOML_INCLUDE)
+  message(FATAL_ERROR "nf4bench needs toml++. On Debian or Ubuntu: apt-get install libtomlplusplus-dev")
+endif()
 # Highway: portable SIMD with run-time dispatch; Google, Apache-2.0, packaged by Debian.
 nf4bench_require(hwy libhwy-dev CONFIG)
 # OpenSSL's libcrypto: SHA-256 of inputs; Apache-2.0, in every distribution.

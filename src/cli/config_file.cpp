@@ -144,6 +144,10 @@ Setting ConfigReader::setting(const TomlEntry& entry, const CommandApp& command)
     }
     names.push_back(each.name);
   }
+  if (is_command_line_only(command, key)) {
+    fail(entry.line, fmt::format("--{} of {} is taken from the command line alone", escaped(key),
+                                 command.get_name()));
+  }
   fail(entry.line,
        fmt::format("{} is no option of {}.{} \"nf4bench {} --help\" lists them", escaped(key),
                    command.get_name(), did_you_mean(key, names), command.get_name()));

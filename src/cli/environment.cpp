@@ -23,6 +23,13 @@ std::string upper(std::string text) {
   return text;
 }
 
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
+    return c == '_' ? '-' : static_cast<char>(std::tolower(c));
+  });
+  return text;
+}
+
 std::string prefix_of(const std::string& command) {
   return "NF4BENCH_" + upper(command) + "_";
 }
@@ -88,6 +95,14 @@ Environment settings_from_environment(const CommandApp& command, const TryToPars
   }
   for (const std::string& variable : variables_with(prefix_of(command.get_name()))) {
     if (std::find(known.begin(), known.end(), variable) != known.end()) continue;
+    const std::string option = lower(variable.substr(prefix_of(command.get_name()).size()));
+    if (is_command_line_only(command, option)) {
+      environment.warnings.push_back(
+          fmt::format("{} in the environment is passed over: --{} is taken from the command line "
+                      "alone",
+                      escaped(variable), escaped(option)));
+      continue;
+    }
     environment.warnings.push_back(fmt::format("{} in the environment names no option of {}.{}",
                                                escaped(variable), command.get_name(),
                                                did_you_mean(variable, known)));

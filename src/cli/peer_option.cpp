@@ -11,7 +11,8 @@ Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
   return add_repeated(command, words,
                       {"--peer", "NAME=PATH ...",
                        "Variants of somebody else's library: bitsandbytes', or\n"
-                       "one made with nf4bench_peer.h (repeatable)"});
+                       "one made with nf4bench_peer.h (repeatable)"})
+      .command_line_only();  // what runs foreign code is said where it is run
 }
 
 Peers load_peers(const std::vector<PeerArgument>& arguments, const Device& device) {

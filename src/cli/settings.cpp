@@ -45,6 +45,13 @@ std::vector<SettableName> settable_names(const CommandApp& command) {
   return names;
 }
 
+bool is_command_line_only(const CommandApp& command, const std::string& name) {
+  const auto options = command.get_options();
+  return std::any_of(options.begin(), options.end(), [&](const CLI::Option* option) {
+    return !option->get_configurable() && option->check_lname(name);
+  });
+}
+
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::size_t start = 0;

@@ -28,6 +28,9 @@ struct SettableName {
 };
 std::vector<SettableName> settable_names(const CommandApp& command);
 
+// Whether `name` is an option of `command` that only the command line may give.
+bool is_command_line_only(const CommandApp& command, const std::string& name);
+
 // The parts of `text` between separators; one more than there are separators.
 std::vector<std::string> split(const std::string& text, char separator);
 

@@ -2,155 +2,81 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "cli/toml_scanner.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <toml++/toml.h>
 
-#include <map>
-#include <utility>
+#include <algorithm>
+#include <cmath>
 
 namespace nf4bench {
 namespace {
 
-constexpr int kDeepestNesting = 32;
+int line_of(const toml::node& node) {
+  return static_cast<int>(node.source().begin.line);
+}
 
-class TomlParser {
+class Collector {
  public:
-  TomlParser(std::string_view text, const std::string& name) : scanner_(text, name) {}
+  explicit Collector(const std::string& name) : name_(name) {}
 
-  TomlDocument parse();
+  void take(const toml::table& table) {
+    for (const auto& [key, node] : table) {
+      path_.emplace_back(std::string_view(key));
+      if (const toml::table* const inner = node.as_table()) {
+        document_.tables.push_back({path_, line_of(node)});
+        take(*inner);
+      } else {
+        document_.entries.push_back({path_, value_of(node), line_of(node)});
+      }
+      path_.pop_back();
+    }
+  }
+
+  // In the order of the text, which the library does not keep.
+  TomlDocument result() && {
+    const auto by_line = [](const auto& a, const auto& b) { return a.line < b.line; };
+    std::stable_sort(document_.tables.begin(), document_.tables.end(), by_line);
+    std::stable_sort(document_.entries.begin(), document_.entries.end(), by_line);
+    return std::move(document_);
+  }
 
  private:
-  using Path = std::vector<std::string>;
+  [[noreturn]] void refuse(const toml::node& node, const char* what) const {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}:{}: {}: {}", escaped(name_), line_of(node),
+                            escaped(fmt::format("{}", fmt::join(path_, "."))), what));
+  }
 
-  // How a path came to be; decides who else may add to it.
-  enum class Role {
-    kValue,   // a value, or an inline table
-    kHeader,  // by a [header]
-    kParent,  // as the part of a header's path
-    kDotted   // as the part of a dotted key
-  };
+  TomlValue value_of(const toml::node& node) const {
+    using Kind = TomlValue::Kind;
+    if (const auto* text = node.as_string()) return {Kind::kString, text->get(), {}};
+    if (const auto* flag = node.as_boolean()) {
+      return {Kind::kBoolean, flag->get() ? "true" : "false", {}};
+    }
+    if (const auto* integer = node.as_integer()) {
+      return {Kind::kInteger, fmt::format("{}", integer->get()), {}};
+    }
+    if (const auto* number = node.as_floating_point()) {
+      if (!std::isfinite(number->get())) refuse(node, "wanted a finite number");
+      return {Kind::kFloat, fmt::format("{}", number->get()), {}};
+    }
+    if (const auto* array = node.as_array()) {
+      TomlValue all{Kind::kArray, "", {}};
+      for (const toml::node& item : *array) all.items.push_back(value_of(item));
+      return all;
+    }
+    if (node.is_table()) {
+      refuse(node, "no option takes tables; the header of a section has one pair of brackets");
+    }
+    refuse(node, "no option takes a date or a time; a string stands in quotes");
+  }
 
-  void header();
-  void pair(const Path& table);
-  void claim(const Path& path, std::size_t first_dotted);
-  void value(const Path& path, int line);
-  void inline_table(const Path& path);
-  TomlValue array_or_scalar();
-  TomlValue array();
-  [[noreturn]] void fail_twice(const Path& path) const;
-
-  TomlScanner scanner_;
+  const std::string& name_;
+  std::vector<std::string> path_;
   TomlDocument document_;
-  Path table_;
-  std::map<Path, Role> roles_;
-  int depth_ = 0;
 };
-
-TomlDocument TomlParser::parse() {
-  for (scanner_.skip_blank_lines(); !scanner_.is_at_end(); scanner_.skip_blank_lines()) {
-    if (scanner_.sees("[")) {
-      header();
-    } else {
-      pair(table_);
-      scanner_.end_line("a value");
-    }
-  }
-  return std::move(document_);
-}
-
-void TomlParser::fail_twice(const Path& path) const {
-  scanner_.fail(
-      fmt::format("{} is defined twice", escaped(fmt::format("{}", fmt::join(path, ".")))));
-}
-
-void TomlParser::header() {
-  const int line = scanner_.line();
-  if (scanner_.sees("[[")) {
-    scanner_.fail(
-        "an array of tables, [[...]], has no meaning here; write the name in one pair of "
-        "brackets");
-  }
-  scanner_.expect("[", "before the name of a section");
-  table_ = scanner_.key();
-  scanner_.expect("]", "after the name of a section");
-  scanner_.end_line("the name of a section");
-  for (std::size_t size = 1; size < table_.size(); ++size) {
-    const Path parent(table_.begin(), table_.begin() + static_cast<std::ptrdiff_t>(size));
-    if (roles_.emplace(parent, Role::kParent).first->second == Role::kValue) fail_twice(parent);
-  }
-  const auto [known, is_new] = roles_.emplace(table_, Role::kHeader);
-  if (!is_new && known->second != Role::kParent) fail_twice(table_);
-  known->second = Role::kHeader;
-  document_.tables.push_back({table_, line});
-}
-
-// Takes possession of a key's path, whose parts from `first_dotted` on the key itself names.
-void TomlParser::claim(const Path& path, std::size_t first_dotted) {
-  for (std::size_t size = first_dotted + 1; size < path.size(); ++size) {
-    const Path parent(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(size));
-    if (roles_.emplace(parent, Role::kDotted).first->second != Role::kDotted) fail_twice(parent);
-  }
-  if (!roles_.emplace(path, Role::kValue).second) fail_twice(path);
-}
-
-void TomlParser::pair(const Path& table) {
-  const int line = scanner_.line();
-  Path path = table;
-  const Path key = scanner_.key();
-  path.insert(path.end(), key.begin(), key.end());
-  scanner_.expect("=", "after a key");
-  scanner_.skip_blanks();
-  claim(path, table.size());
-  value(path, line);
-}
-
-void TomlParser::value(const Path& path, int line) {
-  if (scanner_.take("{")) {
-    inline_table(path);
-  } else {
-    document_.entries.push_back({path, array_or_scalar(), line});
-  }
-}
-
-// On one line, without a comma after the last pair.
-void TomlParser::inline_table(const Path& path) {
-  if (++depth_ > kDeepestNesting) scanner_.fail("values are nested too deeply");
-  document_.tables.push_back({path, scanner_.line()});
-  scanner_.skip_blanks();
-  if (!scanner_.take("}")) {
-    do {
-      pair(path);
-      scanner_.skip_blanks();
-    } while (scanner_.take(","));
-    scanner_.expect("}", "after the last pair of an inline table");
-  }
-  --depth_;
-}
-
-TomlValue TomlParser::array_or_scalar() {
-  if (scanner_.sees("{")) scanner_.fail("a table inside an array has no meaning here");
-  return scanner_.take("[") ? array() : scanner_.scalar();
-}
-
-TomlValue TomlParser::array() {
-  if (++depth_ > kDeepestNesting) scanner_.fail("values are nested too deeply");
-  TomlValue value;
-  value.kind = TomlValue::Kind::kArray;
-  scanner_.skip_blank_lines();
-  while (!scanner_.take("]")) {
-    value.items.push_back(array_or_scalar());
-    scanner_.skip_blank_lines();
-    if (scanner_.take(",")) {
-      scanner_.skip_blank_lines();
-    } else if (!scanner_.sees("]")) {
-      scanner_.expect("]", "or a comma after an array's item");
-    }
-  }
-  --depth_;
-  return value;
-}
 
 }  // namespace
 
@@ -165,16 +91,21 @@ std::string describe(const TomlValue& value) {
     case TomlValue::Kind::kBoolean:
       return value.text;
     case TomlValue::Kind::kArray:
-      break;
+      return "an array";
   }
-  return "an array";
+  return "";
 }
 
 TomlDocument parse_toml(std::string_view text, const std::string& name) {
-  if (!is_utf8(text)) {
-    throw Error(ErrorKind::kUsage, fmt::format("{}: is no UTF-8 text, as TOML is", escaped(name)));
+  try {
+    Collector collector(name);
+    collector.take(toml::parse(text, name));
+    return std::move(collector).result();
+  } catch (const toml::parse_error& error) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}:{}: not TOML: {}", escaped(name), error.source().begin.line,
+                            escaped(error.description(), 400)));
   }
-  return TomlParser(text, name).parse();
 }
 
 }  // namespace nf4bench

@@ -17,14 +17,14 @@ struct TomlValue {
 // "the string", "the integer", ... with its text: for messages.
 std::string describe(const TomlValue& value);
 
-// A key with its value; inline tables are taken apart into one entry a key.
+// A key with its value; tables, inline ones too, are taken apart into one entry a key.
 struct TomlEntry {
   std::vector<std::string> path;  // {"run", "max-time"}
   TomlValue value;
-  int line = 0;  // of the key, from 1
+  int line = 0;  // where the value begins, from 1
 };
 
-// A table that a [header] opens.
+// A table of the document.
 struct TomlTable {
   std::vector<std::string> path;
   int line = 0;
@@ -36,8 +36,8 @@ struct TomlDocument {
   std::vector<TomlEntry> entries;
 };
 
-// Reads TOML 1.0 without dates, times and arrays of tables, for which nothing here has a use.
-// Throws Error(kUsage) that begins with "NAME:LINE: ".
+// Reads TOML 1.0 but for dates, times, infinities and arrays of tables, for which nothing here has a
+// use. Throws Error(kUsage) that begins with "NAME:LINE: ".
 TomlDocument parse_toml(std::string_view text, const std::string& name);
 
 }  // namespace nf4bench

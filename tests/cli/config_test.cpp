@@ -195,6 +195,22 @@ TEST_F(Config, UnknownKeyIsNamedWithPlaceAndSuggestion) {
   EXPECT_THAT(complaint("[compare]\nthreshhold = 1\n"), HasSubstr("Did you mean threshold?"));
 }
 
+TEST_F(Config, WhatRunsForeignCodeIsTakenFromTheCommandLineAlone) {
+  for (const char* text :
+       {"[run]\npeer = 'mine=./libmine.so'\n", "[compare]\nconfirm = 'true'\n"}) {
+    const Outcome outcome = run({"run", "--config", write(text)});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("bench.toml:2: --"),
+                                   HasSubstr("is taken from the command line alone")));
+  }
+  const Outcome outcome =
+      run({"run", "--config", write(kShortRun)}, {"NF4BENCH_RUN_PEER=mine=./libmine.so"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("NF4BENCH_RUN_PEER in the environment is passed over: --peer is "
+                        "taken from the command line alone"));
+}
+
 TEST_F(Config, UnknownSectionIsNamedWithPlaceAndSuggestion) {
   EXPECT_THAT(complaint("\n[rnu]\n"), AllOf(HasSubstr(with_place(2)), HasSubstr("mean run?")));
   EXPECT_THAT(complaint("[run.device]\nname = 'cpu'\n"), HasSubstr(with_place(1)));

@@ -58,118 +58,6 @@ json read(const std::string& text) {
   }
 }
 
-const std::vector<std::string> kDocuments = {
-    "",
-    "# nothing but this",
-    "a = 1 # and a comment\r\nb = 2\r\n",
-    "[run]\ndevice = \"cpu\"\nmax-time = 0.5\n\n[compare]\ngate = true\n",
-    "a = [1, 2,\n  3, # three\n]\nb = []\nc = [[1], ['x', \"y\"]]",
-    "run = { device = 'cpu', list = [1] , 'quoted key' = true }",
-    "run.device = 'cpu'\nrun.max-time = 1\n",
-    "\"quoted.key\" = 1\n'' = 2\n1234 = 3\n",
-    "a . b = 1",
-    "[ a . 'b c' ]\nx = 1",
-    "[a.b]\nx = 1\n[a]\ny = 2",
-    "i = [0, -0, +7, 1_000, 0xDEAD_beef, 0o755, 0b1010, 9223372036854775807, -9223372036854775808]",
-    "f = [1.0, -0.01, 6.626e-34, 1e06, 1_0.2_5, 5E+22, 3e2]",
-    R"(s = "tab\t quote\" back\\ newline\n \u00e9 \U0001F600 \b\f\r")",
-    R"(s = 'C:\path\n')",
-    "s = \"\"\"\nfirst\nsecond \\\n    joined \"\" end\"\"\"",
-    "s = '''\nraw \\n \" ' ''\n'''",
-    "s = \"\"\"\"quoted\"\"\"\"",
-    "s = \"\"\"a\\  \n\n  b\"\"\"",
-    "s = \"\xc3\xa9\"",
-    // From here on none is TOML.
-    "a",
-    "a =",
-    "= 1",
-    "a = 1 b = 2",
-    "a = 1\na = 2",
-    "a = cpu",
-    "a = \"open",
-    "a = \"line\nbreak\"",
-    "a = 'open",
-    "a = \"\"\"open",
-    "a = \"\\q\"",
-    "a = \"\\ud800\"",
-    "a = \"\\U00110000\"",
-    "a = \"\\u12\"",
-    "a = \"\x01\"",
-    "a = 1\rb = 2",
-    "# \x01",
-    "a = \"\xff\"",
-    "a = 01",
-    "a = 1_",
-    "a = _1",
-    "a = 1__0",
-    "a = .5",
-    "a = 5.",
-    "a = 1.e3",
-    "a = 1e",
-    "a = -0x1",
-    "a = 0x",
-    "a = 0b2",
-    "a = 0xg",
-    "a = +-1",
-    "a = 00.5",
-    "a = True",
-    "a = [1, 2",
-    "a = [1,, 2]",
-    "a = [1 2]",
-    "a = {b = 1,}",
-    "a = {b = 1\n}",
-    "a = {b = 1, b = 2}",
-    "a = {b = 1}\na.c = 2",
-    "a = {b = 1}\n[a]",
-    "a = {b = 1}\n[a.c]",
-    "[a",
-    "[a]]",
-    "[]",
-    "[a.]",
-    "[a..b]",
-    "[a]\n[a]",
-    "a = 1\n[a]",
-    "a = 1\n[a.b]",
-    "a.b = 1\n[a]",
-    "[a]\nb.c = 1\n[a.b]",
-    "a.b = 1\na.b.c = 2",
-    "a = 1\na.b = 2",
-    "[a] b = 1",
-    "a b = 1",
-    "\"\"\"a\"\"\" = 1",
-    "a\n= 1",
-};
-
-// Python's own reader of TOML, as far as there is one (3.11).
-TEST(Toml, ReadsAndRefusesWhatPythonsReaderDoes) {
-  const ScratchFolder scratch;
-  std::ofstream(scratch.path("documents.json"))
-      << json(kDocuments).dump(-1, ' ', true, json::error_handler_t::replace);
-  const Outcome python = shell("PATH=/usr/bin:$PATH python3 - '" + scratch.path("documents.json") +
-                               R"(' <<'END'
-import json, sys
-try:
-    import tomllib
-except ImportError:
-    sys.exit(77)
-results = []
-for text in json.load(open(sys.argv[1])):
-    try:
-        results.append(tomllib.loads(text))
-    except tomllib.TOMLDecodeError:
-        results.append(None)
-print(json.dumps(results))
-END)");
-  if (python.exit_code == 77) GTEST_SKIP() << "this Python has no tomllib; 3.11 has";
-  ASSERT_EQ(python.exit_code, 0) << python.err;
-  const json expected = json::parse(python.out);
-  ASSERT_EQ(expected.size(), kDocuments.size());
-  for (std::size_t i = 0; i < kDocuments.size(); ++i) {
-    if (kDocuments[i].find('\xff') != std::string::npos) continue;  // JSON can not carry it there
-    EXPECT_EQ(read(kDocuments[i]), expected[i]) << kDocuments[i];
-  }
-}
-
 TEST(Toml, ReadsWhatIsInIt) {
   EXPECT_EQ(read("[run]\nshape = ['1x2', \"3x4\"]\nmax-time = 0.5 # s\nquiet = true\nseed = 0x10"),
             json::parse(R"({"run": {"shape": ["1x2", "3x4"], "max-time": 0.5, "quiet": true,
@@ -178,6 +66,19 @@ TEST(Toml, ReadsWhatIsInIt) {
 
 TEST(Toml, RefusesBytesThatAreNoUtf8) {
   EXPECT_TRUE(read("a = \"\xff\"").is_null());
+}
+
+TEST(Toml, TakesTablesApart) {
+  EXPECT_EQ(read("run = { device = 'cpu', list = [1] }\ncompare.gate = true\n[doctor]"),
+            json::parse(R"({"run": {"device": "cpu", "list": [1]}, "compare": {"gate": true},
+                            "doctor": {}})"));
+}
+
+TEST(Toml, RefusesWhatNoOptionTakes) {
+  for (const char* text : {"a = 2026-11-21", "a = 12:30:00", "a = inf", "a = nan", "a = [{b = 1}]",
+                           "[[a]]\nb = 1"}) {
+    EXPECT_TRUE(read(text).is_null()) << text;
+  }
 }
 
 TEST(Toml, RefusesNestingWithoutEnd) {
@@ -202,11 +103,12 @@ TEST(Toml, ComplaintsBeginWithFileAndLine) {
   EXPECT_THAT(complaint("s = '''\n\n'''\n[s"), StartsWith("a.toml:4: "));
 }
 
-TEST(Toml, ComplaintsSayWhatToDo) {
-  EXPECT_THAT(complaint("device = cpu"), HasSubstr("quotes"));
+TEST(Toml, ComplaintsNameTheProblem) {
+  EXPECT_THAT(complaint("device = cpu"), HasSubstr("value type"));
+  EXPECT_THAT(complaint("a = 1\na = 2"), HasSubstr("redefine existing integer 'a'"));
+  EXPECT_THAT(complaint("path = \"C:\\dir\""), HasSubstr("unknown escape sequence"));
   EXPECT_THAT(complaint("[[run]]"), HasSubstr("one pair of brackets"));
-  EXPECT_THAT(complaint("a = 1\na = 2"), HasSubstr("a is defined twice"));
-  EXPECT_THAT(complaint("path = \"C:\\dir\""), HasSubstr("single quotes"));
+  EXPECT_THAT(complaint("[run]\nmax-time = inf"), HasSubstr("a.toml:2: run.max-time: "));
 }
 
 TEST(Toml, LinesOfEntriesAreThoseOfTheirKeys) {
