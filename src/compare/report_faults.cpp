@@ -1,5 +1,7 @@
 #include "compare/report_faults.hpp"
 
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,13 +35,15 @@ std::vector<std::string> find_report_faults(const std::vector<NamedReport>& base
   std::vector<std::string> faults;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!has_passed_row(all[i]->report)) {
-      faults.push_back(fmt::format("{} holds no measurement that passed", all[i]->name));
+      faults.push_back(fmt::format("{} holds no measurement that passed", escaped(all[i]->name)));
     } else if (!all[i]->report.complete) {
-      faults.push_back(fmt::format("{} is incomplete: its run did not finish", all[i]->name));
+      faults.push_back(
+          fmt::format("{} is incomplete: its run did not finish", escaped(all[i]->name)));
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (is_same_run(all[i]->report, all[j]->report)) {
-        faults.push_back(fmt::format("{} and {} hold the same run", all[j]->name, all[i]->name));
+        faults.push_back(fmt::format("{} and {} hold the same run", escaped(all[j]->name),
+                                     escaped(all[i]->name)));
       }
     }
   }

@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "compare/change_text.hpp"
 #include "compare/result_text.hpp"
 #include "report/table_parts.hpp"
@@ -11,6 +12,8 @@
 
 namespace nf4bench {
 namespace {
+
+constexpr std::size_t kLongestReason = 400;
 
 Tone tone_of(CellVerdict verdict) {
   switch (verdict) {
@@ -81,7 +84,7 @@ void append_block(TablePage& page, std::span<const ComparedCell> cells, Metric m
   for (std::size_t i = 0; i < rows.size(); ++i) {
     page.grid_row(layout, rows[i]);
     if (!cells[i].ruling.reason.empty()) {
-      page.paragraph("  " + cells[i].ruling.reason, 4, Tone::kFaint);
+      page.paragraph("  " + escaped(cells[i].ruling.reason, kLongestReason), 4, Tone::kFaint);
     }
   }
 }

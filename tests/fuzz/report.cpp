@@ -43,7 +43,7 @@ Report slower(Report report) {
 }
 
 void check_comparisons(const Report& report) {
-  const NamedReport once = {.name = "fuzz.json", .report = report};
+  const NamedReport once = {.name = "fuzz\x1b.json", .report = report};
   const NamedReport later = {.name = "slower.json", .report = slower(report)};
   const ComparisonResult same = compared({once}, {once}, {});
   require(same.new_cells.empty(), "a report has no cell that itself lacks");

@@ -1,0 +1,79 @@
+// Reports come from strangers, and a terminal obeys what is printed: no text of a report reaches a
+// table or a page with its control characters.
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <string>
+
+#include "base/error.hpp"
+#include "compare/compare_reports.hpp"
+#include "compare/gate.hpp"
+#include "compare/result_text.hpp"
+#include "io/raw_files.hpp"
+#include "report/report.hpp"
+
+namespace nf4bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::string kHostile = "a\x1b[2J\n\x7f";
+
+std::vector<Json::json_pointer> texts_of(const Json& json) {
+  std::vector<Json::json_pointer> pointers;
+  const auto flat = json.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
+    if (value.is_string() || value.is_null()) pointers.emplace_back(pointer);
+  }
+  return pointers;
+}
+
+std::string shown(const NamedReport& base, const NamedReport& fresh) {
+  const ComparisonResult result = compare_reports({base}, {fresh}, {});
+  const GateDecision decision = decide_gate(result, Strictness::kStrict);
+  return comparison_table(result, &decision, {}) + comparison_markdown(result, &decision);
+}
+
+// Control characters that `text` holds, but for the ends of its lines.
+std::size_t control_characters(const std::string& text) {
+  std::size_t count = text.find(kHostile.substr(0, 2)) == std::string::npos ? 0 : 1;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == '\x7f') ++count;
+  }
+  return count;
+}
+
+class HostileText : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(HostileText, IsShownEscapedWhereverItStands) {
+  const std::filesystem::path path =
+      std::filesystem::path(NF4BENCH_SOURCE_DIR) / "tests/fuzz/corpus/report" / GetParam();
+  const Json whole = Json::parse(testing::read_raw(path));
+  const NamedReport clean = {.name = "clean.json",
+                             .report = report_from_json(whole.dump(), "clean.json")};
+  int accepted = 0;
+  for (const Json::json_pointer& pointer : texts_of(whole)) {
+    Json json = whole;
+    json[pointer] = kHostile;
+    NamedReport hostile = {.name = kHostile, .report = {}};
+    try {
+      hostile.report = report_from_json(json.dump(), "hostile.json");
+    } catch (const Error&) {
+      continue;
+    }
+    ++accepted;
+    const std::string text = to_table(hostile.report, {.width = 100, .marking = true}) +
+                             shown(clean, hostile) + shown(hostile, clean) +
+                             shown(hostile, hostile);
+    EXPECT_EQ(control_characters(text), 0u) << pointer;
+  }
+  EXPECT_GT(accepted, 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Reports, HostileText, ::testing::Values("cpu", "gpu"),
+                         [](const auto& each) { return each.param; });
+
+}  // namespace
+}  // namespace nf4bench
