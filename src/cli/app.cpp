@@ -4,6 +4,7 @@
 #include "cli/command_app.hpp"
 #include "cli/command_line.hpp"
 #include "cli/compare_command.hpp"
+#include "cli/completion_command.hpp"
 #include "cli/context.hpp"
 #include "cli/dequantize_command.hpp"
 #include "cli/doctor_command.hpp"
@@ -53,6 +54,7 @@ struct Arguments {
   HistoryArguments history;
   ExportArguments export_report;
   DoctorArguments doctor;
+  CompletionArguments completion;
   std::string config;  // of the program and of every command
 };
 
@@ -68,7 +70,7 @@ Command command(CLI::App* parser, const CommandArguments& arguments) {
 
 // All commands, in the order of the help. A new one is a line here and in Arguments.
 std::vector<Command> add_commands(CommandApp& app, Arguments& arguments) {
-  return {
+  std::vector<Command> commands = {
       command(add_run_command(app, arguments.run), arguments.run),
       command(add_list_command(app, arguments.list), arguments.list),
       command(add_inspect_command(app, arguments.inspect), arguments.inspect),
@@ -79,6 +81,11 @@ std::vector<Command> add_commands(CommandApp& app, Arguments& arguments) {
       command(add_export_command(app, arguments.export_report), arguments.export_report),
       command(add_doctor_command(app, arguments.doctor), arguments.doctor),
   };
+  // These two tell of the definitions themselves.
+  commands.push_back({add_completion_command(app, arguments.completion),
+                      [&](const Context&) { return print_completion(arguments.completion, app); }});
+  commands.push_back({add_man_command(app), [&](const Context&) { return print_man_page(app); }});
+  return commands;
 }
 
 void add_config_option(CLI::App& app, std::string& path) {

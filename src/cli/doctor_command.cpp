@@ -37,7 +37,8 @@ CLI::App* add_doctor_command(CLI::App& app, DoctorArguments& arguments) {
   CLI::App* command =
       add_command(app, "doctor", "Say what would make a measurement here untrustworthy", kExamples);
   add_single(*command, arguments.device,
-             {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"});
+             {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
+      .suggests(device_words());
   add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;
 }
