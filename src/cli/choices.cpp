@@ -87,6 +87,26 @@ bool fits_elements(const std::vector<std::int64_t>& shape) {
   return true;
 }
 
+// Names that others give the output types.
+const std::pair<const char*, const char*> kOtherTypeNames[] = {
+    {"fp16", "float16"}, {"f16", "float16"}, {"half", "float16"},  {"bf16", "bfloat16"},
+    {"fp32", "float32"}, {"f32", "float32"}, {"float", "float32"}, {"single", "float32"}};
+
+void refuse_other_name(const std::string& word) {
+  for (const auto& [other, name] : kOtherTypeNames) {
+    if (word != other) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("--dtype: \"{}\" is called {} here", word, name));
+  }
+}
+
+OutputType choose_output_type(const std::string& word) {
+  refuse_other_name(word);
+  for (const auto& [name, value] : kOutputTypeWords) {
+    if (name == word) return value;
+  }
+  refuse("--dtype", word, and_word(output_type_words(), "stored"));
+}
+
 }  // namespace
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
@@ -132,17 +152,22 @@ std::vector<std::string> and_word(std::vector<std::string> words, const std::str
 
 std::vector<OutputType> parse_output_types(const std::vector<std::string>& words) {
   if (words.empty() || words == std::vector<std::string>{"stored"}) return {};
-  Choices<OutputType> choices = kOutputTypeWords;
   if (std::find(words.begin(), words.end(), "stored") != words.end()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--dtype: \"stored\" (the type each tensor names) stands alone; found "
                             "\"{}\". List the types wanted: float16, bfloat16, float32",
                             fmt::join(words, ",")));
   }
-  return choose_list("--dtype", words, choices);
+  std::vector<OutputType> types;
+  for (const std::string& word : words) {
+    const OutputType type = choose_output_type(word);
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  return types;
 }
 
 OutputType parse_output_type(const std::string& word) {
+  refuse_other_name(word);
   return choose("--dtype", word, kOutputTypeWords);
 }
 

@@ -5,7 +5,9 @@
 #include "cli/choices.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace nf4bench {
@@ -27,6 +29,25 @@ Metric parse_metric(const std::string& word) {
   throw Error(ErrorKind::kUsage,
               fmt::format("--metric: \"{}\" is not one of time, speedup, fraction_of_copy.{}",
                           escaped(word), did_you_mean(word, metric_words())));
+}
+
+std::set<std::string> measured_variants(const Report& report) {
+  std::set<std::string> names;
+  for (const Measurement& row : report.measurements) names.insert(row.variant);
+  return names;
+}
+
+void check_variant_patterns(const std::vector<std::string>& patterns,
+                            const std::set<std::string>& measured) {
+  const std::vector<std::string> names(measured.begin(), measured.end());
+  for (const std::string& pattern : patterns) {
+    const auto matches = [&](const std::string& name) { return matches_wildcard(pattern, name); };
+    if (names.empty() || std::any_of(names.begin(), names.end(), matches)) continue;
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--variant: \"{}\" is none of those in the reports: {}.{}", escaped(pattern),
+                    fmt::join(names, ", "), did_you_mean(pattern, names)));
+  }
 }
 
 std::optional<double> parse_fraction(const char* option, const std::string& word) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "compare/metric.hpp"
+#include "report/report.hpp"
 
 namespace nf4bench {
 
@@ -16,6 +18,12 @@ std::vector<std::string> metric_words();
 std::vector<std::string> comparison_formats();
 
 Metric parse_metric(const std::string& word);
+
+std::set<std::string> measured_variants(const Report& report);
+
+// Checks that each pattern of --variant matches one of `measured`, if there is any.
+void check_variant_patterns(const std::vector<std::string>& patterns,
+                            const std::set<std::string>& measured);
 
 // A fraction above 0 and below 1: "0.02" or "2%"; none when `word` is empty.
 std::optional<double> parse_fraction(const char* option, const std::string& word);

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace nf4bench {
 namespace {
@@ -85,6 +86,10 @@ Sides read_sides(const CompareArguments& arguments) {
 // Compares, and once more with the report of the confirming run if there are doubts.
 ComparisonResult compare_and_confirm(Sides& sides, const CompareArguments& arguments,
                                      const CompareOptions& options) {
+  std::set<std::string> measured;
+  for (const NamedReport& each : sides.base) measured.merge(measured_variants(each.report));
+  for (const NamedReport& each : sides.fresh) measured.merge(measured_variants(each.report));
+  check_variant_patterns(arguments.variants, measured);
   ComparisonResult result = compare_reports(sides.base, sides.fresh, options);
   if (arguments.confirm.empty() || !has_doubtful_cell(result)) return result;
   write_stderr(fmt::format("confirming {} SLOWER and {} UNSURE cells\n",

@@ -126,7 +126,7 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
 
 ExitCode execute(const DequantizeArguments& arguments, const Context&) {
   std::optional<OutputType> type;
-  if (arguments.dtype != "stored") type = parse_output_type(arguments.dtype);
+  if (arguments.dtype != "stored") type = parse_output_types({arguments.dtype}).front();
   check_device_name(arguments.device);
   const std::vector<PeerArgument> peer_arguments = parse_peers(arguments.peers);
   const Checkpoint checkpoint = open_nf4(arguments.input);

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 namespace nf4bench {
@@ -25,7 +26,7 @@ constexpr char kExamples[] = R"(Examples:
   Every cell over all reports below a folder, with the run at which it changed:
     nf4bench history reports/
   One variant, as JSON for a plot:
-    nf4bench history reports/ --variant fused --json
+    nf4bench history reports/ --variant simd --json
 Runs on different devices are kept apart. A step is a change that lasted for three runs or more.)";
 
 // The .json files at or below `input`, in alphabetic order.
@@ -46,20 +47,22 @@ std::vector<std::string> json_files(const std::string& input) {
   return files;
 }
 
-// Adds the reports of a folder; what is no report is named and passed over.
-int add_reports(HistoryBuilder& builder, const std::string& input) {
+// Adds the reports of a folder and returns the variants in each; what is no report is named and
+// passed over.
+std::vector<std::set<std::string>> add_reports(HistoryBuilder& builder, const std::string& input) {
   const bool is_folder = fs::is_directory(input);
-  int count = 0;
+  std::vector<std::set<std::string>> variants;
   for (const std::string& file : json_files(input)) {
     try {
-      builder.add(read_report(file));
-      ++count;
+      const NamedReport report = read_report(file);
+      builder.add(report);
+      variants.push_back(measured_variants(report.report));
     } catch (const Error& error) {
       if (!is_folder) throw;
       write_stderr(fmt::format("passed over: {}\n", error.what()));
     }
   }
-  return count;
+  return variants;
 }
 
 }  // namespace
@@ -93,13 +96,20 @@ ExitCode execute(const HistoryArguments& arguments, const Context&) {
                           .threshold = parse_fraction("--threshold", arguments.threshold),
                           .run_noise = parse_fraction("--noise", arguments.noise),
                           .variants = arguments.variants});
-  int count = 0;
-  for (const std::string& input : arguments.inputs) count += add_reports(builder, input);
+  std::size_t count = 0;
+  std::set<std::string> measured;
+  for (const std::string& input : arguments.inputs) {
+    for (const std::set<std::string>& variants : add_reports(builder, input)) {
+      ++count;
+      measured.insert(variants.begin(), variants.end());
+    }
+  }
   if (count == 0) {
     throw Error(ErrorKind::kInput, fmt::format("{}: holds no report as \"nf4bench run --json\" "
                                                "writes it",
                                                escaped(arguments.inputs.front())));
   }
+  check_variant_patterns(arguments.variants, measured);
   const History history = builder.finish();
   if (arguments.json) {
     write_stdout(history_json(history));

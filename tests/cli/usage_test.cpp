@@ -107,6 +107,43 @@ TEST(Usage, MisspeltWordsOfListsGetSuggestions) {
   EXPECT_THAT(refusal({"list", "variant"}), HasSubstr("Did you mean variants?"));
 }
 
+TEST(Usage, OtherNamesOfTypesAreTranslated) {
+  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--dtype", "bf16"}), HasSubstr("bfloat16"));
+  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--dtype", "half"}), HasSubstr("float16"));
+  EXPECT_THAT(refusal({"synth", "-o", "x/", "--shape", "4x4", "--dtype", "fp32"}),
+              HasSubstr("float32"));
+}
+
+TEST(Usage, MisspeltWordsOfEveryCommandGetSuggestions) {
+  const ScratchFolder scratch;
+  const std::string report = scratch.path("report.json");
+  nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--cache", "hot", "--no-ceilings",
+            "--max-time", "0.01", "--min-samples", "3", "--quiet", "--json", report});
+  const std::string input = sample("llama_layer.safetensors");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"run", "--shape", "4x4", "--verify", "sampeld"}, "Did you mean sampled?"},
+      {{"synth", "-o", "x/", "--shape", "4x4", "--distribution", "nromal"}, "mean normal?"},
+      {{"dequantize", input, "-o", "x.safetensors", "--device", "cup"}, "Did you mean cpu"},
+      {{"dequantize", input, "-o", "x.safetensors", "--device", "cpu", "--variant", "smid"},
+       "simd"},
+      {{"dequantize", input, "-o", "x.safetensors", "--dtype", "stord"}, "Did you mean stored?"},
+      {{"compare", report, report, "--metric", "tiem"}, "Did you mean time?"},
+      {{"compare", report, report, "--format", "markdwn"}, "Did you mean markdown?"},
+      {{"compare", report, report, "--allow", "drivr"}, "Did you mean driver?"},
+      {{"compare", report, report, "--variant", "smid"}, "Did you mean simd?"},
+      {{"history", report, "--metric", "speedpu"}, "Did you mean speedup?"},
+      {{"history", report, "--variant", "smid"}, "Did you mean simd?"},
+      {{"export", report, "--to", "cvs"}, "Did you mean csv?"},
+      {{"export", report, "--to", "github-action", "--metric", "spedup"}, "mean speedup?"},
+  };
+  for (const auto& [words, suggestion] : cases) EXPECT_THAT(refusal(words), HasSubstr(suggestion));
+}
+
+TEST(Usage, NumbersThatAreNoneAreRefused) {
+  refusal({"run", "--device", "cpu", "--shape", "64x64", "--max-time", "nan"});
+  refusal({"run", "--device", "cpu", "--shape", "64x64", "--precision", "NaN"});
+}
+
 TEST(Usage, RunWithoutAnInputSuggestsTheSampleAndAPreset) {
   EXPECT_THAT(refusal({"run", "--device", "cpu"}),
               AllOf(HasSubstr("data/llama_layer.safetensors"), HasSubstr("--preset llama-3.1-8b")));
