@@ -168,7 +168,12 @@ void CpuWorkload::reserve_workspace(const Variant& variant) {
     std::vector<CpuBuffer> own;
     while (own.size() < sets_.size()) own.emplace_back(wanted, guard_);
     prepared_.emplace(variant.name, std::move(own));
-    for (std::size_t set = 0; set < sets_.size(); ++set) prepare(variant, set);
+    try {
+      for (std::size_t set = 0; set < sets_.size(); ++set) prepare(variant, set);
+    } catch (...) {
+      prepared_.erase(variant.name);  // half prepared is not prepared
+      throw;
+    }
     return;
   }
   const bool is_exact = guard_ == 0;

@@ -15,10 +15,6 @@
 namespace nf4bench {
 namespace {
 
-std::string version_string(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
 int attribute(cudaDeviceAttr which, int index) {
   int value = 0;
   check_cuda(cudaDeviceGetAttribute(&value, which, index), "read a device attribute");
@@ -52,7 +48,7 @@ DeviceInfo describe(int index) {
   info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
   info.uuid = uuid_string(properties.uuid);
   info.pci_id = pci.data();
-  info.runtime = version_string(runtime);
+  info.runtime = cuda_version_text(runtime);
   const Nvml nvml(info.pci_id);
   info.driver = nvml.driver_version();
   info.ecc = nvml.ecc();
@@ -156,14 +152,22 @@ Ceilings CudaDevice::measure_ceilings() {
   return ceilings;
 }
 
+// Both versions are asked for only now: neither question needs a device.
+std::string why_no_device(cudaError_t status) {
+  cudaGetLastError();
+  CudaVersions versions;
+  if (cudaDriverGetVersion(&versions.driver) != cudaSuccess) versions.driver = 0;
+  if (cudaRuntimeGetVersion(&versions.runtime) != cudaSuccess) versions.runtime = 0;
+  return explain_no_device(problem_of(status), versions);
+}
+
 }  // namespace
 
 std::vector<DeviceInfo> cuda_devices(std::string* problem) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
-    cudaGetLastError();
-    *problem = fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
+    *problem = why_no_device(status);
     return {};
   }
   std::vector<DeviceInfo> devices;
@@ -177,12 +181,9 @@ std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
-    cudaGetLastError();
-    throw Error(
-        ErrorKind::kDevice,
-        fmt::format("no CUDA device: {} ({}); check nvidia-smi, or use --device cpu",
-                    status == cudaSuccess ? "the driver reports none" : cudaGetErrorString(status),
-                    cudaGetErrorName(status)));
+    throw Error(ErrorKind::kDevice,
+                fmt::format("no CUDA device: {}; --device cpu works anywhere",
+                            why_no_device(status == cudaSuccess ? cudaErrorNoDevice : status)));
   }
   if (index >= count) {
     throw Error(ErrorKind::kDevice,

@@ -14,9 +14,11 @@ constexpr double kMebibyte = 1024.0 * 1024.0;
 void check_cuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
-  throw Error(ErrorKind::kDevice,
-              fmt::format("cannot {}: {} ({})", what, cudaGetErrorString(status),
-                          cudaGetErrorName(status)));
+  throw Error(ErrorKind::kDevice, explain_failed_call(what, problem_of(status)));
+}
+
+CudaProblem problem_of(cudaError_t status) {
+  return {cudaGetErrorName(status), cudaGetErrorString(status)};
 }
 
 CudaBuffer::CudaBuffer(std::int64_t bytes) : bytes_(bytes) {

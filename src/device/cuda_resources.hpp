@@ -3,6 +3,8 @@
 // Owners of CUDA objects, and the one place where CUDA errors become exceptions. Host compiler
 // only.
 
+#include "device/cuda_problem.hpp"
+
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
@@ -14,6 +16,9 @@ namespace nf4bench {
 // Throws Error(kDevice) with what was tried and CUDA's name and text, unless `status` is success.
 // Clears the error where it is not sticky.
 void check_cuda(cudaError_t status, const char* what);
+
+// What CUDA itself says of an error.
+CudaProblem problem_of(cudaError_t status);
 
 // Device memory; released quietly.
 class CudaBuffer {

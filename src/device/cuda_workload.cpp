@@ -94,7 +94,12 @@ void CudaWorkload::reserve_workspace(const Variant& variant) {
                          .others = CudaBuffer(others * aligned_bytes(wanted)),
                          .stride = aligned_bytes(wanted)};
     own_workspaces_.emplace(variant.name, std::move(own));
-    for (std::size_t set = 0; set < jobs().size(); ++set) prepare_set(variant, set);
+    try {
+      for (std::size_t set = 0; set < jobs().size(); ++set) prepare_set(variant, set);
+    } catch (...) {
+      own_workspaces_.erase(variant.name);  // half prepared is not prepared
+      throw;
+    }
   } else if (wanted > workspace_.bytes() || (guard_ == 0 && wanted != workspace_.bytes())) {
     prepared_.clear();  // graphs hold the old address
     workspace_ = GuardedBuffer(wanted, guard_);
@@ -129,6 +134,7 @@ void CudaWorkload::run_poisoned(const Variant& variant) {
 Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byte> expected) {
   const auto bytes = static_cast<std::int64_t>(expected.size());
   if (expected_source_.data() != expected.data() || expected_source_.size() != expected.size()) {
+    expected_source_ = {};  // until all of it is there
     expected_ = CudaBuffer();
     expected_ = CudaBuffer(bytes);
     check_cuda(
@@ -185,13 +191,13 @@ CudaWorkload::Prepared& CudaWorkload::prepare(const Variant& variant, const Samp
   reserve_workspace(variant);
   const int mode = spec.launches * 4 + (spec.cache == CacheMode::kHot ? 2 : 0) +
                    (spec.launch == LaunchMode::kGraph ? 1 : 0);
-  const auto [entry, is_new] = prepared_.try_emplace({variant.name, mode});
-  Prepared& prepared = entry->second;
-  if (!is_new) return prepared;
+  const std::pair key{std::string(variant.name), mode};
+  if (const auto known = prepared_.find(key); known != prepared_.end()) return known->second;
+  Prepared prepared;
   check_cuda(cudaCtxResetPersistingL2Cache(), "reset persisting cache lines");
   enqueue(variant, spec.cache, 1, 0);  // loads the module, fills what is lazy
   context_.stream.synchronize();
-  if (spec.launch == LaunchMode::kStream) return prepared;
+  if (spec.launch == LaunchMode::kStream) return prepared_[key] = std::move(prepared);
   // Fewer launches than sets: several graphs in turn, or a cold replay would meet its own lines.
   const std::size_t sets = spec.cache == CacheMode::kHot ? 1 : jobs().size();
   const auto launches = static_cast<std::size_t>(spec.launches);
@@ -209,7 +215,7 @@ CudaWorkload::Prepared& CudaWorkload::prepare(const Variant& variant, const Samp
     enqueue_ns = std::max<std::int64_t>(enqueue_ns, passed.count());
   }
   prepared.busy_ns = std::min<std::int64_t>(2 * enqueue_ns + 20'000, 2'000'000);
-  return prepared;
+  return prepared_[key] = std::move(prepared);
 }
 
 // Graph samples start behind a busy kernel, so that the graph is enqueued before its start event

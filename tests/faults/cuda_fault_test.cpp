@@ -1,0 +1,214 @@
+// Every call that the CUDA device makes, failing in turn, while a whole run goes on.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "bench/plan.hpp"
+#include "bench/runner.hpp"
+#include "device/devices.hpp"
+#include "faults/fake_cuda_runtime.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+
+namespace nf4bench {
+namespace {
+
+using fake_cuda::Counted;
+using fake_cuda::Script;
+
+constexpr int kCells = 4;  // cold and hot, graph and stream
+
+// How a run on the fake GPU ended.
+struct Ending {
+  std::optional<std::string> error;
+  std::vector<Measurement> rows;
+  int stream_ceilings = 0;
+
+  bool has_failed_row() const {
+    for (const Measurement& row : rows) {
+      if (row.status == Status::kFailed) return true;
+    }
+    return false;
+  }
+  bool has_failed() const { return error || has_failed_row(); }
+  bool mentions(const std::string& text) const {
+    if (error && error->find(text) != std::string::npos) return true;
+    for (const Measurement& row : rows) {
+      if (row.reason.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+};
+
+RunOptions all_modes() {
+  RunOptions options;
+  options.output_types = {OutputType::kFloat16};
+  options.caches = {CacheMode::kCold, CacheMode::kHot};
+  options.launches = {LaunchMode::kGraph, LaunchMode::kStream};
+  options.baseline = "bare";
+  options.min_samples = 3;
+  options.max_time_s = 0.0;
+  return options;
+}
+
+// Opens the device, measures its ceilings, verifies and times all variants in all modes.
+Ending run_all(const Script& script) {
+  static const Nf4Tensor tensor = make_synthetic({.name = "t", .shape = {16, 64}});
+  static const std::vector<std::byte> expected = reference_dequantize(tensor, OutputType::kFloat16);
+  fake_cuda::set_output(&expected);
+  fake_cuda::play(script);
+  TensorSource source;
+  source.name = tensor.name;
+  source.shape = tensor.shape;
+  source.elements = tensor.elements;
+  source.load = [] { return tensor; };
+  Ending ending;
+  double now_s = 0.0;
+  const RunObserver observer{
+      .on_measurement = [&](const Measurement& row) { ending.rows.push_back(row); },
+      .on_stream_ceiling = [&](const StreamCeiling&) { ++ending.stream_ceilings; },
+      .on_progress = {},
+      .clock_s = [&] { return now_s += 1.0; }};
+  const std::atomic<bool> interrupted = false;
+  try {
+    const auto device = open_cuda_device(0, {});
+    const Ceilings ceilings = device->measure_ceilings();
+    run_benchmark(*device, plan_tensors({source}, TensorChoice::kAll),
+                  select_variants(device->variants(), {}), ceilings, all_modes(), observer,
+                  interrupted);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kDevice) << error.what();
+    ending.error = error.what();
+  }
+  return ending;
+}
+
+// Fails call number 1, 2, ... of a run until one gets through, and returns how many were made to.
+// Each run ends in an error or a failed row that names CUDA's error, or lacks the ceiling of the
+// cell if it was a stream shape that failed, and leaves nothing behind.
+int fail_each_call(Script script, const std::string& name) {
+  std::set<std::string> calls;
+  int with_rows = 0;
+  int without_ceiling = 0;
+  for (script.fail_at = 1;; ++script.fail_at) {
+    const Ending ending = run_all(script);
+    EXPECT_EQ(fake_cuda::live_objects(), 0) << fake_cuda::failed_call() << " " << script.fail_at;
+    if (fake_cuda::failed_call().empty()) {
+      EXPECT_FALSE(ending.has_failed());
+      fmt::print(
+          "{} failures of {} kinds of calls: {} ended in rows, {} cost a ceiling, the "
+          "others ended the run\n",
+          script.fail_at - 1, calls.size(), with_rows, without_ceiling);
+      return static_cast<int>(script.fail_at - 1);
+    }
+    calls.insert(fake_cuda::failed_call());
+    if (!ending.has_failed() && ending.stream_ceilings == kCells - 1) {
+      ++without_ceiling;
+      continue;
+    }
+    EXPECT_TRUE(ending.has_failed()) << fake_cuda::failed_call() << " " << script.fail_at;
+    EXPECT_TRUE(ending.mentions(name) || ending.mentions("out of device memory"))
+        << fake_cuda::failed_call() << " " << ending.error.value_or("");
+    if (ending.has_failed_row()) ++with_rows;
+    if (::testing::Test::HasFailure()) return 0;
+  }
+}
+
+TEST(CudaFaults, WithoutAnyAllVariantsPassInAllModes) {
+  const Ending ending = run_all({});
+  EXPECT_EQ(ending.error.value_or(""), "");
+  ASSERT_EQ(ending.rows.size(), 12u);
+  EXPECT_EQ(ending.stream_ceilings, kCells);
+  for (const Measurement& row : ending.rows) {
+    EXPECT_EQ(row.status, Status::kPassed) << row.variant << row.reason;
+  }
+  EXPECT_EQ(fake_cuda::live_objects(), 0);
+}
+
+TEST(CudaFaults, OutOfMemoryAtEachAllocationIsAClearEnd) {
+  EXPECT_GT(fail_each_call({.counted = Counted::kAllocations, .error = cudaErrorMemoryAllocation},
+                           "cudaErrorMemoryAllocation"),
+            10);
+}
+
+TEST(CudaFaults, AFailureOfEachCallIsAClearEnd) {
+  EXPECT_GT(fail_each_call({.error = cudaErrorUnknown}, "cudaErrorUnknown"), 300);
+}
+
+TEST(CudaFaults, AFaultAtEachCallThatBreaksTheDeviceIsAClearEnd) {
+  EXPECT_GT(fail_each_call({.error = cudaErrorIllegalAddress, .is_sticky = true},
+                           "cudaErrorIllegalAddress"),
+            300);
+}
+
+// Samples and verifies all variants; returns the messages of what failed.
+std::string ask_for_all(const Device& device, Workload& workload,
+                        const std::vector<std::byte>& expected) {
+  std::string problems;
+  for (const Variant& variant : device.variants()) {
+    try {
+      for (const LaunchMode mode : {LaunchMode::kGraph, LaunchMode::kStream}) {
+        EXPECT_EQ(workload.sample(variant, {CacheMode::kCold, mode, 2}).seconds, 0.5e-3);
+      }
+      EXPECT_TRUE(workload.verify(variant, expected).is_exact());
+    } catch (const Error& error) {
+      problems += error.what();
+    }
+  }
+  return problems;
+}
+
+// What a call that failed once left behind must not pass for what it should have made.
+TEST(CudaFaults, AWorkloadCanBeAskedAgainAfterAnyFailure) {
+  const Nf4Tensor tensor = make_synthetic({.name = "t", .shape = {16, 64}});
+  const std::vector<std::byte> expected = reference_dequantize(tensor, OutputType::kFloat16);
+  fake_cuda::set_output(&expected);
+  for (std::int64_t k = 1; k < 1000; ++k) {
+    fake_cuda::play({});
+    const auto device = open_cuda_device(0, {});
+    const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
+    fake_cuda::play({.fail_at = k});
+    ask_for_all(*device, *workload, expected);
+    if (fake_cuda::failed_call().empty()) return;
+    EXPECT_EQ(ask_for_all(*device, *workload, expected), "") << fake_cuda::failed_call();
+  }
+  FAIL() << "never came to its end";
+}
+
+std::string problem_of_devices(const Script& script) {
+  fake_cuda::play(script);
+  std::string problem;
+  EXPECT_TRUE(cuda_devices(&problem).empty());
+  EXPECT_THROW(open_device("cuda", {}), Error);
+  EXPECT_EQ(open_device("auto", {})->info().id, "cpu");
+  return problem;
+}
+
+TEST(CudaFaults, WithoutADriverTheCpuServesAndTheReasonIsGiven) {
+  const std::string problem = problem_of_devices(
+      {.devices = 0, .no_device = cudaErrorInsufficientDriver, .driver_version = 0});
+  EXPECT_NE(problem.find("there is no NVIDIA driver here"), std::string::npos) << problem;
+}
+
+TEST(CudaFaults, WithAnOldDriverBothVersionsAreNamed) {
+  const std::string problem = problem_of_devices(
+      {.devices = 0, .no_device = cudaErrorInsufficientDriver, .driver_version = 12020});
+  EXPECT_NE(problem.find("it supports CUDA 12.2, and this program was built with 13.0"),
+            std::string::npos)
+      << problem;
+}
+
+TEST(CudaFaults, WithADriverAndNoDeviceThatIsSaid) {
+  const std::string problem = problem_of_devices({.devices = 0, .no_device = cudaErrorNoDevice});
+  EXPECT_NE(problem.find("cudaErrorNoDevice"), std::string::npos) << problem;
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,305 @@
+#include "faults/fake_cuda_runtime.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "catalog.hpp"
+#include "cuda/device_tools.hpp"
+
+namespace nf4bench::fake_cuda {
+namespace {
+
+struct State {
+  Script script;
+  std::int64_t counted = 0;
+  std::int64_t live = 0;
+  std::string failed;
+  cudaError_t sticky = cudaSuccess;
+  cudaError_t last = cudaSuccess;  // what cudaGetLastError() will say
+  const std::vector<std::byte>* output = nullptr;
+};
+
+State& state() {
+  static State the_state;
+  return the_state;
+}
+
+// What a call returns before it does anything.
+cudaError_t enter(const char* name, Counted kind = Counted::kAllCalls) {
+  State& s = state();
+  if (s.sticky != cudaSuccess) return s.last = s.sticky;
+  if (s.script.counted == Counted::kAllocations && kind != Counted::kAllocations) {
+    return cudaSuccess;
+  }
+  if (++s.counted != s.script.fail_at) return cudaSuccess;
+  s.failed = name;
+  if (s.script.is_sticky) s.sticky = s.script.error;
+  return s.last = s.script.error;
+}
+
+// A launch has no result of its own.
+bool may_launch(const char* name) {
+  return enter(name) == cudaSuccess;
+}
+
+template <class Handle>
+cudaError_t create(const char* name, Handle* handle) {
+  if (const cudaError_t status = enter(name); status != cudaSuccess) return status;
+  *handle = reinterpret_cast<Handle>(std::malloc(1));
+  ++state().live;
+  return cudaSuccess;
+}
+
+cudaError_t allocate(const char* name, void** pointer, std::size_t bytes) {
+  if (const auto status = enter(name, Counted::kAllocations); status != cudaSuccess) return status;
+  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  ++state().live;
+  return cudaSuccess;
+}
+
+// Releasing never fails to release, but a broken device says so again.
+cudaError_t release(void* object) {
+  if (object != nullptr) --state().live;
+  std::free(object);
+  return state().sticky;
+}
+
+// The large buffers of the ceilings are never looked at.
+bool is_small(std::size_t bytes) {
+  return bytes <= std::size_t{1} << 20;
+}
+
+}  // namespace
+
+void play(const Script& script) {
+  State next;
+  next.script = script;
+  next.live = state().live;
+  next.output = state().output;
+  state() = next;
+}
+
+std::int64_t counted_calls() {
+  return state().counted;
+}
+
+const std::string& failed_call() {
+  return state().failed;
+}
+
+std::int64_t live_objects() {
+  return state().live;
+}
+
+void set_output(const std::vector<std::byte>* output) {
+  state().output = output;
+}
+
+}  // namespace nf4bench::fake_cuda
+
+using nf4bench::fake_cuda::allocate;
+using nf4bench::fake_cuda::create;
+using nf4bench::fake_cuda::enter;
+using nf4bench::fake_cuda::is_small;
+using nf4bench::fake_cuda::release;
+using nf4bench::fake_cuda::state;
+
+extern "C" {
+
+cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
+  *count = state().script.devices;
+  return state().script.no_device;
+}
+cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {
+  *version = state().script.driver_version;
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaRuntimeGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaSetDevice(int) {
+  return enter("cudaSetDevice");
+}
+cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::strcpy(properties->name, "Fake GPU");
+  properties->major = 9;
+  properties->multiProcessorCount = 2;
+  properties->l2CacheSize = 4096;
+  properties->totalGlobalMem = std::size_t{1} << 30;
+  return enter("cudaGetDeviceProperties");
+}
+cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = 0;
+  return enter("cudaDeviceGetAttribute");
+}
+cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* id, int, int) {
+  std::strcpy(id, "0000:00:00.0");
+  return enter("cudaDeviceGetPCIBusId");
+}
+cudaError_t CUDARTAPI cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *free = *total = std::size_t{1} << 28;
+  return enter("cudaMemGetInfo");
+}
+cudaError_t CUDARTAPI cudaCtxResetPersistingL2Cache() {
+  return enter("cudaCtxResetPersistingL2Cache");
+}
+
+cudaError_t CUDARTAPI cudaGetLastError() {
+  return std::exchange(state().last, state().sticky);
+}
+const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
+  if (error == cudaErrorMemoryAllocation) return "cudaErrorMemoryAllocation";
+  if (error == cudaErrorIllegalAddress) return "cudaErrorIllegalAddress";
+  if (error == cudaErrorNoDevice) return "cudaErrorNoDevice";
+  if (error == cudaErrorInsufficientDriver) return "cudaErrorInsufficientDriver";
+  return "cudaErrorUnknown";
+}
+const char* CUDARTAPI cudaGetErrorString(cudaError_t) {
+  return "what CUDA says";
+}
+
+cudaError_t CUDARTAPI cudaMalloc(void** pointer, std::size_t bytes) {
+  return allocate("cudaMalloc", pointer, bytes);
+}
+cudaError_t CUDARTAPI cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
+  return allocate("cudaHostAlloc", pointer, bytes);
+}
+cudaError_t CUDARTAPI cudaFree(void* pointer) {
+  return release(pointer);
+}
+cudaError_t CUDARTAPI cudaFreeHost(void* pointer) {
+  return release(pointer);
+}
+cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  const cudaError_t status = enter("cudaMemcpy");
+  if (status == cudaSuccess && is_small(bytes)) std::memcpy(to, from, bytes);
+  return status;
+}
+cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                                      cudaStream_t) {
+  const cudaError_t status = enter("cudaMemcpyAsync");
+  if (status == cudaSuccess && is_small(bytes)) std::memcpy(to, from, bytes);
+  return status;
+}
+cudaError_t CUDARTAPI cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
+  const cudaError_t status = enter("cudaMemsetAsync");
+  if (status == cudaSuccess && is_small(bytes)) std::memset(to, value, bytes);
+  return status;
+}
+
+cudaError_t CUDARTAPI cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return create("cudaStreamCreateWithFlags", stream);
+}
+cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t stream) {
+  return release(stream);
+}
+cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t) {
+  return enter("cudaStreamSynchronize");
+}
+cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) {
+  return create("cudaEventCreate", event);
+}
+cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) {
+  return release(event);
+}
+cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t, cudaStream_t) {
+  return enter("cudaEventRecord");
+}
+cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 1.0f;
+  return enter("cudaEventElapsedTime");
+}
+
+cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+  return enter("cudaStreamBeginCapture");
+}
+cudaError_t CUDARTAPI cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+  *graph = nullptr;
+  return create("cudaStreamEndCapture", graph);
+}
+cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t,
+                                           unsigned long long) {
+  return create("cudaGraphInstantiate", executable);
+}
+cudaError_t CUDARTAPI cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
+  return enter("cudaGraphUpload");
+}
+cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) {
+  return enter("cudaGraphLaunch");
+}
+cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph) {
+  return release(graph);
+}
+cudaError_t CUDARTAPI cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  return release(executable);
+}
+
+}  // extern "C"
+
+namespace nf4bench {
+
+using fake_cuda::may_launch;
+
+namespace cuda {
+
+void launch_compare(OutputType type, const void* expected, const void* actual, std::int64_t,
+                    std::int64_t count, DeviceComparison* result, CUstream_st*) {
+  if (!may_launch("launch_compare")) return;
+  const std::size_t bytes = static_cast<std::size_t>(count) * size_in_bytes(type);
+  if (std::memcmp(expected, actual, bytes) != 0) *result = {1, 0, 1};
+}
+void launch_clock_stamp(ClockStamp*, int, CUstream_st*) {
+  may_launch("launch_clock_stamp");
+}
+void launch_nothing(CUstream_st*) {
+  may_launch("launch_nothing");
+}
+void launch_copy(const void*, void*, std::int64_t, CUstream_st*) {
+  may_launch("launch_copy");
+}
+void launch_busy(std::int64_t, CUstream_st*) {
+  may_launch("launch_busy");
+}
+
+}  // namespace cuda
+
+namespace {
+
+Variant fake_variant(const char* name, std::size_t workspace) {
+  Variant variant;
+  variant.name = name;
+  variant.summary = "writes what it is told to";
+  variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
+  variant.workspace_bytes = [workspace](const Job&) { return workspace; };
+  variant.launch = [](const Job& job, const Launch&) {
+    if (!may_launch("launch")) return;
+    const std::vector<std::byte>& output = *fake_cuda::state().output;
+    std::memcpy(job.output, output.data(), output.size());
+  };
+  return variant;
+}
+
+}  // namespace
+
+const std::vector<Variant>& cuda_variants() {
+  static const std::vector<Variant> variants = [] {
+    std::vector<Variant> made = {fake_variant("bare", 0), fake_variant("with_workspace", 512),
+                                 fake_variant("with_prepare", 512)};
+    made.back().prepare = [](const Job& job, const Launch&) {
+      if (may_launch("prepare")) std::memset(job.workspace, 0, 512);
+    };
+    return made;
+  }();
+  return variants;
+}
+
+const std::vector<Variant>& cuda_stream_shapes() {
+  static const std::vector<Variant> shapes = {fake_variant("stream", 0)};
+  return shapes;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,46 @@
+#pragma once
+
+// The part of the CUDA runtime that src/device uses, on the host: device memory is host memory,
+// kernels run at once, and any call can be made to fail. Linked in place of the real one, so that
+// every failure path of the CUDA device runs on a machine without a GPU.
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "variant.hpp"
+
+namespace nf4bench::fake_cuda {
+
+// Which calls are counted, and fail when their turn comes.
+enum class Counted : std::uint8_t { kAllocations, kAllCalls };
+
+// How the machine is, and what goes wrong.
+struct Script {
+  int devices = 1;
+  cudaError_t no_device = cudaSuccess;  // what asking for devices returns
+  int driver_version = 13000;
+  Counted counted = Counted::kAllCalls;
+  std::int64_t fail_at = 0;  // number of the call that fails, from 1; 0 for none
+  cudaError_t error = cudaErrorUnknown;
+  bool is_sticky = false;  // every later call fails with the same error, as after a fault
+};
+
+// Starts again: nothing counted, nothing broken.
+void play(const Script& script);
+
+std::int64_t counted_calls();
+
+// The name of the call that failed; empty when none did.
+const std::string& failed_call();
+
+// Allocations, streams, events and graphs that nobody has released.
+std::int64_t live_objects();
+
+// What every variant of cuda_variants() writes; borrowed.
+void set_output(const std::vector<std::byte>* output);
+
+}  // namespace nf4bench::fake_cuda
