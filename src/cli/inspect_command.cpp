@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <vector>
 
 namespace nf4bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr char kExamples[] = R"(Examples:
   Every NF4 tensor of a file, and what else it holds:
@@ -24,29 +26,57 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench inspect data/llama_layer.safetensors --json
 Exit code 3 when there is no NF4 tensor or one that can not be decoded.)";
 
-Json to_json(const TensorEntry& entry) {
-  return {{"name", entry.name},
-          {"source", entry.source},
-          {"shape", entry.shape},
-          {"elements", entry.elements},
-          {"blocksize", entry.blocksize},
-          {"nested", entry.absmax_kind == AbsmaxKind::kNested},
-          {"dtype", to_string(entry.dtype)},
-          {"storage", to_string(entry.storage)},
-          {"packed_bytes", entry.packed_bytes},
-          {"state_bytes", entry.state_bytes},
-          {"warnings", entry.warnings},
-          {"problem", entry.problem.empty() ? Json(nullptr) : Json(entry.problem)}};
+// As JSON. A name from a file may be no UTF-8, which JSON can not hold.
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json to_json(const std::string& input, const Checkpoint& checkpoint) {
-  Json tensors = Json::array();
-  for (const TensorEntry& entry : checkpoint.tensors()) tensors.push_back(to_json(entry));
-  Json others = Json::array();
-  for (const OtherTensors& other : checkpoint.others()) {
-    others.push_back({{"kind", other.kind}, {"count", other.count}, {"example", other.example}});
+// A JSON array of what `to_text` makes of each element, which is written without line breaks of its
+// own or with `indent` after each.
+template <class Elements, class ToText>
+std::string array(const Elements& elements, const std::string& indent, ToText to_text) {
+  std::string text = "[";
+  for (const auto& element : elements) {
+    text += text.size() == 1 ? "\n" : ",\n";
+    text += indent + "  " + to_text(element);
   }
-  return {{"input", input}, {"tensors", std::move(tensors)}, {"others", std::move(others)}};
+  if (text.size() > 1) text += "\n" + indent;
+  return text + "]";
+}
+
+// Written without a tree in between: a model may have a hundred thousand of them.
+std::string to_json(const TensorEntry& entry) {
+  const std::string indent = "      ";
+  std::string text = "{\n";
+  const auto add = [&](const char* name, const std::string& value) {
+    fmt::format_to(std::back_inserter(text), "{}\"{}\": {},\n", indent, name, value);
+  };
+  add("name", quoted(entry.name));
+  add("source", quoted(entry.source));
+  add("shape", array(entry.shape, indent, [](std::int64_t n) { return std::to_string(n); }));
+  add("elements", std::to_string(entry.elements));
+  add("blocksize", std::to_string(entry.blocksize));
+  add("nested", entry.absmax_kind == AbsmaxKind::kNested ? "true" : "false");
+  add("dtype", quoted(to_string(entry.dtype)));
+  add("storage", quoted(to_string(entry.storage)));
+  add("packed_bytes", std::to_string(entry.packed_bytes));
+  add("state_bytes", std::to_string(entry.state_bytes));
+  add("warnings", array(entry.warnings, indent, quoted));
+  add("problem", entry.problem.empty() ? "null" : quoted(entry.problem));
+  text.erase(text.size() - 2, 1);  // the last comma
+  return text + "    }";
+}
+
+std::string to_json(const OtherTensors& other) {
+  return fmt::format("{{\n      \"kind\": {},\n      \"count\": {},\n      \"example\": {}\n    }}",
+                     quoted(other.kind), other.count, quoted(other.example));
+}
+
+std::string to_json(const std::string& input, const Checkpoint& checkpoint) {
+  const auto element = [](const auto& each) { return to_json(each); };
+  return fmt::format("{{\n  \"input\": {},\n  \"tensors\": {},\n  \"others\": {}\n}}\n",
+                     quoted(input), array(checkpoint.tensors(), "  ", element),
+                     array(checkpoint.others(), "  ", element));
 }
 
 std::string size_text(std::int64_t bytes) {
@@ -102,9 +132,7 @@ CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments) {
 ExitCode execute(const InspectArguments& arguments, const Context&) {
   const Checkpoint checkpoint = Checkpoint::open(arguments.input);
   if (arguments.json) {
-    // A name from a file may be no UTF-8, which JSON can not hold.
-    constexpr auto kReplace = Json::error_handler_t::replace;
-    write_stdout(to_json(arguments.input, checkpoint).dump(2, ' ', false, kReplace) + "\n");
+    write_stdout(to_json(arguments.input, checkpoint));
   } else {
     write_stdout(to_table(checkpoint));
   }

@@ -217,7 +217,9 @@ void EntryReader::judge_nested(const TensorGroup& group, TensorEntry& entry) {
 
 void EntryReader::judge_nested_map(const StoredTensor& map, TensorEntry& entry) {
   require_layout(Piece::kNestedQuantMap, map, ElementType::kF32, kNestedMapEntries);
-  const std::vector<float> values = values_of<float>(read_bytes(map));
+  const std::string bytes = read_bytes(map);
+  if (bytes == sound_map_) return;  // all tensors of a model have the same one
+  const std::vector<float> values = values_of<float>(bytes);
   bool is_ascending = true;
   bool is_within_one = true;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -230,6 +232,7 @@ void EntryReader::judge_nested_map(const StoredTensor& map, TensorEntry& entry) 
   }
   if (!is_ascending) entry.warnings.emplace_back("nested_quant_map is not ascending");
   if (!is_within_one) entry.warnings.emplace_back("nested_quant_map has values outside [-1, 1]");
+  if (is_ascending && is_within_one) sound_map_ = bytes;
 }
 
 StoredTensor EntryReader::required(const TensorGroup& group, Piece piece) const {

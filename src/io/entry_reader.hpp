@@ -45,7 +45,8 @@ class EntryReader {
   const Inventory& inventory_;
   OpenFiles files_;
   std::pair<std::string, std::string> shown_source_;  // a path and how messages show it
-  std::string where_;  // "<file>: tensor <name>" of the group being judged
+  std::string sound_map_;  // bytes of the last nested_quant_map that needed no warning
+  std::string where_;      // "<file>: tensor <name>" of the group being judged
 };
 
 }  // namespace nf4bench
