@@ -12,8 +12,6 @@ namespace nf4bench {
 
 namespace {
 
-constexpr std::int64_t kSampledElements = std::int64_t{16} << 20;
-
 std::string mismatch_reason(const Comparison& comparison) {
   return fmt::format(
       "{} of {} elements differ from the reference, the first at {}, by up to {} ulp",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,9 @@
 #include "bench/run_context.hpp"
 
 namespace nf4bench {
+
+// How many elements VerifyScope::kSampled compares at most.
+inline constexpr std::int64_t kSampledElements = std::int64_t{16} << 20;
 
 // What is known of one variant on one tensor and output type. Passed, failed or skipped.
 struct Verdict {

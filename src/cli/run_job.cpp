@@ -1,3 +1,5 @@
+#include "base/memory.hpp"
+#include "bench/memory_plan.hpp"
 #include "cli/choices.hpp"
 #include "cli/device_use.hpp"
 #include "cli/fingerprint.hpp"
@@ -197,6 +199,7 @@ ExitCode execute(const RunArguments& arguments, const Context& context) {
   std::vector<PlannedTensor> planned =
       plan_tensors(std::move(sources.tensors),
                    arguments.all_tensors ? TensorChoice::kAll : TensorChoice::kOnePerGeometry);
+  check_memory(planned, options, device->info(), usable_memory_bytes());
 
   if (arguments.dry_run) {
     write_stdout(

@@ -53,7 +53,7 @@ void print(const std::string& what, const Timed& timed) {
 
 void expect_inspected(const std::vector<std::string>& arguments, const std::string& what,
                       std::size_t lines) {
-  const Timed timed = fastest(arguments, 3);
+  const Timed timed = fastest(arguments, 4);
   print(what, timed);
   ASSERT_EQ(timed.outcome.exit_code, 0) << timed.outcome.err;
   EXPECT_EQ(static_cast<std::size_t>(

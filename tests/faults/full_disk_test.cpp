@@ -129,6 +129,22 @@ TEST_F(SmallDisk, ThatIsFullKeepsAnOlderReport) {
   EXPECT_EQ(read_file(path), before);
 }
 
+// 2^37 elements; the first shape is not begun either.
+TEST(TooLittleMemory, ForAnyTensorIsSaidBeforeMeasuring) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("report.json");
+  const Outcome outcome =
+      shell("ulimit -v 4000000; " +
+            joined(short_run(path, {"--shape", "64x64", "--shape", "131072x1048576"})));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("131072x1048576"),
+                                 HasSubstr("bytes of memory on the "
+                                           "host at least"),
+                                 HasSubstr("and there are 4096000000;")));
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_FALSE(fs::exists(path));
+}
+
 TEST(DevFull, AsTheReportIsAnErrorAndTheTableIsShown) {
   const Outcome outcome = shell(joined(short_run("/dev/full", {"--shape", "64x64"})));
   EXPECT_EQ(outcome.exit_code, 3);

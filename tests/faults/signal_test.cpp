@@ -62,12 +62,12 @@ void signal_one(int signal, std::chrono::milliseconds delay, Sweep& sweep) {
   }
 }
 
-constexpr int kSteps = 50;
+constexpr int kSteps = 40;
 
 Sweep sweep_delays(int signal) {
   Sweep sweep;
   for (int step = 0; step < kSteps; ++step) {
-    signal_one(signal, std::chrono::milliseconds(4 * step), sweep);
+    signal_one(signal, std::chrono::milliseconds(8 * step), sweep);
   }
   fmt::print("{} signals: older report kept {}, partial {}, finished {}; exit codes {}\n", kSteps,
              sweep.untouched, sweep.partial, sweep.finished, sweep.exits);

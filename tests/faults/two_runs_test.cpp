@@ -88,7 +88,9 @@ TEST(TwoRuns, OnOneDeviceWarnBothOnStderrAndInTheirReports) {
   EXPECT_EQ(second.exit_code, 0);  // a warning, no refusal
   EXPECT_THAT(second.err, HasSubstr("warning: another nf4bench run uses cpu already"));
   const auto warnings = [&](const std::string& name) {
-    return report_at(scratch.path(name)).at("warnings").get<std::vector<std::string>>();
+    return json::parse(read_file(scratch.path(name)))
+        .at("warnings")
+        .get<std::vector<std::string>>();
   };
   EXPECT_THAT(warnings("second.json"), Contains(HasSubstr("uses cpu already")));
   first.send(SIGINT);
