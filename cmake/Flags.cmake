@@ -20,6 +20,9 @@ if(NF4BENCH_SANITIZE)
   target_compile_options(nf4bench_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${NF4BENCH_SANITIZE} -fno-omit-frame-pointer
                               -fno-sanitize-recover=all>
+    # Functions of C libraries that are loaded at run time are called by types of our own, in which
+    # pointers to their structs are void*.
+    $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fno-sanitize=function>
     # GCC sees false ones in instrumented code, in its own <regex> first of all.
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
   if(NF4BENCH_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
