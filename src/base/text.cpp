@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace nf4bench {
@@ -65,6 +66,11 @@ std::string shown(const Decoded& character, std::string_view bytes) {
   return std::string(bytes.substr(0, character.length));
 }
 
+// True for ASCII that is shown as it is.
+bool is_plain(char byte) {
+  return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
 // Bytes of the character at the front, an invalid byte counting as one.
 std::size_t front_length(std::string_view text) {
   return decode_front(text).length;
@@ -73,8 +79,13 @@ std::size_t front_length(std::string_view text) {
 }  // namespace
 
 std::string escaped(std::string_view text, std::size_t max_chars) {
-  std::string result;
-  std::size_t chars = 0;
+  // Nearly all names are plain, and a model has a hundred thousand of them.
+  const char* const special = std::find_if_not(text.data(), text.data() + text.size(), is_plain);
+  const auto plain =
+      std::min<std::size_t>(static_cast<std::size_t>(special - text.data()), max_chars);
+  std::string result(text.substr(0, plain));
+  text.remove_prefix(plain);
+  std::size_t chars = plain;
   while (!text.empty()) {
     const Decoded character = decode_front(text);
     const std::string piece = shown(character, text);

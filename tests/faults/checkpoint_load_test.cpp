@@ -51,17 +51,22 @@ void print(const std::string& what, const Timed& timed) {
              timed.outcome.cpu_seconds, timed.outcome.peak_bytes / kMegabyte);
 }
 
+struct Promise {
+  std::size_t lines = 0;
+  double seconds = 2.0;
+};
+
 void expect_inspected(const std::vector<std::string>& arguments, const std::string& what,
-                      std::size_t lines) {
+                      const Promise& promise) {
   const Timed timed = fastest(arguments, 4);
   print(what, timed);
   ASSERT_EQ(timed.outcome.exit_code, 0) << timed.outcome.err;
   EXPECT_EQ(static_cast<std::size_t>(
                 std::count(timed.outcome.out.begin(), timed.outcome.out.end(), '\n')),
-            lines);
+            promise.lines);
   if (!kIsReleaseBuild) return;
   // Whichever is less: other processes lengthen the one, and several cores the other.
-  EXPECT_LT(std::min(timed.seconds, timed.outcome.cpu_seconds), 2.0);
+  EXPECT_LT(std::min(timed.seconds, timed.outcome.cpu_seconds), promise.seconds);
   EXPECT_LT(timed.outcome.peak_bytes, 500 * kMegabyte);
 }
 
@@ -72,14 +77,16 @@ TEST(LargeCheckpoint, Of110592WeightsIsInspectedInTwoSeconds) {
   const ScratchFolder scratch;
   write_sparse_checkpoint(scratch.path(""), {.weights = kWeights});
   const std::string file = scratch.path("model.safetensors");
-  expect_inspected({"inspect", file}, "110,592 weights, table", kWeights + 1);
-  expect_inspected({"inspect", file, "--json"}, "110,592 weights, JSON", kWeights * 17 + 6);
+  expect_inspected({"inspect", file}, "110,592 weights, table", {.lines = kWeights + 1});
+  expect_inspected({"inspect", file, "--json"}, "110,592 weights, JSON",
+                   {.lines = kWeights * 17 + 6});
 }
 
-TEST(LargeCheckpoint, Of110592WeightsIn64ShardsIsInspectedInTwoSeconds) {
+TEST(LargeCheckpoint, Of110592WeightsIn64ShardsIsInspectedInThreeSeconds) {
   const ScratchFolder scratch;
   write_sparse_checkpoint(scratch.path(""), {.weights = kWeights, .shards = 64});
-  expect_inspected({"inspect", scratch.path("")}, "110,592 weights in 64 shards", kWeights + 1);
+  expect_inspected({"inspect", scratch.path("")}, "110,592 weights in 64 shards",
+                   {.lines = kWeights + 1, .seconds = 3.0});
 }
 
 // Runs a command and says how many bytes it asked the system for.
