@@ -78,6 +78,7 @@ void write_safetensors(const std::filesystem::path& path,
   for (std::size_t i = 0; i < length.size(); ++i) {
     length[i] = static_cast<std::byte>(header.size() >> (8 * i));
   }
+  remove_leftovers(path);
   AtomicFile file(path);
   file.write(length);
   file.write(header);

@@ -60,6 +60,18 @@ TEST(FolderThatTakesNoFiles, IsRefusedBeforeMeasuring) {
   EXPECT_THAT(outcome.out, IsEmpty());
 }
 
+// A killed process may leave gigabytes behind.
+TEST(Leftover, OfATensorFileIsRemovedByWhoWritesThatFileNext) {
+  const ScratchFolder scratch;
+  const std::string leftover = scratch.path(".made.safetensors.0123abcd.tmp");
+  const std::string other = scratch.path(".else.safetensors.0123abcd.tmp");
+  shell("touch '" + leftover + "' '" + other + "'");
+  EXPECT_EQ(nf4bench({"synth", "-o", scratch.path("made.safetensors"), "--shape", "8x8"}).exit_code,
+            0);
+  EXPECT_FALSE(fs::exists(leftover));
+  EXPECT_TRUE(fs::exists(other));
+}
+
 TEST(OlderReport, StaysUntilTheNewOneHasAMeasurement) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
