@@ -36,8 +36,8 @@ struct TomlDocument {
   std::vector<TomlEntry> entries;
 };
 
-// Reads TOML 1.0 but for dates, times, infinities and arrays of tables, for which nothing here has a
-// use. Throws Error(kUsage) that begins with "NAME:LINE: ".
+// Reads TOML 1.0 but for dates, times, infinities and arrays of tables, for which nothing here has
+// a use. Throws Error(kUsage) that begins with "NAME:LINE: ".
 TomlDocument parse_toml(std::string_view text, const std::string& name);
 
 }  // namespace nf4bench

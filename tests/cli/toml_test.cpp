@@ -75,8 +75,8 @@ TEST(Toml, TakesTablesApart) {
 }
 
 TEST(Toml, RefusesWhatNoOptionTakes) {
-  for (const char* text : {"a = 2026-11-21", "a = 12:30:00", "a = inf", "a = nan", "a = [{b = 1}]",
-                           "[[a]]\nb = 1"}) {
+  for (const char* text :
+       {"a = 2026-11-21", "a = 12:30:00", "a = inf", "a = nan", "a = [{b = 1}]", "[[a]]\nb = 1"}) {
     EXPECT_TRUE(read(text).is_null()) << text;
   }
 }
