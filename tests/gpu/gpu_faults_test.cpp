@@ -47,7 +47,8 @@ class GpuFaults : public testing::Test {
 
   // Status and reason of the only row for the tensor `id` and `variant`.
   std::pair<std::string, std::string> row(const std::string& id, const std::string& variant) {
-    for (const json& each : report_at(path()).at("measurements")) {
+    const json report = report_at(path());
+    for (const json& each : report.at("measurements")) {
       if (each.at("tensor") != id || each.at("variant") != variant) continue;
       const json& reason = each.at("reason");
       return {each.at("status"), reason.is_null() ? "" : reason.get<std::string>()};
