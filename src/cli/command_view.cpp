@@ -12,7 +12,7 @@ std::string on_one_line(std::string text) {
 
 // What the help shows for a value, without the signs of repetition.
 std::string placeholder(const CLI::Option& option) {
-  std::string text = option.get_option_text();
+  const std::string& text = option.get_option_text();
   return text.substr(0, text.find_first_of(" ,"));
 }
 

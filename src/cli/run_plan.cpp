@@ -35,6 +35,7 @@ std::string duration_text(double seconds) {
 template <class Value>
 std::string words(const std::vector<Value>& values) {
   std::vector<std::string> names;
+  names.reserve(values.size());
   for (const Value value : values) names.emplace_back(to_string(value));
   return fmt::format("{}", fmt::join(names, ", "));
 }
