@@ -115,6 +115,12 @@ TEST(Entries, PackedWeightMayHaveAnyShapeOfItsBytes) {
   }
 }
 
+TEST(Entries, PackedWeightMayHaveARowForEachOfTheWeight) {
+  StateDict entries = plain();
+  at(entries, kPlain).shape = {128, 160};
+  EXPECT_EQ(only_entry(entries).problem, "");
+}
+
 TEST(Entries, PackedWeightOfOtherTypesIsRefused) {
   for (const char* type : {"I8", "BOOL", "F8_E4M3"}) {
     StateDict entries = nested();
@@ -201,6 +207,17 @@ TEST(Entries, NestedAbsmaxOneShortIsRefused) {
   StateDict entries = golden("llama_layer.safetensors", "model.layers.0.mlp.gate_proj.weight");
   resize(at(entries, "model.layers.0.mlp.gate_proj.weight.nested_absmax"), {10}, 40);
   expect_problem(entries, "nested_absmax: found F32 [10], wanted F32 [11]");
+}
+
+// 257 blocks: one more than a nested block holds, so that rounding down would be noticed.
+TEST(Entries, NestedAbsmaxOneShortOfABlockBegunIsRefused) {
+  const std::string weight = "s257x65.weight";
+  StateDict entries = golden("odd_shapes.safetensors", weight);
+  set_state(entries, weight, "[257, 65]", "[257, 64]");
+  resize(at(entries, weight), {8224, 1}, 8224);
+  resize(at(entries, weight + ".absmax"), {257}, 257);
+  resize(at(entries, weight + ".nested_absmax"), {1}, 4);
+  expect_problem(entries, "nested_absmax: found F32 [1], wanted F32 [2]");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "io/byte_source.hpp"
 #include "io/checkpoint.hpp"
@@ -69,6 +71,28 @@ TEST(FileSystem, SocketIsRefused) {
 
 TEST(FileSystem, CharacterDeviceIsRefused) {
   expect_part(open_refusal("/dev/zero"), "file type: found a character device");
+  expect_part(open_refusal("/dev/ptmx"), "file type: found a character device");  // a terminal's
+}
+
+// The descriptor that the source will get is known beforehand, and then points to a folder.
+TEST(FileSystem, ReadThatFailsIsNamedWithTheSystemsReason) {
+  const TemporaryFolder folder;
+  write_raw(folder / "a", std::string(100, 'x'));
+  const int next = ::open("/dev/null", O_RDONLY);
+  ASSERT_GE(next, 0);
+  ::close(next);
+  const ByteSource source = ByteSource::open(folder / "a");
+  const int directory = ::open(folder.path().c_str(), O_RDONLY);
+  ASSERT_EQ(::dup2(directory, next), next);
+  ::close(directory);
+  std::vector<std::byte> out(100);
+  expect_part(refusal([&] { source.read(0, out); }), "Is a directory");
+}
+
+TEST(FileSystem, ZipArchiveOfArraysIsNamedForWhatItIs) {
+  const TemporaryFolder folder;
+  write_raw(folder / "x.npz", std::string("PK\x03\x04", 4) + std::string(20, '\0'));
+  expect_part(open_refusal(folder / "x.npz"), "zip archive");
 }
 
 TEST(FileSystem, SymbolicLinkLoopIsNamed) {

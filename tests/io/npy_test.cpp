@@ -133,6 +133,7 @@ TEST(Npy, BigEndianAndForeignTypesAreRefused) {
 TEST(Npy, TypeWithAControlCharacterIsShownEscaped) {
   expect_refusal(array("\x1b[2J", "(1,)", 1), R"(descr: found "\x1b[2J")");
   expect_refusal(array("\xc3\xa9", "(1,)", 1), "descr: found");
+  expect_refusal(array(std::string("<f4\0", 4), "(1,)", 4), "descr: found");
 }
 
 // A copy of the sample folder that a test may damage.
