@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <stdexcept>
 
 namespace nf4bench {
 
 void KeyLedger::add(std::string_view key) {
-  keys_.push_back({std::hash<std::string_view>{}(key), text_.size(), key.size()});
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (key.size() > kMost - text_.size()) throw std::length_error("more than 4 GiB of keys");
+  const std::size_t hash = std::hash<std::string_view>{}(key);
+  keys_.push_back({static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(text_.size()),
+                   static_cast<std::uint32_t>(key.size())});
   text_.append(key);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,25 +15,27 @@ class KeyLedger {
  public:
   void open_object() { objects_.push_back(keys_.size()); }
 
-  // A key of the innermost open object.
+  // A key of the innermost open object. Throws std::length_error past 4 GiB of keys.
   void add(std::string_view key);
 
   // Forgets the innermost object. Returns a key that it held twice, if there is one.
   std::optional<std::string> close_object();
 
  private:
+  // Small, and in a container that grows without copying: a header of 100 MB can hold 20 million
+  // keys, and may cost no more than four times its size.
   struct Key {
-    std::uint64_t hash;
-    std::size_t begin;
-    std::size_t length;
+    std::uint32_t hash;
+    std::uint32_t begin;
+    std::uint32_t length;
   };
 
   std::string_view text_of(const Key& key) const {
     return std::string_view(text_).substr(key.begin, key.length);
   }
 
-  std::string text_;
-  std::vector<Key> keys_;             // of all open objects, innermost last
+  std::string text_;                  // less than 4 GiB
+  std::deque<Key> keys_;              // of all open objects, innermost last
   std::vector<std::size_t> objects_;  // where the keys of each open object begin
 };
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,29 @@ TEST(LargeCheckpoint, Of110592WeightsIn64ShardsIsInspectedInThreeSeconds) {
   write_sparse_checkpoint(scratch.path(""), {.weights = kWeights, .shards = 64});
   expect_inspected({"inspect", scratch.path("")}, "110,592 weights in 64 shards",
                    {.lines = kWeights + 1, .seconds = 3.0});
+}
+
+// The largest header that is read, full of the shortest keys: 20 million of them.
+TEST(HostileHeader, OfManyKeysTakesNoMoreThanFourTimesItsSize) {
+  constexpr std::size_t kHeaderBytes = 99'999'999;
+  const ScratchFolder scratch;
+  const std::string file = scratch.path("keys.safetensors");
+  {
+    std::string header = R"({"x":{"":0)";
+    while (header.size() + 7 <= kHeaderBytes) header += R"(,"":0)";
+    header += "}}";
+    header.resize(kHeaderBytes, ' ');
+    std::ofstream out(file, std::ios::binary);
+    for (int i = 0; i < 8; ++i) out.put(static_cast<char>(kHeaderBytes >> (8 * i)));
+    out << header;
+  }
+  const Timed timed = fastest({"inspect", file}, 1);
+  print("20 million equal keys", timed);
+  EXPECT_EQ(timed.outcome.exit_code, 3);
+  EXPECT_NE(timed.outcome.err.find("occurs twice in one object"), std::string::npos)
+      << timed.outcome.err;
+  if (!kIsReleaseBuild) return;
+  EXPECT_LT(timed.outcome.peak_bytes, static_cast<std::int64_t>(4 * kHeaderBytes));
 }
 
 // Runs a command and says how many bytes it asked the system for.
