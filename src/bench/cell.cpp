@@ -14,12 +14,7 @@ namespace nf4bench {
 
 namespace {
 
-constexpr double kWarmUpS = 0.05;  // samples before this are thrown away: clocks ramp up
-constexpr int kStreamRounds = 5;   // to find the fastest stream shapes
-constexpr std::size_t kStreamFinalists = 2;
-
-// Below six samples the interval of the median is no 95 % interval.
-constexpr std::size_t kFewestForInterval = 6;
+constexpr int kStreamRounds = 5;  // to find the fastest stream shapes
 
 class CellTimer {
  public:

@@ -14,6 +14,13 @@ namespace nf4bench {
 // Fewer samples than this say nothing: no row is made of them.
 inline constexpr std::size_t kFewestSamples = 3;
 
+// What a cell takes besides its samples.
+inline constexpr double kWarmUpS = 0.05;  // samples before this are thrown away: clocks ramp up
+inline constexpr std::size_t kStreamFinalists = 2;  // the fastest stream shapes take turns, too
+
+// Below six samples the interval of the median is no 95 % interval.
+inline constexpr std::size_t kFewestForInterval = 6;
+
 // A variant or stream shape that is being timed in one cell.
 struct Contender {
   const Variant* variant = nullptr;

@@ -12,15 +12,6 @@ namespace nf4bench {
 
 namespace {
 
-std::int64_t input_bytes(const TensorSource& source) {
-  const std::int64_t blocks = block_count(source.elements, source.blocksize);
-  const std::int64_t scales =
-      source.absmax_kind == AbsmaxKind::kPlain
-          ? 4 * blocks
-          : blocks + 4 * (block_count(blocks, kNestedBlocksize) + kNestedMapEntries);
-  return packed_bytes(source.elements) + scales;
-}
-
 void require(const TensorSource& source, OutputType type, std::int64_t needed, std::int64_t there,
              ErrorKind kind, const std::string& where) {
   if (there <= 0 || needed <= there) return;
@@ -31,6 +22,15 @@ void require(const TensorSource& source, OutputType type, std::int64_t needed, s
 }
 
 }  // namespace
+
+std::int64_t input_bytes(const TensorSource& source) {
+  const std::int64_t blocks = block_count(source.elements, source.blocksize);
+  const std::int64_t scales =
+      source.absmax_kind == AbsmaxKind::kPlain
+          ? 4 * blocks
+          : blocks + 4 * (block_count(blocks, kNestedBlocksize) + kNestedMapEntries);
+  return packed_bytes(source.elements) + scales;
+}
 
 MemoryNeed memory_need(const TensorSource& source, OutputType type, DeviceKind kind,
                        VerifyScope verify) {

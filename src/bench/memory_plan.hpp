@@ -15,6 +15,9 @@ struct MemoryNeed {
   std::int64_t device_bytes = 0;  // 0 on the CPU
 };
 
+// Bytes of the packed weight and of all that its scales are made of.
+std::int64_t input_bytes(const TensorSource& source);
+
 // `verify` decides how much of the reference's output is needed.
 MemoryNeed memory_need(const TensorSource& source, OutputType type, DeviceKind kind,
                        VerifyScope verify);

@@ -1,5 +1,8 @@
 #include "cli/run_estimate.hpp"
 
+#include "bench/cell.hpp"
+#include "bench/memory_plan.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +11,6 @@
 
 namespace nf4bench {
 namespace {
-
-// What a cell takes besides its samples: everything is warmed up for so long at least.
-constexpr double kWarmUpS = 0.05;
-
-// Stream shapes are tried five times each, and the two best take turns with the variants.
-constexpr double kStreamFinalists = 2.0;
 
 // Samples of a variant before those that count, and the fewest of those: they are taken however
 // long they last.
@@ -32,14 +29,6 @@ constexpr std::int64_t kSetOverhead = 12 << 10;
 
 bool contains(const std::vector<CacheMode>& caches, CacheMode mode) {
   return std::find(caches.begin(), caches.end(), mode) != caches.end();
-}
-
-// The least that a dequantization reads.
-std::int64_t input_bytes(const TensorSource& source) {
-  const std::int64_t blocks = block_count(source.elements, source.blocksize);
-  const std::int64_t packed = packed_bytes(source.elements);
-  if (source.absmax_kind == AbsmaxKind::kPlain) return packed + 4 * blocks;
-  return packed + blocks + 4 * (block_count(blocks, kNestedBlocksize) + kNestedMapEntries);
 }
 
 std::int64_t output_bytes(const TensorSource& source, OutputType type) {
@@ -79,7 +68,7 @@ class Estimator {
   void add_tensor(const PlannedTensor& planned);
   void add_type(const TensorSource& source, OutputType type);
   void add_cell(const Job& job, LaunchMode launch);
-  void add_verification(const TensorSource& source, OutputType type);
+  void add_verification(const TensorSource& source);
   std::string obstacle(const Variant& variant, const Job& job, LaunchMode launch) const;
   bool is_cpu() const { return device_.info().kind == DeviceKind::kCpu; }
   bool is_cold() const { return contains(options_.caches, CacheMode::kCold); }
@@ -101,7 +90,7 @@ void Estimator::add_tensor(const PlannedTensor& planned) {
   for (const OutputType type : options_.output_types.empty() ? own : options_.output_types) {
     add_type(planned.source, type);
     if (options_.verify != VerifyScope::kAll) continue;
-    for (const TensorSource& other : planned.verify_also) add_verification(other, type);
+    for (const TensorSource& other : planned.verify_also) add_verification(other);
   }
 }
 
@@ -117,7 +106,7 @@ void Estimator::add_type(const TensorSource& source, OutputType type) {
   result_.device_bytes = std::max(result_.device_bytes, on_device);
   result_.host_bytes = std::max(result_.host_bytes, on_host + (is_cpu() ? on_device : 0));
   result_.most_s += static_cast<double>(on_device) / kSlowestFillBytesPerS;
-  add_verification(source, type);
+  add_verification(source);
   for (std::size_t cache = 0; cache < options_.caches.size(); ++cache) {
     for (const LaunchMode launch : options_.launches) add_cell(job, launch);
   }
@@ -125,7 +114,7 @@ void Estimator::add_type(const TensorSource& source, OutputType type) {
 
 // Each variant is compared before and after it is timed; loading and the reference cost as much as
 // one more.
-void Estimator::add_verification(const TensorSource& source, OutputType) {
+void Estimator::add_verification(const TensorSource& source) {
   ++result_.verifications;
   const auto comparisons = static_cast<double>(2 * variants_.size() + 1);
   result_.most_s += kSlowestComparison * comparisons * static_cast<double>(source.elements);
@@ -148,8 +137,9 @@ void Estimator::add_cell(const Job& job, LaunchMode launch) {
   if (timed == 0.0) return;
   const auto shapes =
       options_.measure_stream_shapes ? static_cast<double>(device_.stream_shapes().size()) : 0.0;
-  const double turns = timed + std::min(shapes, kStreamFinalists);
-  const double fewest_samples_s = std::max(options_.min_samples, 6) * options_.min_sample_s;
+  const double turns = timed + std::min(shapes, static_cast<double>(kStreamFinalists));
+  const double fewest_samples_s =
+      std::max(options_.min_samples, static_cast<int>(kFewestForInterval)) * options_.min_sample_s;
   result_.least_s += kWarmUpS + timed * std::min(options_.max_time_s, fewest_samples_s);
   const double call_s =
       static_cast<double>(job.elements) * (is_cpu() ? kSlowestCpuCall : kSlowestCudaCall);
