@@ -65,25 +65,23 @@ std::optional<std::uint64_t> bytes_of(const std::vector<std::uint64_t>& shape, E
   return bytes && is_empty ? 0 : bytes;
 }
 
-// The dict's text, and where the data begins.
-std::pair<std::string, std::uint64_t> read_dict_text(const ByteSource& source,
-                                                     const std::string& start) {
-  const bool is_short_form = start[6] == 1;
-  const std::uint64_t dict_begin = kVersionEnd + (is_short_form ? 2 : 4);
-  const std::string raw = source.read_text(kVersionEnd, dict_begin - kVersionEnd);
+// The dict's text. `start` is the file's beginning with a whole length.
+std::string_view dict_text(std::string_view name, std::string_view start,
+                           std::uint64_t file_bytes) {
+  const std::size_t dict_begin = kVersionEnd + (start[6] == 1 ? 2 : 4);
   std::uint64_t length = 0;
-  for (std::size_t i = 0; i < raw.size(); ++i) {
-    length |= std::uint64_t{static_cast<unsigned char>(raw[i])} << (8 * i);
+  for (std::size_t i = kVersionEnd; i < dict_begin; ++i) {
+    length |= std::uint64_t{static_cast<unsigned char>(start[i])} << (8 * (i - kVersionEnd));
   }
-  if (length > source.size() - dict_begin) {
-    throw input_error(source.name(), ".npy header length", fmt::format("{} bytes", length),
-                      fmt::format("at most the {} that the file has", source.size() - dict_begin));
+  if (length > file_bytes - dict_begin) {
+    throw input_error(name, ".npy header length", fmt::format("{} bytes", length),
+                      fmt::format("at most the {} that the file has", file_bytes - dict_begin));
   }
   if (length > kMaxNpyHeaderBytes) {
-    throw input_error(source.name(), ".npy header length", fmt::format("{} bytes", length),
+    throw input_error(name, ".npy header length", fmt::format("{} bytes", length),
                       fmt::format("at most {}", kMaxNpyHeaderBytes));
   }
-  return {source.read_text(dict_begin, length), dict_begin + length};
+  return start.substr(dict_begin, length);
 }
 
 void check_order(const std::string& where, const NpyDict& dict) {
@@ -98,32 +96,37 @@ void check_order(const std::string& where, const NpyDict& dict) {
 }  // namespace
 
 NpyHeader read_npy_header(const ByteSource& source) {
-  const std::string start = source.read_text(0, std::min(source.size(), kVersionEnd));
-  if (!std::string_view(start).starts_with(kMagic)) {
-    throw input_error(source.name(), "not a .npy file: it does not start with \\x93NUMPY");
+  const std::string start = source.read_text(0, std::min(source.size(), kMaxNpyStartBytes));
+  return parse_npy_header(source.name(), start, source.size());
+}
+
+NpyHeader parse_npy_header(std::string_view name, std::string_view start,
+                           std::uint64_t file_bytes) {
+  if (!start.starts_with(kMagic)) {
+    throw input_error(name, "not a .npy file: it does not start with \\x93NUMPY");
   }
-  if (start.size() < kVersionEnd) throw input_error(source.name(), "the .npy header is cut short");
+  if (start.size() < kVersionEnd) throw input_error(name, "the .npy header is cut short");
   const int major = static_cast<unsigned char>(start[6]);
   const int minor = static_cast<unsigned char>(start[7]);
   if (major < 1 || major > 3 || minor != 0) {
-    throw input_error(source.name(), ".npy version", fmt::format("{}.{}", major, minor),
-                      "1.0, 2.0 or 3.0");
+    throw input_error(name, ".npy version", fmt::format("{}.{}", major, minor), "1.0, 2.0 or 3.0");
   }
-  if (source.size() < kVersionEnd + (major == 1 ? 2 : 4)) {
-    throw input_error(source.name(), "the .npy header is cut short");
+  if (start.size() < kVersionEnd + (major == 1 ? 2 : 4)) {
+    throw input_error(name, "the .npy header is cut short");
   }
-  const auto [text, data_begin] = read_dict_text(source, start);
-  const std::string where = source.name() + ": .npy header";
+  const std::string_view text = dict_text(name, start, file_bytes);
+  const std::string where = fmt::format("{}: .npy header", name);
   NpyDict dict =
       parse_npy_dict(where, text, major < 3 ? LongSuffix::kAllowed : LongSuffix::kRefused);
   const ElementType type = type_of(where, dict.descr);
   check_order(where, dict);
-  const std::uint64_t data_bytes = source.size() - data_begin;
+  const auto data_begin = static_cast<std::uint64_t>(text.data() + text.size() - start.data());
+  const std::uint64_t data_bytes = file_bytes - data_begin;
   const auto wanted = bytes_of(dict.shape, type);
   const std::string shape = dimensions_to_string(dict.shape);
   if (!wanted) throw input_error(where, "shape", shape, "a size that fits 64 bits");
   if (*wanted != data_bytes) {
-    throw input_error(source.name(), "data", fmt::format("{} bytes", data_bytes),
+    throw input_error(name, "data", fmt::format("{} bytes", data_bytes),
                       fmt::format("the {} bytes of {} {}", *wanted, dict.descr, shape));
   }
   return {type, std::move(dict.shape), data_begin, data_bytes};

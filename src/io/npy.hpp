@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "io/byte_source.hpp"
@@ -9,6 +10,7 @@
 namespace nf4bench {
 
 inline constexpr std::uint64_t kMaxNpyHeaderBytes = 10'000;  // numpy's own default limit
+inline constexpr std::uint64_t kMaxNpyStartBytes = 12 + kMaxNpyHeaderBytes;  // magic, length, dict
 
 // What the header of a .npy file says, checked against the file's length.
 struct NpyHeader {
@@ -23,5 +25,9 @@ struct NpyHeader {
 // fill the file to its last byte. V2 and <u2 are taken for bfloat16, which numpy has no name for.
 // Throws Error(kInput) for everything else.
 NpyHeader read_npy_header(const ByteSource& source);
+
+// The same from the first bytes of a file of `file_bytes`: kMaxNpyStartBytes of them, or all that
+// there are. `name` stands in messages for the file.
+NpyHeader parse_npy_header(std::string_view name, std::string_view start, std::uint64_t file_bytes);
 
 }  // namespace nf4bench

@@ -16,7 +16,7 @@ constexpr std::string_view kArraySuffix = ".npy";
 
 void add_file(const std::filesystem::path& path, Inventory& inventory) {
   const auto file = static_cast<std::uint32_t>(inventory.files.size());
-  std::string name = path.filename().native();
+  const std::string name = path.filename().native();
   inventory.files.push_back({.path = path});
   std::vector<std::uint64_t> shape;
   StoredTensor tensor = {.file = file};
@@ -36,8 +36,7 @@ void add_file(const std::filesystem::path& path, Inventory& inventory) {
   } catch (const Error& error) {
     inventory.unreadable.emplace(inventory.tensors.size(), error.what());
   }
-  if (name.ends_with(kArraySuffix)) name.resize(name.size() - kArraySuffix.size());
-  tensor.name = name;
+  tensor.name = tensor_name(name);
   tensor.shape = shape;
   inventory.tensors.add(tensor);
 }
@@ -46,6 +45,11 @@ void add_file(const std::filesystem::path& path, Inventory& inventory) {
 
 bool is_npy_folder_file(std::string_view name) {
   return name.ends_with(kArraySuffix) || name.ends_with(kJsonStateSuffix);
+}
+
+std::string_view tensor_name(std::string_view name) {
+  if (name.ends_with(kArraySuffix)) name.remove_suffix(kArraySuffix.size());
+  return name;
 }
 
 Inventory open_npy_folder(const std::filesystem::path& folder,

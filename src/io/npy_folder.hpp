@@ -14,6 +14,9 @@ inline constexpr std::string_view kJsonStateSuffix = ".quant_state.json";
 // True for names of files that a .npy folder reads: *.npy and *.quant_state.json.
 bool is_npy_folder_file(std::string_view name);
 
+// The name of the tensor in a file called `name`: without .npy.
+std::string_view tensor_name(std::string_view name);
+
 // Takes each of `files` for one tensor, named as the file without .npy. A damaged file is noted as
 // unreadable and spoils only the tensor that needs it.
 Inventory open_npy_folder(const std::filesystem::path& folder,
