@@ -23,6 +23,17 @@ find_path(NF4BENCH_TOML_INCLUDE toml++/toml.h)
 if(NOT NF4BENCH_TOML_INCLUDE)
   message(FATAL_ERROR "nf4bench needs toml++. On Debian or Ubuntu: apt-get install libtomlplusplus-dev")
 endif()
+# libzip: .npz archives; BSD-3-Clause, fuzzed by OSS-Fuzz, packaged by Debian. Debian's own CMake
+# package of it fails unless programs of another package are installed, so it is found by its files.
+find_path(NF4BENCH_LIBZIP_INCLUDE zip.h)
+find_library(NF4BENCH_LIBZIP_LIBRARY zip)
+if(NOT NF4BENCH_LIBZIP_INCLUDE OR NOT NF4BENCH_LIBZIP_LIBRARY)
+  message(FATAL_ERROR "nf4bench needs libzip. On Debian or Ubuntu: apt-get install libzip-dev")
+endif()
+add_library(libzip::zip UNKNOWN IMPORTED)
+set_target_properties(libzip::zip PROPERTIES
+                      IMPORTED_LOCATION ${NF4BENCH_LIBZIP_LIBRARY}
+                      INTERFACE_INCLUDE_DIRECTORIES ${NF4BENCH_LIBZIP_INCLUDE})
 # Highway: portable SIMD with run-time dispatch; Google, Apache-2.0, packaged by Debian.
 nf4bench_require(hwy libhwy-dev CONFIG)
 # OpenSSL's libcrypto: SHA-256 of inputs; Apache-2.0, in every distribution.

@@ -102,8 +102,10 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
   CLI::App* command =
       add_command(app, "dequantize",
                   "Decode NF4 tensors to a safetensors file, verified bit for bit", kExamples);
-  add_single(*command, a.input,
-             {"input", "", "A safetensors file, Hugging Face folder, index file or folder of .npy"})
+  add_single(
+      *command, a.input,
+      {"input", "",
+       "A safetensors file, Hugging Face folder, index file, .npz archive\nor folder of .npy"})
       .required()
       .files();
   add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"})

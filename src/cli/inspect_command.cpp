@@ -121,8 +121,10 @@ std::string to_table(const Checkpoint& checkpoint) {
 CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments) {
   CLI::App* command = add_command(
       app, "inspect", "Show every NF4 tensor of an input: shape, state, problems", kExamples);
-  add_single(*command, arguments.input,
-             {"input", "", "A safetensors file, Hugging Face folder, index file or folder of .npy"})
+  add_single(
+      *command, arguments.input,
+      {"input", "",
+       "A safetensors file, Hugging Face folder, index file, .npz archive\nor folder of .npy"})
       .required()
       .files();
   add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");

@@ -25,7 +25,8 @@ void add_input_options(CLI::App& command, RunArguments& a) {
   const char* group = "What to measure";
   add_repeated(
       command, a.inputs,
-      {"input", "", "safetensors files, Hugging Face folders, index files\nor folders of .npy"})
+      {"input", "",
+       "safetensors files, Hugging Face folders, index files, .npz archives\nor folders of .npy"})
       .takes_all()
       .files();
   add_repeated(command, a.shapes,

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "io/input_error.hpp"
+#include "io/npz_archive.hpp"
 
 #include <fmt/format.h>
 
@@ -80,16 +81,26 @@ ByteSource ByteSource::in_memory(std::string_view name, std::span<const std::byt
   return source;
 }
 
+ByteSource ByteSource::of_members(const NpzArchive& archive) {
+  ByteSource source;
+  source.name_ = archive.name();
+  source.archive_ = &archive;
+  source.identity_.bytes = archive.size();
+  return source;
+}
+
 ByteSource::ByteSource(ByteSource&& other) noexcept
     : name_(std::move(other.name_)),
       identity_(other.identity_),
       memory_(other.memory_),
+      archive_(other.archive_),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 ByteSource& ByteSource::operator=(ByteSource&& other) noexcept {
   std::swap(name_, other.name_);
   std::swap(identity_, other.identity_);
   std::swap(memory_, other.memory_);
+  std::swap(archive_, other.archive_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
 }
@@ -104,6 +115,10 @@ void ByteSource::read(std::uint64_t offset, std::span<std::byte> out) const {
                                          offset, offset + out.size(), size()));
   }
   if (out.empty()) return;
+  if (archive_ != nullptr) {
+    archive_->read(offset, out);
+    return;
+  }
   if (descriptor_ < 0) {
     std::memcpy(out.data(), memory_.data() + offset, out.size());
     return;

@@ -9,6 +9,8 @@
 
 namespace nf4bench {
 
+class NpzArchive;
+
 // Which file a path led to, so that a path opened again is known to lead to the same bytes.
 struct FileIdentity {
   std::uint64_t device = 0;
@@ -18,8 +20,9 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-// Untrusted bytes read by range: a regular file, or memory. Nothing is mapped, so a file that
-// shrinks while it is read is an error and never a signal. All errors are Error(kInput).
+// Untrusted bytes read by range: a regular file, memory, or the unpacked members of an archive.
+// Nothing is mapped, so a file that shrinks while it is read is an error and never a signal. All
+// errors are Error(kInput).
 class ByteSource {
  public:
   // Opens a regular file. Never blocks, whatever the path leads to.
@@ -27,6 +30,9 @@ class ByteSource {
 
   // Borrows `bytes`; `name` stands in messages for a path.
   static ByteSource in_memory(std::string_view name, std::span<const std::byte> bytes);
+
+  // Borrows `archive`: the range of all its members, called as the archive is.
+  static ByteSource of_members(const NpzArchive& archive);
 
   ByteSource(ByteSource&& other) noexcept;
   ByteSource& operator=(ByteSource&& other) noexcept;
@@ -49,6 +55,7 @@ class ByteSource {
   std::string name_;
   FileIdentity identity_;
   std::span<const std::byte> memory_;
+  const NpzArchive* archive_ = nullptr;
   int descriptor_ = -1;
 };
 

@@ -39,14 +39,16 @@ struct OtherTensors {
   std::string example;  // name of one
 };
 
-// An opened input: a .safetensors file, a Hugging Face folder or its index, a .npy folder.
+// An opened input: a .safetensors file, a Hugging Face folder or its index, a .npy folder, a .npz
+// archive.
 class Checkpoint {
  public:
   // Reads headers and quant states, no weights. Throws Error(kInput) in one line when the input as
   // a whole is unusable; a tensor with a problem of its own is listed with it instead.
   static Checkpoint open(const std::filesystem::path& path);
 
-  // The same for the bytes of one .safetensors file; `name` stands in messages for its path.
+  // The same for the bytes of one file, .npz when `name` ends so and .safetensors when not; `name`
+  // stands in messages for its path.
   static Checkpoint open_memory(const std::string& name, std::vector<std::byte> bytes);
 
   Checkpoint(Checkpoint&&) noexcept;

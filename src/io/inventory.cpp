@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "io/input_error.hpp"
 #include "io/npy_folder.hpp"
+#include "io/npz.hpp"
 #include "io/safetensors_header.hpp"
 #include "io/shard_index.hpp"
 
@@ -24,6 +25,7 @@ struct FolderListing {
   std::vector<fs::path> indexes;
   std::vector<fs::path> shards;
   std::vector<fs::path> arrays;  // .npy, and the JSON texts that stand for quant states
+  std::vector<fs::path> archives;
 };
 
 FolderListing list_folder(const fs::path& folder) {
@@ -35,6 +37,7 @@ FolderListing list_folder(const fs::path& folder) {
     if (name.ends_with(kIndexSuffix)) listing.indexes.push_back(it->path());
     if (name.ends_with(".safetensors")) listing.shards.push_back(it->path());
     if (is_npy_folder_file(name)) listing.arrays.push_back(it->path());
+    if (name.ends_with(kNpzSuffix)) listing.archives.push_back(it->path());
   }
   if (error) {
     throw input_error(escaped(folder.native()),
@@ -43,6 +46,7 @@ FolderListing list_folder(const fs::path& folder) {
   std::sort(listing.indexes.begin(), listing.indexes.end());
   std::sort(listing.shards.begin(), listing.shards.end());
   std::sort(listing.arrays.begin(), listing.arrays.end());
+  std::sort(listing.archives.begin(), listing.archives.end());
   return listing;
 }
 
@@ -112,6 +116,13 @@ Inventory open_folder(const fs::path& folder) {
   }
   if (!listing.shards.empty()) return open_shards(listing.shards);
   if (!listing.arrays.empty()) return open_npy_folder(folder, listing.arrays);
+  if (!listing.archives.empty()) {
+    throw input_error(
+        escaped(folder.native()), "folder",
+        fmt::format(".npz archives only ({}, the first is {})", listing.archives.size(),
+                    in_quotes(listing.archives.front().filename().native())),
+        "a checkpoint; name the archive itself");
+  }
   throw input_error(escaped(folder.native()), "folder", "neither .safetensors nor .npy files",
                     "a checkpoint");
 }
@@ -124,12 +135,15 @@ Inventory take_inventory(const fs::path& path) {
     return open_folder(path);
   }
   if (path.native().ends_with(kIndexSuffix)) return open_index(path);
+  if (path.native().ends_with(kNpzSuffix)) return open_npz({.path = path});
   return open_shards({path});
 }
 
 Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes) {
+  InputFile file = {.path = name, .memory = std::move(bytes), .is_memory = true};
+  if (name.ends_with(kNpzSuffix)) return open_npz(std::move(file));
   Inventory inventory;
-  inventory.files.push_back({.path = name, .memory = std::move(bytes), .is_memory = true});
+  inventory.files.push_back(std::move(file));
   const ByteSource source = open_again(inventory.files.front());
   read_safetensors_header(source, 0, inventory.tensors);
   index_names(inventory);
@@ -137,12 +151,12 @@ Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes) 
 }
 
 ByteSource open_again(const InputFile& file) {
-  if (file.is_memory) return ByteSource::in_memory(file.path.native(), file.memory);
-  ByteSource source = ByteSource::open(file.path);
-  if (source.identity() != file.identity) {
+  ByteSource source = file.is_memory ? ByteSource::in_memory(file.path.native(), file.memory)
+                                     : ByteSource::open(file.path);
+  if (!file.is_memory && source.identity() != file.identity) {
     throw input_error(source.name(), "the file changed since its header was read; try again");
   }
-  return source;
+  return file.archive ? ByteSource::of_members(*file.archive) : std::move(source);
 }
 
 }  // namespace nf4bench

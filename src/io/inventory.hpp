@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "io/byte_source.hpp"
+#include "io/npz_archive.hpp"
 #include "io/stored_tensors.hpp"
 
 namespace nf4bench {
@@ -20,6 +22,8 @@ struct InputFile {
   FileIdentity identity = {};          // when its header was read
   std::vector<std::byte> memory = {};  // instead of a file at path, when is_memory
   bool is_memory = false;
+  std::unique_ptr<NpzArchive> archive =
+      {};  // the file's members hold the tensors, when it is there
 };
 
 // Everything that an input holds, before any of it has been understood.
@@ -30,13 +34,14 @@ struct Inventory {
 };
 
 // Reads all headers of what `path` leads to: a .safetensors file, an index of shards, a folder with
-// either, a folder of .npy files. Throws Error(kInput).
+// either, a folder of .npy files, a .npz archive. Throws Error(kInput).
 Inventory take_inventory(const std::filesystem::path& path);
 
-// The same for the bytes of one .safetensors file, called `name` in messages.
+// The same for the bytes of one .safetensors or .npz file, called `name` in messages.
 Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes);
 
-// Opens `file` again and makes sure that it is still the file whose header was read.
+// Opens `file` again and makes sure that it is still the file whose header was read. For an archive
+// that is the range of its members; it borrows from `file`.
 ByteSource open_again(const InputFile& file);
 
 }  // namespace nf4bench

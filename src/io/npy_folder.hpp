@@ -8,7 +8,8 @@
 
 namespace nf4bench {
 
-// The name that a quant state has in a .npy folder when it is JSON text instead of an array.
+// The name that a quant state has in a .npy folder or .npz archive when it is JSON text instead of
+// an array.
 inline constexpr std::string_view kJsonStateSuffix = ".quant_state.json";
 
 // True for names of files that a .npy folder reads: *.npy and *.quant_state.json.

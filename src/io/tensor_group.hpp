@@ -22,7 +22,7 @@ enum class Piece : std::uint8_t {
   kNestedQuantMap,
   kStateNf4,   // the quant state, under the key that says nf4
   kStateFp4,   // under the key that says fp4
-  kStateJson,  // in a .npy folder, as JSON text
+  kStateJson,  // in a .npy folder or .npz archive, as JSON text
 };
 
 inline constexpr std::size_t kPieces = 8;

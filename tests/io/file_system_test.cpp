@@ -91,10 +91,12 @@ TEST(FileSystem, ReadThatFailsIsNamedWithTheSystemsReason) {
   expect_part(refusal([&] { source.read(0, out); }), "Is a directory");
 }
 
-TEST(FileSystem, ZipArchiveOfArraysIsNamedForWhatItIs) {
+TEST(FileSystem, ZipArchiveWithoutTheNameOfAnNpzIsNamedForWhatItIs) {
   const TemporaryFolder folder;
-  write_raw(folder / "x.npz", std::string("PK\x03\x04", 4) + std::string(20, '\0'));
-  expect_part(open_refusal(folder / "x.npz"), "zip archive");
+  write_raw(folder / "x.pt", std::string("PK\x03\x04", 4) + std::string(20, '\0'));
+  expect_part(open_refusal(folder / "x.pt"),
+              "it looks like a zip archive, perhaps a PyTorch .pt; a NumPy archive's name ends in "
+              ".npz");
 }
 
 TEST(FileSystem, SymbolicLinkLoopIsNamed) {

@@ -16,6 +16,7 @@ BINARY = sys.argv.pop(1)
 
 # Which package of the bill of materials a shared library is from.
 PACKAGE_OF = {"libcrypto": "openssl-libcrypto", "libhwy": "highway", "libfmt": "fmt",
+              "libzip": "libzip",
               "libgomp": "libgomp", "libomp": "libomp", "libstdc++": "libstdc++",
               "libgcc_s": "libgcc", "libm": "glibc", "libc": "glibc", "ld-linux-x86-64": "glibc",
               "ld-linux-aarch64": "glibc"}
