@@ -27,10 +27,9 @@ std::string joined(const std::vector<std::int64_t>& shape) {
   return text;
 }
 
-// Decodes data/`stem`.safetensors and compares each tensor with what bitsandbytes decodes.
-void expect_golden(const std::string& stem, const std::string& variant, const std::string& dtype) {
+// Decodes data/`file` and compares each tensor with what bitsandbytes decodes.
+void expect_golden(const std::string& file, const std::string& variant, const std::string& dtype) {
   const ScratchFolder scratch;
-  const std::string file = stem + ".safetensors";
   const std::string out = scratch.path("out.safetensors");
   const Outcome outcome = nf4bench({"dequantize", sample(file), "-o", out, "--device", "cpu",
                                     "--variant", variant, "--dtype", dtype});
@@ -51,7 +50,7 @@ void expect_golden(const std::string& stem, const std::string& variant, const st
 TEST(Dequantize, GivesTheBytesOfBitsandbytesInEveryTypeWithTheReference) {
   for (const std::string& stem : kSamples) {
     for (const char* dtype : {"float16", "bfloat16", "float32"}) {
-      expect_golden(stem, "reference", dtype);
+      expect_golden(stem + ".safetensors", "reference", dtype);
     }
   }
 }
@@ -59,13 +58,19 @@ TEST(Dequantize, GivesTheBytesOfBitsandbytesInEveryTypeWithTheReference) {
 TEST(Dequantize, GivesTheBytesOfBitsandbytesInEveryTypeWithSimd) {
   for (const std::string& stem : kSamples) {
     for (const char* dtype : {"float16", "bfloat16", "float32"}) {
-      expect_golden(stem, "simd", dtype);
+      expect_golden(stem + ".safetensors", "simd", dtype);
     }
   }
 }
 
 TEST(Dequantize, WritesTheTypeThatEachStateNamesByDefault) {
-  expect_golden("dtypes", "lut", "stored");
+  expect_golden("dtypes.safetensors", "lut", "stored");
+}
+
+TEST(Dequantize, GivesTheBytesOfBitsandbytesForArchivesOfNumpy) {
+  for (const char* file : {"npz/savez.npz", "npz/savez_compressed.npz"}) {
+    for (const char* dtype : {"float16", "bfloat16", "float32"}) expect_golden(file, "simd", dtype);
+  }
 }
 
 TEST(Dequantize, WritesOnlyTheTensorsSelected) {

@@ -45,6 +45,28 @@ TEST(Inspect, SaysWhichStorageHoldsThePackedWeight) {
   EXPECT_THAT(storages, testing::IsSupersetOf({"bfloat16", "float16", "float32"}));
 }
 
+TEST(Inspect, DescribesTensorsOfANumpyArchive) {
+  for (const char* file : {"npz/savez.npz", "npz/savez_compressed.npz"}) {
+    const json tensors = inspected(file).at("tensors");
+    ASSERT_EQ(tensors.size(), 2u);
+    EXPECT_EQ(tensors.at(1).at("name"), "s5x77.weight");
+    EXPECT_EQ(tensors.at(1).at("shape"), (json{5, 77}));
+    EXPECT_EQ(tensors.at(1).at("packed_bytes"), 193);
+    EXPECT_TRUE(tensors.at(1).at("problem").is_null());
+  }
+}
+
+TEST(Inspect, TruncatedArchiveIsOneLineThatNamesIt) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("cut.npz");
+  shell("head -c 1000 '" + sample("npz/savez.npz") + "' > '" + path + "'");
+  const Outcome outcome = nf4bench({"inspect", path});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, HasSubstr("cut.npz: the archive is cut short"));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+}
+
 TEST(Inspect, TableHasALineATensor) {
   const Outcome outcome = nf4bench({"inspect", sample("llama_layer.safetensors")});
   EXPECT_EQ(outcome.exit_code, 0);

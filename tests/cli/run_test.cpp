@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -211,6 +212,18 @@ TEST(Run, HashOfATensorIsThatOfItsBytesAsStored) {
             "tail -c +$((n + 11)) $f; done | sha256sum | cut -c -64 | tr -d '\\n'");
   const json report = report_of({scratch.path("d"), "--variant", "simd"});
   EXPECT_EQ(report.at("tensors").at(0).at("sha256"), independent.out);
+}
+
+TEST(Run, MeasuresTheTensorsOfANumpyArchive) {
+  const json archive =
+      report_of({sample("npz/savez_compressed.npz"), "--variant", "simd", "--all-tensors"});
+  const json file = report_of({sample("odd_shapes.safetensors"), "--variant", "simd",
+                               "--all-tensors", "--tensor", "^(s5x77|s2x3x64)[.]"});
+  std::map<std::string, std::string> hashes[2];
+  for (const json& tensor : archive.at("tensors")) hashes[0][tensor["name"]] = tensor["sha256"];
+  for (const json& tensor : file.at("tensors")) hashes[1][tensor["name"]] = tensor["sha256"];
+  EXPECT_EQ(hashes[0].size(), 2u);
+  EXPECT_EQ(hashes[0], hashes[1]);
 }
 
 TEST(Run, ReportSaysWhatMadeItAndWhere) {
