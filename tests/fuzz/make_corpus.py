@@ -5,8 +5,11 @@ tests/report/golden. Needs no packages; the same input gives the same bytes.
     tests/fuzz/make_corpus.py
 """
 
+import io
 import json
 import struct
+import zipfile
+import zlib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -147,6 +150,81 @@ def arrays():
     write("npy", "overflow", npy("<f4", "(4611686018427387904, 4)", bytes(16)))
 
 
+def archive(members, method=zipfile.ZIP_STORED, zip64=False, comment=b""):
+    """A .npz of (name, bytes). Level 0, so that every zlib writes the same."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method, compresslevel=0) as out:
+        for name, data in members:
+            info = zipfile.ZipInfo(name)
+            info.compress_type = method
+            with out.open(info, "w", force_zip64=zip64) as member:
+                member.write(data)
+        out.comment = comment
+    return file.getvalue()
+
+
+def changed(data, signature, offset, fmt, value):
+    """`data` with another value in each record of this signature."""
+    at = data.find(signature)
+    while at >= 0:
+        end = at + offset + struct.calcsize(fmt)
+        data = data[: at + offset] + struct.pack(fmt, value) + data[end:]
+        at = data.find(signature, at + 1)
+    return data
+
+
+def raw_deflate(data):
+    packer = zlib.compressobj(0, zlib.DEFLATED, -15)
+    return packer.compress(data) + packer.flush()
+
+
+def streamed(name, data):
+    """One deflated member whose sizes and checksum follow it."""
+    packed, crc = raw_deflate(data), zlib.crc32(data)
+    sizes = struct.pack("<III", crc, len(packed), len(data))
+    fields = struct.pack("<HHHHH", 20, 8, 8, 0, 33)
+    lengths = struct.pack("<HH", len(name), 0)
+    own = b"PK\3\4" + fields + bytes(12) + lengths + name + packed + b"PK\7\10" + sizes
+    entry = b"PK\1\2" + struct.pack("<H", 20) + fields + sizes + lengths + bytes(14) + name
+    return own + entry + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), len(own), 0)
+
+
+def with_zip64_end(data):
+    """`data`, which has no comment, with the end records of zip64 as well."""
+    count, size, begin = struct.unpack("<HII", data[-12:-2])
+    end = b"PK\6\6" + struct.pack("<QHHIIQQQQ", 44, 45, 45, 0, 0, count, count, size, begin)
+    end += b"PK\6\7" + struct.pack("<IQI", 0, begin + size, 1)
+    return data[:-22] + end + data[-22:-6] + struct.pack("<IH", (1 << 32) - 1, 0)
+
+
+def archives():
+    for name in ["savez", "savez_compressed"]:
+        write("npz", name, (ROOT / f"data/npz/{name}.npz").read_bytes())
+    text = state(shape=[64])
+    arrays = [("w.npy", npy("|u1", "(32,)", bytes(range(32)))),
+              ("w.absmax.npy", npy("<f4", "(1,)", struct.pack("<f", 0.5))),
+              ("w.quant_map.npy", npy("<f4", "(16,)", npy_data("s5x77.weight.quant_map.npy"))),
+              ("w.quant_state.json", text.encode())]
+    stored = archive(arrays)
+    write("npz", "stored", stored)
+    write("npz", "deflated", archive(arrays, zipfile.ZIP_DEFLATED))
+    write("npz", "zip64", with_zip64_end(archive(arrays, zip64=True)))
+    write("npz", "lying_locator", changed(with_zip64_end(stored), b"PK\6\7", 8, "<Q", 7))
+    write("npz", "comment", archive(arrays[:1], comment=b"PK\5 a comment"))
+    write("npz", "streamed", streamed(b"w.npy", npy("|u1", "(3,)", b"abc")))
+    write("npz", "no_members", archive([]))
+    write("npz", "other_members", archive([("README", b"x"), ("w.npy", b"no array")]))
+    write("npz", "path", archive([("../w.npy", b"x")]))
+    write("npz", "method_14", changed(stored, b"PK\1\2", 10, "<H", 14))
+    write("npz", "encrypted", changed(stored, b"PK\1\2", 8, "<H", 1))
+    write("npz", "wrong_checksum", changed(stored, b"PK\1\2", 16, "<I", 7))
+    large = archive(arrays, zipfile.ZIP_DEFLATED)
+    write("npz", "too_large", changed(large, b"PK\1\2", 24, "<I", 1 << 30))
+    write("npz", "past_the_end", changed(stored, b"PK\1\2", 42, "<I", 1 << 30))
+    write("npz", "many_disks", changed(stored, b"PK\5\6", 4, "<H", 1))
+    write("npz", "two_ends", archive(arrays[:1], comment=stored[-22:]))
+
+
 def indexes():
     sample = ROOT / "data/sharded/model.safetensors.index.json"
     write("shard_index", "sample", sample.read_bytes())
@@ -191,7 +269,7 @@ def reports():
 
 
 def main():
-    for make in [headers, end_to_end, arrays, indexes, states, reports]:
+    for make in [headers, end_to_end, arrays, archives, indexes, states, reports]:
         make()
 
 

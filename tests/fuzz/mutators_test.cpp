@@ -11,7 +11,9 @@
 #include "fuzz/second_reader.hpp"
 #include "fuzz/strict_json.hpp"
 #include "fuzz/targets.hpp"
+#include "io/npz_archive.hpp"
 #include "io/raw_files.hpp"
+#include "io/zip_files.hpp"
 
 namespace nf4bench::fuzz {
 namespace {
@@ -63,6 +65,25 @@ TEST(JsonMutator, LeavesMostTextsValidAndSomeNot) {
   EXPECT_GT(valid, kRounds / 4);
   EXPECT_LT(valid, kRounds * 9 / 10);
   EXPECT_GT(different.size(), kRounds / 4);
+}
+
+TEST(NpzMutator, LeavesMostChecksumsRightAndSomeNot) {
+  const std::string array =
+      testing::npy("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}", "abc");
+  const std::string archive = testing::zip_archive({{.name = "w.npy", .packed = array}});
+  unsigned valid = 0;
+  std::set<std::string> different;
+  for (unsigned seed = 0; seed < kRounds; ++seed) {
+    const std::vector<std::byte> next = testing::to_bytes(mutated(mutate_npz, archive, seed));
+    valid += accepts([&] {
+      const NpzArchive members(ByteSource::in_memory("x.npz", next));
+      ByteSource::of_members(members).read_text(0, members.size());
+    });
+    different.insert(std::string(text_of(next)));
+  }
+  EXPECT_GT(valid, kRounds / 4);
+  EXPECT_LT(valid, kRounds * 9 / 10);
+  EXPECT_GE(different.size(), 2u);
 }
 
 TEST(Mutators, TakeAnyBytes) {

@@ -23,6 +23,9 @@ void fuzz_shard_index(Bytes input);
 // The JSON text of a quant state, against the second reader.
 void fuzz_quant_state(Bytes input);
 
+// A .npz archive: every member is read as declared or refused, then all tensors are loaded.
+void fuzz_npz(Bytes input);
+
 // A report: read, written, compared with itself, shown in all forms.
 void fuzz_report(Bytes input);
 
@@ -40,6 +43,8 @@ std::size_t mutate_json(std::uint8_t* data, std::size_t size, std::size_t max_si
                         MutateBytes anyhow);
 std::size_t mutate_safetensors(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                unsigned seed, MutateBytes anyhow);
+std::size_t mutate_npz(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed,
+                       MutateBytes anyhow);
 
 struct Target {
   std::string_view name;  // of its program, its corpus and its dictionary
@@ -54,6 +59,7 @@ inline constexpr Target kTargets[] = {
     {"quant_state", fuzz_quant_state, mutate_json},
     {"report", fuzz_report, mutate_json},
     {"end_to_end", fuzz_end_to_end, mutate_safetensors},
+    {"npz", fuzz_npz, mutate_npz},
 };
 
 }  // namespace nf4bench::fuzz
