@@ -22,8 +22,7 @@ struct InputFile {
   FileIdentity identity = {};          // when its header was read
   std::vector<std::byte> memory = {};  // instead of a file at path, when is_memory
   bool is_memory = false;
-  std::unique_ptr<NpzArchive> archive =
-      {};  // the file's members hold the tensors, when it is there
+  std::unique_ptr<NpzArchive> archive = {};  // of a .npz file, whose members hold the tensors
 };
 
 // Everything that an input holds, before any of it has been understood.
