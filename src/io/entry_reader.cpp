@@ -74,14 +74,18 @@ JudgedEntry EntryReader::read(const TensorGroup& group) {
   }
   const InputFile& file = inventory_.files[inventory_.tensors[*home].file];
   entry.source = file.path.native();
-  if (entry.source != shown_source_.first) shown_source_ = {entry.source, escaped(entry.source)};
-  where_ = fmt::format("{}: tensor {}", shown_source_.second, in_quotes(entry.name));
+  source_ = entry.source;
+  name_ = group.name;
   try {
     judge(group, judged);
   } catch (const Error& error) {
     entry.problem = error.what();
   }
   return judged;
+}
+
+std::string EntryReader::where() const {
+  return fmt::format("{}: tensor {}", escaped(source_), in_quotes(name_));
 }
 
 void EntryReader::judge(const TensorGroup& group, JudgedEntry& judged) {
@@ -91,7 +95,7 @@ void EntryReader::judge(const TensorGroup& group, JudgedEntry& judged) {
   judged.quant_type = state.quant_type;
   const std::string_view wanted = piece == Piece::kStateFp4 ? "fp4" : "nf4";
   if (state.quant_type != wanted && !(piece == Piece::kStateJson && state.quant_type == "fp4")) {
-    throw input_error(where_, "quant_type", in_quotes(state.quant_type),
+    throw input_error(where(), "quant_type", in_quotes(state.quant_type),
                       fmt::format("\"{}\", as {} says", wanted, suffix_of(piece).substr(1)));
   }
   if (state.quant_type != "nf4") return;
@@ -122,11 +126,11 @@ Piece EntryReader::state_piece(const TensorGroup& group) const {
   }
   if (found.size() == 1) return found.front();
   if (found.empty()) {
-    throw input_error(where_, "quant_state", "nothing",
+    throw input_error(where(), "quant_state", "nothing",
                       fmt::format("{}{}", escaped(group.name), suffix_of(Piece::kStateNf4)));
   }
   throw input_error(
-      where_, "quant_state",
+      where(), "quant_state",
       fmt::format("both {} and {}", suffix_of(found[0]).substr(1), suffix_of(found[1]).substr(1)),
       "one");
 }
@@ -134,19 +138,24 @@ Piece EntryReader::state_piece(const TensorGroup& group) const {
 QuantState EntryReader::read_state(const TensorGroup& group) {
   const StoredTensor tensor = required(group, state_piece(group));
   if (tensor.type != ElementType::kU8) {
-    throw input_error(where_, "quant_state", layout(tensor.type, tensor.shape), "U8 (JSON text)");
+    throw input_error(where(), "quant_state", layout(tensor.type, tensor.shape), "U8 (JSON text)");
   }
   if (tensor.bytes > kMaxQuantStateBytes) {
-    throw input_error(where_, "quant_state", fmt::format("{} bytes", tensor.bytes),
+    throw input_error(where(), "quant_state", fmt::format("{} bytes", tensor.bytes),
                       fmt::format("at most {}", kMaxQuantStateBytes));
   }
-  return read_quant_state(where_ + ": quant_state", read_bytes(tensor));
+  const std::string bytes = read_bytes(tensor);
+  try {
+    return read_quant_state("quant_state", bytes);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: {}", where(), error.what()));
+  }
 }
 
 void EntryReader::judge_weight(const StoredTensor& weight, TensorEntry& entry) const {
   const auto storage = storage_of(weight.type);
   if (!storage) {
-    throw input_error(where_, "packed weight", layout(weight.type, weight.shape),
+    throw input_error(where(), "packed weight", layout(weight.type, weight.shape),
                       "U8, BF16, F16 or F32");
   }
   entry.storage = *storage;
@@ -156,7 +165,7 @@ void EntryReader::judge_weight(const StoredTensor& weight, TensorEntry& entry) c
   if (weight.bytes >= wanted && weight.bytes - wanted < element_bytes) return;
   const bool lost_tail = weight.bytes < wanted && wanted - weight.bytes < element_bytes;
   throw input_error(
-      where_, "packed weight",
+      where(), "packed weight",
       fmt::format("{} bytes ({})", weight.bytes, layout(weight.type, weight.shape)),
       fmt::format("{} for shape {}{}", wanted, shape_to_string(entry.shape),
                   lost_tail ? "; the tail was lost when it was stored as wider elements" : ""));
@@ -166,11 +175,11 @@ void EntryReader::judge_absmax(const TensorGroup& group, const TensorEntry& entr
   const StoredTensor absmax = required(group, Piece::kAbsmax);
   const bool is_nested = entry.absmax_kind == AbsmaxKind::kNested;
   if (is_nested && absmax.type == ElementType::kF32) {
-    throw input_error(where_, "absmax", "F32 beside a nested quant state",
+    throw input_error(where(), "absmax", "F32 beside a nested quant state",
                       "U8 codes, or a quant state without nested_ fields");
   }
   if (!is_nested && absmax.type == ElementType::kU8) {
-    throw input_error(where_, "absmax", "U8 codes beside a quant state without nested_ fields",
+    throw input_error(where(), "absmax", "U8 codes beside a quant state without nested_ fields",
                       "F32, or nested_blocksize, nested_dtype and nested_offset");
   }
   require_layout(Piece::kAbsmax, absmax, is_nested ? ElementType::kU8 : ElementType::kF32,
@@ -183,7 +192,7 @@ void EntryReader::judge_quant_map(const StoredTensor& map) {
   const bool is_float = map.type == ElementType::kF32 || map.type == ElementType::kF16 ||
                         map.type == ElementType::kBf16;
   if (!is_float || map.shape.size() != 1 || map.shape[0] != kCodes) {
-    throw input_error(where_, "quant_map", layout(map.type, map.shape), "F32 [16] (or BF16, F16)");
+    throw input_error(where(), "quant_map", layout(map.type, map.shape), "F32 [16] (or BF16, F16)");
   }
   const std::string bytes = read_bytes(map);
   const std::optional<int> foreign =
@@ -195,7 +204,7 @@ void EntryReader::judge_quant_map(const StoredTensor& map) {
   const std::string found = map.type == ElementType::kF32
                                 ? fmt::format("{}", values_of<float>(bytes)[code])
                                 : fmt::format("{:#06x}", values_of<std::uint16_t>(bytes)[code]);
-  throw input_error(where_, "quant_map", fmt::format("{} at code {}", found, code),
+  throw input_error(where(), "quant_map", fmt::format("{} at code {}", found, code),
                     fmt::format("the NF4 table, {} there", codebook_value(*foreign)));
 }
 
@@ -224,7 +233,7 @@ void EntryReader::judge_nested_map(const StoredTensor& map, TensorEntry& entry) 
   bool is_within_one = true;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) {
-      throw input_error(where_, "nested_quant_map", fmt::format("{} at code {}", values[i], i),
+      throw input_error(where(), "nested_quant_map", fmt::format("{} at code {}", values[i], i),
                         "finite values");
     }
     is_ascending = is_ascending && (i == 0 || values[i - 1] < values[i]);
@@ -238,12 +247,12 @@ void EntryReader::judge_nested_map(const StoredTensor& map, TensorEntry& entry) 
 StoredTensor EntryReader::required(const TensorGroup& group, Piece piece) const {
   const auto& number = group[piece];
   if (!number) {
-    throw input_error(where_, field_of(piece), "nothing",
+    throw input_error(where(), field_of(piece), "nothing",
                       fmt::format("a tensor {}{}", escaped(group.name), suffix_of(piece)));
   }
   if (const auto damaged = inventory_.unreadable.find(*number);
       damaged != inventory_.unreadable.end()) {
-    throw input_error(where_,
+    throw input_error(where(),
                       fmt::format("{} cannot be read: {}", field_of(piece), damaged->second));
   }
   return inventory_.tensors[*number];
@@ -255,7 +264,7 @@ void EntryReader::require_layout(Piece piece, const StoredTensor& tensor, Elemen
       tensor.shape[0] == static_cast<std::uint64_t>(length)) {
     return;
   }
-  throw input_error(where_, field_of(piece), layout(tensor.type, tensor.shape),
+  throw input_error(where(), field_of(piece), layout(tensor.type, tensor.shape),
                     fmt::format("{} [{}]", facts(type).spelling, length));
 }
 

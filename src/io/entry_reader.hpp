@@ -1,7 +1,7 @@
 #pragma once
 
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "io/checkpoint.hpp"
 #include "io/inventory.hpp"
@@ -36,6 +36,9 @@ class EntryReader {
   void judge_nested(const TensorGroup& group, TensorEntry& entry);
   void judge_nested_map(const StoredTensor& map, TensorEntry& entry);
 
+  // "<file>: tensor <name>" of the group being judged.
+  std::string where() const;
+
   // The stored tensor of `piece`; an Error when the input has none or its file is damaged.
   StoredTensor required(const TensorGroup& group, Piece piece) const;
   void require_layout(Piece piece, const StoredTensor& tensor, ElementType type,
@@ -44,9 +47,9 @@ class EntryReader {
 
   const Inventory& inventory_;
   OpenFiles files_;
-  std::pair<std::string, std::string> shown_source_;  // a path and how messages show it
   std::string sound_map_;  // bytes of the last nested_quant_map that needed no warning
-  std::string where_;      // "<file>: tensor <name>" of the group being judged
+  std::string source_;     // file of the group being judged
+  std::string_view name_;  // its weight's
 };
 
 }  // namespace nf4bench

@@ -32,7 +32,9 @@ bool stopped_at_python_float(std::string_view text, std::size_t position) {
 class Adapter {
  public:
   Adapter(std::string_view where, std::string_view text, const JsonSink& sink)
-      : where_(where), text_(text), sink_(sink) {}
+      : where_(where), text_(text), sink_(sink) {
+    keys_.expect(text.size());
+  }
 
   bool null() { return pass({.kind = JsonKind::kNull}); }
   bool boolean(bool /*value*/) { return pass({.kind = JsonKind::kBoolean}); }

@@ -7,6 +7,11 @@
 
 namespace nf4bench {
 
+void NameTable::expect(std::size_t names, std::size_t bytes) {
+  reserve_more(ends_, names);
+  reserve_more(text_, bytes);
+}
+
 void NameTable::add(std::string_view name) {
   text_.append(name);
   ends_.push_back(text_.size());

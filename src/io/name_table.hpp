@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,11 +10,24 @@
 
 namespace nf4bench {
 
+// Makes room for `count` elements more, and for enough that doing so again and again costs no more
+// than adding one by one.
+template <typename Container>
+void reserve_more(Container& container, std::size_t count) {
+  const std::size_t wanted = container.size() + count;
+  if (wanted > container.capacity()) {
+    container.reserve(std::max(wanted, 2 * container.capacity()));
+  }
+}
+
 // Names by number and numbers by name, for millions of names from a file that may be hostile.
 // Lookups compare hashes first and names after, in a sorted array: names chosen to collide make a
 // lookup slower by a logarithm and no more.
 class NameTable {
  public:
+  // Makes room for `names` more of `bytes` together.
+  void expect(std::size_t names, std::size_t bytes);
+
   // Appends `name`; its number is size() before the call.
   void add(std::string_view name);
 

@@ -21,12 +21,29 @@ namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
 
-// What one tensor's object in the header said, so far.
+// Of ""{"dtype":"U8","shape":[],"data_offsets":[0,0]}, with the colon and the comma.
+constexpr std::uint64_t kFewestEntryBytes = 50;
+
+// A list of integers that a tensor's object may hold.
+struct List {
+  bool is_given = false;
+  std::vector<std::uint64_t> values;
+};
+
+// What one tensor's object in the header said, so far. One serves them all: a header has more
+// tensors than memory should be asked for.
 struct Declaration {
-  std::string name = {};
-  std::optional<ElementType> type = {};
-  std::optional<std::vector<std::uint64_t>> shape = {};
-  std::optional<std::vector<std::uint64_t>> offsets = {};
+  std::string name;
+  std::optional<ElementType> type;
+  List shape;
+  List offsets;
+
+  void start(std::string_view of) {
+    name = of;
+    type.reset();
+    shape.is_given = false;
+    offsets.is_given = false;
+  }
 };
 
 // Follows a header's JSON and appends each tensor when its object ends.
@@ -66,7 +83,7 @@ class HeaderWalk {
   void on_entry(const JsonEvent& event) {
     if (event.kind == JsonKind::kKey) {
       is_metadata_ = event.text == "__metadata__";
-      current_ = {.name = std::string(event.text)};
+      current_.start(event.text);
     } else if (event.kind == JsonKind::kEndObject) {
       if (!is_metadata_) finish_tensor();
     } else if (event.kind != JsonKind::kBeginObject &&
@@ -93,7 +110,8 @@ class HeaderWalk {
       }
     } else if (field_ == Field::kShape || field_ == Field::kOffsets) {
       if (event.kind == JsonKind::kBeginArray) {
-        list().emplace();
+        list().is_given = true;
+        list().values.clear();
       } else if (event.kind != JsonKind::kEndArray) {
         throw input_error(where(), field_name(), describe(event), "a list of integers");
       }
@@ -106,30 +124,31 @@ class HeaderWalk {
       throw input_error(where(), field_name(), describe(event),
                         "an integer from 0 to 18446744073709551615");
     }
-    if (list()->size() == kMaxStoredRank) {
+    if (list().values.size() == kMaxStoredRank) {
       throw input_error(where(), field_name(), fmt::format("more than {} values", kMaxStoredRank),
                         fmt::format("at most {}", kMaxStoredRank));
     }
-    list()->push_back(event.unsigned_value);
+    list().values.push_back(event.unsigned_value);
   }
 
   void finish_tensor() {
     if (!current_.type) throw input_error(where(), "the field dtype is missing");
-    if (!current_.shape) throw input_error(where(), "the field shape is missing");
-    if (!current_.offsets) throw input_error(where(), "the field data_offsets is missing");
-    if (current_.offsets->size() != 2) {
-      throw input_error(where(), "data_offsets", fmt::format("{} values", current_.offsets->size()),
+    if (!current_.shape.is_given) throw input_error(where(), "the field shape is missing");
+    if (!current_.offsets.is_given) throw input_error(where(), "the field data_offsets is missing");
+    if (current_.offsets.values.size() != 2) {
+      throw input_error(where(), "data_offsets",
+                        fmt::format("{} values", current_.offsets.values.size()),
                         "2: begin and end");
     }
     if (tensors_.size() >= kMaxStoredTensors) {
       throw input_error(source_.name(), "tensors", fmt::format("more than {}", kMaxStoredTensors),
                         "at most that many in one input");
     }
-    const std::uint64_t begin = (*current_.offsets)[0];
-    const std::uint64_t bytes = checked_bytes(begin, (*current_.offsets)[1]);
+    const std::uint64_t begin = current_.offsets.values[0];
+    const std::uint64_t bytes = checked_bytes(begin, current_.offsets.values[1]);
     tensors_.add({.name = current_.name,
                   .type = *current_.type,
-                  .shape = *current_.shape,
+                  .shape = current_.shape.values,
                   .file = file_,
                   .begin = data_begin_ + begin,
                   .bytes = bytes});
@@ -146,11 +165,11 @@ class HeaderWalk {
                                     data_bytes_));
     }
     std::optional<std::uint64_t> bits = 1;
-    for (const std::uint64_t dimension : *current_.shape) {
+    for (const std::uint64_t dimension : current_.shape.values) {
       if (bits) bits = checked_multiply(*bits, dimension);
     }
     if (bits) bits = checked_multiply(*bits, facts(*current_.type).bits);
-    const auto shape = [&] { return dimensions_to_string(*current_.shape); };
+    const auto shape = [&] { return dimensions_to_string(current_.shape.values); };
     if (!bits) throw input_error(where(), "shape", shape(), "a size that fits 64 bits");
     if (*bits % 8 != 0) {
       throw input_error(where(), "shape", shape(), "a size that fills whole bytes");
@@ -172,9 +191,7 @@ class HeaderWalk {
 
   const char* field_name() const { return field_ == Field::kShape ? "shape" : "data_offsets"; }
 
-  std::optional<std::vector<std::uint64_t>>& list() {
-    return field_ == Field::kShape ? current_.shape : current_.offsets;
-  }
+  List& list() { return field_ == Field::kShape ? current_.shape : current_.offsets; }
 
   std::string where() const {
     return fmt::format("{}: tensor {}", source_.name(), in_quotes(current_.name));
@@ -267,6 +284,8 @@ void read_safetensors_header(const ByteSource& source, std::uint32_t file, Store
   const std::size_t first = tensors.size();
   {
     const std::string text = source.read_text(kLengthBytes, length);
+    // No header has more names than this; what is not used of it is never touched.
+    tensors.expect(length / kFewestEntryBytes, length);
     HeaderWalk walk(source, file, data_begin, tensors);
     read_json(fmt::format("{}: header", source.name()), text, std::ref(walk));
   }

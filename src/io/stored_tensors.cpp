@@ -5,6 +5,12 @@
 
 namespace nf4bench {
 
+void StoredTensors::expect(std::size_t tensors, std::size_t name_bytes) {
+  names_.expect(tensors, name_bytes);
+  reserve_more(rows_, tensors);
+  reserve_more(dimensions_, tensors);  // one a tensor; most have one or two
+}
+
 void StoredTensors::add(const StoredTensor& tensor) {
   names_.add(tensor.name);
   rows_.push_back({.shape_begin = dimensions_.size(),

@@ -25,6 +25,9 @@ struct StoredTensor {
 // All tensors of an input, from however many files; compact, because there may be millions.
 class StoredTensors {
  public:
+  // Makes room for `tensors` more at most, whose names have `name_bytes` together.
+  void expect(std::size_t tensors, std::size_t name_bytes);
+
   void add(const StoredTensor& tensor);
 
   std::size_t size() const { return rows_.size(); }
@@ -35,6 +38,11 @@ class StoredTensors {
   // Prepares find(). Returns the number of a tensor whose name occurred before, if there is one.
   std::optional<std::size_t> index() { return names_.index(); }
   std::optional<std::size_t> find(std::string_view name) const { return names_.find(name); }
+
+  // The same, faster when the tensor's number is `guess`, which may be anything.
+  std::optional<std::size_t> find(std::string_view name, std::size_t guess) const {
+    return guess < size() && names_[guess] == name ? guess : names_.find(name);
+  }
 
  private:
   struct Row {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -34,17 +36,12 @@ struct Timed {
   double seconds = 0.0;
 };
 
-// The fastest of a few runs: other tests run beside this one.
-Timed fastest(const std::vector<std::string>& arguments, int runs) {
-  Timed best;
-  for (int i = 0; i < runs; ++i) {
-    const auto started = std::chrono::steady_clock::now();
-    Timed timed{nf4bench(arguments)};
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
-    timed.seconds = passed.count();
-    if (i == 0 || timed.seconds < best.seconds) best = std::move(timed);
-  }
-  return best;
+Timed timed_run(const std::vector<std::string>& arguments) {
+  const auto started = std::chrono::steady_clock::now();
+  Timed timed{nf4bench(arguments)};
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
+  timed.seconds = passed.count();
+  return timed;
 }
 
 void print(const std::string& what, const Timed& timed) {
@@ -52,27 +49,58 @@ void print(const std::string& what, const Timed& timed) {
              timed.outcome.cpu_seconds, timed.outcome.peak_bytes / kMegabyte);
 }
 
+// 48 layers x 128 experts x 3 projections x 6 entries are as many entries; here as many weights.
+constexpr int kWeights = 110'592;
+
+// Seconds that the JSON library takes, now and on this machine, to read the header of as many
+// weights and do nothing with it.
+double yardstick_s() {
+  static const std::string header = [] {
+    std::string text = "{";
+    for (int i = 0; i < 6 * kWeights; ++i) {
+      text += fmt::format(
+          "{}\"model.layers.{}.mlp.experts.{}.down_proj.weight.nested_absmax\":{{\"dtype\":\"F32\","
+          "\"shape\":[1],\"data_offsets\":[{},{}]}}",
+          i == 0 ? "" : ",", i / 128, i % 128, i, i + 1);
+    }
+    return text + "}";
+  }();
+  const std::clock_t started = std::clock();
+  EXPECT_TRUE(nlohmann::json::accept(header));
+  return static_cast<double>(std::clock() - started) / CLOCKS_PER_SEC;
+}
+
 struct Promise {
   std::size_t lines = 0;
-  double seconds = 2.0;
+  double seconds = 2.0;  // where the yardstick is no more than kYardstickS
 };
+
+// Two cores of a virtual machine that others share need 0.4 to 0.8 s. Where it is slower, or at the
+// moment has less to give, as much more is allowed.
+constexpr double kYardstickS = 0.45;
 
 void expect_inspected(const std::vector<std::string>& arguments, const std::string& what,
                       const Promise& promise) {
-  const Timed timed = fastest(arguments, 4);
+  constexpr int kRuns = 5;  // no disturbance makes a program faster than it is
+  Timed timed;
+  double cost_s = 0.0;
+  double limit_s = 0.0;
+  for (int i = 0; i < kRuns && cost_s >= limit_s; ++i) {
+    const double yard_s = yardstick_s();
+    timed = timed_run(arguments);
+    cost_s = std::min(timed.seconds, timed.outcome.cpu_seconds);
+    limit_s = promise.seconds * std::max(1.0, yard_s / kYardstickS);
+    fmt::print("{}: the JSON library alone takes {:.2f} s of CPU time\n", what, yard_s);
+  }
   print(what, timed);
   ASSERT_EQ(timed.outcome.exit_code, 0) << timed.outcome.err;
   EXPECT_EQ(static_cast<std::size_t>(
                 std::count(timed.outcome.out.begin(), timed.outcome.out.end(), '\n')),
             promise.lines);
   if (!kIsReleaseBuild) return;
-  // Whichever is less: other processes lengthen the one, and several cores the other.
-  EXPECT_LT(std::min(timed.seconds, timed.outcome.cpu_seconds), promise.seconds);
+  EXPECT_LT(cost_s, limit_s);
   EXPECT_LT(timed.outcome.peak_bytes, 500 * kMegabyte);
 }
-
-// 48 layers x 128 experts x 3 projections x 6 entries are as many entries; here as many weights.
-constexpr int kWeights = 110'592;
 
 TEST(LargeCheckpoint, Of110592WeightsIsInspectedInTwoSeconds) {
   const ScratchFolder scratch;
@@ -104,13 +132,37 @@ TEST(HostileHeader, OfManyKeysTakesNoMoreThanFourTimesItsSize) {
     for (int i = 0; i < 8; ++i) out.put(static_cast<char>(kHeaderBytes >> (8 * i)));
     out << header;
   }
-  const Timed timed = fastest({"inspect", file}, 1);
+  const Timed timed = timed_run({"inspect", file});
   print("20 million equal keys", timed);
   EXPECT_EQ(timed.outcome.exit_code, 3);
   EXPECT_NE(timed.outcome.err.find("occurs twice in one object"), std::string::npos)
       << timed.outcome.err;
   if (!kIsReleaseBuild) return;
   EXPECT_LT(timed.outcome.peak_bytes, static_cast<std::int64_t>(4 * kHeaderBytes));
+}
+
+// One file holds less than two million tensors: its header ends at 100 MB. Three hold more than an
+// input may.
+TEST(LargeCheckpoint, OfMoreThanFourMillionTensorsIsRefused) {
+  const ScratchFolder scratch;
+  std::string header = "{";
+  for (int i = 0; i < 1'400'000; ++i) {
+    header += fmt::format("{}\"{:x}\":{{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+                          i == 0 ? "" : ",", i);
+  }
+  header += "}";
+  const std::string first = scratch.path("0.safetensors");
+  const std::uint64_t length = header.size();
+  std::ofstream(first).write(reinterpret_cast<const char*>(&length), sizeof(length)) << header;
+  for (const char* name : {"1.safetensors", "2.safetensors"}) {
+    std::filesystem::create_hard_link(first, scratch.path(name));
+  }
+  const Timed timed = timed_run({"inspect", scratch.path("")});
+  print("4.2 million tensors", timed);
+  EXPECT_EQ(timed.outcome.exit_code, 3);
+  EXPECT_THAT(timed.outcome.err, HasSubstr("tensors: found more than 4000000, wanted at most"));
+  if (!kIsReleaseBuild) return;
+  EXPECT_LT(timed.outcome.peak_bytes, 600 * kMegabyte);
 }
 
 // Runs a command and says how many bytes it asked the system for.

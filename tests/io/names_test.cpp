@@ -1,7 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/key_ledger.hpp"
@@ -10,6 +16,56 @@
 
 namespace nf4bench {
 namespace {
+
+// Either text, twice, leaves libstdc++'s std::hash, MurmurHash2 (64A), in the same state: mixed,
+// the two differ in the top bit alone, which the multiplication keeps and the second time takes
+// back.
+const std::array<std::string, 2> kExchangeable = {"\xd9\xb6tP\xde\x87\xc5\xaf",
+                                                  "\xd9\xb6\x31jymm>"};
+
+// 2^bits names of one hash.
+std::vector<std::string> colliding_names(int bits) {
+  std::vector<std::string> names = {""};
+  for (int bit = 0; bit < bits; ++bit) {
+    std::vector<std::string> longer;
+    longer.reserve(2 * names.size());
+    for (const std::string& name : names) {
+      for (const std::string& text : kExchangeable) longer.push_back(name + text + text);
+    }
+    names = std::move(longer);
+  }
+  return names;
+}
+
+constexpr int kBits = 17;  // a path that compares all pairs would take minutes
+constexpr std::chrono::seconds kSoon(20);
+
+// A file that is made to have all its names in one bucket costs no more than another.
+TEST(NamesOfOneHash, AreFoundInLittleTime) {
+  const std::vector<std::string> names = colliding_names(kBits);
+  const std::size_t hash = std::hash<std::string_view>{}(names.front());
+  for (const std::string& name : names) ASSERT_EQ(std::hash<std::string_view>{}(name), hash);
+  const auto start = std::chrono::steady_clock::now();
+  NameTable table;
+  for (const std::string& name : names) table.add(name);
+  ASSERT_EQ(table.index(), std::nullopt);
+  for (std::size_t i = 0; i < names.size(); ++i) ASSERT_EQ(table.find(names[i]), i);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kSoon);
+}
+
+TEST(NamesOfOneHash, AreToldApartInLittleTime) {
+  const std::vector<std::string> names = colliding_names(kBits);
+  const auto start = std::chrono::steady_clock::now();
+  KeyLedger ledger;
+  ledger.open_object();
+  for (const std::string& name : names) ledger.add(name);
+  EXPECT_EQ(ledger.close_object(), std::nullopt);
+  ledger.open_object();
+  for (const std::string& name : names) ledger.add(name);
+  ledger.add(names[12345]);
+  EXPECT_EQ(ledger.close_object(), names[12345]);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kSoon);
+}
 
 TEST(NaturalOrder, ComparesRunsOfDigitsAsNumbers) {
   EXPECT_TRUE(natural_less("layers.2.w", "layers.10.w"));
