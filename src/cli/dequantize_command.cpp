@@ -12,6 +12,7 @@
 #include "cli/terminal.hpp"
 #include "device/devices.hpp"
 #include "io/writers.hpp"
+#include "nf4/finiteness.hpp"
 #include "nf4/reference.hpp"
 
 #include <fmt/format.h>
@@ -80,6 +81,13 @@ void stop_when_interrupted(const std::atomic<bool>& interrupted) {
   }
 }
 
+void warn_of_non_finite(const Nf4Tensor& tensor, OutputType type, ProgressLine& progress) {
+  const std::string found = describe_non_finite(tensor, type);
+  if (found.empty()) return;
+  progress.clear();
+  write_stderr(fmt::format("nf4bench: warning: {}: {}\n", escaped(tensor.name), found));
+}
+
 // The entries that --tensor selects, all of them decodable.
 std::vector<TensorEntry> select_entries(const Checkpoint& checkpoint, const std::string& regex) {
   const NameFilter filter(regex);
@@ -89,10 +97,7 @@ std::vector<TensorEntry> select_entries(const Checkpoint& checkpoint, const std:
     if (!entry.problem.empty()) throw Error(ErrorKind::kInput, entry.problem);
     selected.push_back(entry);
   }
-  if (selected.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--tensor: \"{}\" matches no NF4 tensor", escaped(regex)));
-  }
+  if (selected.empty()) throw nothing_selected(regex, {&checkpoint});
   return selected;
 }
 
@@ -147,7 +152,9 @@ ExitCode execute(const DequantizeArguments& arguments, const Context&) {
       stop_when_interrupted(interrupted);
       progress.update(static_cast<double>(i) / static_cast<double>(entries.size()),
                       escaped(entries[i].name));
-      return decode(*device, variant, checkpoint.load(entries[i]), output_type);
+      const Nf4Tensor tensor = checkpoint.load(entries[i]);
+      warn_of_non_finite(tensor, output_type, progress);
+      return decode(*device, variant, tensor, output_type);
     };
     const auto element_bytes = static_cast<std::int64_t>(size_in_bytes(output_type));
     outputs.push_back({.name = entry.name,

@@ -69,7 +69,8 @@ std::string to_json(const TensorEntry& entry) {
 
 std::string to_json(const OtherTensors& other) {
   return fmt::format("{{\n      \"kind\": {},\n      \"count\": {},\n      \"example\": {}\n    }}",
-                     quoted(other.kind), other.count, quoted(other.example));
+                     quoted(other.kind), other.names.size(),
+                     quoted(std::string(other.names.front())));
 }
 
 std::string to_json(const std::string& input, const Checkpoint& checkpoint) {
@@ -110,8 +111,8 @@ std::string to_table(const Checkpoint& checkpoint) {
   }
   std::string text = rows.size() > 1 ? align_columns(rows, 0) : "";
   for (const OtherTensors& other : checkpoint.others()) {
-    text += fmt::format("not NF4: {} {} (for example {})\n", other.count, other.kind,
-                        escaped(other.example));
+    text += fmt::format("not NF4: {} {} (for example {})\n", other.names.size(), other.kind,
+                        escaped(other.names.front()));
   }
   return text + remarks;
 }

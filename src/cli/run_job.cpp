@@ -1,4 +1,5 @@
 #include "base/memory.hpp"
+#include "base/text.hpp"
 #include "bench/memory_plan.hpp"
 #include "cli/choices.hpp"
 #include "cli/device_use.hpp"
@@ -15,6 +16,7 @@
 #include "cli/terminal.hpp"
 #include "cli/tool.hpp"
 #include "device/devices.hpp"
+#include "nf4/finiteness.hpp"
 #include "report/throttling.hpp"
 
 #include <fmt/format.h>
@@ -111,9 +113,29 @@ ReportVariant report_variant(const SelectedVariant& selected) {
           .mirrors = traits.mirrors};
 }
 
+// Has the report warn, once `source` is loaded, of what is infinite or NaN in the types of the run.
+void warn_of_non_finite(Report& report, TensorSource& source) {
+  std::vector<OutputType> types = report.settings.output_types;
+  if (types.empty()) types = {source.dtype};
+  source.load = [load = std::move(source.load), types = std::move(types), &report] {
+    Nf4Tensor tensor = load();
+    for (const OutputType type : types) {
+      const std::string found = describe_non_finite(tensor, type);
+      if (!found.empty()) {
+        report.warnings.push_back(fmt::format("{}: {}", escaped(tensor.name), found));
+      }
+    }
+    return tensor;
+  };
+}
+
 // Lists the planned tensors in the report, and fills in each one's hash when it is first loaded.
 void describe_tensors(Report& report, std::vector<PlannedTensor>& planned) {
-  for (const PlannedTensor& tensor : planned) report.tensors.push_back(report_tensor(tensor));
+  for (PlannedTensor& tensor : planned) {
+    report.tensors.push_back(report_tensor(tensor));
+    warn_of_non_finite(report, tensor.source);
+    for (TensorSource& other : tensor.verify_also) warn_of_non_finite(report, other);
+  }
   for (std::size_t i = 0; i < planned.size(); ++i) {
     auto load = std::move(planned[i].source.load);
     planned[i].source.load = [load = std::move(load), &report, i] {

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace nf4bench {
@@ -59,6 +61,21 @@ void add_input(Sources& sources, const std::string& input, const NameFilter& fil
   }
 }
 
+// "12 bfloat16 (for example "a.weight"), 1 LLM.int8 (...)": of the tensors that are not NF4, those
+// that `filter` selects. Empty when there are none.
+std::string list_others(const Checkpoint& checkpoint, const NameFilter& filter) {
+  std::string text;
+  for (const OtherTensors& other : checkpoint.others()) {
+    std::vector<std::string_view> names;
+    std::copy_if(other.names.begin(), other.names.end(), std::back_inserter(names),
+                 [&](std::string_view name) { return filter.selects(std::string(name)); });
+    if (names.empty()) continue;
+    text += fmt::format("{}{} {} (for example \"{}\")", text.empty() ? "" : ", ", names.size(),
+                        other.kind, escaped(names.front(), 80));
+  }
+  return text;
+}
+
 // Every synthetic tensor gets a seed of its own, so that no two hold the same bytes.
 void add_synthetic(Sources& sources, const SourceRequest& request, const NameFilter& filter) {
   SyntheticSpec spec = request.synthetic;
@@ -98,15 +115,23 @@ void check_request(const SourceRequest& request) {
 }  // namespace
 
 std::string describe_lack(const std::string& input, const Checkpoint& checkpoint) {
-  std::string text = fmt::format("no NF4 tensor in {}; found ", escaped(input));
-  if (checkpoint.others().empty()) return text + "no tensor at all";
-  bool is_first = true;
-  for (const OtherTensors& other : checkpoint.others()) {
-    text += fmt::format("{}{} {} (for example \"{}\")", is_first ? "" : ", ", other.count,
-                        other.kind, escaped(other.example, 80));
-    is_first = false;
+  const std::string others = list_others(checkpoint, NameFilter(""));
+  return fmt::format("no NF4 tensor in {}; found {}", escaped(input),
+                     others.empty() ? "no tensor at all" : others);
+}
+
+Error nothing_selected(const std::string& regex,
+                       const std::vector<const Checkpoint*>& checkpoints) {
+  const NameFilter filter(regex);
+  std::string others;
+  for (const Checkpoint* checkpoint : checkpoints) {
+    const std::string found = list_others(*checkpoint, filter);
+    others += (others.empty() || found.empty() ? "" : ", ") + found;
   }
-  return text;
+  return {ErrorKind::kUsage,
+          fmt::format("--tensor: \"{}\" matches no NF4 tensor of the input{}; \"nf4bench inspect\" "
+                      "lists their names",
+                      escaped(regex), others.empty() ? "" : ", only " + others)};
 }
 
 Checkpoint open_nf4(const std::string& input) {
@@ -122,10 +147,9 @@ Sources find_sources(const SourceRequest& request) {
   for (const std::string& input : request.inputs) add_input(sources, input, filter);
   add_synthetic(sources, request, filter);
   if (sources.tensors.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--tensor: \"{}\" matches no NF4 tensor of the input; \"nf4bench "
-                            "inspect\" lists their names",
-                            escaped(request.tensor_regex)));
+    std::vector<const Checkpoint*> searched;
+    for (const auto& checkpoint : sources.checkpoints) searched.push_back(checkpoint.get());
+    throw nothing_selected(request.tensor_regex, searched);
   }
   return sources;
 }

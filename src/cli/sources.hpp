@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "bench/plan.hpp"
 #include "io/checkpoint.hpp"
 #include "nf4/synthetic.hpp"
@@ -32,6 +33,10 @@ Sources find_sources(const SourceRequest& request);
 
 // Opens one input. Throws Error(kInput) saying what it holds instead when it holds no NF4 tensor.
 Checkpoint open_nf4(const std::string& input);
+
+// Why --tensor `regex`, which selects no NF4 tensor, is refused: Error(kUsage) that says which
+// tensors of other kinds it selects.
+Error nothing_selected(const std::string& regex, const std::vector<const Checkpoint*>& checkpoints);
 
 // "no NF4 tensor in PATH; found 12 bfloat16 (for example "a.weight")".
 std::string describe_lack(const std::string& input, const Checkpoint& checkpoint);

@@ -35,16 +35,16 @@ struct Checkpoint::Impl {
     TensorGroups groups = group_tensors(inventory);
     others = std::move(groups.others);
     std::vector<JudgedEntry> judged = judge(inventory, groups.four_bit);
-    OtherTensors fp4 = {"FP4", 0, {}};
+    OtherTensors fp4 = {"FP4", {}};
     for (std::size_t i = 0; i < judged.size(); ++i) {
       if (judged[i].entry.problem.empty() && judged[i].quant_type == "fp4") {
-        if (fp4.count++ == 0) fp4.example = judged[i].entry.name;
+        fp4.names.push_back(groups.four_bit[i].name);
         continue;
       }
       entries.push_back(std::move(judged[i].entry));
       plans.push_back({groups.four_bit[i], judged[i].nested_offset});
     }
-    if (fp4.count > 0) others.push_back(std::move(fp4));
+    if (!fp4.names.empty()) others.push_back(std::move(fp4));
     std::sort(others.begin(), others.end(),
               [](const OtherTensors& a, const OtherTensors& b) { return a.kind < b.kind; });
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nf4/tensor.hpp"
@@ -32,11 +33,10 @@ struct TensorEntry {
   std::string problem;                // why it cannot be decoded, one line; empty when it can
 };
 
-// Tensors of other kinds that an input holds, by kind: "bfloat16", "FP4", "LLM.int8", "GPTQ", ...
+// Tensors of another kind that an input holds: "bfloat16", "FP4", "LLM.int8", "GPTQ", ...
 struct OtherTensors {
   std::string kind;
-  std::int64_t count = 0;
-  std::string example;  // name of one
+  std::vector<std::string_view> names;  // at least one; borrowed from the checkpoint
 };
 
 // An opened input: a .safetensors file, a Hugging Face folder or its index, a .npy folder, a .npz
@@ -57,7 +57,7 @@ class Checkpoint {
 
   // NF4 tensors in natural name order (layers.2 before layers.10).
   const std::vector<TensorEntry>& tensors() const;
-  const std::vector<OtherTensors>& others() const;
+  const std::vector<OtherTensors>& others() const;  // by kind
 
   // Reads one tensor. Throws Error(kInput) for an entry with a problem, or when reading fails.
   Nf4Tensor load(const TensorEntry& entry) const;

@@ -20,8 +20,24 @@ constexpr std::array<std::string_view, kPieces> kSuffixes = {
     kJsonStateSuffix,
 };
 
+std::size_t at(Piece piece) {
+  return static_cast<std::size_t>(piece);
+}
+
 std::string_view without_suffix(std::string_view name, std::string_view suffix) {
   return name.substr(0, name.size() - suffix.size());
+}
+
+// Which piece a tensor called `name` is; none for a weight, whose name may be any. No two suffixes
+// end alike, for each begins with a dot.
+std::optional<Piece> piece_of(std::string_view name) {
+  for (std::size_t piece = 0; piece < kPieces; ++piece) {
+    const std::string_view suffix = kSuffixes[piece];
+    if (!suffix.empty() && name.size() > suffix.size() && name.ends_with(suffix)) {
+      return static_cast<Piece>(piece);
+    }
+  }
+  return std::nullopt;
 }
 
 class Grouping {
@@ -29,7 +45,13 @@ class Grouping {
   explicit Grouping(const Inventory& inventory)
       : tensors_(inventory.tensors),
         unreadable_(inventory.unreadable),
-        is_claimed_(tensors_.size(), false) {}
+        is_claimed_(tensors_.size(), false) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (const auto piece = piece_of(tensors_[i].name)) {
+        named_as_[at(*piece)].push_back(i);
+      }
+    }
+  }
 
   TensorGroups finish() {
     // A quant state is the surest sign, so weights that have one claim their pieces first.
@@ -53,29 +75,36 @@ class Grouping {
  private:
   // Makes a group for every unclaimed tensor whose name ends as `piece` does.
   void claim_by(Piece piece) {
-    const std::string_view suffix = suffix_of(piece);
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const std::string_view name = tensors_[i].name;
-      if (is_claimed_[i] || !name.ends_with(suffix) || name.size() == suffix.size()) continue;
-      claim(without_suffix(name, suffix));
+    for (const std::size_t number : named_as_[at(piece)]) {
+      if (!is_claimed_[number]) claim(piece, number);
     }
   }
 
-  void claim(std::string_view weight) {
+  // Makes a group of the tensor `number`, which is named as a `known` piece, and of what is named
+  // after the same weight. A search costs a few cache misses, so it is made where that piece is as
+  // far from the last group's as the known one is, and not at all for pieces that no name ends as.
+  void claim(Piece known, std::size_t number) {
     TensorGroup group;
-    group.name = weight;
-    std::string name(weight);
+    group.name = without_suffix(tensors_[number].name, suffix_of(known));
+    std::string name(group.name);
     for (std::size_t piece = 0; piece < kPieces; ++piece) {
-      name.resize(weight.size());
-      name.append(kSuffixes[piece]);
-      group.pieces[piece] = tensors_.find(name);
+      if (piece == at(known)) {
+        group.pieces[piece] = number;
+      } else if (piece == at(Piece::kWeight) || !named_as_[piece].empty()) {
+        name.resize(group.name.size());
+        name.append(kSuffixes[piece]);
+        group.pieces[piece] = tensors_.find(name, last_[piece] + number - last_[at(known)]);
+      }
+    }
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      last_[piece] = group.pieces[piece].value_or(last_[piece]);
     }
     const bool has_state =
         group[Piece::kStateNf4] || group[Piece::kStateFp4] || group[Piece::kStateJson];
     // Pieces without a weight and a state may be anything: other libraries have an absmax too.
     if (!has_state && !group[Piece::kWeight]) return;
-    for (const auto& number : group.pieces) {
-      if (number) is_claimed_[*number] = true;
+    for (const auto& piece : group.pieces) {
+      if (piece) is_claimed_[*piece] = true;
     }
     groups_.four_bit.push_back(group);
   }
@@ -108,17 +137,17 @@ class Grouping {
     return false;
   }
 
-  void count(std::string_view kind, std::string_view example) {
+  void count(std::string_view kind, std::string_view name) {
     auto it = others_.find(kind);
-    if (it == others_.end()) {
-      it = others_.emplace(kind, OtherTensors{std::string(kind), 0, std::string(example)}).first;
-    }
-    ++it->second.count;
+    if (it == others_.end()) it = others_.emplace(kind, OtherTensors{std::string(kind), {}}).first;
+    it->second.names.push_back(name);
   }
 
   const StoredTensors& tensors_;
   const std::map<std::size_t, std::string>& unreadable_;
   std::vector<bool> is_claimed_;
+  std::array<std::size_t, kPieces> last_ = {};  // numbers of the pieces that were found last
+  std::array<std::vector<std::size_t>, kPieces> named_as_;  // tensors whose name ends as a piece's
   TensorGroups groups_;
   std::map<std::string, OtherTensors, std::less<>> others_;
 };
@@ -126,7 +155,7 @@ class Grouping {
 }  // namespace
 
 std::string_view suffix_of(Piece piece) {
-  return kSuffixes[static_cast<std::size_t>(piece)];
+  return kSuffixes[at(piece)];
 }
 
 TensorGroups group_tensors(const Inventory& inventory) {

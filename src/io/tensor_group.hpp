@@ -40,7 +40,7 @@ struct TensorGroup {
   }
 };
 
-// All groups of an input, and a count of what belongs to none.
+// All groups of an input, and what belongs to none.
 struct TensorGroups {
   std::vector<TensorGroup> four_bit;  // NF4, FP4, or meant to be; in natural name order
   std::vector<OtherTensors> others;

@@ -1,10 +1,13 @@
 #include "cli/decoded_file.hpp"
 #include "cli/process.hpp"
+#include "io/writers.hpp"
+#include "nf4/synthetic.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -89,6 +92,20 @@ TEST(Dequantize, SelectingNothingIsAUsageErrorAndWritesNothing) {
                                     "--device", "cpu", "--tensor", "lm_head"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST(Dequantize, WarnsOfOutputsThatAreNotFinite) {
+  const ScratchFolder scratch;
+  Nf4Tensor tensor =
+      make_synthetic({.name = "odd", .shape = {200}, .absmax_kind = AbsmaxKind::kPlain});
+  tensor.absmax.front() = std::numeric_limits<float>::infinity();
+  const std::string path = scratch.path("odd.safetensors");
+  write_nf4_safetensors(path, std::vector{tensor});
+  const Outcome outcome = nf4bench({"dequantize", path, "-o", scratch.path("out.safetensors"),
+                                    "--device", "cpu", "--dtype", "float16"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("nf4bench: warning: odd: 1 of 4 scales are infinite or NaN, "
+                                     "and so are 64 of 200 outputs in float16\n"));
 }
 
 TEST(Dequantize, OfAFileWithoutNf4TensorsSaysWhatItHolds) {

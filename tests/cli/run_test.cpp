@@ -1,4 +1,7 @@
 #include "cli/process.hpp"
+#include "io/state_dict.hpp"
+#include "io/writers.hpp"
+#include "nf4/synthetic.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +9,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -261,6 +265,61 @@ TEST(Run, TensorFilterThatMatchesNothingIsAUsageError) {
       nf4bench(short_run({sample("llama_layer.safetensors"), "--tensor", "lm_head"}));
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("lm_head"));
+}
+
+// An NF4 weight beside one of LLM.int8, one of GPTQ and one that is not quantized.
+std::string write_mixed_model(const ScratchFolder& scratch) {
+  const Nf4Tensor tensor = make_synthetic({.name = "q_proj.weight", .shape = {64}});
+  std::vector<OutputTensor> entries = state_dict_entries(tensor);
+  const auto add = [&](const std::string& name, const std::string& dtype) {
+    entries.push_back({name, dtype, {0}, 0, [] { return std::vector<std::byte>(); }});
+  };
+  add("k_proj.weight", "I8");
+  add("k_proj.SCB", "F32");
+  for (const char* name : {"v_proj.qweight", "v_proj.qzeros", "v_proj.g_idx"}) add(name, "I32");
+  add("v_proj.scales", "F16");
+  add("norm.weight", "BF16");
+  const std::string path = scratch.path("mixed.safetensors");
+  write_safetensors(path, entries);
+  return path;
+}
+
+TEST(Run, TensorFilterThatMatchesOtherKindsAloneSaysWhichTheyAre) {
+  const ScratchFolder scratch;
+  const std::string path = write_mixed_model(scratch);
+  for (const auto& [regex, found] : std::map<std::string, std::string>{
+           {"norm", R"(only 1 bfloat16 (for example "norm.weight"))"},
+           {"k_proj", R"(only 1 LLM.int8 (for example "k_proj.weight"))"},
+           {"v_proj|norm", R"(only 1 GPTQ (for example "v_proj.qweight"), 1 bfloat16 (for)"}}) {
+    const Outcome run = nf4bench(short_run({path, "--tensor", regex}));
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr("matches no NF4 tensor of the input, " + found));
+    const Outcome dequantize = nf4bench({"dequantize", path, "--tensor", regex, "--device", "cpu",
+                                         "-o", scratch.path("out.safetensors")});
+    EXPECT_EQ(dequantize.exit_code, 2);
+    EXPECT_THAT(dequantize.err, HasSubstr(found));
+  }
+}
+
+// 200 elements in blocks of 64, of which the last, cut one has a scale that is NaN.
+std::string write_tensor_with_a_nan(const ScratchFolder& scratch) {
+  Nf4Tensor tensor =
+      make_synthetic({.name = "odd", .shape = {200}, .absmax_kind = AbsmaxKind::kPlain});
+  tensor.absmax.back() = std::numeric_limits<float>::quiet_NaN();
+  const std::string path = scratch.path("odd.safetensors");
+  write_nf4_safetensors(path, std::vector{tensor});
+  return path;
+}
+
+TEST(Run, WarnsOfOutputsThatAreNotFinite) {
+  const ScratchFolder scratch;
+  const std::string path = write_tensor_with_a_nan(scratch);
+  const json report = report_of({path, "--dtype", "float16,float32"});
+  const std::string found = "1 of 4 scales are infinite or NaN, and so are 8 of 200 outputs in ";
+  EXPECT_EQ(report.at("warnings"),
+            json({"odd: " + found + "float16", "odd: " + found + "float32"}));
+  EXPECT_EQ(report.at("measurements")[0].at("status"), "passed");
+  EXPECT_THAT(nf4bench(short_run({path})).out, HasSubstr("warning: odd: " + found + "bfloat16"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The tables that codes index: quant_map, which must be the NF4 table, and nested_quant_map.
+// The tables that codes index: quant_map, which must be the NF4 table, and nested_quant_map; and
+// scales.
 
 #include <gtest/gtest.h>
 
@@ -34,6 +35,29 @@ TEST(CodeTables, NestedMapMustBeFinite) {
     std::memcpy(at(entries, kNested + ".nested_quant_map").bytes.data() + 40, &value, 4);
     expect_problem(entries, " at code 10, wanted finite values");
   }
+}
+
+TEST(Scales, MayBeAnythingAndAreReadAsTheyAre) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> odd = {
+      kNan, kInfinity, -kInfinity, -1.0f, -0.0f, 1e-40f, std::numeric_limits<float>::max()};
+  StateDict entries = plain();
+  std::string& absmax = at(entries, kPlain + ".absmax").bytes;
+  absmax.replace(0, odd.size() * sizeof(float), floats(odd));
+  const Checkpoint checkpoint = open(entries);
+  ASSERT_EQ(checkpoint.tensors().front().problem, "");
+  const Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
+  EXPECT_EQ(floats(tensor.absmax), absmax);
+}
+
+TEST(Scales, MayHaveAnInfiniteNestedAbsmax) {
+  StateDict entries = nested();
+  at(entries, kNested + ".nested_absmax").bytes = floats({std::numeric_limits<float>::infinity()});
+  const Checkpoint checkpoint = open(entries);
+  ASSERT_EQ(checkpoint.tensors().front().problem, "");
+  const Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
+  EXPECT_TRUE(std::isinf(tensor.nested_absmax.front()));
 }
 
 TEST(CodeTables, UnsortedNestedMapIsAWarning) {

@@ -132,7 +132,7 @@ RawTensor stub(const std::string& name, const std::string& dtype = "U8") {
 
 struct Kind {
   std::string kind;
-  std::int64_t count;
+  std::size_t count;
   std::string example;
   bool operator==(const Kind&) const = default;
 };
@@ -142,7 +142,7 @@ std::vector<Kind> kinds_of(const StateDict& entries) {
   const Checkpoint checkpoint = open(entries);
   EXPECT_TRUE(checkpoint.tensors().empty());
   for (const OtherTensors& other : checkpoint.others())
-    kinds.push_back({other.kind, other.count, other.example});
+    kinds.push_back({other.kind, other.names.size(), std::string(other.names.front())});
   return kinds;
 }
 

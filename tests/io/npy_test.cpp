@@ -7,7 +7,9 @@
 #include "base/sha256.hpp"
 #include "io/checkpoint.hpp"
 #include "io/npy.hpp"
+#include "io/npy_folder.hpp"
 #include "io/raw_files.hpp"
+#include "io/safetensors_header.hpp"
 #include "io/stored_tensors.hpp"
 #include "nf4/reference.hpp"
 
@@ -90,6 +92,12 @@ TEST(Npy, IntegersAreDecimalAndFitSixtyFourBits) {
   expect_refusal(array("|u1", "(1 1)", 1), "wanted a comma or )");
   expect_refusal(array("|u1", "(,)", 1), "wanted a decimal integer");
   expect_refusal(array("|u1", "((1,),)", 1), "wanted a decimal integer");
+}
+
+TEST(Npy, ShapeThatOverflowsIsRefusedWhereverItsZeroStands) {
+  for (const char* shape : {"(0, 9223372036854775807, 9)", "(9223372036854775807, 9, 0)"}) {
+    expect_refusal(array("|u1", shape, 0), "wanted a size that fits 64 bits");
+  }
 }
 
 TEST(Npy, PythonTwosLongSuffixEndsWithVersionTwo) {
@@ -195,7 +203,7 @@ TEST(NpyFolder, ArrayThatNoTensorNeedsMayBeAnything) {
   ASSERT_EQ(checkpoint.others().size(), 2u);
   EXPECT_EQ(checkpoint.others()[0].kind, "int64");
   EXPECT_EQ(checkpoint.others()[1].kind, "unreadable .npy");
-  EXPECT_EQ(checkpoint.others()[1].example, "labels");
+  EXPECT_EQ(checkpoint.others()[1].names.front(), "labels");
 }
 
 TEST(NpyFolder, QuantStateInBothFormsIsRefused) {
@@ -237,6 +245,15 @@ TEST(NpyFolder, SignedPackedWeightIsRefused) {
               "packed weight: found I8 [193, 1], wanted U8, BF16, F16 or F32");
 }
 
+TEST(NpyFolder, ComplexPackedWeightIsRefused) {
+  const NpyFolder folder;
+  const std::string weight = read_raw(folder / "s2x3x64.weight.npy");
+  write_raw(folder / "s2x3x64.weight.npy",
+            replaced(replaced(weight, "|u1", "<c8"), "(192, 1)", "(24, 1) "));
+  expect_part(folder.problem_of("s2x3x64.weight"),
+              "packed weight: found C64 [24, 1], wanted U8, BF16, F16 or F32");
+}
+
 TEST(NpyFolder, PackedWeightStoredAsBfloat16IsRead) {
   for (const char* descr : {"<V2", "<u2", "<f2"}) {
     const NpyFolder folder;
@@ -262,6 +279,12 @@ TEST(NpyFolder, ArrayReplacedBetweenOpenAndLoadIsAnError) {
 TEST(NpyFolder, OneArrayAloneIsNoInput) {
   expect_part(refusal([] { Checkpoint::open(data_file("npy") / "s5x77.weight.npy"); }),
               "it looks like a NumPy .npy array: give the folder that holds all its arrays");
+}
+
+TEST(NpyFolder, OfMoreThanFourMillionArraysIsRefusedBeforeAnyIsOpened) {
+  const std::vector<fs::path> files(kMaxStoredTensors + 1);
+  expect_part(refusal([&] { open_npy_folder("folder", files); }),
+              "folder: arrays: found 4000001, wanted at most 4000000");
 }
 
 TEST(NpyFolder, TwoFilesForOneTensorAreRefused) {

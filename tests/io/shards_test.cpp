@@ -216,6 +216,15 @@ TEST(Shards, AHundredThousandShardsAreRefusedBeforeTheyAreOpened) {
   expect_refusal(folder.path(), "shards: found more than 10000");
 }
 
+TEST(Shards, MoreThanTenThousandWithoutAnIndexAreRefused) {
+  const TemporaryFolder folder;
+  write_raw(folder / "0.safetensors", safetensors("{}"));
+  for (int i = 1; i <= 10'000; ++i) {
+    fs::create_hard_link(folder / "0.safetensors", folder / fmt::format("{}.safetensors", i));
+  }
+  expect_refusal(folder.path(), "shards: found more than 10000, wanted at most that many");
+}
+
 TEST(Shards, MoreShardsThanDescriptorsAreFine) {
   const TemporaryFolder folder;
   constexpr int kShards = 1100;  // the usual limit of a process is 1024 descriptors
@@ -227,7 +236,7 @@ TEST(Shards, MoreShardsThanDescriptorsAreFine) {
   }
   const Checkpoint checkpoint = Checkpoint::open(folder.path());
   ASSERT_EQ(checkpoint.others().size(), 1u);
-  EXPECT_EQ(checkpoint.others()[0].count, kShards);
+  EXPECT_EQ(checkpoint.others()[0].names.size(), kShards);
 }
 
 // The sample in the repository, decoded to what bitsandbytes decodes the same tensors to.

@@ -1,0 +1,76 @@
+#include "nf4/finiteness.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "base/parallel.hpp"
+#include "nf4/arithmetic.hpp"
+#include "nf4/reference.hpp"
+
+namespace nf4bench {
+namespace {
+
+constexpr std::int64_t kGrain = 1 << 14;  // blocks that are worth a thread
+
+// Whether the little-endian value of `type` at `bytes` is neither infinite nor NaN.
+bool is_finite(OutputType type, const std::byte* bytes) {
+  const unsigned exponent = type == OutputType::kFloat16    ? 0x7c00u
+                            : type == OutputType::kBfloat16 ? 0x7f80u
+                                                            : 0x7f800000u;
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, bytes, size_in_bytes(type));
+  return (bits & exponent) != exponent;
+}
+
+// The codebook's greatest magnitude is 1, so no output of a block is beyond its scale.
+bool is_finite_in(OutputType type, float scale) {
+  if (type == OutputType::kFloat16) return (to_float16_bits(scale) & 0x7c00u) != 0x7c00u;
+  if (type == OutputType::kBfloat16) return (to_bfloat16_bits(scale) & 0x7f80u) != 0x7f80u;
+  return std::isfinite(scale);
+}
+
+std::int64_t non_finite_outputs(const Nf4Tensor& tensor, OutputType type, std::int64_t block) {
+  std::array<std::byte, std::size_t{kMaxBlocksize} * sizeof(float)> buffer;
+  const std::int64_t first = block * tensor.blocksize;
+  const std::int64_t count = std::min<std::int64_t>(tensor.blocksize, tensor.elements - first);
+  const std::size_t size = size_in_bytes(type);
+  const std::span output = std::span(buffer).first(static_cast<std::size_t>(count) * size);
+  reference_dequantize(tensor, type, first, count, output);
+  std::int64_t found = 0;
+  for (std::size_t at = 0; at < output.size(); at += size) {
+    if (!is_finite(type, output.data() + at)) ++found;
+  }
+  return found;
+}
+
+}  // namespace
+
+NonFinite count_non_finite(const Nf4Tensor& tensor, OutputType type) {
+  std::atomic<std::int64_t> scales = 0;
+  std::atomic<std::int64_t> outputs = 0;
+  parallel_for(tensor.blocks(), kGrain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t block = first; block < last; ++block) {
+      const float scale = block_scale(tensor, block);
+      if (is_finite_in(type, scale)) continue;
+      if (!std::isfinite(scale)) ++scales;
+      outputs += non_finite_outputs(tensor, type, block);
+    }
+  });
+  return {scales, outputs};
+}
+
+std::string describe_non_finite(const Nf4Tensor& tensor, OutputType type) {
+  const NonFinite found = count_non_finite(tensor, type);
+  if (found.scales == 0 && found.outputs == 0) return {};
+  return fmt::format("{} of {} scales are infinite or NaN, and so are {} of {} outputs in {}",
+                     found.scales, tensor.blocks(), found.outputs, tensor.elements,
+                     to_string(type));
+}
+
+}  // namespace nf4bench

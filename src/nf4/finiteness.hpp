@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "nf4/tensor.hpp"
+
+namespace nf4bench {
+
+// What of a tensor is infinite or NaN: seldom meant, and decoded all the same.
+struct NonFinite {
+  std::int64_t scales = 0;   // of tensor.blocks()
+  std::int64_t outputs = 0;  // of tensor.elements, in one output type
+};
+
+// Counts on all cores. Outputs are decoded only in blocks whose scale is not finite in `type`.
+NonFinite count_non_finite(const Nf4Tensor& tensor, OutputType type);
+
+// "2 of 4096 scales are infinite or NaN, and so are 128 of 262144 outputs in float16"; empty when
+// nothing is.
+std::string describe_non_finite(const Nf4Tensor& tensor, OutputType type);
+
+}  // namespace nf4bench
