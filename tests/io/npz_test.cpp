@@ -112,7 +112,7 @@ TEST(Npz, ArrayThatNoTensorNeedsMayBeAnything) {
   EXPECT_EQ(checkpoint.tensors().size(), 2u);
   ASSERT_EQ(checkpoint.others().size(), 1u);
   EXPECT_EQ(checkpoint.others()[0].kind, "unreadable .npy");
-  EXPECT_EQ(checkpoint.others()[0].example, "labels");
+  EXPECT_EQ(checkpoint.others()[0].names.front(), "labels");
 }
 
 TEST(Npz, ArchiveWithoutMembersHasNoTensors) {
@@ -129,7 +129,7 @@ TEST(Npz, ThousandsOfMembersAreListed) {
   const Checkpoint checkpoint = open(zip_archive(members));
   EXPECT_EQ(checkpoint.tensors().size(), 2u);
   ASSERT_EQ(checkpoint.others().size(), 1u);
-  EXPECT_EQ(checkpoint.others()[0].count, 8000);
+  EXPECT_EQ(checkpoint.others()[0].names.size(), 8000);
 }
 
 TEST(Npz, OtherCompressionsAreTheProblemOfTheTensorThatNeedsThem) {
