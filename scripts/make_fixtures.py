@@ -34,7 +34,9 @@ def values(kind, shape, name):
     elif kind == "tiny":
         weights *= 2.0**-120
     elif kind == "big":
-        weights *= 2.0**22
+        weights *= 2.0**18  # the largest are near the end of float16's range
+    elif kind == "huge":
+        weights *= 2.0**22  # beyond it: bfloat16 alone
     return weights
 
 
@@ -75,7 +77,7 @@ def all_cases():
         "ranges": [
             case(f"{kind}_{dtype}.weight", (64, 128), dtype=dtype, kind=kind)
             for kind in ("zeros", "tiny", "big") for dtype in ("float16", "bfloat16")
-        ],
+        ] + [case("huge_bfloat16.weight", (64, 128), dtype="bfloat16", kind="huge")],
         "fp4": [case("fp4_nested.weight", (64, 256), quant_type="fp4")],
     }
 
@@ -92,7 +94,8 @@ def decoded_hash(packed, state, dtype):
     """SHA-256 of the bytes that dequantize_4bit returns for `dtype`."""
     stored_dtype, state.dtype = state.dtype, TYPES[dtype]
     try:
-        weights = bnb.dequantize_4bit(packed, state).cpu().contiguous()
+        # Flat, because a tensor of one element may have any strides and cannot be seen as bytes.
+        weights = bnb.dequantize_4bit(packed, state).cpu().contiguous().reshape(-1)
     finally:
         state.dtype = stored_dtype
     return hashlib.sha256(weights.view(torch.uint8).numpy().tobytes()).hexdigest()
