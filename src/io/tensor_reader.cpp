@@ -1,5 +1,6 @@
 #include "io/tensor_reader.hpp"
 
+#include "base/memory.hpp"
 #include "base/text.hpp"
 #include "io/input_error.hpp"
 #include "io/open_files.hpp"
@@ -11,17 +12,8 @@
 #include <span>
 #include <vector>
 
-#include <unistd.h>
-
 namespace nf4bench {
 namespace {
-
-std::uint64_t host_memory_bytes() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = ::sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page_bytes <= 0) return UINT64_MAX;
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
-}
 
 class PieceReader {
  public:
@@ -60,9 +52,10 @@ Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan,
                       const TensorEntry& entry) {
   const std::string where =
       fmt::format("{}: tensor {}", escaped(entry.source), in_quotes(entry.name));
-  const auto needed = static_cast<std::uint64_t>(entry.packed_bytes + entry.state_bytes);
-  if (needed > host_memory_bytes()) {
-    throw input_error(where, "memory", fmt::format("{} bytes in this machine", host_memory_bytes()),
+  const std::int64_t needed = entry.packed_bytes + entry.state_bytes;
+  const std::int64_t usable = usable_memory_bytes();
+  if (needed > usable) {
+    throw input_error(where, "memory", fmt::format("{} bytes that may be used", usable),
                       fmt::format("{} for this tensor alone", needed));
   }
   Nf4Tensor tensor;

@@ -14,7 +14,7 @@ struct TensorPlan {
 };
 
 // Reads the tensor behind `entry`, which has no problem. Throws Error(kInput) when the files fail,
-// have changed, or hold more than this machine's memory.
+// have changed, or hold more than this process may have in memory.
 Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan, const TensorEntry& entry);
 
 }  // namespace nf4bench
