@@ -28,7 +28,7 @@ KeyLedger::Keys::const_iterator KeyLedger::find_twin(Keys::const_iterator first)
 
 // The same for many keys. Hash first: texts are compared between equal hashes only, and if all are
 // equal it still takes no more than n log n comparisons.
-KeyLedger::Keys::const_iterator KeyLedger::sort_and_find_twin(Keys::iterator first) {
+KeyLedger::Keys::const_iterator KeyLedger::sort_and_find_twin(const Keys::iterator& first) {
   for (auto key = first; key != keys_.end(); ++key) {
     key->hash = static_cast<std::uint32_t>(std::hash<std::string_view>{}(text_of(*key)));
   }

@@ -39,7 +39,7 @@ class KeyLedger {
   }
 
   Keys::const_iterator find_twin(Keys::const_iterator first) const;
-  Keys::const_iterator sort_and_find_twin(Keys::iterator first);
+  Keys::const_iterator sort_and_find_twin(const Keys::iterator& first);
 
   std::string text_;                  // less than 4 GiB
   Keys keys_;                         // of all open objects, innermost last
