@@ -1,9 +1,7 @@
 #include "base/memory.hpp"
-#include "base/text.hpp"
 #include "bench/memory_plan.hpp"
 #include "cli/choices.hpp"
 #include "cli/device_use.hpp"
-#include "cli/fingerprint.hpp"
 #include "cli/host.hpp"
 #include "cli/peer_option.hpp"
 #include "cli/progress_line.hpp"
@@ -11,12 +9,11 @@
 #include "cli/run_command.hpp"
 #include "cli/run_ending.hpp"
 #include "cli/run_plan.hpp"
+#include "cli/run_report.hpp"
 #include "cli/signals.hpp"
 #include "cli/sources.hpp"
 #include "cli/terminal.hpp"
-#include "cli/tool.hpp"
 #include "device/devices.hpp"
-#include "nf4/finiteness.hpp"
 #include "report/throttling.hpp"
 
 #include <fmt/format.h>
@@ -86,77 +83,6 @@ void settle_options(RunOptions& options, const RunArguments& arguments, const De
                 fmt::format("--launch: \"{}\" does not exist on {}; leave the option out there",
                             to_string(mode), device.info().id));
   }
-}
-
-ReportTensor report_tensor(const PlannedTensor& planned) {
-  const TensorSource& source = planned.source;
-  return {.id = planned.id,
-          .name = source.name,
-          .source = source.source,
-          .shape = source.shape,
-          .elements = source.elements,
-          .blocksize = source.blocksize,
-          .absmax_kind = source.absmax_kind,
-          .dtype = source.dtype,
-          .sha256 = "",
-          .multiplicity = planned.multiplicity};
-}
-
-ReportVariant report_variant(const SelectedVariant& selected) {
-  const Traits& traits = selected.variant.traits;
-  return {.name = selected.name,
-          .summary = selected.variant.summary,
-          .launches = traits.launches,
-          .inline_ptx = traits.inline_ptx,
-          .cache_hints = traits.cache_hints,
-          .persistent = traits.persistent,
-          .mirrors = traits.mirrors};
-}
-
-// Has the report warn, once `source` is loaded, of what is infinite or NaN in the types of the run.
-void warn_of_non_finite(Report& report, TensorSource& source) {
-  std::vector<OutputType> types = report.settings.output_types;
-  if (types.empty()) types = {source.dtype};
-  source.load = [load = std::move(source.load), types = std::move(types), &report] {
-    Nf4Tensor tensor = load();
-    for (const OutputType type : types) {
-      const std::string found = describe_non_finite(tensor, type);
-      if (!found.empty()) {
-        report.warnings.push_back(fmt::format("{}: {}", escaped(tensor.name), found));
-      }
-    }
-    return tensor;
-  };
-}
-
-// Lists the planned tensors in the report, and fills in each one's hash when it is first loaded.
-void describe_tensors(Report& report, std::vector<PlannedTensor>& planned) {
-  for (PlannedTensor& tensor : planned) {
-    report.tensors.push_back(report_tensor(tensor));
-    warn_of_non_finite(report, tensor.source);
-    for (TensorSource& other : tensor.verify_also) warn_of_non_finite(report, other);
-  }
-  for (std::size_t i = 0; i < planned.size(); ++i) {
-    auto load = std::move(planned[i].source.load);
-    planned[i].source.load = [load = std::move(load), &report, i] {
-      Nf4Tensor tensor = load();
-      std::string& hash = report.tensors[i].sha256;
-      if (hash.empty()) hash = fingerprint(tensor);
-      return tensor;
-    };
-  }
-}
-
-Report start_report(const Context& context, Device& device, const RunOptions& options) {
-  Report report;
-  report.tool = tool_info();
-  report.command = context.argv;
-  report.started_at = utc_now();
-  report.host = host_info();
-  report.device = device.info();
-  report.state_before = device.state();
-  report.settings = options;
-  return report;
 }
 
 // Notes a warning that is empty where there is nothing to warn of.
@@ -231,11 +157,10 @@ ExitCode execute(const RunArguments& arguments, const Context& context) {
   }
 
   const std::atomic<bool>& interrupted = watch_for_interruption();
-  Report report = start_report(context, *device, options);
+  Report report = start_report(context, *device, options, variants);
   report.warnings = sources.warnings;
   report.warnings.insert(report.warnings.end(), peers.warnings().begin(), peers.warnings().end());
   describe_tensors(report, planned);
-  for (const SelectedVariant& each : variants) report.variants.push_back(report_variant(each));
   ReportFile file(arguments.json, report);
   const RunEnding ending(report, file, arguments);
   const DeviceUse use(device->info());
