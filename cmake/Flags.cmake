@@ -17,9 +17,12 @@ target_compile_options(nf4bench_flags INTERFACE
   $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=-Werror>
   $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Werror=all-warnings>)
 if(NF4BENCH_SANITIZE)
+  # A target with the property NF4BENCH_UNINSTRUMENTED is linked with the sanitizers and no more.
+  set(is_instrumented $<NOT:$<BOOL:$<TARGET_PROPERTY:NF4BENCH_UNINSTRUMENTED>>>)
   target_compile_options(nf4bench_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${NF4BENCH_SANITIZE} -fno-omit-frame-pointer
-                              -fno-sanitize-recover=all>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,${is_instrumented}>:-fsanitize=${NF4BENCH_SANITIZE}
+                                                        -fno-omit-frame-pointer
+                                                        -fno-sanitize-recover=all>
     # Functions of C libraries that are loaded at run time are called by types of our own, in which
     # pointers to their structs are void*.
     $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fno-sanitize=function>
