@@ -18,21 +18,18 @@ namespace {
 
 constexpr std::int64_t kGrain = 1 << 14;  // blocks that are worth a thread
 
-// Whether the little-endian value of `type` at `bytes` is neither infinite nor NaN.
-bool is_finite(OutputType type, const std::byte* bytes) {
-  const unsigned exponent = type == OutputType::kFloat16    ? 0x7c00u
-                            : type == OutputType::kBfloat16 ? 0x7f80u
-                                                            : 0x7f800000u;
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, bytes, size_in_bytes(type));
+// Whether a value of `type` with these bits is neither infinite nor NaN.
+bool is_finite(OutputType type, std::uint32_t bits) {
+  const std::uint32_t exponent = type == OutputType::kFloat16    ? 0x7c00u
+                                 : type == OutputType::kBfloat16 ? 0x7f80u
+                                                                 : 0x7f800000u;
   return (bits & exponent) != exponent;
 }
 
-// The codebook's greatest magnitude is 1, so no output of a block is beyond its scale.
-bool is_finite_in(OutputType type, float scale) {
-  if (type == OutputType::kFloat16) return (to_float16_bits(scale) & 0x7c00u) != 0x7c00u;
-  if (type == OutputType::kBfloat16) return (to_bfloat16_bits(scale) & 0x7f80u) != 0x7f80u;
-  return std::isfinite(scale);
+std::uint32_t bits_in(OutputType type, float scale) {
+  if (type == OutputType::kFloat16) return to_float16_bits(scale);
+  if (type == OutputType::kBfloat16) return to_bfloat16_bits(scale);
+  return bits_of(scale);
 }
 
 std::int64_t non_finite_outputs(const Nf4Tensor& tensor, OutputType type, std::int64_t block) {
@@ -44,7 +41,9 @@ std::int64_t non_finite_outputs(const Nf4Tensor& tensor, OutputType type, std::i
   reference_dequantize(tensor, type, first, count, output);
   std::int64_t found = 0;
   for (std::size_t at = 0; at < output.size(); at += size) {
-    if (!is_finite(type, output.data() + at)) ++found;
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, output.data() + at, size);
+    if (!is_finite(type, bits)) ++found;
   }
   return found;
 }
@@ -57,7 +56,8 @@ NonFinite count_non_finite(const Nf4Tensor& tensor, OutputType type) {
   parallel_for(tensor.blocks(), kGrain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t block = first; block < last; ++block) {
       const float scale = block_scale(tensor, block);
-      if (is_finite_in(type, scale)) continue;
+      // The codebook's greatest magnitude is 1, so no output of a block is beyond its scale.
+      if (is_finite(type, bits_in(type, scale))) continue;
       if (!std::isfinite(scale)) ++scales;
       outputs += non_finite_outputs(tensor, type, block);
     }
