@@ -28,11 +28,6 @@ std::string open_refusal(const fs::path& path) {
   return refusal([&] { Checkpoint::open(path); });
 }
 
-void expect_part(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos)
-      << "message: " << message << "\nwanted:  " << part;
-}
-
 TEST(FileSystem, MissingPathIsNamedWithTheSystemsReason) {
   const TemporaryFolder folder;
   const std::string message = open_refusal(folder / "absent.safetensors");

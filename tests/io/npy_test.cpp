@@ -164,11 +164,6 @@ class NpyFolder {
   TemporaryFolder folder_;
 };
 
-void expect_part(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos)
-      << "message: " << message << "\nwanted:  " << part;
-}
-
 TEST(NpyFolder, SampleDecodesToTheBytesOfBitsandbytes) {
   const Checkpoint checkpoint = Checkpoint::open(data_file("npy"));
   const std::string expected = read_raw(data_file("expected.txt"));

@@ -27,11 +27,6 @@ Checkpoint open_archive(const std::string& archive) {
   return Checkpoint::open_memory("x.npz", to_bytes(archive));
 }
 
-void expect_part(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos)
-      << "message: " << message << "\nwanted:  " << part;
-}
-
 // What opening the sample says of its first tensor when `state` is the member of its quant state.
 std::string problem_with_state(const ZipMember& state) {
   std::vector<ZipMember> members = sample_members();

@@ -21,11 +21,6 @@ Checkpoint open(const std::string& archive) {
   return Checkpoint::open_memory("x.npz", to_bytes(archive));
 }
 
-void expect_part(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos)
-      << "message: " << message << "\nwanted:  " << part;
-}
-
 // The archive's tensors are those of data/npy, bit for bit.
 void expect_sample(const std::string& archive) {
   const Checkpoint checkpoint = open(archive);

@@ -162,6 +162,11 @@ std::string refusal(const std::function<void()>& action) {
   return "";
 }
 
+void expect_part(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos)
+      << "message: " << message << "\nwanted:  " << part;
+}
+
 std::string declared_tensors(const std::string& file) {
   const std::vector<std::byte> bytes = to_bytes(file);
   const ByteSource source = ByteSource::in_memory("test.safetensors", bytes);

@@ -85,6 +85,9 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 // a failed test when it throws none.
 std::string refusal(const std::function<void()>& action);
 
+// `message` holds `part`.
+void expect_part(const std::string& message, const std::string& part);
+
 // What a header declares, as "a U8 [2]; b F32 [1, 2]" in the file's order.
 std::string declared_tensors(const std::string& file);
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "fuzz/checksum.hpp"
 #include "io/raw_files.hpp"
 
 namespace nf4bench::testing {
@@ -95,12 +97,7 @@ std::string end_records(std::uint64_t members, std::uint64_t begin, std::uint64_
 }  // namespace
 
 std::uint32_t checksum(std::string_view bytes) {
-  std::uint32_t crc = 0xffff'ffff;
-  for (const char c : bytes) {
-    crc ^= static_cast<unsigned char>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xedb8'8320 : 0);
-  }
-  return ~crc;
+  return fuzz::checksum(std::as_bytes(std::span(bytes)));
 }
 
 std::string deflated(std::string_view bytes) {
