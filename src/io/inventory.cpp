@@ -150,9 +150,13 @@ Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes) 
   return inventory;
 }
 
+ByteSource open_bytes(const InputFile& file) {
+  return file.is_memory ? ByteSource::in_memory(file.path.native(), file.memory)
+                        : ByteSource::open(file.path);
+}
+
 ByteSource open_again(const InputFile& file) {
-  ByteSource source = file.is_memory ? ByteSource::in_memory(file.path.native(), file.memory)
-                                     : ByteSource::open(file.path);
+  ByteSource source = open_bytes(file);
   if (!file.is_memory && source.identity() != file.identity) {
     throw input_error(source.name(), "the file changed since its header was read; try again");
   }

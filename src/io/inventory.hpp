@@ -39,6 +39,9 @@ Inventory take_inventory(const std::filesystem::path& path);
 // The same for the bytes of one .safetensors or .npz file, called `name` in messages.
 Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes);
 
+// The bytes of `file` as they are now, in memory or at its path.
+ByteSource open_bytes(const InputFile& file);
+
 // Opens `file` again and makes sure that it is still the file whose header was read. For an archive
 // that is the range of its members; it borrows from `file`.
 ByteSource open_again(const InputFile& file);

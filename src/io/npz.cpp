@@ -60,8 +60,7 @@ Inventory open_npz(InputFile file) {
   Inventory inventory;
   inventory.files.push_back(std::move(file));
   InputFile& input = inventory.files.front();
-  ByteSource source = input.is_memory ? ByteSource::in_memory(input.path.native(), input.memory)
-                                      : ByteSource::open(input.path);
+  ByteSource source = open_bytes(input);
   require_zip(source);
   input.identity = source.identity();
   input.archive = std::make_unique<NpzArchive>(std::move(source));
