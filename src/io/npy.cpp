@@ -2,6 +2,7 @@
 
 #include "base/checked.hpp"
 #include "io/input_error.hpp"
+#include "io/little_endian.hpp"
 #include "io/npy_dict.hpp"
 #include "io/stored_tensors.hpp"
 
@@ -69,10 +70,7 @@ std::optional<std::uint64_t> bytes_of(const std::vector<std::uint64_t>& shape, E
 std::string_view dict_text(std::string_view name, std::string_view start,
                            std::uint64_t file_bytes) {
   const std::size_t dict_begin = kVersionEnd + (start[6] == 1 ? 2 : 4);
-  std::uint64_t length = 0;
-  for (std::size_t i = kVersionEnd; i < dict_begin; ++i) {
-    length |= std::uint64_t{static_cast<unsigned char>(start[i])} << (8 * (i - kVersionEnd));
-  }
+  const std::uint64_t length = number_at(start, kVersionEnd, dict_begin - kVersionEnd);
   if (length > file_bytes - dict_begin) {
     throw input_error(name, ".npy header length", fmt::format("{} bytes", length),
                       fmt::format("at most the {} that the file has", file_bytes - dict_begin));

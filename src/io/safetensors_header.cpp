@@ -4,12 +4,12 @@
 #include "base/text.hpp"
 #include "io/input_error.hpp"
 #include "io/json_events.hpp"
+#include "io/little_endian.hpp"
 #include "io/look_alike.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -213,13 +213,8 @@ std::uint64_t header_bytes(const ByteSource& source) {
     throw input_error(source.name(), "size", fmt::format("{} bytes", source.size()),
                       "a safetensors file, which has 8 at least");
   }
-  std::array<std::byte, kLengthBytes> raw = {};
-  source.read(0, raw);
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) {
-    length |= std::to_integer<std::uint64_t>(raw[i]) << (8 * i);
-  }
   const std::string first = source.read_text(0, std::min<std::uint64_t>(source.size(), 64));
+  const std::uint64_t length = number_at(first, 0, kLengthBytes);
   const bool fits = length <= std::min(kMaxHeaderBytes, source.size() - kLengthBytes);
   const bool opens_json =
       fits && length > 0 && std::string_view("{ \t\r\n").find(first[8]) != std::string_view::npos;

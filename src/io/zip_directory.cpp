@@ -2,6 +2,7 @@
 
 #include "base/checked.hpp"
 #include "io/input_error.hpp"
+#include "io/little_endian.hpp"
 
 #include <fmt/format.h>
 
@@ -21,15 +22,6 @@ constexpr std::size_t kEntryBytes = 46;
 constexpr std::uint64_t kIn64Bits16 =
     0xffff;  // a field of 16 bits whose value is in zip64's record
 constexpr std::uint64_t kIn64Bits32 = 0xffff'ffff;
-
-// The little-endian number of `width` bytes at `begin`.
-std::uint64_t number_at(std::string_view bytes, std::size_t begin, std::size_t width) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < width; ++i) {
-    value |= std::uint64_t{static_cast<unsigned char>(bytes[begin + i])} << (8 * i);
-  }
-  return value;
-}
 
 bool has_at(std::string_view bytes, std::size_t begin, std::string_view signature) {
   return bytes.substr(begin, signature.size()) == signature;

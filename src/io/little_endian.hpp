@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace nf4bench {
+
+// The little-endian number of `width` bytes, 8 at most, at `begin` of `bytes`, which holds them.
+inline std::uint64_t number_at(std::string_view bytes, std::size_t begin, std::size_t width) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < width; ++i) {
+    value |= std::uint64_t{static_cast<unsigned char>(bytes[begin + i])} << (8 * i);
+  }
+  return value;
+}
+
+}  // namespace nf4bench
