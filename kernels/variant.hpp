@@ -13,13 +13,6 @@ struct CUstream_st;  // cudaStream_t without the CUDA headers
 
 namespace nf4bench {
 
-// What a variant computes.
-enum class Operation : std::uint8_t { kDequantize };
-
-constexpr const char* to_string(Operation) {
-  return "dequantize";
-}
-
 // One unit of work. Borrowed pointers into buffers of the device that runs it; all 256-byte aligned
 // at their start, none padded at their end: a byte past the stated length is another allocation's.
 struct Job {
@@ -68,7 +61,6 @@ struct Traits {
 struct Variant {
   const char* name = "";     // snake_case, unique in its catalogue
   const char* summary = "";  // one line: the idea
-  Operation operation = Operation::kDequantize;
   Traits traits;
 
   // Null when the variant can run `job` there, else the reason it can not (a static string).

@@ -1,4 +1,4 @@
-#include "stream_memory.hpp"
+#include "cpu/stream_memory.hpp"
 
 #include <cstring>
 

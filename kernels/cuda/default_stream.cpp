@@ -1,4 +1,4 @@
-#include "default_stream.hpp"
+#include "cuda/default_stream.hpp"
 
 #include <cuda_runtime_api.h>
 

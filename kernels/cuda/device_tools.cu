@@ -1,8 +1,8 @@
-#include "device_tools.hpp"
+#include "cuda/device_tools.hpp"
 
 #include <cuda_runtime.h>
 
-#include "dispatch.cuh"
+#include "cuda/dispatch.cuh"
 
 namespace nf4bench::cuda {
 namespace {

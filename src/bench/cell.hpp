@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/measurement.hpp"
+#include "record/measurement.hpp"
 #include "bench/run_context.hpp"
 
 namespace nf4bench {

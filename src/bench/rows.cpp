@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/throttling.hpp"
+#include "record/throttling.hpp"
 
 namespace nf4bench {
 
@@ -28,8 +28,8 @@ Measurement untimed_row(const RunContext& context, const RowFacts& facts, const 
                         std::size_t index) {
   Measurement row;
   row.tensor = facts.tensor;
-  row.operation = context.variants[index].variant.operation;
   row.variant = context.variants[index].name;
+  row.operation = "dequantize";
   row.device = context.device.info().id;
   row.output_type = facts.output_type;
   row.cache = timing.cache;
@@ -51,7 +51,7 @@ std::string impossible_rate(const RunContext& context, const RowFacts& facts,
   const DeviceInfo& info = context.device.info();
   if (!info.peak_bytes_per_s || row.cache != CacheMode::kCold) return "";
   const std::int64_t working_set = facts.buffer_sets * (facts.bytes_read + facts.bytes_written);
-  if (working_set < kLargeWorkingSet * info.facts.l2_bytes) return "";
+  if (working_set < kLargeWorkingSet * info.l2_bytes) return "";
   if (*row.bytes_per_s <= kPeakTolerance * *info.peak_bytes_per_s) return "";
   return fmt::format(
       "{:.0f} GB/s from cold caches is more than the {:.0f} GB/s that the device's memory can move",

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/cell.hpp"
-#include "bench/measurement.hpp"
+#include "record/measurement.hpp"
 #include "bench/verification.hpp"
 
 namespace nf4bench {

@@ -6,30 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/measurement.hpp"
-#include "bench/plan.hpp"
+#include "record/measurement.hpp"
+#include "plan/plan.hpp"
+#include "record/settings.hpp"
 
 namespace nf4bench {
-
-enum class VerifyScope : std::uint8_t {
-  kAll,      // every element of every selected tensor
-  kSampled,  // only the timed tensors, and of these at most the first 16 Mi elements
-};
-
-struct RunOptions {
-  std::vector<OutputType> output_types;  // empty: the type each tensor's state names
-  std::vector<CacheMode> caches = {CacheMode::kCold};
-  std::vector<LaunchMode> launches;  // empty: the device's first
-  std::string baseline;              // variant name; may be missing from the selection
-  int min_samples = 30;
-  double max_time_s = 2.0;     // a measurement: one variant in one cell
-  double precision = 0.005;    // wanted relative half-width of the median's interval
-  double min_sample_s = 1e-4;  // a sample holds so many launches that it lasts at least this long
-  std::uint64_t seed = 42;     // of the order in which variants take turns
-  VerifyScope verify = VerifyScope::kAll;
-  bool measure_stream_shapes = true;  // also time the kernels that only move the bytes
-  double call_timeout_s = 300.0;      // a call of a variant that takes longer hangs; 0: none does
-};
 
 // What the runner tells while it works. All members may be empty.
 struct RunObserver {

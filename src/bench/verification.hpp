@@ -7,13 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/measurement.hpp"
+#include "record/measurement.hpp"
 #include "bench/run_context.hpp"
 
 namespace nf4bench {
-
-// How many elements VerifyScope::kSampled compares at most.
-inline constexpr std::int64_t kSampledElements = std::int64_t{16} << 20;
 
 // What is known of one variant on one tensor and output type. Passed, failed or skipped.
 struct Verdict {

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string>
 
-#include "cli/terminal.hpp"
+#include "base/terminal.hpp"
 
 namespace nf4bench {
 

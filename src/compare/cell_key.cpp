@@ -1,7 +1,7 @@
 #include "compare/cell_key.hpp"
 
 #include "base/text.hpp"
-#include "report/table_parts.hpp"
+#include "report/table/parts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -15,7 +15,7 @@ struct CellKey {
   std::vector<std::int64_t> shape;
   int blocksize = 0;
   AbsmaxKind absmax_kind = AbsmaxKind::kNested;
-  Operation operation = Operation::kDequantize;
+  std::string operation;
   OutputType output_type = OutputType::kFloat16;
   CacheMode cache = CacheMode::kCold;
   LaunchMode launch = LaunchMode::kGraph;

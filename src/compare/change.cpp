@@ -1,6 +1,6 @@
 #include "compare/change.hpp"
 
-#include "compare/distributions.hpp"
+#include "statistics/distributions.hpp"
 
 #include <algorithm>
 #include <cmath>

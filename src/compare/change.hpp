@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "bench/statistics.hpp"
+#include "statistics/statistics.hpp"
 #include "compare/run_cells.hpp"
 
 namespace nf4bench {

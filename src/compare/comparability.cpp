@@ -55,7 +55,7 @@ const std::vector<Trait>& traits() {
       {"device", Matters::kAlways, [](const Report& r) { return r.device.name; }},
       {"uuid", Matters::kForTime, [](const Report& r) { return r.device.uuid; }},
       {"processors", Matters::kAlways,
-       [](const Report& r) { return fmt::format("{}", r.device.facts.multiprocessors); }},
+       [](const Report& r) { return fmt::format("{}", r.device.multiprocessors); }},
       {"mig", Matters::kAlways, [](const Report& r) { return switch_text(r.device.mig); }},
       {"simd", Matters::kAlways, [](const Report& r) { return r.device.simd; }},
       {"build_type", Matters::kAlways, [](const Report& r) { return r.tool.build_type; }},

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compare/metric.hpp"
-#include "compare/named_report.hpp"
+#include "report/named_report.hpp"
 #include "compare/run_noise.hpp"
 
 namespace nf4bench {

@@ -1,6 +1,6 @@
 #include "compare/compare_reports.hpp"
 
-#include "bench/statistics.hpp"
+#include "statistics/statistics.hpp"
 #include "compare/report_faults.hpp"
 
 #include <fmt/format.h>

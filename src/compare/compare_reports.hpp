@@ -7,7 +7,7 @@
 
 #include "compare/change.hpp"
 #include "compare/comparability.hpp"
-#include "compare/named_report.hpp"
+#include "report/named_report.hpp"
 #include "compare/run_noise.hpp"
 #include "compare/verdict.hpp"
 

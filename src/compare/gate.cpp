@@ -1,6 +1,6 @@
 #include "compare/gate.hpp"
 
-#include "report/units.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
 

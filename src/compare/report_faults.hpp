@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "compare/named_report.hpp"
+#include "report/named_report.hpp"
 
 namespace nf4bench {
 

@@ -1,7 +1,7 @@
 #include "compare/run_cells.hpp"
 
-#include "bench/statistics.hpp"
-#include "compare/distributions.hpp"
+#include "statistics/statistics.hpp"
+#include "statistics/distributions.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "device/device.hpp"
+#include "record/device_info.hpp"
 
 namespace nf4bench {
 

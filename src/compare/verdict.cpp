@@ -1,6 +1,6 @@
 #include "compare/verdict.hpp"
 
-#include "bench/statistics.hpp"
+#include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 

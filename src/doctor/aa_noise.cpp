@@ -1,6 +1,6 @@
 #include "doctor/aa_noise.hpp"
 
-#include "compare/distributions.hpp"
+#include "statistics/distributions.hpp"
 
 #include <cmath>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/plan.hpp"
+#include "plan/plan.hpp"
 #include "device/device.hpp"
 
 namespace nf4bench {

@@ -1,6 +1,6 @@
 #include "doctor/control_group.hpp"
 
-#include "doctor/small_files.hpp"
+#include "doctor/checks/small_files.hpp"
 
 #include <algorithm>
 #include <sstream>

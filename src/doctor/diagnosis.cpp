@@ -1,6 +1,6 @@
 #include "doctor/diagnosis.hpp"
 
-#include "doctor/checks.hpp"
+#include "doctor/checks/checks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
-#include "bench/statistics.hpp"
-#include "compare/json_parts.hpp"
+#include "statistics/statistics.hpp"
+#include "compare/result/json_parts.hpp"
 #include "doctor/diagnosis_text.hpp"
 
 #include <algorithm>

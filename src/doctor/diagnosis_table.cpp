@@ -1,6 +1,6 @@
 #include "base/text.hpp"
 #include "doctor/diagnosis_text.hpp"
-#include "report/table_parts.hpp"
+#include "report/table/parts.hpp"
 
 #include <fmt/format.h>
 

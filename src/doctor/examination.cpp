@@ -1,6 +1,6 @@
 #include "doctor/examination.hpp"
 
-#include "device/nvml.hpp"
+#include "device/nvml/nvml.hpp"
 
 #include <unistd.h>
 
@@ -79,7 +79,7 @@ void Examination::examine_gpu() {
 void Examination::examine_cpu() {
   const std::vector<int> processors = allowed_processors();
   CpuConditions cpu;
-  cpu.threads = facts_.device.facts.multiprocessors;
+  cpu.threads = facts_.device.multiprocessors;
   cpu.setup = read_cpu_setup(options_.root, processors);
   cpu.rest_start = read_cpu(options_.root, processors);
   rest(options_.rest_s);

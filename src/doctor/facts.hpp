@@ -4,10 +4,10 @@
 #include <string>
 
 #include "device/device.hpp"
-#include "device/gpu_condition.hpp"
+#include "device/nvml/gpu_condition.hpp"
 #include "doctor/aa_run.hpp"
-#include "doctor/cpu_conditions.hpp"
-#include "doctor/gpu_conditions.hpp"
+#include "doctor/checks/cpu_conditions.hpp"
+#include "doctor/checks/gpu_conditions.hpp"
 
 namespace nf4bench {
 

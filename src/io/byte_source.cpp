@@ -1,8 +1,8 @@
 #include "io/byte_source.hpp"
 
 #include "base/text.hpp"
-#include "io/input_error.hpp"
-#include "io/npz_archive.hpp"
+#include "base/input_error.hpp"
+#include "io/npz/npz_archive.hpp"
 
 #include <fmt/format.h>
 

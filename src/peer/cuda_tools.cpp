@@ -1,6 +1,6 @@
 #include "peer/cuda_tools.hpp"
 
-#include "cuda/add_offset.hpp"
+#include "cuda/dequantize/add_offset.hpp"
 #include "cuda/default_stream.hpp"
 
 namespace nf4bench {

@@ -1,6 +1,6 @@
 #include "report/report.hpp"
 
-#include "bench/statistics.hpp"
+#include "statistics/statistics.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@ namespace {
 
 // All measurements of one kind: what a summary line and its neighbours are about.
 struct CellKind {
-  Operation operation;
+  std::string operation;
   OutputType output_type;
   CacheMode cache;
   LaunchMode launch;

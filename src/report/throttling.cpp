@@ -1,6 +1,6 @@
 #include "report/throttling.hpp"
 
-#include "bench/throttling.hpp"
+#include "record/throttling.hpp"
 
 #include <fmt/format.h>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/fake_device.hpp"
-#include "bench/plan.hpp"
+#include "plan/plan.hpp"
 #include "bench/runner.hpp"
 
 namespace nf4bench {

@@ -11,7 +11,7 @@ struct PeakRun : FakeRun {
     device.take_seconds("base", 1312e-6);   // 1 MB/s
     device.take_seconds("magic", 1000e-6);  // 1.3 MB/s
     device.mutable_info().peak_bytes_per_s = 1.2e6;
-    device.mutable_info().facts.l2_bytes = 1000;
+    device.mutable_info().l2_bytes = 1000;
     device.buffer_sets = 5;
   }
 };
@@ -52,7 +52,7 @@ TEST(RateAbovePeak, IsPossibleFromTheCache) {
   hot.run();
   EXPECT_EQ(hot.row("magic").status, Status::kPassed);
   PeakRun small;
-  small.device.mutable_info().facts.l2_bytes = 1312 * 5 / 4 + 1;  // a quarter of the working set
+  small.device.mutable_info().l2_bytes = 1312 * 5 / 4 + 1;  // a quarter of the working set
   small.run();
   EXPECT_EQ(small.row("magic").status, Status::kPassed);
 }

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/fake_run.hpp"
-#include "bench/throttling.hpp"
+#include "record/throttling.hpp"
 
 namespace nf4bench {
 namespace {

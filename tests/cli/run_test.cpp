@@ -1,5 +1,5 @@
 #include "cli/process.hpp"
-#include "io/state_dict.hpp"
+#include "io/checkpoint/state_dict.hpp"
 #include "io/writers.hpp"
 #include "nf4/synthetic.hpp"
 

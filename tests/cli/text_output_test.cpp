@@ -1,6 +1,6 @@
 #include "base/error.hpp"
-#include "cli/columns.hpp"
-#include "cli/name_filter.hpp"
+#include "text/columns.hpp"
+#include "plan/name_filter.hpp"
 #include "cli/progress_line.hpp"
 
 #include <gtest/gtest.h>

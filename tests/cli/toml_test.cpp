@@ -1,4 +1,4 @@
-#include "cli/toml.hpp"
+#include "cli/options/toml.hpp"
 
 #include "base/error.hpp"
 #include "cli/process.hpp"

@@ -115,7 +115,7 @@ TEST(Comparability, EveryDifferenceThatMattersHasANameToAllow) {
   fresh.device.name = "x";
   fresh.device.uuid = "x";
   fresh.device.driver = "x";
-  fresh.device.facts.multiprocessors = 1;
+  fresh.device.multiprocessors = 1;
   fresh.device.mig = true;
   fresh.device.ecc = false;
   fresh.tool.build_type = "x";

@@ -1,6 +1,6 @@
-#include "compare/history.hpp"
+#include "compare/history/history.hpp"
 
-#include "compare/history_text.hpp"
+#include "compare/history/history_text.hpp"
 #include "compare/report_maker.hpp"
 
 #include <gmock/gmock.h>

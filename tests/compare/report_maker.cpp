@@ -1,6 +1,6 @@
 #include "compare/report_maker.hpp"
 
-#include "bench/statistics.hpp"
+#include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -35,7 +35,9 @@ void describe_machine(Report& report) {
   report.device.kind = DeviceKind::kCuda;
   report.device.id = "cuda:0";
   report.device.name = "NVIDIA H200";
-  report.device.facts = {90, 132, 62914560};
+  report.device.compute_capability = 90;
+  report.device.multiprocessors = 132;
+  report.device.l2_bytes = 62914560;
   report.device.uuid = "GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10";
   report.device.driver = "580.159.04";
   report.device.runtime = "13.0";

@@ -1,4 +1,4 @@
-#include "compare/steps.hpp"
+#include "compare/history/steps.hpp"
 
 #include "compare/report_maker.hpp"
 

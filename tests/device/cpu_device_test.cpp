@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "device/cpu_facts.hpp"
+#include "device/cpu/cpu_facts.hpp"
 #include "device/devices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
@@ -83,9 +83,9 @@ TEST(CpuDevice, DescribesItself) {
   EXPECT_EQ(info.id, "cpu");
   EXPECT_FALSE(info.name.empty());
   EXPECT_FALSE(info.simd.empty());
-  EXPECT_EQ(info.facts.compute_capability, 0);
-  EXPECT_EQ(info.facts.multiprocessors, 3);
-  EXPECT_GT(info.facts.l2_bytes, 0);
+  EXPECT_EQ(info.compute_capability, 0);
+  EXPECT_EQ(info.multiprocessors, 3);
+  EXPECT_GT(info.l2_bytes, 0);
   EXPECT_GT(info.memory_bytes, 0);
   EXPECT_FALSE(device->state().unavailable.empty());
   ASSERT_EQ(device->launch_modes().size(), 1u);
@@ -187,7 +187,7 @@ TEST_F(CpuTiming, WritingPastTheOutputIsAnErrorWhileTiming) {
 TEST_F(CpuTiming, ColdSamplesRotateThroughAllSets) {
   const int sets = workload_->buffer_sets();
   const std::int64_t set_bytes = workload_->bytes_read() + workload_->bytes_written();
-  EXPECT_GE(sets * set_bytes, std::min(5 * device_->info().facts.l2_bytes, available_ / 4));
+  EXPECT_GE(sets * set_bytes, std::min(5 * device_->info().l2_bytes, available_ / 4));
   Seen seen;
   const Variant variant = probe(seen, [](Seen& mine, const Job& job, const Launch&) {
     mine.outputs.push_back(job.output);

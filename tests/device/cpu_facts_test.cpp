@@ -1,4 +1,4 @@
-#include "device/cpu_facts.hpp"
+#include "device/cpu/cpu_facts.hpp"
 
 #include <gtest/gtest.h>
 

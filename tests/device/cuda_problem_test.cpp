@@ -1,4 +1,4 @@
-#include "device/cuda_problem.hpp"
+#include "device/cuda/cuda_problem.hpp"
 
 #include <gtest/gtest.h>
 

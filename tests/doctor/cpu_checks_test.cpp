@@ -1,6 +1,6 @@
 // What happens on the processors of the CPU device, and how they are set up.
 
-#include "doctor/checks.hpp"
+#include "doctor/checks/checks.hpp"
 #include "doctor/machines.hpp"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // What is read below /proc and /sys, from folders laid out as Linux does.
 
-#include "doctor/cpu_conditions.hpp"
+#include "doctor/checks/cpu_conditions.hpp"
 #include "doctor/control_group.hpp"
-#include "doctor/small_files.hpp"
+#include "doctor/checks/small_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

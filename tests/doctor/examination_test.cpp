@@ -25,7 +25,7 @@ class ExaminationTest : public testing::Test {
     fake_gpu().computing = {{static_cast<unsigned>(getpid()), "nf4bench", 1 << 20}};
     device.mutable_info().pci_id = "0000:3b:00.0";
     device.mutable_info().runtime = "13.0";
-    device.mutable_info().facts.compute_capability = 90;
+    device.mutable_info().compute_capability = 90;
     device.clock_hz = 1.98e9;
     options.root = "/no/such/folder";
     options.architectures = "90-real";

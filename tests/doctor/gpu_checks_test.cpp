@@ -1,6 +1,6 @@
 // What happens on a GPU, and how bad it is.
 
-#include "doctor/checks.hpp"
+#include "doctor/checks/checks.hpp"
 #include "doctor/machines.hpp"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // How a GPU and its driver are set up.
 
-#include "doctor/checks.hpp"
+#include "doctor/checks/checks.hpp"
 #include "doctor/machines.hpp"
 
 #include <gmock/gmock.h>
@@ -132,7 +132,7 @@ class Architectures : public testing::TestWithParam<ArchitectureCase> {};
 
 TEST_P(Architectures, AreJudgedByWhatRunsOnTheGpu) {
   DeviceInfo device;
-  device.facts.compute_capability = GetParam().gpu;
+  device.compute_capability = GetParam().gpu;
   expect_severity(check_architectures(GetParam().built, device), GetParam().severity);
 }
 

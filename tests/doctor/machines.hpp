@@ -32,7 +32,7 @@ inline DoctorFacts sound_gpu() {
   facts.device.kind = DeviceKind::kCuda;
   facts.device.id = "cuda:0";
   facts.device.name = "NVIDIA H200";
-  facts.device.facts.compute_capability = 90;
+  facts.device.compute_capability = 90;
   facts.device.uuid = "GPU-9e6fd0ab-ed31-06ff-7403-b9c455166567";
   facts.device.pci_id = "0000:3b:00.0";
   facts.device.driver = "580.159.04";
@@ -76,7 +76,7 @@ inline DoctorFacts sound_cpu() {
   facts.device.kind = DeviceKind::kCpu;
   facts.device.id = "cpu";
   facts.device.name = "AMD EPYC 9654";
-  facts.device.facts.multiprocessors = 16;
+  facts.device.multiprocessors = 16;
   facts.aa = quiet_aa("simd", 0.0);
   CpuConditions cpu;
   cpu.threads = 16;

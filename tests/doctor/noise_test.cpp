@@ -1,6 +1,6 @@
 // What runs of a variant against itself say of the machine.
 
-#include "doctor/checks.hpp"
+#include "doctor/checks/checks.hpp"
 #include "doctor/diagnosis.hpp"
 #include "doctor/machines.hpp"
 

@@ -1,6 +1,6 @@
 // What Nvml makes of the answers of the driver's library.
 
-#include "device/nvml.hpp"
+#include "device/nvml/nvml.hpp"
 #include "doctor/fake_nvml.hpp"
 
 #include <gmock/gmock.h>

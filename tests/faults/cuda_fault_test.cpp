@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "bench/plan.hpp"
+#include "plan/plan.hpp"
 #include "bench/runner.hpp"
 #include "device/devices.hpp"
 #include "faults/fake_cuda_runtime.hpp"

@@ -1,7 +1,7 @@
 #include "catalog.hpp"
 #include "fuzz/targets.hpp"
-#include "io/checkpoint.hpp"
-#include "nf4/comparison.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "operation/exact_bits.hpp"
 #include "nf4/reference.hpp"
 
 #include <bit>

@@ -11,7 +11,7 @@
 #include "fuzz/second_reader.hpp"
 #include "fuzz/strict_json.hpp"
 #include "fuzz/targets.hpp"
-#include "io/npz_archive.hpp"
+#include "io/npz/npz_archive.hpp"
 #include "io/raw_files.hpp"
 #include "io/zip_files.hpp"
 

@@ -1,7 +1,7 @@
 #include "fuzz/checksum.hpp"
 #include "fuzz/targets.hpp"
-#include "io/checkpoint.hpp"
-#include "io/npz_archive.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/npz/npz_archive.hpp"
 
 #include <algorithm>
 #include <cstdint>

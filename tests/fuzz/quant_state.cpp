@@ -1,4 +1,4 @@
-#include "io/quant_state.hpp"
+#include "io/checkpoint/quant_state.hpp"
 
 #include "fuzz/second_reader.hpp"
 #include "fuzz/targets.hpp"

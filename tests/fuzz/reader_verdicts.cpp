@@ -2,8 +2,8 @@
 // and ACCEPT or the message. reference_readers.py holds that against the reference readers.
 
 #include "base/error.hpp"
-#include "io/npy.hpp"
-#include "io/safetensors_header.hpp"
+#include "io/npy/npy.hpp"
+#include "io/safetensors/safetensors_header.hpp"
 
 #include <cstring>
 #include <filesystem>

@@ -1,8 +1,8 @@
 #include "fuzz/second_reader.hpp"
 #include "fuzz/targets.hpp"
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 #include "io/natural_order.hpp"
-#include "io/safetensors_header.hpp"
+#include "io/safetensors/safetensors_header.hpp"
 
 #include <algorithm>
 #include <vector>

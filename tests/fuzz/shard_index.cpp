@@ -1,4 +1,4 @@
-#include "io/shard_index.hpp"
+#include "io/safetensors/shard_index.hpp"
 
 #include "fuzz/second_reader.hpp"
 #include "fuzz/targets.hpp"

@@ -25,7 +25,7 @@ class Bitsandbytes : public GpuTest {
     const char* const path = std::getenv("NF4BENCH_BITSANDBYTES");
     if (path == nullptr) GTEST_SKIP() << "NF4BENCH_BITSANDBYTES names no library";
     const PeerHost host = {.kind = DeviceKind::kCuda,
-                           .compute_capability = device_->info().facts.compute_capability,
+                           .compute_capability = device_->info().compute_capability,
                            .tools = cuda_tools()};
     peers_.emplace(std::vector<PeerArgument>{{"bitsandbytes", path}}, host, std::vector<Variant>());
     ASSERT_TRUE(peers_->warnings().empty()) << peers_->warnings().front();
@@ -107,7 +107,7 @@ TEST_F(Bitsandbytes, PreparedScalesSurviveTimingAndOtherVariants) {
 }
 
 TEST_F(Bitsandbytes, SaysWhatItCanNotDo) {
-  const DeviceFacts facts = device_->info().facts;
+  const DeviceFacts facts = facts_of(device_->info());
   Job job;
   job.elements = (std::int64_t{1} << 31) - 1;
   EXPECT_EQ(chain().unsupported(job, facts), nullptr);

@@ -94,7 +94,7 @@ TEST_F(CudaDeviceTest, TakesPlausibleSamplesInEveryMode) {
   const auto workload = device_->upload(tensor, OutputType::kBfloat16, UploadPurpose::kTime);
   EXPECT_GT(static_cast<double>(workload->buffer_sets()) *
                 static_cast<double>(workload->bytes_read() + workload->bytes_written()),
-            5.0 * static_cast<double>(device_->info().facts.l2_bytes));
+            5.0 * static_cast<double>(device_->info().l2_bytes));
   for (const Variant& variant : device_->variants()) {
     for (const CacheMode cache : {CacheMode::kCold, CacheMode::kHot}) {
       for (const LaunchMode launch : {LaunchMode::kGraph, LaunchMode::kStream}) {

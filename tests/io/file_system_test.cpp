@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "io/byte_source.hpp"
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 #include "io/raw_files.hpp"
 
 namespace nf4bench::testing {

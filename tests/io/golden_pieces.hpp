@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 #include "io/raw_files.hpp"
 
 namespace nf4bench::testing {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/sha256.hpp"
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 #include "nf4/reference.hpp"
 
 namespace nf4bench {

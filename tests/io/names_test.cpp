@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/key_ledger.hpp"
-#include "io/name_table.hpp"
+#include "json/key_ledger.hpp"
+#include "io/checkpoint/name_table.hpp"
 #include "io/natural_order.hpp"
 
 namespace nf4bench {

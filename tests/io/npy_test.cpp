@@ -5,12 +5,12 @@
 #include <filesystem>
 
 #include "base/sha256.hpp"
-#include "io/checkpoint.hpp"
-#include "io/npy.hpp"
-#include "io/npy_folder.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/npy/npy.hpp"
+#include "io/npy/npy_folder.hpp"
 #include "io/raw_files.hpp"
-#include "io/safetensors_header.hpp"
-#include "io/stored_tensors.hpp"
+#include "io/safetensors/safetensors_header.hpp"
+#include "io/checkpoint/stored_tensors.hpp"
 #include "nf4/reference.hpp"
 
 namespace nf4bench::testing {

@@ -13,7 +13,7 @@
 #include "base/memory.hpp"
 #include "io/byte_source.hpp"
 #include "io/golden_pieces.hpp"
-#include "io/npz_archive.hpp"
+#include "io/npz/npz_archive.hpp"
 #include "io/zip_files.hpp"
 
 namespace nf4bench::testing {

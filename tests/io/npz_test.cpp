@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "io/checkpoint.hpp"
-#include "io/npz_archive.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/npz/npz_archive.hpp"
 #include "io/raw_files.hpp"
 #include "io/zip_files.hpp"
 

@@ -1,4 +1,4 @@
-#include "io/quant_state.hpp"
+#include "io/checkpoint/quant_state.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "io/byte_source.hpp"
-#include "io/safetensors_header.hpp"
+#include "io/safetensors/safetensors_header.hpp"
 
 namespace nf4bench::testing {
 

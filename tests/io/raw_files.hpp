@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/checkpoint.hpp"
-#include "io/stored_tensors.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/checkpoint/stored_tensors.hpp"
 
 namespace nf4bench::testing {
 

@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 
-#include "io/npy.hpp"
+#include "io/npy/npy.hpp"
 #include "io/raw_files.hpp"
 #include "io/reference_cases.hpp"
-#include "io/stored_tensors.hpp"
+#include "io/checkpoint/stored_tensors.hpp"
 
 namespace nf4bench::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "io/raw_files.hpp"
-#include "io/safetensors_header.hpp"
+#include "io/safetensors/safetensors_header.hpp"
 
 namespace nf4bench::testing {
 namespace {

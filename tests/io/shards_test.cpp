@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "base/sha256.hpp"
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 #include "io/raw_files.hpp"
-#include "io/shard_index.hpp"
+#include "io/safetensors/shard_index.hpp"
 #include "nf4/reference.hpp"
 
 namespace nf4bench::testing {

@@ -6,9 +6,9 @@
 
 #include "base/error.hpp"
 #include "io/byte_source.hpp"
-#include "io/checkpoint.hpp"
-#include "io/npy.hpp"
-#include "io/quant_state.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/npy/npy.hpp"
+#include "io/checkpoint/quant_state.hpp"
 #include "io/raw_files.hpp"
 #include "io/writers.hpp"
 #include "nf4/synthetic.hpp"

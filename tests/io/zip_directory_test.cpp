@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 #include "io/raw_files.hpp"
-#include "io/zip_directory.hpp"
+#include "io/npz/zip_directory.hpp"
 #include "io/zip_files.hpp"
 
 namespace nf4bench::testing {

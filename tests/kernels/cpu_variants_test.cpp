@@ -10,7 +10,7 @@
 
 #include "catalog.hpp"
 #include "cpu/simd_target.hpp"
-#include "nf4/comparison.hpp"
+#include "operation/exact_bits.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 

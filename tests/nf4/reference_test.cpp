@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "nf4/comparison.hpp"
+#include "operation/exact_bits.hpp"
 #include "nf4/narrow_oracle.hpp"
 #include "nf4/synthetic.hpp"
 

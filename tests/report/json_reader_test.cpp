@@ -58,7 +58,7 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_TRUE(is.complete);
   EXPECT_EQ(is.command, was.command);
   EXPECT_EQ(is.host.memory_bytes, 2151677952000);
-  EXPECT_EQ(is.device.facts.compute_capability, 90);
+  EXPECT_EQ(is.device.compute_capability, 90);
   EXPECT_EQ(is.device.kind, DeviceKind::kCuda);
   EXPECT_EQ(is.state_after->throttle_reasons, std::vector<std::string>{"sw_power_cap"});
   EXPECT_EQ(is.settings.seed, 18446744073709551615u);

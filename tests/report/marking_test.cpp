@@ -2,7 +2,7 @@
 
 #include "report/golden_file.hpp"
 #include "report/sample_reports.hpp"
-#include "report/text_grid.hpp"
+#include "text/text_grid.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "report/sample_reports.hpp"
 
-#include "bench/statistics.hpp"
+#include "statistics/statistics.hpp"
 
 #include <cstddef>
 #include <string>
@@ -108,7 +108,9 @@ void add_gpu_machine(Report& report) {
   report.device.kind = DeviceKind::kCuda;
   report.device.id = "cuda:0";
   report.device.name = "NVIDIA H200";
-  report.device.facts = {90, 132, 62914560};
+  report.device.compute_capability = 90;
+  report.device.multiprocessors = 132;
+  report.device.l2_bytes = 62914560;
   report.device.memory_bytes = 150122856448;
   report.device.peak_bytes_per_s = 4.9158e12;
   report.device.uuid = "GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10";
@@ -200,7 +202,9 @@ Report cpu_report() {
                  8241147904};
   report.device.id = "cpu";
   report.device.name = report.host.cpu;
-  report.device.facts = {0, 2, 33554432};
+  report.device.compute_capability = 0;
+  report.device.multiprocessors = 2;
+  report.device.l2_bytes = 33554432;
   report.device.memory_bytes = report.host.memory_bytes;
   report.device.simd = "AVX3_ZEN4";
   report.state_before.unavailable = "clocks and power are not read on a CPU";

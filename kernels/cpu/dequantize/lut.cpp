@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "dequantize/variants.hpp"
-#include "job_parts.hpp"
+#include "cpu/dequantize/variants.hpp"
+#include "cpu/dequantize/job_parts.hpp"
 
 namespace nf4bench::cpu {
 namespace {

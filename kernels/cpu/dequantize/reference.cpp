@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "dequantize/variants.hpp"
+#include "cpu/dequantize/variants.hpp"
 #include "nf4/arithmetic.hpp"
 
 namespace nf4bench::cpu {

@@ -2,8 +2,8 @@
 // of a warp take in turn. bitsandbytes' kernel up to version 0.47 and the baseline of most
 // published speedups.
 
-#include "chain.cuh"
-#include "dequantize/variants.hpp"
+#include "cuda/dequantize/chain.cuh"
+#include "cuda/dequantize/variants.hpp"
 
 namespace nf4bench::cuda {
 namespace {

@@ -2,9 +2,9 @@
 // evict-first policy in L2, so that neither pushes out what other kernels keep there. Before
 // Ampere, which has no such policies, both stream (ld.cs, st.cs).
 
-#include "dequantize/variants.hpp"
-#include "fused_tile.cuh"
-#include "shuffle_decoder.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_tile.cuh"
+#include "cuda/dequantize/shuffle_decoder.cuh"
 
 namespace nf4bench::cuda {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <cstring>
 
-#include "dequantize/variants.hpp"
-#include "fused_planes.cuh"
-#include "fused_tile.cuh"
-#include "fused_wide.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_planes.cuh"
+#include "cuda/dequantize/fused_tile.cuh"
+#include "cuda/dequantize/fused_wide.cuh"
 
 namespace nf4bench::cuda {
 namespace {

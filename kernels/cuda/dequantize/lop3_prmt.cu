@@ -1,8 +1,8 @@
 // Fused, inline PTX: lop3 spreads the nibbles of a word into prmt selectors, prmt picks the bytes
 // of the results from a table of the block's 16 finished outputs, kept in registers as byte planes.
 
-#include "dequantize/variants.hpp"
-#include "fused_planes.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_planes.cuh"
 
 namespace nf4bench::cuda {
 

@@ -1,9 +1,9 @@
 // Fused; the codebook in constant memory. Lanes that ask for different entries are served one after
 // another, up to 16 times: the common first try, kept to show what it costs.
 
-#include "codebook.cuh"
-#include "dequantize/variants.hpp"
-#include "fused_tile.cuh"
+#include "cuda/codebook.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_tile.cuh"
 
 namespace nf4bench::cuda {
 namespace {

@@ -1,8 +1,8 @@
 // Fused; the codebook in registers, one entry a lane, read by warp shuffle.
 
-#include "dequantize/variants.hpp"
-#include "fused_tile.cuh"
-#include "shuffle_decoder.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_tile.cuh"
+#include "cuda/dequantize/shuffle_decoder.cuh"
 
 namespace nf4bench::cuda {
 

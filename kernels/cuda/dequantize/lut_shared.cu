@@ -1,9 +1,9 @@
 // Fused; the codebook as 16 floats in shared memory. They lie in 16 different banks, so that any
 // lanes read any entries without conflict.
 
-#include "codebook.cuh"
-#include "dequantize/variants.hpp"
-#include "fused_tile.cuh"
+#include "cuda/codebook.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_tile.cuh"
 
 namespace nf4bench::cuda {
 namespace {

@@ -1,9 +1,9 @@
 // Fused; 256 pairs of floats in shared memory, so that one 8-byte read decodes a whole byte. Half
 // the reads of lut_shared, paid with bank conflicts between lanes whose bytes differ.
 
-#include "codebook.cuh"
-#include "dequantize/variants.hpp"
-#include "fused_tile.cuh"
+#include "cuda/codebook.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_tile.cuh"
 
 namespace nf4bench::cuda {
 namespace {

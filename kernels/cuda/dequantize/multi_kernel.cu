@@ -1,8 +1,8 @@
 // Three launches; each nibble is looked up in a table in global memory. What Unsloth's
 // fast_dequantize does on bitsandbytes 0.48 and later: the default baseline.
 
-#include "chain.cuh"
-#include "dequantize/variants.hpp"
+#include "cuda/dequantize/chain.cuh"
+#include "cuda/dequantize/variants.hpp"
 
 namespace nf4bench::cuda {
 namespace {

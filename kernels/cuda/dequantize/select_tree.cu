@@ -1,7 +1,7 @@
 // Fused; no table: each value is chosen by 15 arithmetic selects on the bits of its nibble.
 
-#include "dequantize/variants.hpp"
-#include "fused_tile.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_tile.cuh"
 
 namespace nf4bench::cuda {
 namespace {

@@ -2,6 +2,8 @@
 
 // Every CUDA variant of `dequantize`, one a file beside this one. catalog.cpp orders them.
 
+#include <vector>
+
 #include "variant.hpp"
 
 namespace nf4bench::cuda {
@@ -17,5 +19,8 @@ Variant lop3_prmt();
 Variant cache_hints();
 Variant warp_persistent();
 Variant fused();
+
+// The access shapes of stream_shapes.cu: kernels that move the bytes and decode nothing.
+std::vector<Variant> stream_shapes();
 
 }  // namespace nf4bench::cuda

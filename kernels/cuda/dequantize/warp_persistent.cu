@@ -2,9 +2,9 @@
 // codebook in its registers, and loads the next chunk's words and scales before it decodes the
 // current one.
 
-#include "dequantize/variants.hpp"
-#include "fused_tile.cuh"
-#include "shuffle_decoder.cuh"
+#include "cuda/dequantize/variants.hpp"
+#include "cuda/dequantize/fused_tile.cuh"
+#include "cuda/dequantize/shuffle_decoder.cuh"
 
 namespace nf4bench::cuda {
 namespace {

@@ -1,0 +1,69 @@
+#include "base/terminal.hpp"
+
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace nf4bench {
+namespace {
+
+constexpr int kMinWidth = 40;
+constexpr int kMaxWidth = 250;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Columns of the terminal; 0 when there is none that says.
+int columns_of(int descriptor) {
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) return size.ws_col;
+  return 0;
+}
+
+int columns_from_environment() {
+  const std::string text = environment("COLUMNS");
+  int columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  return error == std::errc() && end == text.data() + text.size() ? columns : 0;
+}
+
+}  // namespace
+
+Terminal terminal_of(int descriptor) {
+  Terminal terminal;
+  terminal.is_tty = isatty(descriptor) == 1;
+  const std::string term = environment("TERM");
+  terminal.rewrites = terminal.is_tty && term != "dumb" && term != "unknown";
+  terminal.colour = terminal.rewrites && environment("NO_COLOR").empty();
+  int width = columns_from_environment();
+  if (width <= 0 && terminal.is_tty) width = columns_of(descriptor);
+  if (width > 0) terminal.width = std::min(std::max(width, kMinWidth), kMaxWidth);
+  return terminal;
+}
+
+void write_stdout(std::string_view text) {
+  const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written == text.size() && std::fflush(stdout) == 0) return;
+  throw Error(ErrorKind::kOutput, fmt::format("stdout can not be written: {}; the output is "
+                                              "incomplete",
+                                              std::strerror(errno)));
+}
+
+void write_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace nf4bench

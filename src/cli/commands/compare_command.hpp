@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cli/context.hpp"
+#include "cli/options/options.hpp"
+
+namespace nf4bench {
+
+// The arguments of "nf4bench compare" as they were typed.
+struct CompareArguments {
+  std::vector<std::string> reports;  // BASE NEW...; all NEW when the base is named by an option
+  std::vector<std::string> base;     // further files of the base
+  std::string baseline;              // name in the store
+  std::string save_baseline;         // name in the store
+  std::string baseline_dir = ".nf4bench/baselines";
+  std::string metric = "time";
+  std::vector<std::string> variants;
+  std::string threshold;  // empty: the default
+  std::string noise;
+  std::vector<std::string> allow;
+  bool gate = false;
+  bool strict = false;
+  std::string confirm;
+  std::string format = "table";
+  bool json = false;
+};
+
+CLI::App* add_compare_command(CLI::App& app, CompareArguments& arguments);
+
+// Judges new reports against old ones; with --gate the exit code says whether they pass.
+ExitCode execute(const CompareArguments& arguments, const Context& context);
+
+}  // namespace nf4bench

@@ -1,0 +1,170 @@
+#include "base/text.hpp"
+#include "compare/baseline_store.hpp"
+#include "cli/options/choices.hpp"
+#include "cli/options/compare_choices.hpp"
+#include "cli/commands/compare_command.hpp"
+#include "compare/confirmation.hpp"
+#include "report/report_input.hpp"
+#include "base/terminal.hpp"
+#include "compare/compare_reports.hpp"
+#include "compare/gate.hpp"
+#include "compare/report_faults.hpp"
+#include "compare/result/result_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace nf4bench {
+namespace {
+
+// The reports of both sides; the base is empty when there is nothing to compare with.
+struct Sides {
+  std::vector<NamedReport> base;
+  std::vector<NamedReport> fresh;
+};
+
+void check_allowed(const std::vector<std::string>& names) {
+  const std::vector<std::string>& known = difference_names();
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("--allow: \"{}\" is not one of {}.{}", escaped(name),
+                                               fmt::join(known, ", "), did_you_mean(name, known)));
+  }
+}
+
+CompareOptions parse_options(const CompareArguments& arguments) {
+  if (arguments.format != "table" && arguments.format != "markdown") {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--format: \"{}\" is not one of table, markdown.{}", escaped(arguments.format),
+                    did_you_mean(arguments.format, comparison_formats())));
+  }
+  check_allowed(arguments.allow);
+  return {.metric = parse_metric(arguments.metric),
+          .threshold = parse_fraction("--threshold", arguments.threshold),
+          .run_noise = parse_fraction("--noise", arguments.noise),
+          .allowed = arguments.allow,
+          .variants = arguments.variants};
+}
+
+[[noreturn]] void refuse_sides(const std::string& problem) {
+  throw Error(ErrorKind::kUsage,
+              fmt::format("compare: {}; wanted BASE.json NEW.json, or NEW.json with --base, "
+                          "--baseline or --save-baseline. See \"nf4bench compare --help\"",
+                          problem));
+}
+
+Sides read_sides(const CompareArguments& arguments) {
+  if (arguments.reports.empty()) refuse_sides("no report is given");
+  std::vector<std::string> base = arguments.base;
+  std::vector<std::string> fresh = arguments.reports;
+  const bool is_base_named = !base.empty() || !arguments.baseline.empty();
+  // Several reports to be stored are runs of one side, to be pooled when they are compared with.
+  if (!is_base_named && fresh.size() > 1 && arguments.save_baseline.empty()) {
+    base.push_back(fresh.front());
+    fresh.erase(fresh.begin());
+  }
+  const bool has_base = !base.empty() || !arguments.baseline.empty();
+  if (!has_base && arguments.save_baseline.empty()) refuse_sides("only one report is given");
+  if (!has_base && arguments.gate) refuse_sides("--gate has nothing to compare with");
+  Sides sides = {.base = read_reports(base), .fresh = read_reports(fresh)};
+  if (!arguments.baseline.empty()) {
+    const BaselineStore store(arguments.baseline_dir);
+    for (NamedReport& report : store.load(arguments.baseline, sides.fresh.front().report)) {
+      sides.base.push_back(std::move(report));
+    }
+  }
+  return sides;
+}
+
+// Compares, and once more with the report of the confirming run if there are doubts.
+ComparisonResult compare_and_confirm(Sides& sides, const CompareArguments& arguments,
+                                     const CompareOptions& options) {
+  std::set<std::string> measured;
+  for (const NamedReport& each : sides.base) measured.merge(measured_variants(each.report));
+  for (const NamedReport& each : sides.fresh) measured.merge(measured_variants(each.report));
+  check_variant_patterns(arguments.variants, measured);
+  ComparisonResult result = compare_reports(sides.base, sides.fresh, options);
+  if (arguments.confirm.empty() || !has_doubtful_cell(result)) return result;
+  write_stderr(fmt::format("confirming {} SLOWER and {} UNSURE cells\n",
+                           result.count(CellVerdict::kSlower), result.count(CellVerdict::kUnsure)));
+  try {
+    sides.fresh.push_back(run_confirmation(arguments.confirm, result));
+  } catch (const Error& error) {  // the first verdicts stand, and no gate passes
+    result.faults.emplace_back(error.what());
+    return result;
+  }
+  return compare_reports(sides.base, sides.fresh, options);
+}
+
+void print(const ComparisonResult& result, const GateDecision* decision,
+           const CompareArguments& arguments) {
+  if (arguments.json) {
+    write_stdout(comparison_json(result, decision));
+  } else if (arguments.format == "markdown") {
+    write_stdout(comparison_markdown(result, decision));
+  } else {
+    const Terminal terminal = terminal_of(STDOUT_FILENO);
+    write_stdout(
+        comparison_table(result, decision, {.width = terminal.width, .colour = terminal.colour}));
+  }
+}
+
+// Without a gate only the absence of a comparison is worth an exit code.
+ExitCode ungated_code(const ComparisonResult& result) {
+  if (!result.is_comparable) return ExitCode::kNotComparable;
+  return result.measured() == 0 ? ExitCode::kInconclusive : ExitCode::kOk;
+}
+
+// One line on stderr for a log that shows no stdout.
+void explain_not_comparable(const ComparisonResult& result) {
+  std::vector<std::string> names;
+  for (const Difference& each : result.differences) {
+    if (each.matters && !each.allowed) names.push_back(difference_text(each));
+  }
+  write_stderr(
+      fmt::format("nf4bench: error: the reports are not comparable: {}; --allow NAME "
+                  "compares them all the same\n",
+                  fmt::join(names, "; ")));
+}
+
+void save(const CompareArguments& arguments, const std::vector<NamedReport>& fresh) {
+  const std::vector<std::string> faults = find_report_faults({}, fresh);
+  if (!faults.empty()) {
+    throw Error(ErrorKind::kInput, fmt::format("{}; such a report is no baseline", faults.front()));
+  }
+  BaselineStore(arguments.baseline_dir).save(arguments.save_baseline, fresh);
+  write_stderr(fmt::format("saved baseline \"{}\" of {}\n", arguments.save_baseline,
+                           fresh.front().report.device.name));
+}
+
+ExitCode compare_sides(Sides& sides, const CompareArguments& arguments,
+                       const CompareOptions& options) {
+  const ComparisonResult result = compare_and_confirm(sides, arguments, options);
+  std::optional<GateDecision> decision;
+  if (arguments.gate) {
+    decision = decide_gate(result, arguments.strict ? Strictness::kStrict : Strictness::kLenient);
+  }
+  print(result, decision ? &*decision : nullptr, arguments);
+  if (!result.is_comparable) explain_not_comparable(result);
+  return decision ? decision->code : ungated_code(result);
+}
+
+}  // namespace
+
+ExitCode execute(const CompareArguments& arguments, const Context&) {
+  const CompareOptions options = parse_options(arguments);
+  Sides sides = read_sides(arguments);
+  ExitCode code = ExitCode::kOk;
+  if (!sides.base.empty()) code = compare_sides(sides, arguments, options);
+  if (code == ExitCode::kOk && !arguments.save_baseline.empty()) save(arguments, sides.fresh);
+  return code;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,174 @@
+#include "cli/commands/dequantize_command.hpp"
+
+#include "base/text.hpp"
+#include "plan/plan.hpp"
+#include "cli/options/catalogs.hpp"
+#include "cli/options/choices.hpp"
+#include "plan/name_filter.hpp"
+#include "cli/options/peer_option.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/signals.hpp"
+#include "plan/sources.hpp"
+#include "base/terminal.hpp"
+#include "device/devices.hpp"
+#include "io/writers.hpp"
+#include "nf4/finiteness.hpp"
+#include "nf4/reference.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  Decode every NF4 tensor of a file, on the best device:
+    nf4bench dequantize data/llama_layer.safetensors -o decoded.safetensors
+  One tensor with a certain variant, as float32:
+    nf4bench dequantize data/llama_layer.safetensors -o down.safetensors --tensor down_proj \
+      --device cpu --variant lut --dtype float32
+Every value is compared with the CPU reference; on a mismatch nothing is written (exit code 4).)";
+
+const char* safetensors_dtype(OutputType type) {
+  return type == OutputType::kFloat16 ? "F16" : type == OutputType::kBfloat16 ? "BF16" : "F32";
+}
+
+// The variant of this name, or the device's flagship: the last resort is the first one.
+Variant choose_variant(const std::string& word, const Device& device, const Peers& peers) {
+  if (!word.empty()) {
+    const std::vector<SelectedVariant> selected =
+        select_variants(peers.variants(), without_absent_peers({word}, peers));
+    if (selected.size() == 1) return selected.front().variant;
+    throw Error(ErrorKind::kUsage, fmt::format("--variant: \"{}\" matches {} variants; wanted one",
+                                               escaped(word), selected.size()));
+  }
+  const std::string flagship = device.info().kind == DeviceKind::kCuda ? "fused" : "simd";
+  const auto& variants = device.variants();
+  const auto found = std::find_if(variants.begin(), variants.end(),
+                                  [&](const Variant& v) { return flagship == v.name; });
+  return found == variants.end() ? variants.front() : *found;
+}
+
+// Decodes `tensor` and returns the bytes, which are the reference's bit for bit.
+std::vector<std::byte> decode(Device& device, const Variant& variant, const Nf4Tensor& tensor,
+                              OutputType type) {
+  const auto workload = device.upload(tensor, type, UploadPurpose::kVerify);
+  const std::string reason = workload->unsupported(variant);
+  if (!reason.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{} can not decode {} on {}: {}; choose another --variant",
+                            variant.name, escaped(tensor.name), device.info().id, reason));
+  }
+  std::vector<std::byte> output = workload->output_of(variant);
+  const Comparison comparison = compare_outputs(type, reference_dequantize(tensor, type), output);
+  if (!comparison.is_exact()) {
+    throw Error(
+        ErrorKind::kVerification,
+        fmt::format("{} decodes {} wrongly on {}: {} of {} elements differ from the "
+                    "reference, the first at index {}; nothing was written",
+                    variant.name, escaped(tensor.name), device.info().id, comparison.mismatches,
+                    comparison.compared, comparison.first_mismatch.value_or(0)));
+  }
+  return output;
+}
+
+void stop_when_interrupted(const std::atomic<bool>& interrupted) {
+  if (interrupted.load()) {
+    throw Error(ErrorKind::kOutput, "interrupted; nothing was written");
+  }
+}
+
+void warn_of_non_finite(const Nf4Tensor& tensor, OutputType type, ProgressLine& progress) {
+  const std::string found = describe_non_finite(tensor, type);
+  if (found.empty()) return;
+  progress.clear();
+  write_stderr(fmt::format("nf4bench: warning: {}: {}\n", escaped(tensor.name), found));
+}
+
+// The entries that --tensor selects, all of them decodable.
+std::vector<TensorEntry> select_entries(const Checkpoint& checkpoint, const std::string& regex) {
+  const NameFilter filter(regex);
+  std::vector<TensorEntry> selected;
+  for (const TensorEntry& entry : checkpoint.tensors()) {
+    if (!filter.selects(entry.name)) continue;
+    if (!entry.problem.empty()) throw Error(ErrorKind::kInput, entry.problem);
+    selected.push_back(entry);
+  }
+  if (selected.empty()) throw nothing_selected(regex, {&checkpoint});
+  return selected;
+}
+
+}  // namespace
+
+CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
+  CLI::App* command =
+      add_command(app, "dequantize",
+                  "Decode NF4 tensors to a safetensors file, verified bit for bit", kExamples);
+  add_single(
+      *command, a.input,
+      {"input", "",
+       "A safetensors file, Hugging Face folder, index file, .npz archive\nor folder of .npy"})
+      .required()
+      .files();
+  add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"})
+      .required()
+      .files();
+  add_single(*command, a.device, {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto]"})
+      .suggests(device_words());
+  add_single(*command, a.variant,
+             {"--variant", "NAME", "Decode with this variant [fused; on the CPU simd]"})
+      .suggests(built_in_variant_names());
+  add_peer_option(*command, a.peers);
+  add_single(*command, a.dtype,
+             {"--dtype", "TYPE", "float16, bfloat16, float32 or stored: what each names [stored]"})
+      .one_of(and_word(output_type_words(), "stored"));
+  add_single(*command, a.tensor_regex,
+             {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"});
+  add_flag(*command, "-q,--quiet", a.quiet, "No progress");
+  return command;
+}
+
+ExitCode execute(const DequantizeArguments& arguments, const Context&) {
+  std::optional<OutputType> type;
+  if (arguments.dtype != "stored") type = parse_output_types({arguments.dtype}).front();
+  check_device_name(arguments.device);
+  const std::vector<PeerArgument> peer_arguments = parse_peers(arguments.peers);
+  const Checkpoint checkpoint = open_nf4(arguments.input);
+  const std::vector<TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
+  const auto device = open_device(arguments.device, {});
+  const Peers peers = load_peers(peer_arguments, *device);
+  const Variant variant = choose_variant(arguments.variant, *device, peers);
+  const std::atomic<bool>& interrupted = watch_for_interruption();
+  ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
+
+  std::vector<OutputTensor> outputs;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const TensorEntry& entry = entries[i];
+    const OutputType output_type = type.value_or(entry.dtype);
+    const auto produce = [&, i, output_type] {
+      stop_when_interrupted(interrupted);
+      progress.update(static_cast<double>(i) / static_cast<double>(entries.size()),
+                      escaped(entries[i].name));
+      const Nf4Tensor tensor = checkpoint.load(entries[i]);
+      warn_of_non_finite(tensor, output_type, progress);
+      return decode(*device, variant, tensor, output_type);
+    };
+    const auto element_bytes = static_cast<std::int64_t>(size_in_bytes(output_type));
+    outputs.push_back({.name = entry.name,
+                       .dtype = safetensors_dtype(output_type),
+                       .shape = entry.shape,
+                       .bytes = entry.elements * element_bytes,
+                       .produce = produce});
+  }
+  write_safetensors(arguments.output, outputs);
+  progress.clear();
+  write_stderr(fmt::format("nf4bench: wrote {} tensors to {}, decoded by {} on {}\n",
+                           outputs.size(), escaped(arguments.output), variant.name,
+                           device->info().id));
+  return ExitCode::kOk;
+}
+
+}  // namespace nf4bench

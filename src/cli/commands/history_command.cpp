@@ -1,0 +1,123 @@
+#include "cli/commands/history_command.hpp"
+
+#include "base/text.hpp"
+#include "cli/options/catalogs.hpp"
+#include "cli/options/compare_choices.hpp"
+#include "report/report_input.hpp"
+#include "base/terminal.hpp"
+#include "compare/history/history.hpp"
+#include "compare/history/history_text.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+namespace nf4bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kExamples[] = R"(Examples:
+  Every cell over all reports below a folder, with the run at which it changed:
+    nf4bench history reports/
+  One variant, as JSON for a plot:
+    nf4bench history reports/ --variant simd --json
+Runs on different devices are kept apart. A step is a change that lasted for three runs or more.)";
+
+// The .json files at or below `input`, in alphabetic order.
+std::vector<std::string> json_files(const std::string& input) {
+  std::error_code error;
+  if (!fs::is_directory(input, error)) return {input};
+  std::vector<std::string> files;
+  auto entry =
+      fs::recursive_directory_iterator(input, fs::directory_options::skip_permission_denied, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".json") files.push_back(entry->path().string());
+  }
+  if (error) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: can not be listed: {}", escaped(input), error.message()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Adds the reports of a folder and returns the variants in each; what is no report is named and
+// passed over.
+std::vector<std::set<std::string>> add_reports(HistoryBuilder& builder, const std::string& input) {
+  const bool is_folder = fs::is_directory(input);
+  std::vector<std::set<std::string>> variants;
+  for (const std::string& file : json_files(input)) {
+    try {
+      const NamedReport report = read_report(file);
+      builder.add(report);
+      variants.push_back(measured_variants(report.report));
+    } catch (const Error& error) {
+      if (!is_folder) throw;
+      write_stderr(fmt::format("passed over: {}\n", error.what()));
+    }
+  }
+  return variants;
+}
+
+}  // namespace
+
+CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
+  CLI::App* command =
+      add_command(app, "history", "Show how cells changed over many reports, and when", kExamples);
+  add_repeated(*command, arguments.inputs, {"input", "", "Folders of reports, or reports"})
+      .takes_all()
+      .required()
+      .files();
+  add_single(*command, arguments.metric,
+             {"--metric", "NAME", "time, speedup or fraction_of_copy [time]"})
+      .one_of(metric_words());
+  add_list(*command, arguments.variants,
+           {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"})
+      .suggests(built_in_variant_names());
+  add_single(*command, arguments.threshold,
+             {"--threshold", "FRACTION", "The smallest step to tell [4 x the noise]"})
+      .may_be_number();
+  add_single(*command, arguments.noise,
+             {"--noise", "FRACTION",
+              "By how much medians differ from run to run, at least\n[0.5% on a GPU, 5% on a CPU]"})
+      .may_be_number();
+  add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
+  return command;
+}
+
+ExitCode execute(const HistoryArguments& arguments, const Context&) {
+  HistoryBuilder builder({.metric = parse_metric(arguments.metric),
+                          .threshold = parse_fraction("--threshold", arguments.threshold),
+                          .run_noise = parse_fraction("--noise", arguments.noise),
+                          .variants = arguments.variants});
+  std::size_t count = 0;
+  std::set<std::string> measured;
+  for (const std::string& input : arguments.inputs) {
+    for (const std::set<std::string>& variants : add_reports(builder, input)) {
+      ++count;
+      measured.insert(variants.begin(), variants.end());
+    }
+  }
+  if (count == 0) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: holds no report as \"nf4bench run --json\" "
+                                               "writes it",
+                                               escaped(arguments.inputs.front())));
+  }
+  check_variant_patterns(arguments.variants, measured);
+  const History history = builder.finish();
+  if (arguments.json) {
+    write_stdout(history_json(history));
+  } else {
+    const Terminal terminal = terminal_of(STDOUT_FILENO);
+    write_stdout(history_table(history, {.width = terminal.width, .colour = terminal.colour}));
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "base/error.hpp"
+#include "cli/context.hpp"
+#include "cli/options/options.hpp"
+
+namespace nf4bench {
+
+// The arguments of "nf4bench inspect" as they were typed.
+struct InspectArguments {
+  std::string input;
+  bool json = false;
+};
+
+CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments);
+
+// Shows what an input holds without reading weights.
+ExitCode execute(const InspectArguments& arguments, const Context& context);
+
+}  // namespace nf4bench

@@ -1,0 +1,228 @@
+#include "cli/commands/list_command.hpp"
+
+#include "plan/presets.hpp"
+#include "cli/options/catalogs.hpp"
+#include "cli/options/choices.hpp"
+#include "text/columns.hpp"
+#include "cli/options/peer_option.hpp"
+#include "base/terminal.hpp"
+#include "device/devices.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Rows = std::vector<std::vector<std::string>>;
+
+constexpr char kExamples[] = R"(Examples:
+  The variants of this build, simplest first:
+    nf4bench list variants
+  Whether a library can be used, and what it offers:
+    nf4bench list variants --peer mine=./libmine.so
+  Those of the CPU device, for a script:
+    nf4bench list variants --device cpu --json
+  Which devices can be measured on:
+    nf4bench list devices
+  The models whose layer shapes are known:
+    nf4bench list presets)";
+
+// What one listing says, in both forms.
+struct Listing {
+  Json json;
+  Rows rows;
+  std::string note;  // for stderr; empty when there is nothing to add
+};
+
+// The kind of device ("cuda", "cpu") that --device names; empty for all.
+std::string device_kind(const std::string& word) {
+  if (word.empty()) return "";
+  check_device_name(word);
+  if (word == "auto")
+    return list_devices().devices.front().kind == DeviceKind::kCuda ? "cuda" : "cpu";
+  return word.substr(0, word.find(':'));
+}
+
+std::string traits_text(const Traits& traits) {
+  std::string text = fmt::format("{}", traits.launches);
+  if (traits.inline_ptx) text += " ptx";
+  if (traits.cache_hints) text += " hints";
+  if (traits.persistent) text += " persistent";
+  return text;
+}
+
+// Why the peers that offer nothing in any of `loaded` do not; one line each.
+std::string absent_peers(const std::deque<Peers>& loaded) {
+  if (loaded.empty()) return "";
+  std::vector<std::string> lines;
+  const std::vector<std::string>& absent = loaded.front().absent();
+  for (std::size_t i = 0; i < absent.size(); ++i) {
+    const bool is_absent_everywhere =
+        std::all_of(loaded.begin(), loaded.end(), [&](const Peers& peers) {
+          const auto& others = peers.absent();
+          return std::find(others.begin(), others.end(), absent[i]) != others.end();
+        });
+    if (is_absent_everywhere) lines.push_back("warning: " + loaded.front().warnings()[i]);
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+Listing list_variants(const ListArguments& arguments) {
+  const std::string kind = device_kind(arguments.device);
+  const std::vector<PeerArgument> peer_arguments = parse_peers(arguments.peers);
+  Listing listing = {
+      .json = Json::array(), .rows = {{"device", "variant", "launches", "idea"}}, .note = ""};
+  std::deque<Peers> loaded;  // own names that are listed
+  for (const Catalog& catalog : built_in_catalogs()) {
+    if (!kind.empty() && kind != catalog.device) continue;
+    const DeviceKind device = catalog.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
+    const Peers& peers = loaded.emplace_back(
+        peer_arguments, PeerHost{.kind = device, .tools = cuda_tools()}, catalog.variants);
+    for (const Variant& variant : peers.variants()) {
+      const Traits& traits = variant.traits;
+      listing.json.push_back({{"device", catalog.device},
+                              {"name", variant.name},
+                              {"operation", "dequantize"},
+                              {"summary", variant.summary},
+                              {"mirrors", traits.mirrors},
+                              {"launches", traits.launches},
+                              {"inline_ptx", traits.inline_ptx},
+                              {"cache_hints", traits.cache_hints},
+                              {"persistent", traits.persistent}});
+      listing.rows.push_back({catalog.device, variant.name, traits_text(traits), variant.summary});
+    }
+  }
+  listing.note = absent_peers(loaded);
+  if (kind == "cuda" && listing.json.empty()) {
+    listing.note = "this build has no CUDA variants; build with the CUDA Toolkit to get them";
+  }
+  return listing;
+}
+
+// `value`, or null for what is not known.
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+std::string rate_text(const std::optional<double>& bytes_per_s) {
+  return bytes_per_s ? fmt::format("{:.0f} GB/s peak", *bytes_per_s / 1e9) : "";
+}
+
+std::string details_of(const DeviceInfo& device) {
+  if (device.kind == DeviceKind::kCpu) {
+    return fmt::format("{} threads, SIMD {}", device.multiprocessors, device.simd);
+  }
+  const std::string rate = rate_text(device.peak_bytes_per_s);
+  return fmt::format("sm_{}, {} SMs, {} MiB L2{}{}, driver {}", device.compute_capability,
+                     device.multiprocessors, device.l2_bytes >> 20,
+                     rate.empty() ? "" : ", ", rate, device.driver);
+}
+
+Listing list_all_devices() {
+  const DeviceListing found = list_devices();
+  Listing listing = {
+      .json = Json::array(), .rows = {{"device", "name", "memory", "details"}}, .note = ""};
+  for (const DeviceInfo& device : found.devices) {
+    listing.json.push_back(
+        {{"id", device.id},
+         {"name", device.name},
+         {"kind", device.kind == DeviceKind::kCuda ? "cuda" : "cpu"},
+         {"compute_capability",
+          device.kind == DeviceKind::kCuda ? Json(device.compute_capability) : Json(nullptr)},
+         {"multiprocessors", device.multiprocessors},
+         {"l2_bytes", device.l2_bytes},
+         {"memory_bytes", device.memory_bytes},
+         {"peak_bytes_per_s", or_null(device.peak_bytes_per_s)},
+         {"uuid", or_null(device.uuid)},
+         {"pci_id", or_null(device.pci_id)},
+         {"driver", or_null(device.driver)},
+         {"simd", or_null(device.simd)}});
+    listing.rows.push_back(
+        {device.id, device.name,
+         fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (1 << 30)),
+         details_of(device)});
+  }
+  if (!found.cuda_problem.empty()) listing.note = "no CUDA device: " + found.cuda_problem;
+  return listing;
+}
+
+Listing list_all_presets() {
+  Listing listing = {.json = Json::array(),
+                     .rows = {{"preset", "layer", "shape (out x in)", "count"}},
+                     .note = ""};
+  for (const Preset& preset : presets()) {
+    Json layers = Json::array();
+    for (const PresetLayer& layer : preset.layers) {
+      layers.push_back({{"role", layer.role},
+                        {"shape", {layer.out_features, layer.in_features}},
+                        {"count", layer.count}});
+      const bool is_first = layers.size() == 1;
+      listing.rows.push_back({is_first ? preset.name : "", layer.role,
+                              fmt::format("{}x{}", layer.out_features, layer.in_features),
+                              fmt::format("{}", layer.count)});
+    }
+    listing.json.push_back(
+        {{"name", preset.name}, {"summary", preset.summary}, {"layers", std::move(layers)}});
+  }
+  return listing;
+}
+
+std::vector<std::string> listings() {
+  return {"variants", "devices", "presets"};
+}
+
+Listing make_listing(const ListArguments& arguments) {
+  if (arguments.what == "variants") return list_variants(arguments);
+  if (!arguments.device.empty() || !arguments.peers.empty()) {
+    throw Error(ErrorKind::kUsage, "list: --device and --peer go with \"list variants\" only");
+  }
+  if (arguments.what == "devices") return list_all_devices();
+  if (arguments.what == "presets") return list_all_presets();
+  throw Error(ErrorKind::kUsage,
+              fmt::format("list: \"{}\" is not one of variants, devices, presets.{}",
+                          arguments.what, did_you_mean(arguments.what, listings())));
+}
+
+}  // namespace
+
+CLI::App* add_list_command(CLI::App& app, ListArguments& arguments) {
+  CLI::App* command =
+      add_command(app, "list", "Show the variants, devices or presets there are", kExamples);
+  add_single(*command, arguments.what, {"what", "", "variants, devices or presets"})
+      .required()
+      .one_of(listings());
+  add_single(*command, arguments.device,
+             {"--device", "NAME", "Variants of this device only: cuda, cpu or auto"})
+      .suggests(device_words());
+  add_peer_option(*command, arguments.peers);
+  add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
+  return command;
+}
+
+ExitCode execute(const ListArguments& arguments, const Context&) {
+  const Listing listing = make_listing(arguments);
+  if (arguments.json) {
+    write_stdout(listing.json.dump(2) + "\n");
+  } else {
+    write_stdout(align_columns(listing.rows, terminal_of(STDOUT_FILENO).width));
+  }
+  if (!listing.note.empty()) write_stderr(listing.note + "\n");
+  return ExitCode::kOk;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "cli/context.hpp"
+#include "cli/options/options.hpp"
+
+namespace nf4bench {
+
+// The arguments of "nf4bench list" as they were typed.
+struct ListArguments {
+  std::string what;
+  std::string device;  // empty: all
+  std::vector<std::string> peers;
+  bool json = false;
+};
+
+CLI::App* add_list_command(CLI::App& app, ListArguments& arguments);
+
+// Shows the variants, devices or presets there are.
+ExitCode execute(const ListArguments& arguments, const Context& context);
+
+}  // namespace nf4bench

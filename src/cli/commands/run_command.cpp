@@ -1,0 +1,176 @@
+#include "cli/commands/run_command.hpp"
+
+#include "cli/options/catalogs.hpp"
+#include "cli/options/choices.hpp"
+#include "cli/options/peer_option.hpp"
+
+#include <fmt/format.h>
+
+namespace nf4bench {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  Measure every variant on the sample layer, on the best device there is:
+    nf4bench run data/llama_layer.safetensors
+  The shapes of a whole model, without its file:
+    nf4bench run --preset llama-3.1-8b
+  Some variants at one size, in half precision, cold and hot:
+    nf4bench run --shape 4096x4096 --variant 'lut*' --dtype float16 --cache cold,hot
+  Only the report, for a script:
+    nf4bench run data/llama_layer.safetensors --json - --quiet
+Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usable device,
+6 nothing could be measured, 130 or 143 interrupted (the report so far is kept).)";
+
+void add_input_options(CLI::App& command, RunArguments& a) {
+  const char* group = "What to measure";
+  add_repeated(
+      command, a.inputs,
+      {"input", "",
+       "safetensors files, Hugging Face folders, index files, .npz archives\nor folders of .npy"})
+      .takes_all()
+      .files();
+  add_repeated(command, a.shapes,
+               {"--shape", "OUTxIN ...", "A synthetic tensor of this shape (repeatable)"})
+      .group(group);
+  add_repeated(command, a.presets,
+               {"--preset", "NAME ...",
+                "Synthetic tensors of a model's layer shapes (repeatable);\n"
+                "\"nf4bench list presets\" shows them"})
+      .group(group)
+      .one_of(preset_words());
+  add_single(command, a.tensor_regex,
+             {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"})
+      .group(group);
+  add_flag(command, "--all-tensors", a.all_tensors,
+           "Time every tensor, not one of each geometry (shape,\n"
+           "blocksize, nested or plain, type)")
+      .group(group);
+}
+
+void add_synthetic_options(CLI::App& command, RunArguments& a) {
+  const char* group = "Synthetic tensors (--shape, --preset)";
+  add_single(command, a.synthetic.blocksize,
+             {"--blocksize", "N",
+              fmt::format("Elements that share a scale: 32 to 4096 [{}]", a.synthetic.blocksize)})
+      .group(group);
+  const AbsmaxFlags flags = add_absmax_flags(command, a.plain, a.nested);
+  flags.plain.group(group);
+  flags.nested.group(group);
+  add_single(
+      command, a.synthetic.seed,
+      {"--seed", "N", fmt::format("Seed of data and of the order of turns [{}]", a.synthetic.seed)})
+      .group(group);
+}
+
+void add_choice_options(CLI::App& command, RunArguments& a) {
+  const char* group = "How it runs";
+  add_single(command, a.device,
+             {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
+      .group(group)
+      .suggests(device_words());
+  add_list(command, a.variants,
+           {"--variant", "NAME,...",
+            "Variants to measure; * and ? are wildcards [all];\n"
+            "\"nf4bench list variants\" shows them"})
+      .group(group)
+      .suggests(built_in_variant_names());
+  add_peer_option(command, a.peers).group(group);
+  add_single(command, a.baseline,
+             {"--baseline", "NAME",
+              "The variant that speedups refer to, always measured\n"
+              "[multi_kernel; on the CPU multi_pass]; \"none\" for none"})
+      .group(group)
+      .suggests(and_word(built_in_variant_names(), "none"));
+  add_list(
+      command, a.dtypes,
+      {"--dtype", "TYPE,...",
+       "Output types: float16, bfloat16, float32, or stored:\nwhat each tensor names [stored]"})
+      .group(group)
+      .one_of(and_word(output_type_words(), "stored"));
+  add_list(command, a.caches, {"--cache", "MODE,...", "cold, hot or both [cold]"})
+      .group(group)
+      .one_of(cache_words());
+  add_list(command, a.launches,
+           {"--launch", "MODE,...", "graph (CUDA only), stream or both [graph on a GPU]"})
+      .group(group)
+      .one_of(launch_words());
+  add_single(command, a.fused_config,
+             {"--fused-config", "NAME",
+              "Configuration forced on the variant \"fused\";\nNF4BENCH_FUSED in the environment "
+              "does the same"})
+      .group(group)
+      .environment("NF4BENCH_FUSED");
+  add_single(command, a.threads, {"--threads", "N", "Threads of the CPU device [all]"})
+      .group(group)
+      .between(0, 4096);
+}
+
+void add_sampling_options(CLI::App& command, RunArguments& a) {
+  const char* group = "How long and how carefully";
+  add_single(command, a.options.min_samples,
+             {"--min-samples", "N",
+              fmt::format("Samples of a measurement at least, time permitting [{}]",
+                          a.options.min_samples)})
+      .group(group)
+      .between(1, 1000000);
+  add_single(command, a.options.max_time_s,
+             {"--max-time", "SECONDS",
+              fmt::format("Time for a measurement at most [{}]", a.options.max_time_s)})
+      .group(group)
+      .between(0.0, 86400.0);
+  add_single(
+      command, a.options.precision,
+      {"--precision", "FRACTION",
+       fmt::format("Stop when the median is known to this fraction [{}]", a.options.precision)})
+      .group(group)
+      .between(0.0, 1.0);
+  add_single(command, a.options.call_timeout_s,
+             {"--call-timeout", "SECONDS",
+              fmt::format("Give up on a call that takes longer, with what there is in\n"
+                          "the report; 0: never [{}]",
+                          a.options.call_timeout_s)})
+      .group(group)
+      .between(0.0, 86400.0);
+  add_flag(command, "--no-ceilings", a.no_ceilings,
+           "Do not measure what the memory can do at best: starts\n"
+           "sooner, and a profiler sees the variants alone")
+      .group(group);
+  add_single(command, a.verify,
+             {"--verify", "SCOPE",
+              "all: every element of every selected tensor; sampled:\n"
+              "the timed tensors, the first 16 Mi elements [all]"})
+      .group(group)
+      .one_of(verify_words());
+}
+
+void add_output_options(CLI::App& command, RunArguments& a) {
+  const char* group = "Output";
+  add_single(command, a.json,
+             {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
+      .group(group)
+      .files();
+  add_flag(command, "--dry-run", a.dry_run,
+           "Show what would be measured, the memory and the time\n"
+           "that it takes; measure nothing, write no report")
+      .group(group);
+  add_flag(command, "--marking", a.marking,
+           "End the table with the points that each variant earns\n"
+           "by the public scheme of Unsloth's challenge A")
+      .group(group);
+  add_flag(command, "-q,--quiet", a.quiet, "No table and no progress").group(group);
+}
+
+}  // namespace
+
+CLI::App* add_run_command(CLI::App& app, RunArguments& arguments) {
+  CLI::App* command = add_command(
+      app, "run", "Verify and time every variant, write a report of speedups", kExamples);
+  add_input_options(*command, arguments);
+  add_synthetic_options(*command, arguments);
+  add_choice_options(*command, arguments);
+  add_sampling_options(*command, arguments);
+  add_output_options(*command, arguments);
+  return command;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "bench/runner.hpp"
+#include "cli/context.hpp"
+#include "cli/options/options.hpp"
+#include "nf4/synthetic.hpp"
+
+namespace nf4bench {
+
+// The arguments of "nf4bench run" as they were typed.
+struct RunArguments {
+  std::vector<std::string> inputs;
+  std::vector<std::string> shapes;
+  std::vector<std::string> presets;
+  SyntheticSpec synthetic;  // of --shape and --preset: blocksize and seed
+  bool plain = false;
+  bool nested = false;
+  std::string tensor_regex;
+  std::vector<std::string> variants;
+  std::vector<std::string> peers;
+  std::string baseline;  // empty: the device's default; "none": no baseline
+  std::vector<std::string> dtypes = {"stored"};
+  std::string device = "auto";
+  std::vector<std::string> caches = {"cold"};
+  std::vector<std::string> launches;  // empty: the device's first
+  RunOptions options;                 // the numbers; the lists above are parsed into it
+  bool all_tensors = false;
+  bool no_ceilings = false;
+  std::string verify = "all";
+  std::string fused_config;
+  int threads = 0;
+  std::string json;
+  bool dry_run = false;
+  bool marking = false;
+  bool quiet = false;
+};
+
+CLI::App* add_run_command(CLI::App& app, RunArguments& arguments);
+
+// The main job: load, verify, time, report.
+ExitCode execute(const RunArguments& arguments, const Context& context);
+
+}  // namespace nf4bench

@@ -1,0 +1,112 @@
+#include "cli/commands/run_plan.hpp"
+
+#include "base/text.hpp"
+#include "text/columns.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace nf4bench {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string size_text(std::int64_t bytes) {
+  const auto in = [&](int shift) {
+    return static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << shift);
+  };
+  if (bytes < 10 << 10) return fmt::format("{} B", bytes);
+  if (bytes < 10 << 20) return fmt::format("{:.1f} KiB", in(10));
+  if (bytes < std::int64_t{10} << 30) return fmt::format("{:.1f} MiB", in(20));
+  return fmt::format("{:.1f} GiB", in(30));
+}
+
+// No finer than it is known.
+std::string duration_text(double seconds) {
+  if (seconds < 10.0) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 120.0) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 7200.0) return fmt::format("{:.0f} min", seconds / 60.0);
+  return fmt::format("{:.1f} h", seconds / 3600.0);
+}
+
+// The names of enumerated values, separated by commas.
+template <class Value>
+std::string words(const std::vector<Value>& values) {
+  std::vector<std::string> names;
+  names.reserve(values.size());
+  for (const Value value : values) names.emplace_back(to_string(value));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string variant_names(const RunPlan& plan) {
+  std::vector<std::string> names;
+  for (const SelectedVariant& each : plan.variants) {
+    names.push_back(each.name + (each.name == plan.options.baseline ? " (baseline)" : ""));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool is_cold(const RunOptions& options) {
+  return std::find(options.caches.begin(), options.caches.end(), CacheMode::kCold) !=
+         options.caches.end();
+}
+
+Rows tensor_rows(const RunPlan& plan) {
+  Rows rows = {{"id", "shape", "absmax", "types", "times", "memory", "tensor"}};
+  for (const PlannedTensor& planned : plan.tensors) {
+    const TensorSource& source = planned.source;
+    std::vector<OutputType> types = plan.options.output_types;
+    if (types.empty()) types = {source.dtype};
+    std::int64_t most = 0;
+    for (const OutputType type : types) {
+      most = std::max(most, buffer_bytes(plan.device, source, type, is_cold(plan.options)));
+    }
+    rows.push_back({planned.id, shape_to_string(source.shape),
+                    fmt::format("{}/{}", to_string(source.absmax_kind), source.blocksize),
+                    words(types), fmt::format("{}", planned.multiplicity), size_text(most),
+                    escaped(source.name, 80)});
+  }
+  return rows;
+}
+
+Rows fact_rows(const RunPlan& plan, const RunEstimate& estimate) {
+  const DeviceInfo& device = plan.device.info();
+  const RunOptions& options = plan.options;
+  Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)},
+               {"variants", variant_names(plan)},
+               {"caches", words(options.caches)},
+               {"launches", words(options.launches)}};
+  rows.push_back(
+      {"samples", fmt::format("{} or more, until the median is known to {}, for {} s a "
+                              "measurement at most",
+                              options.min_samples, options.precision, options.max_time_s)});
+  rows.push_back({"measurements", fmt::format("{}", estimate.measurements)});
+  if (estimate.not_measured > 0) {
+    rows.push_back({"without a time", fmt::format("{} of these", estimate.not_measured)});
+    for (const std::string& line : estimate.exclusions) rows.push_back({"", escaped(line)});
+  }
+  rows.push_back(
+      {"comparisons",
+       fmt::format("{} outputs of each variant with the reference{}", estimate.verifications,
+                   options.verify == VerifyScope::kSampled ? ", the first 16 Mi elements"
+                                                           : ", every element")});
+  if (device.kind == DeviceKind::kCuda) {
+    rows.push_back({"device memory", size_text(estimate.device_bytes) + " at most"});
+  }
+  rows.push_back({"host memory", size_text(estimate.host_bytes) + " at most"});
+  rows.push_back(
+      {"time", fmt::format("{} at least, about {} at most", duration_text(estimate.least_s),
+                           duration_text(estimate.most_s))});
+  return rows;
+}
+
+}  // namespace
+
+std::string describe(const RunPlan& plan, const RunEstimate& estimate) {
+  return align_columns(tensor_rows(plan), 0) + "\n" + align_columns(fact_rows(plan, estimate), 0) +
+         "\nNothing was measured and no report was written: --dry-run.\n";
+}
+
+}  // namespace nf4bench

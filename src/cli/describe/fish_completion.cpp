@@ -1,0 +1,69 @@
+#include "cli/describe/completion.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace nf4bench {
+namespace {
+
+// Between single quotes fish knows two escapes.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "'";
+}
+
+// The switches of "complete" for what may be a value.
+std::string value_part(const OptionView& option) {
+  const std::string words = fmt::format("{}", fmt::join(option.facts.choices, " "));
+  if (option.is_flag()) return "";
+  if (words.empty()) return option.facts.names_files ? " -r -F" : " -x";
+  if (!option.is_list()) return fmt::format(" -x -a {}", quoted(words));
+  const std::string printed = fmt::format("printf \"%s\\n\" {}", words);
+  return fmt::format(" -x -a {}", quoted("(__fish_complete_list , " + quoted(printed) + ")"));
+}
+
+std::string condition(const CommandView& command) {
+  if (command.name.empty()) return "__fish_use_subcommand";
+  return quoted("__fish_seen_subcommand_from " + command.name);
+}
+
+std::string option_line(const CommandView& command, const OptionView& option) {
+  std::string names;
+  for (const std::string& name : option.names) {
+    names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  }
+  return fmt::format("complete -c nf4bench -n {}{}{} -d {}\n", condition(command), names,
+                     value_part(option), quoted(option.help));
+}
+
+std::string positional_line(const CommandView& command, const OptionView& positional) {
+  const std::string words = fmt::format("{}", fmt::join(positional.facts.choices, " "));
+  const std::string values = words.empty() ? "-F" : "-a " + quoted(words);
+  return fmt::format("complete -c nf4bench -n {} {}\n", condition(command), values);
+}
+
+}  // namespace
+
+std::string fish_completion(const std::vector<CommandView>& views) {
+  std::string text =
+      "# Completion for fish, written by \"nf4bench completion fish\".\n"
+      "complete -c nf4bench -f\n";
+  for (const CommandView& command : views) {
+    if (command.name.empty()) continue;
+    text += fmt::format("complete -c nf4bench -n __fish_use_subcommand -a {} -d {}\n", command.name,
+                        quoted(command.summary));
+  }
+  for (const CommandView& command : views) {
+    for (const OptionView& option : command.options) text += option_line(command, option);
+    for (const OptionView& positional : command.positionals) {
+      text += positional_line(command, positional);
+    }
+  }
+  return text;
+}
+
+}  // namespace nf4bench

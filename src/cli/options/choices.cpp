@@ -1,0 +1,188 @@
+#include "cli/options/choices.hpp"
+
+#include "base/error.hpp"
+#include "base/nearest_names.hpp"
+#include "base/text.hpp"
+#include "plan/presets.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nf4bench {
+namespace {
+
+template <class Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
+
+const Choices<OutputType> kOutputTypeWords = {{"float16", OutputType::kFloat16},
+                                              {"bfloat16", OutputType::kBfloat16},
+                                              {"float32", OutputType::kFloat32}};
+const Choices<CacheMode> kCacheWords = {{"cold", CacheMode::kCold}, {"hot", CacheMode::kHot}};
+const Choices<LaunchMode> kLaunchWords = {{"graph", LaunchMode::kGraph},
+                                          {"stream", LaunchMode::kStream}};
+const Choices<VerifyScope> kVerifyWords = {{"all", VerifyScope::kAll},
+                                           {"sampled", VerifyScope::kSampled}};
+const Choices<Distribution> kDistributionWords = {{"codes", Distribution::kRandomCodes},
+                                                  {"normal", Distribution::kNormal},
+                                                  {"outlier", Distribution::kOutlier},
+                                                  {"uniform", Distribution::kUniform},
+                                                  {"extremes", Distribution::kExtremes}};
+
+[[noreturn]] void refuse(const std::string& option, const std::string& word,
+                         const std::vector<std::string>& allowed) {
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: \"{}\" is not one of {}.{}", option, escaped(word),
+                          fmt::join(allowed, ", "), did_you_mean(word, allowed)));
+}
+
+template <class Value>
+std::vector<std::string> words_in(const Choices<Value>& choices) {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : choices) words.push_back(word);
+  return words;
+}
+
+template <class Value>
+Value choose(const std::string& option, const std::string& word, const Choices<Value>& choices) {
+  for (const auto& [name, value] : choices) {
+    if (name == word) return value;
+  }
+  refuse(option, word, words_in(choices));
+}
+
+// Each word once, in the order given.
+template <class Value>
+std::vector<Value> choose_list(const std::string& option, const std::vector<std::string>& words,
+                               const Choices<Value>& choices) {
+  std::vector<Value> values;
+  for (const std::string& word : words) {
+    const Value value = choose(option, word, choices);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+  return values;
+}
+
+// Names that others give the output types.
+const std::pair<const char*, const char*> kOtherTypeNames[] = {
+    {"fp16", "float16"}, {"f16", "float16"}, {"half", "float16"},  {"bf16", "bfloat16"},
+    {"fp32", "float32"}, {"f32", "float32"}, {"float", "float32"}, {"single", "float32"}};
+
+void refuse_other_name(const std::string& word) {
+  for (const auto& [other, name] : kOtherTypeNames) {
+    if (word != other) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("--dtype: \"{}\" is called {} here", word, name));
+  }
+}
+
+OutputType choose_output_type(const std::string& word) {
+  refuse_other_name(word);
+  for (const auto& [name, value] : kOutputTypeWords) {
+    if (name == word) return value;
+  }
+  refuse("--dtype", word, and_word(output_type_words(), "stored"));
+}
+
+}  // namespace
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
+  const std::vector<std::string> nearest = nearest_names(word, names);
+  if (nearest.empty()) return "";
+  return fmt::format(" Did you mean {}?", fmt::join(nearest, ", "));
+}
+
+std::vector<std::string> output_type_words() {
+  return words_in(kOutputTypeWords);
+}
+
+std::vector<std::string> cache_words() {
+  return words_in(kCacheWords);
+}
+
+std::vector<std::string> launch_words() {
+  return words_in(kLaunchWords);
+}
+
+std::vector<std::string> verify_words() {
+  return words_in(kVerifyWords);
+}
+
+std::vector<std::string> distribution_words() {
+  return words_in(kDistributionWords);
+}
+
+std::vector<std::string> device_words() {
+  return {"auto", "cpu", "cuda"};
+}
+
+std::vector<std::string> preset_words() {
+  std::vector<std::string> words;
+  for (const Preset& preset : presets()) words.push_back(preset.name);
+  return words;
+}
+
+std::vector<std::string> and_word(std::vector<std::string> words, const std::string& word) {
+  words.push_back(word);
+  return words;
+}
+
+std::vector<OutputType> parse_output_types(const std::vector<std::string>& words) {
+  if (words.empty() || words == std::vector<std::string>{"stored"}) return {};
+  if (std::find(words.begin(), words.end(), "stored") != words.end()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--dtype: \"stored\" (the type each tensor names) stands alone; found "
+                            "\"{}\". List the types wanted: float16, bfloat16, float32",
+                            fmt::join(words, ",")));
+  }
+  std::vector<OutputType> types;
+  for (const std::string& word : words) {
+    const OutputType type = choose_output_type(word);
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
+OutputType parse_output_type(const std::string& word) {
+  refuse_other_name(word);
+  return choose("--dtype", word, kOutputTypeWords);
+}
+
+std::vector<CacheMode> parse_caches(const std::vector<std::string>& words) {
+  return choose_list("--cache", words, kCacheWords);
+}
+
+std::vector<LaunchMode> parse_launches(const std::vector<std::string>& words) {
+  return choose_list("--launch", words, kLaunchWords);
+}
+
+VerifyScope parse_verify(const std::string& word) {
+  return choose("--verify", word, kVerifyWords);
+}
+
+Distribution parse_distribution(const std::string& word) {
+  return choose("--distribution", word, kDistributionWords);
+}
+
+void check_device_name(const std::string& word) {
+  if (word == "auto" || word == "cpu" || word == "cuda") return;
+  constexpr std::string_view kCudaPrefix = "cuda:";
+  if (word.starts_with(kCudaPrefix)) {
+    const std::string_view index = std::string_view(word).substr(kCudaPrefix.size());
+    const bool is_short = !index.empty() && index.size() <= 4;
+    if (is_short && index.find_first_not_of("0123456789") == std::string_view::npos) return;
+  }
+  refuse("--device", word, {"auto", "cpu", "cuda", "cuda:N"});
+}
+
+void check_baseline(const std::string& word, const std::vector<Variant>& available) {
+  std::vector<std::string> names;
+  for (const Variant& variant : available) {
+    if (word == variant.name) return;
+    names.emplace_back(variant.name);
+  }
+  refuse("--baseline", word, names);
+}
+
+}  // namespace nf4bench

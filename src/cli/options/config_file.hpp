@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options/settings.hpp"
+
+namespace nf4bench {
+
+// Reads a configuration file: TOML with a section for each command, in which the options have their
+// long names without dashes. The whole file is checked; what it says of `command`, one of `app`'s,
+// is returned. Throws Error(kUsage) with file, line and key, and the nearest name for a misspelt
+// one.
+std::vector<Setting> settings_from_file(const std::string& path, const CommandApp& app,
+                                        const CommandApp& command, const TryToParse& try_to_parse);
+
+}  // namespace nf4bench

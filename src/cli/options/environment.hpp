@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options/settings.hpp"
+
+namespace nf4bench {
+
+// The environment variable for an option: NF4BENCH_RUN_MAX_TIME for max-time of run.
+std::string variable_of(const std::string& command, const std::string& option);
+
+// What the environment says of a command.
+struct Environment {
+  std::vector<Setting> settings;
+  std::vector<std::string> warnings;  // of variables that begin like the command's and name nothing
+};
+
+// Looks for the variables of `command`'s options. Values of a repeated option are separated by
+// semicolons, those of a list by commas; an empty value says nothing. Throws Error(kUsage) that
+// begins with the variable.
+Environment settings_from_environment(const CommandApp& command, const TryToParse& try_to_parse);
+
+}  // namespace nf4bench

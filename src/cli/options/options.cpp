@@ -1,0 +1,161 @@
+#include "cli/options/options.hpp"
+
+#include "cli/options/command_app.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+namespace nf4bench {
+namespace {
+
+Option with_facts(CLI::App& command, CLI::Option* option, OptionFacts facts) {
+  OptionFacts& kept = static_cast<CommandApp&>(command).facts_of(option);
+  kept = std::move(facts);
+  return {option, kept};
+}
+
+template <class Target>
+Option add(CLI::App& command, Target& target, const OptionText& text, OptionFacts::Value value) {
+  CLI::Option* const option = command.add_option(text.flags, target, text.help);
+  return with_facts(command, option->option_text(text.value), {.value = value});
+}
+
+// Without this a list option would swallow the positional arguments that follow it.
+CLI::Option* add_many(CLI::App& command, std::vector<std::string>& target, const OptionText& text) {
+  return command.add_option(text.flags, target, text.help)
+      ->option_text(text.value)
+      ->allow_extra_args(false);
+}
+
+// CLI11's own range takes NaN for a number that lies in it.
+CLI::Validator is_between(double low, double high) {
+  return CLI::Validator(
+      [low, high](const std::string& word) {
+        double value = 0.0;
+        const char* const end = word.data() + word.size();
+        const auto [last, error] = std::from_chars(word.data(), end, value);
+        if (error == std::errc() && last == end && value >= low && value <= high) {
+          return std::string();
+        }
+        return fmt::format("found {}, wanted a number from {} to {}", word, low, high);
+      },
+      "");
+}
+
+}  // namespace
+
+CLI::App* add_command(CLI::App& app, const char* name, const char* summary, const char* examples) {
+  const auto command = std::make_shared<CommandApp>(summary);
+  command->name(name);
+  command->footer(examples);
+  return app.add_subcommand(command);
+}
+
+Option Option::group(const char* heading) const {
+  option_->group(heading);
+  return *this;
+}
+
+Option Option::required() const {
+  option_->required();
+  return *this;
+}
+
+Option Option::takes_all() const {
+  option_->allow_extra_args(true);
+  return *this;
+}
+
+Option Option::command_line_only() const {
+  option_->configurable(false);
+  return *this;
+}
+
+Option Option::environment(const char* variable) const {
+  facts_->variable = variable;
+  return *this;
+}
+
+Option Option::between(int low, int high) const {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option Option::between(double low, double high) const {
+  option_->check(is_between(low, high));
+  return *this;
+}
+
+Option Option::excludes(const Option& other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option Option::needs(const Option& other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Option Option::files() const {
+  facts_->names_files = true;
+  return *this;
+}
+
+Option Option::may_be_number() const {
+  facts_->may_be_number = true;
+  return *this;
+}
+
+Option Option::suggests(const std::vector<std::string>& words) const {
+  facts_->choices = words;
+  return *this;
+}
+
+Option Option::one_of(const std::vector<std::string>& words) const {
+  facts_->takes_only_choices = true;
+  return suggests(words);
+}
+
+Option add_single(CLI::App& command, std::string& target, const OptionText& text) {
+  return add(command, target, text, OptionFacts::Value::kText);
+}
+
+Option add_single(CLI::App& command, int& target, const OptionText& text) {
+  return add(command, target, text, OptionFacts::Value::kInteger);
+}
+
+Option add_single(CLI::App& command, double& target, const OptionText& text) {
+  return add(command, target, text, OptionFacts::Value::kNumber);
+}
+
+Option add_single(CLI::App& command, unsigned long& target, const OptionText& text) {
+  return add(command, target, text, OptionFacts::Value::kInteger);
+}
+
+Option add_repeated(CLI::App& command, std::vector<std::string>& target, const OptionText& text) {
+  return with_facts(command, add_many(command, target, text),
+                    {.count = OptionFacts::Count::kRepeated});
+}
+
+Option add_list(CLI::App& command, std::vector<std::string>& target, const OptionText& text) {
+  return with_facts(command, add_many(command, target, text)->delimiter(','),
+                    {.count = OptionFacts::Count::kList});
+}
+
+Option add_flag(CLI::App& command, const char* flags, bool& target, const char* help) {
+  // A blank, or the help would show what the flag excludes and needs beside its name.
+  return with_facts(command, command.add_flag(flags, target, help)->option_text(" "),
+                    {.value = OptionFacts::Value::kNone});
+}
+
+AbsmaxFlags add_absmax_flags(CLI::App& command, bool& plain, bool& nested) {
+  const AbsmaxFlags flags = {
+      add_flag(command, "--plain", plain, "Scales stored as float32"),
+      add_flag(command, "--nested", nested, "Scales themselves quantized to 8 bits [default]")};
+  flags.plain.excludes(flags.nested);
+  return flags;
+}
+
+}  // namespace nf4bench

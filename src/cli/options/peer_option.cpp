@@ -1,0 +1,42 @@
+#include "cli/options/peer_option.hpp"
+
+#include "base/error.hpp"
+#include "base/terminal.hpp"
+
+#include <fmt/format.h>
+
+namespace nf4bench {
+
+Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
+  return add_repeated(command, words,
+                      {"--peer", "NAME=PATH ...",
+                       "Variants of somebody else's library: bitsandbytes', or\n"
+                       "one made with nf4bench_peer.h (repeatable)"})
+      .command_line_only();  // what runs foreign code is said where it is run
+}
+
+Peers load_peers(const std::vector<PeerArgument>& arguments, const Device& device) {
+  const DeviceInfo& info = device.info();
+  const PeerHost host = {.kind = info.kind,
+                         .compute_capability = info.compute_capability,
+                         .tools = cuda_tools()};
+  Peers peers(arguments, host, device.variants());
+  for (const std::string& warning : peers.warnings()) {
+    write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
+  }
+  return peers;
+}
+
+std::vector<std::string> without_absent_peers(const std::vector<std::string>& patterns,
+                                              const Peers& peers) {
+  std::vector<std::string> present = patterns;
+  std::erase_if(present,
+                [&](const std::string& pattern) { return peers.is_of_absent_peer(pattern); });
+  if (present.empty() && !patterns.empty()) {
+    throw Error(ErrorKind::kInput,
+                "--variant names nothing but peers that are not there; see the warnings above");
+  }
+  return present;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,104 @@
+#include "compare/baseline_store.hpp"
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "report/report_input.hpp"
+#include "compare/history/history.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <system_error>
+
+namespace nf4bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_name(const std::string& name) {
+  constexpr const char* kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  if (!name.empty() && name.size() <= 100 && name.front() != '.' &&
+      name.find_first_not_of(kLetters) == std::string::npos) {
+    return;
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("compare: a baseline can not be called \"{}\"; use letters, digits, "
+                          "dots, dashes and underscores, no dot first",
+                          escaped(name)));
+}
+
+// The entries of `folder` in alphabetic order; none when it can not be read.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> entries;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    entries.push_back(entry.path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+// Puts the finished folder `fresh` in the place of `path`, which is never half there.
+void replace_folder(const fs::path& fresh, const fs::path& path) {
+  const fs::path old = fresh.string() + ".old";
+  if (fs::exists(path)) fs::rename(path, old);
+  fs::rename(fresh, path);
+  fs::remove_all(old);
+}
+
+}  // namespace
+
+fs::path BaselineStore::path_of(const std::string& name, const Report& report) const {
+  check_name(name);
+  return folder_ / device_key(report) / name;
+}
+
+void BaselineStore::save(const std::string& name, const std::vector<NamedReport>& reports) const {
+  const fs::path path = path_of(name, reports.front().report);
+  const fs::path fresh = path.parent_path() / fmt::format(".{}.{}", name, getpid());
+  try {
+    fs::create_directories(fresh);
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+      write_file(fresh / fmt::format("run-{:03}.json", i + 1), to_json(reports[i].report));
+    }
+    replace_folder(fresh, path);
+  } catch (const fs::filesystem_error& error) {
+    throw Error(ErrorKind::kOutput, fmt::format("{}: the baseline can not be saved: {}",
+                                                escaped(path.string()), error.code().message()));
+  }
+}
+
+std::vector<NamedReport> BaselineStore::load(const std::string& name, const Report& report) const {
+  const fs::path path = path_of(name, report);
+  std::vector<std::string> files;
+  for (const fs::path& entry : entries_of(path)) {
+    if (entry.extension() == ".json") files.push_back(entry.string());
+  }
+  if (files.empty()) {
+    throw Error(ErrorKind::kNotComparable,
+                fmt::format("{}: there is no baseline of this device{}; save one with "
+                            "\"nf4bench compare REPORT --save-baseline {}\"",
+                            escaped(path.string()), others(name), name));
+  }
+  return read_reports(files);
+}
+
+// What else the store holds under this name.
+std::string BaselineStore::others(const std::string& name) const {
+  std::vector<std::string> devices;
+  for (const fs::path& device : entries_of(folder_)) {
+    std::error_code ignored;
+    if (fs::is_directory(device / name, ignored)) {
+      devices.push_back(escaped(device.filename().string()));
+    }
+  }
+  return devices.empty() ? "" : fmt::format(", only of {}", fmt::join(devices, ", "));
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,100 @@
+#include "compare/confirmation.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "report/report_input.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+namespace nf4bench {
+namespace {
+
+// A folder that is removed with all it holds.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "nf4bench-confirm-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw Error(ErrorKind::kOutput, fmt::format("{}: can not make a folder there", pattern));
+    }
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+bool is_doubtful(const ComparedCell& cell) {
+  return cell.ruling.verdict == CellVerdict::kSlower || cell.ruling.verdict == CellVerdict::kUnsure;
+}
+
+std::string doubtful_variants(const ComparisonResult& result) {
+  std::set<std::string> variants;
+  for (const ComparedCell& cell : result.cells) {
+    if (is_doubtful(cell)) variants.insert(cell.key.variant);
+  }
+  return fmt::format("{}", fmt::join(variants, ","));
+}
+
+// The exit status of `command` under /bin/sh; 128 + its number when a signal ended it.
+int run_shell(const std::string& command, const std::string& json, const std::string& variants) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("NF4BENCH_CONFIRM_JSON", json.c_str(), 1);
+    setenv("NF4BENCH_CONFIRM_VARIANTS", variants.c_str(), 1);
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // stdout holds the comparison and nothing else
+    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (child < 0) return 127;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+bool has_doubtful_cell(const ComparisonResult& result) {
+  return std::any_of(result.cells.begin(), result.cells.end(), is_doubtful);
+}
+
+NamedReport run_confirmation(const std::string& command, const ComparisonResult& result) {
+  const TemporaryFolder folder;
+  const std::string json = (folder.path() / "confirm.json").string();
+  const int status = run_shell(command, json, doubtful_variants(result));
+  if (status != 0) {
+    throw Error(ErrorKind::kInput, fmt::format("the confirming run ended with exit code {}: {}",
+                                               status, escaped(command)));
+  }
+  if (!std::filesystem::exists(json)) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("the confirming run wrote no report to $NF4BENCH_CONFIRM_JSON: {}",
+                            escaped(command)));
+  }
+  NamedReport report = read_report(json);
+  report.name = "confirming run";
+  return report;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,122 @@
+#include "compare/history/history.hpp"
+
+#include "statistics/statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <tuple>
+
+namespace nf4bench {
+namespace {
+
+// Letters, digits, dots and dashes are kept, anything else becomes one underscore a run.
+std::string file_name_word(const std::string& text) {
+  std::string word;
+  for (const char c : text) {
+    const bool is_kept = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                         (c >= 'a' && c <= 'z') || (!word.empty() && (c == '.' || c == '-'));
+    if (is_kept) {
+      word += c;
+    } else if (!word.empty() && word.back() != '_') {
+      word += '_';
+    }
+  }
+  while (!word.empty() && word.back() == '_') word.pop_back();
+  return word.substr(0, 120);
+}
+
+void find_series_steps(HistorySeries& series, const StepModel& model) {
+  std::vector<double> costs;
+  for (const HistoryPoint& point : series.points) costs.push_back(point.log_cost);
+  std::size_t level = 0;
+  for (const LevelStep& step : find_steps(costs, model)) {
+    series.steps.push_back({.point = step.index, .log_change = step.change});
+    level = step.index;
+  }
+  series.last_log_change = costs.back() - median(std::span(costs).subspan(level));
+}
+
+}  // namespace
+
+std::string device_key(const Report& report) {
+  const std::string unit = report.device.uuid.empty()
+                               ? fmt::format("{}-threads", report.device.multiprocessors)
+                               : report.device.uuid;
+  return file_name_word(report.device.name) + "-" + file_name_word(unit);
+}
+
+bool HistoryBuilder::Digest::is_same_run(const Digest& other) const {
+  return run.started_at == other.run.started_at && id == other.id &&
+         std::equal(cells.begin(), cells.end(), other.cells.begin(), other.cells.end(),
+                    [](const RunCell& a, const RunCell& b) {
+                      return a.key == b.key && a.value.log_cost == b.value.log_cost;
+                    });
+}
+
+void HistoryBuilder::add(const NamedReport& report) {
+  Digest digest;
+  const Report& r = report.report;
+  digest.run = {.name = report.name,
+                .started_at = r.started_at,
+                .git_commit = r.tool.git_commit,
+                .complete = r.complete};
+  digest.device = r.device.name;
+  digest.id = device_key(r);
+  digest.kind = r.device.kind;
+  for (RunCell& cell : run_cells(r, options_.metric)) {
+    if (cell.state == CellState::kMeasured && is_selected(cell.key, options_.variants)) {
+      digest.cells.push_back(std::move(cell));
+    }
+  }
+  const bool is_known = std::any_of(digests_.begin(), digests_.end(),
+                                    [&](const Digest& each) { return each.is_same_run(digest); });
+  if (!is_known) digests_.push_back(std::move(digest));
+}
+
+HistoryDevice HistoryBuilder::device_history(const std::vector<const Digest*>& digests) const {
+  HistoryDevice history;
+  history.device = digests.front()->device;
+  history.id = digests.front()->id;
+  history.noise = measured_noise(digests.front()->kind, Spread::kOneDevice);
+  if (options_.run_noise) history.noise = {*options_.run_noise, "as the command line says"};
+  history.threshold = options_.threshold.value_or(kThresholdInNoise * history.noise.relative);
+  std::map<CellKey, std::size_t> places;
+  for (const Digest* digest : digests) {
+    for (const RunCell& cell : digest->cells) {
+      const auto [place, is_new] = places.try_emplace(cell.key, history.series.size());
+      if (is_new) history.series.push_back({.key = cell.key, .points = {}, .steps = {}});
+      const double cost = cell.value.log_cost;
+      history.series[place->second].points.push_back(
+          {.run = history.runs.size(),
+           .value = std::exp(options_.metric == Metric::kTime ? cost : -cost),
+           .log_cost = cost});
+    }
+    history.runs.push_back(digest->run);
+  }
+  const StepModel model = {.noise = history.noise.relative,
+                           .threshold = std::log1p(history.threshold)};
+  for (HistorySeries& series : history.series) find_series_steps(series, model);
+  return history;
+}
+
+History HistoryBuilder::finish() const {
+  std::vector<const Digest*> ordered;
+  for (const Digest& digest : digests_) ordered.push_back(&digest);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const Digest* a, const Digest* b) {
+    return std::tie(a->run.started_at, a->run.name) < std::tie(b->run.started_at, b->run.name);
+  });
+  History history;
+  history.metric = options_.metric;
+  std::map<std::string, std::vector<const Digest*>> by_device;
+  for (const Digest* digest : ordered) by_device[digest->id].push_back(digest);
+  for (const auto& [id, digests] : by_device) {
+    history.devices.push_back(device_history(digests));
+  }
+  return history;
+}
+
+}  // namespace nf4bench

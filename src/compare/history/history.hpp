@@ -1,0 +1,96 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/named_report.hpp"
+#include "compare/run_cells.hpp"
+#include "compare/run_noise.hpp"
+#include "compare/history/steps.hpp"
+
+namespace nf4bench {
+
+struct HistoryOptions {
+  Metric metric = Metric::kTime;
+  std::optional<double> threshold{};    // relative; default: kThresholdInNoise x run noise
+  std::optional<double> run_noise{};    // relative; default: measured_noise() of one device
+  std::vector<std::string> variants{};  // wildcards; empty: all
+};
+
+// A run of a history.
+struct HistoryRun {
+  std::string name;  // the report's file
+  std::string started_at;
+  std::string git_commit;
+  bool complete = true;
+};
+
+// One cell in one run.
+struct HistoryPoint {
+  std::size_t run = 0;  // index in HistoryDevice::runs
+  double value = 0.0;   // the metric's own: seconds or a ratio
+  double log_cost = 0.0;
+};
+
+struct HistoryStep {
+  std::size_t point = 0;    // the first one on the new level
+  double log_change = 0.0;  // of the cost: above 0 is slower
+};
+
+// One cell over time. The last point may be off the last level: a step that is not yet confirmed.
+struct HistorySeries {
+  CellKey key;
+  std::vector<HistoryPoint> points;  // in the order of time, at least one
+  std::vector<HistoryStep> steps;
+  double last_log_change = 0.0;  // of the last point against the median of the last level
+};
+
+// The runs on one device, and its cells in order of appearance.
+struct HistoryDevice {
+  std::string device;
+  std::string id;  // see device_key()
+  std::vector<HistoryRun> runs;
+  std::vector<HistorySeries> series;
+  RunNoise noise;
+  double threshold = 0.0;
+};
+
+struct History {
+  Metric metric = Metric::kTime;
+  std::vector<HistoryDevice> devices;
+};
+
+// Model and uuid of the device that `report` was made on, as one word fit for a file name. A CPU is
+// its model and its number of threads.
+std::string device_key(const Report& report);
+
+// Collects reports one at a time, so that their samples need not stay in memory.
+class HistoryBuilder {
+ public:
+  explicit HistoryBuilder(HistoryOptions options) : options_(std::move(options)) {}
+
+  // A copy of a run that was added before is passed over.
+  void add(const NamedReport& report);
+
+  // Runs in the order of their start, and the steps of each cell.
+  History finish() const;
+
+ private:
+  struct Digest {
+    HistoryRun run;
+    std::string device;
+    std::string id;
+    DeviceKind kind = DeviceKind::kCpu;
+    std::vector<RunCell> cells;
+
+    bool is_same_run(const Digest& other) const;
+  };
+
+  HistoryDevice device_history(const std::vector<const Digest*>& digests) const;
+
+  HistoryOptions options_;
+  std::vector<Digest> digests_;
+};
+
+}  // namespace nf4bench

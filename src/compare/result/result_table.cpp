@@ -1,0 +1,159 @@
+#include "base/text.hpp"
+#include "compare/result/change_text.hpp"
+#include "compare/result/result_text.hpp"
+#include "report/table/parts.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstddef>
+#include <span>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::size_t kLongestReason = 400;
+
+Tone tone_of(CellVerdict verdict) {
+  switch (verdict) {
+    case CellVerdict::kInvalid:
+    case CellVerdict::kMissing:
+    case CellVerdict::kSlower:
+      return Tone::kBad;
+    case CellVerdict::kUnsure:
+      return Tone::kDoubt;
+    case CellVerdict::kFaster:
+      return Tone::kGood;
+    case CellVerdict::kSame:
+      return Tone::kPlain;
+  }
+  return Tone::kPlain;
+}
+
+// Narrow terminals lose the runs first, then the interval, then the old value.
+std::vector<GridColumn> columns() {
+  return {{"variant", Align::kLeft},
+          {"base", Align::kRight, 1},
+          {"new"},
+          {"change"},
+          {"99 % interval", Align::kLeft, 2},
+          {"runs", Align::kRight, 3},
+          {"verdict", Align::kLeft}};
+}
+
+std::string runs_text(const ComparedCell& cell) {
+  return fmt::format("{}:{}", cell.base ? cell.base->runs : 0, cell.fresh ? cell.fresh->runs : 0);
+}
+
+GridRow row_of(const ComparedCell& cell, const ValueFormat& format) {
+  GridRow row;
+  row.tone = tone_of(cell.ruling.verdict);
+  row.cells = {shown_variant(cell.key.variant),
+               cell.base ? format.text(cell.base->value) : "",
+               cell.fresh ? format.text(cell.fresh->value) : "",
+               "",
+               "",
+               runs_text(cell),
+               to_string(cell.ruling.verdict)};
+  if (cell.change) {
+    const ShownChange shown = shown_change(*cell.change, format.metric);
+    row.cells[3] = percent_text(shown.change);
+    row.cells[4] = percent_interval_text(shown.interval);
+  }
+  return row;
+}
+
+std::vector<double> values_of(std::span<const ComparedCell> cells) {
+  std::vector<double> values;
+  for (const ComparedCell& cell : cells) {
+    if (cell.base) values.push_back(cell.base->value);
+    if (cell.fresh) values.push_back(cell.fresh->value);
+  }
+  return values;
+}
+
+void append_block(TablePage& page, std::span<const ComparedCell> cells, Metric metric) {
+  const ValueFormat format = value_format(metric, values_of(cells));
+  std::vector<GridRow> rows;
+  for (const ComparedCell& cell : cells) rows.push_back(row_of(cell, format));
+  const GridLayout layout = fit_columns(columns(), rows, page.width());
+  page.blank();
+  page.heading(block_text(cells.front().key), "");
+  page.grid_header(layout);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    page.grid_row(layout, rows[i]);
+    if (!cells[i].ruling.reason.empty()) {
+      page.paragraph("  " + escaped(cells[i].ruling.reason, kLongestReason), 4, Tone::kFaint);
+    }
+  }
+}
+
+void append_blocks(TablePage& page, const ComparisonResult& result) {
+  const std::span<const ComparedCell> cells = result.cells;
+  std::size_t first = 0;
+  while (first < cells.size()) {
+    std::size_t last = first + 1;
+    while (last < cells.size() && is_same_block(cells[first].key, cells[last].key)) ++last;
+    append_block(page, cells.subspan(first, last - first), result.metric);
+    first = last;
+  }
+}
+
+void append_head(TablePage& page, const ComparisonResult& result) {
+  page.line("Comparison of " + rule_text(result), Tone::kHeading);
+  page.paragraph("base  " + side_text(result.base), 6);
+  page.paragraph("new   " + side_text(result.fresh), 6);
+  page.paragraph("on    " + fitted(result.device, 60), 6);
+  for (const Difference& difference : result.differences) {
+    const bool stops = difference.matters && !difference.allowed;
+    page.paragraph(fmt::format("{} {}{}", stops ? "DIFFERS" : "differs",
+                               fitted(difference_text(difference), 160),
+                               stops ? fmt::format(" (--allow {})", difference.name) : ""),
+                   6, stops ? Tone::kBad : Tone::kFaint);
+  }
+  for (const std::string& fault : result.faults) page.paragraph("fault: " + fault, 6, Tone::kBad);
+}
+
+void append_summary_lines(TablePage& page, const ComparisonResult& result) {
+  page.blank();
+  std::string summary = counts_text(result);
+  if (result.median_log_change) {
+    summary += fmt::format("; median change {}",
+                           percent_text(shown_change(*result.median_log_change, result.metric)));
+  }
+  if (!result.new_cells.empty()) {
+    summary += fmt::format("; {} not in the base",
+                           format_count(static_cast<long long>(result.new_cells.size()), "cell"));
+  }
+  page.paragraph(summary, 0, Tone::kHeading);
+}
+
+void append_gate(TablePage& page, const GateDecision& decision) {
+  if (decision.code == ExitCode::kOk) {
+    page.line("Gate: passed", Tone::kGood);
+    return;
+  }
+  const bool is_unsure = decision.code == ExitCode::kInconclusive;
+  page.paragraph(fmt::format("Gate: {}: {}", is_unsure ? "inconclusive" : "failed",
+                             fmt::join(decision.reasons, "; ")),
+                 6, is_unsure ? Tone::kDoubt : Tone::kBad);
+}
+
+}  // namespace
+
+std::string comparison_table(const ComparisonResult& result, const GateDecision* decision,
+                             const TableStyle& style) {
+  TablePage page(style);
+  append_head(page, result);
+  if (result.is_comparable) {
+    append_blocks(page, result);
+    append_summary_lines(page, result);
+  } else {
+    page.line("Not comparable.", Tone::kBad);
+  }
+  if (decision != nullptr) append_gate(page, *decision);
+  return page.take();
+}
+
+}  // namespace nf4bench

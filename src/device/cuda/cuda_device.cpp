@@ -1,0 +1,197 @@
+#include "device/device.hpp"
+#include "device/devices.hpp"
+
+#include "base/error.hpp"
+#include "catalog.hpp"
+#include "device/cuda/cuda_workload.hpp"
+#include "device/nvml/nvml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+int attribute(cudaDeviceAttr which, int index) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, which, index), "read a device attribute");
+  return value;
+}
+
+std::string uuid_string(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+DeviceInfo describe(int index) {
+  cudaDeviceProp properties = {};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "read the device's properties");
+  std::array<char, 32> pci = {};
+  check_cuda(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), index),
+             "read the device's PCI id");
+  int runtime = 0;
+  check_cuda(cudaRuntimeGetVersion(&runtime), "read the runtime's version");
+  DeviceInfo info;
+  info.kind = DeviceKind::kCuda;
+  info.id = fmt::format("cuda:{}", index);
+  info.name = properties.name;
+  info.compute_capability = 10 * properties.major + properties.minor;
+  info.multiprocessors = properties.multiProcessorCount;
+  info.l2_bytes = properties.l2CacheSize;
+  info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+  info.uuid = uuid_string(properties.uuid);
+  info.pci_id = pci.data();
+  info.runtime = cuda_version_text(runtime);
+  const Nvml nvml(info.pci_id);
+  info.driver = nvml.driver_version();
+  info.ecc = nvml.ecc();
+  info.mig = nvml.mig();
+  // Two transfers a clock; kHz and bits. An instance of a partitioned GPU owns only a part of it.
+  const double clock_hz = attribute(cudaDevAttrMemoryClockRate, index) * 1e3;
+  const double width_bytes = attribute(cudaDevAttrGlobalMemoryBusWidth, index) / 8.0;
+  if (clock_hz > 0 && width_bytes > 0 && !info.mig.value_or(false)) {
+    info.peak_bytes_per_s = 2.0 * clock_hz * width_bytes;
+  }
+  return info;
+}
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(DeviceInfo info, const DeviceOptions& options)
+      : context_(info.multiprocessors), nvml_(info.pci_id) {
+    context_.info = std::move(info);
+    context_.config = options.config;
+  }
+
+  const DeviceInfo& info() const override { return context_.info; }
+  DeviceState state() override { return nvml_.state(); }
+  const std::vector<Variant>& variants() const override { return cuda_variants(); }
+  const std::vector<Variant>& stream_shapes() const override { return cuda_stream_shapes(); }
+  std::span<const LaunchMode> launch_modes() const override {
+    static constexpr std::array kModes = {LaunchMode::kGraph, LaunchMode::kStream};
+    return kModes;
+  }
+  std::unique_ptr<Workload> upload(const Nf4Tensor& tensor, OutputType type,
+                                   UploadPurpose purpose) override {
+    return make_cuda_workload(context_, tensor, type, purpose);
+  }
+  Ceilings measure_ceilings() override;
+
+ private:
+  // Median seconds of `work` between two events, over `repeats` runs after two warm-ups.
+  template <class Work>
+  double time(int repeats, Work work);
+
+  CudaContext context_;
+  Nvml nvml_;
+};
+
+template <class Work>
+double CudaDevice::time(int repeats, Work work) {
+  cudaStream_t stream = context_.stream.get();
+  std::vector<double> samples;
+  for (int i = -2; i < repeats; ++i) {
+    cuda::launch_busy(30'000, stream);
+    check_cuda(cudaEventRecord(context_.start.get(), stream), "record an event");
+    work();
+    check_cuda(cudaEventRecord(context_.stop.get(), stream), "record an event");
+    check_cuda(cudaGetLastError(), "launch a ceiling's kernel");
+    context_.stream.synchronize();
+    if (i >= 0) samples.push_back(seconds_between(context_.start, context_.stop));
+  }
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+Ceilings CudaDevice::measure_ceilings() {
+  constexpr std::int64_t kMegabyte = 1 << 20;
+  constexpr int kRepeats = 11;
+  constexpr int kEmptyKernels = 100;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "ask for free device memory");
+  const std::int64_t bytes =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(free / 4) / kMegabyte, 64, 2048) *
+      kMegabyte;
+  const CudaBuffer source(bytes);
+  const CudaBuffer target(bytes);
+  cudaStream_t stream = context_.stream.get();
+  check_cuda(cudaMemsetAsync(source.data(), 1, static_cast<std::size_t>(bytes), stream),
+             "fill a buffer");
+  const auto size = static_cast<std::size_t>(bytes);
+  const double copy_s = std::min(
+      time(kRepeats,
+           [&] {
+             check_cuda(cudaMemcpyAsync(target.data(), source.data(), size,
+                                        cudaMemcpyDeviceToDevice, stream),
+                        "copy on the device");
+           }),
+      time(kRepeats, [&] { cuda::launch_copy(source.data(), target.data(), bytes, stream); }));
+  const double write_s = std::min(
+      time(kRepeats,
+           [&] { check_cuda(cudaMemsetAsync(target.data(), 2, size, stream), "fill a buffer"); }),
+      time(kRepeats, [&] { cuda::launch_copy(nullptr, target.data(), bytes, stream); }));
+  const CudaGraph empty(context_.stream, [&] {
+    for (int i = 0; i < kEmptyKernels; ++i) cuda::launch_nothing(stream);
+  });
+  Ceilings ceilings;
+  ceilings.copy_bytes = 2 * bytes;
+  ceilings.copy_bytes_per_s = static_cast<double>(2 * bytes) / copy_s;
+  ceilings.write_bytes = bytes;
+  ceilings.write_bytes_per_s = static_cast<double>(bytes) / write_s;
+  ceilings.event_overhead_s = time(101, [] {});
+  ceilings.launch_overhead_s =
+      time(kRepeats, [&] { empty.launch(context_.stream); }) / kEmptyKernels;
+  return ceilings;
+}
+
+// Both versions are asked for only now: neither question needs a device.
+std::string why_no_device(cudaError_t status) {
+  cudaGetLastError();
+  CudaVersions versions;
+  if (cudaDriverGetVersion(&versions.driver) != cudaSuccess) versions.driver = 0;
+  if (cudaRuntimeGetVersion(&versions.runtime) != cudaSuccess) versions.runtime = 0;
+  return explain_no_device(problem_of(status), versions);
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> cuda_devices(std::string* problem) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) {
+    *problem = why_no_device(status);
+    return {};
+  }
+  std::vector<DeviceInfo> devices;
+  devices.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) devices.push_back(describe(i));
+  if (devices.empty()) *problem = "the driver reports no CUDA device";
+  return devices;
+}
+
+std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("no CUDA device: {}; --device cpu works anywhere",
+                            why_no_device(status == cudaSuccess ? cudaErrorNoDevice : status)));
+  }
+  if (index >= count) {
+    throw Error(ErrorKind::kDevice,
+                fmt::format("no device cuda:{}: there {} {} (cuda:0 to cuda:{})", index,
+                            count == 1 ? "is" : "are", count, count - 1));
+  }
+  check_cuda(cudaSetDevice(index), "select the device");
+  return std::make_unique<CudaDevice>(describe(index), options);
+}
+
+}  // namespace nf4bench

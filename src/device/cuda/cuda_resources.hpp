@@ -1,0 +1,111 @@
+#pragma once
+
+// Owners of CUDA objects, and the one place where CUDA errors become exceptions. Host compiler
+// only.
+
+#include "device/cuda/cuda_problem.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace nf4bench {
+
+// Throws Error(kDevice) with what was tried and CUDA's name and text, unless `status` is success.
+// Clears the error where it is not sticky.
+void check_cuda(cudaError_t status, const char* what);
+
+// What CUDA itself says of an error.
+CudaProblem problem_of(cudaError_t status);
+
+// Device memory; released quietly.
+class CudaBuffer {
+ public:
+  CudaBuffer() = default;
+  explicit CudaBuffer(std::int64_t bytes);  // throws Error(kDevice) with needed and free bytes
+
+  std::uint8_t* data() const { return memory_.get(); }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::uint8_t* pointer) const { cudaFree(pointer); }
+  };
+  std::unique_ptr<std::uint8_t, Free> memory_;
+  std::int64_t bytes_ = 0;
+};
+
+// Page-locked host memory that kernels write to directly.
+class PinnedBuffer {
+ public:
+  explicit PinnedBuffer(std::size_t bytes);
+  void* data() const { return memory_.get(); }
+
+ private:
+  struct Free {
+    void operator()(void* pointer) const { cudaFreeHost(pointer); }
+  };
+  std::unique_ptr<void, Free> memory_;
+};
+
+class CudaStream {
+ public:
+  CudaStream();
+  cudaStream_t get() const { return stream_.get(); }
+  void synchronize() const { check_cuda(cudaStreamSynchronize(get()), "wait for the stream"); }
+
+ private:
+  struct Destroy {
+    void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+  };
+  std::unique_ptr<CUstream_st, Destroy> stream_;
+};
+
+class CudaEvent {
+ public:
+  CudaEvent();
+  cudaEvent_t get() const { return event_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+  };
+  std::unique_ptr<CUevent_st, Destroy> event_;
+};
+
+// Seconds between two recorded events that have completed.
+double seconds_between(const CudaEvent& start, const CudaEvent& stop);
+
+// An instantiated graph, captured from what `record` enqueues on `stream`.
+class CudaGraph {
+ public:
+  template <class Record>
+  CudaGraph(const CudaStream& stream, Record record) {
+    begin_capture(stream);
+    try {
+      record();
+    } catch (...) {
+      abandon_capture(stream);
+      throw;
+    }
+    end_capture(stream);
+  }
+
+  void launch(const CudaStream& stream) const {
+    check_cuda(cudaGraphLaunch(graph_.get(), stream.get()), "launch a graph");
+  }
+
+ private:
+  void begin_capture(const CudaStream& stream);
+  static void abandon_capture(const CudaStream& stream);
+  void end_capture(const CudaStream& stream);
+
+  struct Destroy {
+    void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+  };
+  std::unique_ptr<CUgraphExec_st, Destroy> graph_;
+};
+
+}  // namespace nf4bench

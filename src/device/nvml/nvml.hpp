@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "device/device.hpp"
+#include "device/nvml/gpu_condition.hpp"
+
+namespace nf4bench {
+
+// The driver's management library, loaded at run time so that the program starts without it.
+class Nvml {
+ public:
+  // Loads the library and finds the GPU with this PCI bus id ("0000:3b:00.0"). Never throws: when
+  // something is missing, problem() says what.
+  explicit Nvml(const std::string& pci_id);
+  ~Nvml();
+  Nvml(Nvml&&) noexcept;
+  Nvml& operator=(Nvml&&) noexcept;
+
+  const std::string& problem() const;
+  DeviceState state() const;
+  std::string driver_version() const;  // empty when unknown
+  std::optional<bool> ecc() const;
+  std::optional<bool> mig() const;
+
+  // In nvml_condition.cpp.
+  DriverFacts driver() const;  // also without a GPU at the PCI id
+  GpuReading reading() const;
+  GpuCondition condition() const;
+
+ private:
+  struct Library;
+  std::unique_ptr<Library> library_;
+};
+
+}  // namespace nf4bench

@@ -1,0 +1,286 @@
+#include "base/text.hpp"
+#include "statistics/statistics.hpp"
+#include "doctor/checks/checks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace nf4bench {
+namespace {
+
+// Clocks of short samples are themselves known to about this only: the counter behind them ticks
+// once a microsecond, a sample lasts from 100.
+constexpr double kSteadyClocks = 0.01;
+// As in a run's "throttled" (bench/throttling.hpp).
+constexpr double kMovingClocks = 0.05;
+constexpr double kRampsUp = 0.9;
+constexpr double kMegahertz = 1e6;
+constexpr int kClockStepMhz = 15;  // clocks that a GPU can be locked to are this far apart
+
+constexpr double kIdleShare = 0.01;  // the driver counts in percent
+constexpr double kBusyShare = 0.10;
+constexpr std::size_t kProcessesNamed = 4;
+
+std::string megahertz(double hz) {
+  return fmt::format("{:.0f}", hz / kMegahertz);
+}
+
+std::string clock_text(const std::optional<double>& hz) {
+  return hz ? megahertz(*hz) + " MHz" : kUnknown;
+}
+
+std::vector<double> sorted(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+// A command that locks clocks at what the GPU can hold under this load.
+std::string lock_command(const std::vector<double>& clocks, const std::string& pci_id) {
+  const double low_mhz = quantile_sorted(clocks, 0.05) / kMegahertz;
+  const int mhz = static_cast<int>(low_mhz) / kClockStepMhz * kClockStepMhz;
+  return fmt::format("sudo nvidia-smi -i {} --lock-gpu-clocks={},{}  # undo: --reset-gpu-clocks",
+                     pci_id, mhz, mhz);
+}
+
+std::set<std::string> memory_clocks(const std::vector<GpuReading>& readings) {
+  std::set<std::string> clocks;
+  for (const GpuReading& reading : readings) {
+    if (reading.memory_clock_hz) clocks.insert(megahertz(*reading.memory_clock_hz));
+  }
+  return clocks;
+}
+
+// Reasons that power, heat or broken hardware give. The others (clocks that somebody set, sync
+// boost) hold clocks steady.
+bool is_forced(const std::string& reason) {
+  return reason.find("power") != std::string::npos || reason.find("thermal") != std::string::npos ||
+         reason.find("hardware") != std::string::npos;
+}
+
+// How often each forced reason was active; empty when no reading knows.
+struct ReasonCounts {
+  std::size_t known = 0;  // readings
+  std::vector<std::pair<std::string, std::size_t>> forced;
+  std::set<std::string> chosen;
+};
+
+ReasonCounts count_reasons(const std::vector<GpuReading>& readings) {
+  ReasonCounts counts;
+  for (const GpuReading& reading : readings) {
+    if (!reading.throttle_reasons) continue;
+    ++counts.known;
+    for (const std::string& reason : *reading.throttle_reasons) {
+      if (!is_forced(reason)) {
+        counts.chosen.insert(reason);
+        continue;
+      }
+      const auto same = std::find_if(counts.forced.begin(), counts.forced.end(),
+                                     [&](const auto& entry) { return entry.first == reason; });
+      if (same == counts.forced.end()) {
+        counts.forced.emplace_back(reason, 1);
+      } else {
+        ++same->second;
+      }
+    }
+  }
+  return counts;
+}
+
+// One thing that slows the GPU down.
+struct Part {
+  Severity severity = Severity::kNote;
+  std::string text;
+  bool is_power = false;  // lower clocks would help
+};
+
+std::vector<Part> parts_at_work(const ReasonCounts& work) {
+  std::vector<Part> parts;
+  for (const auto& [reason, count] : work.forced) {
+    const bool is_power = reason == "software power cap";
+    const bool is_lasting = 2 * count >= work.known;
+    parts.push_back({!is_power && is_lasting ? Severity::kWorthless : Severity::kWarning,
+                     fmt::format("{} in {} of {} readings at work", reason, count, work.known),
+                     is_power});
+  }
+  return parts;
+}
+
+// Compares the counters of slowed time before and after the measurement.
+void add_slowed(std::vector<Part>& parts, const std::string& cause,
+                const std::optional<double>& before, const std::optional<double>& after,
+                double worked_s) {
+  if (!before || !after || worked_s <= 0.0) return;
+  const double share = std::min(1.0, (*after - *before) / worked_s);
+  if (share <= kIdleShare) return;
+  parts.push_back({Severity::kWarning,
+                   fmt::format("slowed by {} for {:.0f} % of the time", cause, 100.0 * share),
+                   cause == "power"});
+}
+
+std::string process_text(const GpuProcess& process) {
+  std::string text = fmt::format("pid {}", process.pid);
+  if (!process.name.empty()) {
+    const std::size_t slash = process.name.rfind('/');
+    text = fmt::format("{} ({}", escaped(process.name.substr(slash + 1), 30), text);
+    if (process.memory_bytes) {
+      text += fmt::format(", {} MiB", *process.memory_bytes >> 20);
+    }
+    text += ')';
+  }
+  return text;
+}
+
+// The processes on the GPU that are not this one.
+struct Others {
+  std::vector<GpuProcess> listed;
+  std::size_t count = 0;     // one less than listed where this process goes by another pid
+  bool sees_itself = false;  // false: pids are counted outside of this container
+};
+
+Others others_of(const std::vector<GpuProcess>& processes, std::uint32_t own_pid) {
+  Others others;
+  for (const GpuProcess& process : processes) {
+    if (process.pid == own_pid) {
+      others.sees_itself = true;
+    } else {
+      others.listed.push_back(process);
+    }
+  }
+  others.count = others.listed.size();
+  if (!others.sees_itself && others.count > 0) --others.count;
+  return others;
+}
+
+std::string others_text(const Others& others) {
+  std::vector<std::string> names;
+  for (const GpuProcess& process : others.listed) {
+    if (names.size() == kProcessesNamed) break;
+    names.push_back(process_text(process));
+  }
+  const std::string list = fmt::format("{}{}", fmt::join(names, ", "),
+                                       others.listed.size() > names.size() ? ", ..." : "");
+  if (others.sees_itself) {
+    return fmt::format("{} other{} on this GPU: {}", others.count, others.count == 1 ? "" : "s",
+                       list);
+  }
+  return fmt::format("{} other{} on this GPU, this program being one of: {}", others.count,
+                     others.count == 1 ? "" : "s", list);
+}
+
+// The median share of time that the GPU was busy while this program did nothing.
+std::optional<double> busy_at_rest(const GpuConditions& gpu) {
+  std::vector<double> shares;
+  for (const GpuReading& reading : gpu.at_rest) {
+    if (reading.busy) shares.push_back(*reading.busy);
+  }
+  if (shares.empty()) return std::nullopt;
+  return median(shares);
+}
+
+}  // namespace
+
+Finding check_clocks(const GpuConditions& gpu, const AaRun& aa, const std::string& pci_id) {
+  Finding finding = {"clocks", Severity::kOk, "",
+                     "times follow the SM clock; a change that clocks explain is UNSURE to compare",
+                     ""};
+  const std::optional<double> rest =
+      gpu.at_rest.empty() ? std::nullopt : gpu.at_rest.back().sm_clock_hz;
+  if (aa.sm_clock_hz.empty()) {
+    finding.severity = Severity::kNote;
+    finding.found = fmt::format("SM clock at work {}, at rest {}", kUnknown, clock_text(rest));
+    return finding;
+  }
+  const std::vector<double> clocks = sorted(aa.sm_clock_hz);
+  const double low = quantile_sorted(clocks, 0.05);
+  const double high = quantile_sorted(clocks, 0.95);
+  const double spread = (high - low) / median(clocks);
+  finding.found = fmt::format(
+      "SM clock {} to {} at work, which is {:.1f} % apart (90 % of samples); at rest {}; at most "
+      "{}",
+      megahertz(low), clock_text(high), 100.0 * spread, clock_text(rest),
+      clock_text(gpu.before.max_sm_clock_hz));
+  if (spread > kMovingClocks) {
+    finding.severity = Severity::kWarning;
+  } else if (spread > kSteadyClocks || (rest && *rest < kRampsUp * low)) {
+    finding.severity = Severity::kNote;
+  }
+  const std::set<std::string> memory = memory_clocks(gpu.at_work);
+  if (memory.size() > 1) {
+    finding.severity = Severity::kWarning;
+    finding.found += fmt::format("; memory clock moves: {} MHz", fmt::join(memory, ", "));
+  }
+  if (finding.severity == Severity::kOk) return finding;
+  finding.found = "not locked: " + finding.found;
+  finding.remedy = lock_command(clocks, pci_id);
+  return finding;
+}
+
+Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::string& pci_id) {
+  Finding finding = {"throttling", Severity::kOk, "none",
+                     "a GPU that power or heat slows down is measured at the clock of the moment",
+                     ""};
+  const ReasonCounts work = count_reasons(gpu.at_work);
+  const ReasonCounts rest = count_reasons(gpu.at_rest);
+  if (!work.chosen.empty())
+    finding.found = fmt::format("none but {}", fmt::join(work.chosen, ", "));
+  if (work.known == 0 && rest.known == 0) {
+    finding.severity = Severity::kNote;
+    finding.found = kUnknown;
+  }
+  std::vector<Part> parts = parts_at_work(work);
+  add_slowed(parts, "power", gpu.before.slowed_by_power_s, gpu.after.slowed_by_power_s,
+             gpu.worked_s);
+  add_slowed(parts, "heat", gpu.before.slowed_by_heat_s, gpu.after.slowed_by_heat_s, gpu.worked_s);
+  for (const auto& [reason, count] : rest.forced) {
+    parts.push_back({Severity::kNote, reason + " at rest"});
+  }
+  if (parts.empty()) return finding;
+  finding.found.clear();
+  for (const Part& part : parts) {
+    finding.severity = std::max(finding.severity, part.severity);
+    finding.found += (finding.found.empty() ? "" : "; ") + part.text;
+  }
+  const bool power_alone =
+      std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.is_power; });
+  finding.remedy =
+      power_alone && !aa.sm_clock_hz.empty()
+          ? lock_command(sorted(aa.sm_clock_hz), pci_id)
+          : fmt::format("nvidia-smi -i {} -q -d PERFORMANCE,POWER,TEMPERATURE", pci_id);
+  return finding;
+}
+
+Finding check_processes(const GpuConditions& gpu, const std::string& pci_id) {
+  Finding finding = {"processes", Severity::kOk, "",
+                     "whoever else computes here takes SMs, cache and bandwidth at random moments",
+                     ""};
+  const std::optional<double> busy = busy_at_rest(gpu);
+  const std::string busy_text =
+      busy ? fmt::format("GPU busy for {:.0f} % of the time without this program", 100.0 * *busy)
+           : "how busy the GPU is without this program is unknown";
+  if (!gpu.before.processes || gpu.before.processes->empty()) {
+    finding.severity = Severity::kNote;
+    finding.found = fmt::format("processes {}: the driver lists not even this one", kUnknown);
+    if (!gpu.before.processes) finding.found = fmt::format("processes {}", kUnknown);
+  } else {
+    const Others others = others_of(*gpu.before.processes, gpu.own_pid);
+    if (others.count > 0) finding.severity = Severity::kWarning;
+    finding.found = others.count == 0 ? "no other on this GPU" : others_text(others);
+  }
+  finding.found += "; " + busy_text;
+  if (busy && *busy >= kBusyShare) {
+    finding.severity = Severity::kWorthless;
+  } else if (busy && *busy > kIdleShare) {
+    finding.severity = std::max(finding.severity, Severity::kWarning);
+  }
+  if (finding.severity >= Severity::kWarning) {
+    finding.remedy = fmt::format(
+        "nvidia-smi -i {} --query-compute-apps=pid,process_name,used_memory --format=csv", pci_id);
+  }
+  return finding;
+}
+
+}  // namespace nf4bench

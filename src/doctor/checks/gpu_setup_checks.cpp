@@ -1,0 +1,228 @@
+#include "doctor/checks/checks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <sstream>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+constexpr double kSameLimit = 0.99;  // of the default power limit; below it somebody lowered it
+
+Finding unknown(Finding finding) {
+  finding.severity = Severity::kNote;
+  finding.found = kUnknown;
+  return finding;
+}
+
+const char* on_or_off(GpuSetting setting) {
+  return setting == GpuSetting::kOn ? "on" : "off";
+}
+
+std::string cuda_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// 13000 for "13.0", as the driver counts; absent for anything else.
+std::optional<int> cuda_number(const std::string& version) {
+  int major = 0;
+  int minor = 0;
+  const char* const end = version.data() + version.size();
+  const auto [dot, error] = std::from_chars(version.data(), end, major);
+  if (error != std::errc() || dot == end || *dot != '.') return std::nullopt;
+  const auto [last, minor_error] = std::from_chars(dot + 1, end, minor);
+  if (minor_error != std::errc() || last != end) return std::nullopt;
+  return 1000 * major + 10 * minor;
+}
+
+// One entry of CMAKE_CUDA_ARCHITECTURES.
+struct Architecture {
+  int number = 0;          // 90
+  bool has_code = true;    // machine code; not in "90-virtual"
+  bool has_ptx = true;     // not in "90-real"
+  bool is_general = true;  // not in "90a", "100f", which run on their own kind only
+};
+
+std::optional<Architecture> parse_architecture(const std::string& word) {
+  Architecture architecture;
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, architecture.number);
+  if (error != std::errc()) return std::nullopt;  // "native", "all-major"
+  std::string suffix(rest, end);
+  if (suffix.starts_with('a') || suffix.starts_with('f')) {
+    architecture.is_general = false;
+    suffix.erase(0, 1);
+  }
+  if (suffix == "-real") architecture.has_ptx = false;
+  if (suffix == "-virtual") architecture.has_code = false;
+  return architecture;
+}
+
+// The entries of a list as CMake or this program write it; empty when one can not be read.
+std::vector<Architecture> parse_architectures(const std::string& list) {
+  std::vector<Architecture> architectures;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto architecture = parse_architecture(word);
+    if (!architecture) return {};
+    architectures.push_back(*architecture);
+  }
+  return architectures;
+}
+
+// The list as text that can be wrapped.
+std::string spaced(const std::string& list) {
+  if (list.empty()) return kUnknown;
+  std::string text;
+  for (const char letter : list) {
+    text += letter;
+    if (letter == ',') text += ' ';
+  }
+  return text;
+}
+
+// How code for `architecture` comes to run on a GPU of compute capability `gpu`.
+enum class Fit : std::uint8_t { kNone, kCompiledByDriver, kSameFamily, kExact };
+
+Fit fit_of(const Architecture& architecture, int gpu) {
+  if (architecture.has_code && architecture.number == gpu) return Fit::kExact;
+  if (!architecture.is_general || architecture.number > gpu) return Fit::kNone;
+  if (architecture.has_code && architecture.number / 10 == gpu / 10) return Fit::kSameFamily;
+  return architecture.has_ptx ? Fit::kCompiledByDriver : Fit::kNone;
+}
+
+}  // namespace
+
+Finding check_management(const GpuCondition& gpu) {
+  return {
+      "management", Severity::kWarning,
+      "the driver can not be asked: " + gpu.problem +
+          "; power cap, persistence mode, ECC, MIG, throttling and other processes unknown",
+      "what holds the GPU down or shares it stays unseen",
+      "ldconfig -p | grep libnvidia-ml  # a container needs NVIDIA_DRIVER_CAPABILITIES=utility"};
+}
+
+Finding check_power_cap(const GpuCondition& gpu, const std::string& pci_id) {
+  Finding finding = {"power_cap", Severity::kOk, "",
+                     "a lowered cap lowers clocks under load, and times are those of another GPU",
+                     ""};
+  if (!gpu.power_limit_w || !gpu.default_power_limit_w) return unknown(finding);
+  finding.found = fmt::format("{:.0f} W of {:.0f} W by default", *gpu.power_limit_w,
+                              *gpu.default_power_limit_w);
+  if (*gpu.power_limit_w < kSameLimit * *gpu.default_power_limit_w) {
+    finding.severity = Severity::kWarning;
+    finding.remedy = fmt::format("sudo nvidia-smi -i {} --power-limit={:.0f}", pci_id,
+                                 *gpu.default_power_limit_w);
+  }
+  return finding;
+}
+
+Finding check_persistence(const GpuCondition& gpu, const std::string& pci_id) {
+  Finding finding = {"persistence", Severity::kOk, "on",
+                     "without it the driver unloads between programs: clock and power settings are "
+                     "lost, and the GPU starts cold",
+                     ""};
+  if (!gpu.persistence) return unknown(finding);
+  if (!*gpu.persistence) {
+    finding.severity = Severity::kWarning;
+    finding.found = "off";
+    finding.remedy = fmt::format("sudo nvidia-smi -i {} --persistence-mode=1", pci_id);
+  }
+  return finding;
+}
+
+Finding check_ecc(const GpuCondition& gpu, const std::string& pci_id) {
+  Finding finding = {"ecc", Severity::kOk, "",
+                     "it costs bandwidth on some GPUs, and memory that fails is repaired at the "
+                     "next reset: runs before and after are not comparable",
+                     ""};
+  if (gpu.ecc == GpuSetting::kUnknown) return unknown(finding);
+  if (gpu.ecc == GpuSetting::kUnsupported) {
+    finding.found = "this GPU has none";
+    return finding;
+  }
+  finding.found = on_or_off(gpu.ecc);
+  const auto warn = [&](const std::string& text) {
+    finding.severity = Severity::kWarning;
+    finding.found += "; " + text;
+    finding.remedy = fmt::format("sudo nvidia-smi -i {} --gpu-reset", pci_id);
+  };
+  const bool changes =
+      gpu.ecc_after_reset != GpuSetting::kUnknown && gpu.ecc_after_reset != gpu.ecc;
+  if (changes) warn(fmt::format("{} after the next reset", on_or_off(gpu.ecc_after_reset)));
+  if (gpu.uncorrected_errors.value_or(0) > 0) {
+    warn(fmt::format("{} errors that could not be corrected", *gpu.uncorrected_errors));
+  }
+  if (gpu.remapping_pending.value_or(false)) warn("memory rows wait to be remapped");
+  if (gpu.remapping_failed.value_or(false)) warn("memory rows could not be remapped");
+  return finding;
+}
+
+Finding check_mig(const GpuCondition& gpu, const std::string& pci_id) {
+  Finding finding = {
+      "mig", Severity::kOk, "off",
+      "an instance has a part of the SMs and of the bandwidth, and shares clocks and "
+      "power with its neighbours",
+      ""};
+  if (gpu.mig == GpuSetting::kUnknown) return unknown(finding);
+  if (gpu.mig == GpuSetting::kUnsupported) finding.found = "this GPU has none";
+  if (gpu.mig == GpuSetting::kOn) {
+    finding.severity = Severity::kWarning;
+    finding.found = "on: this is an instance of a GPU";
+    finding.remedy = fmt::format("sudo nvidia-smi -i {} --multi-instance-gpu=0", pci_id);
+  }
+  return finding;
+}
+
+Finding check_driver(const DriverFacts& driver, const DeviceInfo& device) {
+  Finding finding = {"driver", Severity::kOk, "",
+                     "an older driver serves a newer runtime in part only, by compatibility; it "
+                     "can not compile PTX for it",
+                     ""};
+  const std::optional<int> runtime = cuda_number(device.runtime);
+  finding.found = fmt::format("{} for CUDA {}; built with CUDA {}",
+                              driver.version.empty() ? kUnknown : driver.version,
+                              driver.cuda_version ? cuda_text(*driver.cuda_version) : kUnknown,
+                              device.runtime.empty() ? kUnknown : device.runtime);
+  if (!runtime || !driver.cuda_version) {
+    finding.severity = Severity::kNote;
+  } else if (*driver.cuda_version < *runtime) {
+    finding.severity = Severity::kWarning;
+    finding.remedy = fmt::format("update the driver to one for CUDA {}, or build with CUDA {}",
+                                 cuda_text(*runtime), cuda_text(*driver.cuda_version));
+  }
+  return finding;
+}
+
+Finding check_architectures(const std::string& architectures, const DeviceInfo& device) {
+  const int gpu = device.compute_capability;
+  Finding finding = {"architectures", Severity::kOk, "",
+                     "kernels compiled by the driver depend on its version and are not those of a "
+                     "release",
+                     ""};
+  const std::vector<Architecture> built = parse_architectures(architectures);
+  finding.found = fmt::format("this GPU is sm_{}, built for {}", gpu, spaced(architectures));
+  if (built.empty()) {
+    finding.severity = Severity::kNote;
+    return finding;
+  }
+  Fit best = Fit::kNone;
+  for (const Architecture& each : built) best = std::max(best, fit_of(each, gpu));
+  if (best == Fit::kExact) return finding;
+  finding.remedy =
+      fmt::format("cmake -B build -DCMAKE_CUDA_ARCHITECTURES={} && cmake --build build", gpu);
+  if (best == Fit::kSameFamily) {
+    finding.severity = Severity::kNote;
+    finding.found += ": runs code of an older one";
+  } else {
+    finding.severity = Severity::kWarning;
+    finding.found +=
+        best == Fit::kNone ? ": no kernel for it" : ": compiled by the driver from PTX";
+  }
+  return finding;
+}
+
+}  // namespace nf4bench

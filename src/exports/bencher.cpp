@@ -1,0 +1,42 @@
+#include "exports/export.hpp"
+#include "exports/rows.hpp"
+
+namespace nf4bench {
+namespace {
+
+constexpr double kNanoseconds = 1e9;  // a second: what Bencher takes latencies in
+
+JsonText measure(double value, double low, double high) {
+  return json_object({{"value", json_number(value)},
+                      {"lower_value", json_number(low)},
+                      {"upper_value", json_number(high)}});
+}
+
+JsonText measures_of(const Measurement& m) {
+  const Summary& time = *m.time_s;
+  std::vector<JsonMember> members = {
+      {"latency", measure(time.median * kNanoseconds, time.ci95.low * kNanoseconds,
+                          time.ci95.high * kNanoseconds)}};
+  if (m.bytes_per_s && time.ci95.low > 0.0) {
+    const double bytes = *m.bytes_per_s * time.median;
+    members.push_back(
+        {"throughput", measure(*m.bytes_per_s, bytes / time.ci95.high, bytes / time.ci95.low)});
+  }
+  if (m.speedup) {
+    members.push_back(
+        {"speedup", measure(m.speedup->ratio, m.speedup->ci95.low, m.speedup->ci95.high)});
+  }
+  return json_object(members);
+}
+
+}  // namespace
+
+std::string to_bencher(const Report& report) {
+  std::vector<NamedJson> benchmarks;
+  for (const ExportRow& row : export_rows(report)) {
+    if (row.is_timed) benchmarks.push_back({row.name, measures_of(*row.measurement)});
+  }
+  return json_object_of(benchmarks).text + '\n';
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,115 @@
+#include "exports/export.hpp"
+#include "exports/rows.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace nf4bench {
+namespace {
+
+// A field as RFC 4180 has it: quoted when it holds what would end it.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+// A line in the making: names and values stand side by side, so that they can not get out of step.
+class Line {
+ public:
+  void text(const char* name, const std::string& value) {
+    names_.emplace_back(name);
+    values_.push_back(field(value));
+  }
+  void number(const char* name, const std::optional<double>& value) {
+    text(name, number_text(value));
+  }
+  void count(const char* name, std::int64_t value) { text(name, fmt::format("{}", value)); }
+
+  std::string names() const { return fmt::format("{}\r\n", fmt::join(names_, ",")); }
+  std::string values() const { return fmt::format("{}\r\n", fmt::join(values_, ",")); }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<std::string> values_;
+};
+
+void add_cell(Line& line, const ExportRow& row) {
+  const Measurement& m = *row.measurement;
+  const ReportTensor unknown;
+  const ReportTensor& tensor = row.tensor != nullptr ? *row.tensor : unknown;
+  line.text("tensor", m.tensor);
+  line.text("tensor_name", tensor.name);
+  line.text("shape", row.tensor != nullptr ? shape_to_string(tensor.shape) : "");
+  line.count("elements", tensor.elements);
+  line.count("blocksize", tensor.blocksize);
+  line.text("absmax", to_string(tensor.absmax_kind));
+  line.count("multiplicity", tensor.multiplicity);
+  line.text("operation", m.operation);
+  line.text("variant", m.variant);
+  line.text("device", m.device);
+  line.text("output_dtype", to_string(m.output_type));
+  line.text("cache", to_string(m.cache));
+  line.text("launch", to_string(m.launch));
+  line.text("status", to_string(m.status));
+  line.text("reason", m.reason);
+}
+
+void add_time(Line& line, const Measurement& m) {
+  const auto time = [&](double Summary::*part) {
+    return m.time_s ? std::optional((*m.time_s).*part) : std::nullopt;
+  };
+  line.count("samples", static_cast<std::int64_t>(m.samples_s.size()));
+  line.number("median_s", time(&Summary::median));
+  line.number("ci95_low_s", m.time_s ? std::optional(m.time_s->ci95.low) : std::nullopt);
+  line.number("ci95_high_s", m.time_s ? std::optional(m.time_s->ci95.high) : std::nullopt);
+  line.number("mean_s", time(&Summary::mean));
+  line.number("min_s", time(&Summary::min));
+  line.number("p05_s", time(&Summary::p05));
+  line.number("p95_s", time(&Summary::p95));
+  line.number("mad_s", time(&Summary::mad));
+  line.count("launches_per_sample", m.launches_per_sample);
+  line.text("stopped_by", m.stopped_by ? to_string(*m.stopped_by) : "");
+  line.number("sm_clock_mean_hz", mean_clock_hz(m));
+}
+
+void add_rates(Line& line, const ExportRow& row, const Report& report) {
+  const Measurement& m = *row.measurement;
+  line.count("bytes_read", m.bytes_read);
+  line.count("bytes_written", m.bytes_written);
+  line.number("bytes_per_s", m.bytes_per_s);
+  line.number("fraction_of_copy", m.fraction_of_copy);
+  line.number("fraction_of_stream", m.fraction_of_stream);
+  line.text("baseline", m.speedup ? m.speedup->baseline : "");
+  line.number("speedup", m.speedup ? std::optional(m.speedup->ratio) : std::nullopt);
+  line.number("speedup_ci95_low", m.speedup ? std::optional(m.speedup->ci95.low) : std::nullopt);
+  line.number("speedup_ci95_high", m.speedup ? std::optional(m.speedup->ci95.high) : std::nullopt);
+  line.number("stream_bytes_per_s",
+              row.stream != nullptr ? std::optional(row.stream->bytes_per_s) : std::nullopt);
+  line.number("copy_bytes_per_s", report.ceilings.copy_bytes_per_s);
+  line.text("device_name", report.device.name);
+  line.text("started_at", report.started_at);
+}
+
+Line line_of(const ExportRow& row, const Report& report) {
+  Line line;
+  add_cell(line, row);
+  add_time(line, *row.measurement);
+  add_rates(line, row, report);
+  return line;
+}
+
+}  // namespace
+
+std::string to_csv(const Report& report) {
+  const Measurement nothing;
+  std::string text = line_of({&nothing, nullptr, nullptr, false, ""}, report).names();
+  for (const ExportRow& row : export_rows(report)) text += line_of(row, report).values();
+  return text;
+}
+
+}  // namespace nf4bench

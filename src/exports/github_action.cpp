@@ -1,0 +1,46 @@
+#include "exports/export.hpp"
+#include "exports/rows.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+
+namespace nf4bench {
+namespace {
+
+// The action compares by name alone: the name has to say which machine the number is from.
+JsonText entry(const Report& report, const ExportRow& row, const char* unit, double value,
+               double spread) {
+  const Measurement& m = *row.measurement;
+  std::string extra = fmt::format(
+      "median of {}; driver {}; nf4bench {}",
+      format_count(static_cast<long long>(m.samples_s.size()), "sample"),
+      report.device.driver.empty() ? "none" : report.device.driver, report.tool.version);
+  return json_object({{"name", json_string(report.device.name + '/' + row.name)},
+                      {"unit", json_string(unit)},
+                      {"value", json_number(value)},
+                      {"range", json_string(number_text(spread))},
+                      {"extra", json_string(extra)}});
+}
+
+}  // namespace
+
+std::string to_github_action(const Report& report, ActionMetric metric) {
+  std::vector<JsonText> entries;
+  for (const ExportRow& row : export_rows(report)) {
+    if (!row.is_timed) continue;
+    const Measurement& m = *row.measurement;
+    const Summary& time = *m.time_s;
+    const double relative = (time.ci95.high - time.ci95.low) / 2.0 / time.median;
+    if (metric == ActionMetric::kTime) {
+      entries.push_back(entry(report, row, "s", time.median, relative * time.median));
+    } else if (metric == ActionMetric::kBandwidth && m.bytes_per_s) {
+      entries.push_back(entry(report, row, "bytes/s", *m.bytes_per_s, relative * *m.bytes_per_s));
+    } else if (metric == ActionMetric::kSpeedup && m.speedup) {
+      const double spread = (m.speedup->ci95.high - m.speedup->ci95.low) / 2.0;
+      entries.push_back(entry(report, row, "x", m.speedup->ratio, spread));
+    }
+  }
+  return json_array(entries).text + '\n';
+}
+
+}  // namespace nf4bench

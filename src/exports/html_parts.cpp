@@ -1,0 +1,146 @@
+#include "exports/html_parts.hpp"
+
+#include "base/text.hpp"
+#include "report/table/parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
+constexpr std::size_t kColours = 12;
+
+// Bytes of the character that starts at `at`; 0 when it is not well-formed.
+std::size_t character_length(std::string_view text, std::size_t at) {
+  for (std::size_t length = 1; length <= 4 && at + length <= text.size(); ++length) {
+    if (is_utf8(text.substr(at, length))) return length;
+  }
+  return 0;
+}
+
+std::string_view entity_of(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    case '\'':
+      return "&#39;";
+    default:
+      return {};
+  }
+}
+
+auto cell_of(const ExportRow& row) {
+  const Measurement& m = *row.measurement;
+  return std::tie(m.tensor, m.operation, m.output_type, m.cache, m.launch);
+}
+
+std::string title_of(const ExportRow& row) {
+  const Measurement& m = *row.measurement;
+  std::string title = html_text(shape_name(row));
+  if (row.tensor != nullptr && row.tensor->multiplicity > 1) {
+    title += fmt::format(" (x{})", row.tensor->multiplicity);
+  }
+  return title + " " + cell_name(m.output_type, m.cache, m.launch);
+}
+
+// The baseline, then by how far a variant gets at best: what is far behind shares the last colour.
+void order_variants(Page& page) {
+  std::map<std::string, double> best;
+  for (const ExportRow& row : page.rows) {
+    const Measurement& m = *row.measurement;
+    double& ratio = best[m.variant];
+    if (row.is_timed && m.speedup) ratio = std::max(ratio, m.speedup->ratio);
+  }
+  best[page.report.settings.baseline] = std::numeric_limits<double>::max();
+  std::stable_sort(page.variants.begin(), page.variants.end(),
+                   [&](const std::string& a, const std::string& b) { return best[a] > best[b]; });
+}
+
+}  // namespace
+
+std::string html_text(std::string_view text) {
+  std::string safe;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+      safe += kReplacement;
+      ++at;
+      continue;
+    }
+    const std::string_view entity = entity_of(text[at]);
+    safe += entity.empty() ? text.substr(at, length) : entity;
+    at += length;
+  }
+  return safe;
+}
+
+std::string coordinate(double value) {
+  std::string text = fmt::format("{:.2f}", value);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+std::string Page::colour_of(const std::string& variant) const {
+  const auto found = std::find(variants.begin(), variants.end(), variant);
+  const auto index = static_cast<std::size_t>(found - variants.begin());
+  return fmt::format("s{}", std::min(index, kColours));
+}
+
+Page page_of(const Report& report) {
+  Page page{report, export_rows(report), {}, {}};
+  for (std::size_t i = 0; i < page.rows.size(); ++i) {
+    const ExportRow& row = page.rows[i];
+    const std::string& variant = row.measurement->variant;
+    if (std::find(page.variants.begin(), page.variants.end(), variant) == page.variants.end()) {
+      page.variants.push_back(variant);
+    }
+    const auto cell = std::find_if(page.cells.begin(), page.cells.end(), [&](const PageCell& c) {
+      return cell_of(page.rows[c.rows.front()]) == cell_of(row);
+    });
+    if (cell == page.cells.end()) {
+      page.cells.push_back({title_of(row), {i}});
+    } else {
+      cell->rows.push_back(i);
+    }
+  }
+  order_variants(page);
+  return page;
+}
+
+std::string anchor_of(std::size_t row) {
+  return fmt::format("m{}", row);
+}
+
+std::vector<double> round_ticks(double most, int count) {
+  if (!(most > 0.0) || !std::isfinite(most)) return {0.0, 1.0};
+  const double rough = most / count;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  double step = 10.0 * power;
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough) {
+      step = factor * power;
+      break;
+    }
+  }
+  std::vector<double> ticks;
+  const auto steps = static_cast<int>(std::ceil(most / step - 1e-9));
+  for (int i = 0; i <= steps; ++i) ticks.push_back(step * i);
+  return ticks;
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,58 @@
+#pragma once
+
+// The page's own parts, shared by its source files. Reports come from strangers: every string of
+// one goes through html_text().
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exports/rows.hpp"
+
+namespace nf4bench {
+
+// `text` as it may stand between tags and in quoted attributes. Control characters and bytes that
+// are not UTF-8 become U+FFFD.
+std::string html_text(std::string_view text);
+
+// A coordinate: at most two decimals.
+std::string coordinate(double value);
+
+// The rows of one geometry, type, cache and launch mode.
+struct PageCell {
+  std::string title;  // escaped
+  std::vector<std::size_t> rows;
+};
+
+// What all sections draw from.
+struct Page {
+  const Report& report;
+  std::vector<ExportRow> rows;
+  std::vector<PageCell> cells;
+  std::vector<std::string> variants;  // the baseline, then the fastest first; decides the colours
+
+  // The class of a variant's colour: "s0" to "s11", and "s12" for all that come after.
+  std::string colour_of(const std::string& variant) const;
+};
+
+Page page_of(const Report& report);
+
+// The anchor of a row in the table of measurements: "m12".
+std::string anchor_of(std::size_t row);
+
+// Values from 0 in steps of 1, 2 or 5 times a power of ten, about `count` of them, the last one at
+// or above `most`.
+std::vector<double> round_ticks(double most, int count);
+
+std::string speedup_section(const Page& page);
+std::string bandwidth_section(const Page& page);
+std::string samples_section(const Page& page);
+std::string totals_section(const Page& page);
+std::string environment_section(const Page& page);
+std::string method_section(const Page& page);
+std::string rows_section(const Page& page);
+
+extern const char* const kPageStyle;
+extern const char* const kPageScript;
+
+}  // namespace nf4bench

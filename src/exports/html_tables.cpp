@@ -1,0 +1,99 @@
+#include "exports/html_parts.hpp"
+#include "report/table/parts.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace nf4bench {
+namespace {
+
+std::string ratio_text(const std::optional<double>& ratio) {
+  return ratio ? format_ratio(*ratio) : std::string();
+}
+
+std::string time_text(double time_s) {
+  return format_time(time_s, time_scale({time_s}));
+}
+
+std::string number_cell(const std::string& text) {
+  return "<td class=\"number\">" + text + "</td>";
+}
+
+std::string totals_row(const Page& page, const VariantSummary& each, double longest_s) {
+  std::string bar;
+  if (each.model_time_s && longest_s > 0.0) {
+    bar = fmt::format("<span class=\"total {}\" style=\"width:{}%\"></span>",
+                      page.colour_of(each.variant),
+                      coordinate(100.0 * *each.model_time_s / longest_s));
+  }
+  return fmt::format("<tr><td>{}</td><td>{}</td>", html_text(each.variant),
+                     cell_name(each.output_type, each.cache, each.launch)) +
+         number_cell(fmt::format("{}", each.cells)) +
+         number_cell(ratio_text(each.speedup_geomean)) + number_cell(ratio_text(each.speedup_min)) +
+         number_cell(ratio_text(each.speedup_max)) +
+         number_cell(each.model_time_s ? time_text(*each.model_time_s) : "") +
+         number_cell(ratio_text(each.model_speedup)) + "<td class=\"bars\">" + bar + "</td></tr>\n";
+}
+
+std::string timed_cells(const Measurement& m) {
+  std::string interval;
+  if (m.speedup) {
+    interval = m.speedup->baseline == m.variant
+                   ? "baseline"
+                   : format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
+  }
+  return number_cell(time_text(m.time_s->median)) +
+         number_cell(fmt::format("{:.2f}", 100.0 * relative_half_width(*m.time_s))) +
+         number_cell(time_text(m.time_s->p95)) +
+         number_cell(m.bytes_per_s ? format_gigabytes(*m.bytes_per_s) : "") +
+         number_cell(m.fraction_of_copy ? format_percent(*m.fraction_of_copy) : "") +
+         number_cell(m.fraction_of_stream ? format_percent(*m.fraction_of_stream) : "") +
+         number_cell(m.speedup ? format_ratio(m.speedup->ratio) : "") + number_cell(interval) +
+         number_cell(fmt::format("{}", m.samples_s.size()));
+}
+
+std::string row_of(const Page& page, std::size_t index) {
+  const ExportRow& row = page.rows[index];
+  const Measurement& m = *row.measurement;
+  std::string text = fmt::format(
+      "<tr id=\"{}\"><td>{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td>", anchor_of(index),
+      html_text(m.variant), html_text(shape_name(row)), cell_name(m.output_type, m.cache, m.launch),
+      m.status == Status::kPassed ? "good" : "bad", to_string(m.status));
+  text += row.is_timed
+              ? timed_cells(m)
+              : fmt::format("<td class=\"reason\" colspan=\"9\">{}</td>", html_text(m.reason));
+  return text + "</tr>\n";
+}
+
+}  // namespace
+
+std::string totals_section(const Page& page) {
+  const std::vector<VariantSummary> all = summarize_variants(page.report);
+  double longest_s = 0.0;
+  for (const VariantSummary& each : all)
+    longest_s = std::max(longest_s, each.model_time_s.value_or(0.0));
+  std::string text =
+      "<section id=\"totals\"><h2>Whole model</h2><p>Each median times the number of tensors of "
+      "its "
+      "geometry, summed; no total where a geometry has no time.</p>\n<div class=\"wide\"><table>"
+      "<thead><tr><th>variant</th><th>cell</th><th>cells</th><th>speedup, geometric mean</th>"
+      "<th>least</th><th>most</th><th>model time</th><th>model speedup</th><th></th></tr></thead>"
+      "<tbody>\n";
+  for (const VariantSummary& each : all) text += totals_row(page, each, longest_s);
+  return text + "</tbody></table></div></section>\n";
+}
+
+std::string rows_section(const Page& page) {
+  std::string text =
+      "<section id=\"rows\"><h2>Measurements</h2><div class=\"wide\"><table><thead><tr>"
+      "<th>variant</th><th>shape</th><th>cell</th><th>status</th><th>median</th><th>+/- %</th>"
+      "<th>p95</th><th>GB/s</th><th>% copy</th><th>% stream</th><th>speedup</th>"
+      "<th>95 % interval</th><th>samples</th></tr></thead><tbody>\n";
+  for (std::size_t i = 0; i < page.rows.size(); ++i) text += row_of(page, i);
+  return text + "</tbody></table></div></section>\n";
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,107 @@
+#include "base/text.hpp"
+#include "exports/export.hpp"
+#include "exports/rows.hpp"
+#include "report/table/parts.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::size_t kLongestText = 120;
+
+// `text` on one line, so that nothing in it is taken for markup.
+std::string plain(const std::string& text) {
+  std::string safe;
+  for (const char c : escaped(text, kLongestText)) {
+    if (std::string_view("\\`*_{}[]<>#|~&@").find(c) != std::string_view::npos) safe += '\\';
+    safe += c;
+  }
+  return safe;
+}
+
+auto cell_of(const ExportRow& row) {
+  const Measurement& m = *row.measurement;
+  return std::tie(m.tensor, m.operation, m.output_type, m.cache, m.launch);
+}
+
+std::string heading_of(const ExportRow& row) {
+  const Measurement& m = *row.measurement;
+  std::string text = fmt::format("\n#### {} ", plain(shape_name(row)));
+  if (row.tensor != nullptr) {
+    text += fmt::format("block {} {}, x{}, ", row.tensor->blocksize,
+                        to_string(row.tensor->absmax_kind), row.tensor->multiplicity);
+  }
+  return text +
+         fmt::format("{} {} {}\n\n", to_string(m.output_type), to_string(m.cache),
+                     to_string(m.launch)) +
+         "| variant | median | +/- % | GB/s | % copy | speedup | 95 % interval |\n"
+         "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
+}
+
+std::string timed_line(const Measurement& m) {
+  const Summary& time = *m.time_s;
+  std::string ratio;
+  std::string interval;
+  if (m.speedup) {
+    ratio = format_ratio(m.speedup->ratio);
+    interval = m.speedup->baseline == m.variant
+                   ? "baseline"
+                   : format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
+  }
+  return fmt::format(
+      "| {} | {} | {:.2f} | {} | {} | {} | {} |\n", plain(m.variant),
+      format_time(time.median, time_scale({time.median})), 100.0 * relative_half_width(time),
+      m.bytes_per_s ? format_gigabytes(*m.bytes_per_s) : "",
+      m.fraction_of_copy ? format_percent(*m.fraction_of_copy) : "", ratio, interval);
+}
+
+std::string line_of(const ExportRow& row) {
+  const Measurement& m = *row.measurement;
+  if (row.is_timed) return timed_line(m);
+  return fmt::format("| {} | {}: {} | | | | | |\n", plain(m.variant), to_string(m.status),
+                     plain(m.reason));
+}
+
+std::string totals_of(const Report& report) {
+  std::string text =
+      "\n#### All geometries\n\n"
+      "| variant | cell | cells | speedup (geometric mean) | least | most | whole model | speedup "
+      "|\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+  const auto ratio = [](const std::optional<double>& value) {
+    return value ? format_ratio(*value) : std::string();
+  };
+  for (const VariantSummary& each : summarize_variants(report)) {
+    const std::string time =
+        each.model_time_s ? format_time(*each.model_time_s, time_scale({*each.model_time_s})) : "";
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", plain(each.variant),
+                        cell_name(each.output_type, each.cache, each.launch), each.cells,
+                        ratio(each.speedup_geomean), ratio(each.speedup_min),
+                        ratio(each.speedup_max), time, ratio(each.model_speedup));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_markdown(const Report& report) {
+  std::string text =
+      fmt::format("### nf4bench: {}{}\n\nbaseline {}, {}, nf4bench {}\n", plain(report.device.name),
+                  report.complete ? "" : " (incomplete)", plain(report.settings.baseline),
+                  plain(report.started_at), plain(report.tool.version));
+  const std::vector<ExportRow> rows = export_rows(report);
+  const ExportRow* last = nullptr;
+  for (const ExportRow& row : rows) {
+    if (last == nullptr || cell_of(*last) != cell_of(row)) text += heading_of(row);
+    text += line_of(row);
+    last = &row;
+  }
+  if (!rows.empty()) text += totals_of(report);
+  for (const std::string& warning : report.warnings) text += "\n> " + plain(warning) + '\n';
+  return text;
+}
+
+}  // namespace nf4bench

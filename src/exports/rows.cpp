@@ -1,0 +1,117 @@
+#include "exports/rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace nf4bench {
+namespace {
+
+template <typename Cell>
+auto cell_of(const Cell& cell) {
+  return std::tie(cell.tensor, cell.output_type, cell.cache, cell.launch);
+}
+
+const StreamCeiling* find_stream(const Report& report, const Measurement& m) {
+  const auto found =
+      std::find_if(report.stream_ceilings.begin(), report.stream_ceilings.end(),
+                   [&](const StreamCeiling& stream) { return cell_of(stream) == cell_of(m); });
+  return found == report.stream_ceilings.end() ? nullptr : &*found;
+}
+
+const ReportTensor* find_tensor(const Report& report, const std::string& id) {
+  const auto found = std::find_if(report.tensors.begin(), report.tensors.end(),
+                                  [&](const ReportTensor& tensor) { return tensor.id == id; });
+  return found == report.tensors.end() ? nullptr : &*found;
+}
+
+bool is_timed(const Measurement& m) {
+  return m.status == Status::kPassed && m.time_s && std::isfinite(m.time_s->median) &&
+         m.time_s->median > 0.0;
+}
+
+std::string name_of(const ExportRow& row) {
+  const Measurement& m = *row.measurement;
+  std::string geometry = shape_name(row);
+  if (row.tensor != nullptr) {
+    geometry +=
+        fmt::format("/block:{}/{}", row.tensor->blocksize, to_string(row.tensor->absmax_kind));
+  }
+  return fmt::format("{}/{}/{}/{}/{}/{}", m.operation, m.variant, geometry,
+                     to_string(m.output_type), to_string(m.cache), to_string(m.launch));
+}
+
+// Tensors of one geometry, as --all-tensors times them, differ in nothing but their ids.
+void tell_apart(std::vector<ExportRow>& rows) {
+  std::map<std::string, int> uses;
+  for (const ExportRow& row : rows) ++uses[row.name];
+  std::map<std::string, int> repeats;
+  for (ExportRow& row : rows) {
+    if (uses[row.name] == 1) continue;
+    row.name += '/' + row.measurement->tensor;
+    const int repeat = ++repeats[row.name];
+    if (repeat > 1) row.name += fmt::format("#{}", repeat);
+  }
+}
+
+}  // namespace
+
+std::vector<ExportRow> export_rows(const Report& report) {
+  std::vector<ExportRow> rows;
+  rows.reserve(report.measurements.size());
+  for (const Measurement& m : report.measurements) {
+    ExportRow row{&m, find_tensor(report, m.tensor), find_stream(report, m), is_timed(m), ""};
+    row.name = name_of(row);
+    rows.push_back(std::move(row));
+  }
+  tell_apart(rows);
+  return rows;
+}
+
+std::string shape_name(const ExportRow& row) {
+  return row.tensor != nullptr ? shape_to_string(row.tensor->shape) : row.measurement->tensor;
+}
+
+std::string number_text(double value) {
+  return std::isfinite(value) ? json_number(value).text : std::string();
+}
+
+std::string number_text(const std::optional<double>& value) {
+  return value ? number_text(*value) : std::string();
+}
+
+std::optional<double> mean_clock_hz(const Measurement& measurement) {
+  if (measurement.sm_clock_hz.empty()) return std::nullopt;
+  double sum = 0.0;
+  for (const double clock : measurement.sm_clock_hz) sum += clock;
+  return sum / static_cast<double>(measurement.sm_clock_hz.size());
+}
+
+std::optional<double> standard_deviation(const std::vector<double>& samples) {
+  if (samples.size() < 2) return std::nullopt;
+  const auto count = static_cast<double>(samples.size());
+  double mean = 0.0;
+  for (const double sample : samples) mean += sample / count;
+  double squares = 0.0;
+  for (const double sample : samples) squares += (sample - mean) * (sample - mean);
+  return std::sqrt(squares / (count - 1.0));
+}
+
+JsonText json_object_of(const std::vector<NamedJson>& members) {
+  std::vector<std::string> names;  // quoted and escaped, less the quotes
+  names.reserve(members.size());
+  for (const NamedJson& member : members) {
+    const std::string quoted = json_string(member.name).text;
+    names.push_back(quoted.substr(1, quoted.size() - 2));
+  }
+  std::vector<JsonMember> escaped_members;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    escaped_members.push_back({names[i], members[i].value});
+  }
+  return json_object(escaped_members);
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,49 @@
+#pragma once
+
+// What the formats share.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/json_text.hpp"
+#include "report/report.hpp"
+
+namespace nf4bench {
+
+// A measurement with the tensor it is about.
+struct ExportRow {
+  const Measurement* measurement = nullptr;
+  const ReportTensor* tensor = nullptr;  // null when the report does not describe it
+  const StreamCeiling* stream = nullptr;
+  bool is_timed = false;  // passed, and the median is a positive number
+
+  // "dequantize/fused/4096x14336/block:64/nested/bfloat16/cold/graph": no two rows have the same.
+  std::string name;
+};
+
+// All measurements, in the order of the report.
+std::vector<ExportRow> export_rows(const Report& report);
+
+// The shape, or the tensor's id where the report does not describe it.
+std::string shape_name(const ExportRow& row);
+
+// The shortest decimal that reads back as `value`; empty when it is not finite.
+std::string number_text(double value);
+std::string number_text(const std::optional<double>& value);
+
+// The mean of the SM clock over the samples.
+std::optional<double> mean_clock_hz(const Measurement& measurement);
+
+// The samples' standard deviation; none with fewer than two.
+std::optional<double> standard_deviation(const std::vector<double>& samples);
+
+// An object whose member names come from a report: they are escaped.
+struct NamedJson {
+  std::string name;
+  JsonText value;
+};
+JsonText json_object_of(const std::vector<NamedJson>& members);
+
+}  // namespace nf4bench

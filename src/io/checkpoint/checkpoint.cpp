@@ -1,0 +1,106 @@
+#include "io/checkpoint/checkpoint.hpp"
+
+#include "base/parallel.hpp"
+#include "io/checkpoint/entry_reader.hpp"
+#include "base/input_error.hpp"
+#include "io/checkpoint/inventory.hpp"
+#include "io/natural_order.hpp"
+#include "io/checkpoint/tensor_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nf4bench {
+
+namespace {
+
+// On all cores: a checkpoint may have a hundred thousand quant states.
+std::vector<JudgedEntry> judge(const Inventory& inventory, const std::vector<TensorGroup>& groups) {
+  constexpr std::int64_t kGrain = 512;
+  std::vector<JudgedEntry> judged(groups.size());
+  parallel_for(
+      static_cast<std::int64_t>(groups.size()), kGrain, [&](std::int64_t first, std::int64_t last) {
+        EntryReader reader(inventory);
+        for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+          judged[i] = reader.read(groups[i]);
+        }
+      });
+  return judged;
+}
+
+}  // namespace
+
+struct Checkpoint::Impl {
+  explicit Impl(Inventory taken) : inventory(std::move(taken)) {
+    TensorGroups groups = group_tensors(inventory);
+    others = std::move(groups.others);
+    std::vector<JudgedEntry> judged = judge(inventory, groups.four_bit);
+    OtherTensors fp4 = {"FP4", {}};
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+      if (judged[i].entry.problem.empty() && judged[i].quant_type == "fp4") {
+        fp4.names.push_back(groups.four_bit[i].name);
+        continue;
+      }
+      entries.push_back(std::move(judged[i].entry));
+      plans.push_back({groups.four_bit[i], judged[i].nested_offset});
+    }
+    if (!fp4.names.empty()) others.push_back(std::move(fp4));
+    std::sort(others.begin(), others.end(),
+              [](const OtherTensors& a, const OtherTensors& b) { return a.kind < b.kind; });
+  }
+
+  Inventory inventory;
+  std::vector<TensorEntry> entries;  // in natural name order
+  std::vector<TensorPlan> plans;     // of each entry
+  std::vector<OtherTensors> others;
+};
+
+const char* to_string(StorageType storage) {
+  switch (storage) {
+    case StorageType::kUint8:
+      return "uint8";
+    case StorageType::kBfloat16:
+      return "bfloat16";
+    case StorageType::kFloat16:
+      return "float16";
+    case StorageType::kFloat32:
+      return "float32";
+  }
+  return "unknown";
+}
+
+Checkpoint::Checkpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
+Checkpoint::~Checkpoint() = default;
+
+Checkpoint Checkpoint::open(const std::filesystem::path& path) {
+  return Checkpoint(std::make_unique<Impl>(take_inventory(path)));
+}
+
+Checkpoint Checkpoint::open_memory(const std::string& name, std::vector<std::byte> bytes) {
+  return Checkpoint(std::make_unique<Impl>(take_inventory(name, std::move(bytes))));
+}
+
+const std::vector<TensorEntry>& Checkpoint::tensors() const {
+  return impl_->entries;
+}
+
+const std::vector<OtherTensors>& Checkpoint::others() const {
+  return impl_->others;
+}
+
+Nf4Tensor Checkpoint::load(const TensorEntry& entry) const {
+  const auto& entries = impl_->entries;
+  const auto found = std::lower_bound(
+      entries.begin(), entries.end(), entry.name,
+      [](const TensorEntry& a, const std::string& name) { return natural_less(a.name, name); });
+  if (found == entries.end() || found->name != entry.name) {
+    throw Error(ErrorKind::kUsage, "the input has no NF4 tensor " + in_quotes(entry.name));
+  }
+  if (!found->problem.empty()) throw Error(ErrorKind::kInput, found->problem);
+  const auto number = static_cast<std::size_t>(found - entries.begin());
+  return read_tensor(impl_->inventory, impl_->plans[number], *found);
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/checkpoint/inventory.hpp"
+#include "io/checkpoint/open_files.hpp"
+#include "io/checkpoint/quant_state.hpp"
+#include "io/checkpoint/tensor_group.hpp"
+
+namespace nf4bench {
+
+// A 4-bit weight whose quant state has been read and whose lengths have been checked.
+struct JudgedEntry {
+  TensorEntry entry;
+  std::string quant_type;  // empty when it could not be read
+  float nested_offset = 0.0f;
+};
+
+// Reads quant states and code tables, and judges whether the pieces of a group fit each other.
+class EntryReader {
+ public:
+  explicit EntryReader(const Inventory& inventory) : inventory_(inventory), files_(inventory) {}
+
+  // What is wrong with the group itself is its entry's problem, not an exception.
+  JudgedEntry read(const TensorGroup& group);
+
+ private:
+  void judge(const TensorGroup& group, JudgedEntry& judged);
+  Piece state_piece(const TensorGroup& group) const;
+  QuantState read_state(const TensorGroup& group);
+  void judge_weight(const StoredTensor& weight, TensorEntry& entry) const;
+  void judge_absmax(const TensorGroup& group, const TensorEntry& entry) const;
+  void judge_quant_map(const StoredTensor& map);
+  void judge_nested(const TensorGroup& group, TensorEntry& entry);
+  void judge_nested_map(const StoredTensor& map, TensorEntry& entry);
+
+  // "<file>: tensor <name>" of the group being judged.
+  std::string where() const;
+
+  // The stored tensor of `piece`; an Error when the input has none or its file is damaged.
+  StoredTensor required(const TensorGroup& group, Piece piece) const;
+  void require_layout(Piece piece, const StoredTensor& tensor, ElementType type,
+                      std::int64_t length) const;
+  std::string read_bytes(const StoredTensor& tensor);
+
+  const Inventory& inventory_;
+  OpenFiles files_;
+  std::string sound_map_;  // bytes of the last nested_quant_map that needed no warning
+  std::string source_;     // file of the group being judged
+  std::string_view name_;  // its weight's
+};
+
+}  // namespace nf4bench

@@ -1,0 +1,166 @@
+#include "io/checkpoint/inventory.hpp"
+
+#include "base/text.hpp"
+#include "base/input_error.hpp"
+#include "io/npy/npy_folder.hpp"
+#include "io/npz/npz.hpp"
+#include "io/safetensors/safetensors_header.hpp"
+#include "io/safetensors/shard_index.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace nf4bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+
+// What of a folder concerns the readers, each list sorted.
+struct FolderListing {
+  std::vector<fs::path> indexes;
+  std::vector<fs::path> shards;
+  std::vector<fs::path> arrays;  // .npy, and the JSON texts that stand for quant states
+  std::vector<fs::path> archives;
+};
+
+FolderListing list_folder(const fs::path& folder) {
+  FolderListing listing;
+  std::error_code error;
+  fs::directory_iterator end;
+  for (fs::directory_iterator it(folder, error); !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    if (name.ends_with(kIndexSuffix)) listing.indexes.push_back(it->path());
+    if (name.ends_with(".safetensors")) listing.shards.push_back(it->path());
+    if (is_npy_folder_file(name)) listing.arrays.push_back(it->path());
+    if (name.ends_with(kNpzSuffix)) listing.archives.push_back(it->path());
+  }
+  if (error) {
+    throw input_error(escaped(folder.native()),
+                      fmt::format("the folder cannot be listed: {}", error.message()));
+  }
+  std::sort(listing.indexes.begin(), listing.indexes.end());
+  std::sort(listing.shards.begin(), listing.shards.end());
+  std::sort(listing.arrays.begin(), listing.arrays.end());
+  std::sort(listing.archives.begin(), listing.archives.end());
+  return listing;
+}
+
+// Appends the shard at `path` with all its tensors.
+void add_shard(const fs::path& path, Inventory& inventory) {
+  if (inventory.files.size() >= kMaxShards) {
+    throw input_error(escaped(path.parent_path().native()), "shards",
+                      fmt::format("more than {}", kMaxShards), "at most that many");
+  }
+  const ByteSource source = ByteSource::open(path);
+  const auto file = static_cast<std::uint32_t>(inventory.files.size());
+  inventory.files.push_back({.path = path, .identity = source.identity()});
+  read_safetensors_header(source, file, inventory.tensors);
+}
+
+// A name that two shards hold is refused: which of them a loader takes is anybody's guess.
+void index_names(Inventory& inventory) {
+  const auto twin = inventory.tensors.index();
+  if (!twin) return;
+  const StoredTensor tensor = inventory.tensors[*twin];
+  std::size_t first = 0;
+  while (inventory.tensors[first].name != tensor.name) ++first;
+  throw input_error(
+      escaped(inventory.files[tensor.file].path.native()),
+      fmt::format("tensor {} is also in {}", in_quotes(tensor.name),
+                  escaped(inventory.files[inventory.tensors[first].file].path.native())));
+}
+
+Inventory open_shards(const std::vector<fs::path>& shards) {
+  Inventory inventory;
+  for (const fs::path& shard : shards) add_shard(shard, inventory);
+  index_names(inventory);
+  return inventory;
+}
+
+Inventory open_index(const fs::path& path) {
+  const ShardIndex index = read_shard_index(ByteSource::open(path));
+  Inventory inventory;
+  for (const std::string& shard : index.shards) {
+    try {
+      add_shard(path.parent_path() / shard, inventory);
+    } catch (const Error& error) {
+      throw input_error(escaped(path.native()),
+                        fmt::format("its shard {}: {}", in_quotes(shard), error.what()));
+    }
+  }
+  index_names(inventory);
+  for (std::size_t i = 0; i < index.tensors.size(); ++i) {
+    const auto number = inventory.tensors.find(index.tensors[i]);
+    if (number && inventory.tensors[*number].file == index.shard_of[i]) continue;
+    throw input_error(
+        escaped(path.native()),
+        fmt::format("tensor {} is not in the shard {} that the index names",
+                    in_quotes(index.tensors[i]), in_quotes(index.shards[index.shard_of[i]])));
+  }
+  return inventory;
+}
+
+Inventory open_folder(const fs::path& folder) {
+  const FolderListing listing = list_folder(folder);
+  if (listing.indexes.size() == 1) return open_index(listing.indexes.front());
+  if (listing.indexes.size() > 1) {
+    throw input_error(escaped(folder.native()), "indexes",
+                      fmt::format("{}, the first is {}", listing.indexes.size(),
+                                  in_quotes(listing.indexes.front().filename().native())),
+                      "one; name the index itself");
+  }
+  if (!listing.shards.empty()) return open_shards(listing.shards);
+  if (!listing.arrays.empty()) return open_npy_folder(folder, listing.arrays);
+  if (!listing.archives.empty()) {
+    throw input_error(
+        escaped(folder.native()), "folder",
+        fmt::format(".npz archives only ({}, the first is {})", listing.archives.size(),
+                    in_quotes(listing.archives.front().filename().native())),
+        "a checkpoint; name the archive itself");
+  }
+  throw input_error(escaped(folder.native()), "folder", "neither .safetensors nor .npy files",
+                    "a checkpoint");
+}
+
+}  // namespace
+
+Inventory take_inventory(const fs::path& path) {
+  std::error_code error;
+  if (path.native().find('\0') == std::string::npos && fs::is_directory(path, error)) {
+    return open_folder(path);
+  }
+  if (path.native().ends_with(kIndexSuffix)) return open_index(path);
+  if (path.native().ends_with(kNpzSuffix)) return open_npz({.path = path});
+  return open_shards({path});
+}
+
+Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes) {
+  InputFile file = {.path = name, .memory = std::move(bytes), .is_memory = true};
+  if (name.ends_with(kNpzSuffix)) return open_npz(std::move(file));
+  Inventory inventory;
+  inventory.files.push_back(std::move(file));
+  const ByteSource source = open_again(inventory.files.front());
+  read_safetensors_header(source, 0, inventory.tensors);
+  index_names(inventory);
+  return inventory;
+}
+
+ByteSource open_bytes(const InputFile& file) {
+  return file.is_memory ? ByteSource::in_memory(file.path.native(), file.memory)
+                        : ByteSource::open(file.path);
+}
+
+ByteSource open_again(const InputFile& file) {
+  ByteSource source = open_bytes(file);
+  if (!file.is_memory && source.identity() != file.identity) {
+    throw input_error(source.name(), "the file changed since its header was read; try again");
+  }
+  return file.archive ? ByteSource::of_members(*file.archive) : std::move(source);
+}
+
+}  // namespace nf4bench

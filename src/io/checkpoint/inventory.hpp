@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/byte_source.hpp"
+#include "io/npz/npz_archive.hpp"
+#include "io/checkpoint/stored_tensors.hpp"
+
+namespace nf4bench {
+
+inline constexpr std::size_t kMaxShards = 10'000;
+
+// A file of the input, to be opened when something in it is wanted.
+struct InputFile {
+  std::filesystem::path path = {};
+  FileIdentity identity = {};          // when its header was read
+  std::vector<std::byte> memory = {};  // instead of a file at path, when is_memory
+  bool is_memory = false;
+  std::unique_ptr<NpzArchive> archive = {};  // of a .npz file, whose members hold the tensors
+};
+
+// Everything that an input holds, before any of it has been understood.
+struct Inventory {
+  std::vector<InputFile> files;
+  StoredTensors tensors;                          // indexed
+  std::map<std::size_t, std::string> unreadable;  // tensors whose own file is damaged, and how
+};
+
+// Reads all headers of what `path` leads to: a .safetensors file, an index of shards, a folder with
+// either, a folder of .npy files, a .npz archive. Throws Error(kInput).
+Inventory take_inventory(const std::filesystem::path& path);
+
+// The same for the bytes of one .safetensors or .npz file, called `name` in messages.
+Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes);
+
+// The bytes of `file` as they are now, in memory or at its path.
+ByteSource open_bytes(const InputFile& file);
+
+// Opens `file` again and makes sure that it is still the file whose header was read. For an archive
+// that is the range of its members; it borrows from `file`.
+ByteSource open_again(const InputFile& file);
+
+}  // namespace nf4bench

@@ -1,0 +1,68 @@
+#include "io/checkpoint/name_table.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
+
+namespace nf4bench {
+
+void NameTable::expect(std::size_t names, std::size_t bytes) {
+  reserve_more(ends_, names);
+  reserve_more(text_, bytes);
+}
+
+void NameTable::add(std::string_view name) {
+  text_.append(name);
+  ends_.push_back(text_.size());
+}
+
+std::string_view NameTable::operator[](std::size_t number) const {
+  const std::size_t begin = number == 0 ? 0 : ends_[number - 1];
+  return std::string_view(text_).substr(begin, ends_[number] - begin);
+}
+
+std::optional<std::size_t> NameTable::index() {
+  slots_.clear();
+  slots_.reserve(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    slots_.push_back({std::hash<std::string_view>{}((*this)[i]), i});
+  }
+  std::sort(slots_.begin(), slots_.end(), [this](const Slot& a, const Slot& b) {
+    return a.hash != b.hash ? a.hash < b.hash : (*this)[a.number] < (*this)[b.number];
+  });
+  index_top_bits();
+  const auto twin =
+      std::adjacent_find(slots_.begin(), slots_.end(), [this](const Slot& a, const Slot& b) {
+        return a.hash == b.hash && (*this)[a.number] == (*this)[b.number];
+      });
+  if (twin == slots_.end()) return std::nullopt;
+  return std::max(twin->number, std::next(twin)->number);
+}
+
+void NameTable::index_top_bits() {
+  unsigned bits = 1;
+  while ((std::size_t{1} << bits) < size()) ++bits;
+  shift_ = 64 - bits;
+  first_.assign((std::size_t{1} << bits) + 1, 0);
+  for (const Slot& slot : slots_) ++first_[static_cast<std::size_t>(slot.hash >> shift_) + 1];
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+}
+
+std::optional<std::size_t> NameTable::find(std::string_view name) const {
+  if (slots_.empty()) return std::nullopt;
+  const std::uint64_t hash = std::hash<std::string_view>{}(name);
+  const auto bucket = static_cast<std::size_t>(hash >> shift_);
+  const auto begin = slots_.begin() + static_cast<std::ptrdiff_t>(first_[bucket]);
+  const auto end = slots_.begin() + static_cast<std::ptrdiff_t>(first_[bucket + 1]);
+  const auto slot =
+      std::lower_bound(begin, end, hash, [this, name](const Slot& a, std::uint64_t wanted) {
+        return a.hash != wanted ? a.hash < wanted : (*this)[a.number] < name;
+      });
+  if (slot == end || slot->hash != hash || (*this)[slot->number] != name) {
+    return std::nullopt;
+  }
+  return slot->number;
+}
+
+}  // namespace nf4bench

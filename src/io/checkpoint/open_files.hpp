@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "io/byte_source.hpp"
+#include "io/checkpoint/inventory.hpp"
+
+namespace nf4bench {
+
+// The few files of an inventory that were used last, kept open: a checkpoint may have more shards
+// than a process may have descriptors.
+class OpenFiles {
+ public:
+  explicit OpenFiles(const Inventory& inventory) : inventory_(inventory) {}
+
+  // File number `file`, opened if need be; valid until the next call.
+  const ByteSource& operator[](std::uint32_t file);
+
+ private:
+  static constexpr std::size_t kMaxOpen = 8;
+
+  const Inventory& inventory_;
+  std::vector<std::pair<std::uint32_t, ByteSource>> open_;
+  std::size_t oldest_ = 0;
+};
+
+}  // namespace nf4bench

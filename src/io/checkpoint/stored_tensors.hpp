@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/element_type.hpp"
+#include "io/checkpoint/name_table.hpp"
+
+namespace nf4bench {
+
+// One tensor as a file holds it: typed bytes at a range, whose meaning nobody has looked at yet.
+struct StoredTensor {
+  std::string_view name = {};  // borrowed
+  ElementType type = ElementType::kU8;
+  std::span<const std::uint64_t> shape = {};  // borrowed
+  std::uint32_t file = 0;                     // number of the file that holds it
+  std::uint64_t begin = 0;                    // of its bytes in that file
+  std::uint64_t bytes = 0;
+};
+
+// All tensors of an input, from however many files; compact, because there may be millions.
+class StoredTensors {
+ public:
+  // Makes room for `tensors` more at most, whose names have `name_bytes` together.
+  void expect(std::size_t tensors, std::size_t name_bytes);
+
+  void add(const StoredTensor& tensor);
+
+  std::size_t size() const { return rows_.size(); }
+
+  // Borrows from the table: valid until the next add().
+  StoredTensor operator[](std::size_t number) const;
+
+  // Prepares find(). Returns the number of a tensor whose name occurred before, if there is one.
+  std::optional<std::size_t> index() { return names_.index(); }
+  std::optional<std::size_t> find(std::string_view name) const { return names_.find(name); }
+
+  // The same, faster when the tensor's number is `guess`, which may be anything.
+  std::optional<std::size_t> find(std::string_view name, std::size_t guess) const {
+    return guess < size() && names_[guess] == name ? guess : names_.find(name);
+  }
+
+ private:
+  struct Row {
+    std::size_t shape_begin;
+    std::uint64_t begin;
+    std::uint64_t bytes;
+    std::uint32_t file;
+    std::uint16_t rank;
+    ElementType type;
+  };
+
+  NameTable names_;
+  std::vector<std::uint64_t> dimensions_;
+  std::vector<Row> rows_;
+};
+
+// "[2, 3]".
+std::string dimensions_to_string(std::span<const std::uint64_t> shape);
+
+}  // namespace nf4bench

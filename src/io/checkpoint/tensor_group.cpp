@@ -1,0 +1,165 @@
+#include "io/checkpoint/tensor_group.hpp"
+
+#include "io/natural_order.hpp"
+#include "io/npy/npy_folder.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::array<std::string_view, kPieces> kSuffixes = {
+    "",
+    ".absmax",
+    ".quant_map",
+    ".nested_absmax",
+    ".nested_quant_map",
+    ".quant_state.bitsandbytes__nf4",
+    ".quant_state.bitsandbytes__fp4",
+    kJsonStateSuffix,
+};
+
+std::size_t at(Piece piece) {
+  return static_cast<std::size_t>(piece);
+}
+
+std::string_view without_suffix(std::string_view name, std::string_view suffix) {
+  return name.substr(0, name.size() - suffix.size());
+}
+
+// Which piece a tensor called `name` is; none for a weight, whose name may be any. No two suffixes
+// end alike, for each begins with a dot.
+std::optional<Piece> piece_of(std::string_view name) {
+  for (std::size_t piece = 0; piece < kPieces; ++piece) {
+    const std::string_view suffix = kSuffixes[piece];
+    if (!suffix.empty() && name.size() > suffix.size() && name.ends_with(suffix)) {
+      return static_cast<Piece>(piece);
+    }
+  }
+  return std::nullopt;
+}
+
+class Grouping {
+ public:
+  explicit Grouping(const Inventory& inventory)
+      : tensors_(inventory.tensors),
+        unreadable_(inventory.unreadable),
+        is_claimed_(tensors_.size(), false) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (const auto piece = piece_of(tensors_[i].name)) {
+        named_as_[at(*piece)].push_back(i);
+      }
+    }
+  }
+
+  TensorGroups finish() {
+    // A quant state is the surest sign, so weights that have one claim their pieces first.
+    for (const Piece piece : {Piece::kStateNf4, Piece::kStateJson, Piece::kStateFp4}) {
+      claim_by(piece);
+    }
+    for (const Piece piece :
+         {Piece::kAbsmax, Piece::kQuantMap, Piece::kNestedAbsmax, Piece::kNestedQuantMap}) {
+      claim_by(piece);
+    }
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!is_claimed_[i]) count_other(i);
+    }
+    std::sort(
+        groups_.four_bit.begin(), groups_.four_bit.end(),
+        [](const TensorGroup& a, const TensorGroup& b) { return natural_less(a.name, b.name); });
+    for (auto& [kind, other] : others_) groups_.others.push_back(std::move(other));
+    return std::move(groups_);
+  }
+
+ private:
+  // Makes a group for every unclaimed tensor whose name ends as `piece` does.
+  void claim_by(Piece piece) {
+    for (const std::size_t number : named_as_[at(piece)]) {
+      if (!is_claimed_[number]) claim(piece, number);
+    }
+  }
+
+  // Makes a group of the tensor `number`, which is named as a `known` piece, and of what is named
+  // after the same weight. A search costs a few cache misses, so it is made where that piece is as
+  // far from the last group's as the known one is, and not at all for pieces that no name ends as.
+  void claim(Piece known, std::size_t number) {
+    TensorGroup group;
+    group.name = without_suffix(tensors_[number].name, suffix_of(known));
+    std::string name(group.name);
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      if (piece == at(known)) {
+        group.pieces[piece] = number;
+      } else if (piece == at(Piece::kWeight) || !named_as_[piece].empty()) {
+        name.resize(group.name.size());
+        name.append(kSuffixes[piece]);
+        group.pieces[piece] = tensors_.find(name, last_[piece] + number - last_[at(known)]);
+      }
+    }
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      last_[piece] = group.pieces[piece].value_or(last_[piece]);
+    }
+    const bool has_state =
+        group[Piece::kStateNf4] || group[Piece::kStateFp4] || group[Piece::kStateJson];
+    // Pieces without a weight and a state may be anything: other libraries have an absmax too.
+    if (!has_state && !group[Piece::kWeight]) return;
+    for (const auto& piece : group.pieces) {
+      if (piece) is_claimed_[*piece] = true;
+    }
+    groups_.four_bit.push_back(group);
+  }
+
+  bool has(std::string_view stem, std::string_view suffix) const {
+    return tensors_.find(std::string(stem).append(suffix)).has_value();
+  }
+
+  void count_other(std::size_t number) {
+    const StoredTensor tensor = tensors_[number];
+    const std::size_t dot = tensor.name.rfind('.');
+    const std::string_view stem = tensor.name.substr(0, dot);
+    const std::string_view last =
+        dot == std::string_view::npos ? std::string_view() : tensor.name.substr(dot + 1);
+    if (unreadable_.contains(number)) {
+      count("unreadable .npy", tensor.name);
+    } else if (last == "weight" && has(stem, ".SCB")) {
+      count("LLM.int8", tensor.name);
+    } else if (last == "qweight" && has(stem, ".scales")) {
+      count(has(stem, ".g_idx") ? "GPTQ" : "GPTQ or AWQ", tensor.name);
+    } else if (!is_part_of_other(stem, last)) {
+      count(facts(tensor.type).name, tensor.name);
+    }
+  }
+
+  // True for the side tensors of LLM.int8 and GPTQ weights, which are counted with the weight.
+  bool is_part_of_other(std::string_view stem, std::string_view last) const {
+    if (last == "SCB" || last == "weight_format") return has(stem, ".weight") && has(stem, ".SCB");
+    if (last == "qzeros" || last == "scales" || last == "g_idx") return has(stem, ".qweight");
+    return false;
+  }
+
+  void count(std::string_view kind, std::string_view name) {
+    auto it = others_.find(kind);
+    if (it == others_.end()) it = others_.emplace(kind, OtherTensors{std::string(kind), {}}).first;
+    it->second.names.push_back(name);
+  }
+
+  const StoredTensors& tensors_;
+  const std::map<std::size_t, std::string>& unreadable_;
+  std::vector<bool> is_claimed_;
+  std::array<std::size_t, kPieces> last_ = {};  // numbers of the pieces that were found last
+  std::array<std::vector<std::size_t>, kPieces> named_as_;  // tensors whose name ends as a piece's
+  TensorGroups groups_;
+  std::map<std::string, OtherTensors, std::less<>> others_;
+};
+
+}  // namespace
+
+std::string_view suffix_of(Piece piece) {
+  return kSuffixes[at(piece)];
+}
+
+TensorGroups group_tensors(const Inventory& inventory) {
+  return Grouping(inventory).finish();
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,72 @@
+#include "io/npy/npy_folder.hpp"
+
+#include "base/text.hpp"
+#include "base/input_error.hpp"
+#include "io/npy/npy.hpp"
+#include "io/safetensors/safetensors_header.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace nf4bench {
+namespace {
+
+constexpr std::string_view kArraySuffix = ".npy";
+
+void add_file(const std::filesystem::path& path, Inventory& inventory) {
+  const auto file = static_cast<std::uint32_t>(inventory.files.size());
+  const std::string name = path.filename().native();
+  inventory.files.push_back({.path = path});
+  std::vector<std::uint64_t> shape;
+  StoredTensor tensor = {.file = file};
+  try {
+    const ByteSource source = ByteSource::open(path);
+    inventory.files.back().identity = source.identity();
+    if (name.ends_with(kJsonStateSuffix)) {
+      shape = {source.size()};
+      tensor.bytes = source.size();
+    } else {
+      NpyHeader header = read_npy_header(source);
+      shape = std::move(header.shape);
+      tensor.type = header.type;
+      tensor.begin = header.data_begin;
+      tensor.bytes = header.data_bytes;
+    }
+  } catch (const Error& error) {
+    inventory.unreadable.emplace(inventory.tensors.size(), error.what());
+  }
+  tensor.name = tensor_name(name);
+  tensor.shape = shape;
+  inventory.tensors.add(tensor);
+}
+
+}  // namespace
+
+bool is_npy_folder_file(std::string_view name) {
+  return name.ends_with(kArraySuffix) || name.ends_with(kJsonStateSuffix);
+}
+
+std::string_view tensor_name(std::string_view name) {
+  if (name.ends_with(kArraySuffix)) name.remove_suffix(kArraySuffix.size());
+  return name;
+}
+
+Inventory open_npy_folder(const std::filesystem::path& folder,
+                          const std::vector<std::filesystem::path>& files) {
+  if (files.size() > kMaxStoredTensors) {
+    throw input_error(escaped(folder.native()), "arrays", fmt::format("{}", files.size()),
+                      fmt::format("at most {}", kMaxStoredTensors));
+  }
+  Inventory inventory;
+  for (const std::filesystem::path& file : files) add_file(file, inventory);
+  // x.quant_state.json.npy would be called what x.quant_state.json is called.
+  if (const auto twin = inventory.tensors.index()) {
+    throw input_error(
+        escaped(folder.native()),
+        fmt::format("two files hold the tensor {}", in_quotes(inventory.tensors[*twin].name)));
+  }
+  return inventory;
+}
+
+}  // namespace nf4bench

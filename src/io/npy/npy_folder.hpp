@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "io/checkpoint/inventory.hpp"
+
+namespace nf4bench {
+
+// The name that a quant state has in a .npy folder or .npz archive when it is JSON text instead of
+// an array.
+inline constexpr std::string_view kJsonStateSuffix = ".quant_state.json";
+
+// True for names of files that a .npy folder reads: *.npy and *.quant_state.json.
+bool is_npy_folder_file(std::string_view name);
+
+// The name of the tensor in a file called `name`: without .npy.
+std::string_view tensor_name(std::string_view name);
+
+// Takes each of `files` for one tensor, named as the file without .npy. A damaged file is noted as
+// unreadable and spoils only the tensor that needs it.
+Inventory open_npy_folder(const std::filesystem::path& folder,
+                          const std::vector<std::filesystem::path>& files);
+
+}  // namespace nf4bench

@@ -1,0 +1,74 @@
+#include "base/atomic_file.hpp"
+#include "base/text.hpp"
+#include "io/output_check.hpp"
+#include "io/checkpoint/state_dict.hpp"
+#include "io/writers.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <system_error>
+
+namespace nf4bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The header as numpy writes it, spaces included: it leaves room for the first dimension to grow
+// and starts the data at a multiple of 64.
+std::string npy_header(const OutputTensor& tensor, ElementType type) {
+  constexpr std::size_t kGrowthDigits = 21;
+  constexpr std::size_t kAlignment = 64;
+  constexpr std::size_t kPreambleBytes = 10;
+  const std::string first = fmt::format("{}", tensor.shape.at(0));
+  std::string text =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                  type == ElementType::kF32 ? "<f4" : "|u1", fmt::join(tensor.shape, ", "),
+                  tensor.shape.size() == 1 ? "," : "");
+  text.append(kGrowthDigits - first.size(), ' ');
+  while ((kPreambleBytes + text.size() + 1) % kAlignment != 0) text += ' ';
+  text += '\n';
+  std::string header("\x93NUMPY\x01\x00", 8);
+  header += static_cast<char>(text.size() & 0xff);
+  header += static_cast<char>(text.size() >> 8);
+  return header + text;
+}
+
+void write_npy(const fs::path& folder, const OutputTensor& tensor) {
+  constexpr std::size_t kMaxFileName = 255;
+  const std::string name = tensor.name + ".npy";
+  if (name.size() > kMaxFileName || name.find('/') != std::string::npos ||
+      name.find('\0') != std::string::npos) {
+    throw output_error(
+        folder, fmt::format("the tensor name \"{}\" cannot be a file name", escaped(tensor.name)));
+  }
+  const fs::path path = folder / name;
+  const ElementType type = checked_type(path, tensor);
+  AtomicFile file(path);
+  file.write(npy_header(tensor, type));
+  file.write(produced_bytes(path, tensor));
+  file.commit();
+}
+
+}  // namespace
+
+void write_nf4_npy_folder(const fs::path& folder, std::span<const Nf4Tensor> tensors) {
+  std::set<std::string_view> names;
+  for (const Nf4Tensor& tensor : tensors) {
+    if (!names.insert(tensor.name).second) {
+      throw output_error(folder,
+                         fmt::format("two tensors are called \"{}\"", escaped(tensor.name)));
+    }
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw output_error(folder, fmt::format("the folder cannot be made: {}", error.message()));
+  }
+  for (const Nf4Tensor& tensor : tensors) {
+    for (const OutputTensor& entry : state_dict_entries(tensor)) write_npy(folder, entry);
+  }
+}
+
+}  // namespace nf4bench

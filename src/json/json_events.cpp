@@ -1,0 +1,156 @@
+#include "json/json_events.hpp"
+
+#include "base/text.hpp"
+#include "base/input_error.hpp"
+#include "json/key_ledger.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace nf4bench {
+namespace {
+
+constexpr int kMaxDepth = 127;  // what serde_json takes, and with it the reference reader
+
+// What nlohmann's parser says, without the identifier and the position that it puts before it.
+std::string_view detail_of(std::string_view message) {
+  if (const std::size_t end = message.find("] "); end != std::string_view::npos) {
+    message.remove_prefix(end + 2);
+  }
+  if (message.starts_with("parse error")) message.remove_prefix(message.find(": ") + 2);
+  return message;
+}
+
+// True when the parser stopped at one of the words that Python writes for floats JSON cannot hold.
+bool stopped_at_python_float(std::string_view text, std::size_t position) {
+  const std::size_t begin = position == 0 ? 0 : position - 1;
+  if (begin > text.size()) return false;
+  return text.substr(begin).starts_with("NaN") || text.substr(begin).starts_with("Infinity");
+}
+
+// The interface that nlohmann's SAX parser calls; the names are its own.
+class Adapter {
+ public:
+  Adapter(std::string_view where, std::string_view text, const JsonSink& sink)
+      : where_(where), text_(text), sink_(sink) {
+    keys_.expect(text.size());
+  }
+
+  bool null() { return pass({.kind = JsonKind::kNull}); }
+  bool boolean(bool /*value*/) { return pass({.kind = JsonKind::kBoolean}); }
+  bool number_integer(std::int64_t value) {
+    // -0 loses its sign as an integer, and a sign matters to whoever reads a float.
+    return pass(
+        {.kind = JsonKind::kNegative, .number = value == 0 ? -0.0 : static_cast<double>(value)});
+  }
+  bool number_unsigned(std::uint64_t value) {
+    return pass({.kind = JsonKind::kUnsigned,
+                 .unsigned_value = value,
+                 .number = static_cast<double>(value)});
+  }
+  bool number_float(double value, const std::string& digits) {
+    return pass({.kind = JsonKind::kFloat, .text = digits, .number = value});
+  }
+  bool string(const std::string& value) { return pass({.kind = JsonKind::kString, .text = value}); }
+  bool binary(const nlohmann::json::binary_t& /*value*/) { return false; }  // never in a text
+
+  bool start_object(std::size_t /*elements*/) {
+    keys_.open_object();
+    return enter(JsonKind::kBeginObject);
+  }
+  bool start_array(std::size_t /*elements*/) { return enter(JsonKind::kBeginArray); }
+  bool key(const std::string& value) {
+    last_key_ = value;
+    keys_.add(value);
+    return pass({.kind = JsonKind::kKey, .text = value});
+  }
+  bool end_object() {
+    if (const auto duplicate = keys_.close_object()) {
+      throw input_error(
+          where_, fmt::format("the key {} occurs twice in one object", in_quotes(*duplicate)));
+    }
+    return leave(JsonKind::kEndObject);
+  }
+  bool end_array() { return leave(JsonKind::kEndArray); }
+
+  bool parse_error(std::size_t position, const std::string& /*last_token*/,
+                   const nlohmann::json::exception& error) {
+    const std::string near =
+        last_key_.empty() ? "" : fmt::format(" after the key {}", in_quotes(last_key_));
+    if (stopped_at_python_float(text_, position)) {
+      throw input_error(where_, fmt::format("byte {}{}: found NaN or Infinity, wanted a finite "
+                                            "number (JSON has no others)",
+                                            position, near));
+    }
+    throw input_error(where_, fmt::format("not valid JSON at byte {}{}: {}", position, near,
+                                          escaped(detail_of(error.what()))));
+  }
+
+ private:
+  bool pass(JsonEvent event) {
+    event.depth = depth_;
+    sink_(event);
+    return true;
+  }
+  bool enter(JsonKind kind) {
+    if (depth_ >= kMaxDepth) {
+      throw input_error(where_, "JSON nesting", fmt::format("more than {} levels", kMaxDepth),
+                        fmt::format("at most {}", kMaxDepth));
+    }
+    pass({.kind = kind});
+    ++depth_;
+    return true;
+  }
+  bool leave(JsonKind kind) {
+    --depth_;
+    return pass({.kind = kind});
+  }
+
+  std::string_view where_;
+  std::string_view text_;
+  const JsonSink& sink_;
+  KeyLedger keys_;
+  std::string last_key_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+void read_json(std::string_view where, std::string_view text, const JsonSink& sink) {
+  // nlohmann's parser skips a byte order mark and takes a NUL for the end of the text.
+  if (text.starts_with("\xef\xbb\xbf")) {
+    throw input_error(where, "JSON text", "a byte order mark", "none");
+  }
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw input_error(where, "JSON text", fmt::format("a NUL character at byte {}", nul), "none");
+  }
+  Adapter adapter(where, text, sink);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &adapter);
+}
+
+std::string describe(const JsonEvent& event) {
+  switch (event.kind) {
+    case JsonKind::kNull:
+      return "null";
+    case JsonKind::kBoolean:
+      return "a boolean";
+    case JsonKind::kUnsigned:
+      return fmt::format("{}", event.unsigned_value);
+    case JsonKind::kNegative:
+      return fmt::format("{}", event.number);
+    case JsonKind::kFloat:
+      return escaped(event.text, 40);
+    case JsonKind::kString:
+    case JsonKind::kKey:
+      return fmt::format("\"{}\"", escaped(event.text, 80));
+    case JsonKind::kBeginObject:
+    case JsonKind::kEndObject:
+      return "an object";
+    case JsonKind::kBeginArray:
+    case JsonKind::kEndArray:
+      return "an array";
+  }
+  return "nothing";
+}
+
+}  // namespace nf4bench

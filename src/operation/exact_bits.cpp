@@ -1,0 +1,121 @@
+#include "operation/exact_bits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+
+namespace nf4bench {
+namespace {
+
+// Elements compared by one memcmp before a difference is looked for one by one.
+constexpr std::int64_t kStride = std::int64_t{1} << 14;
+
+// The bit patterns of a floating-point type.
+template <typename Bits, Bits kInfinity>
+struct Pattern {
+  static constexpr Bits kMagnitude = std::numeric_limits<Bits>::max() >> 1;
+
+  static bool is_nan(Bits bits) { return (bits & kMagnitude) > kInfinity; }
+
+  // Integers in the order of the values: neighbours differ by one, -0 stands right below +0.
+  static Bits rank(Bits bits) {
+    const bool is_negative = bits > kMagnitude;
+    return static_cast<Bits>(is_negative ? ~bits : bits | (kMagnitude + 1u));
+  }
+
+  static std::uint64_t distance(Bits a, Bits b) {
+    if (is_nan(a) && is_nan(b)) return 0;
+    if (is_nan(a) || is_nan(b)) return std::numeric_limits<Bits>::max();
+    const Bits rank_a = rank(a);
+    const Bits rank_b = rank(b);
+    return rank_a < rank_b ? rank_b - rank_a : rank_a - rank_b;
+  }
+};
+
+using Float16Pattern = Pattern<std::uint16_t, 0x7c00>;
+using Bfloat16Pattern = Pattern<std::uint16_t, 0x7f80>;
+using Float32Pattern = Pattern<std::uint32_t, 0x7f800000>;
+
+// Adds elements [first, last) to `found`.
+template <typename Bits, Bits kInfinity>
+void compare_elements(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
+                      const std::byte* actual, std::int64_t first, std::int64_t last,
+                      Comparison& found) {
+  for (std::int64_t i = first; i < last; ++i) {
+    const auto offset = static_cast<std::size_t>(i) * sizeof(Bits);
+    Bits wanted = 0;
+    Bits got = 0;
+    std::memcpy(&wanted, expected + offset, sizeof(Bits));
+    std::memcpy(&got, actual + offset, sizeof(Bits));
+    const std::uint64_t distance = wanted == got ? 0 : pattern.distance(wanted, got);
+    if (distance == 0) continue;
+    ++found.mismatches;
+    if (!found.first_mismatch) found.first_mismatch = i;
+    found.max_ulp = std::max(found.max_ulp, distance);
+  }
+}
+
+template <typename Bits, Bits kInfinity>
+Comparison compare_range(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
+                         const std::byte* actual, std::int64_t first, std::int64_t last) {
+  Comparison found;
+  found.compared = last - first;
+  for (std::int64_t start = first; start < last; start += kStride) {
+    const std::int64_t end = std::min(last, start + kStride);
+    const auto offset = static_cast<std::size_t>(start) * sizeof(Bits);
+    const auto bytes = static_cast<std::size_t>(end - start) * sizeof(Bits);
+    if (std::memcmp(expected + offset, actual + offset, bytes) == 0) continue;
+    compare_elements(pattern, expected, actual, start, end, found);
+  }
+  return found;
+}
+
+Comparison compare_range(OutputType type, const std::byte* expected, const std::byte* actual,
+                         std::int64_t first, std::int64_t last) {
+  switch (type) {
+    case OutputType::kFloat16:
+      return compare_range(Float16Pattern{}, expected, actual, first, last);
+    case OutputType::kBfloat16:
+      return compare_range(Bfloat16Pattern{}, expected, actual, first, last);
+    case OutputType::kFloat32:
+      break;
+  }
+  return compare_range(Float32Pattern{}, expected, actual, first, last);
+}
+
+void merge(Comparison& total, const Comparison& part) {
+  total.compared += part.compared;
+  total.mismatches += part.mismatches;
+  total.max_ulp = std::max(total.max_ulp, part.max_ulp);
+  if (!part.first_mismatch) return;
+  total.first_mismatch =
+      std::min(*part.first_mismatch, total.first_mismatch.value_or(*part.first_mismatch));
+}
+
+}  // namespace
+
+Comparison compare_outputs(OutputType type, std::span<const std::byte> expected,
+                           std::span<const std::byte> actual) {
+  if (expected.size() != actual.size() || expected.size() % size_in_bytes(type) != 0) {
+    throw Error(ErrorKind::kVerification,
+                fmt::format("cannot compare {} bytes of {} with {} expected ones", actual.size(),
+                            to_string(type), expected.size()));
+  }
+  const auto elements = static_cast<std::int64_t>(expected.size() / size_in_bytes(type));
+  Comparison total;
+  std::mutex mutex;
+  parallel_for(elements, kStride * 16, [&](std::int64_t first, std::int64_t last) {
+    const Comparison part = compare_range(type, expected.data(), actual.data(), first, last);
+    const std::lock_guard lock(mutex);
+    merge(total, part);
+  });
+  return total;
+}
+
+}  // namespace nf4bench

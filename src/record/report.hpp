@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nf4/tensor.hpp"
+#include "record/measurement.hpp"
+#include "record/settings.hpp"
+
+namespace nf4bench {
+
+// What a report's first two fields say. A reader takes any minor version of its own major one.
+inline constexpr const char* kReportSchema = "nf4bench.report";
+inline constexpr const char* kReportSchemaVersion = "1.0.0";
+
+// A tensor as the report describes it.
+struct ReportTensor {
+  std::string id;
+  std::string name;
+  std::string source;
+  std::vector<std::int64_t> shape;
+  std::int64_t elements = 0;
+  int blocksize = 0;
+  AbsmaxKind absmax_kind = AbsmaxKind::kNested;
+  OutputType dtype = OutputType::kBfloat16;
+  std::string sha256;  // of packed weight, absmax and nested state, in that order
+  std::int64_t multiplicity = 1;
+};
+
+// A variant that took part, and how it works: the traits that it states of itself.
+struct ReportVariant {
+  std::string name;  // as in the measurements
+  std::string summary;
+  int launches = 1;
+  bool inline_ptx = false;
+  bool cache_hints = false;
+  bool persistent = false;
+  std::string mirrors;
+};
+
+// The machine that the run was on.
+struct HostInfo {
+  std::string name;
+  std::string os;      // "Debian GNU/Linux 12 (bookworm)"
+  std::string kernel;  // uname -r
+  std::string cpu;
+  int threads = 0;
+  std::int64_t memory_bytes = 0;
+};
+
+// The program that made the report.
+struct ToolInfo {
+  std::string version;
+  std::string git_commit;  // empty when built outside a checkout
+  bool git_dirty = false;
+  std::string build_type;
+  std::string compiler;
+  std::string cuda_architectures;  // empty without CUDA
+};
+
+// Everything a run found out. Plain data; written as docs/report.schema.json describes.
+struct Report {
+  bool complete = false;
+  ToolInfo tool;
+  std::vector<std::string> command;  // argv
+  std::string started_at;            // UTC, RFC 3339
+  std::string finished_at;           // empty while running
+  HostInfo host;
+  DeviceInfo device;
+  DeviceState state_before;
+  std::optional<DeviceState> state_after;
+  RunOptions settings;
+  std::vector<ReportTensor> tensors;
+  std::vector<Measurement> measurements;
+  Ceilings ceilings;
+  std::vector<StreamCeiling> stream_ceilings;
+  std::int64_t tensors_verified = 0;
+  std::vector<std::string> warnings;
+  std::vector<ReportVariant> variants;  // empty when read from a report of before there were any
+};
+
+// One variant over all tensors of one output type, cache mode and launch mode.
+struct VariantSummary {
+  std::string variant;
+  OutputType output_type = OutputType::kFloat16;
+  CacheMode cache = CacheMode::kCold;
+  LaunchMode launch = LaunchMode::kGraph;
+  std::int64_t cells = 0;                 // measurements that passed
+  std::optional<double> speedup_geomean;  // over the cells with a speedup
+  std::optional<double> speedup_min;
+  std::optional<double> speedup_max;
+  std::optional<double> model_time_s;   // sum of median x multiplicity; absent unless all passed
+  std::optional<double> model_speedup;  // baseline's model time / this one's
+  std::string operation;
+};
+
+}  // namespace nf4bench

@@ -1,0 +1,26 @@
+#include "record/throttling.hpp"
+
+#include <algorithm>
+
+namespace nf4bench {
+
+void mark_throttled(std::vector<Measurement>& cell) {
+  double highest = 0.0;
+  for (const Measurement& row : cell) {
+    for (const double clock : row.sm_clock_hz) highest = std::max(highest, clock);
+  }
+  const double limit = (1.0 - kThrottledBelowHighest) * highest;
+  for (Measurement& row : cell) {
+    if (row.sm_clock_hz.empty()) continue;
+    row.throttled_samples = std::count_if(row.sm_clock_hz.begin(), row.sm_clock_hz.end(),
+                                          [limit](double clock) { return clock < limit; });
+  }
+}
+
+double throttled_share(const Measurement& measurement) {
+  if (!measurement.throttled_samples || measurement.samples_s.empty()) return 0.0;
+  return static_cast<double>(*measurement.throttled_samples) /
+         static_cast<double>(measurement.samples_s.size());
+}
+
+}  // namespace nf4bench

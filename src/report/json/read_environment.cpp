@@ -1,0 +1,92 @@
+#include "report/json/read.hpp"
+
+namespace nf4bench {
+
+ToolInfo read_tool(const JsonNode& node) {
+  ToolInfo tool;
+  tool.version = node["version"].string();
+  tool.git_commit = node["git_commit"].string_or_empty();
+  tool.git_dirty = node["git_dirty"].boolean();
+  tool.build_type = node["build_type"].string();
+  tool.compiler = node["compiler"].string();
+  tool.cuda_architectures = node["cuda_architectures"].string_or_empty();
+  return tool;
+}
+
+HostInfo read_host(const JsonNode& node) {
+  HostInfo host;
+  host.name = node["name"].string();
+  host.os = node["os"].string();
+  host.kernel = node["kernel"].string();
+  host.cpu = node["cpu"].string();
+  host.threads = node["threads"].small_count();
+  host.memory_bytes = node["memory_bytes"].count();
+  return host;
+}
+
+DeviceInfo read_device(const JsonNode& node) {
+  DeviceInfo device;
+  device.id = node["id"].string();
+  device.kind =
+      read_word(node["kind"], {"cpu", "cuda"}) == 1 ? DeviceKind::kCuda : DeviceKind::kCpu;
+  device.name = node["name"].string();
+  const JsonNode capability = node["compute_capability"];
+  device.compute_capability = capability.is_null() ? 0 : capability.small_count();
+  device.multiprocessors = node["multiprocessors"].small_count();
+  device.l2_bytes = node["l2_bytes"].count();
+  device.memory_bytes = node["memory_bytes"].count();
+  device.peak_bytes_per_s = node["peak_bytes_per_s"].optional_number(0.0);
+  device.uuid = node["uuid"].string_or_empty();
+  device.pci_id = node["pci_id"].string_or_empty();
+  device.driver = node["driver"].string_or_empty();
+  device.runtime = node["runtime"].string_or_empty();
+  device.ecc = node["ecc"].optional_bool();
+  device.mig = node["mig"].optional_bool();
+  device.simd = node["simd"].string_or_empty();
+  return device;
+}
+
+DeviceState read_device_state(const JsonNode& node) {
+  DeviceState state;
+  state.sm_clock_hz = node["sm_clock_hz"].optional_number(0.0);
+  state.max_sm_clock_hz = node["max_sm_clock_hz"].optional_number(0.0);
+  state.memory_clock_hz = node["memory_clock_hz"].optional_number(0.0);
+  state.power_w = node["power_w"].optional_number(0.0);
+  state.power_limit_w = node["power_limit_w"].optional_number(0.0);
+  state.temperature_c = node["temperature_c"].optional_number(-273.15);
+  state.persistence = node["persistence"].optional_bool();
+  state.throttle_reasons = node["throttle_reasons"].strings();
+  state.unavailable = node["unavailable"].string_or_empty();
+  return state;
+}
+
+ReportVariant read_variant(const JsonNode& node) {
+  ReportVariant variant;
+  variant.name = node["name"].string();
+  variant.summary = node["summary"].string();
+  variant.launches = node["launches"].small_count();
+  variant.inline_ptx = node["inline_ptx"].boolean();
+  variant.cache_hints = node["cache_hints"].boolean();
+  variant.persistent = node["persistent"].boolean();
+  variant.mirrors = node["mirrors"].string();
+  return variant;
+}
+
+RunOptions read_settings(const JsonNode& node) {
+  RunOptions settings;
+  settings.output_types = read_all(node["output_dtypes"], read_output_type);
+  settings.caches = read_all(node["caches"], read_cache);
+  settings.launches = read_all(node["launches"], read_launch);
+  settings.baseline = node["baseline"].string_or_empty();
+  settings.min_samples = node["min_samples"].small_count();
+  settings.max_time_s = node["max_time_s"].number(0.0);
+  settings.precision = node["precision"].number(0.0);
+  settings.min_sample_s = node["min_sample_s"].number(0.0);
+  settings.seed = node["seed"].unsigned_integer();
+  const bool is_all = read_word(node["verify"], {"all", "sampled"}) == 0;
+  settings.verify = is_all ? VerifyScope::kAll : VerifyScope::kSampled;
+  settings.measure_stream_shapes = node["measure_stream_shapes"].boolean();
+  return settings;
+}
+
+}  // namespace nf4bench

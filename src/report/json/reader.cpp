@@ -1,0 +1,239 @@
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "report/json/read.hpp"
+#include "report/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <set>
+
+namespace nf4bench {
+namespace {
+
+constexpr Status kStatuses[] = {Status::kPassed, Status::kFailed, Status::kSkipped,
+                                Status::kInvalid};
+constexpr StopReason kStopReasons[] = {StopReason::kPrecision, StopReason::kTimeLimit,
+                                       StopReason::kInterrupted};
+constexpr CacheMode kCacheModes[] = {CacheMode::kCold, CacheMode::kHot};
+constexpr LaunchMode kLaunchModes[] = {LaunchMode::kGraph, LaunchMode::kStream};
+
+std::string known_tensor(const JsonNode& node, const std::set<std::string>& ids) {
+  std::string id = node.string();
+  if (!ids.contains(id)) node.fail("names no tensor of this report");
+  return id;
+}
+
+Interval read_interval(const JsonNode& node) {
+  const std::vector<double> ends = node.numbers(0.0);
+  if (ends.size() != 2 || ends[0] > ends[1]) node.refuse("two numbers, the lower first");
+  return {ends[0], ends[1]};
+}
+
+ReportTensor read_tensor(const JsonNode& node) {
+  ReportTensor tensor;
+  tensor.id = node["id"].string();
+  tensor.name = node["name"].string();
+  tensor.source = node["source"].string();
+  tensor.shape = read_all(node["shape"], [](const JsonNode& extent) { return extent.count(); });
+  std::optional<std::uint64_t> elements = 1;
+  for (const std::int64_t extent : tensor.shape) {
+    if (elements) elements = checked_multiply(*elements, static_cast<std::uint64_t>(extent));
+  }
+  tensor.elements = node["elements"].count();
+  if (elements != static_cast<std::uint64_t>(tensor.elements)) {
+    node["elements"].refuse("the product of the shape");
+  }
+  tensor.blocksize = node["blocksize"].small_count();
+  tensor.absmax_kind = node["nested"].boolean() ? AbsmaxKind::kNested : AbsmaxKind::kPlain;
+  tensor.dtype = read_output_type(node["dtype"]);
+  tensor.sha256 = node["sha256"].string_or_empty();
+  tensor.multiplicity = node["multiplicity"].count();
+  return tensor;
+}
+
+Comparison read_verification(const JsonNode& node) {
+  Comparison comparison;
+  comparison.compared = node["compared"].count();
+  comparison.mismatches = node["mismatches"].count();
+  const JsonNode first = node["first_mismatch"];
+  if (!first.is_null()) comparison.first_mismatch = first.count();
+  comparison.max_ulp = node["max_ulp"].unsigned_integer();
+  return comparison;
+}
+
+Summary read_time(const JsonNode& node) {
+  Summary time;
+  time.median = node["median"].number(0.0);
+  time.mean = node["mean"].number(0.0);
+  time.min = node["min"].number(0.0);
+  time.p05 = node["p05"].number(0.0);
+  time.p95 = node["p95"].number(0.0);
+  time.mad = node["mad"].number(0.0);
+  time.ci95 = read_interval(node["ci95"]);
+  return time;
+}
+
+Speedup read_speedup(const JsonNode& node) {
+  Speedup speedup;
+  speedup.baseline = node["baseline"].string();
+  speedup.ratio = node["ratio"].number(0.0);
+  speedup.ci95 = read_interval(node["ci95"]);
+  return speedup;
+}
+
+StopReason read_stop_reason(const JsonNode& node) {
+  return read_enum<StopReason>(node, kStopReasons);
+}
+
+void read_samples(const JsonNode& node, Measurement& m) {
+  m.samples_s = node["samples_s"].numbers(0.0);
+  const JsonNode clocks = node["sm_clock_hz"];
+  m.sm_clock_hz = clocks.numbers(0.0);
+  if (!m.sm_clock_hz.empty() && m.sm_clock_hz.size() != m.samples_s.size()) {
+    clocks.fail(fmt::format("found {} clocks, wanted none or {}, one for each of samples_s",
+                            m.sm_clock_hz.size(), m.samples_s.size()));
+  }
+  if (!node.has("throttled_samples")) return;
+  const auto read_count = [](const JsonNode& count) { return count.count(); };
+  const JsonNode throttled = node["throttled_samples"];
+  m.throttled_samples = read_optional(throttled, read_count);
+  if (m.throttled_samples > static_cast<std::int64_t>(m.samples_s.size())) {
+    throttled.refuse("at most as many as there are samples");
+  }
+}
+
+Measurement read_measurement(const JsonNode& node, const std::set<std::string>& tensors) {
+  Measurement m;
+  m.tensor = known_tensor(node["tensor"], tensors);
+  m.operation = node["operation"].string();
+  m.variant = node["variant"].string();
+  m.device = node["device"].string();
+  m.output_type = read_output_type(node["output_dtype"]);
+  m.cache = read_cache(node["cache"]);
+  m.launch = read_launch(node["launch"]);
+  m.status = read_enum<Status>(node["status"], kStatuses);
+  m.reason = node["reason"].string_or_empty();
+  m.verification = read_optional(node["verification"], read_verification);
+  m.time_s = read_optional(node["time_s"], read_time);
+  const JsonNode bytes = node["bytes"];
+  m.bytes_read = bytes["read"].count();
+  m.bytes_written = bytes["written"].count();
+  m.bytes_per_s = node["bytes_per_s"].optional_number(0.0);
+  m.fraction_of_copy = node["fraction_of_copy"].optional_number(0.0);
+  m.fraction_of_stream = node["fraction_of_stream"].optional_number(0.0);
+  m.speedup = read_optional(node["speedup"], read_speedup);
+  m.launches_per_sample = node["launches_per_sample"].small_count();
+  m.stopped_by = read_optional(node["stopped_by"], read_stop_reason);
+  read_samples(node, m);
+  return m;
+}
+
+StreamCeiling read_stream(const JsonNode& node, const std::set<std::string>& tensors) {
+  StreamCeiling stream;
+  stream.tensor = known_tensor(node["tensor"], tensors);
+  stream.output_type = read_output_type(node["output_dtype"]);
+  stream.cache = read_cache(node["cache"]);
+  stream.launch = read_launch(node["launch"]);
+  stream.shape = node["shape"].string();
+  stream.median_s = node["median_s"].optional_number(0.0).value_or(0.0);
+  stream.bytes_per_s = node["bytes_per_s"].optional_number(0.0).value_or(0.0);
+  return stream;
+}
+
+Ceilings read_ceilings(const JsonNode& node) {
+  Ceilings ceilings;
+  ceilings.copy_bytes = node["copy_bytes"].count();
+  ceilings.copy_bytes_per_s = node["copy_bytes_per_s"].optional_number(0.0).value_or(0.0);
+  ceilings.write_bytes = node["write_bytes"].count();
+  ceilings.write_bytes_per_s = node["write_bytes_per_s"].optional_number(0.0).value_or(0.0);
+  ceilings.event_overhead_s = node["event_overhead_s"].optional_number(0.0);
+  ceilings.launch_overhead_s = node["launch_overhead_s"].optional_number(0.0);
+  return ceilings;
+}
+
+std::set<std::string> tensor_ids(const JsonNode& node) {
+  std::set<std::string> ids;
+  for (std::size_t i = 0; i < node.size(); ++i) {
+    const JsonNode id = node.item(i)["id"];
+    if (!ids.insert(id.string()).second) id.fail("is the id of an earlier tensor, too");
+  }
+  return ids;
+}
+
+void check_schema(const JsonNode& root) {
+  const JsonNode schema = root["schema"];
+  if (schema.string() != kReportSchema) schema.refuse(fmt::format("\"{}\"", kReportSchema));
+  const JsonNode version = root["schema_version"];
+  if (!version.string().starts_with("1.")) {
+    version.refuse("1.x: this program does not read reports of another major version");
+  }
+}
+
+Report read_report(const JsonNode& root) {
+  check_schema(root);
+  const std::set<std::string> ids = tensor_ids(root["tensors"]);
+  Report report;
+  report.complete = root["complete"].boolean();
+  report.tool = read_tool(root["tool"]);
+  report.command = root["command"].strings();
+  report.started_at = root["started_at"].string_or_empty();
+  report.finished_at = root["finished_at"].string_or_empty();
+  report.host = read_host(root["host"]);
+  const JsonNode device = root["device"];
+  report.device = read_device(device);
+  report.state_before = read_device_state(device["state_before"]);
+  report.state_after = read_optional(device["state_after"], read_device_state);
+  report.settings = read_settings(root["settings"]);
+  report.tensors = read_all(root["tensors"], read_tensor);
+  if (root.has("variants")) report.variants = read_all(root["variants"], read_variant);
+  report.measurements = read_all(root["measurements"],
+                                 [&](const JsonNode& node) { return read_measurement(node, ids); });
+  const JsonNode ceilings = root["ceilings"];
+  report.ceilings = read_ceilings(ceilings);
+  report.stream_ceilings =
+      read_all(ceilings["stream"], [&](const JsonNode& node) { return read_stream(node, ids); });
+  report.tensors_verified = root["summary"]["tensors_verified"].count();
+  report.warnings = root["warnings"].strings();
+  return report;
+}
+
+}  // namespace
+
+std::size_t read_word(const JsonNode& node, const std::vector<std::string>& words) {
+  const std::string word = node.string();
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) node.refuse(fmt::format("one of {}", fmt::join(words, ", ")));
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+OutputType read_output_type(const JsonNode& node) {
+  return read_enum<OutputType>(node, kOutputTypes);
+}
+
+CacheMode read_cache(const JsonNode& node) {
+  return read_enum<CacheMode>(node, kCacheModes);
+}
+
+LaunchMode read_launch(const JsonNode& node) {
+  return read_enum<LaunchMode>(node, kLaunchModes);
+}
+
+Report report_from_json(const std::string& text, const std::string& source) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+  if (text.size() > kMaxBytes) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: has {} bytes, a report at most {}",
+                                               escaped(source), text.size(), kMaxBytes));
+  }
+  try {
+    const JsonTree tree = parse_json(text, source);
+    return read_report(JsonNode(tree, source));
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: needs more memory than there is", escaped(source)));
+  }
+}
+
+}  // namespace nf4bench

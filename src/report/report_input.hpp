@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/named_report.hpp"
+
+namespace nf4bench {
+
+// Reads the report at `path`, which may be a pipe. Throws Error(kInput).
+NamedReport read_report(const std::string& path);
+
+std::vector<NamedReport> read_reports(const std::vector<std::string>& paths);
+
+}  // namespace nf4bench

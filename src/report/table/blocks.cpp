@@ -1,0 +1,240 @@
+#include "record/throttling.hpp"
+#include "report/table/parts.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace nf4bench {
+namespace {
+
+// The rows of one geometry and cell.
+struct Block {
+  const Measurement* first = nullptr;  // names the cell
+  std::vector<const Measurement*> rows;
+  std::vector<GridRow> lines;
+};
+
+auto cell_of(const Measurement& m) {
+  return std::tie(m.tensor, m.operation, m.device, m.output_type, m.cache, m.launch);
+}
+
+std::vector<Block> blocks_of(const Report& report) {
+  std::vector<Block> blocks;
+  for (const Measurement& m : report.measurements) {
+    auto block = std::find_if(blocks.begin(), blocks.end(),
+                              [&](const Block& b) { return cell_of(*b.first) == cell_of(m); });
+    if (block == blocks.end()) block = blocks.insert(blocks.end(), Block{&m, {}, {}});
+    block->rows.push_back(&m);
+  }
+  return blocks;
+}
+
+bool is_timed(const Measurement& m) {
+  return m.status == Status::kPassed && m.time_s;
+}
+
+// The columns of a block. Narrow terminals lose them in the order of their ranks, highest first:
+// clock, samples, p95, +/- %, % stream, status, GB/s, % copy, 95 % interval.
+std::vector<GridColumn> block_columns() {
+  return {
+      {"variant", Align::kLeft},          {"median"},
+      {"+/- %", Align::kRight, 6},        {"p95", Align::kRight, 7},
+      {"GB/s", Align::kRight, 3},         {"% copy", Align::kRight, 2},
+      {"% stream", Align::kRight, 5},     {"speedup"},
+      {"95 % interval", Align::kLeft, 1}, {"samples", Align::kRight, 8},
+      {"clock", Align::kRight, 9},        {"status", Align::kLeft, 4},
+  };
+}
+
+template <typename Format>
+std::string if_known(std::optional<double> value, Format&& format) {
+  return value ? format(*value) : std::string();
+}
+
+// The mean of the SM clock over the samples.
+std::string mean_clock(const std::vector<double>& clocks_hz) {
+  if (clocks_hz.empty()) return "";
+  double sum = 0.0;
+  for (const double clock : clocks_hz) sum += clock;
+  return fmt::format("{:.0f} MHz", sum / static_cast<double>(clocks_hz.size()) / 1e6);
+}
+
+// "passed", or instead of that what is to be known about its samples.
+std::string timed_status(const Measurement& m) {
+  if (m.throttled_samples.value_or(0) == 0) return "passed";
+  const double percent = 100.0 * throttled_share(m);
+  return percent < 1.0 ? "throttled <1 %" : fmt::format("throttled {:.0f} %", percent);
+}
+
+bool is_baseline(const Measurement& m) {
+  return m.speedup && m.speedup->baseline == m.variant;
+}
+
+std::vector<std::string> timed_cells(const Measurement& m, const TimeScale& scale) {
+  const Summary& time = *m.time_s;
+  const double half_width = (time.ci95.high - time.ci95.low) / 2.0;
+  std::string ratio;
+  std::string interval;
+  if (m.speedup) {
+    ratio = format_ratio(m.speedup->ratio);
+    interval = is_baseline(m) ? "baseline"
+                              : format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
+  }
+  return {
+      shown_variant(m.variant),
+      format_time(time.median, scale),
+      time.median > 0.0 ? fmt::format("{:.2f}", 100.0 * half_width / time.median) : "",
+      format_time(time.p95, scale),
+      if_known(m.bytes_per_s, format_gigabytes),
+      if_known(m.fraction_of_copy, format_percent),
+      if_known(m.fraction_of_stream, format_percent),
+      ratio,
+      interval,
+      fmt::format("{}", m.samples_s.size()),
+      mean_clock(m.sm_clock_hz),
+      timed_status(m),
+  };
+}
+
+GridRow untimed_row(const Measurement& m) {
+  const char* word = m.status == Status::kFailed    ? "FAILED"
+                     : m.status == Status::kInvalid ? "INVALID"
+                     : m.status == Status::kSkipped ? "skipped"
+                                                    : "passed, not timed";
+  const Tone tone = m.status == Status::kSkipped  ? Tone::kFaint
+                    : m.status == Status::kPassed ? Tone::kPlain
+                                                  : Tone::kBad;
+  std::string message = word;
+  if (!m.reason.empty()) message += ": " + m.reason;
+  GridRow row;
+  row.cells = {shown_variant(m.variant)};
+  row.tone = tone;
+  row.message = std::move(message);
+  return row;
+}
+
+// The fastest of several; null when there is nothing to choose from.
+const Measurement* fastest_of(const Block& block) {
+  const Measurement* fastest = nullptr;
+  int timed = 0;
+  for (const Measurement* row : block.rows) {
+    if (!is_timed(*row)) continue;
+    ++timed;
+    if (fastest == nullptr || row->time_s->median < fastest->time_s->median) fastest = row;
+  }
+  return timed > 1 ? fastest : nullptr;
+}
+
+void fill_lines(Block& block) {
+  std::vector<double> medians;
+  for (const Measurement* row : block.rows) {
+    if (is_timed(*row)) medians.push_back(row->time_s->median);
+  }
+  const TimeScale scale = time_scale(medians);
+  const Measurement* fastest = fastest_of(block);
+  for (const Measurement* row : block.rows) {
+    if (!is_timed(*row)) {
+      block.lines.push_back(untimed_row(*row));
+      continue;
+    }
+    GridRow line;
+    line.cells = timed_cells(*row, scale);
+    if (is_baseline(*row)) line.marker = kBaselineMark;
+    if (row == fastest) {
+      line.marker = kFastestMark;
+      line.tone = Tone::kGood;
+    }
+    block.lines.push_back(std::move(line));
+  }
+}
+
+const ReportTensor* find_tensor(const Report& report, const std::string& id) {
+  const auto found = std::find_if(report.tensors.begin(), report.tensors.end(),
+                                  [&](const ReportTensor& tensor) { return tensor.id == id; });
+  return found == report.tensors.end() ? nullptr : &*found;
+}
+
+// "14336x4096  bf16  nested/64  x64  cold graph"
+std::string block_title(const Measurement& m, const ReportTensor* tensor) {
+  if (tensor == nullptr) {
+    return fmt::format("{}  {}", fitted(m.tensor, 30), cell_name(m.output_type, m.cache, m.launch));
+  }
+  std::string title =
+      fmt::format("{}  {}  {}/{}", shape_to_string(tensor->shape), short_name(m.output_type),
+                  to_string(tensor->absmax_kind), tensor->blocksize);
+  if (tensor->multiplicity > 1) title += fmt::format("  x{}", tensor->multiplicity);
+  return title + fmt::format("  {} {}", to_string(m.cache), to_string(m.launch));
+}
+
+// "copy 4284 GB/s, stream 97 %"
+std::string block_ceilings(const Report& report, const Measurement& m) {
+  const double copy = report.ceilings.copy_bytes_per_s;
+  if (!(copy > 0.0)) return "";
+  std::string text = fmt::format("copy {} GB/s", format_gigabytes(copy));
+  for (const StreamCeiling& stream : report.stream_ceilings) {
+    if (stream.bytes_per_s > 0.0 &&
+        std::tie(stream.tensor, stream.output_type, stream.cache, stream.launch) ==
+            std::tie(m.tensor, m.output_type, m.cache, m.launch)) {
+      text += fmt::format(", stream {:.0f} %", 100.0 * stream.bytes_per_s / copy);
+    }
+  }
+  return text;
+}
+
+// Which tensor was timed: "model.layers.0.mlp.up_proj.weight", where the shape does not say it.
+void append_tensor_name(TablePage& page, const ReportTensor& tensor) {
+  if (tensor.name.empty() || tensor.name == shape_to_string(tensor.shape)) return;
+  page.line("  " + fitted(tensor.name, page.width() - 2), Tone::kFaint);
+}
+
+bool has_throttled_samples(const Report& report) {
+  return std::any_of(
+      report.measurements.begin(), report.measurements.end(),
+      [](const Measurement& m) { return is_timed(m) && m.throttled_samples.value_or(0) > 0; });
+}
+
+void append_legend(TablePage& page, const GridLayout& layout, const Report& report) {
+  std::string text = fmt::format("{} fastest", kFastestMark);
+  if (layout.shows("speedup")) {
+    text += fmt::format("  {} baseline ({}); speedup: the baseline's time over the variant's",
+                        kBaselineMark, shown_variant(report.settings.baseline));
+  }
+  if (layout.shows("GB/s")) text += "; GB/s: bytes that the format needs, read and written, 1e9";
+  if (layout.shows("% copy")) text += "; % copy: of the device's own copy in this run";
+  if (layout.shows("% stream")) text += "; % stream: of the best kernel that only moves the bytes";
+  if (layout.shows("+/- %")) text += "; +/- %: half the median's 95 % interval";
+  if (has_throttled_samples(report)) {
+    text += fmt::format(
+        "; throttled: passed, with so many samples whose SM clock was over {:.0f} % under the "
+        "highest of the block",
+        100.0 * kThrottledBelowHighest);
+  }
+  page.blank();
+  page.paragraph(text, 2, Tone::kFaint);
+}
+
+}  // namespace
+
+void append_blocks(TablePage& page, const Report& report) {
+  std::vector<Block> blocks = blocks_of(report);
+  std::vector<GridRow> all_lines;  // columns stand in line from block to block
+  for (Block& block : blocks) {
+    fill_lines(block);
+    all_lines.insert(all_lines.end(), block.lines.begin(), block.lines.end());
+  }
+  const GridLayout layout = fit_columns(block_columns(), all_lines, page.width());
+  for (const Block& block : blocks) {
+    const ReportTensor* tensor = find_tensor(report, block.first->tensor);
+    page.blank();
+    page.heading(block_title(*block.first, tensor), block_ceilings(report, *block.first));
+    if (tensor != nullptr) append_tensor_name(page, *tensor);
+    page.grid_header(layout);
+    for (const GridRow& line : block.lines) page.grid_row(layout, line);
+  }
+  if (!blocks.empty()) append_legend(page, layout, report);
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,61 @@
+#pragma once
+
+// The table's own parts, shared by its source files.
+
+#include "report/report.hpp"
+#include "text/text_grid.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace nf4bench {
+
+// Collects the lines of a table.
+class TablePage {
+ public:
+  explicit TablePage(const TableStyle& style);
+
+  int width() const { return style_.width; }
+  void line(std::string_view text, Tone tone = Tone::kPlain);
+  void blank() { text_ += '\n'; }
+
+  // `text` wrapped to the page, continued after `indent` blanks.
+  void paragraph(std::string_view text, int indent, Tone tone = Tone::kPlain);
+
+  // `left` and, at the right edge of the page or on a line of its own, `right`.
+  void heading(const std::string& left, const std::string& right);
+
+  void grid_header(const GridLayout& layout) { line(header_line(layout), Tone::kFaint); }
+  void grid_row(const GridLayout& layout, const GridRow& row) {
+    line(row_line(layout, row), row.tone);
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  TableStyle style_;
+  std::string text_;
+};
+
+// "bf16", "fp16", "fp32"
+const char* short_name(OutputType type);
+
+// "bf16  cold graph"
+std::string cell_name(OutputType type, CacheMode cache, LaunchMode launch);
+
+// A variant's name as the table shows it.
+std::string shown_variant(const std::string& name);
+
+inline constexpr char kFastestMark = '*';
+inline constexpr char kBaselineMark = '=';
+
+// One block a geometry and cell, with all variants; then how to read it.
+void append_blocks(TablePage& page, const Report& report);
+
+// One block a cell: all geometries together, and the time of the whole model.
+void append_summary(TablePage& page, const Report& report);
+
+// The variants under the scheme of report/marking.hpp.
+void append_marking(TablePage& page, const Report& report);
+
+}  // namespace nf4bench

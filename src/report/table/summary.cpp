@@ -1,0 +1,133 @@
+#include "report/table/parts.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace nf4bench {
+namespace {
+
+auto cell_of(const VariantSummary& s) {
+  return std::tie(s.operation, s.output_type, s.cache, s.launch);
+}
+
+// The tensors that any variant was to run on in one cell, and how many they stand for.
+struct Extent {
+  std::int64_t geometries = 0;
+  std::int64_t tensors = 0;
+};
+
+Extent extent_of(const Report& report, const VariantSummary& cell) {
+  std::set<std::string> ids;
+  for (const Measurement& m : report.measurements) {
+    if (std::tie(m.operation, m.output_type, m.cache, m.launch) == cell_of(cell)) {
+      ids.insert(m.tensor);
+    }
+  }
+  Extent extent;
+  for (const ReportTensor& tensor : report.tensors) {
+    if (!ids.contains(tensor.id)) continue;
+    ++extent.geometries;
+    extent.tensors += tensor.multiplicity;
+  }
+  return extent;
+}
+
+// Dropped on narrow terminals, highest rank first: highest, lowest, geomean, passed.
+std::vector<GridColumn> summary_columns() {
+  return {
+      {"variant", Align::kLeft},
+      {"all tensors"},
+      {"speedup"},
+      {"geomean", Align::kRight, 2},
+      {"lowest", Align::kRight, 3},
+      {"highest", Align::kRight, 4},
+      {"passed", Align::kRight, 1},
+  };
+}
+
+template <typename Format>
+std::string if_known(std::optional<double> value, Format&& format) {
+  return value ? format(*value) : std::string();
+}
+
+std::vector<std::string> summary_cells(const VariantSummary& s, const TimeScale& scale,
+                                       const Extent& extent) {
+  return {
+      shown_variant(s.variant),
+      if_known(s.model_time_s, [&](double time_s) { return format_time(time_s, scale); }),
+      if_known(s.model_speedup, format_ratio),
+      if_known(s.speedup_geomean, format_ratio),
+      if_known(s.speedup_min, format_ratio),
+      if_known(s.speedup_max, format_ratio),
+      fmt::format("{} of {}", s.cells, extent.geometries),
+  };
+}
+
+using Cell = std::vector<VariantSummary>;
+
+// The variant with the shortest total; none when there is nothing to choose from.
+std::string fastest_of(const Cell& cell) {
+  const VariantSummary* fastest = nullptr;
+  int timed = 0;
+  for (const VariantSummary& s : cell) {
+    if (!s.model_time_s) continue;
+    ++timed;
+    if (fastest == nullptr || *s.model_time_s < *fastest->model_time_s) fastest = &s;
+  }
+  return timed > 1 ? fastest->variant : std::string();
+}
+
+std::vector<GridRow> summary_rows(const Cell& cell, const Extent& extent,
+                                  const std::string& baseline) {
+  std::vector<double> times;
+  for (const VariantSummary& s : cell) {
+    if (s.model_time_s) times.push_back(*s.model_time_s);
+  }
+  const TimeScale scale = time_scale(times);
+  const std::string fastest = fastest_of(cell);
+  std::vector<GridRow> rows;
+  for (const VariantSummary& s : cell) {
+    GridRow row;
+    row.cells = summary_cells(s, scale, extent);
+    if (s.variant == baseline) row.marker = kBaselineMark;
+    if (s.cells < extent.geometries) row.tone = Tone::kFaint;
+    if (s.cells == 0) row.message = "passed on none";
+    if (s.variant == fastest) {
+      row.marker = kFastestMark;
+      row.tone = Tone::kGood;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void append_cell(TablePage& page, const Report& report, const Cell& cell) {
+  const Extent extent = extent_of(report, cell.front());
+  if (extent.tensors <= 1) return;  // the block above says it all
+  const std::vector<GridRow> rows = summary_rows(cell, extent, report.settings.baseline);
+  const GridLayout layout = fit_columns(summary_columns(), rows, page.width());
+  page.blank();
+  page.heading("All tensors once  " +
+                   cell_name(cell.front().output_type, cell.front().cache, cell.front().launch),
+               fmt::format("{} of {} geometr{}", format_count(extent.tensors, "tensor"),
+                           extent.geometries, extent.geometries == 1 ? "y" : "ies"));
+  page.grid_header(layout);
+  for (const GridRow& row : rows) page.grid_row(layout, row);
+}
+
+}  // namespace
+
+void append_summary(TablePage& page, const Report& report) {
+  std::vector<Cell> cells;
+  for (VariantSummary& s : summarize_variants(report)) {
+    if (cells.empty() || cell_of(cells.back().front()) != cell_of(s)) cells.emplace_back();
+    cells.back().push_back(std::move(s));
+  }
+  for (const Cell& cell : cells) append_cell(page, report, cell);
+}
+
+}  // namespace nf4bench

@@ -1,0 +1,116 @@
+#include "statistics/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <vector>
+
+namespace nf4bench {
+
+namespace {
+
+// Probability left outside each end of a 95 % interval.
+constexpr double kTail = 0.025;
+
+std::vector<double> sorted_copy(std::span<const double> samples) {
+  if (samples.empty()) throw std::invalid_argument("statistics of no sample");
+  for (const double sample : samples) {
+    if (!std::isfinite(sample)) throw std::invalid_argument("statistics of a non-finite sample");
+  }
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+// The greatest rank k, counted from 1, with P(Binomial(n, 1/2) < k) <= 2.5 %; 0 when there is none.
+// The order statistics k and n + 1 - k then hold the median between them in 95 % of all cases or
+// more, whatever the distribution. Exact: the probabilities are summed in logarithms, so that
+// 2^-n does not underflow.
+std::size_t lower_rank(std::size_t n) {
+  double log_term = -static_cast<double>(n) * std::log(2.0);  // P(exactly j), j = 0
+  double cumulative = 0.0;
+  for (std::size_t j = 0; j <= n; ++j) {
+    cumulative += std::exp(log_term);
+    if (cumulative > kTail) return j;
+    log_term += std::log(static_cast<double>(n - j)) - std::log(static_cast<double>(j + 1));
+  }
+  return 0;
+}
+
+Interval median_interval_sorted(std::span<const double> sorted) {
+  const std::size_t rank = std::max<std::size_t>(lower_rank(sorted.size()), 1);
+  return {sorted[rank - 1], sorted[sorted.size() - rank]};
+}
+
+double median_absolute_deviation(std::span<const double> samples, double center) {
+  std::vector<double> deviations;
+  deviations.reserve(samples.size());
+  for (const double sample : samples) deviations.push_back(std::abs(sample - center));
+  std::sort(deviations.begin(), deviations.end());
+  return quantile_sorted(deviations, 0.5);
+}
+
+}  // namespace
+
+double quantile_sorted(std::span<const double> sorted, double q) {
+  if (sorted.empty()) throw std::invalid_argument("quantile of no sample");
+  if (!(q >= 0.0 && q <= 1.0)) throw std::invalid_argument("quantile outside [0, 1]");
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+double median(std::span<const double> samples) {
+  return quantile_sorted(sorted_copy(samples), 0.5);
+}
+
+Interval median_interval(std::span<const double> samples) {
+  return median_interval_sorted(sorted_copy(samples));
+}
+
+Summary summarize(std::span<const double> samples) {
+  const std::vector<double> sorted = sorted_copy(samples);
+  double sum = 0.0;
+  for (const double sample : sorted) sum += sample;
+  const double center = quantile_sorted(sorted, 0.5);
+  return {.median = center,
+          .mean = sum / static_cast<double>(sorted.size()),
+          .min = sorted.front(),
+          .p05 = quantile_sorted(sorted, 0.05),
+          .p95 = quantile_sorted(sorted, 0.95),
+          .mad = median_absolute_deviation(sorted, center),
+          .ci95 = median_interval_sorted(sorted)};
+}
+
+double relative_half_width(const Summary& summary) {
+  return (summary.ci95.high - summary.ci95.low) / 2.0 / summary.median;
+}
+
+PairedRatio paired_ratio(std::span<const double> baseline, std::span<const double> variant) {
+  if (baseline.size() != variant.size()) {
+    throw std::invalid_argument("paired ratio of series of different lengths");
+  }
+  std::vector<double> ratios;
+  ratios.reserve(baseline.size());
+  for (std::size_t round = 0; round < baseline.size(); ++round) {
+    ratios.push_back(baseline[round] / variant[round]);
+  }
+  const std::vector<double> sorted = sorted_copy(ratios);
+  return {.ratio = quantile_sorted(sorted, 0.5), .ci95 = median_interval_sorted(sorted)};
+}
+
+double geometric_mean(std::span<const double> values) {
+  if (values.empty()) throw std::invalid_argument("geometric mean of no value");
+  double log_sum = 0.0;
+  for (const double value : values) {
+    if (!(value > 0.0) || !std::isfinite(value)) {
+      throw std::invalid_argument("geometric mean of a value that is not positive and finite");
+    }
+    log_sum += std::log(value);
+  }
+  return std::exp(log_sum / static_cast<double>(values.size()));
+}
+
+}  // namespace nf4bench

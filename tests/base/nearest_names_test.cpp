@@ -1,0 +1,30 @@
+#include "base/nearest_names.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nf4bench {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(NearestNames, AreSortedByDistance) {
+  const Names names = {"fuse", "fused", "refused", "lut"};
+  EXPECT_EQ(nearest_names("fusd", names), (Names{"fuse", "fused"}));
+}
+
+TEST(NearestNames, FindAWordWithinAName) {
+  EXPECT_EQ(nearest_names("persistent", {"lop3_prmt", "warp_persistent"}),
+            (Names{"warp_persistent"}));
+}
+
+TEST(NearestNames, AreAtMostThree) {
+  EXPECT_EQ(nearest_names("aaaa", {"aaab", "aaac", "aaad", "aaae"}).size(), 3u);
+}
+
+TEST(NearestNames, AreNoneForAWordOfOtherLetters) {
+  EXPECT_TRUE(nearest_names("xy", {"ab", "fused"}).empty());
+  EXPECT_TRUE(nearest_names("", {"ab", "fused"}).empty());
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,127 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <regex>
+#include <set>
+
+#include "exports/export.hpp"
+#include "report/sample_reports.hpp"
+
+namespace nf4bench {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::set<std::string> all_matches(const std::string& text, const std::string& pattern) {
+  const std::regex expression(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at) {
+    found.insert((*at)[1]);
+  }
+  return found;
+}
+
+// What a hostile report would like to become markup.
+constexpr char kAttack[] = "</title></select><script>alert(1)</script>\"' onload='x\x01\xff&amp;";
+
+Report hostile_report() {
+  Report report = gpu_report();
+  for (std::string* text :
+       {&report.device.name, &report.device.id, &report.device.driver, &report.device.uuid,
+        &report.host.name, &report.host.os, &report.host.kernel, &report.host.cpu,
+        &report.tool.version, &report.tool.git_commit, &report.tool.compiler, &report.started_at,
+        &report.finished_at, &report.settings.baseline}) {
+    *text = kAttack;
+  }
+  report.command = {kAttack};
+  report.warnings = {kAttack};
+  report.state_after->throttle_reasons = {kAttack};
+  for (ReportTensor& tensor : report.tensors) tensor.name = kAttack;
+  for (Measurement& m : report.measurements) {
+    if (m.tensor == "t2") m.tensor = kAttack;
+    m.variant += kAttack;
+    m.reason += kAttack;
+    if (m.speedup) m.speedup->baseline = kAttack;
+  }
+  return report;
+}
+
+TEST(Html, LinksOnlyToRowsAndSectionsThatAreThere) {
+  const Report report = gpu_report();
+  const std::string page = to_html(report);
+  const std::set<std::string> ids = all_matches(page, "id=\"([^\"]*)\"");
+  for (const std::string& target : all_matches(page, "href=\"#([^\"]*)\"")) {
+    EXPECT_TRUE(ids.contains(target)) << target;
+  }
+  for (std::size_t i = 0; i < report.measurements.size(); ++i) {
+    EXPECT_THAT(page, HasSubstr("href=\"#m" + std::to_string(i) + "\""));
+    EXPECT_TRUE(ids.contains("m" + std::to_string(i)));
+  }
+}
+
+TEST(Html, LoadsNothing) {
+  const std::string page = to_html(gpu_report());
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  for (const char* word : {"http:", "https:", "//", "src=", "@import", "url("}) {
+    EXPECT_THAT(page, Not(HasSubstr(word))) << word;
+  }
+}
+
+TEST(Html, NeverTakesTextOfTheReportForMarkup) {
+  const std::string page = to_html(hostile_report());
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, Not(HasSubstr("onload='")));
+  EXPECT_THAT(page, Not(HasSubstr("\xff")));
+  EXPECT_THAT(page, Not(HasSubstr("\x01")));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)"));
+  EXPECT_EQ(all_matches(page, "<(script|title|select)>").size(), 2u);
+}
+
+TEST(Html, ShowsWhyARowHasNoTime) {
+  const Report report = gpu_report();
+  const std::string page = to_html(report);
+  for (const Measurement& m : report.measurements) {
+    if (m.status == Status::kFailed) {
+      EXPECT_THAT(page, HasSubstr(m.reason));
+    }
+  }
+}
+
+TEST(Html, IsAPageEvenWhenNothingWasMeasured) {
+  const Report nothing;
+  const std::string page = to_html(nothing);
+  EXPECT_THAT(page, HasSubstr("</html>"));
+  EXPECT_THAT(page, HasSubstr("Incomplete"));
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+}
+
+TEST(Export, NeverWritesANumberThatIsNone) {
+  Report report = gpu_report();
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (Measurement& m : report.measurements) {
+    if (m.time_s) m.time_s->mean = std::nan("");
+    m.bytes_per_s = infinity;
+    m.samples_s.assign(m.samples_s.size(), infinity);
+    if (m.speedup) m.speedup->ci95 = {-infinity, std::nan("")};
+  }
+  const std::regex number_that_is_none("[^a-z](nan|-?inf(inity)?)[^a-z]", std::regex::icase);
+  for (const std::string& text :
+       {to_csv(report), to_google_benchmark(report), to_nvbench(report), to_bencher(report),
+        to_github_action(report, ActionMetric::kBandwidth)}) {
+    EXPECT_FALSE(std::regex_search(text, number_that_is_none));
+  }
+}
+
+TEST(Markdown, KeepsTextOfTheReportInItsCell) {
+  Report report = gpu_report();
+  report.measurements[0].variant = "a|b<img>\n# c";
+  const std::string text = to_markdown(report);
+  EXPECT_THAT(text, HasSubstr("a\\|b\\<img\\>"));
+  EXPECT_THAT(text, Not(HasSubstr("\n# c")));
+}
+
+}  // namespace
+}  // namespace nf4bench
