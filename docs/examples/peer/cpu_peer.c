@@ -2,8 +2,8 @@
  *
  *   nf4bench run --shape 4096x4096 --device cpu --peer mine=./libcpu_peer.so
  *
- * shows "mine", which decodes element by element, and "mine.table", which rounds the 16 values of a
- * block once and copies them from then on. */
+ * shows two variants: "mine" decodes element by element, and "mine.table" rounds the 16 values of a
+ * block once and then copies them. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static uint32_t bits_of(float value) {
   return bits;
 }
 
-/* Below the smallest normal number everything is a zero of its sign, as on the GPU. */
+/* Everything below the smallest normal number becomes a zero of its sign, as on the GPU. */
 static float flush(float value) {
   return fabsf(value) < FLT_MIN ? copysignf(0.0f, value) : value;
 }
@@ -50,7 +50,7 @@ static float scale_of(const nf4bench_peer_job* job, int64_t block) {
          job->nested_offset;
 }
 
-/* Drops the lowest `count` bits of `value`, to the nearest, ties to even. */
+/* Removes the lowest `count` bits of `value`; rounds to the nearest, ties to even. */
 static uint32_t round_off(uint32_t value, int count) {
   const uint32_t half = (uint32_t)1 << (count - 1);
   return (value + half - 1 + (value >> count & 1)) >> count;
@@ -69,7 +69,7 @@ static uint16_t to_float16(float value) {
   if (exponent >= 16) return sign | 0x7c00; /* infinity */
   if (exponent >= -14) return sign | (uint16_t)round_off(magnitude - (112u << 23), 13);
   if (exponent < -25) return sign;
-  /* A subnormal half: the mantissa with its hidden bit, shifted to units of 2^-24. */
+  /* A subnormal float16: the mantissa with its hidden bit, shifted to units of 2^-24. */
   return sign | (uint16_t)round_off((magnitude & 0x7fffff) | 0x800000, -1 - exponent);
 }
 
@@ -101,7 +101,7 @@ static int decode_by_table(const nf4bench_peer_job* job, void* stream) {
   (void)stream;
   const size_t size = job->output_type == NF4BENCH_PEER_FLOAT32 ? 4 : 2;
   char* const output = job->output;
-  char* const table = job->workspace; /* aligned, and as large as table_bytes() said */
+  char* const table = job->workspace; /* aligned, and of the size that table_bytes() gave */
   for (int64_t block = 0; block < job->blocks; ++block) {
     const float scale = scale_of(job, block);
     for (int code = 0; code < 16; ++code) {

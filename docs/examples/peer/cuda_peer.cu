@@ -1,4 +1,4 @@
-// A peer for CUDA devices: one short kernel, and how a library declines what it can not do.
+// A peer for CUDA devices: one short kernel, and how a library declines what it cannot do.
 //
 //   nf4bench run --shape 4096x4096 --peer mine=./libcuda_peer.so
 
@@ -45,7 +45,7 @@ __device__ void store(float& to, float value) {
   to = value;
 }
 
-// One packed byte, two elements a thread.
+// Each thread decodes one packed byte, which is two elements.
 template <class Element>
 __global__ void decode(nf4bench_peer_job job) {
   const int64_t byte = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

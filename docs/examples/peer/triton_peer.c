@@ -3,9 +3,8 @@
  * python -m triton.tools.compile and triton.tools.link write nf4_nested.h and .c files; the header
  * declares
  *   CUresult nf4_nested_default(CUstream stream, <the kernel's arguments but constexpr ones>);
- * with CUdeviceptr for pointers. The .c files hold the cubin and launch it with the grid that was
- * given to the compiler. This file translates a job into that call; docs/peers.md has the
- * commands. */
+ * with CUdeviceptr for pointers. The .c files hold the cubin and launch it with the grid that the
+ * compiler was given. This file turns a job into that call; docs/peers.md has the commands. */
 #include "nf4_nested.h"
 #include "nf4bench_peer.h"
 
@@ -20,7 +19,7 @@ static int launch(const nf4bench_peer_job* job, void* stream) {
       device_pointer(job->output), job->nested_offset, job->elements, job->block_shift);
 }
 
-/* One signature was compiled: nested scales, float16. */
+/* Only one signature was compiled: nested scales, float16. */
 static const char* unsupported(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
   (void)device;
   if (job->absmax_codes == NULL && job->absmax != NULL) return "compiled for nested scales alone";
