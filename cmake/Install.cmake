@@ -20,7 +20,7 @@ install(FILES include/nf4bench_peer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 
-# A program for another machine can not be asked here.
+# A program for another machine cannot be asked here.
 if(NOT CMAKE_CROSSCOMPILING)
   nf4bench_generate(nf4bench completion bash)
   nf4bench_generate(_nf4bench completion zsh)

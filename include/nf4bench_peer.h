@@ -42,7 +42,7 @@ enum { NF4BENCH_PEER_FLOAT16 = 0, NF4BENCH_PEER_BFLOAT16 = 1, NF4BENCH_PEER_FLOA
 
 /* Flags of a variant. */
 enum {
-  /* launch() does what a CUDA graph can not record (it synchronises, allocates, or uses another
+  /* launch() does what a CUDA graph cannot record (it synchronises, allocates, or uses another
    * stream). Such a variant is timed by --launch stream alone. */
   NF4BENCH_PEER_NOT_CAPTURABLE = 1
 };

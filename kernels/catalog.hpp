@@ -3,11 +3,11 @@
 // The built-in variants, simplest first. Explicit lists: registration by static objects is dropped
 // by linkers, and link order is no order.
 
-#include <vector>
-
 #include "variant.hpp"
 
-namespace nf4bench {
+#include <vector>
+
+namespace nf4bench::kernels {
 
 // Variants for the CPU device; "reference" is the first.
 const std::vector<Variant>& cpu_variants();
@@ -19,4 +19,4 @@ const std::vector<Variant>& cuda_variants();
 // what a variant can reach on that geometry. Only in builds with CUDA.
 const std::vector<Variant>& cuda_stream_shapes();
 
-}  // namespace nf4bench
+}  // namespace nf4bench::kernels

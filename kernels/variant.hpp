@@ -3,15 +3,25 @@
 // The contract between a kernel variant and everything that verifies, times and lists it.
 // C++17 and std only. To add a variant see docs/adding-a-variant.md.
 
+#include "nf4/format.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
-#include "nf4/format.hpp"
-
 struct CUstream_st;  // cudaStream_t without the CUDA headers
 
-namespace nf4bench {
+namespace nf4bench::kernels {
+
+// The words of the format that kernels are made of.
+using nf4::block_count;
+using nf4::codebook_value;
+using nf4::kCodes;
+using nf4::kMinBlocksize;
+using nf4::kNestedBlocksize;
+using nf4::OutputType;
+using nf4::packed_bytes;
+using nf4::size_in_bytes;
 
 // One unit of work. Borrowed pointers into buffers of the device that runs it; all 256-byte aligned
 // at their start, none padded at their end: a byte past the stated length is another allocation's.
@@ -63,7 +73,7 @@ struct Variant {
   const char* summary = "";  // one line: the idea
   Traits traits;
 
-  // Null when the variant can run `job` there, else the reason it can not (a static string).
+  // Null when the variant can run `job` there, else the reason it cannot (a static string).
   std::function<const char*(const Job& job, const DeviceFacts& device)> unsupported;
 
   // Device bytes the call needs besides its inputs and output.
@@ -82,4 +92,4 @@ struct Variant {
   const char* const* configs = nullptr;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::kernels

@@ -5,7 +5,7 @@
   plot.py REPORT --plot speedup -o speedup.png        speedups with their intervals
   plot.py OLD ... NEW --plot history -o history.png   medians of each cell, run by run
 
-Exit code: 0 when the picture is written, 2 on wrong usage, 3 when a report can not be drawn.
+Exit code: 0 when the picture is written, 2 on wrong usage, 3 when a report cannot be drawn.
 """
 
 import argparse

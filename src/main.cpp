@@ -2,6 +2,6 @@
 #include "cli/process_setup.hpp"
 
 int main(int argc, char** argv) {
-  nf4bench::set_up_process();
-  return nf4bench::run_app(argc, argv);
+  nf4bench::cli::set_up_process();
+  return nf4bench::cli::run_app(argc, argv);
 }

@@ -6,7 +6,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace nf4bench::cpu {
+namespace nf4bench::kernels::cpu {
 
 #if defined(__SSE2__)
 
@@ -40,4 +40,4 @@ void fill_streaming(void* target, unsigned char value, std::size_t bytes) {
 
 #endif
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

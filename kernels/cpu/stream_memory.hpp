@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace nf4bench::cpu {
+namespace nf4bench::kernels::cpu {
 
 // Copies `bytes` from `source` to `target`; both aligned to 16 bytes.
 void copy_streaming(void* target, const void* source, std::size_t bytes);
@@ -13,4 +13,4 @@ void copy_streaming(void* target, const void* source, std::size_t bytes);
 // Sets `bytes` at `target`, aligned to 16 bytes, to `value`.
 void fill_streaming(void* target, unsigned char value, std::size_t bytes);
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

@@ -2,15 +2,15 @@
 
 // The exact arithmetic of nf4/arithmetic.hpp as device instructions.
 
+#include "nf4/format.hpp"
+#include "variant.hpp"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cstdint>
 
-#include "nf4/format.hpp"
-#include "variant.hpp"
-
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // a * b rounded to nearest even, subnormal inputs and results flushed to signed zero.
 __device__ __forceinline__ float multiply_flushed(float a, float b) {
@@ -69,4 +69,4 @@ __device__ __forceinline__ auto round_to(float value) {
   }
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

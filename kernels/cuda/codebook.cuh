@@ -1,8 +1,8 @@
 #pragma once
 
-#include "nf4/format.hpp"
+#include "variant.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // The codebook in constant memory: for one read a thread. A table in code would cost 32 selects.
 static __constant__ float kCodebook[kCodes] = {
@@ -11,4 +11,4 @@ static __constant__ float kCodebook[kCodes] = {
     codebook_value(8),  codebook_value(9),  codebook_value(10), codebook_value(11),
     codebook_value(12), codebook_value(13), codebook_value(14), codebook_value(15)};
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 // The event is freed once `later` has passed it.
@@ -24,4 +24,4 @@ void wait_for_default_stream(CUstream_st* stream) {
   order(cudaStreamLegacy, stream);
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

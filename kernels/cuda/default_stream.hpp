@@ -6,7 +6,7 @@
 
 struct CUstream_st;
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // What is enqueued on the default stream from now on waits for what is on `stream`.
 void default_stream_waits_for(CUstream_st* stream);
@@ -14,4 +14,4 @@ void default_stream_waits_for(CUstream_st* stream);
 // What is enqueued on `stream` from now on waits for what is on the default stream.
 void wait_for_default_stream(CUstream_st* stream);
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

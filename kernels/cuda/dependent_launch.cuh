@@ -4,11 +4,11 @@
 // the kernel before it in the stream drains. Everything that touches memory waits until that one
 // has finished, so that the result is that of an ordinary launch.
 
-#include <cuda_runtime.h>
-
 #include "variant.hpp"
 
-namespace nf4bench::cuda {
+#include <cuda_runtime.h>
+
+namespace nf4bench::kernels::cuda {
 
 // Blocks until the kernel before this one has finished and its writes are visible.
 __device__ __forceinline__ void wait_for_previous_kernel() {
@@ -40,4 +40,4 @@ void launch_dependent(const Launch& launch, unsigned grid, unsigned threads,
   cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

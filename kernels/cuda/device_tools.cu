@@ -1,10 +1,9 @@
 #include "cuda/device_tools.hpp"
+#include "cuda/dispatch.cuh"
 
 #include <cuda_runtime.h>
 
-#include "cuda/dispatch.cuh"
-
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 template <OutputType kType>
@@ -129,4 +128,4 @@ void launch_busy(std::int64_t nanoseconds, CUstream_st* stream) {
   busy<<<1, 1, 0, stream>>>(nanoseconds);
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -2,12 +2,12 @@
 
 // Small kernels that serve measurement and verification, launched from host code.
 
+#include "variant.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
-#include "variant.hpp"
-
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // Outcome of a comparison on the device; zero mismatches and ulp, first_mismatch all ones to start.
 struct DeviceComparison {
@@ -40,4 +40,4 @@ void launch_copy(const void* source, void* target, std::int64_t bytes, CUstream_
 // Keeps the stream busy for about `nanoseconds`, so that launches queue up behind it.
 void launch_busy(std::int64_t nanoseconds, CUstream_st* stream);
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

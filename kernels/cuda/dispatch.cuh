@@ -2,11 +2,11 @@
 
 // From a job's run-time kind to a kernel's template parameters.
 
-#include <type_traits>
-
 #include "variant.hpp"
 
-namespace nf4bench::cuda {
+#include <type_traits>
+
+namespace nf4bench::kernels::cuda {
 
 template <OutputType kType>
 using TypeTag = std::integral_constant<OutputType, kType>;
@@ -45,4 +45,4 @@ inline std::size_t no_workspace(const Job&) {
   return 0;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // Default caching on both sides.
 struct PlainAccess {
@@ -74,4 +74,4 @@ __device__ __forceinline__ std::uint16_t load_evict_first(const std::uint16_t* a
 #endif
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

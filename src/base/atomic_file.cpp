@@ -1,22 +1,22 @@
 #include "base/atomic_file.hpp"
 
-#include <fcntl.h>
+#include "base/error.hpp"
+#include "base/file_lock.hpp"
+#include "base/text.hpp"
+
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <exception>
+#include <fcntl.h>
 #include <random>
 #include <string>
 #include <string_view>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <system_error>
-
-#include "base/error.hpp"
-#include "base/file_lock.hpp"
-#include "base/text.hpp"
+#include <unistd.h>
 
 namespace nf4bench {
 namespace {

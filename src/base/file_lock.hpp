@@ -8,7 +8,7 @@
 namespace nf4bench {
 
 // Locks between processes. The system drops them when their process ends, however it ends. Where a
-// file system has no locks, or a lock file can not be made, nothing is locked and nobody is told:
+// file system has no locks, or a lock file cannot be made, nothing is locked and nobody is told:
 // a lock warns of a mistake and is no reason to refuse work.
 
 // A file descriptor that is closed at the end; -1 for none.

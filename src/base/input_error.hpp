@@ -1,9 +1,9 @@
 #pragma once
 
+#include "base/error.hpp"
+
 #include <string>
 #include <string_view>
-
-#include "base/error.hpp"
 
 namespace nf4bench {
 

@@ -1,13 +1,12 @@
 #include "base/memory.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace nf4bench {
 namespace {

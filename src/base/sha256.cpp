@@ -1,10 +1,10 @@
 #include "base/sha256.hpp"
 
+#include "base/error.hpp"
+
 #include <openssl/evp.h>
 
 #include <array>
-
-#include "base/error.hpp"
 
 namespace nf4bench {
 namespace {

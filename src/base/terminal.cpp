@@ -4,15 +4,14 @@
 
 #include <fmt/format.h>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace nf4bench {
 namespace {
@@ -56,7 +55,7 @@ Terminal terminal_of(int descriptor) {
 void write_stdout(std::string_view text) {
   const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   if (written == text.size() && std::fflush(stdout) == 0) return;
-  throw Error(ErrorKind::kOutput, fmt::format("stdout can not be written: {}; the output is "
+  throw Error(ErrorKind::kOutput, fmt::format("stdout cannot be written: {}; the output is "
                                               "incomplete",
                                               std::strerror(errno)));
 }

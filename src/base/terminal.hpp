@@ -18,7 +18,7 @@ Terminal terminal_of(int descriptor);
 // Writes all of `text` to stdout and flushes. Throws Error(kOutput) when that fails.
 void write_stdout(std::string_view text);
 
-// Writes `text` to stderr; what can not be written there is lost.
+// Writes `text` to stderr; what cannot be written there is lost.
 void write_stderr(std::string_view text);
 
 }  // namespace nf4bench

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 namespace {
 
@@ -48,4 +48,4 @@ void Calibration::grow(double sample_s) {
   shortest_s_ = 0.0;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // Finds how many launches a sample needs to last at least so long. Used as
 //   while (!calibration.is_done()) calibration.add(seconds a call of a sample of launches());
@@ -28,4 +28,4 @@ class Calibration {
   bool is_done_ = false;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -1,16 +1,16 @@
 #include "bench/cell.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
-#include <fmt/format.h>
-
 #include "bench/calibration.hpp"
 #include "bench/device_failure.hpp"
 #include "bench/round_order.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace nf4bench::bench {
 
 namespace {
 
@@ -18,7 +18,7 @@ constexpr int kStreamRounds = 5;  // to find the fastest stream shapes
 
 class CellTimer {
  public:
-  CellTimer(const RunContext& context, Workload& workload, const CellSpec& spec)
+  CellTimer(const RunContext& context, device::Workload& workload, const CellSpec& spec)
       : context_(context), workload_(workload), spec_(spec) {}
 
   CellTiming run(const std::vector<std::size_t>& passed);
@@ -27,7 +27,7 @@ class CellTimer {
   using Contenders = std::vector<Contender*>;
 
   Contenders all();
-  std::optional<Sample> sample(Contender& contender, int launches);
+  std::optional<device::Sample> sample(Contender& contender, int launches);
   void calibrate(Contender& contender);
   void find_best_streams();
   void warm_up(double until_s);
@@ -37,7 +37,7 @@ class CellTimer {
   bool any_running() const;
 
   const RunContext& context_;
-  Workload& workload_;
+  device::Workload& workload_;
   const CellSpec& spec_;
   CellTiming timing_;
 };
@@ -50,9 +50,9 @@ CellTimer::Contenders CellTimer::all() {
 }
 
 // One sample, or none when the contender failed.
-std::optional<Sample> CellTimer::sample(Contender& contender, int launches) {
-  Sample taken;
-  const SampleSpec spec{spec_.cache, spec_.launch, launches};
+std::optional<device::Sample> CellTimer::sample(Contender& contender, int launches) {
+  device::Sample taken;
+  const device::SampleSpec spec{spec_.cache, spec_.launch, launches};
   const Caller caller = contender.is_stream
                             ? Caller{contender.variant->name}
                             : Caller{context_.variants[contender.index].name, contender.index};
@@ -68,12 +68,13 @@ std::optional<Sample> CellTimer::sample(Contender& contender, int launches) {
 }
 
 void CellTimer::calibrate(Contender& contender) {
-  const int buffer_sets = spec_.cache == CacheMode::kCold && spec_.launch == LaunchMode::kGraph
-                              ? workload_.buffer_sets()
-                              : 1;
+  const int buffer_sets =
+      spec_.cache == record::CacheMode::kCold && spec_.launch == record::LaunchMode::kGraph
+          ? workload_.buffer_sets()
+          : 1;
   Calibration calibration(context_.options.min_sample_s, buffer_sets);
   while (!calibration.is_done() && !context_.is_interrupted()) {
-    const std::optional<Sample> taken = sample(contender, calibration.launches());
+    const std::optional<device::Sample> taken = sample(contender, calibration.launches());
     if (!taken) return;
     calibration.add(taken->seconds);
   }
@@ -82,7 +83,7 @@ void CellTimer::calibrate(Contender& contender) {
 
 // Leaves the fastest stream shapes, calibrated, in timing_.streams.
 void CellTimer::find_best_streams() {
-  const std::vector<Variant>& shapes = context_.device.stream_shapes();
+  const std::vector<kernels::Variant>& shapes = context_.device.stream_shapes();
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (!workload_.unsupported(shapes[i]).empty()) continue;
     timing_.streams.push_back({.variant = &shapes[i], .index = i, .is_stream = true});
@@ -100,7 +101,7 @@ void CellTimer::find_best_streams() {
   });
   std::stable_sort(timing_.streams.begin(), timing_.streams.end(),
                    [](const Contender& a, const Contender& b) {
-                     return median(a.samples_s) < median(b.samples_s);
+                     return statistics::median(a.samples_s) < statistics::median(b.samples_s);
                    });
   if (timing_.streams.size() > kStreamFinalists) {
     timing_.streams.erase(timing_.streams.begin() + kStreamFinalists, timing_.streams.end());
@@ -125,7 +126,7 @@ void CellTimer::run_round(RoundOrder& order, const Contenders& contenders) {
     if (context_.is_interrupted()) return;
     Contender& contender = *contenders[turn];
     if (!contender.is_running()) continue;
-    const std::optional<Sample> taken = sample(contender, contender.launches);
+    const std::optional<device::Sample> taken = sample(contender, contender.launches);
     if (!taken) continue;
     contender.samples_s.push_back(taken->seconds);
     if (taken->sm_clock_hz) contender.sm_clock_hz.push_back(*taken->sm_clock_hz);
@@ -174,8 +175,8 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
     timing_.variants.push_back({.variant = &context_.variants[index].variant, .index = index});
   }
   for (Contender& contender : timing_.variants) {
-    if (spec_.launch == LaunchMode::kGraph && !contender.variant->traits.capturable) {
-      contender.unavailable = "its launches can not be recorded into a graph; see --launch stream";
+    if (spec_.launch == record::LaunchMode::kGraph && !contender.variant->traits.capturable) {
+      contender.unavailable = "its launches cannot be recorded into a graph; see --launch stream";
     }
     if (contender.is_running()) calibrate(contender);
   }
@@ -188,15 +189,15 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
 
 }  // namespace
 
-bool is_steady(const std::vector<double>& samples_s, const RunOptions& options) {
+bool is_steady(const std::vector<double>& samples_s, const record::RunOptions& options) {
   const auto wanted = static_cast<std::size_t>(std::max(options.min_samples, 1));
   if (samples_s.size() < std::max(wanted, kFewestForInterval)) return false;
-  return relative_half_width(summarize(samples_s)) <= options.precision;
+  return statistics::relative_half_width(statistics::summarize(samples_s)) <= options.precision;
 }
 
-CellTiming time_cell(const RunContext& context, Workload& workload, const CellSpec& spec,
+CellTiming time_cell(const RunContext& context, device::Workload& workload, const CellSpec& spec,
                      const std::vector<std::size_t>& passed) {
   return CellTimer(context, workload, spec).run(passed);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -1,15 +1,15 @@
 #pragma once
 
+#include "bench/run_context.hpp"
+#include "record/measurement.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "record/measurement.hpp"
-#include "bench/run_context.hpp"
-
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // Fewer samples than this say nothing: no row is made of them.
 inline constexpr std::size_t kFewestSamples = 3;
@@ -23,13 +23,13 @@ inline constexpr std::size_t kFewestForInterval = 6;
 
 // A variant or stream shape that is being timed in one cell.
 struct Contender {
-  const Variant* variant = nullptr;
+  const kernels::Variant* variant = nullptr;
   std::size_t index = 0;  // among the run's variants, or the device's stream shapes
   int launches = 1;       // a sample
   std::vector<double> samples_s{};
   std::vector<double> sm_clock_hz{};  // shorter than samples_s where some are unknown
   std::string failure{};              // why it dropped out; empty while it runs
-  std::string unavailable{};          // why it can not be timed in this cell; empty when it can
+  std::string unavailable{};          // why it cannot be timed in this cell; empty when it can
   bool is_stream = false;             // a stream shape
 
   bool is_running() const { return failure.empty() && unavailable.empty(); }
@@ -37,15 +37,15 @@ struct Contender {
 
 // A cache mode and a launch mode of one workload, and what orders its rounds.
 struct CellSpec {
-  CacheMode cache = CacheMode::kCold;
-  LaunchMode launch = LaunchMode::kGraph;
+  record::CacheMode cache = record::CacheMode::kCold;
+  record::LaunchMode launch = record::LaunchMode::kGraph;
   std::uint64_t seed = 0;
 };
 
 // The samples taken in one cell.
 struct CellTiming {
-  CacheMode cache = CacheMode::kCold;
-  LaunchMode launch = LaunchMode::kGraph;
+  record::CacheMode cache = record::CacheMode::kCold;
+  record::LaunchMode launch = record::LaunchMode::kGraph;
   std::string unavailable{};          // why nothing could be timed; empty otherwise
   std::vector<Contender> variants{};  // those with an index in `passed`, in that order
   std::vector<Contender> streams{};   // the one or two fastest stream shapes
@@ -54,10 +54,10 @@ struct CellTiming {
 
 // Times the variants with the indices `passed`, and the best stream shapes beside them, interleaved
 // in rounds until the median of every variant is known to the wanted precision or the time is up.
-CellTiming time_cell(const RunContext& context, Workload& workload, const CellSpec& spec,
+CellTiming time_cell(const RunContext& context, device::Workload& workload, const CellSpec& spec,
                      const std::vector<std::size_t>& passed);
 
 // Whether the median of `samples_s` is known as precisely as `options` want it.
-bool is_steady(const std::vector<double>& samples_s, const RunOptions& options);
+bool is_steady(const std::vector<double>& samples_s, const record::RunOptions& options);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

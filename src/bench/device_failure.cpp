@@ -2,27 +2,27 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 namespace {
 
 // The smallest tensor that every device takes: one plain block.
-Nf4Tensor probe_tensor() {
-  Nf4Tensor tensor;
+nf4::Nf4Tensor probe_tensor() {
+  nf4::Nf4Tensor tensor;
   tensor.name = "probe";
   tensor.source = "probe";
   tensor.shape = {64};
   tensor.elements = 64;
-  tensor.absmax_kind = AbsmaxKind::kPlain;
+  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
   tensor.packed.assign(32, 0x77);
   tensor.absmax.assign(1, 1.0f);
   return tensor;
 }
 
 // Why not even a small upload works any more; empty when it does.
-std::string problem_of(Device& device) {
+std::string problem_of(device::Device& device) {
   try {
-    device.upload(probe_tensor(), OutputType::kFloat32, UploadPurpose::kVerify);
+    device.upload(probe_tensor(), nf4::OutputType::kFloat32, device::UploadPurpose::kVerify);
     return "";
   } catch (const Error& error) {
     return error.what();
@@ -51,4 +51,4 @@ std::optional<std::string> device_failure(const RunContext& context, const Calle
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

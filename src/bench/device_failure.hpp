@@ -1,16 +1,16 @@
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-
 #include "base/error.hpp"
 #include "bench/run_context.hpp"
 #include "bench/watchdog.hpp"
 
-namespace nf4bench {
+#include <functional>
+#include <optional>
+#include <string>
 
-// The device stopped working while it did the work of `caller`, and the run can not go on.
+namespace nf4bench::bench {
+
+// The device stopped working while it did the work of `caller`, and the run cannot go on.
 class DeviceLost : public Error {
  public:
   DeviceLost(const Caller& caller, const std::string& cause, const std::string& after);
@@ -30,4 +30,4 @@ class DeviceLost : public Error {
 std::optional<std::string> device_failure(const RunContext& context, const Caller& caller,
                                           const std::function<void()>& call);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -1,19 +1,19 @@
 #pragma once
 
+#include "plan/plan.hpp"
+#include "record/settings.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "plan/plan.hpp"
-#include "record/settings.hpp"
-
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // What a run will be made of and cost, as far as that is known before it. Times are rough: how fast
 // a variant is, only the run can tell.
 struct RunEstimate {
   std::int64_t measurements = 0;        // rows of the report
-  std::int64_t not_measured = 0;        // of these: variants that can not run there
+  std::int64_t not_measured = 0;        // of these: variants that cannot run there
   std::vector<std::string> exclusions;  // "NAME: why", each once
   std::int64_t verifications = 0;       // tensors compared, times their output types
   std::int64_t device_bytes = 0;        // memory of the device at most
@@ -24,13 +24,14 @@ struct RunEstimate {
 
 // `options` are settled: launch modes and baseline are those of the run. `ceilings` says whether
 // the memory's ceilings are measured.
-RunEstimate estimate_run(const Device& device, const std::vector<PlannedTensor>& tensors,
-                         const std::vector<SelectedVariant>& variants, const RunOptions& options,
-                         bool ceilings);
+RunEstimate estimate_run(const device::Device& device,
+                         const std::vector<plan::PlannedTensor>& tensors,
+                         const std::vector<plan::SelectedVariant>& variants,
+                         const record::RunOptions& options, bool ceilings);
 
 // Bytes that the buffers of one tensor take on `device` at most, all sets for cold samples
 // included.
-std::int64_t buffer_bytes(const Device& device, const TensorSource& source, OutputType type,
-                          bool is_cold);
+std::int64_t buffer_bytes(const device::Device& device, const plan::TensorSource& source,
+                          nf4::OutputType type, bool is_cold);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

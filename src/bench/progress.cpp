@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 namespace {
 
@@ -68,4 +68,4 @@ void Progress::report(double fraction) {
   if (report_) report_(highest_, what_);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

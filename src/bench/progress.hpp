@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // The two kinds of work in a run; how fast each goes is learnt apart.
 enum class Work : std::uint8_t { kVerify, kTime };
@@ -53,4 +53,4 @@ class Progress {
   double highest_ = 0.0;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

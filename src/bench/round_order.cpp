@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 RoundOrder::RoundOrder(std::size_t count, std::uint64_t seed) : base_(count), random_(seed) {
   std::iota(base_.begin(), base_.end(), std::size_t{0});
@@ -25,4 +25,4 @@ void RoundOrder::shuffle() {
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

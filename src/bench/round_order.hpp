@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // The order in which contenders take turns. Within `count` rounds each contender takes each place
 // once, so that no one gains by always running first; then a new random order begins, so that no
@@ -25,4 +25,4 @@ class RoundOrder {
   std::mt19937_64 random_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

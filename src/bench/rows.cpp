@@ -1,13 +1,13 @@
 #include "bench/rows.hpp"
 
-#include <algorithm>
-#include <span>
+#include "record/throttling.hpp"
 
 #include <fmt/format.h>
 
-#include "record/throttling.hpp"
+#include <algorithm>
+#include <span>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 namespace {
 
@@ -24,9 +24,9 @@ const Contender* find_contender(const CellTiming& timing, std::size_t index) {
   return nullptr;
 }
 
-Measurement untimed_row(const RunContext& context, const RowFacts& facts, const CellTiming& timing,
-                        std::size_t index) {
-  Measurement row;
+record::Measurement untimed_row(const RunContext& context, const RowFacts& facts,
+                                const CellTiming& timing, std::size_t index) {
+  record::Measurement row;
   row.tensor = facts.tensor;
   row.variant = context.variants[index].name;
   row.operation = "dequantize";
@@ -39,17 +39,18 @@ Measurement untimed_row(const RunContext& context, const RowFacts& facts, const 
   return row;
 }
 
-StopReason stop_reason(const Contender& contender, const CellTiming& timing,
-                       const RunOptions& options) {
-  if (timing.was_interrupted) return StopReason::kInterrupted;
-  return is_steady(contender.samples_s, options) ? StopReason::kPrecision : StopReason::kTimeLimit;
+record::StopReason stop_reason(const Contender& contender, const CellTiming& timing,
+                               const record::RunOptions& options) {
+  if (timing.was_interrupted) return record::StopReason::kInterrupted;
+  return is_steady(contender.samples_s, options) ? record::StopReason::kPrecision
+                                                 : record::StopReason::kTimeLimit;
 }
 
-// Why a rate can not be true; empty when it can.
+// Why a rate cannot be true; empty when it can.
 std::string impossible_rate(const RunContext& context, const RowFacts& facts,
-                            const Measurement& row) {
-  const DeviceInfo& info = context.device.info();
-  if (!info.peak_bytes_per_s || row.cache != CacheMode::kCold) return "";
+                            const record::Measurement& row) {
+  const record::DeviceInfo& info = context.device.info();
+  if (!info.peak_bytes_per_s || row.cache != record::CacheMode::kCold) return "";
   const std::int64_t working_set = facts.buffer_sets * (facts.bytes_read + facts.bytes_written);
   if (working_set < kLargeWorkingSet * info.l2_bytes) return "";
   if (*row.bytes_per_s <= kPeakTolerance * *info.peak_bytes_per_s) return "";
@@ -60,9 +61,9 @@ std::string impossible_rate(const RunContext& context, const RowFacts& facts,
 
 // Adds what follows from the samples to a row whose output is right.
 void add_times(const RunContext& context, const RowFacts& facts, const CellTiming& timing,
-               const Contender& contender, Measurement& row) {
-  row.status = Status::kPassed;
-  row.time_s = summarize(contender.samples_s);
+               const Contender& contender, record::Measurement& row) {
+  row.status = record::Status::kPassed;
+  row.time_s = statistics::summarize(contender.samples_s);
   row.samples_s = contender.samples_s;
   if (contender.sm_clock_hz.size() == contender.samples_s.size()) {
     row.sm_clock_hz = contender.sm_clock_hz;
@@ -78,23 +79,23 @@ void add_times(const RunContext& context, const RowFacts& facts, const CellTimin
     row.fraction_of_stream = ceiling->median_s / row.time_s->median;
   }
   row.reason = impossible_rate(context, facts, row);
-  if (!row.reason.empty()) row.status = Status::kInvalid;
+  if (!row.reason.empty()) row.status = record::Status::kInvalid;
 }
 
 // Fills in the speedup of every row that passed, if the baseline's row did.
-void add_speedups(const std::string& baseline_name, std::vector<Measurement>& rows) {
-  const auto baseline = std::find_if(rows.begin(), rows.end(), [&](const Measurement& row) {
-    return row.variant == baseline_name && row.status == Status::kPassed;
+void add_speedups(const std::string& baseline_name, std::vector<record::Measurement>& rows) {
+  const auto baseline = std::find_if(rows.begin(), rows.end(), [&](const record::Measurement& row) {
+    return row.variant == baseline_name && row.status == record::Status::kPassed;
   });
   if (baseline == rows.end()) return;
-  for (Measurement& row : rows) {
-    if (row.status != Status::kPassed) continue;
-    row.speedup = Speedup{.baseline = baseline_name};
+  for (record::Measurement& row : rows) {
+    if (row.status != record::Status::kPassed) continue;
+    row.speedup = record::Speedup{.baseline = baseline_name};
     if (&row == &*baseline) continue;
     // An interrupted last round lacks some variants' samples.
     const std::size_t rounds = std::min(baseline->samples_s.size(), row.samples_s.size());
-    const PairedRatio paired = paired_ratio(std::span(baseline->samples_s).first(rounds),
-                                            std::span(row.samples_s).first(rounds));
+    const statistics::PairedRatio paired = statistics::paired_ratio(
+        std::span(baseline->samples_s).first(rounds), std::span(row.samples_s).first(rounds));
     row.speedup->ratio = paired.ratio;
     row.speedup->ci95 = paired.ci95;
   }
@@ -102,7 +103,8 @@ void add_speedups(const std::string& baseline_name, std::vector<Measurement>& ro
 
 }  // namespace
 
-RowFacts facts_of(const std::string& tensor, OutputType type, const Workload& workload) {
+RowFacts facts_of(const std::string& tensor, nf4::OutputType type,
+                  const device::Workload& workload) {
   return {.tensor = tensor,
           .output_type = type,
           .bytes_read = workload.bytes_read(),
@@ -110,25 +112,26 @@ RowFacts facts_of(const std::string& tensor, OutputType type, const Workload& wo
           .buffer_sets = workload.buffer_sets()};
 }
 
-std::vector<Measurement> cell_rows(const RunContext& context, const RowFacts& facts,
-                                   const std::vector<Verdict>& verdicts, const CellTiming& timing) {
-  std::vector<Measurement> rows;
+std::vector<record::Measurement> cell_rows(const RunContext& context, const RowFacts& facts,
+                                           const std::vector<Verdict>& verdicts,
+                                           const CellTiming& timing) {
+  std::vector<record::Measurement> rows;
   for (std::size_t index = 0; index < context.variants.size(); ++index) {
-    Measurement row = untimed_row(context, facts, timing, index);
+    record::Measurement row = untimed_row(context, facts, timing, index);
     const Verdict& verdict = verdicts[index];
     row.verification = verdict.comparison;
     const Contender* contender = find_contender(timing, index);
-    if (verdict.status != Status::kPassed) {
+    if (verdict.status != record::Status::kPassed) {
       row.status = verdict.status;
       row.reason = verdict.reason;
     } else if (!timing.unavailable.empty()) {
-      row.status = Status::kSkipped;
+      row.status = record::Status::kSkipped;
       row.reason = timing.unavailable;
     } else if (!contender->unavailable.empty()) {
-      row.status = Status::kSkipped;
+      row.status = record::Status::kSkipped;
       row.reason = contender->unavailable;
     } else if (!contender->is_running()) {
-      row.status = Status::kFailed;
+      row.status = record::Status::kFailed;
       row.reason = contender->failure;
     } else if (contender->samples_s.size() < kFewestSamples) {
       continue;
@@ -138,26 +141,27 @@ std::vector<Measurement> cell_rows(const RunContext& context, const RowFacts& fa
     rows.push_back(std::move(row));
   }
   add_speedups(context.options.baseline, rows);
-  mark_throttled(rows);
+  record::mark_throttled(rows);
   return rows;
 }
 
-std::optional<StreamCeiling> stream_ceiling(const RowFacts& facts, const CellTiming& timing) {
-  std::optional<StreamCeiling> best;
+std::optional<record::StreamCeiling> stream_ceiling(const RowFacts& facts,
+                                                    const CellTiming& timing) {
+  std::optional<record::StreamCeiling> best;
   for (const Contender& shape : timing.streams) {
     if (!shape.is_running() || shape.samples_s.size() < kFewestSamples) continue;
-    const double median_s = median(shape.samples_s);
+    const double median_s = statistics::median(shape.samples_s);
     if (best && best->median_s <= median_s) continue;
     const double bytes = static_cast<double>(facts.bytes_read + facts.bytes_written);
-    best = StreamCeiling{.tensor = facts.tensor,
-                         .output_type = facts.output_type,
-                         .cache = timing.cache,
-                         .launch = timing.launch,
-                         .shape = shape.variant->name,
-                         .median_s = median_s,
-                         .bytes_per_s = bytes / median_s};
+    best = record::StreamCeiling{.tensor = facts.tensor,
+                                 .output_type = facts.output_type,
+                                 .cache = timing.cache,
+                                 .launch = timing.launch,
+                                 .shape = shape.variant->name,
+                                 .median_s = median_s,
+                                 .bytes_per_s = bytes / median_s};
   }
   return best;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

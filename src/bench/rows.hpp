@@ -1,34 +1,37 @@
 #pragma once
 
+#include "bench/cell.hpp"
+#include "bench/verification.hpp"
+#include "record/measurement.hpp"
+
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/cell.hpp"
-#include "record/measurement.hpp"
-#include "bench/verification.hpp"
-
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // What all rows of one tensor and output type have in common.
 struct RowFacts {
   std::string tensor;  // id
-  OutputType output_type = OutputType::kFloat16;
+  nf4::OutputType output_type = nf4::OutputType::kFloat16;
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
   int buffer_sets = 1;
 };
 
 // Of the tensor with this id.
-RowFacts facts_of(const std::string& tensor, OutputType type, const Workload& workload);
+RowFacts facts_of(const std::string& tensor, nf4::OutputType type,
+                  const device::Workload& workload);
 
 // The rows of one cell, one a variant in catalogue order: from the verdicts, which take the second
 // verification into account, and from the samples. An interrupted cell lacks the rows of variants
 // that have too few samples.
-std::vector<Measurement> cell_rows(const RunContext& context, const RowFacts& facts,
-                                   const std::vector<Verdict>& verdicts, const CellTiming& timing);
+std::vector<record::Measurement> cell_rows(const RunContext& context, const RowFacts& facts,
+                                           const std::vector<Verdict>& verdicts,
+                                           const CellTiming& timing);
 
 // The fastest stream shape of the cell; none when there was no such kernel or too few samples.
-std::optional<StreamCeiling> stream_ceiling(const RowFacts& facts, const CellTiming& timing);
+std::optional<record::StreamCeiling> stream_ceiling(const RowFacts& facts,
+                                                    const CellTiming& timing);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -1,21 +1,21 @@
 #pragma once
 
-#include <atomic>
-#include <functional>
-#include <vector>
-
 #include "bench/progress.hpp"
 #include "bench/runner.hpp"
 #include "bench/watchdog.hpp"
 
-namespace nf4bench {
+#include <atomic>
+#include <functional>
+#include <vector>
+
+namespace nf4bench::bench {
 
 // What the parts of a run share. Borrowed; lives as long as run_benchmark().
 struct RunContext {
-  Device& device;
-  const std::vector<SelectedVariant>& variants;
-  const Ceilings& ceilings;
-  const RunOptions& options;
+  device::Device& device;
+  const std::vector<plan::SelectedVariant>& variants;
+  const record::Ceilings& ceilings;
+  const record::RunOptions& options;
   const RunObserver& observer;
   const std::atomic<bool>& interrupted;
   std::function<double()> clock_s;
@@ -25,4 +25,4 @@ struct RunContext {
   bool is_interrupted() const { return interrupted.load(std::memory_order_relaxed); }
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -1,5 +1,13 @@
 #include "bench/runner.hpp"
 
+#include "bench/cell.hpp"
+#include "bench/device_failure.hpp"
+#include "bench/rows.hpp"
+#include "bench/run_context.hpp"
+#include "bench/verification.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -7,15 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "bench/cell.hpp"
-#include "bench/device_failure.hpp"
-#include "bench/rows.hpp"
-#include "bench/run_context.hpp"
-#include "bench/verification.hpp"
-
-namespace nf4bench {
+namespace nf4bench::bench {
 namespace {
 
 // Rough seconds that verifying costs an element and variant, loading and reference included.
@@ -31,14 +31,14 @@ class Runner {
  public:
   explicit Runner(const RunContext& context) : context_(context) {}
 
-  RunOutcome run(const std::vector<PlannedTensor>& tensors);
+  RunOutcome run(const std::vector<plan::PlannedTensor>& tensors);
 
   // Ends the rows of the tensor and type at hand when the device is lost: `cause` is what happened
   // to `caller`. For another thread, too, while this object waits for the device.
   void give_up(const Caller& caller, const std::string& cause);
 
  private:
-  using Verdicts = std::map<OutputType, std::vector<Verdict>>;
+  using Verdicts = std::map<nf4::OutputType, std::vector<Verdict>>;
 
   // What rows can be made of should the device be lost.
   struct AtHand {
@@ -46,24 +46,26 @@ class Runner {
     std::vector<Verdict> verdicts;
   };
 
-  std::vector<OutputType> output_types(const PlannedTensor& planned) const;
-  std::vector<LaunchMode> launches() const;
-  UploadPurpose purpose() const;
-  double verify_cost(const TensorSource& source) const;
+  std::vector<nf4::OutputType> output_types(const plan::PlannedTensor& planned) const;
+  std::vector<record::LaunchMode> launches() const;
+  device::UploadPurpose purpose() const;
+  double verify_cost(const plan::TensorSource& source) const;
   double cell_cost() const;
-  void expect_costs(const std::vector<PlannedTensor>& tensors);
-  void run_tensor(const PlannedTensor& planned);
-  void verify_other(const PlannedTensor& planned, const TensorSource& other, Verdicts& verdicts);
-  void run_type(const PlannedTensor& planned, const Nf4Tensor& tensor, OutputType type,
-                std::vector<Verdict> verdicts);
-  std::vector<CellTiming> time_cells(const std::string& what, Workload& workload,
+  void expect_costs(const std::vector<plan::PlannedTensor>& tensors);
+  void run_tensor(const plan::PlannedTensor& planned);
+  void verify_other(const plan::PlannedTensor& planned, const plan::TensorSource& other,
+                    Verdicts& verdicts);
+  void run_type(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
+                nf4::OutputType type, std::vector<Verdict> verdicts);
+  std::vector<CellTiming> time_cells(const std::string& what, device::Workload& workload,
                                      const std::vector<Verdict>& verdicts);
-  CellTiming time_one(const CellSpec& spec, Workload& workload,
+  CellTiming time_one(const CellSpec& spec, device::Workload& workload,
                       const std::vector<std::size_t>& passed);
-  std::vector<Verdict> verify_again(Workload& workload, std::span<const std::byte> expected,
+  std::vector<Verdict> verify_again(device::Workload& workload, std::span<const std::byte> expected,
                                     const std::vector<CellTiming>& cells,
                                     std::vector<Verdict> verdicts) const;
-  std::unique_ptr<Workload> upload(const Nf4Tensor& tensor, OutputType type, UploadPurpose purpose);
+  std::unique_ptr<device::Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+                                           device::UploadPurpose purpose);
   void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
               const std::vector<CellTiming>& cells);
 
@@ -73,24 +75,25 @@ class Runner {
   std::optional<AtHand> at_hand_;
 };
 
-std::vector<OutputType> Runner::output_types(const PlannedTensor& planned) const {
+std::vector<nf4::OutputType> Runner::output_types(const plan::PlannedTensor& planned) const {
   if (context_.options.output_types.empty()) return {planned.source.dtype};
   return context_.options.output_types;
 }
 
-std::vector<LaunchMode> Runner::launches() const {
+std::vector<record::LaunchMode> Runner::launches() const {
   if (context_.options.launches.empty()) return {context_.device.launch_modes().front()};
   return context_.options.launches;
 }
 
-UploadPurpose Runner::purpose() const {
-  const std::vector<CacheMode>& caches = context_.options.caches;
-  const bool is_cold = std::find(caches.begin(), caches.end(), CacheMode::kCold) != caches.end();
-  return is_cold ? UploadPurpose::kTime : UploadPurpose::kTimeHot;
+device::UploadPurpose Runner::purpose() const {
+  const std::vector<record::CacheMode>& caches = context_.options.caches;
+  const bool is_cold =
+      std::find(caches.begin(), caches.end(), record::CacheMode::kCold) != caches.end();
+  return is_cold ? device::UploadPurpose::kTime : device::UploadPurpose::kTimeHot;
 }
 
 // Of one output type.
-double Runner::verify_cost(const TensorSource& source) const {
+double Runner::verify_cost(const plan::TensorSource& source) const {
   return kVerifyCost * static_cast<double>(source.elements) *
          static_cast<double>(context_.variants.size() + 1);
 }
@@ -99,22 +102,22 @@ double Runner::cell_cost() const {
   return context_.options.max_time_s * static_cast<double>(context_.variants.size());
 }
 
-void Runner::expect_costs(const std::vector<PlannedTensor>& tensors) {
+void Runner::expect_costs(const std::vector<plan::PlannedTensor>& tensors) {
   const auto cells = static_cast<double>(context_.options.caches.size() * launches().size());
-  for (const PlannedTensor& planned : tensors) {
+  for (const plan::PlannedTensor& planned : tensors) {
     const auto types = static_cast<double>(output_types(planned).size());
     context_.progress.expect(Work::kVerify, types * verify_cost(planned.source));
     context_.progress.expect(Work::kTime, types * cells * cell_cost());
-    if (context_.options.verify != VerifyScope::kAll) continue;
-    for (const TensorSource& other : planned.verify_also) {
+    if (context_.options.verify != record::VerifyScope::kAll) continue;
+    for (const plan::TensorSource& other : planned.verify_also) {
       context_.progress.expect(Work::kVerify, types * verify_cost(other));
     }
   }
 }
 
-RunOutcome Runner::run(const std::vector<PlannedTensor>& tensors) {
+RunOutcome Runner::run(const std::vector<plan::PlannedTensor>& tensors) {
   expect_costs(tensors);
-  for (const PlannedTensor& planned : tensors) {
+  for (const plan::PlannedTensor& planned : tensors) {
     if (context_.is_interrupted()) break;
     try {
       run_tensor(planned);
@@ -130,38 +133,40 @@ RunOutcome Runner::run(const std::vector<PlannedTensor>& tensors) {
 
 // The other tensors of the geometry come first: a variant that is wrong on one of them is not worth
 // timing, and at no time are two tensors in memory.
-void Runner::run_tensor(const PlannedTensor& planned) {
+void Runner::run_tensor(const plan::PlannedTensor& planned) {
   Verdicts verdicts;
-  for (const OutputType type : output_types(planned)) {
+  for (const nf4::OutputType type : output_types(planned)) {
     verdicts[type].resize(context_.variants.size());
   }
-  if (context_.options.verify == VerifyScope::kAll) {
-    for (const TensorSource& other : planned.verify_also) {
+  if (context_.options.verify == record::VerifyScope::kAll) {
+    for (const plan::TensorSource& other : planned.verify_also) {
       if (context_.is_interrupted()) return;
       verify_other(planned, other, verdicts);
     }
   }
   if (context_.is_interrupted()) return;
-  const Nf4Tensor tensor = planned.source.load();
-  for (const OutputType type : output_types(planned)) {
+  const nf4::Nf4Tensor tensor = planned.source.load();
+  for (const nf4::OutputType type : output_types(planned)) {
     if (!context_.is_interrupted()) run_type(planned, tensor, type, verdicts[type]);
   }
   if (!context_.is_interrupted()) ++outcome_.tensors_verified;
 }
 
 // Verifies a tensor that is not timed. What fails on it is failed for the geometry.
-void Runner::verify_other(const PlannedTensor& planned, const TensorSource& other,
+void Runner::verify_other(const plan::PlannedTensor& planned, const plan::TensorSource& other,
                           Verdicts& verdicts) {
   context_.progress.begin(Work::kVerify, verify_cost(other) * static_cast<double>(verdicts.size()),
                           fmt::format("{} verify {}", planned.id, other.name));
-  const Nf4Tensor tensor = other.load();
+  const nf4::Nf4Tensor tensor = other.load();
   for (auto& [type, known] : verdicts) {
-    const std::vector<std::byte> expected = expected_output(tensor, type, VerifyScope::kAll);
-    const auto workload = upload(tensor, type, UploadPurpose::kVerify);
+    const std::vector<std::byte> expected =
+        expected_output(tensor, type, record::VerifyScope::kAll);
+    const auto workload = upload(tensor, type, device::UploadPurpose::kVerify);
     at_hand_ = {facts_of(planned.id, type, *workload), known};
     std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (known[i].status == Status::kFailed || found[i].status != Status::kFailed) continue;
+      if (known[i].status == record::Status::kFailed || found[i].status != record::Status::kFailed)
+        continue;
       known[i] = std::move(found[i]);
       known[i].reason = fmt::format("on {}: {}", other.name, known[i].reason);
     }
@@ -170,10 +175,10 @@ void Runner::verify_other(const PlannedTensor& planned, const TensorSource& othe
   ++outcome_.tensors_verified;
 }
 
-void Runner::run_type(const PlannedTensor& planned, const Nf4Tensor& tensor, OutputType type,
-                      std::vector<Verdict> verdicts) {
+void Runner::run_type(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
+                      nf4::OutputType type, std::vector<Verdict> verdicts) {
   const std::string what =
-      fmt::format("{} {} {}", planned.id, shape_to_string(tensor.shape), to_string(type));
+      fmt::format("{} {} {}", planned.id, nf4::shape_to_string(tensor.shape), to_string(type));
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
   const std::vector<std::byte> expected = expected_output(tensor, type, context_.options.verify);
   const auto workload = upload(tensor, type, purpose());
@@ -188,22 +193,22 @@ void Runner::run_type(const PlannedTensor& planned, const Nf4Tensor& tensor, Out
   report(facts, verdicts, cells);
 }
 
-std::unique_ptr<Workload> Runner::upload(const Nf4Tensor& tensor, OutputType type,
-                                         UploadPurpose purpose) {
+std::unique_ptr<device::Workload> Runner::upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+                                                 device::UploadPurpose purpose) {
   const Caller caller{"the upload of " + tensor.name};
   const Watchdog::Watch watch(context_.watchdog, caller);
   return context_.device.upload(tensor, type, purpose);
 }
 
-std::vector<CellTiming> Runner::time_cells(const std::string& what, Workload& workload,
+std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Workload& workload,
                                            const std::vector<Verdict>& verdicts) {
   std::vector<std::size_t> passed;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    if (verdicts[i].status == Status::kPassed) passed.push_back(i);
+    if (verdicts[i].status == record::Status::kPassed) passed.push_back(i);
   }
   std::vector<CellTiming> cells;
-  for (const CacheMode cache : context_.options.caches) {
-    for (const LaunchMode launch : launches()) {
+  for (const record::CacheMode cache : context_.options.caches) {
+    for (const record::LaunchMode launch : launches()) {
       if (context_.is_interrupted()) return cells;
       context_.progress.begin(Work::kTime, cell_cost(),
                               fmt::format("{} {} {}", what, to_string(cache), to_string(launch)));
@@ -214,9 +219,9 @@ std::vector<CellTiming> Runner::time_cells(const std::string& what, Workload& wo
   return cells;
 }
 
-CellTiming Runner::time_one(const CellSpec& spec, Workload& workload,
+CellTiming Runner::time_one(const CellSpec& spec, device::Workload& workload,
                             const std::vector<std::size_t>& passed) {
-  const std::span<const LaunchMode> modes = context_.device.launch_modes();
+  const std::span<const record::LaunchMode> modes = context_.device.launch_modes();
   if (std::find(modes.begin(), modes.end(), spec.launch) != modes.end()) {
     return time_cell(context_, workload, spec, passed);
   }
@@ -227,7 +232,8 @@ CellTiming Runner::time_one(const CellSpec& spec, Workload& workload,
 }
 
 // A kernel may be right once and wrong after a thousand replays.
-std::vector<Verdict> Runner::verify_again(Workload& workload, std::span<const std::byte> expected,
+std::vector<Verdict> Runner::verify_again(device::Workload& workload,
+                                          std::span<const std::byte> expected,
                                           const std::vector<CellTiming>& cells,
                                           std::vector<Verdict> verdicts) const {
   std::vector<bool> was_timed(verdicts.size());
@@ -239,7 +245,7 @@ std::vector<Verdict> Runner::verify_again(Workload& workload, std::span<const st
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (!was_timed[i]) continue;
     Verdict again = verify_variant(context_, workload, i, expected);
-    if (again.status == Status::kPassed) continue;
+    if (again.status == record::Status::kPassed) continue;
     again.reason = "after timing: " + again.reason;
     verdicts[i] = std::move(again);
   }
@@ -249,8 +255,9 @@ std::vector<Verdict> Runner::verify_again(Workload& workload, std::span<const st
 void Runner::give_up(const Caller& caller, const std::string& cause) {
   if (!at_hand_) return;
   std::vector<CellTiming> cells;
-  for (const CacheMode cache : context_.options.caches) {
-    for (const LaunchMode launch : launches()) cells.push_back({.cache = cache, .launch = launch});
+  for (const record::CacheMode cache : context_.options.caches) {
+    for (const record::LaunchMode launch : launches())
+      cells.push_back({.cache = cache, .launch = launch});
   }
   report(at_hand_->facts, verdicts_of_loss(std::move(at_hand_->verdicts), caller, cause), cells);
   at_hand_.reset();
@@ -260,9 +267,9 @@ void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
                     const std::vector<CellTiming>& cells) {
   const RunObserver& observer = context_.observer;
   for (const CellTiming& cell : cells) {
-    const std::optional<StreamCeiling> ceiling = stream_ceiling(facts, cell);
+    const std::optional<record::StreamCeiling> ceiling = stream_ceiling(facts, cell);
     if (ceiling && observer.on_stream_ceiling) observer.on_stream_ceiling(*ceiling);
-    for (const Measurement& row : cell_rows(context_, facts, verdicts, cell)) {
+    for (const record::Measurement& row : cell_rows(context_, facts, verdicts, cell)) {
       ++outcome_.measurements;
       if (observer.on_measurement) observer.on_measurement(row);
     }
@@ -271,10 +278,10 @@ void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
 
 }  // namespace
 
-RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tensors,
-                         const std::vector<SelectedVariant>& variants, const Ceilings& ceilings,
-                         const RunOptions& options, const RunObserver& observer,
-                         const std::atomic<bool>& interrupted) {
+RunOutcome run_benchmark(device::Device& device, const std::vector<plan::PlannedTensor>& tensors,
+                         const std::vector<plan::SelectedVariant>& variants,
+                         const record::Ceilings& ceilings, const record::RunOptions& options,
+                         const RunObserver& observer, const std::atomic<bool>& interrupted) {
   const std::function<double()> clock_s = observer.clock_s ? observer.clock_s : steady_clock_s;
   Progress progress(clock_s, observer.on_progress);
   Runner* waiting = nullptr;  // the runner below, which nothing can hang before it exists
@@ -297,4 +304,4 @@ RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tenso
   return runner.run(tensors);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

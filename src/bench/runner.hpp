@@ -1,21 +1,22 @@
 #pragma once
 
+#include "plan/plan.hpp"
+#include "record/measurement.hpp"
+#include "record/settings.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "record/measurement.hpp"
-#include "plan/plan.hpp"
-#include "record/settings.hpp"
-
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // What the runner tells while it works. All members may be empty.
 struct RunObserver {
-  std::function<void(const Measurement&)> on_measurement;  // each finished one, in report order
-  std::function<void(const StreamCeiling&)> on_stream_ceiling;
+  std::function<void(const record::Measurement&)>
+      on_measurement;  // each finished one, in report order
+  std::function<void(const record::StreamCeiling&)> on_stream_ceiling;
   // Fraction of the run that is done, in [0, 1], and what is going on ("t3 14336x4096 fused").
   std::function<void(double done, const std::string& what)> on_progress;
   // Seconds of a steady clock, for time limits; empty: the machine's. Tests script it.
@@ -40,9 +41,9 @@ struct RunOutcome {
 // tensor and type at hand are a failed one and skipped ones that say why. Looks at `interrupted`
 // between samples: when it is set the cell at hand is finished from the samples taken so far (at
 // least three), and cells not begun have no rows.
-RunOutcome run_benchmark(Device& device, const std::vector<PlannedTensor>& tensors,
-                         const std::vector<SelectedVariant>& variants, const Ceilings& ceilings,
-                         const RunOptions& options, const RunObserver& observer,
-                         const std::atomic<bool>& interrupted);
+RunOutcome run_benchmark(device::Device& device, const std::vector<plan::PlannedTensor>& tensors,
+                         const std::vector<plan::SelectedVariant>& variants,
+                         const record::Ceilings& ceilings, const record::RunOptions& options,
+                         const RunObserver& observer, const std::atomic<bool>& interrupted);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -1,18 +1,18 @@
 #include "bench/verification.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include <fmt/format.h>
-
 #include "bench/device_failure.hpp"
 #include "nf4/reference.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nf4bench::bench {
 
 namespace {
 
-std::string mismatch_reason(const Comparison& comparison) {
+std::string mismatch_reason(const record::Comparison& comparison) {
   return fmt::format(
       "{} of {} elements differ from the reference, the first at {}, by up to {} ulp",
       comparison.mismatches, comparison.compared, comparison.first_mismatch.value_or(-1),
@@ -21,37 +21,39 @@ std::string mismatch_reason(const Comparison& comparison) {
 
 }  // namespace
 
-std::vector<std::byte> expected_output(const Nf4Tensor& tensor, OutputType type,
-                                       VerifyScope scope) {
-  if (scope == VerifyScope::kAll || tensor.elements <= kSampledElements) {
-    return reference_dequantize(tensor, type);
+std::vector<std::byte> expected_output(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+                                       record::VerifyScope scope) {
+  if (scope == record::VerifyScope::kAll || tensor.elements <= record::kSampledElements) {
+    return nf4::reference_dequantize(tensor, type);
   }
-  std::vector<std::byte> expected(static_cast<std::size_t>(kSampledElements) * size_in_bytes(type));
-  reference_dequantize(tensor, type, 0, kSampledElements, expected);
+  std::vector<std::byte> expected(static_cast<std::size_t>(record::kSampledElements) *
+                                  nf4::size_in_bytes(type));
+  nf4::reference_dequantize(tensor, type, 0, record::kSampledElements, expected);
   return expected;
 }
 
-Verdict verify_variant(const RunContext& context, Workload& workload, std::size_t index,
+Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
                        std::span<const std::byte> expected) {
-  const SelectedVariant& selected = context.variants[index];
+  const plan::SelectedVariant& selected = context.variants[index];
   if (std::string reason = workload.unsupported(selected.variant); !reason.empty()) {
-    return {Status::kSkipped, std::move(reason), std::nullopt};
+    return {record::Status::kSkipped, std::move(reason), std::nullopt};
   }
-  Comparison comparison;
+  record::Comparison comparison;
   const std::optional<std::string> failure = device_failure(context, {selected.name, index}, [&] {
     comparison = workload.verify(selected.variant, expected);
   });
-  if (failure) return {Status::kFailed, *failure, std::nullopt};
-  if (!comparison.is_exact()) return {Status::kFailed, mismatch_reason(comparison), comparison};
-  return {Status::kPassed, "", comparison};
+  if (failure) return {record::Status::kFailed, *failure, std::nullopt};
+  if (!comparison.is_exact())
+    return {record::Status::kFailed, mismatch_reason(comparison), comparison};
+  return {record::Status::kPassed, "", comparison};
 }
 
-std::vector<Verdict> verify_variants(const RunContext& context, Workload& workload,
+std::vector<Verdict> verify_variants(const RunContext& context, device::Workload& workload,
                                      std::span<const std::byte> expected,
                                      std::vector<Verdict> verdicts) {
   for (std::size_t i = 0; i < verdicts.size() && !context.is_interrupted(); ++i) {
     context.progress.advance(static_cast<double>(i) / static_cast<double>(verdicts.size()));
-    if (verdicts[i].status != Status::kPassed) continue;
+    if (verdicts[i].status != record::Status::kPassed) continue;
     verdicts[i] = verify_variant(context, workload, i, expected);
   }
   return verdicts;
@@ -60,12 +62,12 @@ std::vector<Verdict> verify_variants(const RunContext& context, Workload& worklo
 std::vector<Verdict> verdicts_of_loss(std::vector<Verdict> verdicts, const Caller& caller,
                                       const std::string& cause) {
   for (Verdict& verdict : verdicts) {
-    if (verdict.status != Status::kPassed) continue;
-    verdict.status = Status::kSkipped;
+    if (verdict.status != record::Status::kPassed) continue;
+    verdict.status = record::Status::kSkipped;
     verdict.reason = fmt::format("not finished: the device was lost to {}", caller.name);
   }
-  if (caller.index) verdicts[*caller.index] = {Status::kFailed, cause, std::nullopt};
+  if (caller.index) verdicts[*caller.index] = {record::Status::kFailed, cause, std::nullopt};
   return verdicts;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

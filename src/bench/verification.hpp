@@ -1,5 +1,8 @@
 #pragma once
 
+#include "bench/run_context.hpp"
+#include "record/measurement.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -7,28 +10,26 @@
 #include <string>
 #include <vector>
 
-#include "record/measurement.hpp"
-#include "bench/run_context.hpp"
-
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // What is known of one variant on one tensor and output type. Passed, failed or skipped.
 struct Verdict {
-  Status status = Status::kPassed;
+  record::Status status = record::Status::kPassed;
   std::string reason;  // empty when passed
-  std::optional<Comparison> comparison;
+  std::optional<record::Comparison> comparison;
 };
 
 // The reference's output of `tensor`, as much of it as `scope` compares.
-std::vector<std::byte> expected_output(const Nf4Tensor& tensor, OutputType type, VerifyScope scope);
+std::vector<std::byte> expected_output(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+                                       record::VerifyScope scope);
 
 // Runs the run's variant number `index` once on poisoned buffers and compares.
-Verdict verify_variant(const RunContext& context, Workload& workload, std::size_t index,
+Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
                        std::span<const std::byte> expected);
 
 // Verifies the variants whose verdict in `verdicts` (one a variant of the run) is still passed and
 // returns the verdicts brought up to date. Stops early when interrupted.
-std::vector<Verdict> verify_variants(const RunContext& context, Workload& workload,
+std::vector<Verdict> verify_variants(const RunContext& context, device::Workload& workload,
                                      std::span<const std::byte> expected,
                                      std::vector<Verdict> verdicts);
 
@@ -37,4 +38,4 @@ std::vector<Verdict> verify_variants(const RunContext& context, Workload& worklo
 std::vector<Verdict> verdicts_of_loss(std::vector<Verdict> verdicts, const Caller& caller,
                                       const std::string& cause);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

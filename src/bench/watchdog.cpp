@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 namespace {
 
@@ -45,4 +45,4 @@ Watchdog::Watch::~Watch() {
   watchdog_.caller_ = nullptr;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-namespace nf4bench {
+namespace nf4bench::bench {
 
 // Whose work a device is asked to do.
 struct Caller {
@@ -56,4 +56,4 @@ class Watchdog {
   std::jthread thread_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::bench

@@ -1,11 +1,9 @@
 #include "cli/app.hpp"
 
 #include "base/error.hpp"
-#include "cli/options/command_app.hpp"
-#include "cli/options/command_line.hpp"
+#include "base/terminal.hpp"
 #include "cli/commands/compare_command.hpp"
 #include "cli/commands/completion_command.hpp"
-#include "cli/context.hpp"
 #include "cli/commands/dequantize_command.hpp"
 #include "cli/commands/doctor_command.hpp"
 #include "cli/commands/export_command.hpp"
@@ -13,11 +11,13 @@
 #include "cli/commands/inspect_command.hpp"
 #include "cli/commands/list_command.hpp"
 #include "cli/commands/run_command.hpp"
-#include "cli/signals.hpp"
 #include "cli/commands/synth_command.hpp"
-#include "base/terminal.hpp"
-#include "report/tool.hpp"
+#include "cli/context.hpp"
+#include "cli/options/command_app.hpp"
+#include "cli/options/command_line.hpp"
 #include "cli/options/usage_error.hpp"
+#include "cli/signals.hpp"
+#include "report/tool.hpp"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kDescription[] =
@@ -114,7 +114,7 @@ struct Parser {
 
 Parser::Parser() : commands(add_commands(app, arguments)) {
   app.name("nf4bench");
-  app.set_version_flag("--version", version_text());
+  app.set_version_flag("--version", report::version_text());
   app.footer(kFooter);
   app.require_subcommand(1);
   add_config_option(app, arguments.config);
@@ -209,4 +209,4 @@ int run_app(int argc, char** argv) {
   return static_cast<int>(code);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // What every command is handed besides its own arguments.
 struct Context {
   std::vector<std::string> argv;  // as the process was started
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

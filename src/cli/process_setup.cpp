@@ -1,12 +1,11 @@
 #include "cli/process_setup.hpp"
 
+#include <csignal>
 #include <fcntl.h>
+#include <initializer_list>
 #include <unistd.h>
 
-#include <csignal>
-#include <initializer_list>
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 void set_up_process() {
   std::signal(SIGXFSZ, SIG_IGN);
@@ -18,4 +17,4 @@ void set_up_process() {
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kRedrawEvery{200};
@@ -53,4 +52,4 @@ void ProgressLine::clear() {
   is_drawn_ = false;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "base/terminal.hpp"
+
 #include <chrono>
 #include <string>
 
-#include "base/terminal.hpp"
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // "1 h 02 min", "3 min 20 s", "12 s".
 std::string duration_text(double seconds);
@@ -37,4 +37,4 @@ class ProgressLine {
   Clock::time_point drawn_at_{};
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 // Signal handlers can reach nothing but globals; these two are written by the handler alone.
@@ -33,4 +33,4 @@ std::optional<ExitCode> interruption() {
   return signal_number == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

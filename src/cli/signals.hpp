@@ -1,11 +1,11 @@
 #pragma once
 
+#include "base/error.hpp"
+
 #include <atomic>
 #include <optional>
 
-#include "base/error.hpp"
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // From now on the first SIGINT or SIGTERM only sets the flag that is returned; a second one of the
 // same kind ends the process at once, as it would have without this call.
@@ -14,4 +14,4 @@ const std::atomic<bool>& watch_for_interruption();
 // kInterrupted or kTerminated once such a signal has come, else empty.
 std::optional<ExitCode> interruption();
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -3,19 +3,18 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "report/report_input.hpp"
 #include "compare/history/history.hpp"
+#include "report/report_input.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <system_error>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,12 +27,12 @@ void check_name(const std::string& name) {
     return;
   }
   throw Error(ErrorKind::kUsage,
-              fmt::format("compare: a baseline can not be called \"{}\"; use letters, digits, "
+              fmt::format("compare: a baseline cannot be called \"{}\"; use letters, digits, "
                           "dots, dashes and underscores, no dot first",
                           escaped(name)));
 }
 
-// The entries of `folder` in alphabetic order; none when it can not be read.
+// The entries of `folder` in alphabetic order; none when it cannot be read.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::error_code ignored;
   std::vector<fs::path> entries;
@@ -54,27 +53,29 @@ void replace_folder(const fs::path& fresh, const fs::path& path) {
 
 }  // namespace
 
-fs::path BaselineStore::path_of(const std::string& name, const Report& report) const {
+fs::path BaselineStore::path_of(const std::string& name, const record::Report& report) const {
   check_name(name);
   return folder_ / device_key(report) / name;
 }
 
-void BaselineStore::save(const std::string& name, const std::vector<NamedReport>& reports) const {
+void BaselineStore::save(const std::string& name,
+                         const std::vector<report::NamedReport>& reports) const {
   const fs::path path = path_of(name, reports.front().report);
   const fs::path fresh = path.parent_path() / fmt::format(".{}.{}", name, getpid());
   try {
     fs::create_directories(fresh);
     for (std::size_t i = 0; i < reports.size(); ++i) {
-      write_file(fresh / fmt::format("run-{:03}.json", i + 1), to_json(reports[i].report));
+      write_file(fresh / fmt::format("run-{:03}.json", i + 1), report::to_json(reports[i].report));
     }
     replace_folder(fresh, path);
   } catch (const fs::filesystem_error& error) {
-    throw Error(ErrorKind::kOutput, fmt::format("{}: the baseline can not be saved: {}",
+    throw Error(ErrorKind::kOutput, fmt::format("{}: the baseline cannot be saved: {}",
                                                 escaped(path.string()), error.code().message()));
   }
 }
 
-std::vector<NamedReport> BaselineStore::load(const std::string& name, const Report& report) const {
+std::vector<report::NamedReport> BaselineStore::load(const std::string& name,
+                                                     const record::Report& report) const {
   const fs::path path = path_of(name, report);
   std::vector<std::string> files;
   for (const fs::path& entry : entries_of(path)) {
@@ -86,7 +87,7 @@ std::vector<NamedReport> BaselineStore::load(const std::string& name, const Repo
                             "\"nf4bench compare REPORT --save-baseline {}\"",
                             escaped(path.string()), others(name), name));
   }
-  return read_reports(files);
+  return report::read_reports(files);
 }
 
 // What else the store holds under this name.
@@ -101,4 +102,4 @@ std::string BaselineStore::others(const std::string& name) const {
   return devices.empty() ? "" : fmt::format(", only of {}", fmt::join(devices, ", "));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 
-CellKey key_of(const ReportTensor& tensor, const Measurement& measurement) {
+CellKey key_of(const record::ReportTensor& tensor, const record::Measurement& measurement) {
   return {.shape = tensor.shape,
           .blocksize = tensor.blocksize,
           .absmax_kind = tensor.absmax_kind,
@@ -27,8 +27,8 @@ std::string shape_text(const CellKey& key) {
 
 std::string block_text(const CellKey& key) {
   return fmt::format("{} block {} {}  {}", shape_text(key), key.blocksize,
-                     key.absmax_kind == AbsmaxKind::kNested ? "nested" : "plain",
-                     cell_name(key.output_type, key.cache, key.launch));
+                     key.absmax_kind == nf4::AbsmaxKind::kNested ? "nested" : "plain",
+                     report::cell_name(key.output_type, key.cache, key.launch));
 }
 
 bool is_same_block(const CellKey& a, const CellKey& b) {
@@ -44,4 +44,4 @@ bool is_selected(const CellKey& key, const std::vector<std::string>& patterns) {
          });
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

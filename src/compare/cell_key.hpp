@@ -1,31 +1,31 @@
 #pragma once
 
+#include "report/report.hpp"
+
 #include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "report/report.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 // What makes measurements of different reports the same cell: the geometry, the variant and how it
 // was launched. Names of tensors do not matter.
 struct CellKey {
   std::vector<std::int64_t> shape;
   int blocksize = 0;
-  AbsmaxKind absmax_kind = AbsmaxKind::kNested;
+  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
   std::string operation;
-  OutputType output_type = OutputType::kFloat16;
-  CacheMode cache = CacheMode::kCold;
-  LaunchMode launch = LaunchMode::kGraph;
+  nf4::OutputType output_type = nf4::OutputType::kFloat16;
+  record::CacheMode cache = record::CacheMode::kCold;
+  record::LaunchMode launch = record::LaunchMode::kGraph;
   std::string variant;
 
   // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
   auto operator<=>(const CellKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-CellKey key_of(const ReportTensor& tensor, const Measurement& measurement);
+CellKey key_of(const record::ReportTensor& tensor, const record::Measurement& measurement);
 
 // "4096x14336"
 std::string shape_text(const CellKey& key);
@@ -39,4 +39,4 @@ bool is_same_block(const CellKey& a, const CellKey& b);
 // True when the variant matches any of `patterns` (names with * and ?), or there are none.
 bool is_selected(const CellKey& key, const std::vector<std::string>& patterns);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

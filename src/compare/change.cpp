@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // run_noise is that of runs whose medians have reached the default precision of "nf4bench run", a
@@ -52,23 +52,25 @@ Change estimate_change(std::span<const RunValue> base, std::span<const RunValue>
   const double probability = 1.0 - kFamilyError / 2.0 / std::max(model.cells, 1);
   Change change;
   change.log_ratio = b.mean - a.mean;
-  change.half_width = normal_quantile(probability) * std::sqrt(a.variance + b.variance);
+  change.half_width = statistics::normal_quantile(probability) * std::sqrt(a.variance + b.variance);
 
   const int freedom = a.runs + b.runs - 2;
   if (freedom == 0) return change;
   const double squares = a.deviation_squares + b.deviation_squares;
   const double modelled = std::max(a.mean_square, b.mean_square);
-  if (squares <= modelled * chi_squared_quantile(kScatterConfidence, freedom)) return change;
+  if (squares <= modelled * statistics::chi_squared_quantile(kScatterConfidence, freedom))
+    return change;
   change.runs_agree = false;
   const double scatter = std::sqrt(squares / freedom * (1.0 / a.runs + 1.0 / b.runs));
   change.half_width =
-      std::max(change.half_width, student_quantile(probability, freedom + kNoiseFreedom) * scatter);
+      std::max(change.half_width,
+               statistics::student_quantile(probability, freedom + kNoiseFreedom) * scatter);
   return change;
 }
 
-Interval ratio_interval(const Change& change) {
+statistics::Interval ratio_interval(const Change& change) {
   return {std::exp(change.log_ratio - change.half_width),
           std::exp(change.log_ratio + change.half_width)};
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "compare/run_cells.hpp"
+#include "statistics/statistics.hpp"
+
 #include <span>
 
-#include "statistics/statistics.hpp"
-#include "compare/run_cells.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 // What an interval rests on besides the runs themselves.
 struct ChangeModel {
@@ -30,6 +30,6 @@ Change estimate_change(std::span<const RunValue> base, std::span<const RunValue>
                        const ChangeModel& model);
 
 // The change as a ratio of costs, and its interval.
-Interval ratio_interval(const Change& change);
+statistics::Interval ratio_interval(const Change& change);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -7,16 +7,16 @@
 #include <cmath>
 #include <optional>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
-// Which metrics can not be compared across a difference.
+// Which metrics cannot be compared across a difference.
 enum class Matters : std::uint8_t { kAlways, kForTime, kNever };
 
 struct Trait {
   const char* name;
   Matters matters;
-  std::string (*value)(const Report& report);  // empty when it is not known
+  std::string (*value)(const record::Report& report);  // empty when it is not known
 };
 
 std::string switch_text(std::optional<bool> value) {
@@ -28,7 +28,7 @@ std::string clock_text(std::optional<double> clock_hz) {
 }
 
 // Idle memory may clock down: the higher of before and after is that of the measurements.
-std::optional<double> memory_clock(const Report& report) {
+std::optional<double> memory_clock(const record::Report& report) {
   std::optional<double> clock = report.state_before.memory_clock_hz;
   if (report.state_after && report.state_after->memory_clock_hz) {
     clock = std::max(clock.value_or(0.0), *report.state_after->memory_clock_hz);
@@ -37,52 +37,54 @@ std::optional<double> memory_clock(const Report& report) {
 }
 
 // The input data decide how much power the memory draws; the order of the tensors does not matter.
-std::string data_text(const Report& report) {
+std::string data_text(const record::Report& report) {
   std::vector<std::string> hashes;
-  for (const ReportTensor& tensor : report.tensors) hashes.push_back(tensor.sha256.substr(0, 8));
+  for (const record::ReportTensor& tensor : report.tensors)
+    hashes.push_back(tensor.sha256.substr(0, 8));
   std::sort(hashes.begin(), hashes.end());
   std::string text = fmt::format("{}", fmt::join(hashes, " "));
   return text.size() > 40 ? text.substr(0, 40) + "..." : text;
 }
 
-std::string commit_text(const Report& report) {
-  const ToolInfo& tool = report.tool;
+std::string commit_text(const record::Report& report) {
+  const record::ToolInfo& tool = report.tool;
   return tool.git_commit.empty() ? "" : tool.git_commit.substr(0, 12) + (tool.git_dirty ? "+" : "");
 }
 
 const std::vector<Trait>& traits() {
   static const std::vector<Trait> kTraits = {
-      {"device", Matters::kAlways, [](const Report& r) { return r.device.name; }},
-      {"uuid", Matters::kForTime, [](const Report& r) { return r.device.uuid; }},
+      {"device", Matters::kAlways, [](const record::Report& r) { return r.device.name; }},
+      {"uuid", Matters::kForTime, [](const record::Report& r) { return r.device.uuid; }},
       {"processors", Matters::kAlways,
-       [](const Report& r) { return fmt::format("{}", r.device.multiprocessors); }},
-      {"mig", Matters::kAlways, [](const Report& r) { return switch_text(r.device.mig); }},
-      {"simd", Matters::kAlways, [](const Report& r) { return r.device.simd; }},
-      {"build_type", Matters::kAlways, [](const Report& r) { return r.tool.build_type; }},
-      {"driver", Matters::kForTime, [](const Report& r) { return r.device.driver; }},
-      {"ecc", Matters::kForTime, [](const Report& r) { return switch_text(r.device.ecc); }},
+       [](const record::Report& r) { return fmt::format("{}", r.device.multiprocessors); }},
+      {"mig", Matters::kAlways, [](const record::Report& r) { return switch_text(r.device.mig); }},
+      {"simd", Matters::kAlways, [](const record::Report& r) { return r.device.simd; }},
+      {"build_type", Matters::kAlways, [](const record::Report& r) { return r.tool.build_type; }},
+      {"driver", Matters::kForTime, [](const record::Report& r) { return r.device.driver; }},
+      {"ecc", Matters::kForTime, [](const record::Report& r) { return switch_text(r.device.ecc); }},
       {"max_sm_clock", Matters::kForTime,
-       [](const Report& r) { return clock_text(r.state_before.max_sm_clock_hz); }},
+       [](const record::Report& r) { return clock_text(r.state_before.max_sm_clock_hz); }},
       {"memory_clock", Matters::kForTime,
-       [](const Report& r) { return clock_text(memory_clock(r)); }},
+       [](const record::Report& r) { return clock_text(memory_clock(r)); }},
       {"power_limit", Matters::kForTime,
-       [](const Report& r) {
+       [](const record::Report& r) {
          const std::optional<double> watts = r.state_before.power_limit_w;
          return watts ? fmt::format("{:.0f} W", *watts) : std::string();
        }},
-      {"runtime", Matters::kNever, [](const Report& r) { return r.device.runtime; }},
-      {"compiler", Matters::kNever, [](const Report& r) { return r.tool.compiler; }},
-      {"host", Matters::kNever, [](const Report& r) { return r.host.name; }},
+      {"runtime", Matters::kNever, [](const record::Report& r) { return r.device.runtime; }},
+      {"compiler", Matters::kNever, [](const record::Report& r) { return r.tool.compiler; }},
+      {"host", Matters::kNever, [](const record::Report& r) { return r.host.name; }},
       {"commit", Matters::kNever, commit_text},
-      {"baseline", Matters::kNever, [](const Report& r) { return r.settings.baseline; }},
+      {"baseline", Matters::kNever, [](const record::Report& r) { return r.settings.baseline; }},
       {"data", Matters::kNever, data_text},
   };
   return kTraits;
 }
 
-std::vector<std::string> values_of(const std::vector<NamedReport>& reports, const Trait& trait) {
+std::vector<std::string> values_of(const std::vector<report::NamedReport>& reports,
+                                   const Trait& trait) {
   std::vector<std::string> values;
-  for (const NamedReport& each : reports) {
+  for (const report::NamedReport& each : reports) {
     std::string value = trait.value(each.report);
     if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
       values.push_back(std::move(value));
@@ -121,9 +123,9 @@ const std::vector<std::string>& difference_names() {
   return kNames;
 }
 
-std::vector<Difference> find_differences(const std::vector<NamedReport>& base,
-                                         const std::vector<NamedReport>& fresh, Metric metric,
-                                         const std::vector<std::string>& allowed) {
+std::vector<Difference> find_differences(const std::vector<report::NamedReport>& base,
+                                         const std::vector<report::NamedReport>& fresh,
+                                         Metric metric, const std::vector<std::string>& allowed) {
   std::vector<Difference> differences;
   for (const Trait& trait : traits()) {
     Difference difference = {.name = trait.name,
@@ -156,4 +158,4 @@ std::string difference_text(const Difference& difference) {
                      text(difference.fresh));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -1,20 +1,20 @@
 #pragma once
 
+#include "compare/metric.hpp"
+#include "compare/run_noise.hpp"
+#include "report/named_report.hpp"
+
 #include <string>
 #include <vector>
 
-#include "compare/metric.hpp"
-#include "report/named_report.hpp"
-#include "compare/run_noise.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 // Something about the machine or the build in which reports differ.
 struct Difference {
   std::string name;               // what --allow takes: "driver"
   std::vector<std::string> base;  // the values found, each once
   std::vector<std::string> fresh;
-  bool matters = false;  // the metric can not be compared across it
+  bool matters = false;  // the metric cannot be compared across it
   bool allowed = false;
 };
 
@@ -24,9 +24,9 @@ const std::vector<std::string>& difference_names();
 // What differs between any of the reports. Values that a report does not know differ from none.
 // Times want the same device, driver, clocks and build; ratios within a run carry over from one
 // device of a model to another.
-std::vector<Difference> find_differences(const std::vector<NamedReport>& base,
-                                         const std::vector<NamedReport>& fresh, Metric metric,
-                                         const std::vector<std::string>& allowed);
+std::vector<Difference> find_differences(const std::vector<report::NamedReport>& base,
+                                         const std::vector<report::NamedReport>& fresh,
+                                         Metric metric, const std::vector<std::string>& allowed);
 
 // True when no difference that matters is left unallowed.
 bool is_comparable(const std::vector<Difference>& differences);
@@ -37,4 +37,4 @@ Spread spread_of(const std::vector<Difference>& differences);
 // "driver: base 570.86, new 580.159"
 std::string difference_text(const Difference& difference);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

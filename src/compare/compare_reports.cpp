@@ -1,7 +1,7 @@
 #include "compare/compare_reports.hpp"
 
-#include "statistics/statistics.hpp"
 #include "compare/report_faults.hpp"
+#include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <map>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // One side of a cell: its runs, or why there is none.
@@ -44,8 +44,8 @@ class CellPool {
  public:
   explicit CellPool(const CompareOptions& options) : options_(options) {}
 
-  void add(const std::vector<NamedReport>& reports, PooledSide PooledCell::*side) {
-    for (const NamedReport& each : reports) {
+  void add(const std::vector<report::NamedReport>& reports, PooledSide PooledCell::*side) {
+    for (const report::NamedReport& each : reports) {
       for (const RunCell& cell : run_cells(each.report, options_.metric)) {
         if (!is_selected(cell.key, options_.variants)) continue;
         const auto [place, is_new] = places_.try_emplace(cell.key, cells_.size());
@@ -112,10 +112,10 @@ bool is_new_cell(const PooledCell& cell) {
          (cell.base.state == CellState::kAbsent || cell.base.state == CellState::kSkipped);
 }
 
-std::vector<ReportLabel> labels_of(const std::vector<NamedReport>& reports) {
+std::vector<ReportLabel> labels_of(const std::vector<report::NamedReport>& reports) {
   std::vector<ReportLabel> labels;
   labels.reserve(reports.size());
-  for (const NamedReport& each : reports) {
+  for (const report::NamedReport& each : reports) {
     labels.push_back({each.name, each.report.started_at, each.report.tool.git_commit});
   }
   return labels;
@@ -158,7 +158,7 @@ void add_cells(ComparisonResult& result, const std::vector<PooledCell>& pool) {
   for (const ComparedCell& cell : result.cells) {
     if (cell.change) changes.push_back(cell.change->log_ratio);
   }
-  if (!changes.empty()) result.median_log_change = median(changes);
+  if (!changes.empty()) result.median_log_change = statistics::median(changes);
 }
 
 }  // namespace
@@ -173,8 +173,8 @@ std::int64_t ComparisonResult::measured() const {
                        [](const ComparedCell& cell) { return cell.change.has_value(); });
 }
 
-ComparisonResult compare_reports(const std::vector<NamedReport>& base,
-                                 const std::vector<NamedReport>& fresh,
+ComparisonResult compare_reports(const std::vector<report::NamedReport>& base,
+                                 const std::vector<report::NamedReport>& fresh,
                                  const CompareOptions& options) {
   ComparisonResult result;
   result.metric = options.metric;
@@ -195,4 +195,4 @@ ComparisonResult compare_reports(const std::vector<NamedReport>& base,
   return result;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

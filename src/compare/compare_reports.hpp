@@ -1,17 +1,17 @@
 #pragma once
 
+#include "compare/change.hpp"
+#include "compare/comparability.hpp"
+#include "compare/run_noise.hpp"
+#include "compare/verdict.hpp"
+#include "report/named_report.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "compare/change.hpp"
-#include "compare/comparability.hpp"
-#include "report/named_report.hpp"
-#include "compare/run_noise.hpp"
-#include "compare/verdict.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 struct CompareOptions {
   Metric metric = Metric::kTime;
@@ -62,8 +62,8 @@ struct ComparisonResult {
 };
 
 // Compares pooled runs, cell by cell. Each side has at least one report.
-ComparisonResult compare_reports(const std::vector<NamedReport>& base,
-                                 const std::vector<NamedReport>& fresh,
+ComparisonResult compare_reports(const std::vector<report::NamedReport>& base,
+                                 const std::vector<report::NamedReport>& fresh,
                                  const CompareOptions& options);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

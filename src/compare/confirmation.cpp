@@ -7,17 +7,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <sys/wait.h>
 #include <system_error>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // A folder that is removed with all it holds.
@@ -27,7 +26,7 @@ class TemporaryFolder {
     std::string pattern =
         (std::filesystem::temp_directory_path() / "nf4bench-confirm-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
-      throw Error(ErrorKind::kOutput, fmt::format("{}: can not make a folder there", pattern));
+      throw Error(ErrorKind::kOutput, fmt::format("{}: cannot make a folder there", pattern));
     }
     path_ = pattern;
   }
@@ -79,7 +78,7 @@ bool has_doubtful_cell(const ComparisonResult& result) {
   return std::any_of(result.cells.begin(), result.cells.end(), is_doubtful);
 }
 
-NamedReport run_confirmation(const std::string& command, const ComparisonResult& result) {
+report::NamedReport run_confirmation(const std::string& command, const ComparisonResult& result) {
   const TemporaryFolder folder;
   const std::string json = (folder.path() / "confirm.json").string();
   const int status = run_shell(command, json, doubtful_variants(result));
@@ -92,9 +91,9 @@ NamedReport run_confirmation(const std::string& command, const ComparisonResult&
                 fmt::format("the confirming run wrote no report to $NF4BENCH_CONFIRM_JSON: {}",
                             escaped(command)));
   }
-  NamedReport report = read_report(json);
+  report::NamedReport report = report::read_report(json);
   report.name = "confirming run";
   return report;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

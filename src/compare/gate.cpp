@@ -4,14 +4,14 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 void add_count(std::vector<std::string>& reasons, const ComparisonResult& result,
                CellVerdict verdict) {
   const std::int64_t count = result.count(verdict);
   if (count > 0) {
-    reasons.push_back(fmt::format("{} {}", format_count(count, "cell"), to_string(verdict)));
+    reasons.push_back(fmt::format("{} {}", text::format_count(count, "cell"), to_string(verdict)));
   }
 }
 
@@ -36,4 +36,4 @@ GateDecision decide_gate(const ComparisonResult& result, Strictness strictness) 
   return decision;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

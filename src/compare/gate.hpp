@@ -1,13 +1,13 @@
 #pragma once
 
+#include "base/error.hpp"
+#include "compare/compare_reports.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
-#include "compare/compare_reports.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 enum class Strictness : std::uint8_t {
   kLenient,  // UNSURE passes
@@ -24,4 +24,4 @@ struct GateDecision {
 // without a cell fail.
 GateDecision decide_gate(const ComparisonResult& result, Strictness strictness);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

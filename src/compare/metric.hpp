@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 
 // What of a measurement is compared.
 enum class Metric : std::uint8_t {
@@ -19,4 +19,4 @@ constexpr const char* to_string(Metric metric) {
                                       : "fraction_of_copy";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

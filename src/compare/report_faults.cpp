@@ -7,31 +7,33 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
-bool has_passed_row(const Report& report) {
-  return std::any_of(report.measurements.begin(), report.measurements.end(),
-                     [](const Measurement& m) { return m.status == Status::kPassed; });
+bool has_passed_row(const record::Report& report) {
+  return std::any_of(
+      report.measurements.begin(), report.measurements.end(),
+      [](const record::Measurement& m) { return m.status == record::Status::kPassed; });
 }
 
 // Two runs never agree in every sample and in when they began.
-bool is_same_run(const Report& a, const Report& b) {
+bool is_same_run(const record::Report& a, const record::Report& b) {
   return a.started_at == b.started_at && has_passed_row(a) &&
          std::equal(a.measurements.begin(), a.measurements.end(), b.measurements.begin(),
-                    b.measurements.end(), [](const Measurement& left, const Measurement& right) {
+                    b.measurements.end(),
+                    [](const record::Measurement& left, const record::Measurement& right) {
                       return left.samples_s == right.samples_s;
                     });
 }
 
 }  // namespace
 
-std::vector<std::string> find_report_faults(const std::vector<NamedReport>& base,
-                                            const std::vector<NamedReport>& fresh) {
-  std::vector<const NamedReport*> all;
+std::vector<std::string> find_report_faults(const std::vector<report::NamedReport>& base,
+                                            const std::vector<report::NamedReport>& fresh) {
+  std::vector<const report::NamedReport*> all;
   all.reserve(base.size() + fresh.size());
-  for (const NamedReport& each : base) all.push_back(&each);
-  for (const NamedReport& each : fresh) all.push_back(&each);
+  for (const report::NamedReport& each : base) all.push_back(&each);
+  for (const report::NamedReport& each : fresh) all.push_back(&each);
   std::vector<std::string> faults;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!has_passed_row(all[i]->report)) {
@@ -50,4 +52,4 @@ std::vector<std::string> find_report_faults(const std::vector<NamedReport>& base
   return faults;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

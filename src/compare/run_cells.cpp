@@ -1,7 +1,7 @@
 #include "compare/run_cells.hpp"
 
-#include "statistics/statistics.hpp"
 #include "statistics/distributions.hpp"
+#include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <map>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // cudaEventElapsedTime resolves about half a microsecond. A steady clock ticks in nanoseconds, but
@@ -36,20 +36,20 @@ double parts_error(std::span<const double> samples) {
   for (std::size_t part = 0; part < kParts; ++part) {
     const std::size_t first = samples.size() * part / kParts;
     const std::size_t last = samples.size() * (part + 1) / kParts;
-    logs.push_back(std::log(median(samples.subspan(first, last - first))));
+    logs.push_back(std::log(statistics::median(samples.subspan(first, last - first))));
   }
-  const double center = median(logs);
+  const double center = statistics::median(logs);
   for (double& value : logs) value = std::abs(value - center);
-  return kErrorOverDeviation * median(logs) / std::sqrt(static_cast<double>(kParts));
+  return kErrorOverDeviation * statistics::median(logs) / std::sqrt(static_cast<double>(kParts));
 }
 
-double interval_error(const Interval& ci95) {
+double interval_error(const statistics::Interval& ci95) {
   return (std::log(ci95.high) - std::log(ci95.low)) / 2.0 / kNormal95;
 }
 
-// Why the row's numbers can not be used; empty when they can.
-std::string find_fault(const Measurement& m, Metric metric) {
-  if (m.status == Status::kFailed || m.status == Status::kInvalid) {
+// Why the row's numbers cannot be used; empty when they can.
+std::string find_fault(const record::Measurement& m, Metric metric) {
+  if (m.status == record::Status::kFailed || m.status == record::Status::kInvalid) {
     return fmt::format("{}: {}", to_string(m.status), m.reason);
   }
   if (m.samples_s.empty()) return "passed, but there are no samples";
@@ -70,7 +70,7 @@ std::string find_fault(const Measurement& m, Metric metric) {
   return "";
 }
 
-double log_cost_of(const Measurement& m, Metric metric, double time_s) {
+double log_cost_of(const record::Measurement& m, Metric metric, double time_s) {
   switch (metric) {
     case Metric::kTime:
       return std::log(time_s);
@@ -82,24 +82,24 @@ double log_cost_of(const Measurement& m, Metric metric, double time_s) {
   return 0.0;
 }
 
-RunValue value_of(const Measurement& m, Metric metric, DeviceKind kind) {
+RunValue value_of(const record::Measurement& m, Metric metric, record::DeviceKind kind) {
   RunValue value;
-  value.time_s = median(m.samples_s);
+  value.time_s = statistics::median(m.samples_s);
   value.log_cost = log_cost_of(m, metric, value.time_s);
   value.log_error =
       metric == Metric::kSpeedup ? interval_error(m.speedup->ci95) : log_median_error(m.samples_s);
-  value.resolution_s = (kind == DeviceKind::kCuda ? kCudaResolution_s : kCpuResolution_s) /
+  value.resolution_s = (kind == record::DeviceKind::kCuda ? kCudaResolution_s : kCpuResolution_s) /
                        std::max(m.launches_per_sample, 1);
   if (!m.sm_clock_hz.empty() && are_positive(m.sm_clock_hz)) {
-    value.clock_hz = median(m.sm_clock_hz);
+    value.clock_hz = statistics::median(m.sm_clock_hz);
   }
   value.samples = static_cast<std::int64_t>(m.samples_s.size());
   return value;
 }
 
-RunCell cell_of(const Measurement& m, CellKey key, Metric metric, DeviceKind kind) {
+RunCell cell_of(const record::Measurement& m, CellKey key, Metric metric, record::DeviceKind kind) {
   RunCell cell = {.key = std::move(key), .state = CellState::kMeasured, .reason = "", .value = {}};
-  if (m.status == Status::kSkipped) {
+  if (m.status == record::Status::kSkipped) {
     cell.state = CellState::kSkipped;
     cell.reason = "skipped: " + m.reason;
     return cell;
@@ -141,17 +141,17 @@ void merge(RunCell& cell, int& count, const RunCell& next) {
 }  // namespace
 
 double log_median_error(std::span<const double> samples) {
-  const double error = interval_error(median_interval(samples));
+  const double error = interval_error(statistics::median_interval(samples));
   return samples.size() < 4 * kParts ? error : std::max(error, parts_error(samples));
 }
 
-std::vector<RunCell> run_cells(const Report& report, Metric metric) {
-  std::map<std::string, const ReportTensor*> tensors;
-  for (const ReportTensor& tensor : report.tensors) tensors[tensor.id] = &tensor;
+std::vector<RunCell> run_cells(const record::Report& report, Metric metric) {
+  std::map<std::string, const record::ReportTensor*> tensors;
+  for (const record::ReportTensor& tensor : report.tensors) tensors[tensor.id] = &tensor;
   std::vector<RunCell> cells;
   std::vector<int> counts;
   std::map<CellKey, std::size_t> places;
-  for (const Measurement& m : report.measurements) {
+  for (const record::Measurement& m : report.measurements) {
     if (metric == Metric::kSpeedup && m.variant == report.settings.baseline) continue;
     RunCell cell = cell_of(m, key_of(*tensors.at(m.tensor), m), metric, report.device.kind);
     const auto [place, is_new] = places.try_emplace(cell.key, cells.size());
@@ -165,4 +165,4 @@ std::vector<RunCell> run_cells(const Report& report, Metric metric) {
   return cells;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

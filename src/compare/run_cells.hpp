@@ -1,16 +1,16 @@
 #pragma once
 
+#include "compare/cell_key.hpp"
+#include "compare/metric.hpp"
+#include "report/report.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "compare/cell_key.hpp"
-#include "compare/metric.hpp"
-#include "report/report.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 // What one run says of one cell. The cost is the time, or the inverse of a ratio, so that more is
 // slower whatever the metric.
@@ -18,7 +18,7 @@ struct RunValue {
   double log_cost = 0.0;
   double log_error = 0.0;            // its standard error as far as the samples of the run show it
   double time_s = 0.0;               // median of a call, whatever the metric
-  double resolution_s = 0.0;         // a difference between two calls that the timer can not see
+  double resolution_s = 0.0;         // a difference between two calls that the timer cannot see
   std::optional<double> clock_hz{};  // median SM clock of the samples
   std::int64_t samples = 0;
 };
@@ -27,8 +27,8 @@ struct RunValue {
 enum class CellState : std::uint8_t {
   kMeasured,
   kAbsent,   // no row
-  kSkipped,  // can not run there
-  kWrong,    // failed, invalid, or a row whose numbers can not be used
+  kSkipped,  // cannot run there
+  kWrong,    // failed, invalid, or a row whose numbers cannot be used
 };
 
 struct RunCell {
@@ -49,6 +49,6 @@ double log_median_error(std::span<const double> samples);
 // The cells of `report` in order of appearance. Tensors of one geometry share a cell: their mean
 // logarithm, and the worst of their states. For Metric::kSpeedup the rows of the baseline itself
 // are left out.
-std::vector<RunCell> run_cells(const Report& report, Metric metric);
+std::vector<RunCell> run_cells(const record::Report& report, Metric metric);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

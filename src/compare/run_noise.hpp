@@ -1,11 +1,11 @@
 #pragma once
 
+#include "record/device_info.hpp"
+
 #include <cstdint>
 #include <string>
 
-#include "record/device_info.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 // Whose runs are compared.
 enum class Spread : std::uint8_t {
@@ -21,10 +21,10 @@ struct RunNoise {
 };
 
 // What was measured, see docs/method.md.
-RunNoise measured_noise(DeviceKind kind, Spread spread);
+RunNoise measured_noise(record::DeviceKind kind, Spread spread);
 
 // A change smaller than this many times the run-to-run noise is not worth a verdict. Two single
 // runs of the same code differ by more in less than 0.5 % of all cases.
 inline constexpr double kThresholdInNoise = 4.0;
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

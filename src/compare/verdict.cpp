@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // A cell is SAME only if a change of this many thresholds would have been seen.
@@ -34,7 +34,7 @@ double resolution_of(std::span<const RunValue> base, std::span<const RunValue> f
 double median_time(std::span<const RunValue> runs) {
   std::vector<double> times;
   for (const RunValue& run : runs) times.push_back(run.time_s);
-  return median(times);
+  return statistics::median(times);
 }
 
 // The median over the runs of a side; none when a run knows no clock.
@@ -44,7 +44,7 @@ std::optional<double> median_clock(std::span<const RunValue> runs) {
     if (!run.clock_hz) return std::nullopt;
     clocks.push_back(*run.clock_hz);
   }
-  return median(clocks);
+  return statistics::median(clocks);
 }
 
 // How the clock changed, as a logarithm; 0 when it is not known.
@@ -105,4 +105,4 @@ Ruling rule_on_change(const Change& change, std::span<const RunValue> base,
   return {CellVerdict::kSame, ""};
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "compare/change.hpp"
+
 #include <cstdint>
 #include <span>
 #include <string>
 
-#include "compare/change.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 enum class CellVerdict : std::uint8_t {
   kInvalid,  // the new side holds a failed or impossible measurement
@@ -41,4 +41,4 @@ struct RulingLimits {
 Ruling rule_on_change(const Change& change, std::span<const RunValue> base,
                       std::span<const RunValue> fresh, const RulingLimits& limits);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -1,5 +1,10 @@
 #pragma once
 
+#include "nf4/tensor.hpp"
+#include "operation/exact_bits.hpp"
+#include "record/device_info.hpp"
+#include "variant.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,19 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "operation/exact_bits.hpp"
-#include "nf4/tensor.hpp"
-#include "record/device_info.hpp"
-#include "variant.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 
 // Outputs are filled with this byte before a variant runs. No weight has such a value, and it is no
 // NaN, so that an element left unwritten never passes for a decoded one.
 inline constexpr unsigned char kPoisonByte = 0xeb;
 
 // What of `info` a variant may decide on.
-inline DeviceFacts facts_of(const DeviceInfo& info) {
+inline kernels::DeviceFacts facts_of(const record::DeviceInfo& info) {
   return {.compute_capability = info.compute_capability,
           .multiprocessors = info.multiprocessors,
           .l2_bytes = info.l2_bytes};
@@ -28,8 +28,8 @@ inline DeviceFacts facts_of(const DeviceInfo& info) {
 
 // How a sample is to be taken. The same spec gives the same launches every time.
 struct SampleSpec {
-  CacheMode cache = CacheMode::kCold;
-  LaunchMode launch = LaunchMode::kGraph;
+  record::CacheMode cache = record::CacheMode::kCold;
+  record::LaunchMode launch = record::LaunchMode::kGraph;
   int launches = 1;  // calls of the variant between the two events
 
   bool operator==(const SampleSpec&) const = default;
@@ -47,8 +47,8 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  // Why `variant` can not run here; empty when it can.
-  virtual std::string unsupported(const Variant& variant) const = 0;
+  // Why `variant` cannot run here; empty when it can.
+  virtual std::string unsupported(const kernels::Variant& variant) const = 0;
 
   // Buffer sets that a cold sample rotates through; 1 when the workload was uploaded for one run.
   virtual int buffer_sets() const = 0;
@@ -59,13 +59,14 @@ class Workload {
 
   // Poisons every output buffer, runs `variant` once and compares all of its output with
   // `expected` (the reference's bytes, or a prefix of them that ends on an element).
-  virtual Comparison verify(const Variant& variant, std::span<const std::byte> expected) = 0;
+  virtual record::Comparison verify(const kernels::Variant& variant,
+                                    std::span<const std::byte> expected) = 0;
 
   // Poisons the output, runs `variant` once and returns what it wrote.
-  virtual std::vector<std::byte> output_of(const Variant& variant) = 0;
+  virtual std::vector<std::byte> output_of(const kernels::Variant& variant) = 0;
 
   // Takes one timed sample. The first call with a spec prepares it (graph capture, warm-up).
-  virtual Sample sample(const Variant& variant, const SampleSpec& spec) = 0;
+  virtual Sample sample(const kernels::Variant& variant, const SampleSpec& spec) = 0;
 };
 
 // What the buffers of a workload are for.
@@ -80,25 +81,25 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  virtual const DeviceInfo& info() const = 0;
-  virtual DeviceState state() = 0;
+  virtual const record::DeviceInfo& info() const = 0;
+  virtual record::DeviceState state() = 0;
 
   // The variants that this device offers, simplest first.
-  virtual const std::vector<Variant>& variants() const = 0;
+  virtual const std::vector<kernels::Variant>& variants() const = 0;
 
   // Kernels that move a geometry's bytes without decoding; may be empty.
-  virtual const std::vector<Variant>& stream_shapes() const = 0;
+  virtual const std::vector<kernels::Variant>& stream_shapes() const = 0;
 
   // Launch modes that exist here; the first is the default.
-  virtual std::span<const LaunchMode> launch_modes() const = 0;
+  virtual std::span<const record::LaunchMode> launch_modes() const = 0;
 
   // Copies `tensor` to the device. Throws Error(kDevice) saying how much memory is needed and how
   // much there is when it does not fit.
-  virtual std::unique_ptr<Workload> upload(const Nf4Tensor& tensor, OutputType type,
+  virtual std::unique_ptr<Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
                                            UploadPurpose purpose) = 0;
 
   // Measures the ceilings; about a second.
-  virtual Ceilings measure_ceilings() = 0;
+  virtual record::Ceilings measure_ceilings() = 0;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <system_error>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 // Where there is no such folder no lock file can be made, and nothing is locked.
-std::filesystem::path lock_file(const DeviceInfo& device) {
+std::filesystem::path lock_file(const record::DeviceInfo& device) {
   std::error_code ignored;
   const char* const chosen = std::getenv("NF4BENCH_LOCKS");
   const std::filesystem::path folder =
@@ -22,7 +22,8 @@ std::filesystem::path lock_file(const DeviceInfo& device) {
 
 }  // namespace
 
-DeviceUse::DeviceUse(const DeviceInfo& device) : device_(device.id), use_(lock_file(device)) {}
+DeviceUse::DeviceUse(const record::DeviceInfo& device)
+    : device_(device.id), use_(lock_file(device)) {}
 
 std::string DeviceUse::company_at_start() const {
   if (!use_.had_company()) return "";
@@ -40,4 +41,4 @@ std::string DeviceUse::company_meanwhile() const {
       device_);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -1,15 +1,15 @@
 #include "device/devices.hpp"
 
+#include "base/error.hpp"
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 
 #include <charconv>
 #include <optional>
 #include <string_view>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 // The N of "cuda:N", 0 for "cuda"; empty for any other word.
@@ -27,7 +27,7 @@ std::optional<int> cuda_index(std::string_view name) {
 
 void require_cuda_device(const std::string& name, int index) {
   std::string problem;
-  const std::vector<DeviceInfo> devices = cuda_devices(&problem);
+  const std::vector<record::DeviceInfo> devices = cuda_devices(&problem);
   if (devices.empty()) {
     throw Error(ErrorKind::kDevice,
                 fmt::format("device \"{}\" is not there: {}; --device cpu works anywhere", name,
@@ -65,4 +65,4 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   return open_cuda_device(*index, options);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

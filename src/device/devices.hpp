@@ -1,12 +1,12 @@
 #pragma once
 
+#include "device/device.hpp"
+
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "device/device.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 
 struct DeviceOptions {
   std::string config;  // forces a configuration of variants that choose one (Launch::config)
@@ -15,8 +15,8 @@ struct DeviceOptions {
 
 // What `list devices` shows.
 struct DeviceListing {
-  std::vector<DeviceInfo> devices;  // CUDA devices first, the CPU last
-  std::string cuda_problem;         // why there is no CUDA device; empty when there is one
+  std::vector<record::DeviceInfo> devices;  // CUDA devices first, the CPU last
+  std::string cuda_problem;                 // why there is no CUDA device; empty when there is one
 };
 
 DeviceListing list_devices();
@@ -29,7 +29,7 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
 std::unique_ptr<Device> open_cpu_device(const DeviceOptions& options);
 
 // In cuda_device.cpp, or cuda_absent.cpp for builds without CUDA.
-std::vector<DeviceInfo> cuda_devices(std::string* problem);
+std::vector<record::DeviceInfo> cuda_devices(std::string* problem);
 std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 constexpr double kSure = 0.995;  // one-sided
@@ -26,7 +26,7 @@ Moments moments(const std::vector<double>& values) {
 
 }  // namespace
 
-AaNoise aa_noise(const std::vector<AaPair>& runs, const RunNoise& assumed) {
+AaNoise aa_noise(const std::vector<AaPair>& runs, const compare::RunNoise& assumed) {
   std::vector<double> first;
   std::vector<double> second;
   std::vector<double> change;
@@ -38,16 +38,16 @@ AaNoise aa_noise(const std::vector<AaPair>& runs, const RunNoise& assumed) {
   AaNoise noise;
   noise.relative = std::sqrt((moments(first).variance + moments(second).variance) / 2.0);
   noise.assumed = assumed.relative;
-  noise.threshold = kThresholdInNoise * assumed.relative;
+  noise.threshold = compare::kThresholdInNoise * assumed.relative;
   // The difference of two runs has a standard deviation of sqrt(2) times that of one.
   noise.false_alarms = std::erfc(std::log1p(noise.threshold) / (2.0 * noise.relative));
   const Moments sides = moments(change);
   const auto count = static_cast<double>(runs.size());
-  const double half_width = student_quantile(kSure, static_cast<int>(runs.size()) - 1) *
+  const double half_width = statistics::student_quantile(kSure, static_cast<int>(runs.size()) - 1) *
                             std::sqrt(sides.variance / count);
   noise.side_change = std::expm1(sides.mean);
   noise.sides_differ = std::abs(sides.mean) > assumed.relative && std::abs(sides.mean) > half_width;
   return noise;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

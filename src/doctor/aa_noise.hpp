@@ -1,11 +1,11 @@
 #pragma once
 
-#include <vector>
-
 #include "compare/run_noise.hpp"
 #include "doctor/aa_run.hpp"
 
-namespace nf4bench {
+#include <vector>
+
+namespace nf4bench::doctor {
 
 // What the runs of a variant against itself say of the machine.
 struct AaNoise {
@@ -19,6 +19,6 @@ struct AaNoise {
 };
 
 // Needs two runs at least.
-AaNoise aa_noise(const std::vector<AaPair>& runs, const RunNoise& assumed);
+AaNoise aa_noise(const std::vector<AaPair>& runs, const compare::RunNoise& assumed);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

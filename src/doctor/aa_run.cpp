@@ -5,15 +5,15 @@
 
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
-TensorSource source_of(const std::vector<std::int64_t>& shape) {
-  const SyntheticSpec spec = {.name = "doctor",
-                              .shape = shape,
-                              .dtype = OutputType::kBfloat16,
-                              .distribution = Distribution::kRandomCodes};
-  TensorSource source;
+plan::TensorSource source_of(const std::vector<std::int64_t>& shape) {
+  const nf4::SyntheticSpec spec = {.name = "doctor",
+                                   .shape = shape,
+                                   .dtype = nf4::OutputType::kBfloat16,
+                                   .distribution = nf4::Distribution::kRandomCodes};
+  plan::TensorSource source;
   source.name = spec.name;
   source.source = "synthetic";
   source.shape = shape;
@@ -22,39 +22,40 @@ TensorSource source_of(const std::vector<std::int64_t>& shape) {
   source.blocksize = spec.blocksize;
   source.absmax_kind = spec.absmax_kind;
   source.dtype = spec.dtype;
-  source.load = [spec] { return make_synthetic(spec); };
+  source.load = [spec] { return nf4::make_synthetic(spec); };
   return source;
 }
 
 // One run of both sides: their rows.
-std::vector<Measurement> one_run(Device& device, const AaOptions& options, const AaRun& aa,
-                                 int number, const std::atomic<bool>& interrupted) {
-  RunOptions run;
+std::vector<record::Measurement> one_run(device::Device& device, const AaOptions& options,
+                                         const AaRun& aa, int number,
+                                         const std::atomic<bool>& interrupted) {
+  record::RunOptions run;
   run.launches = {device.launch_modes().front()};
   run.max_time_s = options.run_s / 2;
   run.precision = 0.0;  // never reached: every run takes its time
   run.seed += static_cast<std::uint64_t>(number);
-  run.verify = VerifyScope::kSampled;
+  run.verify = record::VerifyScope::kSampled;
   run.measure_stream_shapes = false;
-  std::vector<Measurement> rows;
-  const RunObserver observer{
-      .on_measurement = [&rows](const Measurement& row) { rows.push_back(row); },
+  std::vector<record::Measurement> rows;
+  const bench::RunObserver observer{
+      .on_measurement = [&rows](const record::Measurement& row) { rows.push_back(row); },
       .on_stream_ceiling = {},
       .on_progress =
           [&](double done, const std::string&) {
             if (options.on_progress) options.on_progress((number + done) / (options.runs + 1));
           },
       .clock_s = options.clock_s};
-  run_benchmark(device, plan_tensors({source_of(aa.shape)}, TensorChoice::kAll),
-                select_variants(device.variants(), {aa.variant, aa.variant}), Ceilings{}, run,
-                observer, interrupted);
+  bench::run_benchmark(device, plan::plan_tensors({source_of(aa.shape)}, plan::TensorChoice::kAll),
+                       plan::select_variants(device.variants(), {aa.variant, aa.variant}),
+                       record::Ceilings{}, run, observer, interrupted);
   return rows;
 }
 
 // Why `rows` are no measurement of two sides; empty when they are.
-std::string failure_of(const std::vector<Measurement>& rows) {
-  for (const Measurement& row : rows) {
-    if (row.status != Status::kPassed || !row.time_s) {
+std::string failure_of(const std::vector<record::Measurement>& rows) {
+  for (const record::Measurement& row : rows) {
+    if (row.status != record::Status::kPassed || !row.time_s) {
       return std::string(to_string(row.status)) + ": " + row.reason;
     }
   }
@@ -63,27 +64,27 @@ std::string failure_of(const std::vector<Measurement>& rows) {
 
 }  // namespace
 
-AaRun run_against_itself(Device& device, const AaOptions& options,
+AaRun run_against_itself(device::Device& device, const AaOptions& options,
                          const std::atomic<bool>& interrupted) {
-  const bool is_gpu = device.info().kind == DeviceKind::kCuda;
+  const bool is_gpu = device.info().kind == record::DeviceKind::kCuda;
   AaRun aa;
   aa.variant = options.variant;
   if (aa.variant.empty()) aa.variant = is_gpu ? "fused" : "simd";
   aa.shape = options.shape;
   if (aa.shape.empty()) aa.shape.assign(2, is_gpu ? 4096 : 2048);
   for (int number = 0; number <= options.runs; ++number) {
-    const std::vector<Measurement> rows = one_run(device, options, aa, number, interrupted);
+    const std::vector<record::Measurement> rows = one_run(device, options, aa, number, interrupted);
     aa.was_interrupted = interrupted.load();
     if (aa.was_interrupted) return aa;
     aa.failure = failure_of(rows);
     if (!aa.failure.empty()) return aa;
     if (number == 0) continue;  // it woke the device up
     aa.runs.push_back({rows[0].time_s->median, rows[1].time_s->median});
-    for (const Measurement& row : rows) {
+    for (const record::Measurement& row : rows) {
       aa.sm_clock_hz.insert(aa.sm_clock_hz.end(), row.sm_clock_hz.begin(), row.sm_clock_hz.end());
     }
   }
   return aa;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

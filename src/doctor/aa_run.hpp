@@ -1,15 +1,15 @@
 #pragma once
 
+#include "device/device.hpp"
+#include "plan/plan.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "plan/plan.hpp"
-#include "device/device.hpp"
-
-namespace nf4bench {
+namespace nf4bench::doctor {
 
 // How the same variant is measured against itself.
 struct AaOptions {
@@ -40,7 +40,7 @@ struct AaRun {
 
 // Measures a variant against itself in `options.runs` runs as "nf4bench run" would make them, after
 // one that is thrown away. Throws Error(kDevice) when the device fails altogether.
-AaRun run_against_itself(Device& device, const AaOptions& options,
+AaRun run_against_itself(device::Device& device, const AaOptions& options,
                          const std::atomic<bool>& interrupted);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

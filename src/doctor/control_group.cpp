@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,4 +106,4 @@ ControlGroupTime read_control_group(const fs::path& root) {
   return time;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 
 // What the control groups of this process, version 1 or 2, say of processor time.
 struct ControlGroupTime {
@@ -16,4 +16,4 @@ struct ControlGroupTime {
 // from here. The tightest limit counts.
 ControlGroupTime read_control_group(const std::filesystem::path& root);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

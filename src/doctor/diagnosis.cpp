@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 std::vector<Finding> check_gpu(const DoctorFacts& facts, const GpuConditions& gpu) {
@@ -65,8 +65,8 @@ Diagnosis diagnose(const DoctorFacts& facts) {
   diagnosis.device = facts.device;
   diagnosis.aa = facts.aa;
   if (facts.aa.failure.empty() && facts.aa.runs.size() >= 2) {
-    diagnosis.noise =
-        aa_noise(facts.aa.runs, measured_noise(facts.device.kind, Spread::kOneDevice));
+    diagnosis.noise = aa_noise(
+        facts.aa.runs, compare::measured_noise(facts.device.kind, compare::Spread::kOneDevice));
   }
   diagnosis.findings = {check_noise(facts.aa, diagnosis.noise)};
   if (facts.gpu) append(diagnosis.findings, check_gpu(facts, *facts.gpu));
@@ -102,4 +102,4 @@ std::string verdict_line(const Diagnosis& diagnosis) {
   return fmt::format("fit: nothing here speaks against a gate run on {}", diagnosis.device.id);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

@@ -1,18 +1,18 @@
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "doctor/aa_noise.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/finding.hpp"
 
-namespace nf4bench {
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nf4bench::doctor {
 
 // What the facts come to.
 struct Diagnosis {
-  DeviceInfo device;
+  record::DeviceInfo device;
   std::vector<Finding> findings;  // worst first, else in the order of the checks
   Severity worst = Severity::kOk;
   AaRun aa;
@@ -28,4 +28,4 @@ const char* verdict_word(Severity worst);
 // The verdict and why, as one line without a full stop.
 std::string verdict_line(const Diagnosis& diagnosis);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

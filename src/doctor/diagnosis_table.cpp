@@ -6,25 +6,25 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 constexpr std::size_t kLongestText = 4096;
 
-Tone tone_of(Severity severity) {
+text::Tone tone_of(Severity severity) {
   switch (severity) {
     case Severity::kWorthless:
-      return Tone::kBad;
+      return text::Tone::kBad;
     case Severity::kWarning:
-      return Tone::kDoubt;
+      return text::Tone::kDoubt;
     case Severity::kNote:
     case Severity::kOk:
       break;
   }
-  return Tone::kPlain;
+  return text::Tone::kPlain;
 }
 
-std::string heading(const DeviceInfo& device) {
+std::string heading(const record::DeviceInfo& device) {
   std::string text = fmt::format("{}: {}", device.id, escaped(device.name, 60));
   if (!device.driver.empty()) text += fmt::format(", driver {}", escaped(device.driver, 40));
   if (!device.runtime.empty()) text += fmt::format(", CUDA runtime {}", device.runtime);
@@ -50,16 +50,17 @@ Margins margins_of(const std::vector<Finding>& findings) {
 
 // The text in its own column, beside severity and check. Reasons are given for what is bad,
 // remedies on one line, whole, so that they can be copied.
-void append_finding(TablePage& page, const Finding& finding, const Margins& margins) {
+void append_finding(report::TablePage& page, const Finding& finding, const Margins& margins) {
   const std::string label = fmt::format("{:<{}}  {:<{}}  ", to_string(finding.severity),
                                         margins.severity, finding.check, margins.check);
   std::vector<std::string> lines =
-      wrapped(escaped(finding.found, kLongestText), page.width(), margins.text());
+      text::wrapped(escaped(finding.found, kLongestText), page.width(), margins.text());
   lines.front().replace(0, label.size(), label);
   for (const std::string& line : lines) page.line(line, tone_of(finding.severity));
   const std::string indent(static_cast<std::size_t>(margins.text()), ' ');
   if (finding.severity >= Severity::kWarning) {
-    for (const std::string& line : wrapped("why: " + finding.why, page.width(), margins.text())) {
+    for (const std::string& line :
+         text::wrapped("why: " + finding.why, page.width(), margins.text())) {
       page.line(line);
     }
   }
@@ -68,16 +69,16 @@ void append_finding(TablePage& page, const Finding& finding, const Margins& marg
 
 }  // namespace
 
-std::string diagnosis_table(const Diagnosis& diagnosis, const TableStyle& style) {
-  TablePage page(style);
-  page.line(heading(diagnosis.device), Tone::kHeading);
+std::string diagnosis_table(const Diagnosis& diagnosis, const report::TableStyle& style) {
+  report::TablePage page(style);
+  page.line(heading(diagnosis.device), text::Tone::kHeading);
   page.blank();
   const Margins margins = margins_of(diagnosis.findings);
   for (const Finding& finding : diagnosis.findings) append_finding(page, finding, margins);
   page.blank();
   page.line("verdict: " + verdict_line(diagnosis),
-            diagnosis.worst <= Severity::kNote ? Tone::kGood : tone_of(diagnosis.worst));
+            diagnosis.worst <= Severity::kNote ? text::Tone::kGood : tone_of(diagnosis.worst));
   return page.take();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

@@ -1,19 +1,19 @@
 #pragma once
 
-#include <string>
-
 #include "doctor/diagnosis.hpp"
 #include "report/report.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::doctor {
 
 inline constexpr char kDoctorSchema[] = "nf4bench.doctor";
 inline constexpr char kDoctorSchemaVersion[] = "1.0.0";
 
 // For people: the findings, worst first, and the verdict in the last line. Ends in a newline.
-std::string diagnosis_table(const Diagnosis& diagnosis, const TableStyle& style);
+std::string diagnosis_table(const Diagnosis& diagnosis, const report::TableStyle& style);
 
 // For programs, as docs/doctor.schema.json describes. Ends in a newline.
 std::string diagnosis_json(const Diagnosis& diagnosis);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

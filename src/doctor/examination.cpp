@@ -2,12 +2,11 @@
 
 #include "device/nvml/nvml.hpp"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <thread>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -17,7 +16,7 @@ constexpr double kBetweenRestReadingsS = 0.2;
 
 class Examination {
  public:
-  Examination(Device& device, const ExaminationOptions& options,
+  Examination(device::Device& device, const ExaminationOptions& options,
               const std::atomic<bool>& interrupted)
       : device_(device), options_(options), interrupted_(interrupted) {
     facts_.device = device.info();
@@ -35,7 +34,7 @@ class Examination {
   // Measures; `look` is called between samples.
   void measure(const std::function<void()>& look);
 
-  Device& device_;
+  device::Device& device_;
   const ExaminationOptions& options_;
   const std::atomic<bool>& interrupted_;
   DoctorFacts facts_;
@@ -59,7 +58,7 @@ void Examination::measure(const std::function<void()>& look) {
 }
 
 void Examination::examine_gpu() {
-  const Nvml nvml(facts_.device.pci_id);
+  const device::Nvml nvml(facts_.device.pci_id);
   GpuConditions gpu;
   gpu.own_pid = static_cast<std::uint32_t>(getpid());
   facts_.driver = nvml.driver();
@@ -86,11 +85,11 @@ void Examination::examine_cpu() {
   cpu.rest_end = read_cpu(options_.root, processors);
   measure([&] { cpu.at_work.push_back(read_cpu(options_.root, processors)); });
   facts_.cpu = std::move(cpu);
-  if (!facts_.cuda_problem.empty()) facts_.driver = Nvml("").driver();
+  if (!facts_.cuda_problem.empty()) facts_.driver = device::Nvml("").driver();
 }
 
 DoctorFacts Examination::run() {
-  if (facts_.device.kind == DeviceKind::kCuda) {
+  if (facts_.device.kind == record::DeviceKind::kCuda) {
     examine_gpu();
   } else {
     examine_cpu();
@@ -100,9 +99,9 @@ DoctorFacts Examination::run() {
 
 }  // namespace
 
-DoctorFacts examine(Device& device, const ExaminationOptions& options,
+DoctorFacts examine(device::Device& device, const ExaminationOptions& options,
                     const std::atomic<bool>& interrupted) {
   return Examination(device, options, interrupted).run();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

@@ -1,14 +1,14 @@
 #pragma once
 
+#include "device/device.hpp"
+#include "doctor/facts.hpp"
+
 #include <atomic>
 #include <filesystem>
 #include <functional>
 #include <string>
 
-#include "device/device.hpp"
-#include "doctor/facts.hpp"
-
-namespace nf4bench {
+namespace nf4bench::doctor {
 
 struct ExaminationOptions {
   std::filesystem::path root = "/";  // where /proc and /sys are
@@ -21,7 +21,7 @@ struct ExaminationOptions {
 
 // Collects the facts about `device`: reads, rests, measures a variant against itself and reads
 // again. Changes no setting. When `interrupted` is set it returns early, with aa.was_interrupted.
-DoctorFacts examine(Device& device, const ExaminationOptions& options,
+DoctorFacts examine(device::Device& device, const ExaminationOptions& options,
                     const std::atomic<bool>& interrupted);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

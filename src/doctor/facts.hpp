@@ -1,25 +1,25 @@
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "device/device.hpp"
 #include "device/nvml/gpu_condition.hpp"
 #include "doctor/aa_run.hpp"
 #include "doctor/checks/cpu_conditions.hpp"
 #include "doctor/checks/gpu_conditions.hpp"
 
-namespace nf4bench {
+#include <optional>
+#include <string>
+
+namespace nf4bench::doctor {
 
 // All that the checks judge by. Plain data: tests write it by hand.
 struct DoctorFacts {
-  DeviceInfo device;
+  record::DeviceInfo device;
   AaRun aa;
   std::string architectures;         // this program's, as CMake has them; empty without CUDA
   std::string cuda_problem;          // why the CPU was taken for want of a GPU; empty otherwise
-  DriverFacts driver;                // NVIDIA's, if there is one
+  device::DriverFacts driver;        // NVIDIA's, if there is one
   std::optional<GpuConditions> gpu;  // of a CUDA device
   std::optional<CpuConditions> cpu;  // of the CPU device
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

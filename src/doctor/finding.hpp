@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 
 // How much a finding says against a measurement. The order matters: later is worse.
 enum class Severity : std::uint8_t {
@@ -25,4 +25,4 @@ struct Finding {
   std::string remedy;  // a command, or what else to do; empty when nothing needs to be done
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

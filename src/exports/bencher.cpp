@@ -1,20 +1,20 @@
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 constexpr double kNanoseconds = 1e9;  // a second: what Bencher takes latencies in
 
-JsonText measure(double value, double low, double high) {
-  return json_object({{"value", json_number(value)},
-                      {"lower_value", json_number(low)},
-                      {"upper_value", json_number(high)}});
+json::JsonText measure(double value, double low, double high) {
+  return json::json_object({{"value", json::json_number(value)},
+                            {"lower_value", json::json_number(low)},
+                            {"upper_value", json::json_number(high)}});
 }
 
-JsonText measures_of(const Measurement& m) {
-  const Summary& time = *m.time_s;
-  std::vector<JsonMember> members = {
+json::JsonText measures_of(const record::Measurement& m) {
+  const statistics::Summary& time = *m.time_s;
+  std::vector<json::JsonMember> members = {
       {"latency", measure(time.median * kNanoseconds, time.ci95.low * kNanoseconds,
                           time.ci95.high * kNanoseconds)}};
   if (m.bytes_per_s && time.ci95.low > 0.0) {
@@ -26,12 +26,12 @@ JsonText measures_of(const Measurement& m) {
     members.push_back(
         {"speedup", measure(m.speedup->ratio, m.speedup->ci95.low, m.speedup->ci95.high)});
   }
-  return json_object(members);
+  return json::json_object(members);
 }
 
 }  // namespace
 
-std::string to_bencher(const Report& report) {
+std::string to_bencher(const record::Report& report) {
   std::vector<NamedJson> benchmarks;
   for (const ExportRow& row : export_rows(report)) {
     if (row.is_timed) benchmarks.push_back({row.name, measures_of(*row.measurement)});
@@ -39,4 +39,4 @@ std::string to_bencher(const Report& report) {
   return json_object_of(benchmarks).text + '\n';
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 // A field as RFC 4180 has it: quoted when it holds what would end it.
@@ -18,7 +18,7 @@ std::string field(const std::string& text) {
   return quoted + '"';
 }
 
-// A line in the making: names and values stand side by side, so that they can not get out of step.
+// A line in the making: names and values stand side by side, so that they cannot get out of step.
 class Line {
  public:
   void text(const char* name, const std::string& value) {
@@ -39,12 +39,12 @@ class Line {
 };
 
 void add_cell(Line& line, const ExportRow& row) {
-  const Measurement& m = *row.measurement;
-  const ReportTensor unknown;
-  const ReportTensor& tensor = row.tensor != nullptr ? *row.tensor : unknown;
+  const record::Measurement& m = *row.measurement;
+  const record::ReportTensor unknown;
+  const record::ReportTensor& tensor = row.tensor != nullptr ? *row.tensor : unknown;
   line.text("tensor", m.tensor);
   line.text("tensor_name", tensor.name);
-  line.text("shape", row.tensor != nullptr ? shape_to_string(tensor.shape) : "");
+  line.text("shape", row.tensor != nullptr ? nf4::shape_to_string(tensor.shape) : "");
   line.count("elements", tensor.elements);
   line.count("blocksize", tensor.blocksize);
   line.text("absmax", to_string(tensor.absmax_kind));
@@ -59,26 +59,26 @@ void add_cell(Line& line, const ExportRow& row) {
   line.text("reason", m.reason);
 }
 
-void add_time(Line& line, const Measurement& m) {
-  const auto time = [&](double Summary::*part) {
+void add_time(Line& line, const record::Measurement& m) {
+  const auto time = [&](double statistics::Summary::*part) {
     return m.time_s ? std::optional((*m.time_s).*part) : std::nullopt;
   };
   line.count("samples", static_cast<std::int64_t>(m.samples_s.size()));
-  line.number("median_s", time(&Summary::median));
+  line.number("median_s", time(&statistics::Summary::median));
   line.number("ci95_low_s", m.time_s ? std::optional(m.time_s->ci95.low) : std::nullopt);
   line.number("ci95_high_s", m.time_s ? std::optional(m.time_s->ci95.high) : std::nullopt);
-  line.number("mean_s", time(&Summary::mean));
-  line.number("min_s", time(&Summary::min));
-  line.number("p05_s", time(&Summary::p05));
-  line.number("p95_s", time(&Summary::p95));
-  line.number("mad_s", time(&Summary::mad));
+  line.number("mean_s", time(&statistics::Summary::mean));
+  line.number("min_s", time(&statistics::Summary::min));
+  line.number("p05_s", time(&statistics::Summary::p05));
+  line.number("p95_s", time(&statistics::Summary::p95));
+  line.number("mad_s", time(&statistics::Summary::mad));
   line.count("launches_per_sample", m.launches_per_sample);
   line.text("stopped_by", m.stopped_by ? to_string(*m.stopped_by) : "");
   line.number("sm_clock_mean_hz", mean_clock_hz(m));
 }
 
-void add_rates(Line& line, const ExportRow& row, const Report& report) {
-  const Measurement& m = *row.measurement;
+void add_rates(Line& line, const ExportRow& row, const record::Report& report) {
+  const record::Measurement& m = *row.measurement;
   line.count("bytes_read", m.bytes_read);
   line.count("bytes_written", m.bytes_written);
   line.number("bytes_per_s", m.bytes_per_s);
@@ -95,7 +95,7 @@ void add_rates(Line& line, const ExportRow& row, const Report& report) {
   line.text("started_at", report.started_at);
 }
 
-Line line_of(const ExportRow& row, const Report& report) {
+Line line_of(const ExportRow& row, const record::Report& report) {
   Line line;
   add_cell(line, row);
   add_time(line, *row.measurement);
@@ -105,11 +105,11 @@ Line line_of(const ExportRow& row, const Report& report) {
 
 }  // namespace
 
-std::string to_csv(const Report& report) {
-  const Measurement nothing;
+std::string to_csv(const record::Report& report) {
+  const record::Measurement nothing;
   std::string text = line_of({&nothing, nullptr, nullptr, false, ""}, report).names();
   for (const ExportRow& row : export_rows(report)) text += line_of(row, report).values();
   return text;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -4,32 +4,32 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 // The action compares by name alone: the name has to say which machine the number is from.
-JsonText entry(const Report& report, const ExportRow& row, const char* unit, double value,
-               double spread) {
-  const Measurement& m = *row.measurement;
+json::JsonText entry(const record::Report& report, const ExportRow& row, const char* unit,
+                     double value, double spread) {
+  const record::Measurement& m = *row.measurement;
   std::string extra = fmt::format(
       "median of {}; driver {}; nf4bench {}",
-      format_count(static_cast<long long>(m.samples_s.size()), "sample"),
+      text::format_count(static_cast<long long>(m.samples_s.size()), "sample"),
       report.device.driver.empty() ? "none" : report.device.driver, report.tool.version);
-  return json_object({{"name", json_string(report.device.name + '/' + row.name)},
-                      {"unit", json_string(unit)},
-                      {"value", json_number(value)},
-                      {"range", json_string(number_text(spread))},
-                      {"extra", json_string(extra)}});
+  return json::json_object({{"name", json::json_string(report.device.name + '/' + row.name)},
+                            {"unit", json::json_string(unit)},
+                            {"value", json::json_number(value)},
+                            {"range", json::json_string(number_text(spread))},
+                            {"extra", json::json_string(extra)}});
 }
 
 }  // namespace
 
-std::string to_github_action(const Report& report, ActionMetric metric) {
-  std::vector<JsonText> entries;
+std::string to_github_action(const record::Report& report, ActionMetric metric) {
+  std::vector<json::JsonText> entries;
   for (const ExportRow& row : export_rows(report)) {
     if (!row.is_timed) continue;
-    const Measurement& m = *row.measurement;
-    const Summary& time = *m.time_s;
+    const record::Measurement& m = *row.measurement;
+    const statistics::Summary& time = *m.time_s;
     const double relative = (time.ci95.high - time.ci95.low) / 2.0 / time.median;
     if (metric == ActionMetric::kTime) {
       entries.push_back(entry(report, row, "s", time.median, relative * time.median));
@@ -40,7 +40,7 @@ std::string to_github_action(const Report& report, ActionMetric metric) {
       entries.push_back(entry(report, row, "x", m.speedup->ratio, spread));
     }
   }
-  return json_array(entries).text + '\n';
+  return json::json_array(entries).text + '\n';
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 // Their compare script prints times without decimals: seconds would all read 0.
@@ -30,20 +30,21 @@ std::string untimed_rows(const std::vector<ExportRow>& rows) {
   return text;
 }
 
-JsonText context_of(const Report& report, const std::vector<ExportRow>& rows) {
-  return json_object(
-      {{"date", json_string(report.started_at)},
-       {"host_name", json_string(report.host.name)},
-       {"executable", json_string(report.command.empty() ? "nf4bench" : report.command.front())},
-       {"num_cpus", json_integer(report.host.threads)},
-       {"caches", json_array({})},
-       {"library_version", json_string("nf4bench " + report.tool.version)},
-       {"library_build_type", json_string(lower_case(report.tool.build_type))},
-       {"json_schema_version", json_integer(1)},
-       {"device", json_string(report.device.name)},
-       {"device_driver", json_string(report.device.driver)},
-       {"nf4bench_complete", json_string(report.complete ? "true" : "false")},
-       {"nf4bench_not_timed", json_string(untimed_rows(rows))}});
+json::JsonText context_of(const record::Report& report, const std::vector<ExportRow>& rows) {
+  return json::json_object(
+      {{"date", json::json_string(report.started_at)},
+       {"host_name", json::json_string(report.host.name)},
+       {"executable",
+        json::json_string(report.command.empty() ? "nf4bench" : report.command.front())},
+       {"num_cpus", json::json_integer(report.host.threads)},
+       {"caches", json::json_array({})},
+       {"library_version", json::json_string("nf4bench " + report.tool.version)},
+       {"library_build_type", json::json_string(lower_case(report.tool.build_type))},
+       {"json_schema_version", json::json_integer(1)},
+       {"device", json::json_string(report.device.name)},
+       {"device_driver", json::json_string(report.device.driver)},
+       {"nf4bench_complete", json::json_string(report.complete ? "true" : "false")},
+       {"nf4bench_not_timed", json::json_string(untimed_rows(rows))}});
 }
 
 // Where a row stands: families are variants, instances their cells.
@@ -52,61 +53,63 @@ struct Place {
   std::int64_t instance = 0;
 };
 
-std::vector<JsonMember> head_of(const ExportRow& row, const Place& place,
-                                const std::string& suffix) {
-  return {
-      {"name", json_string(row.name + suffix)},
-      {"family_index", json_integer(place.family)},
-      {"per_family_instance_index", json_integer(place.instance)},
-      {"run_name", json_string(row.name)},
-      {"run_type", json_string(suffix.empty() ? "iteration" : "aggregate")},
-      {"repetitions", json_integer(static_cast<std::int64_t>(row.measurement->samples_s.size()))},
-      {"threads", json_integer(1)}};
+std::vector<json::JsonMember> head_of(const ExportRow& row, const Place& place,
+                                      const std::string& suffix) {
+  return {{"name", json::json_string(row.name + suffix)},
+          {"family_index", json::json_integer(place.family)},
+          {"per_family_instance_index", json::json_integer(place.instance)},
+          {"run_name", json::json_string(row.name)},
+          {"run_type", json::json_string(suffix.empty() ? "iteration" : "aggregate")},
+          {"repetitions",
+           json::json_integer(static_cast<std::int64_t>(row.measurement->samples_s.size()))},
+          {"threads", json::json_integer(1)}};
 }
 
 // GPU time is wall time here; cpu_time is there because their tools want both.
-void add_times(std::vector<JsonMember>& members, double seconds, const Measurement& m) {
-  members.push_back({"real_time", json_number(seconds * kNanoseconds)});
-  members.push_back({"cpu_time", json_number(seconds * kNanoseconds)});
-  members.push_back({"time_unit", json_string("ns")});
+void add_times(std::vector<json::JsonMember>& members, double seconds,
+               const record::Measurement& m) {
+  members.push_back({"real_time", json::json_number(seconds * kNanoseconds)});
+  members.push_back({"cpu_time", json::json_number(seconds * kNanoseconds)});
+  members.push_back({"time_unit", json::json_string("ns")});
   if (seconds > 0.0) {
     const auto bytes = static_cast<double>(m.bytes_read + m.bytes_written);
-    members.push_back({"bytes_per_second", json_number(bytes / seconds)});
+    members.push_back({"bytes_per_second", json::json_number(bytes / seconds)});
   }
 }
 
-void add_samples(std::vector<JsonText>& entries, const ExportRow& row, const Place& place) {
-  const Measurement& m = *row.measurement;
+void add_samples(std::vector<json::JsonText>& entries, const ExportRow& row, const Place& place) {
+  const record::Measurement& m = *row.measurement;
   for (std::size_t i = 0; i < m.samples_s.size(); ++i) {
-    std::vector<JsonMember> members = head_of(row, place, "");
-    members.push_back({"repetition_index", json_integer(static_cast<std::int64_t>(i))});
-    members.push_back({"iterations", json_integer(m.launches_per_sample)});
+    std::vector<json::JsonMember> members = head_of(row, place, "");
+    members.push_back({"repetition_index", json::json_integer(static_cast<std::int64_t>(i))});
+    members.push_back({"iterations", json::json_integer(m.launches_per_sample)});
     add_times(members, m.samples_s[i], m);
     if (i < m.sm_clock_hz.size()) {
-      members.push_back({"sm_clock_hz", json_number(m.sm_clock_hz[i])});
+      members.push_back({"sm_clock_hz", json::json_number(m.sm_clock_hz[i])});
     }
-    entries.push_back(json_object(members));
+    entries.push_back(json::json_object(members));
   }
 }
 
-void add_aggregate(std::vector<JsonText>& entries, const ExportRow& row, const Place& place,
+void add_aggregate(std::vector<json::JsonText>& entries, const ExportRow& row, const Place& place,
                    const std::string& name, double seconds) {
-  const Measurement& m = *row.measurement;
-  std::vector<JsonMember> members = head_of(row, place, '_' + name);
-  members.push_back({"aggregate_name", json_string(name)});
-  members.push_back({"aggregate_unit", json_string("time")});
-  members.push_back({"iterations", json_integer(static_cast<std::int64_t>(m.samples_s.size()))});
+  const record::Measurement& m = *row.measurement;
+  std::vector<json::JsonMember> members = head_of(row, place, '_' + name);
+  members.push_back({"aggregate_name", json::json_string(name)});
+  members.push_back({"aggregate_unit", json::json_string("time")});
+  members.push_back(
+      {"iterations", json::json_integer(static_cast<std::int64_t>(m.samples_s.size()))});
   add_times(members, seconds, m);
-  entries.push_back(json_object(members));
+  entries.push_back(json::json_object(members));
 }
 
 }  // namespace
 
-std::string to_google_benchmark(const Report& report) {
+std::string to_google_benchmark(const record::Report& report) {
   const std::vector<ExportRow> rows = export_rows(report);
   std::vector<std::string> families;
   std::vector<std::int64_t> sizes;
-  std::vector<JsonText> entries;
+  std::vector<json::JsonText> entries;
   for (const ExportRow& row : rows) {
     if (!row.is_timed) continue;
     const auto found = std::find(families.begin(), families.end(), row.measurement->variant);
@@ -120,9 +123,10 @@ std::string to_google_benchmark(const Report& report) {
     add_aggregate(entries, row, place, "mean", row.measurement->time_s->mean);
     add_aggregate(entries, row, place, "median", row.measurement->time_s->median);
   }
-  return json_object({{"context", context_of(report, rows)}, {"benchmarks", json_array(entries)}})
+  return json::json_object(
+             {{"context", context_of(report, rows)}, {"benchmarks", json::json_array(entries)}})
              .text +
          '\n';
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

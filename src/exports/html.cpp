@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 // The page may load nothing, whatever a report smuggles in.
 constexpr char kPolicy[] =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-std::string header_of(const Report& report) {
+std::string header_of(const record::Report& report) {
   std::string text = fmt::format(
       "<header><h1>{}</h1><p class=\"faint\">NF4 dequantization, nf4bench {}, {}</p>\n",
       html_text(report.device.name), html_text(report.tool.version), html_text(report.started_at));
@@ -31,7 +31,7 @@ std::string header_of(const Report& report) {
 
 }  // namespace
 
-std::string to_html(const Report& report) {
+std::string to_html(const record::Report& report) {
   const Page page = page_of(report);
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n"
@@ -49,4 +49,4 @@ std::string to_html(const Report& report) {
   return text + "</body>\n</html>\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -9,7 +9,7 @@
 #include <map>
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 constexpr double kWidth = 900.0;
@@ -27,7 +27,7 @@ struct Chart {
   std::vector<double> ticks;  // bytes a second
 };
 
-auto kind_of(const Measurement& m) {
+auto kind_of(const record::Measurement& m) {
   return std::make_tuple(m.operation, m.output_type, m.cache, m.launch);
 }
 
@@ -120,7 +120,7 @@ std::string ceiling_line(const Chart& chart, const char* name, double rate) {
       "<path class=\"ceiling\" d=\"M{} {}H{}\"/><text class=\"note\" x=\"{}\" y=\"{}\">{} {}"
       "</text>\n",
       coordinate(kLeft), coordinate(y), coordinate(kWidth - kRight),
-      coordinate(kWidth - kRight + 4.0), coordinate(y + 4.0), name, format_gigabytes(rate));
+      coordinate(kWidth - kRight + 4.0), coordinate(y + 4.0), name, text::format_gigabytes(rate));
 }
 
 using Points = std::vector<std::tuple<double, double, std::size_t>>;  // elements, rate, row
@@ -142,7 +142,7 @@ std::string variant_line(const Page& page, const Chart& chart, const std::string
     text += fmt::format(
         "<a href=\"#{}\"><title>{}: {} GB/s</title><circle class=\"point {}\" cx=\"{}\" cy=\"{}\" "
         "r=\"4\"/></a>\n",
-        anchor_of(row), html_text(page.rows[row].name), format_gigabytes(rate), colour,
+        anchor_of(row), html_text(page.rows[row].name), text::format_gigabytes(rate), colour,
         coordinate(x_of(chart, elements)), coordinate(y_of(chart, rate)));
   }
   return text;
@@ -152,9 +152,9 @@ std::string lines_of(const Page& page, const Chart& chart) {
   std::map<std::string, Points> lines;
   Points stream;
   for (const std::size_t row : chart.rows) {
-    const Measurement& m = *page.rows[row].measurement;
+    const record::Measurement& m = *page.rows[row].measurement;
     lines[m.variant].emplace_back(elements_of(page, row), *m.bytes_per_s, row);
-    if (const StreamCeiling* ceiling = page.rows[row].stream) {
+    if (const record::StreamCeiling* ceiling = page.rows[row].stream) {
       stream.emplace_back(elements_of(page, row), ceiling->bytes_per_s, 0);
     }
   }
@@ -183,11 +183,11 @@ std::string legend_of(const Page& page) {
 }
 
 std::string figure_of(const Page& page, const Chart& chart) {
-  const Measurement& first = *page.rows[chart.rows.front()].measurement;
+  const record::Measurement& first = *page.rows[chart.rows.front()].measurement;
   std::string text = fmt::format(
       "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2}\" role=\"img\" "
       "aria-label=\"Bandwidth over size, {0}\">\n",
-      cell_name(first.output_type, first.cache, first.launch), coordinate(kWidth),
+      report::cell_name(first.output_type, first.cache, first.launch), coordinate(kWidth),
       coordinate(kHeight));
   text += grid_of(chart);
   text += ceiling_line(chart, "peak", page.report.device.peak_bytes_per_s.value_or(0.0));
@@ -209,4 +209,4 @@ std::string bandwidth_section(const Page& page) {
   return text + "</section>\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 // A list of names and values. What is empty is not shown.
@@ -25,10 +25,10 @@ class Facts {
 };
 
 std::string rate_text(double bytes_per_s) {
-  return bytes_per_s > 0.0 ? format_gigabytes(bytes_per_s) + " GB/s" : std::string();
+  return bytes_per_s > 0.0 ? text::format_gigabytes(bytes_per_s) + " GB/s" : std::string();
 }
 
-std::string state_text(const DeviceState& state) {
+std::string state_text(const record::DeviceState& state) {
   std::vector<std::string> parts;
   const auto add = [&](const std::optional<double>& value, double unit, const char* text) {
     if (value) parts.push_back(fmt::format("{:.0f} {}", *value / unit, text));
@@ -42,8 +42,8 @@ std::string state_text(const DeviceState& state) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-void add_device(Facts& facts, const Report& report) {
-  const DeviceInfo& device = report.device;
+void add_device(Facts& facts, const record::Report& report) {
+  const record::DeviceInfo& device = report.device;
   facts.text("Device", fmt::format("{} ({})", device.name, device.id));
   facts.text("Memory",
              fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (1 << 30)));
@@ -67,13 +67,13 @@ std::string half_width(double precision) {
 }  // namespace
 
 std::string environment_section(const Page& page) {
-  const Report& report = page.report;
+  const record::Report& report = page.report;
   Facts facts;
   add_device(facts, report);
   facts.text("Host", report.host.name);
   facts.text("System", fmt::format("{}, kernel {}", report.host.os, report.host.kernel));
-  facts.text("CPU",
-             fmt::format("{}, {}", report.host.cpu, format_count(report.host.threads, "thread")));
+  facts.text("CPU", fmt::format("{}, {}", report.host.cpu,
+                                text::format_count(report.host.threads, "thread")));
   facts.text("nf4bench", fmt::format("{} {}{}", report.tool.version, report.tool.git_commit,
                                      report.tool.git_dirty ? " (changed)" : ""));
   facts.text("Build", fmt::format("{}, {}", report.tool.build_type, report.tool.compiler));
@@ -85,32 +85,32 @@ std::string environment_section(const Page& page) {
 }
 
 std::string method_section(const Page& page) {
-  const Report& report = page.report;
-  const RunOptions& settings = report.settings;
+  const record::Report& report = page.report;
+  const record::RunOptions& settings = report.settings;
   Facts facts;
-  facts.text(
-      "Verified",
-      fmt::format("{}, {}, bit for bit against the reference, before and after timing",
-                  format_count(report.tensors_verified, "tensor"),
-                  settings.verify == VerifyScope::kAll ? "every element" : "a sample of each"));
+  facts.text("Verified",
+             fmt::format("{}, {}, bit for bit against the reference, before and after timing",
+                         text::format_count(report.tensors_verified, "tensor"),
+                         settings.verify == record::VerifyScope::kAll ? "every element"
+                                                                      : "a sample of each"));
   facts.text("Baseline", settings.baseline);
   facts.text("Order", fmt::format("variants take turns in rounds, seed {}", settings.seed));
-  facts.text("A sample",
-             fmt::format("at least {} of launches between two events",
-                         format_time(settings.min_sample_s, time_scale({settings.min_sample_s}))));
-  facts.text(
-      "Stops",
-      fmt::format("when the median's 95 % interval is within {} and there are {}, or after {}",
-                  half_width(settings.precision), format_count(settings.min_samples, "sample"),
-                  format_time(settings.max_time_s, time_scale({settings.max_time_s}))));
+  facts.text("A sample", fmt::format("at least {} of launches between two events",
+                                     text::format_time(settings.min_sample_s,
+                                                       text::time_scale({settings.min_sample_s}))));
+  facts.text("Stops",
+             fmt::format(
+                 "when the median's 95 % interval is within {} and there are {}, or after {}",
+                 half_width(settings.precision), text::format_count(settings.min_samples, "sample"),
+                 text::format_time(settings.max_time_s, text::time_scale({settings.max_time_s}))));
   facts.text("Copy ceiling", rate_text(report.ceilings.copy_bytes_per_s));
   facts.text("Write ceiling", rate_text(report.ceilings.write_bytes_per_s));
   const auto overhead = [&](const char* name, const std::optional<double>& time_s) {
-    if (time_s) facts.text(name, format_time(*time_s, time_scale({*time_s})));
+    if (time_s) facts.text(name, text::format_time(*time_s, text::time_scale({*time_s})));
   };
   overhead("Event overhead", report.ceilings.event_overhead_s);
   overhead("Launch overhead", report.ceilings.launch_overhead_s);
   return "<section id=\"method\"><h2>How it was measured</h2>\n" + facts.html() + "</section>\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

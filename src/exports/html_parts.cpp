@@ -11,7 +11,7 @@
 #include <map>
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
@@ -43,24 +43,24 @@ std::string_view entity_of(char c) {
 }
 
 auto cell_of(const ExportRow& row) {
-  const Measurement& m = *row.measurement;
+  const record::Measurement& m = *row.measurement;
   return std::tie(m.tensor, m.operation, m.output_type, m.cache, m.launch);
 }
 
 std::string title_of(const ExportRow& row) {
-  const Measurement& m = *row.measurement;
+  const record::Measurement& m = *row.measurement;
   std::string title = html_text(shape_name(row));
   if (row.tensor != nullptr && row.tensor->multiplicity > 1) {
     title += fmt::format(" (x{})", row.tensor->multiplicity);
   }
-  return title + " " + cell_name(m.output_type, m.cache, m.launch);
+  return title + " " + report::cell_name(m.output_type, m.cache, m.launch);
 }
 
 // The baseline, then by how far a variant gets at best: what is far behind shares the last colour.
 void order_variants(Page& page) {
   std::map<std::string, double> best;
   for (const ExportRow& row : page.rows) {
-    const Measurement& m = *row.measurement;
+    const record::Measurement& m = *row.measurement;
     double& ratio = best[m.variant];
     if (row.is_timed && m.speedup) ratio = std::max(ratio, m.speedup->ratio);
   }
@@ -101,7 +101,7 @@ std::string Page::colour_of(const std::string& variant) const {
   return fmt::format("s{}", std::min(index, kColours));
 }
 
-Page page_of(const Report& report) {
+Page page_of(const record::Report& report) {
   Page page{report, export_rows(report), {}, {}};
   for (std::size_t i = 0; i < page.rows.size(); ++i) {
     const ExportRow& row = page.rows[i];
@@ -143,4 +143,4 @@ std::vector<double> round_ticks(double most, int count) {
   return ticks;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

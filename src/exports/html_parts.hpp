@@ -3,13 +3,13 @@
 // The page's own parts, shared by its source files. Reports come from strangers: every string of
 // one goes through html_text().
 
+#include "exports/rows.hpp"
+
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "exports/rows.hpp"
-
-namespace nf4bench {
+namespace nf4bench::exports {
 
 // `text` as it may stand between tags and in quoted attributes. Control characters and bytes that
 // are not UTF-8 become U+FFFD.
@@ -26,7 +26,7 @@ struct PageCell {
 
 // What all sections draw from.
 struct Page {
-  const Report& report;
+  const record::Report& report;
   std::vector<ExportRow> rows;
   std::vector<PageCell> cells;
   std::vector<std::string> variants;  // the baseline, then the fastest first; decides the colours
@@ -35,7 +35,7 @@ struct Page {
   std::string colour_of(const std::string& variant) const;
 };
 
-Page page_of(const Report& report);
+Page page_of(const record::Report& report);
 
 // The anchor of a row in the table of measurements: "m12".
 std::string anchor_of(std::size_t row);
@@ -55,4 +55,4 @@ std::string rows_section(const Page& page);
 extern const char* const kPageStyle;
 extern const char* const kPageScript;
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 constexpr double kWidth = 900.0;
@@ -23,7 +23,7 @@ constexpr double kMostReach = 0.5;
 double reach_of(const Page& page, const PageCell& cell) {
   double reach = kLeastReach;
   for (const std::size_t index : cell.rows) {
-    const Measurement& m = *page.rows[index].measurement;
+    const record::Measurement& m = *page.rows[index].measurement;
     if (!page.rows[index].is_timed) continue;
     const double median = m.time_s->median;
     reach = std::max(
@@ -41,7 +41,7 @@ struct Histogram {
   std::size_t beyond = 0;
 };
 
-Histogram histogram_of(const Measurement& m, double reach) {
+Histogram histogram_of(const record::Measurement& m, double reach) {
   Histogram histogram;
   for (const double sample : m.samples_s) {
     const double offset = sample / m.time_s->median - 1.0;
@@ -71,9 +71,9 @@ std::string bars_of(const Histogram& histogram, const std::string& colour, doubl
 }
 
 std::string strip_of(const Page& page, std::size_t index, std::size_t line, double reach) {
-  const Measurement& m = *page.rows[index].measurement;
+  const record::Measurement& m = *page.rows[index].measurement;
   const double bottom = kStrip * static_cast<double>(line + 1);
-  const Summary& time = *m.time_s;
+  const statistics::Summary& time = *m.time_s;
   const Histogram histogram = histogram_of(m, reach);
   const std::string low =
       coordinate(x_of(std::max(time.ci95.low / time.median - 1.0, -reach), reach));
@@ -88,8 +88,8 @@ std::string strip_of(const Page& page, std::size_t index, std::size_t line, doub
       "{1}H{4}\"/>",
       coordinate(kLeft), coordinate(bottom), coordinate(kWidth - kRight), low, high);
   std::string note =
-      fmt::format("{}, {}", format_time(time.median, time_scale({time.median})),
-                  format_count(static_cast<long long>(m.samples_s.size()), "sample"));
+      fmt::format("{}, {}", text::format_time(time.median, text::time_scale({time.median})),
+                  text::format_count(static_cast<long long>(m.samples_s.size()), "sample"));
   if (histogram.beyond > 0) note += fmt::format(", {} beyond", histogram.beyond);
   return text + fmt::format("<text class=\"note\" x=\"{}\" y=\"{}\">{}</text></a>\n",
                             coordinate(kWidth - kRight + 8.0), coordinate(bottom - 8.0), note);
@@ -144,4 +144,4 @@ std::string samples_section(const Page& page) {
   return text + "</section>\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 // Of a figure, in the units of its viewBox.
@@ -34,7 +34,7 @@ std::string cut(const std::string& name) {
 }
 
 std::string bar_of(const Page& page, std::size_t index, std::size_t line, double most) {
-  const Measurement& m = *page.rows[index].measurement;
+  const record::Measurement& m = *page.rows[index].measurement;
   const double y = middle_of(line);
   std::string text = fmt::format(
       "<a href=\"#{}\"><title>{}</title><text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
@@ -46,7 +46,7 @@ std::string bar_of(const Page& page, std::size_t index, std::size_t line, double
                               page.rows[index].is_timed ? "no baseline to compare with"
                                                         : to_string(m.status));
   }
-  const Interval& ci = m.speedup->ci95;
+  const statistics::Interval& ci = m.speedup->ci95;
   const double end = x_of(m.speedup->ratio, most);
   text += fmt::format("<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"14\"/>",
                       page.colour_of(m.variant), coordinate(kLeft), coordinate(y - 7.0),
@@ -57,7 +57,7 @@ std::string bar_of(const Page& page, std::size_t index, std::size_t line, double
                       high, coordinate(y - 4.0), coordinate(y + 4.0), coordinate(y));
   return text + fmt::format("<text x=\"{}\" y=\"{}\">{}</text></a>\n",
                             coordinate(x_of(std::max(ci.high, m.speedup->ratio), most) + 6.0),
-                            coordinate(y + 4.0), format_ratio(m.speedup->ratio));
+                            coordinate(y + 4.0), text::format_ratio(m.speedup->ratio));
 }
 
 std::string grid_of(std::size_t lines, const std::vector<double>& ticks) {
@@ -105,4 +105,4 @@ std::string speedup_section(const Page& page) {
   return text + "</div></section>\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

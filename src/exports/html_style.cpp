@@ -1,6 +1,6 @@
 #include "exports/html_parts.hpp"
 
-namespace nf4bench {
+namespace nf4bench::exports {
 
 // Colours are told apart by people who see few of them (after Okabe and Ito), on either ground.
 const char* const kPageStyle = R"CSS(
@@ -76,4 +76,4 @@ choice.addEventListener('change', show);
 show();
 )JS";
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -7,22 +7,22 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 std::string ratio_text(const std::optional<double>& ratio) {
-  return ratio ? format_ratio(*ratio) : std::string();
+  return ratio ? text::format_ratio(*ratio) : std::string();
 }
 
 std::string time_text(double time_s) {
-  return format_time(time_s, time_scale({time_s}));
+  return text::format_time(time_s, text::time_scale({time_s}));
 }
 
 std::string number_cell(const std::string& text) {
   return "<td class=\"number\">" + text + "</td>";
 }
 
-std::string totals_row(const Page& page, const VariantSummary& each, double longest_s) {
+std::string totals_row(const Page& page, const record::VariantSummary& each, double longest_s) {
   std::string bar;
   if (each.model_time_s && longest_s > 0.0) {
     bar = fmt::format("<span class=\"total {}\" style=\"width:{}%\"></span>",
@@ -30,7 +30,7 @@ std::string totals_row(const Page& page, const VariantSummary& each, double long
                       coordinate(100.0 * *each.model_time_s / longest_s));
   }
   return fmt::format("<tr><td>{}</td><td>{}</td>", html_text(each.variant),
-                     cell_name(each.output_type, each.cache, each.launch)) +
+                     report::cell_name(each.output_type, each.cache, each.launch)) +
          number_cell(fmt::format("{}", each.cells)) +
          number_cell(ratio_text(each.speedup_geomean)) + number_cell(ratio_text(each.speedup_min)) +
          number_cell(ratio_text(each.speedup_max)) +
@@ -38,30 +38,31 @@ std::string totals_row(const Page& page, const VariantSummary& each, double long
          number_cell(ratio_text(each.model_speedup)) + "<td class=\"bars\">" + bar + "</td></tr>\n";
 }
 
-std::string timed_cells(const Measurement& m) {
+std::string timed_cells(const record::Measurement& m) {
   std::string interval;
   if (m.speedup) {
     interval = m.speedup->baseline == m.variant
                    ? "baseline"
-                   : format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
+                   : text::format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
   }
   return number_cell(time_text(m.time_s->median)) +
-         number_cell(fmt::format("{:.2f}", 100.0 * relative_half_width(*m.time_s))) +
+         number_cell(fmt::format("{:.2f}", 100.0 * statistics::relative_half_width(*m.time_s))) +
          number_cell(time_text(m.time_s->p95)) +
-         number_cell(m.bytes_per_s ? format_gigabytes(*m.bytes_per_s) : "") +
-         number_cell(m.fraction_of_copy ? format_percent(*m.fraction_of_copy) : "") +
-         number_cell(m.fraction_of_stream ? format_percent(*m.fraction_of_stream) : "") +
-         number_cell(m.speedup ? format_ratio(m.speedup->ratio) : "") + number_cell(interval) +
-         number_cell(fmt::format("{}", m.samples_s.size()));
+         number_cell(m.bytes_per_s ? text::format_gigabytes(*m.bytes_per_s) : "") +
+         number_cell(m.fraction_of_copy ? text::format_percent(*m.fraction_of_copy) : "") +
+         number_cell(m.fraction_of_stream ? text::format_percent(*m.fraction_of_stream) : "") +
+         number_cell(m.speedup ? text::format_ratio(m.speedup->ratio) : "") +
+         number_cell(interval) + number_cell(fmt::format("{}", m.samples_s.size()));
 }
 
 std::string row_of(const Page& page, std::size_t index) {
   const ExportRow& row = page.rows[index];
-  const Measurement& m = *row.measurement;
-  std::string text = fmt::format(
-      "<tr id=\"{}\"><td>{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td>", anchor_of(index),
-      html_text(m.variant), html_text(shape_name(row)), cell_name(m.output_type, m.cache, m.launch),
-      m.status == Status::kPassed ? "good" : "bad", to_string(m.status));
+  const record::Measurement& m = *row.measurement;
+  std::string text =
+      fmt::format("<tr id=\"{}\"><td>{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td>",
+                  anchor_of(index), html_text(m.variant), html_text(shape_name(row)),
+                  report::cell_name(m.output_type, m.cache, m.launch),
+                  m.status == record::Status::kPassed ? "good" : "bad", to_string(m.status));
   text += row.is_timed
               ? timed_cells(m)
               : fmt::format("<td class=\"reason\" colspan=\"9\">{}</td>", html_text(m.reason));
@@ -71,9 +72,9 @@ std::string row_of(const Page& page, std::size_t index) {
 }  // namespace
 
 std::string totals_section(const Page& page) {
-  const std::vector<VariantSummary> all = summarize_variants(page.report);
+  const std::vector<record::VariantSummary> all = report::summarize_variants(page.report);
   double longest_s = 0.0;
-  for (const VariantSummary& each : all)
+  for (const record::VariantSummary& each : all)
     longest_s = std::max(longest_s, each.model_time_s.value_or(0.0));
   std::string text =
       "<section id=\"totals\"><h2>Whole model</h2><p>Each median times the number of tensors of "
@@ -82,7 +83,7 @@ std::string totals_section(const Page& page) {
       "<thead><tr><th>variant</th><th>cell</th><th>cells</th><th>speedup, geometric mean</th>"
       "<th>least</th><th>most</th><th>model time</th><th>model speedup</th><th></th></tr></thead>"
       "<tbody>\n";
-  for (const VariantSummary& each : all) text += totals_row(page, each, longest_s);
+  for (const record::VariantSummary& each : all) text += totals_row(page, each, longest_s);
   return text + "</tbody></table></div></section>\n";
 }
 
@@ -96,4 +97,4 @@ std::string rows_section(const Page& page) {
   return text + "</tbody></table></div></section>\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -8,7 +8,7 @@
 
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 constexpr std::size_t kLongestText = 120;
@@ -24,12 +24,12 @@ std::string plain(const std::string& text) {
 }
 
 auto cell_of(const ExportRow& row) {
-  const Measurement& m = *row.measurement;
+  const record::Measurement& m = *row.measurement;
   return std::tie(m.tensor, m.operation, m.output_type, m.cache, m.launch);
 }
 
 std::string heading_of(const ExportRow& row) {
-  const Measurement& m = *row.measurement;
+  const record::Measurement& m = *row.measurement;
   std::string text = fmt::format("\n#### {} ", plain(shape_name(row)));
   if (row.tensor != nullptr) {
     text += fmt::format("block {} {}, x{}, ", row.tensor->blocksize,
@@ -42,43 +42,46 @@ std::string heading_of(const ExportRow& row) {
          "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
 }
 
-std::string timed_line(const Measurement& m) {
-  const Summary& time = *m.time_s;
+std::string timed_line(const record::Measurement& m) {
+  const statistics::Summary& time = *m.time_s;
   std::string ratio;
   std::string interval;
   if (m.speedup) {
-    ratio = format_ratio(m.speedup->ratio);
+    ratio = text::format_ratio(m.speedup->ratio);
     interval = m.speedup->baseline == m.variant
                    ? "baseline"
-                   : format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
+                   : text::format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
   }
-  return fmt::format(
-      "| {} | {} | {:.2f} | {} | {} | {} | {} |\n", plain(m.variant),
-      format_time(time.median, time_scale({time.median})), 100.0 * relative_half_width(time),
-      m.bytes_per_s ? format_gigabytes(*m.bytes_per_s) : "",
-      m.fraction_of_copy ? format_percent(*m.fraction_of_copy) : "", ratio, interval);
+  return fmt::format("| {} | {} | {:.2f} | {} | {} | {} | {} |\n", plain(m.variant),
+                     text::format_time(time.median, text::time_scale({time.median})),
+                     100.0 * statistics::relative_half_width(time),
+                     m.bytes_per_s ? text::format_gigabytes(*m.bytes_per_s) : "",
+                     m.fraction_of_copy ? text::format_percent(*m.fraction_of_copy) : "", ratio,
+                     interval);
 }
 
 std::string line_of(const ExportRow& row) {
-  const Measurement& m = *row.measurement;
+  const record::Measurement& m = *row.measurement;
   if (row.is_timed) return timed_line(m);
   return fmt::format("| {} | {}: {} | | | | | |\n", plain(m.variant), to_string(m.status),
                      plain(m.reason));
 }
 
-std::string totals_of(const Report& report) {
+std::string totals_of(const record::Report& report) {
   std::string text =
       "\n#### All geometries\n\n"
       "| variant | cell | cells | speedup (geometric mean) | least | most | whole model | speedup "
       "|\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   const auto ratio = [](const std::optional<double>& value) {
-    return value ? format_ratio(*value) : std::string();
+    return value ? text::format_ratio(*value) : std::string();
   };
-  for (const VariantSummary& each : summarize_variants(report)) {
+  for (const record::VariantSummary& each : report::summarize_variants(report)) {
     const std::string time =
-        each.model_time_s ? format_time(*each.model_time_s, time_scale({*each.model_time_s})) : "";
+        each.model_time_s
+            ? text::format_time(*each.model_time_s, text::time_scale({*each.model_time_s}))
+            : "";
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", plain(each.variant),
-                        cell_name(each.output_type, each.cache, each.launch), each.cells,
+                        report::cell_name(each.output_type, each.cache, each.launch), each.cells,
                         ratio(each.speedup_geomean), ratio(each.speedup_min),
                         ratio(each.speedup_max), time, ratio(each.model_speedup));
   }
@@ -87,7 +90,7 @@ std::string totals_of(const Report& report) {
 
 }  // namespace
 
-std::string to_markdown(const Report& report) {
+std::string to_markdown(const record::Report& report) {
   std::string text =
       fmt::format("### nf4bench: {}{}\n\nbaseline {}, {}, nf4bench {}\n", plain(report.device.name),
                   report.complete ? "" : " (incomplete)", plain(report.settings.baseline),
@@ -104,4 +107,4 @@ std::string to_markdown(const Report& report) {
   return text;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

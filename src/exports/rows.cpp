@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::exports {
 namespace {
 
 template <typename Cell>
@@ -15,26 +15,28 @@ auto cell_of(const Cell& cell) {
   return std::tie(cell.tensor, cell.output_type, cell.cache, cell.launch);
 }
 
-const StreamCeiling* find_stream(const Report& report, const Measurement& m) {
-  const auto found =
-      std::find_if(report.stream_ceilings.begin(), report.stream_ceilings.end(),
-                   [&](const StreamCeiling& stream) { return cell_of(stream) == cell_of(m); });
+const record::StreamCeiling* find_stream(const record::Report& report,
+                                         const record::Measurement& m) {
+  const auto found = std::find_if(
+      report.stream_ceilings.begin(), report.stream_ceilings.end(),
+      [&](const record::StreamCeiling& stream) { return cell_of(stream) == cell_of(m); });
   return found == report.stream_ceilings.end() ? nullptr : &*found;
 }
 
-const ReportTensor* find_tensor(const Report& report, const std::string& id) {
-  const auto found = std::find_if(report.tensors.begin(), report.tensors.end(),
-                                  [&](const ReportTensor& tensor) { return tensor.id == id; });
+const record::ReportTensor* find_tensor(const record::Report& report, const std::string& id) {
+  const auto found =
+      std::find_if(report.tensors.begin(), report.tensors.end(),
+                   [&](const record::ReportTensor& tensor) { return tensor.id == id; });
   return found == report.tensors.end() ? nullptr : &*found;
 }
 
-bool is_timed(const Measurement& m) {
-  return m.status == Status::kPassed && m.time_s && std::isfinite(m.time_s->median) &&
+bool is_timed(const record::Measurement& m) {
+  return m.status == record::Status::kPassed && m.time_s && std::isfinite(m.time_s->median) &&
          m.time_s->median > 0.0;
 }
 
 std::string name_of(const ExportRow& row) {
-  const Measurement& m = *row.measurement;
+  const record::Measurement& m = *row.measurement;
   std::string geometry = shape_name(row);
   if (row.tensor != nullptr) {
     geometry +=
@@ -59,10 +61,10 @@ void tell_apart(std::vector<ExportRow>& rows) {
 
 }  // namespace
 
-std::vector<ExportRow> export_rows(const Report& report) {
+std::vector<ExportRow> export_rows(const record::Report& report) {
   std::vector<ExportRow> rows;
   rows.reserve(report.measurements.size());
-  for (const Measurement& m : report.measurements) {
+  for (const record::Measurement& m : report.measurements) {
     ExportRow row{&m, find_tensor(report, m.tensor), find_stream(report, m), is_timed(m), ""};
     row.name = name_of(row);
     rows.push_back(std::move(row));
@@ -72,18 +74,18 @@ std::vector<ExportRow> export_rows(const Report& report) {
 }
 
 std::string shape_name(const ExportRow& row) {
-  return row.tensor != nullptr ? shape_to_string(row.tensor->shape) : row.measurement->tensor;
+  return row.tensor != nullptr ? nf4::shape_to_string(row.tensor->shape) : row.measurement->tensor;
 }
 
 std::string number_text(double value) {
-  return std::isfinite(value) ? json_number(value).text : std::string();
+  return std::isfinite(value) ? json::json_number(value).text : std::string();
 }
 
 std::string number_text(const std::optional<double>& value) {
   return value ? number_text(*value) : std::string();
 }
 
-std::optional<double> mean_clock_hz(const Measurement& measurement) {
+std::optional<double> mean_clock_hz(const record::Measurement& measurement) {
   if (measurement.sm_clock_hz.empty()) return std::nullopt;
   double sum = 0.0;
   for (const double clock : measurement.sm_clock_hz) sum += clock;
@@ -100,18 +102,18 @@ std::optional<double> standard_deviation(const std::vector<double>& samples) {
   return std::sqrt(squares / (count - 1.0));
 }
 
-JsonText json_object_of(const std::vector<NamedJson>& members) {
+json::JsonText json_object_of(const std::vector<NamedJson>& members) {
   std::vector<std::string> names;  // quoted and escaped, less the quotes
   names.reserve(members.size());
   for (const NamedJson& member : members) {
-    const std::string quoted = json_string(member.name).text;
+    const std::string quoted = json::json_string(member.name).text;
     names.push_back(quoted.substr(1, quoted.size() - 2));
   }
-  std::vector<JsonMember> escaped_members;
+  std::vector<json::JsonMember> escaped_members;
   for (std::size_t i = 0; i < members.size(); ++i) {
     escaped_members.push_back({names[i], members[i].value});
   }
-  return json_object(escaped_members);
+  return json::json_object(escaped_members);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

@@ -2,21 +2,21 @@
 
 // What the formats share.
 
+#include "json/json_text.hpp"
+#include "report/report.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "json/json_text.hpp"
-#include "report/report.hpp"
-
-namespace nf4bench {
+namespace nf4bench::exports {
 
 // A measurement with the tensor it is about.
 struct ExportRow {
-  const Measurement* measurement = nullptr;
-  const ReportTensor* tensor = nullptr;  // null when the report does not describe it
-  const StreamCeiling* stream = nullptr;
+  const record::Measurement* measurement = nullptr;
+  const record::ReportTensor* tensor = nullptr;  // null when the report does not describe it
+  const record::StreamCeiling* stream = nullptr;
   bool is_timed = false;  // passed, and the median is a positive number
 
   // "dequantize/fused/4096x14336/block:64/nested/bfloat16/cold/graph": no two rows have the same.
@@ -24,7 +24,7 @@ struct ExportRow {
 };
 
 // All measurements, in the order of the report.
-std::vector<ExportRow> export_rows(const Report& report);
+std::vector<ExportRow> export_rows(const record::Report& report);
 
 // The shape, or the tensor's id where the report does not describe it.
 std::string shape_name(const ExportRow& row);
@@ -34,7 +34,7 @@ std::string number_text(double value);
 std::string number_text(const std::optional<double>& value);
 
 // The mean of the SM clock over the samples.
-std::optional<double> mean_clock_hz(const Measurement& measurement);
+std::optional<double> mean_clock_hz(const record::Measurement& measurement);
 
 // The samples' standard deviation; none with fewer than two.
 std::optional<double> standard_deviation(const std::vector<double>& samples);
@@ -42,8 +42,8 @@ std::optional<double> standard_deviation(const std::vector<double>& samples);
 // An object whose member names come from a report: they are escaped.
 struct NamedJson {
   std::string name;
-  JsonText value;
+  json::JsonText value;
 };
-JsonText json_object_of(const std::vector<NamedJson>& members);
+json::JsonText json_object_of(const std::vector<NamedJson>& members);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::exports

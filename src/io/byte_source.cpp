@@ -1,7 +1,7 @@
 #include "io/byte_source.hpp"
 
-#include "base/text.hpp"
 #include "base/input_error.hpp"
+#include "base/text.hpp"
 #include "io/npz/npz_archive.hpp"
 
 #include <fmt/format.h>
@@ -9,14 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
-#include <utility>
-
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 // Linux transfers at most 2 GiB a call; smaller pieces keep a signal's delay short.
@@ -151,4 +150,4 @@ std::string ByteSource::read_text(std::uint64_t offset, std::uint64_t count) con
   return text;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 class NpzArchive;
 
@@ -59,4 +59,4 @@ class ByteSource {
   int descriptor_ = -1;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

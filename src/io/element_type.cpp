@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 constexpr std::array<ElementTypeFacts, 22> kFacts = {{
@@ -44,4 +44,4 @@ std::optional<ElementType> element_type(std::string_view spelling) {
   return std::nullopt;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

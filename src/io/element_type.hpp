@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 // Every element type that safetensors knows, in its order: files list the last of them first.
 enum class ElementType : std::uint8_t {
@@ -44,4 +44,4 @@ const ElementTypeFacts& facts(ElementType type);
 // The type spelled `spelling` in a safetensors header; empty for anything else, case matters.
 std::optional<ElementType> element_type(std::string_view spelling);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 // The little-endian number of `width` bytes, 8 at most, at `begin` of `bytes`, which holds them.
 inline std::uint64_t number_at(std::string_view bytes, std::size_t begin, std::size_t width) {
@@ -15,4 +15,4 @@ inline std::uint64_t number_at(std::string_view bytes, std::size_t begin, std::s
   return value;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 bool is_digit(char c) {
@@ -45,4 +45,4 @@ bool natural_less(std::string_view a, std::string_view b) {
   return a < b;  // they differ in leading zeros at most
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 ElementType checked_type(const std::filesystem::path& path, const OutputTensor& tensor) {
   const std::string name = escaped(tensor.name);
@@ -47,4 +47,4 @@ Error output_error(const std::filesystem::path& path, std::string_view what) {
   return {ErrorKind::kOutput, fmt::format("{}: {}", escaped(path.native()), what)};
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

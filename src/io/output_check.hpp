@@ -1,14 +1,14 @@
 #pragma once
 
-#include <filesystem>
-#include <string_view>
-#include <vector>
-
 #include "base/error.hpp"
 #include "io/element_type.hpp"
 #include "io/writers.hpp"
 
-namespace nf4bench {
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+namespace nf4bench::io {
 
 // The element type of `tensor`, whose shape and bytes agree with it; an Error(kOutput) naming
 // `path` and the tensor when they do not, or when its name is not UTF-8.
@@ -21,4 +21,4 @@ std::vector<std::byte> produced_bytes(const std::filesystem::path& path,
 // The error for something that cannot be written to `path`.
 Error output_error(const std::filesystem::path& path, std::string_view what);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "nf4/tensor.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,9 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nf4/tensor.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 // One tensor to be written to a .safetensors file. `produce` gives its bytes when its turn comes,
 // so that a file of any size is written with one tensor in memory.
@@ -28,9 +28,11 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Outp
 
 // Writes `tensors` as bitsandbytes' state dict does: weight, absmax, quant_map, nested_*,
 // quant_state.
-void write_nf4_safetensors(const std::filesystem::path& path, std::span<const Nf4Tensor> tensors);
+void write_nf4_safetensors(const std::filesystem::path& path,
+                           std::span<const nf4::Nf4Tensor> tensors);
 
 // The same tensors as a folder of .npy files, one a state-dict entry, made if missing.
-void write_nf4_npy_folder(const std::filesystem::path& folder, std::span<const Nf4Tensor> tensors);
+void write_nf4_npy_folder(const std::filesystem::path& folder,
+                          std::span<const nf4::Nf4Tensor> tensors);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,13 +1,13 @@
 #include "json/json_events.hpp"
 
-#include "base/text.hpp"
 #include "base/input_error.hpp"
+#include "base/text.hpp"
 #include "json/key_ledger.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace nf4bench {
+namespace nf4bench::json {
 namespace {
 
 constexpr int kMaxDepth = 127;  // what serde_json takes, and with it the reference reader
@@ -153,4 +153,4 @@ std::string describe(const JsonEvent& event) {
   return "nothing";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace nf4bench {
+namespace nf4bench::json {
 
 enum class JsonKind : std::uint8_t {
   kNull,
@@ -41,4 +41,4 @@ void read_json(std::string_view where, std::string_view text, const JsonSink& si
 // What a message says was found: 2.5, "text", null, an array.
 std::string describe(const JsonEvent& event);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

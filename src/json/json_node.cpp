@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::json {
 namespace {
 
 // What an error message calls a value.
@@ -171,4 +171,4 @@ void JsonNode::refuse(const std::string& wanted) const {
   fail(fmt::format("found {}, wanted {}", description(*tree_), wanted));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

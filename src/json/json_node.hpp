@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::json {
 
 // A value of a parsed file and the way that leads to it. Whatever does not have the wanted type or
 // range throws Error(kInput): "FILE: measurements[3].time_s.median: found a string, wanted a
@@ -61,4 +61,4 @@ class JsonNode {
   std::string path_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

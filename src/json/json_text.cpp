@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::json {
 namespace {
 
 constexpr std::size_t kLineLimit = 92;  // of a container on one line, so that most lines stay < 100
@@ -127,4 +127,4 @@ JsonText json_integers(std::span<const std::int64_t> values) {
   return {number_line(values)};
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

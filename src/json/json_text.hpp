@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::json {
 
 // A finished piece of JSON text: what short containers hold stands on one line, long ones have one
 // member a line. Made only by the functions below, so that a plain string is never taken for JSON.
@@ -41,4 +41,4 @@ JsonText json_array(const std::vector<JsonText>& items);
 JsonText json_numbers(std::span<const double> values);
 JsonText json_integers(std::span<const std::int64_t> values);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

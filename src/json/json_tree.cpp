@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::json {
 namespace {
 
 constexpr std::size_t kMaxDepth = 32;  // a report needs six
@@ -108,4 +108,4 @@ JsonTree parse_json(std::string_view text, const std::string& source) {
   return builder.take();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::json {
 
 // A parsed JSON value. Objects keep the order of their fields and have no field twice.
 struct JsonTree {
@@ -23,4 +23,4 @@ struct JsonTree {
 // JSON, nested too deeply, has a field twice or a number beyond double.
 JsonTree parse_json(std::string_view text, const std::string& source);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

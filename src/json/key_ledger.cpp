@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace nf4bench {
+namespace nf4bench::json {
 
 void KeyLedger::add(std::string_view key) {
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -54,4 +54,4 @@ std::optional<std::string> KeyLedger::close_object() {
   return duplicate;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::json {
 
 // The keys of every JSON object that is open, to find two equal ones when it closes.
 class KeyLedger {
@@ -46,4 +46,4 @@ class KeyLedger {
   std::vector<std::size_t> objects_;  // where the keys of each open object begin
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::json

@@ -5,12 +5,12 @@
 // flush subnormal inputs and results to signed zero; torch's addition of the offset does not.
 // Compile with -ffp-contract=off: a contracted multiply-add changes scales by an ulp.
 
+#include "nf4/format.hpp"
+
 #include <cstdint>
 #include <cstring>
 
-#include "nf4/format.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 NF4BENCH_HOST_DEVICE inline std::uint32_t bits_of(float value) {
   std::uint32_t bits = 0;
@@ -68,4 +68,4 @@ NF4BENCH_HOST_DEVICE inline std::uint16_t to_bfloat16_bits(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

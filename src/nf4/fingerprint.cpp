@@ -4,7 +4,7 @@
 
 #include <span>
 
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 std::string fingerprint(const Nf4Tensor& tensor) {
   Sha256 hash;
@@ -20,4 +20,4 @@ std::string fingerprint(const Nf4Tensor& tensor) {
   return hash.hex();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <string>
-
 #include "nf4/tensor.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::nf4 {
 
 // SHA-256 over the little-endian bytes of packed weight, absmax (or its codes), nested absmax,
 // nested map and nested offset, in that order: two tensors with the same one decode alike.
 std::string fingerprint(const Nf4Tensor& tensor);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

@@ -1,5 +1,9 @@
 #include "nf4/finiteness.hpp"
 
+#include "base/parallel.hpp"
+#include "nf4/arithmetic.hpp"
+#include "nf4/reference.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +13,7 @@
 #include <cstring>
 #include <span>
 
-#include "base/parallel.hpp"
-#include "nf4/arithmetic.hpp"
-#include "nf4/reference.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 namespace {
 
 constexpr std::int64_t kGrain = 1 << 14;  // blocks that are worth a thread
@@ -73,4 +73,4 @@ std::string describe_non_finite(const Nf4Tensor& tensor, OutputType type) {
                      to_string(type));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

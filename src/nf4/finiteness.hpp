@@ -1,11 +1,11 @@
 #pragma once
 
+#include "nf4/tensor.hpp"
+
 #include <cstdint>
 #include <string>
 
-#include "nf4/tensor.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 // What of a tensor is infinite or NaN: seldom meant, and decoded all the same.
 struct NonFinite {
@@ -20,4 +20,4 @@ NonFinite count_non_finite(const Nf4Tensor& tensor, OutputType type);
 // nothing is.
 std::string describe_non_finite(const Nf4Tensor& tensor, OutputType type);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

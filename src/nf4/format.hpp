@@ -12,7 +12,7 @@
 #define NF4BENCH_HOST_DEVICE
 #endif
 
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 // The type of a dequantized weight.
 enum class OutputType : std::uint8_t { kFloat16, kBfloat16, kFloat32 };
@@ -79,4 +79,4 @@ NF4BENCH_HOST_DEVICE constexpr std::int64_t block_count(std::int64_t count,
   return count / blocksize + (count % blocksize != 0 ? 1 : 0);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

@@ -1,13 +1,13 @@
 #include "nf4/quantizer.hpp"
 
+#include "base/parallel.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iterator>
 
-#include "base/parallel.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 namespace {
 
 // Borders between neighbouring codes; a value above kBorders[i] belongs to a code above i.
@@ -110,4 +110,4 @@ std::vector<float> dynamic_map() {
   return map;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

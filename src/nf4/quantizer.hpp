@@ -3,13 +3,13 @@
 // Quantization as bitsandbytes does it, for making test data. Its own quantizer divides
 // approximately, so a code on the very border between two may differ; decoding is what is exact.
 
+#include "nf4/tensor.hpp"
+
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "nf4/tensor.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 // The code whose value is nearest to `value`; the lower of two equally near; 0 for NaN.
 int nearest_code(float value);
@@ -25,4 +25,4 @@ void nest_absmax(const std::vector<float>& absmax, Nf4Tensor& tensor);
 // The 256-entry signed dynamic map bitsandbytes quantizes absmax with, ascending.
 std::vector<float> dynamic_map();
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

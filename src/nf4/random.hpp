@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 // One stream of random bits; `at(i)` is its i-th word, in any order. The finalizer of SplitMix64
 // (Steele, Lea, Flood 2014) over an arithmetic sequence.
@@ -101,4 +101,4 @@ inline double normal_quantile(double p) {
   return numerator * q / denominator;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

@@ -1,5 +1,9 @@
 #include "nf4/reference.hpp"
 
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "nf4/arithmetic.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +11,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/error.hpp"
-#include "base/parallel.hpp"
-#include "nf4/arithmetic.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 namespace {
 
 // Elements of the smallest range that a thread decodes: a whole number of blocks of any size.
@@ -105,4 +105,4 @@ std::vector<std::byte> reference_dequantize(const Nf4Tensor& tensor, OutputType 
   return output;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "nf4/tensor.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "nf4/tensor.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 // The scale of block `block`, bit for bit as bitsandbytes' CUDA path computes it.
 float block_scale(const Nf4Tensor& tensor, std::int64_t block);
@@ -21,4 +21,4 @@ void reference_dequantize(const Nf4Tensor& tensor, OutputType type, std::int64_t
 // The whole tensor, decoded on all cores by reference_dequantize().
 std::vector<std::byte> reference_dequantize(const Nf4Tensor& tensor, OutputType type);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

@@ -1,14 +1,5 @@
 #include "nf4/synthetic.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
-#include <limits>
-
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -17,7 +8,16 @@
 #include "nf4/quantizer.hpp"
 #include "nf4/random.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <unistd.h>
+
+namespace nf4bench::nf4 {
 namespace {
 
 // Independent streams of one seed.
@@ -224,4 +224,4 @@ Nf4Tensor make_synthetic(const SyntheticSpec& spec) {
   return tensor;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "nf4/quantizer.hpp"  // dynamic_map()
+#include "nf4/tensor.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "nf4/quantizer.hpp"  // dynamic_map()
-#include "nf4/tensor.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 // How the float weights that a synthetic tensor is quantized from are drawn.
 enum class Distribution : std::uint8_t {
@@ -34,4 +34,4 @@ struct SyntheticSpec {
 // nested). Uses all cores. Throws Error(kUsage) for a spec that no file could hold.
 Nf4Tensor make_synthetic(const SyntheticSpec& spec);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

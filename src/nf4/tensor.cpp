@@ -1,12 +1,12 @@
 #include "nf4/tensor.hpp"
 
-#include <fmt/format.h>
-
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+namespace nf4bench::nf4 {
 namespace {
 
 [[noreturn]] void fail(const Nf4Tensor& tensor, const std::string& problem) {
@@ -76,4 +76,4 @@ std::string shape_to_string(const std::vector<std::int64_t>& shape) {
   return fmt::format("{}", fmt::join(shape, "x"));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

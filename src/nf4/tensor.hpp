@@ -1,12 +1,12 @@
 #pragma once
 
+#include "nf4/format.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "nf4/format.hpp"
-
-namespace nf4bench {
+namespace nf4bench::nf4 {
 
 // How a block's scale is stored.
 enum class AbsmaxKind : std::uint8_t {
@@ -51,4 +51,4 @@ void validate(const Nf4Tensor& tensor);
 // "4096x4096"; "scalar" for rank 0.
 std::string shape_to_string(const std::vector<std::int64_t>& shape);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::nf4

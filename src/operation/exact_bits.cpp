@@ -1,5 +1,8 @@
 #include "operation/exact_bits.hpp"
 
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +10,7 @@
 #include <limits>
 #include <mutex>
 
-#include "base/error.hpp"
-#include "base/parallel.hpp"
-
-namespace nf4bench {
+namespace nf4bench::operation {
 namespace {
 
 // Elements compared by one memcmp before a difference is looked for one by one.
@@ -46,7 +46,7 @@ using Float32Pattern = Pattern<std::uint32_t, 0x7f800000>;
 template <typename Bits, Bits kInfinity>
 void compare_elements(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
                       const std::byte* actual, std::int64_t first, std::int64_t last,
-                      Comparison& found) {
+                      record::Comparison& found) {
   for (std::int64_t i = first; i < last; ++i) {
     const auto offset = static_cast<std::size_t>(i) * sizeof(Bits);
     Bits wanted = 0;
@@ -62,9 +62,9 @@ void compare_elements(Pattern<Bits, kInfinity> pattern, const std::byte* expecte
 }
 
 template <typename Bits, Bits kInfinity>
-Comparison compare_range(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
-                         const std::byte* actual, std::int64_t first, std::int64_t last) {
-  Comparison found;
+record::Comparison compare_range(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
+                                 const std::byte* actual, std::int64_t first, std::int64_t last) {
+  record::Comparison found;
   found.compared = last - first;
   for (std::int64_t start = first; start < last; start += kStride) {
     const std::int64_t end = std::min(last, start + kStride);
@@ -76,20 +76,20 @@ Comparison compare_range(Pattern<Bits, kInfinity> pattern, const std::byte* expe
   return found;
 }
 
-Comparison compare_range(OutputType type, const std::byte* expected, const std::byte* actual,
-                         std::int64_t first, std::int64_t last) {
+record::Comparison compare_range(nf4::OutputType type, const std::byte* expected,
+                                 const std::byte* actual, std::int64_t first, std::int64_t last) {
   switch (type) {
-    case OutputType::kFloat16:
+    case nf4::OutputType::kFloat16:
       return compare_range(Float16Pattern{}, expected, actual, first, last);
-    case OutputType::kBfloat16:
+    case nf4::OutputType::kBfloat16:
       return compare_range(Bfloat16Pattern{}, expected, actual, first, last);
-    case OutputType::kFloat32:
+    case nf4::OutputType::kFloat32:
       break;
   }
   return compare_range(Float32Pattern{}, expected, actual, first, last);
 }
 
-void merge(Comparison& total, const Comparison& part) {
+void merge(record::Comparison& total, const record::Comparison& part) {
   total.compared += part.compared;
   total.mismatches += part.mismatches;
   total.max_ulp = std::max(total.max_ulp, part.max_ulp);
@@ -100,22 +100,23 @@ void merge(Comparison& total, const Comparison& part) {
 
 }  // namespace
 
-Comparison compare_outputs(OutputType type, std::span<const std::byte> expected,
-                           std::span<const std::byte> actual) {
-  if (expected.size() != actual.size() || expected.size() % size_in_bytes(type) != 0) {
+record::Comparison compare_outputs(nf4::OutputType type, std::span<const std::byte> expected,
+                                   std::span<const std::byte> actual) {
+  if (expected.size() != actual.size() || expected.size() % nf4::size_in_bytes(type) != 0) {
     throw Error(ErrorKind::kVerification,
                 fmt::format("cannot compare {} bytes of {} with {} expected ones", actual.size(),
                             to_string(type), expected.size()));
   }
-  const auto elements = static_cast<std::int64_t>(expected.size() / size_in_bytes(type));
-  Comparison total;
+  const auto elements = static_cast<std::int64_t>(expected.size() / nf4::size_in_bytes(type));
+  record::Comparison total;
   std::mutex mutex;
   parallel_for(elements, kStride * 16, [&](std::int64_t first, std::int64_t last) {
-    const Comparison part = compare_range(type, expected.data(), actual.data(), first, last);
+    const record::Comparison part =
+        compare_range(type, expected.data(), actual.data(), first, last);
     const std::lock_guard lock(mutex);
     merge(total, part);
   });
   return total;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::operation

@@ -1,14 +1,14 @@
 #include "peer/bitsandbytes.hpp"
 
+#include "base/error.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <limits>
 #include <string>
 
-#include "base/error.hpp"
-
-namespace nf4bench {
+namespace nf4bench::peer {
 namespace {
 
 constexpr const char* kDecodeAbsmax = "cdequantize_blockwise_fp32";
@@ -24,7 +24,7 @@ constexpr const char* kWithoutStream = "_Z28dequantizeBlockwise_fp16_nf4PfPhS_P6
 // of 1024 elements: 32 blocks of 32. The values are not used, the memory has to exist.
 constexpr std::size_t kReadBehindScales = 32 * sizeof(float);
 
-const char* unsupported(const Job& job, const DeviceFacts&) {
+const char* unsupported(const kernels::Job& job, const kernels::DeviceFacts&) {
   if (job.elements == 0)
     return "has no elements; bitsandbytes ends the process over an empty launch";
   if (job.elements > std::numeric_limits<int>::max()) {
@@ -34,7 +34,7 @@ const char* unsupported(const Job& job, const DeviceFacts&) {
 }
 
 // The decoded scales of a nested tensor.
-std::size_t workspace_bytes(const Job& job) {
+std::size_t workspace_bytes(const kernels::Job& job) {
   if (!job.is_nested()) return 0;
   return static_cast<std::size_t>(job.blocks) * sizeof(float) + kReadBehindScales;
 }
@@ -48,19 +48,19 @@ void in_order(const BitsandbytesLibrary& library, const CudaTools& tools, CUstre
   if (!library.takes_stream) tools.wait_for_default_stream(stream);
 }
 
-void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools, const Job& job,
-                   const Launch& launch) {
+void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
+                   const kernels::Job& job, const kernels::Launch& launch) {
   if (!job.is_nested()) return;
   auto* const scales = static_cast<float*>(job.workspace);
   in_order(library, tools, launch.stream, [&] {
     library.call(library.decode_absmax, job.nested_map, job.absmax_codes, job.nested_absmax, scales,
-                 kNestedBlocksize, job.blocks, launch.stream);
+                 nf4::kNestedBlocksize, job.blocks, launch.stream);
   });
   tools.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
 }
 
-void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools, const Job& job,
-                   const Launch& launch) {
+void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools,
+                   const kernels::Job& job, const kernels::Launch& launch) {
   const float* const scales =
       job.is_nested() ? static_cast<const float*>(job.workspace) : job.absmax;
   in_order(library, tools, launch.stream, [&] {
@@ -69,8 +69,8 @@ void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools, c
   });
 }
 
-Variant common_parts(const BitsandbytesLibrary& library, const char* name) {
-  Variant variant;
+kernels::Variant common_parts(const BitsandbytesLibrary& library, const char* name) {
+  kernels::Variant variant;
   variant.name = name;
   variant.traits.mirrors = "the library itself, called as Unsloth's fast_dequantize calls it";
   variant.traits.capturable = library.takes_stream;
@@ -124,26 +124,26 @@ BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library) {
   return found;
 }
 
-std::vector<Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
-                                           const CudaTools& tools, const char* chain_name,
-                                           const char* decode_name) {
-  Variant chain = common_parts(library, chain_name);
+std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
+                                                    const CudaTools& tools, const char* chain_name,
+                                                    const char* decode_name) {
+  kernels::Variant chain = common_parts(library, chain_name);
   chain.summary = "three launches of bitsandbytes' library; plain absmax: one";
   chain.traits.launches = 3;
-  chain.launch = [library, tools](const Job& job, const Launch& launch) {
+  chain.launch = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
     decode_scales(library, tools, job, launch);
     decode_weight(library, tools, job, launch);
   };
 
-  Variant decode = common_parts(library, decode_name);
+  kernels::Variant decode = common_parts(library, decode_name);
   decode.summary = "its last launch alone, on scales decoded before";
-  decode.prepare = [library, tools](const Job& job, const Launch& launch) {
+  decode.prepare = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
     decode_scales(library, tools, job, launch);
   };
-  decode.launch = [library, tools](const Job& job, const Launch& launch) {
+  decode.launch = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
     decode_weight(library, tools, job, launch);
   };
   return {chain, decode};
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <array>
-#include <vector>
-
 #include "peer/cuda_tools.hpp"
 #include "peer/shared_library.hpp"
 #include "variant.hpp"
 
-namespace nf4bench {
+#include <array>
+#include <vector>
+
+namespace nf4bench::peer {
 
 // The functions of libbitsandbytes that dequantize, and how they are called.
 struct BitsandbytesLibrary {
@@ -32,8 +32,8 @@ BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library);
 // `chain_name`: the three launches of Unsloth's fast_dequantize (absmax, offset, weight; plain
 // tensors need the last alone). `decode_name`: the last launch alone, on scales decoded beforehand.
 // The names are borrowed.
-std::vector<Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
-                                           const CudaTools& tools, const char* chain_name,
-                                           const char* decode_name);
+std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
+                                                    const CudaTools& tools, const char* chain_name,
+                                                    const char* decode_name);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

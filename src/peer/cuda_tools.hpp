@@ -5,7 +5,7 @@
 
 struct CUstream_st;
 
-namespace nf4bench {
+namespace nf4bench::peer {
 
 // What driving somebody else's kernels takes of CUDA, so that the driving itself can be tested
 // without.
@@ -22,4 +22,4 @@ struct CudaTools {
 // In cuda_tools.cpp, or cuda_tools_absent.cpp for builds without CUDA, where there are none.
 std::optional<CudaTools> cuda_tools();
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -1,17 +1,17 @@
 #include "peer/generic_peer.hpp"
 
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "nf4bench_peer.h"
+#include "peer/peer_argument.hpp"
+
 #include <fmt/format.h>
 
 #include <cstring>
 #include <exception>
 #include <set>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
-#include "nf4bench_peer.h"
-#include "peer/peer_argument.hpp"
-
-namespace nf4bench {
+namespace nf4bench::peer {
 namespace {
 
 constexpr const char* kEntryPoint = "nf4bench_peer_v1";
@@ -19,13 +19,13 @@ constexpr std::uint32_t kMaxVariants = 1000;
 constexpr std::uint32_t kMaxVariantBytes = 4096;
 constexpr std::uint32_t kKnownFlags = NF4BENCH_PEER_NOT_CAPTURABLE;
 
-static_assert(static_cast<int>(OutputType::kFloat16) == NF4BENCH_PEER_FLOAT16 &&
-              static_cast<int>(OutputType::kBfloat16) == NF4BENCH_PEER_BFLOAT16 &&
-              static_cast<int>(OutputType::kFloat32) == NF4BENCH_PEER_FLOAT32);
-static_assert(static_cast<int>(DeviceKind::kCpu) == NF4BENCH_PEER_CPU &&
-              static_cast<int>(DeviceKind::kCuda) == NF4BENCH_PEER_CUDA);
+static_assert(static_cast<int>(nf4::OutputType::kFloat16) == NF4BENCH_PEER_FLOAT16 &&
+              static_cast<int>(nf4::OutputType::kBfloat16) == NF4BENCH_PEER_BFLOAT16 &&
+              static_cast<int>(nf4::OutputType::kFloat32) == NF4BENCH_PEER_FLOAT32);
+static_assert(static_cast<int>(record::DeviceKind::kCpu) == NF4BENCH_PEER_CPU &&
+              static_cast<int>(record::DeviceKind::kCuda) == NF4BENCH_PEER_CUDA);
 
-nf4bench_peer_job to_c(const Job& job) {
+nf4bench_peer_job to_c(const kernels::Job& job) {
   return {.struct_bytes = sizeof(nf4bench_peer_job),
           .output_type = static_cast<std::int32_t>(job.output_type),
           .packed = job.packed,
@@ -41,7 +41,7 @@ nf4bench_peer_job to_c(const Job& job) {
           .workspace = job.workspace};
 }
 
-nf4bench_peer_device to_c(const DeviceFacts& facts, DeviceKind kind) {
+nf4bench_peer_device to_c(const kernels::DeviceFacts& facts, record::DeviceKind kind) {
   return {.struct_bytes = sizeof(nf4bench_peer_device),
           .kind = static_cast<std::int32_t>(kind),
           .compute_capability = facts.compute_capability,
@@ -50,7 +50,8 @@ nf4bench_peer_device to_c(const DeviceFacts& facts, DeviceKind kind) {
 }
 
 // Runs somebody else's code. A C function must not throw, but one written in C++ may all the same.
-void launch_guarded(const nf4bench_peer_variant& variant, const Job& job, const Launch& launch) {
+void launch_guarded(const nf4bench_peer_variant& variant, const kernels::Job& job,
+                    const kernels::Launch& launch) {
   if (job.elements == 0) return;  // peers are promised at least one
   const nf4bench_peer_job c_job = to_c(job);
   int error = 0;
@@ -125,26 +126,28 @@ std::string problem_of(const nf4bench_peer_variant& variant) {
   return "";
 }
 
-Variant to_variant(const nf4bench_peer_variant& peer, const char* name, const char* summary) {
-  const auto kind = static_cast<DeviceKind>(peer.device);
-  Variant variant;
+kernels::Variant to_variant(const nf4bench_peer_variant& peer, const char* name,
+                            const char* summary) {
+  const auto kind = static_cast<record::DeviceKind>(peer.device);
+  kernels::Variant variant;
   variant.name = name;
   variant.summary = summary;
   variant.traits.launches = peer.launches;
   variant.traits.capturable = (peer.flags & NF4BENCH_PEER_NOT_CAPTURABLE) == 0;
   variant.traits.mirrors = "a library given by --peer";
-  variant.unsupported = [&peer, kind](const Job& job, const DeviceFacts& facts) -> const char* {
+  variant.unsupported = [&peer, kind](const kernels::Job& job,
+                                      const kernels::DeviceFacts& facts) -> const char* {
     if (peer.unsupported == nullptr) return nullptr;
     const nf4bench_peer_job c_job = to_c(job);
     const nf4bench_peer_device device = to_c(facts, kind);
     return peer.unsupported(&c_job, &device);
   };
-  variant.workspace_bytes = [&peer](const Job& job) -> std::size_t {
+  variant.workspace_bytes = [&peer](const kernels::Job& job) -> std::size_t {
     if (peer.workspace_bytes == nullptr) return 0;
     const nf4bench_peer_job c_job = to_c(job);
     return peer.workspace_bytes(&c_job);
   };
-  variant.launch = [&peer](const Job& job, const Launch& launch) {
+  variant.launch = [&peer](const kernels::Job& job, const kernels::Launch& launch) {
     launch_guarded(peer, job, launch);
   };
   return variant;
@@ -156,10 +159,11 @@ bool is_generic_peer(const SharedLibrary& library) {
   return library.find(kEntryPoint) != nullptr;
 }
 
-std::vector<Variant> generic_variants(const SharedLibrary& library, const std::string& name,
-                                      DeviceKind kind, std::deque<std::string>& strings) {
+std::vector<kernels::Variant> generic_variants(const SharedLibrary& library,
+                                               const std::string& name, record::DeviceKind kind,
+                                               std::deque<std::string>& strings) {
   const nf4bench_peer_table& table = checked_table(library);
-  std::vector<Variant> variants;
+  std::vector<kernels::Variant> variants;
   std::set<std::pair<int, std::string>> taken;
   for (std::uint32_t i = 0; i < table.variant_count; ++i) {
     const nf4bench_peer_variant& peer = entry(table, i);
@@ -171,7 +175,7 @@ std::vector<Variant> generic_variants(const SharedLibrary& library, const std::s
       throw Error(ErrorKind::kInput,
                   fmt::format("variant {} of its table: its name \"{}\" is taken", i, own));
     }
-    if (static_cast<DeviceKind>(peer.device) != kind) continue;
+    if (static_cast<record::DeviceKind>(peer.device) != kind) continue;
     const char* const full =
         strings.emplace_back(own.empty() ? name : fmt::format("{}.{}", name, own)).c_str();
     const char* const summary =
@@ -181,4 +185,4 @@ std::vector<Variant> generic_variants(const SharedLibrary& library, const std::s
   return variants;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <deque>
-#include <string>
-#include <vector>
-
 #include "device/device.hpp"
 #include "peer/shared_library.hpp"
 #include "variant.hpp"
 
-namespace nf4bench {
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace nf4bench::peer {
 
 // True when `library` exports what include/nf4bench_peer.h describes.
 bool is_generic_peer(const SharedLibrary& library);
@@ -16,7 +16,8 @@ bool is_generic_peer(const SharedLibrary& library);
 // Its variants for devices of `kind`, called `name` or "`name`.VARIANT"; none when it has none for
 // that kind. Their strings are kept in `strings`. Throws Error(kInput) saying which entry of the
 // library's table breaks which rule of the header.
-std::vector<Variant> generic_variants(const SharedLibrary& library, const std::string& name,
-                                      DeviceKind kind, std::deque<std::string>& strings);
+std::vector<kernels::Variant> generic_variants(const SharedLibrary& library,
+                                               const std::string& name, record::DeviceKind kind,
+                                               std::deque<std::string>& strings);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -1,5 +1,8 @@
 #include "peer/gpu_code.hpp"
 
+#include "base/error.hpp"
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,10 +13,7 @@
 #include <iterator>
 #include <set>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
-
-namespace nf4bench {
+namespace nf4bench::peer {
 namespace {
 
 // A fat binary: a header, then entries one behind the other. The layout is not documented; what
@@ -106,4 +106,4 @@ void require_gpu_code(const std::string& path, int compute_capability) {
                           fmt::join(code.ptx, ", compute_"), compute_capability));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::peer {
 
 // The architectures (90 for sm_90) for which a library holds GPU code, as CUDA's fat binaries list
 // them; sorted, each once. Empty where there is none, or none in a form that is known.
@@ -23,4 +23,4 @@ GpuCode gpu_code_of(std::span<const std::byte> library);
 // first: bitsandbytes ends the whole process when a launch fails. 0 is an unknown device.
 void require_gpu_code(const std::string& path, int compute_capability);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -1,13 +1,13 @@
 #include "peer/peer_argument.hpp"
 
+#include "base/error.hpp"
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
-
-namespace nf4bench {
+namespace nf4bench::peer {
 namespace {
 
 constexpr std::size_t kMaxNameLength = 64;
@@ -63,4 +63,4 @@ std::vector<PeerArgument> parse_peers(const std::vector<std::string>& words) {
   return peers;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::peer {
 
 // What one --peer says.
 struct PeerArgument {
@@ -18,4 +18,4 @@ std::vector<PeerArgument> parse_peers(const std::vector<std::string>& words);
 // Letters, digits, '_' and '-', 1 to 64 of them.
 bool is_peer_name(const std::string& name);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -1,10 +1,5 @@
 #include "peer/peers.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
-
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "peer/bitsandbytes.hpp"
@@ -12,16 +7,22 @@
 #include "peer/gpu_code.hpp"
 #include "peer/shared_library.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nf4bench::peer {
 namespace {
 
-const char* name_of(DeviceKind kind) {
-  return kind == DeviceKind::kCuda ? "CUDA devices" : "the CPU device";
+const char* name_of(record::DeviceKind kind) {
+  return kind == record::DeviceKind::kCuda ? "CUDA devices" : "the CPU device";
 }
 
-std::vector<Variant> bitsandbytes_on(const SharedLibrary& library, const PeerArgument& argument,
-                                     const PeerHost& host, std::deque<std::string>& strings) {
-  if (host.kind != DeviceKind::kCuda || !host.tools) {
+std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
+                                              const PeerArgument& argument, const PeerHost& host,
+                                              std::deque<std::string>& strings) {
+  if (host.kind != record::DeviceKind::kCuda || !host.tools) {
     throw Error(ErrorKind::kInput, "bitsandbytes' kernels run on CUDA devices only");
   }
   const BitsandbytesLibrary found = find_bitsandbytes(library);
@@ -32,10 +33,10 @@ std::vector<Variant> bitsandbytes_on(const SharedLibrary& library, const PeerArg
 }
 
 // Throws Error(kInput) when there is nothing in the library that can be used on `host`.
-std::vector<Variant> load(const PeerArgument& argument, const PeerHost& host,
-                          std::deque<std::string>& strings) {
+std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host,
+                                   std::deque<std::string>& strings) {
   SharedLibrary library(argument.path);
-  std::vector<Variant> variants;
+  std::vector<kernels::Variant> variants;
   if (is_generic_peer(library)) {
     variants = generic_variants(library, argument.name, host.kind, strings);
     if (variants.empty()) {
@@ -57,13 +58,13 @@ std::vector<Variant> load(const PeerArgument& argument, const PeerHost& host,
 }  // namespace
 
 Peers::Peers(const std::vector<PeerArgument>& arguments, const PeerHost& host,
-             const std::vector<Variant>& built_in)
+             const std::vector<kernels::Variant>& built_in)
     : variants_(built_in) {
   for (const PeerArgument& argument : arguments) add(argument, host);
 }
 
 void Peers::add(const PeerArgument& argument, const PeerHost& host) {
-  std::vector<Variant> loaded;
+  std::vector<kernels::Variant> loaded;
   try {
     loaded = load(argument, host, strings_);
   } catch (const Error& error) {
@@ -71,10 +72,10 @@ void Peers::add(const PeerArgument& argument, const PeerHost& host) {
     absent_.push_back(argument.name);
     return;
   }
-  for (const Variant& variant : loaded) {
+  for (const kernels::Variant& variant : loaded) {
     const std::string name = variant.name;
     if (std::any_of(variants_.begin(), variants_.end(),
-                    [&](const Variant& other) { return name == other.name; })) {
+                    [&](const kernels::Variant& other) { return name == other.name; })) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("--peer {}: there is a variant \"{}\" already; choose another name",
                               argument.name, name));
@@ -84,9 +85,9 @@ void Peers::add(const PeerArgument& argument, const PeerHost& host) {
 }
 
 bool Peers::is_of_absent_peer(const std::string& pattern) const {
-  const bool matches_present =
-      std::any_of(variants_.begin(), variants_.end(),
-                  [&](const Variant& variant) { return matches_wildcard(pattern, variant.name); });
+  const bool matches_present = std::any_of(
+      variants_.begin(), variants_.end(),
+      [&](const kernels::Variant& variant) { return matches_wildcard(pattern, variant.name); });
   if (matches_present) return false;
   return std::any_of(absent_.begin(), absent_.end(), [&](const std::string& name) {
     return matches_wildcard(pattern, name) || pattern.starts_with(name + "_") ||
@@ -94,4 +95,4 @@ bool Peers::is_of_absent_peer(const std::string& pattern) const {
   });
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

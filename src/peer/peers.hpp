@@ -1,35 +1,35 @@
 #pragma once
 
-#include <deque>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "device/device.hpp"
 #include "peer/cuda_tools.hpp"
 #include "peer/peer_argument.hpp"
 #include "variant.hpp"
 
-namespace nf4bench {
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nf4bench::peer {
 
 // Where peers are to run.
 struct PeerHost {
-  DeviceKind kind = DeviceKind::kCpu;
+  record::DeviceKind kind = record::DeviceKind::kCpu;
   int compute_capability = 0;        // 0: not known, so that nothing is refused for it
   std::optional<CudaTools> tools{};  // cuda_tools()
 };
 
-// The peers of one command, loaded. A library that can not be used is a warning, not an error: the
+// The peers of one command, loaded. A library that cannot be used is a warning, not an error: the
 // others and the built-in variants go on. Owns the names of the variants; the libraries themselves
 // stay loaded until the process ends.
 class Peers {
  public:
   // Throws Error(kUsage) when a peer's variant would have the name of one in `built_in`.
   Peers(const std::vector<PeerArgument>& arguments, const PeerHost& host,
-        const std::vector<Variant>& built_in);
+        const std::vector<kernels::Variant>& built_in);
 
   // The built-in variants, then those of each peer in the order given.
-  const std::vector<Variant>& variants() const { return variants_; }
+  const std::vector<kernels::Variant>& variants() const { return variants_; }
 
   // One line for each peer that offers nothing here: "peer NAME: why".
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -44,9 +44,9 @@ class Peers {
   void add(const PeerArgument& argument, const PeerHost& host);
 
   std::deque<std::string> strings_;  // elements stay where they are: variants point to them
-  std::vector<Variant> variants_;
+  std::vector<kernels::Variant> variants_;
   std::vector<std::string> warnings_;
   std::vector<std::string> absent_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -1,16 +1,16 @@
 #include "peer/shared_library.hpp"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+namespace nf4bench::peer {
 namespace {
 
 // Opening a pipe would wait for a writer, so that is looked at first.
@@ -18,7 +18,7 @@ void require_regular_file(const std::string& path) {
   struct stat facts = {};
   if (stat(path.c_str(), &facts) != 0) {
     throw Error(ErrorKind::kInput,
-                fmt::format("can not open {}: {}", escaped(path), std::strerror(errno)));
+                fmt::format("cannot open {}: {}", escaped(path), std::strerror(errno)));
   }
   if (!S_ISREG(facts.st_mode)) {
     throw Error(ErrorKind::kInput, fmt::format("{} is no regular file", escaped(path)));
@@ -33,7 +33,7 @@ void require_regular_file(const std::string& path) {
                            message.find("cannot open shared object file") != std::string::npos;
   throw Error(
       ErrorKind::kInput,
-      fmt::format("can not load {}: {}{}", escaped(path), escaped(message, 400),
+      fmt::format("cannot load {}: {}{}", escaped(path), escaped(message, 400),
                   lacks_other ? "; put the folder of what it needs into LD_LIBRARY_PATH" : ""));
 }
 
@@ -54,4 +54,4 @@ void SharedLibrary::Close::operator()(void* handle) const {
   dlclose(handle);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

@@ -3,12 +3,12 @@
 #include <memory>
 #include <string>
 
-namespace nf4bench {
+namespace nf4bench::peer {
 
 // A library loaded at run time, its symbols visible to nobody else.
 class SharedLibrary {
  public:
-  // Throws Error(kInput) saying why `path` can not be loaded.
+  // Throws Error(kInput) saying why `path` cannot be loaded.
   explicit SharedLibrary(const std::string& path);
 
   // The address of `symbol`, or null.
@@ -26,4 +26,4 @@ class SharedLibrary {
   void* borrowed_ = nullptr;  // still usable after keep()
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::peer

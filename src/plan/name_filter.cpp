@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::plan {
 namespace {
 
 // The library's matcher recurses once a character; names from a file may be of any length.
@@ -28,4 +28,4 @@ bool NameFilter::selects(const std::string& name) const {
   return std::regex_search(name.substr(0, kMaxMatchedChars), *regex_);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

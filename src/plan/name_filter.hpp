@@ -4,7 +4,7 @@
 #include <regex>
 #include <string>
 
-namespace nf4bench {
+namespace nf4bench::plan {
 
 // A compiled --tensor option: which tensor names it selects.
 class NameFilter {
@@ -19,4 +19,4 @@ class NameFilter {
   std::optional<std::regex> regex_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

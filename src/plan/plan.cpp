@@ -1,15 +1,15 @@
 #include "plan/plan.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include <fmt/format.h>
-
 #include "base/error.hpp"
 #include "base/nearest_names.hpp"
 #include "base/text.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nf4bench::plan {
 
 namespace {
 
@@ -63,15 +63,15 @@ std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, Tenso
   return plan;
 }
 
-std::vector<SelectedVariant> select_variants(const std::vector<Variant>& available,
+std::vector<SelectedVariant> select_variants(const std::vector<kernels::Variant>& available,
                                              const std::vector<std::string>& patterns) {
   std::vector<std::string> names;
   names.reserve(available.size());
-  for (const Variant& variant : available) names.emplace_back(variant.name);
+  for (const kernels::Variant& variant : available) names.emplace_back(variant.name);
   for (const std::string& pattern : patterns) require_match(pattern, names);
 
   std::vector<SelectedVariant> selected;
-  for (const Variant& variant : available) {
+  for (const kernels::Variant& variant : available) {
     const std::size_t times = patterns.empty() ? 1 : times_selected(variant.name, patterns);
     for (std::size_t i = 1; i <= times; ++i) {
       selected.push_back(
@@ -81,4 +81,4 @@ std::vector<SelectedVariant> select_variants(const std::vector<Variant>& availab
   return selected;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

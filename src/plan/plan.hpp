@@ -1,14 +1,14 @@
 #pragma once
 
+#include "device/device.hpp"
+#include "nf4/tensor.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "device/device.hpp"
-#include "nf4/tensor.hpp"
-
-namespace nf4bench {
+namespace nf4bench::plan {
 
 // A tensor that may be benchmarked: what is known before its data is read, and how to read it.
 struct TensorSource {
@@ -17,10 +17,10 @@ struct TensorSource {
   std::vector<std::int64_t> shape;
   std::int64_t elements = 0;
   int blocksize = 64;
-  AbsmaxKind absmax_kind = AbsmaxKind::kNested;
-  OutputType dtype = OutputType::kBfloat16;
+  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
+  nf4::OutputType dtype = nf4::OutputType::kBfloat16;
   std::int64_t multiplicity = 1;  // tensors of the model that this one already stands for
-  std::function<Nf4Tensor()> load;
+  std::function<nf4::Nf4Tensor()> load;
 };
 
 // A tensor to be timed, and those of the same geometry that it stands for.
@@ -43,13 +43,13 @@ std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, Tenso
 // variant's own when one variant runs against itself.
 struct SelectedVariant {
   std::string name;  // "fused", "fused#2"
-  Variant variant;
+  kernels::Variant variant;
 };
 
 // The variants of `available` that match any of `patterns` (names with * and ?), in catalogue
 // order; a pattern listed twice selects twice, the second under the name "NAME#2". An empty list
 // selects all. Throws Error(kUsage) naming the nearest names for a pattern that matches none.
-std::vector<SelectedVariant> select_variants(const std::vector<Variant>& available,
+std::vector<SelectedVariant> select_variants(const std::vector<kernels::Variant>& available,
                                              const std::vector<std::string>& patterns);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

@@ -1,11 +1,11 @@
 #include "plan/presets.hpp"
 
-#include <fmt/format.h>
-
 #include "base/error.hpp"
 #include "base/nearest_names.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+namespace nf4bench::plan {
 
 namespace {
 
@@ -222,4 +222,4 @@ const Preset& find_preset(const std::string& name) {
                           fmt::join(nearest.empty() ? names : nearest, ", ")));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

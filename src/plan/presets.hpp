@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::plan {
 
 // One kind of quantized linear layer of a model.
 struct PresetLayer {
@@ -26,4 +26,4 @@ const std::vector<Preset>& presets();
 // Throws Error(kUsage) with the nearest names when there is no such preset.
 const Preset& find_preset(const std::string& name);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

@@ -1,18 +1,18 @@
 #include "plan/shape.hpp"
 
-#include <charconv>
-#include <limits>
-#include <optional>
-#include <string_view>
-
-#include <fmt/format.h>
-
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "nf4/format.hpp"
 
-namespace nf4bench {
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+namespace nf4bench::plan {
 namespace {
 
 // The whole of `text` as a positive decimal number; empty when it is none or does not fit.
@@ -60,9 +60,9 @@ std::vector<std::int64_t> parse_shape(const std::string& word) {
 }
 
 int check_blocksize(int blocksize) {
-  if (is_legal_blocksize(blocksize)) return blocksize;
+  if (nf4::is_legal_blocksize(blocksize)) return blocksize;
   throw Error(ErrorKind::kUsage, fmt::format("--blocksize: {} is not a power of two from {} to {}",
-                                             blocksize, kMinBlocksize, kMaxBlocksize));
+                                             blocksize, nf4::kMinBlocksize, nf4::kMaxBlocksize));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

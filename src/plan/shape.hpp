@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::plan {
 
 // Shapes and blocksizes as people write them. Throw Error(kUsage) naming the option.
 
@@ -14,4 +14,4 @@ std::vector<std::int64_t> parse_shape(const std::string& word);
 // A power of two from 32 to 4096.
 int check_blocksize(int blocksize);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

@@ -2,9 +2,9 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "plan/name_filter.hpp"
 #include "plan/presets.hpp"
 #include "plan/shape.hpp"
-#include "plan/name_filter.hpp"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,10 @@
 #include <string_view>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::plan {
 namespace {
 
-TensorSource source_of(const Checkpoint& checkpoint, const TensorEntry& entry) {
+TensorSource source_of(const io::Checkpoint& checkpoint, const io::TensorEntry& entry) {
   return {.name = entry.name,
           .source = entry.source,
           .shape = entry.shape,
@@ -28,7 +28,7 @@ TensorSource source_of(const Checkpoint& checkpoint, const TensorEntry& entry) {
           .load = [&checkpoint, &entry] { return checkpoint.load(entry); }};
 }
 
-TensorSource synthetic_source(const SyntheticSpec& spec, const std::string& source,
+TensorSource synthetic_source(const nf4::SyntheticSpec& spec, const std::string& source,
                               std::int64_t multiplicity) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : spec.shape) elements *= extent;
@@ -40,13 +40,13 @@ TensorSource synthetic_source(const SyntheticSpec& spec, const std::string& sour
           .absmax_kind = spec.absmax_kind,
           .dtype = spec.dtype,
           .multiplicity = multiplicity,
-          .load = [spec] { return make_synthetic(spec); }};
+          .load = [spec] { return nf4::make_synthetic(spec); }};
 }
 
 void add_input(Sources& sources, const std::string& input, const NameFilter& filter) {
-  sources.checkpoints.push_back(std::make_unique<Checkpoint>(open_nf4(input)));
-  const Checkpoint& checkpoint = *sources.checkpoints.back();
-  for (const TensorEntry& entry : checkpoint.tensors()) {
+  sources.checkpoints.push_back(std::make_unique<io::Checkpoint>(open_nf4(input)));
+  const io::Checkpoint& checkpoint = *sources.checkpoints.back();
+  for (const io::TensorEntry& entry : checkpoint.tensors()) {
     if (!filter.selects(entry.name)) continue;
     if (!entry.problem.empty()) {
       throw Error(ErrorKind::kInput,
@@ -63,9 +63,9 @@ void add_input(Sources& sources, const std::string& input, const NameFilter& fil
 
 // "12 bfloat16 (for example "a.weight"), 1 LLM.int8 (...)": of the tensors that are not NF4, those
 // that `filter` selects. Empty when there are none.
-std::string list_others(const Checkpoint& checkpoint, const NameFilter& filter) {
+std::string list_others(const io::Checkpoint& checkpoint, const NameFilter& filter) {
   std::string text;
-  for (const OtherTensors& other : checkpoint.others()) {
+  for (const io::OtherTensors& other : checkpoint.others()) {
     std::vector<std::string_view> names;
     std::copy_if(other.names.begin(), other.names.end(), std::back_inserter(names),
                  [&](std::string_view name) { return filter.selects(std::string(name)); });
@@ -78,7 +78,7 @@ std::string list_others(const Checkpoint& checkpoint, const NameFilter& filter) 
 
 // Every synthetic tensor gets a seed of its own, so that no two hold the same bytes.
 void add_synthetic(Sources& sources, const SourceRequest& request, const NameFilter& filter) {
-  SyntheticSpec spec = request.synthetic;
+  nf4::SyntheticSpec spec = request.synthetic;
   const auto add = [&](const std::string& source, std::int64_t multiplicity) {
     if (filter.selects(spec.name)) {
       sources.tensors.push_back(synthetic_source(spec, source, multiplicity));
@@ -114,17 +114,17 @@ void check_request(const SourceRequest& request) {
 
 }  // namespace
 
-std::string describe_lack(const std::string& input, const Checkpoint& checkpoint) {
+std::string describe_lack(const std::string& input, const io::Checkpoint& checkpoint) {
   const std::string others = list_others(checkpoint, NameFilter(""));
   return fmt::format("no NF4 tensor in {}; found {}", escaped(input),
                      others.empty() ? "no tensor at all" : others);
 }
 
 Error nothing_selected(const std::string& regex,
-                       const std::vector<const Checkpoint*>& checkpoints) {
+                       const std::vector<const io::Checkpoint*>& checkpoints) {
   const NameFilter filter(regex);
   std::string others;
-  for (const Checkpoint* checkpoint : checkpoints) {
+  for (const io::Checkpoint* checkpoint : checkpoints) {
     const std::string found = list_others(*checkpoint, filter);
     others += (others.empty() || found.empty() ? "" : ", ") + found;
   }
@@ -134,8 +134,8 @@ Error nothing_selected(const std::string& regex,
                       escaped(regex), others.empty() ? "" : ", only " + others)};
 }
 
-Checkpoint open_nf4(const std::string& input) {
-  Checkpoint checkpoint = Checkpoint::open(input);
+io::Checkpoint open_nf4(const std::string& input) {
+  io::Checkpoint checkpoint = io::Checkpoint::open(input);
   if (!checkpoint.tensors().empty()) return checkpoint;
   throw Error(ErrorKind::kInput, describe_lack(input, checkpoint));
 }
@@ -147,11 +147,11 @@ Sources find_sources(const SourceRequest& request) {
   for (const std::string& input : request.inputs) add_input(sources, input, filter);
   add_synthetic(sources, request, filter);
   if (sources.tensors.empty()) {
-    std::vector<const Checkpoint*> searched;
+    std::vector<const io::Checkpoint*> searched;
     for (const auto& checkpoint : sources.checkpoints) searched.push_back(checkpoint.get());
     throw nothing_selected(request.tensor_regex, searched);
   }
   return sources;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::plan

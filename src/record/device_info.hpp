@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::record {
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 
@@ -31,11 +31,11 @@ constexpr const char* to_string(LaunchMode mode) {
 // What is fixed about a device while the process lives.
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::kCpu;
-  std::string id;    // "cpu" or "cuda:0"
-  std::string name;  // "NVIDIA H200", or the CPU's model name
-  int compute_capability = 0;   // CUDA: 10 * major + minor: 75, 80, 90, ...; 0 on the CPU
-  int multiprocessors = 0;      // CUDA: SMs; CPU: hardware threads
-  std::int64_t l2_bytes = 0;    // last-level cache
+  std::string id;              // "cpu" or "cuda:0"
+  std::string name;            // "NVIDIA H200", or the CPU's model name
+  int compute_capability = 0;  // CUDA: 10 * major + minor: 75, 80, 90, ...; 0 on the CPU
+  int multiprocessors = 0;     // CUDA: SMs; CPU: hardware threads
+  std::int64_t l2_bytes = 0;   // last-level cache
   std::int64_t memory_bytes = 0;
   std::optional<double> peak_bytes_per_s;  // of the memory, from its clock and width; absent where
                                            // that is unknown (CPU, MIG)
@@ -71,4 +71,4 @@ struct Ceilings {
   std::optional<double> launch_overhead_s;  // of an empty kernel in a graph
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::record

@@ -1,6 +1,6 @@
 #include "record/measurement.hpp"
 
-namespace nf4bench {
+namespace nf4bench::record {
 
 const char* to_string(Status status) {
   switch (status) {
@@ -28,4 +28,4 @@ const char* to_string(StopReason reason) {
   return "unknown";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::record

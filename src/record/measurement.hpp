@@ -1,22 +1,22 @@
 #pragma once
 
+#include "nf4/format.hpp"
+#include "record/device_info.hpp"
+#include "record/verification.hpp"
+#include "statistics/statistics.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "record/device_info.hpp"
-#include "nf4/format.hpp"
-#include "record/verification.hpp"
-#include "statistics/statistics.hpp"
-
-namespace nf4bench {
+namespace nf4bench::record {
 
 enum class Status : std::uint8_t {
   kPassed,   // verified before and after, and timed
   kFailed,   // wrong output or an error: no time is given
-  kSkipped,  // can not run here; `reason` says why
-  kInvalid,  // verified, but the time can not be true (faster than the memory's peak, ...)
+  kSkipped,  // cannot run here; `reason` says why
+  kInvalid,  // verified, but the time cannot be true (faster than the memory's peak, ...)
 };
 
 const char* to_string(Status status);
@@ -33,24 +33,24 @@ const char* to_string(StopReason reason);
 struct Speedup {
   std::string baseline;  // variant name
   double ratio = 1.0;    // baseline time / this time
-  Interval ci95{1.0, 1.0};
+  statistics::Interval ci95{1.0, 1.0};
 };
 
 // One variant on one tensor, output type, cache mode and launch mode. Plain data.
 struct Measurement {
-  std::string tensor;  // id of the tensor in the report
+  std::string tensor;     // id of the tensor in the report
   std::string operation;  // "dequantize"
   std::string variant;
   std::string device;  // "cuda:0", "cpu"
-  OutputType output_type = OutputType::kFloat16;
+  nf4::OutputType output_type = nf4::OutputType::kFloat16;
   CacheMode cache = CacheMode::kCold;
   LaunchMode launch = LaunchMode::kGraph;
   Status status = Status::kSkipped;
-  std::string reason;                      // empty when passed
-  std::optional<Comparison> verification;  // absent when nothing could be compared
-  std::optional<Summary> time_s;           // absent unless timed
-  std::vector<double> samples_s;           // seconds a call, in the order taken
-  std::vector<double> sm_clock_hz;         // per sample; empty where unknown
+  std::string reason;                         // empty when passed
+  std::optional<Comparison> verification;     // absent when nothing could be compared
+  std::optional<statistics::Summary> time_s;  // absent unless timed
+  std::vector<double> samples_s;              // seconds a call, in the order taken
+  std::vector<double> sm_clock_hz;            // per sample; empty where unknown
   int launches_per_sample = 0;
   std::optional<StopReason> stopped_by;
   std::int64_t bytes_read = 0;
@@ -65,7 +65,7 @@ struct Measurement {
 // The best kernel that only moves the bytes of a geometry, in one cell.
 struct StreamCeiling {
   std::string tensor;
-  OutputType output_type = OutputType::kFloat16;
+  nf4::OutputType output_type = nf4::OutputType::kFloat16;
   CacheMode cache = CacheMode::kCold;
   LaunchMode launch = LaunchMode::kGraph;
   std::string shape;  // name of the access shape that was fastest
@@ -73,4 +73,4 @@ struct StreamCeiling {
   double bytes_per_s = 0.0;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::record

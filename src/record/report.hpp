@@ -1,15 +1,15 @@
 #pragma once
 
+#include "nf4/tensor.hpp"
+#include "record/measurement.hpp"
+#include "record/settings.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "nf4/tensor.hpp"
-#include "record/measurement.hpp"
-#include "record/settings.hpp"
-
-namespace nf4bench {
+namespace nf4bench::record {
 
 // What a report's first two fields say. A reader takes any minor version of its own major one.
 inline constexpr const char* kReportSchema = "nf4bench.report";
@@ -23,8 +23,8 @@ struct ReportTensor {
   std::vector<std::int64_t> shape;
   std::int64_t elements = 0;
   int blocksize = 0;
-  AbsmaxKind absmax_kind = AbsmaxKind::kNested;
-  OutputType dtype = OutputType::kBfloat16;
+  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
+  nf4::OutputType dtype = nf4::OutputType::kBfloat16;
   std::string sha256;  // of packed weight, absmax and nested state, in that order
   std::int64_t multiplicity = 1;
 };
@@ -84,7 +84,7 @@ struct Report {
 // One variant over all tensors of one output type, cache mode and launch mode.
 struct VariantSummary {
   std::string variant;
-  OutputType output_type = OutputType::kFloat16;
+  nf4::OutputType output_type = nf4::OutputType::kFloat16;
   CacheMode cache = CacheMode::kCold;
   LaunchMode launch = LaunchMode::kGraph;
   std::int64_t cells = 0;                 // measurements that passed
@@ -96,4 +96,4 @@ struct VariantSummary {
   std::string operation;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::record

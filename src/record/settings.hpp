@@ -1,13 +1,13 @@
 #pragma once
 
+#include "nf4/format.hpp"
+#include "record/device_info.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "nf4/format.hpp"
-#include "record/device_info.hpp"
-
-namespace nf4bench {
+namespace nf4bench::record {
 
 enum class VerifyScope : std::uint8_t {
   kAll,      // every element of every selected tensor
@@ -18,7 +18,7 @@ enum class VerifyScope : std::uint8_t {
 inline constexpr std::int64_t kSampledElements = std::int64_t{16} << 20;
 
 struct RunOptions {
-  std::vector<OutputType> output_types;  // empty: the type each tensor's state names
+  std::vector<nf4::OutputType> output_types;  // empty: the type each tensor's state names
   std::vector<CacheMode> caches = {CacheMode::kCold};
   std::vector<LaunchMode> launches;  // empty: the device's first
   std::string baseline;              // variant name; may be missing from the selection
@@ -32,4 +32,4 @@ struct RunOptions {
   double call_timeout_s = 300.0;      // a call of a variant that takes longer hangs; 0: none does
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::record

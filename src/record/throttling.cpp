@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::record {
 
 void mark_throttled(std::vector<Measurement>& cell) {
   double highest = 0.0;
@@ -23,4 +23,4 @@ double throttled_share(const Measurement& measurement) {
          static_cast<double>(measurement.samples_s.size());
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::record

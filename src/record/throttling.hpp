@@ -1,10 +1,10 @@
 #pragma once
 
-#include <vector>
-
 #include "record/measurement.hpp"
 
-namespace nf4bench {
+#include <vector>
+
+namespace nf4bench::record {
 
 // A sample counts as throttled when its SM clock lies more than this fraction under the highest
 // clock of its cell.
@@ -18,4 +18,4 @@ void mark_throttled(std::vector<Measurement>& cell);
 // Throttled samples over all samples; 0 where clocks are not known.
 double throttled_share(const Measurement& measurement);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::record

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace nf4bench {
+namespace nf4bench::record {
 
 // The outcome of comparing an output with the reference. Two NaN are equal, whatever their bits;
 // everything else must agree bit for bit, the sign of zero included.
@@ -16,4 +16,4 @@ struct Comparison {
   bool is_exact() const { return mismatches == 0; }
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::record

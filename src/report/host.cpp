@@ -5,14 +5,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <ctime>
 #include <fstream>
 #include <string_view>
+#include <sys/utsname.h>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 // What follows `key` and `separator` on the first line of `path` that starts with `key`.
@@ -37,10 +36,10 @@ std::string cpu_name(const utsname& system) {
 
 }  // namespace
 
-HostInfo host_info() {
+record::HostInfo host_info() {
   utsname system{};
   uname(&system);
-  HostInfo host;
+  record::HostInfo host;
   host.name = system.nodename;
   host.os = value_in_file("/etc/os-release", "PRETTY_NAME", '=');
   if (host.os.empty()) host.os = system.sysname;
@@ -55,4 +54,4 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <string>
-
 #include "report/report.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::report {
 
 // The machine this process runs on, from /etc/os-release, uname, /proc/cpuinfo and sysconf.
-HostInfo host_info();
+record::HostInfo host_info();
 
 // Now, in UTC, as RFC 3339 writes it: "2025-01-31T12:00:00Z".
 std::string utc_now();
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

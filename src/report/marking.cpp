@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 struct Tier {
@@ -23,16 +23,16 @@ struct Record {
   std::vector<double> ratios;
 };
 
-Record collect(const Report& report, Marking& marking) {
+Record collect(const record::Report& report, Marking& marking) {
   Record record;
-  for (const Measurement& m : report.measurements) {
+  for (const record::Measurement& m : report.measurements) {
     if (m.variant != marking.variant) continue;
     ++record.measured;
-    if (m.status == Status::kFailed) ++record.failed;
-    if (m.status != Status::kPassed) continue;
+    if (m.status == record::Status::kFailed) ++record.failed;
+    if (m.status != record::Status::kPassed) continue;
     ++record.passed;
-    if (m.output_type == OutputType::kFloat16) marking.tested_float16 = true;
-    if (m.output_type == OutputType::kBfloat16) marking.tested_bfloat16 = true;
+    if (m.output_type == nf4::OutputType::kFloat16) marking.tested_float16 = true;
+    if (m.output_type == nf4::OutputType::kBfloat16) marking.tested_bfloat16 = true;
     if (m.speedup && m.speedup->ratio > 0.0) record.ratios.push_back(m.speedup->ratio);
   }
   return record;
@@ -56,14 +56,14 @@ int speedup_points(double speedup) {
   return points;
 }
 
-Marking mark(const Report& report, const ReportVariant& variant) {
+Marking mark(const record::Report& report, const record::ReportVariant& variant) {
   Marking marking;
   marking.variant = variant.name;
   marking.single_kernel = variant.launches == 1;
   marking.custom_asm = variant.inline_ptx;
   marking.cache_eviction = variant.cache_hints;
   const Record record = collect(report, marking);
-  if (!record.ratios.empty()) marking.speedup = geometric_mean(record.ratios);
+  if (!record.ratios.empty()) marking.speedup = statistics::geometric_mean(record.ratios);
   for (const Tier& tier : kTiers) {
     if (marking.speedup && *marking.speedup >= tier.speedup) marking.speedup_tier = tier.speedup;
   }
@@ -80,11 +80,12 @@ Marking mark(const Report& report, const ReportVariant& variant) {
 
 }  // namespace
 
-std::vector<Marking> mark_variants(const Report& report) {
+std::vector<Marking> mark_variants(const record::Report& report) {
   std::vector<Marking> markings;
-  if (report.device.kind != DeviceKind::kCuda) return markings;
-  for (const ReportVariant& variant : report.variants) markings.push_back(mark(report, variant));
+  if (report.device.kind != record::DeviceKind::kCuda) return markings;
+  for (const record::ReportVariant& variant : report.variants)
+    markings.push_back(mark(report, variant));
   return markings;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

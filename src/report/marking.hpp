@@ -1,12 +1,12 @@
 #pragma once
 
+#include "report/report.hpp"
+
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "report/report.hpp"
-
-namespace nf4bench {
+namespace nf4bench::report {
 
 // The public marking scheme of Unsloth's challenge A ("convert nf4 to Triton"), applied to the
 // variants of a run. Its criterion on torch.compile (1 point, else -1) does not apply to kernels
@@ -40,6 +40,6 @@ struct Marking {
 };
 
 // In the order of report.variants. Empty for runs on a CPU: the scheme is about GPU kernels.
-std::vector<Marking> mark_variants(const Report& report);
+std::vector<Marking> mark_variants(const record::Report& report);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

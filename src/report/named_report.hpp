@@ -1,15 +1,15 @@
 #pragma once
 
-#include <string>
-
 #include "report/report.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::report {
 
 // A report and the file it came from.
 struct NamedReport {
   std::string name;
-  Report report;
+  record::Report report;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

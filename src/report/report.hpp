@@ -1,22 +1,22 @@
 #pragma once
 
+#include "record/report.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "record/report.hpp"
-
-namespace nf4bench {
+namespace nf4bench::report {
 
 // Computes the summary section of `report`.
-std::vector<VariantSummary> summarize_variants(const Report& report);
+std::vector<record::VariantSummary> summarize_variants(const record::Report& report);
 
 // The JSON text, ending in a newline. Never holds NaN or Infinity.
-std::string to_json(const Report& report);
+std::string to_json(const record::Report& report);
 
 // Reads what to_json() wrote (any minor version of the same major). Throws Error(kInput).
-Report report_from_json(const std::string& text, const std::string& source);
+record::Report report_from_json(const std::string& text, const std::string& source);
 
 struct TableStyle {
   int width = 100;  // columns of the terminal; narrow ones get fewer columns
@@ -25,6 +25,6 @@ struct TableStyle {
 };
 
 // The table for people: one block a geometry and cell, variants as rows, then the model total.
-std::string to_table(const Report& report, const TableStyle& style);
+std::string to_table(const record::Report& report, const TableStyle& style);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -2,8 +2,8 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 constexpr std::chrono::milliseconds kLeastPause{500};
@@ -30,7 +30,7 @@ bool names_a_regular_file(const std::string& path) {
 
 }  // namespace
 
-ReportFile::ReportFile(std::string path, const Report& report)
+ReportFile::ReportFile(std::string path, const record::Report& report)
     : path_(std::move(path)), report_(report), is_replaceable_(names_a_regular_file(path_)) {
   if (path_.empty()) is_saved_ = true;
   if (is_replaceable_) start();
@@ -101,4 +101,4 @@ void ReportFile::plan_next_save(Clock::time_point before) {
   next_save_ = after + std::max<Clock::duration>(kLeastPause, kCostFactor * (after - before));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

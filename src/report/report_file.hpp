@@ -1,24 +1,24 @@
 #pragma once
 
+#include "base/file_lock.hpp"
+#include "report/report.hpp"
+
 #include <chrono>
 #include <optional>
 #include <string>
 
-#include "base/file_lock.hpp"
-#include "report/report.hpp"
-
-namespace nf4bench {
+namespace nf4bench::report {
 
 // Keeps the file named by --json up to date with a report that grows. A file on disk is replaced as
 // a whole and never holds half a report, and an older one stays until the new one has a
-// measurement. What can not be replaced is written once, at the end: "-" (stdout), pipes and
+// measurement. What cannot be replaced is written once, at the end: "-" (stdout), pipes and
 // devices.
 class ReportFile {
  public:
   // `path` may be empty: nothing is written. The report must outlive this object. Makes sure at
   // once that the path can be written, and that no other process is writing it. Throws
   // Error(kOutput).
-  ReportFile(std::string path, const Report& report);
+  ReportFile(std::string path, const record::Report& report);
 
   // Saves what finish() did not, as when an error ends the run; failures are lost.
   ~ReportFile();
@@ -40,7 +40,7 @@ class ReportFile {
   void plan_next_save(Clock::time_point before);
 
   std::string path_;
-  const Report& report_;
+  const record::Report& report_;
   bool is_replaceable_;
   std::optional<OutputLock> lock_;
   bool has_older_ = false;  // there is a file that is not this run's
@@ -48,4 +48,4 @@ class ReportFile {
   Clock::time_point next_save_{};
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <system_error>
 
-namespace nf4bench {
+namespace nf4bench::report {
 
 NamedReport read_report(const std::string& path) {
   std::error_code ignored;
@@ -23,11 +23,11 @@ NamedReport read_report(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     const std::string why = std::generic_category().message(errno);
-    throw Error(ErrorKind::kInput, fmt::format("{}: can not be read: {}", escaped(path), why));
+    throw Error(ErrorKind::kInput, fmt::format("{}: cannot be read: {}", escaped(path), why));
   }
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: can not be read to its end", escaped(path)));
+    throw Error(ErrorKind::kInput, fmt::format("{}: cannot be read to its end", escaped(path)));
   }
   return {.name = path, .report = report_from_json(text, path)};
 }
@@ -39,4 +39,4 @@ std::vector<NamedReport> read_reports(const std::vector<std::string>& paths) {
   return reports;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

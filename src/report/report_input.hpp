@@ -1,15 +1,15 @@
 #pragma once
 
+#include "report/named_report.hpp"
+
 #include <string>
 #include <vector>
 
-#include "report/named_report.hpp"
-
-namespace nf4bench {
+namespace nf4bench::report {
 
 // Reads the report at `path`, which may be a pipe. Throws Error(kInput).
 NamedReport read_report(const std::string& path);
 
 std::vector<NamedReport> read_reports(const std::vector<std::string>& paths);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -1,5 +1,4 @@
 #include "report/report.hpp"
-
 #include "statistics/statistics.hpp"
 
 #include <algorithm>
@@ -7,20 +6,20 @@
 #include <set>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 // All measurements of one kind: what a summary line and its neighbours are about.
 struct CellKind {
   std::string operation;
-  OutputType output_type;
-  CacheMode cache;
-  LaunchMode launch;
+  nf4::OutputType output_type;
+  record::CacheMode cache;
+  record::LaunchMode launch;
 
   auto operator<=>(const CellKind&) const = default;
 };
 
-CellKind kind_of(const Measurement& m) {
+CellKind kind_of(const record::Measurement& m) {
   return {m.operation, m.output_type, m.cache, m.launch};
 }
 
@@ -28,7 +27,7 @@ CellKind kind_of(const Measurement& m) {
 struct Group {
   CellKind kind;
   std::set<std::string> tensors;
-  std::vector<std::pair<std::string, std::vector<const Measurement*>>> variants;
+  std::vector<std::pair<std::string, std::vector<const record::Measurement*>>> variants;
 };
 
 template <typename Items, typename Predicate, typename Make>
@@ -37,9 +36,9 @@ auto& find_or_add(Items& items, Predicate&& is_wanted, Make&& make) {
   return found != items.end() ? *found : items.emplace_back(make());
 }
 
-std::vector<Group> group_measurements(const Report& report) {
+std::vector<Group> group_measurements(const record::Report& report) {
   std::vector<Group> groups;
-  for (const Measurement& m : report.measurements) {
+  for (const record::Measurement& m : report.measurements) {
     const CellKind kind = kind_of(m);
     Group& group = find_or_add(
         groups, [&](const Group& g) { return g.kind == kind; },
@@ -49,7 +48,7 @@ std::vector<Group> group_measurements(const Report& report) {
     group.tensors.insert(m.tensor);
     auto& variant = find_or_add(
         group.variants, [&](const auto& v) { return v.first == m.variant; },
-        [&] { return std::pair(m.variant, std::vector<const Measurement*>()); });
+        [&] { return std::pair(m.variant, std::vector<const record::Measurement*>()); });
     variant.second.push_back(&m);
   }
   return groups;
@@ -57,35 +56,36 @@ std::vector<Group> group_measurements(const Report& report) {
 
 // Seconds that all tensors of the group take, each as often as it occurs; empty unless `rows`
 // passed on every one of them.
-std::optional<double> model_time(const std::vector<const Measurement*>& rows, const Group& group,
+std::optional<double> model_time(const std::vector<const record::Measurement*>& rows,
+                                 const Group& group,
                                  const std::map<std::string, std::int64_t>& multiplicity) {
   std::set<std::string> passed;
   double total = 0.0;
-  for (const Measurement* row : rows) {
+  for (const record::Measurement* row : rows) {
     const auto count = multiplicity.find(row->tensor);
-    const bool is_timed = row->status == Status::kPassed && row->time_s;
+    const bool is_timed = row->status == record::Status::kPassed && row->time_s;
     if (!is_timed || count == multiplicity.end() || !passed.insert(row->tensor).second) continue;
     total += row->time_s->median * static_cast<double>(count->second);
   }
   return passed == group.tensors ? std::optional(total) : std::nullopt;
 }
 
-VariantSummary summarize_rows(const std::string& variant, const CellKind& kind,
-                              const std::vector<const Measurement*>& rows) {
-  VariantSummary summary;
+record::VariantSummary summarize_rows(const std::string& variant, const CellKind& kind,
+                                      const std::vector<const record::Measurement*>& rows) {
+  record::VariantSummary summary;
   summary.variant = variant;
   summary.operation = kind.operation;
   summary.output_type = kind.output_type;
   summary.cache = kind.cache;
   summary.launch = kind.launch;
   std::vector<double> ratios;
-  for (const Measurement* row : rows) {
-    if (row->status != Status::kPassed) continue;
+  for (const record::Measurement* row : rows) {
+    if (row->status != record::Status::kPassed) continue;
     ++summary.cells;
     if (row->speedup && row->speedup->ratio > 0.0) ratios.push_back(row->speedup->ratio);
   }
   if (!ratios.empty()) {
-    summary.speedup_geomean = geometric_mean(ratios);
+    summary.speedup_geomean = statistics::geometric_mean(ratios);
     summary.speedup_min = *std::min_element(ratios.begin(), ratios.end());
     summary.speedup_max = *std::max_element(ratios.begin(), ratios.end());
   }
@@ -94,16 +94,17 @@ VariantSummary summarize_rows(const std::string& variant, const CellKind& kind,
 
 }  // namespace
 
-std::vector<VariantSummary> summarize_variants(const Report& report) {
+std::vector<record::VariantSummary> summarize_variants(const record::Report& report) {
   std::map<std::string, std::int64_t> multiplicity;
-  for (const ReportTensor& tensor : report.tensors) multiplicity[tensor.id] = tensor.multiplicity;
+  for (const record::ReportTensor& tensor : report.tensors)
+    multiplicity[tensor.id] = tensor.multiplicity;
 
-  std::vector<VariantSummary> all;
+  std::vector<record::VariantSummary> all;
   for (const Group& group : group_measurements(report)) {
     const std::size_t first = all.size();
     std::optional<double> baseline_time;
     for (const auto& [variant, rows] : group.variants) {
-      VariantSummary summary = summarize_rows(variant, group.kind, rows);
+      record::VariantSummary summary = summarize_rows(variant, group.kind, rows);
       // The tensors still to come are unknown to an unfinished report: it has no total.
       if (report.complete) summary.model_time_s = model_time(rows, group, multiplicity);
       if (variant == report.settings.baseline) baseline_time = summary.model_time_s;
@@ -117,4 +118,4 @@ std::vector<VariantSummary> summarize_variants(const Report& report) {
   return all;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -7,40 +7,40 @@
 #include <algorithm>
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 constexpr double kManyThrottled = 0.10;  // of a measurement's samples
 constexpr std::size_t kCellsNamed = 8;
 
-auto cell_of(const Measurement& m) {
+auto cell_of(const record::Measurement& m) {
   return std::tie(m.tensor, m.operation, m.device, m.output_type, m.cache, m.launch);
 }
 
 // The hardest hit measurement of each cell that has one with many throttled samples.
-std::vector<const Measurement*> throttled_cells(const Report& report) {
-  std::vector<const Measurement*> cells;
-  for (const Measurement& m : report.measurements) {
-    if (throttled_share(m) <= kManyThrottled) continue;
-    const auto cell = std::find_if(cells.begin(), cells.end(), [&](const Measurement* other) {
-      return cell_of(*other) == cell_of(m);
-    });
+std::vector<const record::Measurement*> throttled_cells(const record::Report& report) {
+  std::vector<const record::Measurement*> cells;
+  for (const record::Measurement& m : report.measurements) {
+    if (record::throttled_share(m) <= kManyThrottled) continue;
+    const auto cell = std::find_if(
+        cells.begin(), cells.end(),
+        [&](const record::Measurement* other) { return cell_of(*other) == cell_of(m); });
     if (cell == cells.end()) {
       cells.push_back(&m);
-    } else if (throttled_share(**cell) < throttled_share(m)) {
+    } else if (record::throttled_share(**cell) < record::throttled_share(m)) {
       *cell = &m;
     }
   }
   return cells;
 }
 
-std::string cell_warning(const std::vector<const Measurement*>& cells) {
+std::string cell_warning(const std::vector<const record::Measurement*>& cells) {
   std::vector<std::string> names;
-  for (const Measurement* m : cells) {
+  for (const record::Measurement* m : cells) {
     if (names.size() == kCellsNamed) break;
     names.push_back(fmt::format("{} {} {} {} ({} {:.0f} %)", m->tensor, to_string(m->output_type),
                                 to_string(m->cache), to_string(m->launch), m->variant,
-                                100.0 * throttled_share(*m)));
+                                100.0 * record::throttled_share(*m)));
   }
   if (cells.size() > names.size()) {
     names.push_back(fmt::format("and {} more", cells.size() - names.size()));
@@ -48,12 +48,12 @@ std::string cell_warning(const std::vector<const Measurement*>& cells) {
   return fmt::format(
       "Over {:.0f} % of the samples had an SM clock more than {:.0f} % under the highest of their "
       "cell, in these cells (worst variant, its share): {}.",
-      100.0 * kManyThrottled, 100.0 * kThrottledBelowHighest, fmt::join(names, ", "));
+      100.0 * kManyThrottled, 100.0 * record::kThrottledBelowHighest, fmt::join(names, ", "));
 }
 
 // Reasons that power, heat or the hardware give. The others (clocks that somebody set, sync boost)
 // hold clocks steady.
-std::vector<std::string> forced_reasons(const DeviceState& state) {
+std::vector<std::string> forced_reasons(const record::DeviceState& state) {
   std::vector<std::string> reasons;
   for (const std::string& reason : state.throttle_reasons) {
     for (const char* word : {"power", "thermal", "hardware"}) {
@@ -75,9 +75,9 @@ std::string driver_warning(const std::vector<std::string>& before,
 
 }  // namespace
 
-std::vector<std::string> throttling_warnings(const Report& report) {
+std::vector<std::string> throttling_warnings(const record::Report& report) {
   std::vector<std::string> warnings;
-  const std::vector<const Measurement*> cells = throttled_cells(report);
+  const std::vector<const record::Measurement*> cells = throttled_cells(report);
   if (!cells.empty()) warnings.push_back(cell_warning(cells));
   const std::vector<std::string> before = forced_reasons(report.state_before);
   std::vector<std::string> after;
@@ -86,4 +86,4 @@ std::vector<std::string> throttling_warnings(const Report& report) {
   return warnings;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

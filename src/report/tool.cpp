@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::report {
 
-ToolInfo tool_info() {
-  ToolInfo tool;
+record::ToolInfo tool_info() {
+  record::ToolInfo tool;
   tool.version = NF4BENCH_VERSION;
   tool.git_commit = kGitCommit;
   tool.git_dirty = kGitDirty;
@@ -18,7 +18,7 @@ ToolInfo tool_info() {
 }
 
 std::string version_text() {
-  const ToolInfo tool = tool_info();
+  const record::ToolInfo tool = tool_info();
   const std::string commit = tool.git_commit.empty() ? "unknown" : tool.git_commit;
   const std::string cuda = tool.cuda_architectures.empty()
                                ? "no (CPU device only)"
@@ -28,4 +28,4 @@ std::string version_text() {
                      cuda);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <string>
-
 #include "report/report.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::report {
 
 // How this binary was built.
-ToolInfo tool_info();
+record::ToolInfo tool_info();
 
 // The answer to --version: version, commit, and which CUDA architectures are built in.
 std::string version_text();
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

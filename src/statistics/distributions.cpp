@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace nf4bench {
+namespace nf4bench::statistics {
 namespace {
 
 // P(T > t) for t >= 0. For whole degrees of freedom the integral is a finite sum of powers of
@@ -71,4 +71,4 @@ double chi_squared_quantile(double probability, int freedom) {
   return solve_tail([&](double x) { return chi_squared_tail(x, freedom); }, 1.0 - probability);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::statistics

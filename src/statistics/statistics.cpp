@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::statistics {
 
 namespace {
 
@@ -113,4 +113,4 @@ double geometric_mean(std::span<const double> values) {
   return std::exp(log_sum / static_cast<double>(values.size()));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::statistics

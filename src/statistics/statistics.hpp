@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-namespace nf4bench {
+namespace nf4bench::statistics {
 
 struct Interval {
   double low = 0.0;
@@ -46,4 +46,4 @@ PairedRatio paired_ratio(std::span<const double> baseline, std::span<const doubl
 
 double geometric_mean(std::span<const double> values);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::statistics

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace nf4bench {
+namespace nf4bench::text {
 namespace {
 
 // Characters of UTF-8 `text`: all its bytes but the continuation bytes.
@@ -58,4 +58,4 @@ std::string align_columns(const std::vector<std::vector<std::string>>& rows, int
   return text;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::text

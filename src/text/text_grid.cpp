@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace nf4bench {
+namespace nf4bench::text {
 namespace {
 
 constexpr int kGap = 2;     // blanks between columns
@@ -133,4 +133,4 @@ std::vector<std::string> wrapped(std::string_view text, int line_width, int inde
   return lines;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::text

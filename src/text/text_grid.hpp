@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::text {
 
 enum class Align : std::uint8_t { kLeft, kRight };
 
@@ -53,4 +53,4 @@ int text_width(std::string_view text);
 // `text` broken at blanks into lines of at most `line_width` columns, each after `indent` blanks.
 std::vector<std::string> wrapped(std::string_view text, int line_width, int indent);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::text

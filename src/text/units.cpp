@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::text {
 namespace {
 
 // Decimals that leave four significant digits, and three at most.
@@ -58,4 +58,4 @@ std::string format_count(long long count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::text

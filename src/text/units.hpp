@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::text {
 
 // How the times of one block of a table are written: one unit, one number of decimals, so that
 // their decimal points stand in line.
@@ -34,4 +34,4 @@ std::string format_ratio_interval(double low, double high);
 // A count with its noun: "1 tensor", "12 tensors".
 std::string format_count(long long count, const std::string& noun);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::text

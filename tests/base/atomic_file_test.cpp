@@ -1,18 +1,18 @@
 #include "base/atomic_file.hpp"
 
+#include "base/error.hpp"
+
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
-
-#include "base/error.hpp"
 
 namespace nf4bench {
 namespace {

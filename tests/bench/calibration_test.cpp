@@ -15,7 +15,7 @@ struct Calibrated {
 
 Calibrated calibrate(double min_sample_s, int buffer_sets,
                      const std::function<double(int)>& seconds) {
-  Calibration calibration(min_sample_s, buffer_sets);
+  bench::Calibration calibration(min_sample_s, buffer_sets);
   Calibrated result;
   while (!calibration.is_done() && result.samples < 1000) {
     calibration.add(seconds(calibration.launches()));

@@ -1,14 +1,14 @@
 // What is left of a run whose device stops working, or whose call never returns.
 
+#include "bench/fake_run.hpp"
+#include "bench/watchdog.hpp"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
-
-#include "bench/fake_run.hpp"
-#include "bench/watchdog.hpp"
 
 namespace nf4bench {
 namespace {
@@ -24,7 +24,7 @@ void break_at(FakeRun& bench, const std::string& variant, Kind kind, std::int64_
   };
 }
 
-std::string error_of(FakeRun& bench, const std::vector<TensorSource>& sources) {
+std::string error_of(FakeRun& bench, const std::vector<plan::TensorSource>& sources) {
   try {
     bench.run(sources);
   } catch (const Error& error) {
@@ -36,16 +36,16 @@ std::string error_of(FakeRun& bench, const std::vector<TensorSource>& sources) {
 
 // The rows that a lost device leaves of the tensor at hand: the culprit's says what happened, the
 // others' who it was, and none has a time.
-void expect_loss_rows(const std::vector<Measurement>& rows, const std::string& culprit,
+void expect_loss_rows(const std::vector<record::Measurement>& rows, const std::string& culprit,
                       const std::string& cause) {
-  for (const Measurement& row : rows) {
+  for (const record::Measurement& row : rows) {
     EXPECT_FALSE(row.time_s) << row.variant;
     EXPECT_TRUE(row.samples_s.empty()) << row.variant;
     if (row.variant == culprit) {
-      EXPECT_EQ(row.status, Status::kFailed);
+      EXPECT_EQ(row.status, record::Status::kFailed);
       EXPECT_EQ(row.reason, cause);
     } else {
-      EXPECT_EQ(row.status, Status::kSkipped);
+      EXPECT_EQ(row.status, record::Status::kSkipped);
       EXPECT_EQ(row.reason, "not finished: the device was lost to " + culprit);
     }
   }
@@ -63,7 +63,7 @@ TEST(DeviceLoss, LeavesTheRowsSoFarAndSaysWhoseFaultItWas) {
             "kills: an illegal memory access was encountered; after that the device works no more: "
             "the fake device is broken");
   ASSERT_EQ(bench.rows.size(), 6u);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(bench.rows[i].status, Status::kPassed);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(bench.rows[i].status, record::Status::kPassed);
   expect_loss_rows({bench.rows.begin() + 3, bench.rows.end()}, "kills",
                    "an illegal memory access was encountered");
   EXPECT_EQ(bench.rows[4].bytes_written, 16 * 64 * 2);
@@ -76,9 +76,9 @@ TEST(DeviceLoss, AtAnyCallEndsInAnErrorAndRowsForAllVariants) {
   const auto prepare = [](FakeRun& bench) {
     bench.options.min_samples = 3;
     bench.options.max_time_s = 1e-9;
-    bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
+    bench.options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   };
-  const std::vector<TensorSource> sources = {fake_source("a"), fake_source("b")};
+  const std::vector<plan::TensorSource> sources = {fake_source("a"), fake_source("b")};
   FakeRun whole({"base", "fast"}, {"stream"});
   prepare(whole);
   whole.run(sources);
@@ -119,10 +119,10 @@ TEST(DeviceLoss, LeavesEarlierVerdictsAsTheyWere) {
   bench.device.script("wrong").is_wrong = [](const FakeCall&) { return true; };
   break_at(bench, "kills", Kind::kSample, 2);
   EXPECT_NE(error_of(bench, {fake_source("a")}), "");
-  EXPECT_EQ(bench.row("wrong").status, Status::kFailed);
+  EXPECT_EQ(bench.row("wrong").status, record::Status::kFailed);
   EXPECT_NE(bench.row("wrong").reason.find("1 of 512 elements differ"), std::string::npos);
-  EXPECT_EQ(bench.row("base").status, Status::kSkipped);
-  EXPECT_EQ(bench.row("kills").status, Status::kFailed);
+  EXPECT_EQ(bench.row("base").status, record::Status::kSkipped);
+  EXPECT_EQ(bench.row("kills").status, record::Status::kFailed);
 }
 
 // A call of `hangs` that returns only once the run has been told.
@@ -146,13 +146,13 @@ class HungRun : public FakeRun {
   }
 
   const std::string& problem() const { return problem_; }
-  const std::vector<Measurement>& rows_when_told() const { return rows_when_told_; }
+  const std::vector<record::Measurement>& rows_when_told() const { return rows_when_told_; }
 
  private:
   std::mutex mutex_;
   std::condition_variable told_;
   std::string problem_;
-  std::vector<Measurement> rows_when_told_;
+  std::vector<record::Measurement> rows_when_told_;
 };
 
 TEST(HungCall, WhileVerifyingIsReportedWithItsRows) {
@@ -183,14 +183,14 @@ TEST(HungCall, IsNotSeenWhereEachCallIsShortButAllTogetherAreLong) {
   bench.run();
   EXPECT_GT(bench.device.calls.size(), 400u);  // 0.4 s at least
   EXPECT_FALSE(was_told);
-  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+  EXPECT_EQ(bench.row("fast").status, record::Status::kPassed);
 }
 
 TEST(Watchdog, WithoutALimitWatchesNothing) {
   bool was_told = false;
-  Watchdog watchdog(0.0, [&](const Caller&) { was_told = true; });
-  const Caller caller{"slow"};
-  const Watchdog::Watch watch(watchdog, caller);
+  bench::Watchdog watchdog(0.0, [&](const bench::Caller&) { was_told = true; });
+  const bench::Caller caller{"slow"};
+  const bench::Watchdog::Watch watch(watchdog, caller);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(was_told);
 }
@@ -199,13 +199,13 @@ TEST(Watchdog, TellsOnceOfOneCall) {
   std::mutex mutex;
   int told = 0;
   {
-    Watchdog watchdog(0.02, [&](const Caller& caller) {
+    bench::Watchdog watchdog(0.02, [&](const bench::Caller& caller) {
       EXPECT_EQ(caller.name, "slow");
       const std::lock_guard lock(mutex);
       ++told;
     });
-    const Caller caller{"slow"};
-    const Watchdog::Watch watch(watchdog, caller);
+    const bench::Caller caller{"slow"};
+    const bench::Watchdog::Watch watch(watchdog, caller);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   EXPECT_EQ(told, 1);

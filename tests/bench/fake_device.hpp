@@ -4,6 +4,10 @@
 // output, what is refused. It has a clock of its own, moved by what is sampled, so that tests of
 // stopping rules, order and failures take no time and give the same result everywhere.
 
+#include "base/error.hpp"
+#include "device/device.hpp"
+#include "nf4/reference.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,10 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
-#include "device/device.hpp"
-#include "nf4/reference.hpp"
-
 namespace nf4bench {
 
 // A call that the device got.
@@ -28,23 +28,23 @@ struct FakeCall {
   enum class Kind : std::uint8_t { kUpload, kVerify, kSample };
   Kind kind = Kind::kUpload;
   std::string tensor;
-  std::string variant{};                           // empty for kUpload
-  OutputType type = OutputType::kFloat16;          //
-  UploadPurpose purpose = UploadPurpose::kVerify;  // of the workload
-  SampleSpec spec{};                               // kSample only
-  double at_s = 0.0;                               // of the fake clock, before the call
-  std::int64_t nth = 0;                            // such calls of this variant before
+  std::string variant{};                                           // empty for kUpload
+  nf4::OutputType type = nf4::OutputType::kFloat16;                //
+  device::UploadPurpose purpose = device::UploadPurpose::kVerify;  // of the workload
+  device::SampleSpec spec{};                                       // kSample only
+  double at_s = 0.0;     // of the fake clock, before the call
+  std::int64_t nth = 0;  // such calls of this variant before
 };
 
 // How one variant behaves. Every function may be empty.
 struct FakeScript {
   std::function<double(const FakeCall&)> seconds;              // a call; 10 us when empty
-  std::string unsupported{};                                   // why it can not run
+  std::string unsupported{};                                   // why it cannot run
   std::function<bool(const FakeCall&)> is_wrong{};             // a verification finds a mismatch
   std::function<std::string(const FakeCall&)> device_error{};  // message of an Error(kDevice)
 };
 
-class FakeDevice final : public Device {
+class FakeDevice final : public device::Device {
  public:
   explicit FakeDevice(const std::vector<std::string>& variant_names = {"slow", "fast"},
                       const std::vector<std::string>& stream_names = {}) {
@@ -61,14 +61,14 @@ class FakeDevice final : public Device {
     scripts_[variant].seconds = [seconds](const FakeCall&) { return seconds; };
   }
 
-  const DeviceInfo& info() const override { return info_; }
-  DeviceState state() override { return {}; }
-  const std::vector<Variant>& variants() const override { return variants_; }
-  const std::vector<Variant>& stream_shapes() const override { return streams_; }
-  std::span<const LaunchMode> launch_modes() const override { return modes; }
-  std::unique_ptr<Workload> upload(const Nf4Tensor& tensor, OutputType type,
-                                   UploadPurpose purpose) override;
-  Ceilings measure_ceilings() override {
+  const record::DeviceInfo& info() const override { return info_; }
+  record::DeviceState state() override { return {}; }
+  const std::vector<kernels::Variant>& variants() const override { return variants_; }
+  const std::vector<kernels::Variant>& stream_shapes() const override { return streams_; }
+  std::span<const record::LaunchMode> launch_modes() const override { return modes; }
+  std::unique_ptr<device::Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+                                           device::UploadPurpose purpose) override;
+  record::Ceilings measure_ceilings() override {
     return {.copy_bytes = 1 << 20,
             .copy_bytes_per_s = 1e9,
             .write_bytes = 1 << 20,
@@ -78,11 +78,11 @@ class FakeDevice final : public Device {
   }
 
   // What a test may set.
-  std::vector<LaunchMode> modes = {LaunchMode::kGraph, LaunchMode::kStream};
+  std::vector<record::LaunchMode> modes = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
   int buffer_sets = 1;             // of workloads uploaded for timing
   std::optional<double> clock_hz;  // SM clock that samples report
   bool is_broken = false;          // every call throws from now on
-  DeviceInfo& mutable_info() { return info_; }
+  record::DeviceInfo& mutable_info() { return info_; }
   std::function<void(const FakeCall&)> on_call;  // before each verification and sample
 
   // What a test may look at.
@@ -101,9 +101,9 @@ class FakeDevice final : public Device {
  private:
   friend class FakeWorkload;
 
-  Variant make_variant(const std::string& name) {
+  kernels::Variant make_variant(const std::string& name) {
     names_.push_back(name);
-    Variant variant;
+    kernels::Variant variant;
     variant.name = names_.back().c_str();
     variant.summary = "does what the script says";
     return variant;
@@ -112,17 +112,18 @@ class FakeDevice final : public Device {
   // Logs `call` and throws what is scripted for it.
   FakeScript& begin(FakeCall& call);
 
-  DeviceInfo info_;
+  record::DeviceInfo info_;
   std::deque<std::string> names_;  // what Variant::name points to
-  std::vector<Variant> variants_;
-  std::vector<Variant> streams_;
+  std::vector<kernels::Variant> variants_;
+  std::vector<kernels::Variant> streams_;
   std::map<std::string, FakeScript> scripts_;
   std::map<std::pair<FakeCall::Kind, std::string>, std::int64_t> counts_;
 };
 
-class FakeWorkload final : public Workload {
+class FakeWorkload final : public device::Workload {
  public:
-  FakeWorkload(FakeDevice& device, const Nf4Tensor& tensor, OutputType type, UploadPurpose purpose)
+  FakeWorkload(FakeDevice& device, const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+               device::UploadPurpose purpose)
       : device_(device), tensor_(tensor), type_(type), purpose_(purpose) {
     device_.most_workloads_alive =
         std::max(device_.most_workloads_alive, ++device_.workloads_alive);
@@ -131,36 +132,37 @@ class FakeWorkload final : public Workload {
   FakeWorkload(const FakeWorkload&) = delete;
   FakeWorkload& operator=(const FakeWorkload&) = delete;
 
-  std::string unsupported(const Variant& variant) const override {
+  std::string unsupported(const kernels::Variant& variant) const override {
     return device_.script(variant.name).unsupported;
   }
   int buffer_sets() const override {
-    return purpose_ == UploadPurpose::kTime ? device_.buffer_sets : 1;
+    return purpose_ == device::UploadPurpose::kTime ? device_.buffer_sets : 1;
   }
-  std::int64_t bytes_read() const override { return nf4bench::bytes_read(tensor_); }
+  std::int64_t bytes_read() const override { return nf4bench::nf4::bytes_read(tensor_); }
   std::int64_t bytes_written() const override {
-    return tensor_.elements * static_cast<std::int64_t>(size_in_bytes(type_));
+    return tensor_.elements * static_cast<std::int64_t>(nf4::size_in_bytes(type_));
   }
 
   // Compares as a real device does; a scripted mismatch is a flipped bit in the last element.
-  Comparison verify(const Variant& variant, std::span<const std::byte> expected) override {
+  record::Comparison verify(const kernels::Variant& variant,
+                            std::span<const std::byte> expected) override {
     FakeCall call = new_call(FakeCall::Kind::kVerify, variant);
     const FakeScript& script = device_.begin(call);
-    std::vector<std::byte> actual = reference_dequantize(tensor_, type_);
+    std::vector<std::byte> actual = nf4::reference_dequantize(tensor_, type_);
     actual.resize(expected.size());
     if (script.is_wrong && script.is_wrong(call)) {
-      actual[actual.size() - size_in_bytes(type_)] ^= std::byte{1};
+      actual[actual.size() - nf4::size_in_bytes(type_)] ^= std::byte{1};
     }
-    return compare_outputs(type_, expected, actual);
+    return operation::compare_outputs(type_, expected, actual);
   }
 
-  std::vector<std::byte> output_of(const Variant& variant) override {
+  std::vector<std::byte> output_of(const kernels::Variant& variant) override {
     FakeCall call = new_call(FakeCall::Kind::kVerify, variant);
     device_.begin(call);
-    return reference_dequantize(tensor_, type_);
+    return nf4::reference_dequantize(tensor_, type_);
   }
 
-  Sample sample(const Variant& variant, const SampleSpec& spec) override {
+  device::Sample sample(const kernels::Variant& variant, const device::SampleSpec& spec) override {
     FakeCall call = new_call(FakeCall::Kind::kSample, variant);
     call.spec = spec;
     const FakeScript& script = device_.begin(call);
@@ -170,7 +172,7 @@ class FakeWorkload final : public Workload {
   }
 
  private:
-  FakeCall new_call(FakeCall::Kind kind, const Variant& variant) const {
+  FakeCall new_call(FakeCall::Kind kind, const kernels::Variant& variant) const {
     return {.kind = kind,
             .tensor = tensor_.name,
             .variant = variant.name,
@@ -180,13 +182,14 @@ class FakeWorkload final : public Workload {
   }
 
   FakeDevice& device_;
-  Nf4Tensor tensor_;
-  OutputType type_;
-  UploadPurpose purpose_;
+  nf4::Nf4Tensor tensor_;
+  nf4::OutputType type_;
+  device::UploadPurpose purpose_;
 };
 
-inline std::unique_ptr<Workload> FakeDevice::upload(const Nf4Tensor& tensor, OutputType type,
-                                                    UploadPurpose purpose) {
+inline std::unique_ptr<device::Workload> FakeDevice::upload(const nf4::Nf4Tensor& tensor,
+                                                            nf4::OutputType type,
+                                                            device::UploadPurpose purpose) {
   FakeCall call{.kind = FakeCall::Kind::kUpload,
                 .tensor = tensor.name,
                 .type = type,

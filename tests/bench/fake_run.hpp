@@ -2,6 +2,10 @@
 
 // A run on the fake device: what goes in, with handy defaults, and what came out.
 
+#include "bench/fake_device.hpp"
+#include "bench/runner.hpp"
+#include "plan/plan.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -11,20 +15,16 @@
 #include <utility>
 #include <vector>
 
-#include "bench/fake_device.hpp"
-#include "plan/plan.hpp"
-#include "bench/runner.hpp"
-
 namespace nf4bench {
 
 // A plain tensor of `rows` x 64 elements, each block with a scale of its own.
-inline Nf4Tensor fake_tensor(const std::string& name, std::int64_t rows) {
-  Nf4Tensor tensor;
+inline nf4::Nf4Tensor fake_tensor(const std::string& name, std::int64_t rows) {
+  nf4::Nf4Tensor tensor;
   tensor.name = name;
   tensor.source = "fake";
   tensor.shape = {rows, 64};
   tensor.elements = rows * 64;
-  tensor.absmax_kind = AbsmaxKind::kPlain;
+  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
   for (std::int64_t i = 0; i < tensor.elements / 2; ++i) {
     tensor.packed.push_back(static_cast<std::uint8_t>(i * 37 + 11));
   }
@@ -34,9 +34,9 @@ inline Nf4Tensor fake_tensor(const std::string& name, std::int64_t rows) {
   return tensor;
 }
 
-inline TensorSource fake_source(const std::string& name, std::int64_t rows = 8) {
-  const Nf4Tensor tensor = fake_tensor(name, rows);
-  TensorSource source;
+inline plan::TensorSource fake_source(const std::string& name, std::int64_t rows = 8) {
+  const nf4::Nf4Tensor tensor = fake_tensor(name, rows);
+  plan::TensorSource source;
   source.name = name;
   source.source = tensor.source;
   source.shape = tensor.shape;
@@ -73,41 +73,41 @@ struct FakeRun {
   }
 
   // Runs `patterns` (all variants when empty) on `sources`.
-  RunOutcome run(const std::vector<TensorSource>& sources = {fake_source("a")},
-                 const std::vector<std::string>& patterns = {}) {
-    const RunObserver observer{
-        .on_measurement = [this](const Measurement& row) { rows.push_back(row); },
-        .on_stream_ceiling = [this](const StreamCeiling& best) { streams.push_back(best); },
+  bench::RunOutcome run(const std::vector<plan::TensorSource>& sources = {fake_source("a")},
+                        const std::vector<std::string>& patterns = {}) {
+    const bench::RunObserver observer{
+        .on_measurement = [this](const record::Measurement& row) { rows.push_back(row); },
+        .on_stream_ceiling = [this](const record::StreamCeiling& best) { streams.push_back(best); },
         .on_progress = [this](double done,
                               const std::string& what) { progress.emplace_back(done, what); },
         .clock_s = [this] { return device.now_s; },
         .on_hang = on_hang};
-    outcome = run_benchmark(device, plan_tensors(sources, choice),
-                            select_variants(device.variants(), patterns), ceilings, options,
-                            observer, interrupted);
+    outcome = bench::run_benchmark(device, plan::plan_tensors(sources, choice),
+                                   plan::select_variants(device.variants(), patterns), ceilings,
+                                   options, observer, interrupted);
     return outcome;
   }
 
   // The only row of `variant`; an empty one when there is none or more.
-  Measurement row(const std::string& variant) const {
-    std::vector<Measurement> found;
-    for (const Measurement& each : rows) {
+  record::Measurement row(const std::string& variant) const {
+    std::vector<record::Measurement> found;
+    for (const record::Measurement& each : rows) {
       if (each.variant == variant) found.push_back(each);
     }
-    return found.size() == 1 ? found.front() : Measurement{};
+    return found.size() == 1 ? found.front() : record::Measurement{};
   }
 
   FakeDevice device;
-  RunOptions options;
-  Ceilings ceilings;
-  TensorChoice choice = TensorChoice::kOnePerGeometry;
+  record::RunOptions options;
+  record::Ceilings ceilings;
+  plan::TensorChoice choice = plan::TensorChoice::kOnePerGeometry;
   std::atomic<bool> interrupted{false};
   std::function<void(const std::string&)> on_hang;
 
-  std::vector<Measurement> rows;
-  std::vector<StreamCeiling> streams;
+  std::vector<record::Measurement> rows;
+  std::vector<record::StreamCeiling> streams;
   std::vector<std::pair<double, std::string>> progress;
-  RunOutcome outcome;
+  bench::RunOutcome outcome;
 };
 
 }  // namespace nf4bench

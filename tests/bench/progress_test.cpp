@@ -12,18 +12,18 @@ struct Watched {
   double now_s = 0.0;
   std::vector<double> fractions;
   std::vector<std::string> texts;
-  Progress progress{[this] { return now_s; },
-                    [this](double done, const std::string& what) {
-                      fractions.push_back(done);
-                      texts.push_back(what);
-                    }};
+  bench::Progress progress{[this] { return now_s; },
+                           [this](double done, const std::string& what) {
+                             fractions.push_back(done);
+                             texts.push_back(what);
+                           }};
 };
 
 TEST(Progress, GrowsFromZeroToOne) {
   Watched watched;
-  watched.progress.expect(Work::kTime, 4.0);
+  watched.progress.expect(bench::Work::kTime, 4.0);
   for (int step = 0; step < 4; ++step) {
-    watched.progress.begin(Work::kTime, 1.0, "step");
+    watched.progress.begin(bench::Work::kTime, 1.0, "step");
     watched.now_s += 1.0;
   }
   watched.progress.finish();
@@ -37,9 +37,9 @@ TEST(Progress, GrowsFromZeroToOne) {
 
 TEST(Progress, NeverFalls) {
   Watched watched;
-  watched.progress.expect(Work::kTime, 20.0);
+  watched.progress.expect(bench::Work::kTime, 20.0);
   for (int step = 0; step < 20; ++step) {
-    watched.progress.begin(Work::kTime, 1.0, "step");
+    watched.progress.begin(bench::Work::kTime, 1.0, "step");
     for (int part = 0; part < 5; ++part) {
       watched.now_s += step < 10 ? 0.2 : 2.0;  // later steps cost ten times what was foreseen
       watched.progress.advance(part / 5.0);
@@ -56,27 +56,27 @@ TEST(Progress, NeverFalls) {
 // half of a run of ten cheap cells and one long verification would pass for nearly all of it.
 TEST(Progress, LearnsHowFastEachKindOfWorkGoes) {
   Watched watched;
-  watched.progress.expect(Work::kTime, 100.0);
-  watched.progress.expect(Work::kVerify, 10.0);
-  watched.progress.begin(Work::kTime, 50.0, "time");
+  watched.progress.expect(bench::Work::kTime, 100.0);
+  watched.progress.expect(bench::Work::kVerify, 10.0);
+  watched.progress.begin(bench::Work::kTime, 50.0, "time");
   watched.now_s += 5.0;
-  watched.progress.begin(Work::kVerify, 5.0, "verify");
+  watched.progress.begin(bench::Work::kVerify, 5.0, "verify");
   watched.now_s += 5.0;
-  watched.progress.begin(Work::kTime, 50.0, "time");
+  watched.progress.begin(bench::Work::kTime, 50.0, "time");
   EXPECT_NEAR(watched.fractions.back(), 0.5, 0.02);
 }
 
 TEST(Progress, SaysWhatIsGoingOn) {
   Watched watched;
-  watched.progress.expect(Work::kVerify, 1.0);
-  watched.progress.begin(Work::kVerify, 1.0, "t0 verify");
+  watched.progress.expect(bench::Work::kVerify, 1.0);
+  watched.progress.begin(bench::Work::kVerify, 1.0, "t0 verify");
   EXPECT_EQ(watched.texts, std::vector<std::string>{"t0 verify"});
 }
 
 TEST(Progress, ReportsWithinAStepOnlySoOften) {
   Watched watched;
-  watched.progress.expect(Work::kTime, 1.0);
-  watched.progress.begin(Work::kTime, 1.0, "step");
+  watched.progress.expect(bench::Work::kTime, 1.0);
+  watched.progress.begin(bench::Work::kTime, 1.0, "step");
   for (int i = 0; i < 1000; ++i) {
     watched.now_s += 0.001;
     watched.progress.advance(i / 1000.0);
@@ -86,9 +86,9 @@ TEST(Progress, ReportsWithinAStepOnlySoOften) {
 }
 
 TEST(Progress, NeedsNoListener) {
-  Progress progress([] { return 0.0; }, nullptr);
-  progress.expect(Work::kTime, 1.0);
-  progress.begin(Work::kTime, 1.0, "step");
+  bench::Progress progress([] { return 0.0; }, nullptr);
+  progress.expect(bench::Work::kTime, 1.0);
+  progress.begin(bench::Work::kTime, 1.0, "step");
   progress.advance(0.5);
   progress.finish();
 }

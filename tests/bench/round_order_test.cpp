@@ -13,7 +13,7 @@ namespace {
 using Order = std::vector<std::size_t>;
 
 TEST(RoundOrder, HoldsEachContenderOnce) {
-  RoundOrder order(7, 1);
+  bench::RoundOrder order(7, 1);
   for (int round = 0; round < 50; ++round) {
     Order indices = order.next();
     std::sort(indices.begin(), indices.end());
@@ -23,7 +23,7 @@ TEST(RoundOrder, HoldsEachContenderOnce) {
 
 TEST(RoundOrder, GivesEachContenderEachPlaceEquallyOften) {
   constexpr std::size_t kCount = 5;
-  RoundOrder order(kCount, 3);
+  bench::RoundOrder order(kCount, 3);
   std::map<std::pair<std::size_t, std::size_t>, int> seen;  // contender, place
   for (std::size_t round = 0; round < 4 * kCount; ++round) {
     const Order indices = order.next();
@@ -34,7 +34,7 @@ TEST(RoundOrder, GivesEachContenderEachPlaceEquallyOften) {
 }
 
 TEST(RoundOrder, ChangesWhoFollowsWhom) {
-  RoundOrder order(6, 9);
+  bench::RoundOrder order(6, 9);
   std::set<std::size_t> followers_of_0;
   for (int round = 0; round < 120; ++round) {
     const Order indices = order.next();
@@ -46,7 +46,7 @@ TEST(RoundOrder, ChangesWhoFollowsWhom) {
 
 TEST(RoundOrder, IsDecidedByTheSeed) {
   const auto first_rounds = [](std::uint64_t seed) {
-    RoundOrder order(8, seed);
+    bench::RoundOrder order(8, seed);
     std::vector<Order> rounds;
     for (int round = 0; round < 20; ++round) rounds.push_back(order.next());
     return rounds;
@@ -56,8 +56,8 @@ TEST(RoundOrder, IsDecidedByTheSeed) {
 }
 
 TEST(RoundOrder, OfNoneAndOneIsTrivial) {
-  EXPECT_TRUE(RoundOrder(0, 1).next().empty());
-  RoundOrder one(1, 1);
+  EXPECT_TRUE(bench::RoundOrder(0, 1).next().empty());
+  bench::RoundOrder one(1, 1);
   EXPECT_EQ(one.next(), Order{0});
   EXPECT_EQ(one.next(), Order{0});
 }

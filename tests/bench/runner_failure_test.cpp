@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "bench/fake_run.hpp"
+
+#include <gtest/gtest.h>
 
 namespace nf4bench {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 using Kind = FakeCall::Kind;
 
 // A row of a variant that failed holds no time at all.
-void expect_no_times(const Measurement& row) {
+void expect_no_times(const record::Measurement& row) {
   EXPECT_FALSE(row.time_s);
   EXPECT_TRUE(row.samples_s.empty());
   EXPECT_TRUE(row.sm_clock_hz.empty());
@@ -31,8 +31,8 @@ TEST(WrongOutput, IsAFailedRowAndNeverTimed) {
   FakeRun bench({"base", "wrong"});
   bench.device.script("wrong").is_wrong = [](const FakeCall&) { return true; };
   bench.run();
-  const Measurement wrong = bench.row("wrong");
-  EXPECT_EQ(wrong.status, Status::kFailed);
+  const record::Measurement wrong = bench.row("wrong");
+  EXPECT_EQ(wrong.status, record::Status::kFailed);
   expect_no_times(wrong);
   ASSERT_TRUE(wrong.verification);
   EXPECT_EQ(wrong.verification->mismatches, 1);
@@ -40,22 +40,22 @@ TEST(WrongOutput, IsAFailedRowAndNeverTimed) {
   EXPECT_EQ(wrong.reason,
             "1 of 512 elements differ from the reference, the first at 511, by up to 1 ulp");
   EXPECT_FALSE(was_sampled(bench.device, "wrong"));
-  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+  EXPECT_EQ(bench.row("base").status, record::Status::kPassed);
 }
 
 TEST(WrongOutput, AfterTimingDropsTheTimes) {
   FakeRun bench({"base", "decays"});
   bench.device.script("decays").is_wrong = [](const FakeCall& call) { return call.nth > 0; };
-  bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
+  bench.options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   bench.run();
   EXPECT_TRUE(was_sampled(bench.device, "decays"));
   ASSERT_EQ(bench.rows.size(), 4u);
-  for (const Measurement& row : bench.rows) {
+  for (const record::Measurement& row : bench.rows) {
     if (row.variant == "base") {
-      EXPECT_EQ(row.status, Status::kPassed);
+      EXPECT_EQ(row.status, record::Status::kPassed);
       continue;
     }
-    EXPECT_EQ(row.status, Status::kFailed);
+    EXPECT_EQ(row.status, record::Status::kFailed);
     expect_no_times(row);
     EXPECT_EQ(row.verification->mismatches, 1);
     EXPECT_EQ(row.reason.rfind("after timing: ", 0), 0u) << row.reason;
@@ -66,22 +66,22 @@ TEST(WrongOutput, OfTheBaselineLeavesTheOthersWithoutSpeedup) {
   FakeRun bench({"base", "fast"});
   bench.device.script("base").is_wrong = [](const FakeCall& call) { return call.nth > 0; };
   bench.run();
-  EXPECT_EQ(bench.row("base").status, Status::kFailed);
-  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+  EXPECT_EQ(bench.row("base").status, record::Status::kFailed);
+  EXPECT_EQ(bench.row("fast").status, record::Status::kPassed);
   EXPECT_TRUE(bench.row("fast").time_s);
   EXPECT_FALSE(bench.row("fast").speedup);
 }
 
 TEST(WrongOutput, InOneTypeLeavesTheOtherTypeAlone) {
   FakeRun bench({"base", "wrong"});
-  bench.options.output_types = {OutputType::kFloat16, OutputType::kFloat32};
+  bench.options.output_types = {nf4::OutputType::kFloat16, nf4::OutputType::kFloat32};
   bench.device.script("wrong").is_wrong = [](const FakeCall& call) {
-    return call.type == OutputType::kFloat32;
+    return call.type == nf4::OutputType::kFloat32;
   };
   bench.run();
   ASSERT_EQ(bench.rows.size(), 4u);
-  EXPECT_EQ(bench.rows[1].status, Status::kPassed);
-  EXPECT_EQ(bench.rows[3].status, Status::kFailed);
+  EXPECT_EQ(bench.rows[1].status, record::Status::kPassed);
+  EXPECT_EQ(bench.rows[3].status, record::Status::kFailed);
 }
 
 TEST(Verification, HappensBeforeAndAfterTiming) {
@@ -90,7 +90,7 @@ TEST(Verification, HappensBeforeAndAfterTiming) {
   const auto& calls = bench.device.calls;
   ASSERT_GT(calls.size(), 6u);
   EXPECT_EQ(calls[0].kind, Kind::kUpload);
-  EXPECT_EQ(calls[0].purpose, UploadPurpose::kTime);
+  EXPECT_EQ(calls[0].purpose, device::UploadPurpose::kTime);
   EXPECT_EQ(calls[1].kind, Kind::kVerify);
   EXPECT_EQ(calls[2].kind, Kind::kVerify);
   EXPECT_EQ(calls[3].kind, Kind::kSample);
@@ -102,13 +102,14 @@ TEST(Verification, HappensBeforeAndAfterTiming) {
 
 TEST(Verification, CoversTheTensorsThatAreNotTimed) {
   FakeRun bench({"base", "fast"});
-  const RunOutcome outcome = bench.run({fake_source("a"), fake_source("b"), fake_source("c")});
+  const bench::RunOutcome outcome =
+      bench.run({fake_source("a"), fake_source("b"), fake_source("c")});
   EXPECT_EQ(outcome.tensors_verified, 3);
   EXPECT_EQ(outcome.measurements, 2);
   int verified_b = 0;
   for (const FakeCall& call : bench.device.calls) {
     if (call.kind == Kind::kUpload && call.tensor != "a") {
-      EXPECT_EQ(call.purpose, UploadPurpose::kVerify);
+      EXPECT_EQ(call.purpose, device::UploadPurpose::kVerify);
     }
     if (call.kind == Kind::kSample) {
       EXPECT_EQ(call.tensor, "a");
@@ -121,33 +122,34 @@ TEST(Verification, CoversTheTensorsThatAreNotTimed) {
 TEST(Verification, OfAnotherTensorFailsTheGeometry) {
   FakeRun bench({"base", "wrong"});
   bench.device.script("wrong").is_wrong = [](const FakeCall& call) { return call.tensor == "b"; };
-  const RunOutcome outcome = bench.run({fake_source("a"), fake_source("b"), fake_source("c", 16)});
+  const bench::RunOutcome outcome =
+      bench.run({fake_source("a"), fake_source("b"), fake_source("c", 16)});
   EXPECT_EQ(outcome.tensors_verified, 3);
   ASSERT_EQ(bench.rows.size(), 4u);
   EXPECT_EQ(bench.rows[1].tensor, "t0");
-  EXPECT_EQ(bench.rows[1].status, Status::kFailed);
+  EXPECT_EQ(bench.rows[1].status, record::Status::kFailed);
   expect_no_times(bench.rows[1]);
   EXPECT_EQ(bench.rows[1].reason.rfind("on b: 1 of 512 elements differ", 0), 0u)
       << bench.rows[1].reason;
-  EXPECT_EQ(bench.rows[0].status, Status::kPassed);
+  EXPECT_EQ(bench.rows[0].status, record::Status::kPassed);
   EXPECT_EQ(bench.rows[3].tensor, "t1");
-  EXPECT_EQ(bench.rows[3].status, Status::kPassed);
+  EXPECT_EQ(bench.rows[3].status, record::Status::kPassed);
 }
 
 TEST(Verification, WhenSampledLeavesOtherTensorsUnread) {
   FakeRun bench({"base", "fast"});
-  bench.options.verify = VerifyScope::kSampled;
-  TensorSource other = fake_source("b");
-  other.load = []() -> Nf4Tensor { throw Error(ErrorKind::kInput, "must not be read"); };
-  const RunOutcome outcome = bench.run({fake_source("a"), other});
+  bench.options.verify = record::VerifyScope::kSampled;
+  plan::TensorSource other = fake_source("b");
+  other.load = []() -> nf4::Nf4Tensor { throw Error(ErrorKind::kInput, "must not be read"); };
+  const bench::RunOutcome outcome = bench.run({fake_source("a"), other});
   EXPECT_EQ(outcome.tensors_verified, 1);
-  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+  EXPECT_EQ(bench.row("fast").status, record::Status::kPassed);
 }
 
 TEST(Verification, WhenSampledComparesTheFirst16MiElements) {
   FakeRun bench({"base"});
-  bench.options.verify = VerifyScope::kSampled;
-  bench.options.output_types = {OutputType::kFloat16};
+  bench.options.verify = record::VerifyScope::kSampled;
+  bench.options.output_types = {nf4::OutputType::kFloat16};
   bench.run({fake_source("a", (16 << 20) / 64 + 1)});
   ASSERT_TRUE(bench.row("base").verification);
   EXPECT_EQ(bench.row("base").verification->compared, 16 << 20);
@@ -157,26 +159,26 @@ TEST(UnsupportedVariant, IsASkippedRowWithItsReason) {
   FakeRun bench({"base", "picky"});
   bench.device.script("picky").unsupported = "needs compute capability 9.0";
   bench.run();
-  const Measurement picky = bench.row("picky");
-  EXPECT_EQ(picky.status, Status::kSkipped);
+  const record::Measurement picky = bench.row("picky");
+  EXPECT_EQ(picky.status, record::Status::kSkipped);
   EXPECT_EQ(picky.reason, "needs compute capability 9.0");
   EXPECT_FALSE(picky.verification);
   expect_no_times(picky);
-  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+  EXPECT_EQ(bench.row("base").status, record::Status::kPassed);
   for (const FakeCall& call : bench.device.calls) EXPECT_NE(call.variant, "picky");
 }
 
 TEST(UnavailableLaunchMode, IsASkippedRowWithItsReason) {
   FakeRun bench({"base", "wrong"});
-  bench.device.modes = {LaunchMode::kStream};
+  bench.device.modes = {record::LaunchMode::kStream};
   bench.device.script("wrong").is_wrong = [](const FakeCall&) { return true; };
-  bench.options.launches = {LaunchMode::kStream, LaunchMode::kGraph};
+  bench.options.launches = {record::LaunchMode::kStream, record::LaunchMode::kGraph};
   bench.run();
   ASSERT_EQ(bench.rows.size(), 4u);
-  EXPECT_EQ(bench.rows[0].status, Status::kPassed);
-  EXPECT_EQ(bench.rows[2].status, Status::kSkipped);
+  EXPECT_EQ(bench.rows[0].status, record::Status::kPassed);
+  EXPECT_EQ(bench.rows[2].status, record::Status::kSkipped);
   EXPECT_EQ(bench.rows[2].reason, "the device fake has no graph launches");
-  EXPECT_EQ(bench.rows[3].status, Status::kFailed);
+  EXPECT_EQ(bench.rows[3].status, record::Status::kFailed);
 }
 
 TEST(DeviceError, WhileVerifyingFailsOneVariant) {
@@ -185,11 +187,11 @@ TEST(DeviceError, WhileVerifyingFailsOneVariant) {
     return "too many resources requested for launch";
   };
   bench.run();
-  EXPECT_EQ(bench.row("throws").status, Status::kFailed);
+  EXPECT_EQ(bench.row("throws").status, record::Status::kFailed);
   EXPECT_EQ(bench.row("throws").reason, "too many resources requested for launch");
   expect_no_times(bench.row("throws"));
-  EXPECT_EQ(bench.row("base").status, Status::kPassed);
-  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+  EXPECT_EQ(bench.row("base").status, record::Status::kPassed);
+  EXPECT_EQ(bench.row("fast").status, record::Status::kPassed);
 }
 
 TEST(DeviceError, OfTwoVariantsInARowFailsJustThese) {
@@ -198,24 +200,25 @@ TEST(DeviceError, OfTwoVariantsInARowFailsJustThese) {
     bench.device.script(name).device_error = [](const FakeCall&) { return "invalid argument"; };
   }
   bench.run();
-  EXPECT_EQ(bench.row("throws").status, Status::kFailed);
-  EXPECT_EQ(bench.row("too").status, Status::kFailed);
-  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+  EXPECT_EQ(bench.row("throws").status, record::Status::kFailed);
+  EXPECT_EQ(bench.row("too").status, record::Status::kFailed);
+  EXPECT_EQ(bench.row("base").status, record::Status::kPassed);
 }
 
 TEST(DeviceError, WhileSamplingFailsTheCellAndNotTheOthers) {
   FakeRun bench({"base", "throws"});
-  bench.options.launches = {LaunchMode::kGraph, LaunchMode::kStream};
+  bench.options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
   bench.device.script("throws").device_error = [](const FakeCall& call) -> std::string {
-    const bool is_graph = call.kind == Kind::kSample && call.spec.launch == LaunchMode::kGraph;
+    const bool is_graph =
+        call.kind == Kind::kSample && call.spec.launch == record::LaunchMode::kGraph;
     return is_graph ? "operation not permitted when stream is capturing" : "";
   };
   bench.run();
   ASSERT_EQ(bench.rows.size(), 4u);
-  EXPECT_EQ(bench.rows[1].status, Status::kFailed);
+  EXPECT_EQ(bench.rows[1].status, record::Status::kFailed);
   EXPECT_EQ(bench.rows[1].reason, "operation not permitted when stream is capturing");
-  EXPECT_EQ(bench.rows[3].status, Status::kPassed);
-  EXPECT_EQ(bench.rows[0].status, Status::kPassed);
+  EXPECT_EQ(bench.rows[3].status, record::Status::kPassed);
+  EXPECT_EQ(bench.rows[0].status, record::Status::kPassed);
 }
 
 TEST(DeviceError, AmidTheRoundsDropsTheVariantOnly) {
@@ -225,7 +228,7 @@ TEST(DeviceError, AmidTheRoundsDropsTheVariantOnly) {
     return call.kind == Kind::kSample && call.nth == 40 ? "illegal instruction" : "";
   };
   bench.run();
-  EXPECT_EQ(bench.row("throws").status, Status::kFailed);
+  EXPECT_EQ(bench.row("throws").status, record::Status::kFailed);
   EXPECT_EQ(bench.row("throws").reason, "illegal instruction");
   expect_no_times(bench.row("throws"));
   EXPECT_EQ(bench.row("base").samples_s.size(), 50u);
@@ -239,7 +242,7 @@ TEST(DeviceError, AfterTimingFailsTheVariant) {
     return call.kind == Kind::kVerify && call.nth == 1 ? "wrote past the end of its output" : "";
   };
   bench.run();
-  EXPECT_EQ(bench.row("throws").status, Status::kFailed);
+  EXPECT_EQ(bench.row("throws").status, record::Status::kFailed);
   EXPECT_EQ(bench.row("throws").reason, "after timing: wrote past the end of its output");
   expect_no_times(bench.row("throws"));
 }
@@ -259,9 +262,9 @@ TEST(DeviceError, ThatBreaksTheDeviceEndsTheRun) {
     EXPECT_NE(message.find("an illegal memory access"), std::string::npos) << message;
     EXPECT_NE(message.find("the fake device is broken"), std::string::npos) << message;
   }
-  EXPECT_EQ(bench.row("kills").status, Status::kFailed);
-  EXPECT_EQ(bench.row("base").status, Status::kSkipped);
-  EXPECT_EQ(bench.row("fast").status, Status::kSkipped);
+  EXPECT_EQ(bench.row("kills").status, record::Status::kFailed);
+  EXPECT_EQ(bench.row("base").status, record::Status::kSkipped);
+  EXPECT_EQ(bench.row("fast").status, record::Status::kSkipped);
 }
 
 TEST(DeviceError, OfAnUploadEndsTheRunAfterTheRowsSoFar) {
@@ -275,8 +278,8 @@ TEST(DeviceError, OfAnUploadEndsTheRunAfterTheRowsSoFar) {
 
 TEST(InputError, OfALoadEndsTheRun) {
   FakeRun bench({"base"});
-  TensorSource bad = fake_source("bad");
-  bad.load = []() -> Nf4Tensor { throw Error(ErrorKind::kInput, "absmax is short"); };
+  plan::TensorSource bad = fake_source("bad");
+  bad.load = []() -> nf4::Nf4Tensor { throw Error(ErrorKind::kInput, "absmax is short"); };
   try {
     bench.run({fake_source("a"), bad});
     FAIL() << "went on";
@@ -289,9 +292,9 @@ TEST(ImpossibleTimer, FailsTheVariant) {
   FakeRun bench({"base", "zero"});
   bench.device.take_seconds("zero", 0.0);
   bench.run();
-  EXPECT_EQ(bench.row("zero").status, Status::kFailed);
+  EXPECT_EQ(bench.row("zero").status, record::Status::kFailed);
   EXPECT_NE(bench.row("zero").reason.find("timer"), std::string::npos);
-  EXPECT_EQ(bench.row("base").status, Status::kPassed);
+  EXPECT_EQ(bench.row("base").status, record::Status::kPassed);
 }
 
 }  // namespace

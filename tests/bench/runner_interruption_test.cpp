@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "bench/fake_run.hpp"
+
+#include <gtest/gtest.h>
 
 namespace nf4bench {
 namespace {
@@ -23,15 +23,15 @@ TEST(Interruption, FinishesTheCellAtHandFromItsSamples) {
   FakeRun probe({"base", "fast"});
   const int all = samples_of_a_cell(probe);  // 10 rounds of 2
   FakeRun bench({"base", "fast"});
-  bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
+  bench.options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   interrupt_at(bench, Kind::kSample, all - 9);  // in the sixth round
-  const RunOutcome outcome = bench.run({fake_source("a", 8), fake_source("b", 16)});
+  const bench::RunOutcome outcome = bench.run({fake_source("a", 8), fake_source("b", 16)});
   EXPECT_TRUE(outcome.interrupted);
   ASSERT_EQ(bench.rows.size(), 2u);  // the hot cell and the second tensor were not begun
-  for (const Measurement& row : bench.rows) {
-    EXPECT_EQ(row.status, Status::kPassed);
-    EXPECT_EQ(row.cache, CacheMode::kCold);
-    EXPECT_EQ(row.stopped_by, StopReason::kInterrupted);
+  for (const record::Measurement& row : bench.rows) {
+    EXPECT_EQ(row.status, record::Status::kPassed);
+    EXPECT_EQ(row.cache, record::CacheMode::kCold);
+    EXPECT_EQ(row.stopped_by, record::StopReason::kInterrupted);
     EXPECT_GE(row.samples_s.size(), 5u);
     EXPECT_LE(row.samples_s.size(), 6u);
   }
@@ -48,7 +48,7 @@ TEST(Interruption, PairsRoundsThatBothSidesHave) {
     bench.device.take_seconds("base", 1e-5);
     interrupt_at(bench, Kind::kSample, all - offset);
     bench.run();
-    for (const Measurement& row : bench.rows) {
+    for (const record::Measurement& row : bench.rows) {
       ASSERT_TRUE(row.time_s);
       if (row.variant == "fast" && row.speedup) {
         EXPECT_DOUBLE_EQ(row.speedup->ratio, 2.0);
@@ -62,7 +62,7 @@ TEST(Interruption, MakesNoRowOfFewerThanThreeSamples) {
   const int all = samples_of_a_cell(probe);
   FakeRun bench({"base", "fast"});
   interrupt_at(bench, Kind::kSample, all - 17);  // in the second round
-  const RunOutcome outcome = bench.run();
+  const bench::RunOutcome outcome = bench.run();
   EXPECT_TRUE(outcome.interrupted);
   EXPECT_EQ(outcome.measurements, 0);
   EXPECT_TRUE(bench.rows.empty());
@@ -75,13 +75,13 @@ TEST(Interruption, KeepsTheFailuresOfTheCellAtHand) {
   bench.run();
   ASSERT_EQ(bench.rows.size(), 1u);
   EXPECT_EQ(bench.rows[0].variant, "wrong");
-  EXPECT_EQ(bench.rows[0].status, Status::kFailed);
+  EXPECT_EQ(bench.rows[0].status, record::Status::kFailed);
 }
 
 TEST(Interruption, WhileVerifyingStopsAtOnce) {
   FakeRun bench({"base", "fast", "faster"});
   interrupt_at(bench, Kind::kVerify, 1);
-  const RunOutcome outcome = bench.run({fake_source("a"), fake_source("b")});
+  const bench::RunOutcome outcome = bench.run({fake_source("a"), fake_source("b")});
   EXPECT_TRUE(outcome.interrupted);
   EXPECT_EQ(outcome.tensors_verified, 0);
   EXPECT_EQ(bench.device.calls_of(Kind::kVerify).size(), 2u);
@@ -92,7 +92,7 @@ TEST(Interruption, WhileVerifyingStopsAtOnce) {
 TEST(Interruption, BeforeTheStartDoesNothing) {
   FakeRun bench({"base"});
   bench.interrupted = true;
-  const RunOutcome outcome = bench.run();
+  const bench::RunOutcome outcome = bench.run();
   EXPECT_TRUE(outcome.interrupted);
   EXPECT_TRUE(bench.device.calls.empty());
 }
@@ -107,7 +107,7 @@ TEST(Interruption, LeavesTheProgressUnfinished) {
 
 TEST(RunProgress, NeverFallsAndEndsAtOne) {
   FakeRun bench({"base", "fast"});
-  bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
+  bench.options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   bench.device.take_seconds("base", 2e-3);
   bench.device.take_seconds("fast", 1e-3);
   bench.run({fake_source("a", 8), fake_source("b", 16), fake_source("c", 8)});
@@ -129,7 +129,7 @@ TEST(RunProgress, SaysWhatIsGoingOn) {
 
 TEST(RunOfNothing, IsDone) {
   FakeRun bench({"base"});
-  const RunOutcome outcome = bench.run({});
+  const bench::RunOutcome outcome = bench.run({});
   EXPECT_EQ(outcome.measurements, 0);
   EXPECT_FALSE(outcome.interrupted);
 }

@@ -1,8 +1,8 @@
+#include "bench/fake_run.hpp"
+
 #include <gtest/gtest.h>
 
 #include <random>
-
-#include "bench/fake_run.hpp"
 
 namespace nf4bench {
 namespace {
@@ -17,9 +17,9 @@ TEST(Runner, StopsWhenTheMedianIsPreciseEnough) {
   bench.options.max_time_s = 10.0;
   bench.options.precision = 0.002;
   bench.run();
-  for (const Measurement& row : bench.rows) {
-    EXPECT_EQ(row.stopped_by, StopReason::kPrecision);
-    EXPECT_LE(relative_half_width(*row.time_s), 0.002);
+  for (const record::Measurement& row : bench.rows) {
+    EXPECT_EQ(row.stopped_by, record::StopReason::kPrecision);
+    EXPECT_LE(statistics::relative_half_width(*row.time_s), 0.002);
     // The median of n normal samples has a standard error of 1.25 sigma / sqrt(n): 0.2 % at 95 %
     // takes about 150.
     EXPECT_GT(row.samples_s.size(), 60u);
@@ -31,14 +31,14 @@ TEST(Runner, TakesAtLeastTheWantedSamples) {
   FakeRun bench;
   bench.options.min_samples = 47;
   bench.run();
-  for (const Measurement& row : bench.rows) EXPECT_EQ(row.samples_s.size(), 47u);
+  for (const record::Measurement& row : bench.rows) EXPECT_EQ(row.samples_s.size(), 47u);
 }
 
 TEST(Runner, NeedsSixSamplesToCallAMedianPrecise) {
   FakeRun bench;
   bench.options.min_samples = 1;
   bench.run();
-  for (const Measurement& row : bench.rows) EXPECT_EQ(row.samples_s.size(), 6u);
+  for (const record::Measurement& row : bench.rows) EXPECT_EQ(row.samples_s.size(), 6u);
 }
 
 TEST(Runner, StopsAtTheTimeLimitOfAllContendersTogether) {
@@ -50,10 +50,10 @@ TEST(Runner, StopsAtTheTimeLimitOfAllContendersTogether) {
   bench.options.max_time_s = 0.5;
   bench.options.precision = 1e-4;
   bench.run();
-  const Measurement slow = bench.row("slow");
-  const Measurement fast = bench.row("fast");
-  EXPECT_EQ(slow.stopped_by, StopReason::kPrecision);
-  EXPECT_EQ(fast.stopped_by, StopReason::kTimeLimit);
+  const record::Measurement slow = bench.row("slow");
+  const record::Measurement fast = bench.row("fast");
+  EXPECT_EQ(slow.stopped_by, record::StopReason::kPrecision);
+  EXPECT_EQ(fast.stopped_by, record::StopReason::kTimeLimit);
   EXPECT_EQ(slow.samples_s.size(), fast.samples_s.size());  // the steady one keeps its partner
   // Two contenders share 1 s; a round takes 3 ms on average.
   EXPECT_NEAR(static_cast<double>(slow.samples_s.size()), 1.0 / 3e-3, 30.0);
@@ -65,10 +65,10 @@ TEST(Runner, TakesThreeSamplesHoweverShortTheTime) {
   bench.device.take_seconds("fast", 4.0);
   bench.options.max_time_s = 0.01;
   bench.run();
-  for (const Measurement& row : bench.rows) {
-    EXPECT_EQ(row.status, Status::kPassed);
+  for (const record::Measurement& row : bench.rows) {
+    EXPECT_EQ(row.status, record::Status::kPassed);
     EXPECT_EQ(row.samples_s.size(), 3u);
-    EXPECT_EQ(row.stopped_by, StopReason::kTimeLimit);
+    EXPECT_EQ(row.stopped_by, record::StopReason::kTimeLimit);
   }
   EXPECT_DOUBLE_EQ(bench.row("fast").speedup->ratio, 1.25);
 }

@@ -1,9 +1,9 @@
+#include "bench/fake_run.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
-
-#include "bench/fake_run.hpp"
 
 namespace nf4bench {
 namespace {
@@ -16,20 +16,20 @@ TEST(Runner, ReportsASpeedupWithItsTimes) {
   bench.device.take_seconds("slow", 3e-4);
   bench.device.take_seconds("fast", 2e-4);
   bench.device.clock_hz = 1.5e9;
-  const RunOutcome outcome = bench.run();
+  const bench::RunOutcome outcome = bench.run();
 
   EXPECT_EQ(outcome.measurements, 2);
   EXPECT_EQ(outcome.tensors_verified, 1);
   EXPECT_FALSE(outcome.interrupted);
   ASSERT_EQ(bench.rows.size(), 2u);
-  const Measurement slow = bench.row("slow");
-  const Measurement fast = bench.row("fast");
-  EXPECT_EQ(fast.status, Status::kPassed);
+  const record::Measurement slow = bench.row("slow");
+  const record::Measurement fast = bench.row("fast");
+  EXPECT_EQ(fast.status, record::Status::kPassed);
   EXPECT_EQ(fast.tensor, "t0");
   EXPECT_EQ(fast.device, "fake");
-  EXPECT_EQ(fast.output_type, OutputType::kBfloat16);
-  EXPECT_EQ(fast.cache, CacheMode::kCold);
-  EXPECT_EQ(fast.launch, LaunchMode::kGraph);
+  EXPECT_EQ(fast.output_type, nf4::OutputType::kBfloat16);
+  EXPECT_EQ(fast.cache, record::CacheMode::kCold);
+  EXPECT_EQ(fast.launch, record::LaunchMode::kGraph);
   EXPECT_TRUE(fast.reason.empty());
   ASSERT_TRUE(fast.verification);
   EXPECT_EQ(fast.verification->compared, 512);
@@ -39,7 +39,7 @@ TEST(Runner, ReportsASpeedupWithItsTimes) {
   EXPECT_EQ(fast.samples_s.size(), 10u);
   EXPECT_EQ(fast.sm_clock_hz, std::vector<double>(10, 1.5e9));
   EXPECT_EQ(fast.launches_per_sample, 1);
-  EXPECT_EQ(fast.stopped_by, StopReason::kPrecision);
+  EXPECT_EQ(fast.stopped_by, record::StopReason::kPrecision);
   EXPECT_EQ(fast.bytes_read, 256 + 8 * 4);  // packed nibbles and one float a block
   EXPECT_EQ(fast.bytes_written, 1024);
   EXPECT_NEAR(*fast.bytes_per_s, (256 + 32 + 1024) / 2e-4, 1e-3);
@@ -56,12 +56,12 @@ TEST(Runner, ReportsASpeedupWithItsTimes) {
 
 TEST(Runner, OrdersRowsByTensorTypeCacheLaunchAndVariant) {
   FakeRun bench;
-  bench.options.output_types = {OutputType::kFloat32, OutputType::kFloat16};
-  bench.options.caches = {CacheMode::kHot, CacheMode::kCold};
-  bench.options.launches = {LaunchMode::kStream, LaunchMode::kGraph};
+  bench.options.output_types = {nf4::OutputType::kFloat32, nf4::OutputType::kFloat16};
+  bench.options.caches = {record::CacheMode::kHot, record::CacheMode::kCold};
+  bench.options.launches = {record::LaunchMode::kStream, record::LaunchMode::kGraph};
   bench.run({fake_source("a", 8), fake_source("b", 16)});
   Names found;
-  for (const Measurement& row : bench.rows) {
+  for (const record::Measurement& row : bench.rows) {
     found.push_back(row.tensor + " " + to_string(row.output_type) + " " + to_string(row.cache) +
                     " " + to_string(row.launch) + " " + row.variant);
   }
@@ -82,11 +82,11 @@ TEST(Runner, OrdersRowsByTensorTypeCacheLaunchAndVariant) {
 
 TEST(Runner, LoadsATensorOnceAndKeepsOneWorkloadAlive) {
   FakeRun bench;
-  bench.options.output_types = {OutputType::kFloat32, OutputType::kFloat16};
+  bench.options.output_types = {nf4::OutputType::kFloat32, nf4::OutputType::kFloat16};
   std::map<std::string, int> loads;
-  std::vector<TensorSource> sources = {fake_source("a", 8), fake_source("b", 16),
-                                       fake_source("c", 8)};
-  for (TensorSource& source : sources) {
+  std::vector<plan::TensorSource> sources = {fake_source("a", 8), fake_source("b", 16),
+                                             fake_source("c", 8)};
+  for (plan::TensorSource& source : sources) {
     source.load = [&loads, load = source.load, name = source.name] {
       ++loads[name];
       return load();
@@ -140,11 +140,11 @@ TEST(Runner, FindsTrueRatiosUnderALinearClockDrift) {
   bench.device.script("same").seconds = drifting(3e-4);
   bench.options.min_samples = 100;
   bench.run();
-  const Measurement slow = bench.row("slow");
+  const record::Measurement slow = bench.row("slow");
   ASSERT_TRUE(slow.time_s);
   EXPECT_GT(slow.samples_s.back(), 2.0 * slow.samples_s.front());  // sequential would be fooled
-  const Measurement fast = bench.row("fast");
-  const Measurement same = bench.row("same");
+  const record::Measurement fast = bench.row("fast");
+  const record::Measurement same = bench.row("same");
   ASSERT_TRUE(fast.speedup && same.speedup);
   EXPECT_NEAR(fast.speedup->ratio, 1.5, 0.015);
   EXPECT_NEAR(same.speedup->ratio, 1.0, 0.01);
@@ -173,11 +173,12 @@ TEST(Runner, ReplaysColdGraphsInMultiplesOfTheBufferSets) {
   bench.device.buffer_sets = 7;
   bench.device.take_seconds("slow", 2e-4);
   bench.device.take_seconds("fast", 5e-6);
-  bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
-  bench.options.launches = {LaunchMode::kGraph, LaunchMode::kStream};
+  bench.options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
+  bench.options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
   bench.run();
-  for (const Measurement& row : bench.rows) {
-    const bool is_cold_graph = row.cache == CacheMode::kCold && row.launch == LaunchMode::kGraph;
+  for (const record::Measurement& row : bench.rows) {
+    const bool is_cold_graph =
+        row.cache == record::CacheMode::kCold && row.launch == record::LaunchMode::kGraph;
     if (is_cold_graph) {
       EXPECT_EQ(row.launches_per_sample % 7, 0);
     }
@@ -194,7 +195,7 @@ TEST(Runner, ThrowsAwayTheFirstMillisecondsOfACell) {
   bench.device.script("slow").seconds = ramping;
   bench.device.script("fast").seconds = ramping;
   bench.run();
-  for (const Measurement& row : bench.rows) {
+  for (const record::Measurement& row : bench.rows) {
     EXPECT_EQ(*std::max_element(row.samples_s.begin(), row.samples_s.end()), 3e-4);
   }
 }
@@ -202,7 +203,7 @@ TEST(Runner, ThrowsAwayTheFirstMillisecondsOfACell) {
 TEST(Runner, RunsAVariantAgainstItself) {
   FakeRun bench({"slow", "fast"});
   bench.run({fake_source("a")}, {"slow", "slow"});
-  const Measurement again = bench.row("slow#2");
+  const record::Measurement again = bench.row("slow#2");
   ASSERT_TRUE(again.speedup);
   EXPECT_EQ(again.speedup->baseline, "slow");
   EXPECT_EQ(again.speedup->ratio, 1.0);
@@ -213,18 +214,18 @@ TEST(Runner, GivesNoSpeedupWithoutTheBaseline) {
   FakeRun bench;
   bench.options.baseline = "another";
   bench.run();
-  for (const Measurement& row : bench.rows) {
-    EXPECT_EQ(row.status, Status::kPassed);
+  for (const record::Measurement& row : bench.rows) {
+    EXPECT_EQ(row.status, record::Status::kPassed);
     EXPECT_FALSE(row.speedup);
   }
 }
 
 TEST(Runner, UsesTheFirstLaunchModeByDefault) {
   FakeRun bench;
-  bench.device.modes = {LaunchMode::kStream};
+  bench.device.modes = {record::LaunchMode::kStream};
   bench.run();
-  EXPECT_EQ(bench.row("fast").launch, LaunchMode::kStream);
-  EXPECT_EQ(bench.row("fast").status, Status::kPassed);
+  EXPECT_EQ(bench.row("fast").launch, record::LaunchMode::kStream);
+  EXPECT_EQ(bench.row("fast").status, record::Status::kPassed);
 }
 
 TEST(Runner, KeepsNoClocksWhereSomeAreUnknown) {
@@ -235,21 +236,21 @@ TEST(Runner, KeepsNoClocksWhereSomeAreUnknown) {
     bench.device.clock_hz = ++samples % 9 == 0 ? std::nullopt : std::optional(1e9);
   };
   bench.run();
-  for (const Measurement& row : bench.rows) {
-    EXPECT_EQ(row.status, Status::kPassed);
+  for (const record::Measurement& row : bench.rows) {
+    EXPECT_EQ(row.status, record::Status::kPassed);
     EXPECT_TRUE(row.sm_clock_hz.empty());
   }
 }
 
 TEST(BufferSets, AreManyOnlyWhenASampleIsCold) {
   FakeRun hot;
-  hot.options.caches = {CacheMode::kHot};
+  hot.options.caches = {record::CacheMode::kHot};
   hot.run();
-  EXPECT_EQ(hot.device.calls.at(0).purpose, UploadPurpose::kTimeHot);
+  EXPECT_EQ(hot.device.calls.at(0).purpose, device::UploadPurpose::kTimeHot);
   FakeRun both;
-  both.options.caches = {CacheMode::kHot, CacheMode::kCold};
+  both.options.caches = {record::CacheMode::kHot, record::CacheMode::kCold};
   both.run();
-  EXPECT_EQ(both.device.calls.at(0).purpose, UploadPurpose::kTime);
+  EXPECT_EQ(both.device.calls.at(0).purpose, device::UploadPurpose::kTime);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
+#include "bench/fake_run.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
-#include "bench/fake_run.hpp"
 
 namespace nf4bench {
 namespace {
@@ -54,7 +54,7 @@ TEST(StreamCeiling, ForgetsTheSamplesThatFoundIt) {
 
 TEST(StreamCeiling, IsMeasuredForEachCell) {
   FakeRun bench({"slow"}, {"wide"});
-  bench.options.caches = {CacheMode::kCold, CacheMode::kHot};
+  bench.options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   bench.run({fake_source("a", 8), fake_source("b", 16)});
   EXPECT_EQ(bench.streams.size(), 4u);
 }
@@ -79,7 +79,7 @@ TEST(StreamCeiling, SurvivesAShapeThatFails) {
   bench.run();
   ASSERT_EQ(bench.streams.size(), 1u);
   EXPECT_EQ(bench.streams[0].shape, "wide");
-  EXPECT_EQ(bench.row("slow").status, Status::kPassed);
+  EXPECT_EQ(bench.row("slow").status, record::Status::kPassed);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class Baseline : public testing::Test {
   std::string write_run(const std::string& name, int minute,
                         const std::vector<Timing>& timings) const {
     std::string path = folder.path(name);
-    write_file(path, to_json(test::named_run(name, minute, timings).report));
+    write_file(path, report::to_json(test::named_run(name, minute, timings).report));
     return path;
   }
 
@@ -73,9 +73,9 @@ TEST_F(Baseline, AMissingBaselineIsNotComparable) {
 }
 
 TEST_F(Baseline, TheBaselineOfAnotherDeviceIsNotUsed) {
-  Report report = test::named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
+  record::Report report = test::named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
   report.device.uuid = "GPU-other";
-  write_file(folder.path("unit.json"), to_json(report));
+  write_file(folder.path("unit.json"), report::to_json(report));
   ASSERT_EQ(compare({folder.path("unit.json"), "--save-baseline", "main"}).exit_code, 0);
   const Outcome outcome = compare({equal, "--baseline", "main", "--gate"});
   EXPECT_EQ(outcome.exit_code, 7);

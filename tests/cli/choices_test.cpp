@@ -8,22 +8,22 @@ namespace nf4bench {
 namespace {
 
 TEST(OutputTypes, StoredMeansTheTypeThatEachTensorNames) {
-  EXPECT_TRUE(parse_output_types({"stored"}).empty());
-  EXPECT_THROW(parse_output_types({"stored", "float16"}), Error);
+  EXPECT_TRUE(cli::parse_output_types({"stored"}).empty());
+  EXPECT_THROW(cli::parse_output_types({"stored", "float16"}), Error);
 }
 
 TEST(OutputTypes, AWordGivenTwiceCountsOnce) {
-  EXPECT_EQ(parse_output_types({"float32", "float16", "float32"}),
-            (std::vector<OutputType>{OutputType::kFloat32, OutputType::kFloat16}));
+  EXPECT_EQ(cli::parse_output_types({"float32", "float16", "float32"}),
+            (std::vector<nf4::OutputType>{nf4::OutputType::kFloat32, nf4::OutputType::kFloat16}));
 }
 
 TEST(DeviceName, IsCheckedForItsSpelling) {
   for (const char* good : {"auto", "cpu", "cuda", "cuda:0", "cuda:15"}) {
-    EXPECT_NO_THROW(check_device_name(good)) << good;
+    EXPECT_NO_THROW(cli::check_device_name(good)) << good;
   }
   for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda0", "cpu:0", "CUDA",
                           "cuda:99999999999999999999"}) {
-    EXPECT_THROW(check_device_name(bad), Error) << bad;
+    EXPECT_THROW(cli::check_device_name(bad), Error) << bad;
   }
 }
 

@@ -27,7 +27,7 @@ using testing::IsEmpty;
 std::string write_run(const ScratchFolder& folder, const std::string& name, int minute,
                       const std::vector<Timing>& timings) {
   std::string path = folder.path(name);
-  write_file(path, to_json(named_run(name, minute, timings).report));
+  write_file(path, report::to_json(named_run(name, minute, timings).report));
   return path;
 }
 
@@ -80,9 +80,9 @@ TEST_F(Compare, NothingInCommonIsInconclusiveWithoutAGate) {
 }
 
 TEST_F(Compare, TheGateFailsOnAnUnfinishedRun) {
-  Report report = named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
+  record::Report report = named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
   report.complete = false;
-  write_file(folder.path("part.json"), to_json(report));
+  write_file(folder.path("part.json"), report::to_json(report));
   const Outcome outcome = compare({base, folder.path("part.json"), "--gate"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, HasSubstr("incomplete"));
@@ -111,9 +111,9 @@ TEST_F(Compare, UnsureIsAFailureOnlyWhenStrict) {
 }
 
 TEST_F(Compare, AnotherDriverIsNotComparableUnlessAllowed) {
-  Report report = named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
+  record::Report report = named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
   report.device.driver = "570.86";
-  write_file(folder.path("driver.json"), to_json(report));
+  write_file(folder.path("driver.json"), report::to_json(report));
   const Outcome refused = compare({base, folder.path("driver.json"), "--gate"});
   EXPECT_EQ(refused.exit_code, 7);
   EXPECT_THAT(refused.err, HasSubstr("driver: base 580.159.04, new 570.86"));
@@ -124,9 +124,9 @@ TEST_F(Compare, AnotherDriverIsNotComparableUnlessAllowed) {
 }
 
 TEST_F(Compare, SpeedupsCarryOverToAnotherUnitOfTheModel) {
-  Report report = named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
+  record::Report report = named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
   report.device.uuid = "GPU-other";
-  write_file(folder.path("unit.json"), to_json(report));
+  write_file(folder.path("unit.json"), report::to_json(report));
   EXPECT_EQ(compare({base, folder.path("unit.json"), "--gate"}).exit_code, 7);
   EXPECT_EQ(compare({base, folder.path("unit.json"), "--gate", "--metric", "speedup"}).exit_code,
             0);

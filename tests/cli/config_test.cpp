@@ -59,7 +59,7 @@ class Config : public testing::Test {
     return json::parse(outcome.out);
   }
 
-  // What is said of a file that can not be used.
+  // What is said of a file that cannot be used.
   std::string complaint(const std::string& text) {
     const Outcome outcome = run({"run", "--config", write(text)});
     EXPECT_EQ(outcome.exit_code, 2) << text << outcome.out;

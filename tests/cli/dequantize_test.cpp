@@ -96,11 +96,11 @@ TEST(Dequantize, SelectingNothingIsAUsageErrorAndWritesNothing) {
 
 TEST(Dequantize, WarnsOfOutputsThatAreNotFinite) {
   const ScratchFolder scratch;
-  Nf4Tensor tensor =
-      make_synthetic({.name = "odd", .shape = {200}, .absmax_kind = AbsmaxKind::kPlain});
+  nf4::Nf4Tensor tensor =
+      nf4::make_synthetic({.name = "odd", .shape = {200}, .absmax_kind = nf4::AbsmaxKind::kPlain});
   tensor.absmax.front() = std::numeric_limits<float>::infinity();
   const std::string path = scratch.path("odd.safetensors");
-  write_nf4_safetensors(path, std::vector{tensor});
+  io::write_nf4_safetensors(path, std::vector{tensor});
   const Outcome outcome = nf4bench({"dequantize", path, "-o", scratch.path("out.safetensors"),
                                     "--device", "cpu", "--dtype", "float16"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -5,11 +5,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <string>
+#include <unistd.h>
 
 namespace nf4bench {
 namespace {

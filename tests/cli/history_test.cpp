@@ -26,8 +26,9 @@ class History : public testing::Test {
   History() {
     for (int i = 0; i < 8; ++i) {
       const double fused_s = i < 4 ? 30e-6 : 33e-6;
-      write_file(folder.path(fmt::format("run{}.json", i)),
-                 to_json(test::named_run("", i, {{"fused", fused_s}, {"lut", 40e-6}}).report));
+      write_file(
+          folder.path(fmt::format("run{}.json", i)),
+          report::to_json(test::named_run("", i, {{"fused", fused_s}, {"lut", 40e-6}}).report));
     }
   }
   std::string path() const { return folder.path(""); }

@@ -1,4 +1,4 @@
-// Where output goes, and what happens when it can not go there.
+// Where output goes, and what happens when it cannot go there.
 
 #include "cli/process.hpp"
 

@@ -1,18 +1,17 @@
 #include "cli/process.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <pty.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
+#include <poll.h>
+#include <pty.h>
 #include <sstream>
 #include <stdexcept>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace nf4bench::test {
 namespace {

@@ -269,8 +269,8 @@ TEST(Run, TensorFilterThatMatchesNothingIsAUsageError) {
 
 // An NF4 weight beside one of LLM.int8, one of GPTQ and one that is not quantized.
 std::string write_mixed_model(const ScratchFolder& scratch) {
-  const Nf4Tensor tensor = make_synthetic({.name = "q_proj.weight", .shape = {64}});
-  std::vector<OutputTensor> entries = state_dict_entries(tensor);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "q_proj.weight", .shape = {64}});
+  std::vector<io::OutputTensor> entries = io::state_dict_entries(tensor);
   const auto add = [&](const std::string& name, const std::string& dtype) {
     entries.push_back({name, dtype, {0}, 0, [] { return std::vector<std::byte>(); }});
   };
@@ -280,7 +280,7 @@ std::string write_mixed_model(const ScratchFolder& scratch) {
   add("v_proj.scales", "F16");
   add("norm.weight", "BF16");
   const std::string path = scratch.path("mixed.safetensors");
-  write_safetensors(path, entries);
+  io::write_safetensors(path, entries);
   return path;
 }
 
@@ -303,11 +303,11 @@ TEST(Run, TensorFilterThatMatchesOtherKindsAloneSaysWhichTheyAre) {
 
 // 200 elements in blocks of 64, of which the last, cut one has a scale that is NaN.
 std::string write_tensor_with_a_nan(const ScratchFolder& scratch) {
-  Nf4Tensor tensor =
-      make_synthetic({.name = "odd", .shape = {200}, .absmax_kind = AbsmaxKind::kPlain});
+  nf4::Nf4Tensor tensor =
+      nf4::make_synthetic({.name = "odd", .shape = {200}, .absmax_kind = nf4::AbsmaxKind::kPlain});
   tensor.absmax.back() = std::numeric_limits<float>::quiet_NaN();
   const std::string path = scratch.path("odd.safetensors");
-  write_nf4_safetensors(path, std::vector{tensor});
+  io::write_nf4_safetensors(path, std::vector{tensor});
   return path;
 }
 

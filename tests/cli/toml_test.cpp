@@ -18,21 +18,21 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-json to_json(const TomlValue& value) {
+json to_json(const cli::TomlValue& value) {
   switch (value.kind) {
-    case TomlValue::Kind::kString:
+    case cli::TomlValue::Kind::kString:
       return value.text;
-    case TomlValue::Kind::kInteger:
+    case cli::TomlValue::Kind::kInteger:
       return std::stoll(value.text);
-    case TomlValue::Kind::kFloat:
+    case cli::TomlValue::Kind::kFloat:
       return std::stod(value.text);
-    case TomlValue::Kind::kBoolean:
+    case cli::TomlValue::Kind::kBoolean:
       return value.text == "true";
-    case TomlValue::Kind::kArray:
+    case cli::TomlValue::Kind::kArray:
       break;
   }
   json items = json::array();
-  for (const TomlValue& item : value.items) items.push_back(to_json(item));
+  for (const cli::TomlValue& item : value.items) items.push_back(to_json(item));
   return items;
 }
 
@@ -45,13 +45,14 @@ json& at(json& tree, const std::vector<std::string>& path) {
 // The document as one tree; null when it is refused.
 json read(const std::string& text) {
   try {
-    const TomlDocument document = parse_toml(text, "a.toml");
+    const cli::TomlDocument document = cli::parse_toml(text, "a.toml");
     json tree = json::object();
-    for (const TomlTable& table : document.tables) {
+    for (const cli::TomlTable& table : document.tables) {
       json& node = at(tree, table.path);
       if (node.is_null()) node = json::object();
     }
-    for (const TomlEntry& entry : document.entries) at(tree, entry.path) = to_json(entry.value);
+    for (const cli::TomlEntry& entry : document.entries)
+      at(tree, entry.path) = to_json(entry.value);
     return tree;
   } catch (const Error&) {
     return nullptr;
@@ -90,7 +91,7 @@ TEST(Toml, RefusesNestingWithoutEnd) {
 
 std::string complaint(const std::string& text) {
   try {
-    parse_toml(text, "a.toml");
+    cli::parse_toml(text, "a.toml");
   } catch (const Error& error) {
     return error.what();
   }
@@ -112,7 +113,7 @@ TEST(Toml, ComplaintsNameTheProblem) {
 }
 
 TEST(Toml, LinesOfEntriesAreThoseOfTheirKeys) {
-  const TomlDocument document = parse_toml("\n[run]\na = [\n1\n]\nb = 2\n", "a.toml");
+  const cli::TomlDocument document = cli::parse_toml("\n[run]\na = [\n1\n]\nb = 2\n", "a.toml");
   ASSERT_EQ(document.entries.size(), 2u);
   EXPECT_EQ(document.tables.at(0).line, 2);
   EXPECT_EQ(document.entries[0].line, 3);

@@ -13,105 +13,110 @@ namespace {
 using test::gpu_run;
 using testing::ElementsAre;
 
-std::vector<Difference> differences(const Report& base, const Report& fresh,
-                                    Metric metric = Metric::kTime,
-                                    const std::vector<std::string>& allowed = {}) {
-  return find_differences({{"base", base}}, {{"new", fresh}}, metric, allowed);
+std::vector<compare::Difference> differences(const record::Report& base,
+                                             const record::Report& fresh,
+                                             compare::Metric metric = compare::Metric::kTime,
+                                             const std::vector<std::string>& allowed = {}) {
+  return compare::find_differences({{"base", base}}, {{"new", fresh}}, metric, allowed);
 }
 
 // The differences after one change of an equal report.
-std::vector<Difference> after(const std::function<void(Report&)>& change,
-                              Metric metric = Metric::kTime) {
-  Report fresh = gpu_run(1);
+std::vector<compare::Difference> after(const std::function<void(record::Report&)>& change,
+                                       compare::Metric metric = compare::Metric::kTime) {
+  record::Report fresh = gpu_run(1);
   change(fresh);
   return differences(gpu_run(0), fresh, metric);
 }
 
 TEST(Comparability, EqualMachinesDifferInNothing) {
-  EXPECT_TRUE(after([](Report&) {}).empty());
+  EXPECT_TRUE(after([](record::Report&) {}).empty());
 }
 
 TEST(Comparability, AnotherDriverStopsTimes) {
-  const auto found = after([](Report& r) { r.device.driver = "570.86"; });
+  const auto found = after([](record::Report& r) { r.device.driver = "570.86"; });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].name, "driver");
   EXPECT_THAT(found[0].base, ElementsAre("580.159.04"));
   EXPECT_THAT(found[0].fresh, ElementsAre("570.86"));
-  EXPECT_FALSE(is_comparable(found));
-  EXPECT_EQ(difference_text(found[0]), "driver: base 580.159.04, new 570.86");
+  EXPECT_FALSE(compare::is_comparable(found));
+  EXPECT_EQ(compare::difference_text(found[0]), "driver: base 580.159.04, new 570.86");
 }
 
 TEST(Comparability, AnotherUnitOfTheModelStopsTimesButNotRatios) {
-  const auto change = [](Report& r) { r.device.uuid = "GPU-other"; };
-  EXPECT_FALSE(is_comparable(after(change, Metric::kTime)));
-  EXPECT_TRUE(is_comparable(after(change, Metric::kSpeedup)));
-  EXPECT_TRUE(is_comparable(after(change, Metric::kFractionOfCopy)));
-  EXPECT_EQ(spread_of(after(change)), Spread::kSeveralDevices);
+  const auto change = [](record::Report& r) { r.device.uuid = "GPU-other"; };
+  EXPECT_FALSE(compare::is_comparable(after(change, compare::Metric::kTime)));
+  EXPECT_TRUE(compare::is_comparable(after(change, compare::Metric::kSpeedup)));
+  EXPECT_TRUE(compare::is_comparable(after(change, compare::Metric::kFractionOfCopy)));
+  EXPECT_EQ(compare::spread_of(after(change)), compare::Spread::kSeveralDevices);
 }
 
 TEST(Comparability, AnotherModelStopsRatiosToo) {
-  const auto change = [](Report& r) { r.device.name = "NVIDIA L40S"; };
-  EXPECT_FALSE(is_comparable(after(change, Metric::kSpeedup)));
-  EXPECT_FALSE(is_comparable(after(change, Metric::kTime)));
+  const auto change = [](record::Report& r) { r.device.name = "NVIDIA L40S"; };
+  EXPECT_FALSE(compare::is_comparable(after(change, compare::Metric::kSpeedup)));
+  EXPECT_FALSE(compare::is_comparable(after(change, compare::Metric::kTime)));
 }
 
 TEST(Comparability, ClocksPowerAndEccStopTimes) {
-  EXPECT_FALSE(is_comparable(after([](Report& r) { r.state_before.max_sm_clock_hz = 1.5e9; })));
-  EXPECT_FALSE(is_comparable(after([](Report& r) { r.state_before.power_limit_w = 500.0; })));
-  EXPECT_FALSE(is_comparable(after([](Report& r) { r.device.ecc = false; })));
-  EXPECT_FALSE(is_comparable(after(
-      [](Report& r) { r.state_before.memory_clock_hz = r.state_after->memory_clock_hz = 2.6e9; })));
+  EXPECT_FALSE(compare::is_comparable(
+      after([](record::Report& r) { r.state_before.max_sm_clock_hz = 1.5e9; })));
+  EXPECT_FALSE(compare::is_comparable(
+      after([](record::Report& r) { r.state_before.power_limit_w = 500.0; })));
+  EXPECT_FALSE(compare::is_comparable(after([](record::Report& r) { r.device.ecc = false; })));
+  EXPECT_FALSE(compare::is_comparable(after([](record::Report& r) {
+    r.state_before.memory_clock_hz = r.state_after->memory_clock_hz = 2.6e9;
+  })));
 }
 
 TEST(Comparability, AnIdleMemoryClockBeforeTheRunIsNoDifference) {
-  EXPECT_TRUE(after([](Report& r) { r.state_before.memory_clock_hz = 0.4e9; }).empty());
+  EXPECT_TRUE(after([](record::Report& r) { r.state_before.memory_clock_hz = 0.4e9; }).empty());
 }
 
 TEST(Comparability, ADebugBuildStopsEverything) {
-  EXPECT_FALSE(
-      is_comparable(after([](Report& r) { r.tool.build_type = "Debug"; }, Metric::kSpeedup)));
+  EXPECT_FALSE(compare::is_comparable(
+      after([](record::Report& r) { r.tool.build_type = "Debug"; }, compare::Metric::kSpeedup)));
 }
 
 TEST(Comparability, AnotherCommitIsListedButIsWhatOneCompares) {
-  const auto found = after([](Report& r) { r.tool.git_commit = "0123456789abcdef"; });
+  const auto found = after([](record::Report& r) { r.tool.git_commit = "0123456789abcdef"; });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].name, "commit");
-  EXPECT_TRUE(is_comparable(found));
+  EXPECT_TRUE(compare::is_comparable(found));
 }
 
 TEST(Comparability, SpeedupsToDifferentBaselinesAreDifferentThings) {
-  const auto change = [](Report& r) { r.settings.baseline = "branch_tree"; };
-  EXPECT_FALSE(is_comparable(after(change, Metric::kSpeedup)));
-  EXPECT_TRUE(is_comparable(after(change, Metric::kTime)));
+  const auto change = [](record::Report& r) { r.settings.baseline = "branch_tree"; };
+  EXPECT_FALSE(compare::is_comparable(after(change, compare::Metric::kSpeedup)));
+  EXPECT_TRUE(compare::is_comparable(after(change, compare::Metric::kTime)));
 }
 
 TEST(Comparability, WhatAReportDoesNotKnowIsNoDifference) {
-  EXPECT_TRUE(after([](Report& r) {
+  EXPECT_TRUE(after([](record::Report& r) {
                 r.device.ecc.reset();
                 r.state_before.power_limit_w.reset();
               }).empty());
 }
 
 TEST(Comparability, RunsOfOneSideMustAgreeToo) {
-  Report other = gpu_run(1);
+  record::Report other = gpu_run(1);
   other.device.driver = "570.86";
-  const auto found =
-      find_differences({{"a", gpu_run(0)}, {"b", other}}, {{"c", gpu_run(2)}}, Metric::kTime, {});
-  EXPECT_FALSE(is_comparable(found));
+  const auto found = compare::find_differences({{"a", gpu_run(0)}, {"b", other}},
+                                               {{"c", gpu_run(2)}}, compare::Metric::kTime, {});
+  EXPECT_FALSE(compare::is_comparable(found));
 }
 
 TEST(Comparability, AllowedDifferencesAreListedAndPass) {
-  Report fresh = gpu_run(1);
+  record::Report fresh = gpu_run(1);
   fresh.device.driver = "570.86";
   fresh.device.uuid = "GPU-other";
-  EXPECT_FALSE(is_comparable(differences(gpu_run(0), fresh, Metric::kTime, {"driver"})));
-  const auto found = differences(gpu_run(0), fresh, Metric::kTime, {"driver", "uuid"});
-  EXPECT_TRUE(is_comparable(found));
+  EXPECT_FALSE(
+      compare::is_comparable(differences(gpu_run(0), fresh, compare::Metric::kTime, {"driver"})));
+  const auto found = differences(gpu_run(0), fresh, compare::Metric::kTime, {"driver", "uuid"});
+  EXPECT_TRUE(compare::is_comparable(found));
   EXPECT_EQ(found.size(), 2u);
 }
 
 TEST(Comparability, EveryDifferenceThatMattersHasANameToAllow) {
-  Report fresh = gpu_run(1);
+  record::Report fresh = gpu_run(1);
   fresh.device.name = "x";
   fresh.device.uuid = "x";
   fresh.device.driver = "x";
@@ -124,8 +129,9 @@ TEST(Comparability, EveryDifferenceThatMattersHasANameToAllow) {
   fresh.state_before.max_sm_clock_hz = 1e9;
   fresh.state_before.power_limit_w = 1.0;
   fresh.state_after->memory_clock_hz = 1e9;
-  for (const Metric metric : kMetrics) {
-    EXPECT_TRUE(is_comparable(differences(gpu_run(0), fresh, metric, difference_names())));
+  for (const compare::Metric metric : compare::kMetrics) {
+    EXPECT_TRUE(compare::is_comparable(
+        differences(gpu_run(0), fresh, metric, compare::difference_names())));
   }
 }
 

@@ -16,13 +16,13 @@ using test::named_run;
 using testing::HasSubstr;
 
 // Twelve runs of which the last `slow` ones took 8 % longer, added in no order.
-History stepped_history(int slow, HistoryOptions options = {}) {
-  HistoryBuilder builder(std::move(options));
+compare::History stepped_history(int slow, compare::HistoryOptions options = {}) {
+  compare::HistoryBuilder builder(std::move(options));
   for (int i = 0; i < 12; ++i) {
     const int minute = i * 5 % 12;
     const double factor = minute >= 12 - slow ? 1.08 : 1.0;
-    NamedReport run = named_run("run" + std::string(1, static_cast<char>('a' + minute)), minute,
-                                {{"fused", 30e-6 * factor}, {"lut", 40e-6}});
+    report::NamedReport run = named_run("run" + std::string(1, static_cast<char>('a' + minute)),
+                                        minute, {{"fused", 30e-6 * factor}, {"lut", 40e-6}});
     run.report.tool.git_commit = std::string(12, static_cast<char>('a' + minute));
     builder.add(run);
   }
@@ -30,9 +30,9 @@ History stepped_history(int slow, HistoryOptions options = {}) {
 }
 
 TEST(History, RunsAreInTheOrderOfTime) {
-  const History history = stepped_history(4);
+  const compare::History history = stepped_history(4);
   ASSERT_EQ(history.devices.size(), 1u);
-  const HistoryDevice& device = history.devices[0];
+  const compare::HistoryDevice& device = history.devices[0];
   ASSERT_EQ(device.runs.size(), 12u);
   for (std::size_t i = 1; i < device.runs.size(); ++i) {
     EXPECT_LT(device.runs[i - 1].started_at, device.runs[i].started_at);
@@ -40,8 +40,8 @@ TEST(History, RunsAreInTheOrderOfTime) {
 }
 
 TEST(History, AStepNamesTheRunAndTheChange) {
-  const History history = stepped_history(4);
-  const HistorySeries& fused = history.devices[0].series[0];
+  const compare::History history = stepped_history(4);
+  const compare::HistorySeries& fused = history.devices[0].series[0];
   ASSERT_EQ(fused.steps.size(), 1u);
   EXPECT_EQ(history.devices[0].runs[fused.points[fused.steps[0].point].run].name, "runi");
   EXPECT_NEAR(std::expm1(fused.steps[0].log_change), 0.08, 1e-9);
@@ -49,37 +49,37 @@ TEST(History, AStepNamesTheRunAndTheChange) {
 }
 
 TEST(History, AChangeInTheLastRunIsToldApartFromSteps) {
-  const HistorySeries fused = stepped_history(1).devices[0].series[0];
+  const compare::HistorySeries fused = stepped_history(1).devices[0].series[0];
   EXPECT_TRUE(fused.steps.empty());
   EXPECT_NEAR(std::expm1(fused.last_log_change), 0.08, 1e-9);
-  EXPECT_THAT(history_table(stepped_history(1), {.width = 120}),
+  EXPECT_THAT(compare::history_table(stepped_history(1), {.width = 120}),
               HasSubstr("last run +8.0 % off its level"));
 }
 
 TEST(History, DevicesAreKeptApart) {
-  HistoryBuilder builder({});
+  compare::HistoryBuilder builder({});
   builder.add(named_run("a", 0, {{"fused", 30e-6}}));
-  NamedReport other = named_run("b", 1, {{"fused", 60e-6}});
+  report::NamedReport other = named_run("b", 1, {{"fused", 60e-6}});
   other.report.device.uuid = "GPU-other";
   builder.add(other);
-  const History history = builder.finish();
+  const compare::History history = builder.finish();
   EXPECT_EQ(history.devices.size(), 2u);
   EXPECT_EQ(history.devices[0].series[0].points.size(), 1u);
 }
 
 TEST(History, ACopyOfARunCountsOnce) {
-  HistoryBuilder builder({});
+  compare::HistoryBuilder builder({});
   builder.add(named_run("a", 0, {{"fused", 30e-6}}));
   builder.add(named_run("copy of a", 0, {{"fused", 30e-6}}));
   EXPECT_EQ(builder.finish().devices[0].runs.size(), 1u);
 }
 
 TEST(History, FailedRowsAreNoPoints) {
-  HistoryBuilder builder({});
-  NamedReport run = named_run("a", 0, {{"fused", 30e-6}, {"lut", 30e-6}});
-  run.report.measurements[0].status = Status::kFailed;
+  compare::HistoryBuilder builder({});
+  report::NamedReport run = named_run("a", 0, {{"fused", 30e-6}, {"lut", 30e-6}});
+  run.report.measurements[0].status = record::Status::kFailed;
   builder.add(run);
-  const History history = builder.finish();
+  const compare::History history = builder.finish();
   ASSERT_EQ(history.devices[0].series.size(), 1u);
   EXPECT_EQ(history.devices[0].series[0].key.variant, "lut");
 }
@@ -89,19 +89,19 @@ TEST(History, OnlyTheVariantsAskedForAreShown) {
 }
 
 TEST(History, TheTableShowsWhatChangedAndWhen) {
-  const std::string table = history_table(stepped_history(4), {.width = 120});
+  const std::string table = compare::history_table(stepped_history(4), {.width = 120});
   EXPECT_THAT(table, HasSubstr("NVIDIA H200: 12 runs"));
   EXPECT_THAT(table, HasSubstr("+8.0 % on 2026-03-01 iiiiiii"));
   EXPECT_THAT(table, HasSubstr("1 of 2 cells changed"));
 }
 
 TEST(History, SpeedupsThatFallAreShownAsFalling) {
-  const History history = stepped_history(4, {.metric = Metric::kSpeedup});
-  EXPECT_THAT(history_table(history, {.width = 120}), HasSubstr("-7.4 % on"));
+  const compare::History history = stepped_history(4, {.metric = compare::Metric::kSpeedup});
+  EXPECT_THAT(compare::history_table(history, {.width = 120}), HasSubstr("-7.4 % on"));
 }
 
 TEST(History, JsonHoldsEveryPointAndStep) {
-  const auto json = nlohmann::json::parse(history_json(stepped_history(4)));
+  const auto json = nlohmann::json::parse(compare::history_json(stepped_history(4)));
   EXPECT_EQ(json["schema"], "nf4bench.history");
   const auto& device = json["devices"][0];
   EXPECT_EQ(device["runs"].size(), 12u);
@@ -115,11 +115,11 @@ TEST(History, JsonHoldsEveryPointAndStep) {
 }
 
 TEST(DeviceKey, IsOneWordFitForAFileName) {
-  Report report = test::gpu_run(0);
-  EXPECT_EQ(device_key(report), "NVIDIA_H200-GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10");
+  record::Report report = test::gpu_run(0);
+  EXPECT_EQ(compare::device_key(report), "NVIDIA_H200-GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10");
   report.device.name = "../Intel(R) Xeon(R) @ 2.1 GHz";
   report.device.uuid.clear();
-  EXPECT_EQ(device_key(report), "Intel_R_Xeon_R_2.1_GHz-132-threads");
+  EXPECT_EQ(compare::device_key(report), "Intel_R_Xeon_R_2.1_GHz-132-threads");
 }
 
 }  // namespace

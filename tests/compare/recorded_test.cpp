@@ -15,22 +15,22 @@
 namespace nf4bench {
 namespace {
 
-NamedReport recorded(const std::string& name) {
+report::NamedReport recorded(const std::string& name) {
   const std::string path = NF4BENCH_SOURCE_DIR "/docs/results/h200/" + name;
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("there is no " + path);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return {name, report_from_json(text, path)};
+  return {name, report::report_from_json(text, path)};
 }
 
-std::int64_t alarms(const ComparisonResult& result) {
-  return result.count(CellVerdict::kSlower) + result.count(CellVerdict::kFaster);
+std::int64_t alarms(const compare::ComparisonResult& result) {
+  return result.count(compare::CellVerdict::kSlower) + result.count(compare::CellVerdict::kFaster);
 }
 
-void print_scatter(const ComparisonResult& result) {
+void print_scatter(const compare::ComparisonResult& result) {
   double squares = 0.0;
   double greatest = 0.0;
-  for (const ComparedCell& cell : result.cells) {
+  for (const compare::ComparedCell& cell : result.cells) {
     squares += cell.change->log_ratio * cell.change->log_ratio;
     greatest = std::max(greatest, std::abs(cell.change->log_ratio));
   }
@@ -39,48 +39,48 @@ void print_scatter(const ComparisonResult& result) {
       "{:.2f} % at most; {} alarms, {} UNSURE\n",
       result.fresh[0].name, result.base[0].name, result.cells.size(),
       100.0 * std::sqrt(squares / static_cast<double>(result.cells.size())), 100.0 * greatest,
-      alarms(result), result.count(CellVerdict::kUnsure));
+      alarms(result), result.count(compare::CellVerdict::kUnsure));
 }
 
 TEST(Recorded, TwoRunsOnOneDeviceAreTheSame) {
-  const ComparisonResult result =
-      compare_reports({recorded("llama-3.1-8b.json")}, {recorded("llama-3.1-8b-again.json")}, {});
+  const compare::ComparisonResult result = compare::compare_reports(
+      {recorded("llama-3.1-8b.json")}, {recorded("llama-3.1-8b-again.json")}, {});
   print_scatter(result);
   ASSERT_GE(result.measured(), 40);
   EXPECT_EQ(alarms(result), 0);
-  EXPECT_GE(result.count(CellVerdict::kSame), result.measured() * 95 / 100);
-  EXPECT_EQ(decide_gate(result, Strictness::kLenient).code, ExitCode::kOk);
+  EXPECT_GE(result.count(compare::CellVerdict::kSame), result.measured() * 95 / 100);
+  EXPECT_EQ(compare::decide_gate(result, compare::Strictness::kLenient).code, ExitCode::kOk);
 }
 
 TEST(Recorded, RunsOnTwoDevicesOfAModelDoNotDifferBeyondTheirNoise) {
-  const ComparisonResult result =
-      compare_reports({recorded("geometries.json")}, {recorded("geometries-slower-board.json")},
-                      {.allowed = {"uuid"}});
+  const compare::ComparisonResult result =
+      compare::compare_reports({recorded("geometries.json")},
+                               {recorded("geometries-slower-board.json")}, {.allowed = {"uuid"}});
   ASSERT_TRUE(result.is_comparable);
   print_scatter(result);
   EXPECT_EQ(alarms(result), 0);
 }
 
 TEST(Recorded, TimesOfTwoDevicesAreNotComparedUnlessAllowed) {
-  EXPECT_FALSE(
-      compare_reports({recorded("geometries.json")}, {recorded("geometries-slower-board.json")}, {})
-          .is_comparable);
+  EXPECT_FALSE(compare::compare_reports({recorded("geometries.json")},
+                                        {recorded("geometries-slower-board.json")}, {})
+                   .is_comparable);
 }
 
 // Each cell in turn is made slower by 5 %, all others are left as they were recorded.
 TEST(Recorded, ASlowdownOfFivePercentIsCaughtInEveryCell) {
-  const NamedReport base = recorded("llama-3.1-8b.json");
-  const NamedReport again = recorded("llama-3.1-8b-again.json");
+  const report::NamedReport base = recorded("llama-3.1-8b.json");
+  const report::NamedReport again = recorded("llama-3.1-8b-again.json");
   int caught = 0;
   int tried = 0;
   for (std::size_t i = 0; i < again.report.measurements.size(); ++i) {
-    NamedReport slowed = again;
-    Measurement& row = slowed.report.measurements[i];
-    if (row.status != Status::kPassed) continue;
+    report::NamedReport slowed = again;
+    record::Measurement& row = slowed.report.measurements[i];
+    if (row.status != record::Status::kPassed) continue;
     for (double& sample : row.samples_s) sample *= 1.05;
-    const ComparisonResult result = compare_reports({base}, {slowed}, {});
+    const compare::ComparisonResult result = compare::compare_reports({base}, {slowed}, {});
     ++tried;
-    caught += result.count(CellVerdict::kSlower) == 1 && alarms(result) == 1 ? 1 : 0;
+    caught += result.count(compare::CellVerdict::kSlower) == 1 && alarms(result) == 1 ? 1 : 0;
   }
   fmt::print("[ FIGURES  ] 5 % slower on recorded samples: {} of {} cells caught\n", caught, tried);
   ASSERT_GE(tried, 40);

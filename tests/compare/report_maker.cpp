@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kClock_hz = 1.98e9;
 
-ReportTensor tensor_of(std::size_t number, std::int64_t rows) {
-  ReportTensor tensor;
+record::ReportTensor tensor_of(std::size_t number, std::int64_t rows) {
+  record::ReportTensor tensor;
   tensor.id = fmt::format("t{}", number);
   tensor.name = fmt::format("layer.{}", number);
   tensor.source = "synthetic";
@@ -30,9 +30,9 @@ std::string time_text(int minute) {
                      minute % 60);
 }
 
-void describe_machine(Report& report) {
+void describe_machine(record::Report& report) {
   report.host = {"node7", "Debian GNU/Linux 12 (bookworm)", "6.1.0", "Xeon", 112, 1};
-  report.device.kind = DeviceKind::kCuda;
+  report.device.kind = record::DeviceKind::kCuda;
   report.device.id = "cuda:0";
   report.device.name = "NVIDIA H200";
   report.device.compute_capability = 90;
@@ -51,8 +51,8 @@ void describe_machine(Report& report) {
 
 }  // namespace
 
-Report gpu_run(int minute) {
-  Report report;
+record::Report gpu_run(int minute) {
+  record::Report report;
   report.complete = true;
   report.tool = {"0.1.0", "4f0c2d9e8b7a61c5", false, "Release", "GNU 12.2.0", "90"};
   report.command = {"nf4bench", "run"};
@@ -64,28 +64,30 @@ Report gpu_run(int minute) {
   return report;
 }
 
-Measurement passed_row(const std::string& variant, double median_s, double baseline_s) {
-  Measurement m;
+record::Measurement passed_row(const std::string& variant, double median_s, double baseline_s) {
+  record::Measurement m;
+  m.operation = "dequantize";
   m.tensor = "t0";
   m.variant = variant;
   m.device = "cuda:0";
-  m.output_type = OutputType::kBfloat16;
-  m.status = Status::kPassed;
+  m.output_type = nf4::OutputType::kBfloat16;
+  m.status = record::Status::kPassed;
   m.launches_per_sample = 10;
   // Multiples of 17 modulo 41 visit every step of the range once, in no order.
   for (int i = 0; i < 41; ++i) {
     m.samples_s.push_back(median_s * (1.0 + (i * 17 % 41 - 20) * 5e-5));
   }
   m.sm_clock_hz.assign(41, kClock_hz);
-  m.time_s = summarize(m.samples_s);
+  m.time_s = statistics::summarize(m.samples_s);
   const double ratio = baseline_s / median_s;
-  m.speedup = Speedup{"multi_kernel", ratio, {ratio * 0.999, ratio * 1.001}};
+  m.speedup = record::Speedup{"multi_kernel", ratio, {ratio * 0.999, ratio * 1.001}};
   m.fraction_of_copy = 20e-6 / median_s;
   return m;
 }
 
-NamedReport named_run(const std::string& name, int minute, const std::vector<Timing>& timings) {
-  NamedReport run = {name, gpu_run(minute)};
+report::NamedReport named_run(const std::string& name, int minute,
+                              const std::vector<Timing>& timings) {
+  report::NamedReport run = {name, gpu_run(minute)};
   for (const Timing& timing : timings) {
     run.report.measurements.push_back(passed_row(timing.variant, timing.median_s));
   }
@@ -101,14 +103,15 @@ double RunSimulator::normal() {
   return radius * std::cos(2.0 * std::numbers::pi * uniform());
 }
 
-Measurement RunSimulator::draw_cell(double median_s, double run_offset) {
+record::Measurement RunSimulator::draw_cell(double median_s, double run_offset) {
   const double center = median_s * std::exp(run_offset + model_.cell_offset * normal());
   const double drift = model_.drift * normal();
-  Measurement m;
+  record::Measurement m;
+  m.operation = "dequantize";
   m.variant = "fused";
   m.device = "cuda:0";
-  m.output_type = OutputType::kBfloat16;
-  m.status = Status::kPassed;
+  m.output_type = nf4::OutputType::kBfloat16;
+  m.status = record::Status::kPassed;
   m.launches_per_sample = 10;
   for (int i = 0; i < model_.samples; ++i) {
     const double slowdown = drift * i / model_.samples;
@@ -120,8 +123,8 @@ Measurement RunSimulator::draw_cell(double median_s, double run_offset) {
   return m;
 }
 
-NamedReport RunSimulator::draw(const std::vector<double>& medians_s) {
-  NamedReport run = {fmt::format("run {}", runs_), gpu_run(runs_)};
+report::NamedReport RunSimulator::draw(const std::vector<double>& medians_s) {
+  report::NamedReport run = {fmt::format("run {}", runs_), gpu_run(runs_)};
   ++runs_;
   run.report.tensors.clear();
   const double run_offset = model_.run_offset * normal();

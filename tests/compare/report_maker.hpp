@@ -1,27 +1,29 @@
 #pragma once
 
+#include "report/named_report.hpp"
+
 #include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "report/named_report.hpp"
-
 namespace nf4bench::test {
 
 // A finished run on one H200 without a cell. Runs of different `minute` differ in nothing else.
-Report gpu_run(int minute);
+record::Report gpu_run(int minute);
 
 // A row that passed: 41 samples within 0.1 % of `median_s`, whose median it is exactly, and the
 // same clock in each. The speedup refers to `baseline_s`.
-Measurement passed_row(const std::string& variant, double median_s, double baseline_s = 100e-6);
+record::Measurement passed_row(const std::string& variant, double median_s,
+                               double baseline_s = 100e-6);
 
 // A run whose cells are all "4096x4096 block 64 nested bf16 cold graph".
 struct Timing {
   std::string variant;
   double median_s = 0.0;
 };
-NamedReport named_run(const std::string& name, int minute, const std::vector<Timing>& timings);
+report::NamedReport named_run(const std::string& name, int minute,
+                              const std::vector<Timing>& timings);
 
 // How runs on a machine differ. All standard deviations are relative.
 struct NoiseModel {
@@ -39,13 +41,13 @@ class RunSimulator {
   RunSimulator(NoiseModel model, std::uint64_t seed) : model_(model), random_(seed) {}
 
   // A run of a cell for each of `medians_s`, all of different shapes.
-  NamedReport draw(const std::vector<double>& medians_s);
+  report::NamedReport draw(const std::vector<double>& medians_s);
 
   double uniform();
   double normal();
 
  private:
-  Measurement draw_cell(double median_s, double run_offset);
+  record::Measurement draw_cell(double median_s, double run_offset);
 
   NoiseModel model_;
   std::mt19937_64 random_;

@@ -16,21 +16,23 @@ using testing::HasSubstr;
 using testing::Not;
 
 // A cell of each kind but UNSURE.
-ComparisonResult mixed_result() {
-  return compare_reports(
+compare::ComparisonResult mixed_result() {
+  return compare::compare_reports(
       {named_run("base.json", 0,
                  {{"same", 30e-6}, {"slower", 30e-6}, {"faster", 30e-6}, {"gone", 30e-6}})},
       {named_run("new.json", 1, {{"same", 30e-6}, {"slower", 33e-6}, {"faster", 27e-6}})}, {});
 }
 
-std::string table_of(const ComparisonResult& result, int width = 100) {
-  const GateDecision decision = decide_gate(result, Strictness::kLenient);
-  return comparison_table(result, &decision, {.width = width, .colour = false});
+std::string table_of(const compare::ComparisonResult& result, int width = 100) {
+  const compare::GateDecision decision =
+      compare::decide_gate(result, compare::Strictness::kLenient);
+  return compare::comparison_table(result, &decision, {.width = width, .colour = false});
 }
 
-std::string markdown_of(const ComparisonResult& result) {
-  const GateDecision decision = decide_gate(result, Strictness::kLenient);
-  return comparison_markdown(result, &decision);
+std::string markdown_of(const compare::ComparisonResult& result) {
+  const compare::GateDecision decision =
+      compare::decide_gate(result, compare::Strictness::kLenient);
+  return compare::comparison_markdown(result, &decision);
 }
 
 std::size_t longest_line(const std::string& text) {
@@ -61,10 +63,10 @@ TEST(ComparisonTable, FitsNarrowTerminals) {
 }
 
 TEST(ComparisonTable, NamesTheDifferenceThatStopsIt) {
-  NamedReport fresh = named_run("new.json", 1, {{"fused", 30e-6}});
+  report::NamedReport fresh = named_run("new.json", 1, {{"fused", 30e-6}});
   fresh.report.device.driver = "570.86";
-  const std::string table =
-      table_of(compare_reports({named_run("base.json", 0, {{"fused", 30e-6}})}, {fresh}, {}));
+  const std::string table = table_of(
+      compare::compare_reports({named_run("base.json", 0, {{"fused", 30e-6}})}, {fresh}, {}));
   EXPECT_THAT(table, HasSubstr("DIFFERS driver: base 580.159.04, new 570.86 (--allow driver)"));
   EXPECT_THAT(table, HasSubstr("Not comparable"));
 }
@@ -83,8 +85,8 @@ TEST(ComparisonMarkdown, PutsFailuresFirstAndLeavesOutWhatIsTheSame) {
 
 TEST(ComparisonMarkdown, IsShortWhenNothingChanged) {
   const std::string text =
-      markdown_of(compare_reports({named_run("base.json", 0, {{"fused", 30e-6}})},
-                                  {named_run("new.json", 1, {{"fused", 30e-6}})}, {}));
+      markdown_of(compare::compare_reports({named_run("base.json", 0, {{"fused", 30e-6}})},
+                                           {named_run("new.json", 1, {{"fused", 30e-6}})}, {}));
   EXPECT_TRUE(text.starts_with("### nf4bench: passed\n\n1 SAME.\n"));
   EXPECT_THAT(text, Not(HasSubstr("| verdict |")));
 }
@@ -96,24 +98,25 @@ TEST(ComparisonMarkdown, StaysShortWhateverHappens) {
     before.push_back({"variant" + std::to_string(i), 30e-6});
     after.push_back({"variant" + std::to_string(i), 60e-6});
   }
-  const std::string text = markdown_of(
-      compare_reports({named_run("base.json", 0, before)}, {named_run("new.json", 1, after)}, {}));
+  const std::string text = markdown_of(compare::compare_reports(
+      {named_run("base.json", 0, before)}, {named_run("new.json", 1, after)}, {}));
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 45);
   EXPECT_THAT(text, HasSubstr("... and 275 more rows."));
 }
 
 // Names come from files: they must not end a table's cell, start HTML or mention anybody.
 TEST(ComparisonMarkdown, TakesNothingInNamesForMarkup) {
-  const std::string text =
-      markdown_of(compare_reports({named_run("base.json", 0, {{"a|b<img>\n`x`", 30e-6}})},
-                                  {named_run("new.json", 1, {{"a|b<img>\n`x`", 60e-6}})}, {}));
+  const std::string text = markdown_of(
+      compare::compare_reports({named_run("base.json", 0, {{"a|b<img>\n`x`", 30e-6}})},
+                               {named_run("new.json", 1, {{"a|b<img>\n`x`", 60e-6}})}, {}));
   EXPECT_THAT(text, HasSubstr("a\\|b\\<img\\>\\\\n\\`x\\`"));
 }
 
 TEST(ComparisonJson, HoldsVerdictsCountsAndTheGate) {
-  const ComparisonResult result = mixed_result();
-  const GateDecision decision = decide_gate(result, Strictness::kLenient);
-  const auto json = nlohmann::json::parse(comparison_json(result, &decision));
+  const compare::ComparisonResult result = mixed_result();
+  const compare::GateDecision decision =
+      compare::decide_gate(result, compare::Strictness::kLenient);
+  const auto json = nlohmann::json::parse(compare::comparison_json(result, &decision));
   EXPECT_EQ(json["schema"], "nf4bench.comparison");
   EXPECT_EQ(json["comparable"], true);
   EXPECT_EQ(json["counts"]["SLOWER"], 1);
@@ -128,12 +131,12 @@ TEST(ComparisonJson, HoldsVerdictsCountsAndTheGate) {
   EXPECT_LT(cell["change"]["interval"][0].get<double>(), 0.1);
   EXPECT_GT(cell["change"]["interval"][1].get<double>(), 0.1);
   EXPECT_EQ(json["cells"][3]["new"], nullptr);
-  EXPECT_EQ(nlohmann::json::parse(comparison_json(result, nullptr))["gate"], nullptr);
+  EXPECT_EQ(nlohmann::json::parse(compare::comparison_json(result, nullptr))["gate"], nullptr);
 }
 
 TEST(ComparisonJson, HoldsNoNumberThatIsNotFinite) {
-  const std::string text = comparison_json(
-      compare_reports({named_run("base.json", 0, {})}, {named_run("new.json", 1, {})}, {}),
+  const std::string text = compare::comparison_json(
+      compare::compare_reports({named_run("base.json", 0, {})}, {named_run("new.json", 1, {})}, {}),
       nullptr);
   EXPECT_EQ(nlohmann::json::parse(text)["median_change"], nullptr);
 }

@@ -14,28 +14,29 @@ using test::gpu_run;
 using test::passed_row;
 using test::RunSimulator;
 
-Report report_of(std::vector<Measurement> rows) {
-  Report report = gpu_run(0);
+record::Report report_of(std::vector<record::Measurement> rows) {
+  record::Report report = gpu_run(0);
   report.measurements = std::move(rows);
   return report;
 }
 
-RunCell only_cell(const Measurement& row, Metric metric = Metric::kTime) {
-  const std::vector<RunCell> cells = run_cells(report_of({row}), metric);
+compare::RunCell only_cell(const record::Measurement& row,
+                           compare::Metric metric = compare::Metric::kTime) {
+  const std::vector<compare::RunCell> cells = compare::run_cells(report_of({row}), metric);
   EXPECT_EQ(cells.size(), 1u);
   return cells.at(0);
 }
 
 TEST(RunCells, ATimeIsTheMedianOfItsSamples) {
-  const RunCell cell = only_cell(passed_row("fused", 32e-6));
-  EXPECT_EQ(cell.state, CellState::kMeasured);
+  const compare::RunCell cell = only_cell(passed_row("fused", 32e-6));
+  EXPECT_EQ(cell.state, compare::CellState::kMeasured);
   EXPECT_DOUBLE_EQ(cell.value.time_s, 32e-6);
   EXPECT_DOUBLE_EQ(cell.value.log_cost, std::log(32e-6));
   EXPECT_EQ(cell.value.samples, 41);
 }
 
 TEST(RunCells, MoreIsSlowerWhateverTheMetric) {
-  for (const Metric metric : kMetrics) {
+  for (const compare::Metric metric : compare::kMetrics) {
     EXPECT_LT(only_cell(passed_row("fused", 30e-6), metric).value.log_cost,
               only_cell(passed_row("fused", 33e-6), metric).value.log_cost)
         << to_string(metric);
@@ -43,97 +44,99 @@ TEST(RunCells, MoreIsSlowerWhateverTheMetric) {
 }
 
 TEST(RunCells, TheBaselineHasNoSpeedupToCompare) {
-  const Report report = report_of({passed_row("multi_kernel", 100e-6), passed_row("fused", 30e-6)});
-  const std::vector<RunCell> cells = run_cells(report, Metric::kSpeedup);
+  const record::Report report =
+      report_of({passed_row("multi_kernel", 100e-6), passed_row("fused", 30e-6)});
+  const std::vector<compare::RunCell> cells = compare::run_cells(report, compare::Metric::kSpeedup);
   ASSERT_EQ(cells.size(), 1u);
   EXPECT_EQ(cells[0].key.variant, "fused");
 }
 
 TEST(RunCells, AFailedRowIsWrongAndSaysWhy) {
-  Measurement row = passed_row("fused", 30e-6);
-  row.status = Status::kFailed;
+  record::Measurement row = passed_row("fused", 30e-6);
+  row.status = record::Status::kFailed;
   row.reason = "12 elements differ";
-  const RunCell cell = only_cell(row);
-  EXPECT_EQ(cell.state, CellState::kWrong);
+  const compare::RunCell cell = only_cell(row);
+  EXPECT_EQ(cell.state, compare::CellState::kWrong);
   EXPECT_EQ(cell.reason, "failed: 12 elements differ");
 }
 
 TEST(RunCells, AnInvalidRowIsWrongAlthoughItHasSamples) {
-  Measurement row = passed_row("fused", 30e-6);
-  row.status = Status::kInvalid;
-  EXPECT_EQ(only_cell(row).state, CellState::kWrong);
+  record::Measurement row = passed_row("fused", 30e-6);
+  row.status = record::Status::kInvalid;
+  EXPECT_EQ(only_cell(row).state, compare::CellState::kWrong);
 }
 
 TEST(RunCells, PassedWithoutSamplesIsWrong) {
-  Measurement row = passed_row("fused", 30e-6);
+  record::Measurement row = passed_row("fused", 30e-6);
   row.samples_s.clear();
   row.sm_clock_hz.clear();
-  EXPECT_EQ(only_cell(row).state, CellState::kWrong);
+  EXPECT_EQ(only_cell(row).state, compare::CellState::kWrong);
 }
 
 TEST(RunCells, ASampleOfZeroIsWrong) {
-  Measurement row = passed_row("fused", 30e-6);
+  record::Measurement row = passed_row("fused", 30e-6);
   row.samples_s[7] = 0.0;
-  EXPECT_EQ(only_cell(row).state, CellState::kWrong);
+  EXPECT_EQ(only_cell(row).state, compare::CellState::kWrong);
 }
 
 TEST(RunCells, FourSamplesAreTooFew) {
-  Measurement row = passed_row("fused", 30e-6);
+  record::Measurement row = passed_row("fused", 30e-6);
   row.samples_s.resize(4);
   row.sm_clock_hz.resize(4);
-  EXPECT_EQ(only_cell(row).state, CellState::kWrong);
+  EXPECT_EQ(only_cell(row).state, compare::CellState::kWrong);
   row.samples_s.push_back(30e-6);
   row.sm_clock_hz.push_back(1.98e9);
-  EXPECT_EQ(only_cell(row).state, CellState::kMeasured);
+  EXPECT_EQ(only_cell(row).state, compare::CellState::kMeasured);
 }
 
 TEST(RunCells, AMissingRatioIsWrongOnlyWhereItIsCompared) {
-  Measurement row = passed_row("fused", 30e-6);
+  record::Measurement row = passed_row("fused", 30e-6);
   row.speedup.reset();
   row.fraction_of_copy.reset();
-  EXPECT_EQ(only_cell(row, Metric::kSpeedup).state, CellState::kWrong);
-  EXPECT_EQ(only_cell(row, Metric::kFractionOfCopy).state, CellState::kWrong);
-  EXPECT_EQ(only_cell(row, Metric::kTime).state, CellState::kMeasured);
+  EXPECT_EQ(only_cell(row, compare::Metric::kSpeedup).state, compare::CellState::kWrong);
+  EXPECT_EQ(only_cell(row, compare::Metric::kFractionOfCopy).state, compare::CellState::kWrong);
+  EXPECT_EQ(only_cell(row, compare::Metric::kTime).state, compare::CellState::kMeasured);
 }
 
 TEST(RunCells, TensorsOfOneGeometryShareACell) {
-  Report report = report_of({passed_row("fused", 30e-6), passed_row("fused", 32e-6)});
+  record::Report report = report_of({passed_row("fused", 30e-6), passed_row("fused", 32e-6)});
   report.tensors.push_back(report.tensors[0]);
   report.tensors[1].id = "t1";
   report.tensors[1].name = "another";
   report.measurements[1].tensor = "t1";
-  const std::vector<RunCell> cells = run_cells(report, Metric::kTime);
+  const std::vector<compare::RunCell> cells = compare::run_cells(report, compare::Metric::kTime);
   ASSERT_EQ(cells.size(), 1u);
   EXPECT_NEAR(cells[0].value.log_cost, (std::log(30e-6) + std::log(32e-6)) / 2.0, 1e-12);
-  report.measurements[1].status = Status::kFailed;
-  EXPECT_EQ(run_cells(report, Metric::kTime)[0].state, CellState::kWrong);
+  report.measurements[1].status = record::Status::kFailed;
+  EXPECT_EQ(compare::run_cells(report, compare::Metric::kTime)[0].state,
+            compare::CellState::kWrong);
 }
 
 TEST(RunCells, GeometriesThatDifferInOneFactAreDifferentCells) {
-  const ReportTensor tensor = gpu_run(0).tensors[0];
-  const Measurement row = passed_row("fused", 30e-6);
-  const CellKey key = key_of(tensor, row);
-  ReportTensor other = tensor;
+  const record::ReportTensor tensor = gpu_run(0).tensors[0];
+  const record::Measurement row = passed_row("fused", 30e-6);
+  const compare::CellKey key = compare::key_of(tensor, row);
+  record::ReportTensor other = tensor;
   other.blocksize = 128;
-  EXPECT_NE(key, key_of(other, row));
+  EXPECT_NE(key, compare::key_of(other, row));
   other = tensor;
-  other.absmax_kind = AbsmaxKind::kPlain;
-  EXPECT_NE(key, key_of(other, row));
+  other.absmax_kind = nf4::AbsmaxKind::kPlain;
+  EXPECT_NE(key, compare::key_of(other, row));
   other = tensor;
   other.shape = {4096, 2048};
-  EXPECT_NE(key, key_of(other, row));
-  Measurement moved = row;
-  moved.cache = CacheMode::kHot;
-  EXPECT_NE(key, key_of(tensor, moved));
+  EXPECT_NE(key, compare::key_of(other, row));
+  record::Measurement moved = row;
+  moved.cache = record::CacheMode::kHot;
+  EXPECT_NE(key, compare::key_of(tensor, moved));
   moved = row;
-  moved.launch = LaunchMode::kStream;
-  EXPECT_NE(key, key_of(tensor, moved));
+  moved.launch = record::LaunchMode::kStream;
+  EXPECT_NE(key, compare::key_of(tensor, moved));
   moved = row;
-  moved.output_type = OutputType::kFloat32;
-  EXPECT_NE(key, key_of(tensor, moved));
+  moved.output_type = nf4::OutputType::kFloat32;
+  EXPECT_NE(key, compare::key_of(tensor, moved));
   other = tensor;
   other.name = "a name does not matter";
-  EXPECT_EQ(key, key_of(other, row));
+  EXPECT_EQ(key, compare::key_of(other, row));
 }
 
 // The standard error of a median of n normal samples is 1.2533 sd / sqrt(n).
@@ -145,7 +148,7 @@ TEST(LogMedianError, IsThatOfTheoryForNormalSamples) {
     std::vector<double> samples;
     samples.reserve(31);
     for (int i = 0; i < 31; ++i) samples.push_back(1.0 + 0.01 * simulator.normal());
-    mean += log_median_error(samples) / kSeries;
+    mean += compare::log_median_error(samples) / kSeries;
   }
   EXPECT_NEAR(mean, 1.2533 * 0.01 / std::sqrt(31.0), 0.0004);
 }
@@ -159,8 +162,8 @@ TEST(LogMedianError, SeesAClockThatWanders) {
     steady.push_back(1.0 + jitter);
     wandering.push_back(1.0 + jitter + (i / 50 % 2 == 0 ? 0.0 : 0.02));
   }
-  EXPECT_LT(log_median_error(steady), 0.001);
-  EXPECT_GT(log_median_error(wandering), 0.003);
+  EXPECT_LT(compare::log_median_error(steady), 0.001);
+  EXPECT_GT(compare::log_median_error(wandering), 0.003);
 }
 
 // Kernels on an H200 have phases of some samples in which they take another time.
@@ -170,7 +173,7 @@ TEST(LogMedianError, IsNotMovedByOnePhaseOfTheRun) {
   for (int i = 0; i < 400; ++i) {
     samples.push_back((i >= 100 && i < 150 ? 0.92 : 1.0) + 0.002 * simulator.normal());
   }
-  EXPECT_LT(log_median_error(samples), 0.001);
+  EXPECT_LT(compare::log_median_error(samples), 0.001);
 }
 
 }  // namespace

@@ -39,30 +39,32 @@ struct Study {
   NoiseModel noise = {};
 };
 
-std::vector<NamedReport> draw_side(RunSimulator& simulator, const Study& study, double slowdown) {
+std::vector<report::NamedReport> draw_side(RunSimulator& simulator, const Study& study,
+                                           double slowdown) {
   std::vector<double> medians_s;
   medians_s.reserve(static_cast<std::size_t>(study.cells));
   for (int i = 0; i < study.cells; ++i) medians_s.push_back(5e-6 * (i + 1));
   medians_s[0] *= slowdown;
-  std::vector<NamedReport> side;
+  std::vector<report::NamedReport> side;
   side.reserve(static_cast<std::size_t>(study.runs_a_side));
   for (int i = 0; i < study.runs_a_side; ++i) side.push_back(simulator.draw(medians_s));
   return side;
 }
 
-void count_cells(Tally& tally, const ComparisonResult& result, bool is_first_slowed) {
+void count_cells(Tally& tally, const compare::ComparisonResult& result, bool is_first_slowed) {
   bool has_alarm = false;
   for (std::size_t i = 0; i < result.cells.size(); ++i) {
-    const CellVerdict verdict = result.cells[i].ruling.verdict;
+    const compare::CellVerdict verdict = result.cells[i].ruling.verdict;
     if (i == 0 && is_first_slowed) {
       ++tally.slowed;
-      tally.caught += verdict == CellVerdict::kSlower ? 1 : 0;
+      tally.caught += verdict == compare::CellVerdict::kSlower ? 1 : 0;
       continue;
     }
-    const bool is_alarm = verdict == CellVerdict::kSlower || verdict == CellVerdict::kFaster;
+    const bool is_alarm =
+        verdict == compare::CellVerdict::kSlower || verdict == compare::CellVerdict::kFaster;
     ++tally.cells;
     tally.alarm_cells += is_alarm ? 1 : 0;
-    tally.unsure_cells += verdict == CellVerdict::kUnsure ? 1 : 0;
+    tally.unsure_cells += verdict == compare::CellVerdict::kUnsure ? 1 : 0;
     has_alarm = has_alarm || is_alarm;
   }
   ++tally.comparisons;
@@ -84,9 +86,9 @@ Tally run_study(const Study& study, std::uint64_t seed) {
   RunSimulator simulator(study.noise, seed);
   Tally tally;
   for (int i = 0; i < study.comparisons; ++i) {
-    const std::vector<NamedReport> base = draw_side(simulator, study, 1.0);
-    const std::vector<NamedReport> fresh = draw_side(simulator, study, study.slowdown);
-    count_cells(tally, compare_reports(base, fresh, {}), study.slowdown != 1.0);
+    const std::vector<report::NamedReport> base = draw_side(simulator, study, 1.0);
+    const std::vector<report::NamedReport> fresh = draw_side(simulator, study, study.slowdown);
+    count_cells(tally, compare::compare_reports(base, fresh, {}), study.slowdown != 1.0);
   }
   print(study, tally);
   return tally;

@@ -1,3 +1,9 @@
+#include "base/error.hpp"
+#include "device/cpu/cpu_facts.hpp"
+#include "device/devices.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -9,27 +15,22 @@
 #include <string>
 #include <thread>
 
-#include "base/error.hpp"
-#include "device/cpu/cpu_facts.hpp"
-#include "device/devices.hpp"
-#include "nf4/reference.hpp"
-#include "nf4/synthetic.hpp"
-
 namespace nf4bench {
 namespace {
 
-constexpr SampleSpec kCold = {CacheMode::kCold, LaunchMode::kStream, 1};
-constexpr SampleSpec kHot = {CacheMode::kHot, LaunchMode::kStream, 1};
+constexpr device::SampleSpec kCold = {record::CacheMode::kCold, record::LaunchMode::kStream, 1};
+constexpr device::SampleSpec kHot = {record::CacheMode::kHot, record::LaunchMode::kStream, 1};
 
 // One workload with all its buffer sets for all tests: five times the caches of a server is more
 // than a gigabyte.
 class CpuTiming : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    device_ = open_cpu_device({});
-    tensor_ = make_synthetic({.shape = {4096, 2048}, .distribution = Distribution::kRandomCodes});
-    available_ = available_memory_bytes();
-    workload_ = device_->upload(tensor_, OutputType::kBfloat16, UploadPurpose::kTime);
+    device_ = device::open_cpu_device({});
+    tensor_ = nf4::make_synthetic(
+        {.shape = {4096, 2048}, .distribution = nf4::Distribution::kRandomCodes});
+    available_ = device::available_memory_bytes();
+    workload_ = device_->upload(tensor_, nf4::OutputType::kBfloat16, device::UploadPurpose::kTime);
   }
   static void TearDownTestSuite() {
     workload_.reset();
@@ -37,9 +38,9 @@ class CpuTiming : public testing::Test {
     tensor_ = {};
   }
 
-  static inline std::unique_ptr<Device> device_;
-  static inline std::unique_ptr<Workload> workload_;
-  static inline Nf4Tensor tensor_;
+  static inline std::unique_ptr<device::Device> device_;
+  static inline std::unique_ptr<device::Workload> workload_;
+  static inline nf4::Nf4Tensor tensor_;
   static inline std::int64_t available_ = 0;  // bytes of memory before the upload
 };
 
@@ -54,32 +55,38 @@ struct Seen {
 };
 
 // A variant that records its calls in `seen` and then runs `work`.
-Variant probe(Seen& seen, void (*work)(Seen&, const Job&, const Launch&)) {
-  Variant variant;
+kernels::Variant probe(Seen& seen,
+                       void (*work)(Seen&, const kernels::Job&, const kernels::Launch&)) {
+  kernels::Variant variant;
   variant.name = "probe";
-  variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
-  variant.workspace_bytes = [](const Job&) { return std::size_t{0}; };
-  variant.launch = [&seen, work](const Job& job, const Launch& launch) { work(seen, job, launch); };
+  variant.unsupported = [](const kernels::Job&, const kernels::DeviceFacts&) -> const char* {
+    return nullptr;
+  };
+  variant.workspace_bytes = [](const kernels::Job&) { return std::size_t{0}; };
+  variant.launch = [&seen, work](const kernels::Job& job, const kernels::Launch& launch) {
+    work(seen, job, launch);
+  };
   return variant;
 }
 
-void record(Seen& seen, const Job& job, const Launch& launch) {
+void record(Seen& seen, const kernels::Job& job, const kernels::Launch& launch) {
   ++seen.calls;
   seen.outputs.push_back(job.output);
   seen.inputs.push_back(job.packed);
   seen.threads = omp_get_max_threads();
   seen.config = launch.config == nullptr ? "" : launch.config;
   const auto* bytes = static_cast<const unsigned char*>(job.output);
-  for (std::int64_t i = 0; i < job.elements * 2; ++i) seen.was_poisoned &= bytes[i] == kPoisonByte;
+  for (std::int64_t i = 0; i < job.elements * 2; ++i)
+    seen.was_poisoned &= bytes[i] == device::kPoisonByte;
 }
 
-const Variant& simd_of(Device& device) {
+const kernels::Variant& simd_of(device::Device& device) {
   return device.variants().back();
 }
 
 TEST(CpuDevice, DescribesItself) {
-  const auto device = open_cpu_device({.config = "", .threads = 3});
-  const DeviceInfo& info = device->info();
+  const auto device = device::open_cpu_device({.config = "", .threads = 3});
+  const record::DeviceInfo& info = device->info();
   EXPECT_EQ(info.id, "cpu");
   EXPECT_FALSE(info.name.empty());
   EXPECT_FALSE(info.simd.empty());
@@ -89,23 +96,23 @@ TEST(CpuDevice, DescribesItself) {
   EXPECT_GT(info.memory_bytes, 0);
   EXPECT_FALSE(device->state().unavailable.empty());
   ASSERT_EQ(device->launch_modes().size(), 1u);
-  EXPECT_EQ(device->launch_modes()[0], LaunchMode::kStream);
+  EXPECT_EQ(device->launch_modes()[0], record::LaunchMode::kStream);
 }
 
 TEST(CpuDevice, RefusesNegativeThreads) {
-  EXPECT_THROW(open_cpu_device({.config = "", .threads = -1}), Error);
+  EXPECT_THROW(device::open_cpu_device({.config = "", .threads = -1}), Error);
 }
 
 TEST(CpuDevice, EveryVariantPassesInEveryType) {
-  const auto device = open_cpu_device({});
-  for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
-    const Nf4Tensor tensor = make_synthetic({.shape = {333, 515}, .absmax_kind = kind});
-    for (const OutputType type : kOutputTypes) {
-      const auto workload = device->upload(tensor, type, UploadPurpose::kVerify);
-      const std::vector<std::byte> expected = reference_dequantize(tensor, type);
-      for (const Variant& variant : device->variants()) {
+  const auto device = device::open_cpu_device({});
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
+    const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {333, 515}, .absmax_kind = kind});
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      const auto workload = device->upload(tensor, type, device::UploadPurpose::kVerify);
+      const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
+      for (const kernels::Variant& variant : device->variants()) {
         EXPECT_EQ(workload->unsupported(variant), "");
-        const Comparison found = workload->verify(variant, expected);
+        const record::Comparison found = workload->verify(variant, expected);
         EXPECT_TRUE(found.is_exact()) << variant.name << " " << to_string(type);
         EXPECT_EQ(found.compared, tensor.elements);
         EXPECT_EQ(workload->output_of(variant), expected) << variant.name;
@@ -115,38 +122,40 @@ TEST(CpuDevice, EveryVariantPassesInEveryType) {
 }
 
 TEST(CpuDevice, BytesComeFromTheFormat) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {64, 64}});
-  const auto workload =
-      open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kVerify);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64, 64}});
+  const auto workload = device::open_cpu_device({})->upload(tensor, nf4::OutputType::kFloat32,
+                                                            device::UploadPurpose::kVerify);
   EXPECT_EQ(workload->bytes_read(), 2048 + 64 + 4 + 1024);
   EXPECT_EQ(workload->bytes_written(), 64 * 64 * 4);
   EXPECT_EQ(workload->buffer_sets(), 1);
 }
 
 // Decodes like `simd` and then spoils element 1000.
-void spoil(Seen&, const Job& job, const Launch& launch) {
-  const auto device = open_cpu_device({});
+void spoil(Seen&, const kernels::Job& job, const kernels::Launch& launch) {
+  const auto device = device::open_cpu_device({});
   simd_of(*device).launch(job, launch);
   static_cast<std::uint16_t*>(job.output)[1000] ^= 1;
 }
 
 TEST(CpuDevice, AWrongVariantIsFound) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {100, 100}});
-  const auto device = open_cpu_device({});
-  const auto workload = device->upload(tensor, OutputType::kBfloat16, UploadPurpose::kVerify);
-  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
+  const auto device = device::open_cpu_device({});
+  const auto workload =
+      device->upload(tensor, nf4::OutputType::kBfloat16, device::UploadPurpose::kVerify);
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
   Seen seen;
-  const Comparison found = workload->verify(probe(seen, spoil), expected);
+  const record::Comparison found = workload->verify(probe(seen, spoil), expected);
   EXPECT_EQ(found.mismatches, 1);
   EXPECT_EQ(found.first_mismatch, 1000);
   EXPECT_EQ(found.max_ulp, 1u);
 }
 
 TEST(CpuDevice, AVariantThatWritesNothingIsFoundEvenAfterARightOne) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {100, 100}});
-  const auto device = open_cpu_device({});
-  const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kVerify);
-  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
+  const auto device = device::open_cpu_device({});
+  const auto workload =
+      device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kVerify);
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
   EXPECT_TRUE(workload->verify(simd_of(*device), expected).is_exact());
   Seen seen;
   EXPECT_EQ(workload->verify(probe(seen, record), expected).mismatches, 10'000);
@@ -154,10 +163,11 @@ TEST(CpuDevice, AVariantThatWritesNothingIsFoundEvenAfterARightOne) {
 }
 
 TEST(CpuDevice, APrefixIsEnoughToVerify) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {100, 100}});
-  const auto device = open_cpu_device({});
-  const auto workload = device->upload(tensor, OutputType::kBfloat16, UploadPurpose::kVerify);
-  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
+  const auto device = device::open_cpu_device({});
+  const auto workload =
+      device->upload(tensor, nf4::OutputType::kBfloat16, device::UploadPurpose::kVerify);
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
   const auto half = std::span(expected).first(999 * 2);
   EXPECT_EQ(workload->verify(simd_of(*device), half).compared, 999);
   Seen seen;
@@ -165,22 +175,23 @@ TEST(CpuDevice, APrefixIsEnoughToVerify) {
 }
 
 TEST(CpuDevice, ReportsAVariantsReasonForNotRunning) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {8, 8}});
-  const auto workload =
-      open_cpu_device({})->upload(tensor, OutputType::kFloat16, UploadPurpose::kVerify);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {8, 8}});
+  const auto workload = device::open_cpu_device({})->upload(tensor, nf4::OutputType::kFloat16,
+                                                            device::UploadPurpose::kVerify);
   Seen seen;
-  Variant variant = probe(seen, record);
-  variant.unsupported = [](const Job& job, const DeviceFacts&) {
-    return job.output_type == OutputType::kFloat16 ? "no half precision" : nullptr;
+  kernels::Variant variant = probe(seen, record);
+  variant.unsupported = [](const kernels::Job& job, const kernels::DeviceFacts&) {
+    return job.output_type == nf4::OutputType::kFloat16 ? "no half precision" : nullptr;
   };
   EXPECT_EQ(workload->unsupported(variant), "no half precision");
 }
 
 TEST_F(CpuTiming, WritingPastTheOutputIsAnErrorWhileTiming) {
   Seen seen;
-  const Variant variant = probe(seen, [](Seen&, const Job& job, const Launch&) {
-    static_cast<std::uint16_t*>(job.output)[job.elements] = 0;
-  });
+  const kernels::Variant variant =
+      probe(seen, [](Seen&, const kernels::Job& job, const kernels::Launch&) {
+        static_cast<std::uint16_t*>(job.output)[job.elements] = 0;
+      });
   EXPECT_THROW(workload_->output_of(variant), Error);
 }
 
@@ -189,10 +200,11 @@ TEST_F(CpuTiming, ColdSamplesRotateThroughAllSets) {
   const std::int64_t set_bytes = workload_->bytes_read() + workload_->bytes_written();
   EXPECT_GE(sets * set_bytes, std::min(5 * device_->info().l2_bytes, available_ / 4));
   Seen seen;
-  const Variant variant = probe(seen, [](Seen& mine, const Job& job, const Launch&) {
-    mine.outputs.push_back(job.output);
-    mine.inputs.push_back(job.packed);
-  });
+  const kernels::Variant variant =
+      probe(seen, [](Seen& mine, const kernels::Job& job, const kernels::Launch&) {
+        mine.outputs.push_back(job.output);
+        mine.inputs.push_back(job.packed);
+      });
   for (int i = 0; i < 2 * sets; ++i) workload_->sample(variant, kCold);
   const std::set<const void*> outputs(seen.outputs.begin(), seen.outputs.end());
   EXPECT_EQ(outputs.size(), static_cast<std::size_t>(sets));
@@ -206,24 +218,27 @@ TEST_F(CpuTiming, ColdSamplesRotateThroughAllSets) {
 
 TEST_F(CpuTiming, HotSamplesStayOnOneSet) {
   Seen seen;
-  const Variant variant = probe(
-      seen, [](Seen& mine, const Job& job, const Launch&) { mine.outputs.push_back(job.output); });
+  const kernels::Variant variant =
+      probe(seen, [](Seen& mine, const kernels::Job& job, const kernels::Launch&) {
+        mine.outputs.push_back(job.output);
+      });
   for (int i = 0; i < 5; ++i) workload_->sample(variant, kHot);
   EXPECT_EQ(std::set<const void*>(seen.outputs.begin(), seen.outputs.end()).size(), 1u);
 }
 
 TEST_F(CpuTiming, AllSetsHoldTheSameInputs) {
   Seen seen;
-  Variant variant = probe(seen, [](Seen& mine, const Job& job, const Launch&) {
-    ++mine.calls;
-    for (const void* before : mine.inputs) {
-      EXPECT_EQ(std::memcmp(before, job.packed, static_cast<std::size_t>(job.elements / 2)), 0);
-    }
-    mine.inputs = {job.packed};
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.packed) % 256, 0u);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.absmax_codes) % 256, 0u);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.output) % 256, 0u);
-  });
+  kernels::Variant variant =
+      probe(seen, [](Seen& mine, const kernels::Job& job, const kernels::Launch&) {
+        ++mine.calls;
+        for (const void* before : mine.inputs) {
+          EXPECT_EQ(std::memcmp(before, job.packed, static_cast<std::size_t>(job.elements / 2)), 0);
+        }
+        mine.inputs = {job.packed};
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.packed) % 256, 0u);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.absmax_codes) % 256, 0u);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(job.output) % 256, 0u);
+      });
   for (int i = 0; i < workload_->buffer_sets(); ++i) workload_->sample(variant, kCold);
   EXPECT_GE(seen.calls, workload_->buffer_sets());
 }
@@ -231,11 +246,13 @@ TEST_F(CpuTiming, AllSetsHoldTheSameInputs) {
 // A variant that only sleeps is timed at what it sleeps, divided by the calls.
 TEST_F(CpuTiming, TimesWhatAVariantTakes) {
   Seen seen;
-  const Variant variant = probe(seen, [](Seen& mine, const Job&, const Launch&) {
-    ++mine.calls;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  });
-  const Sample sample = workload_->sample(variant, {CacheMode::kHot, LaunchMode::kStream, 10});
+  const kernels::Variant variant =
+      probe(seen, [](Seen& mine, const kernels::Job&, const kernels::Launch&) {
+        ++mine.calls;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      });
+  const device::Sample sample =
+      workload_->sample(variant, {record::CacheMode::kHot, record::LaunchMode::kStream, 10});
   EXPECT_EQ(seen.calls, 11);  // one to warm up
   EXPECT_GE(sample.seconds, 0.005);
   EXPECT_LT(sample.seconds, 0.05);
@@ -243,10 +260,10 @@ TEST_F(CpuTiming, TimesWhatAVariantTakes) {
 }
 
 TEST_F(CpuTiming, SamplesOfAllVariantsArePlausible) {
-  const auto expected = reference_dequantize(tensor_, OutputType::kBfloat16);
+  const auto expected = nf4::reference_dequantize(tensor_, nf4::OutputType::kBfloat16);
   const auto moved = static_cast<double>(workload_->bytes_read() + workload_->bytes_written());
-  for (const Variant& variant : device_->variants()) {
-    for (const SampleSpec& spec : {kCold, kHot}) {
+  for (const kernels::Variant& variant : device_->variants()) {
+    for (const device::SampleSpec& spec : {kCold, kHot}) {
       const double seconds = workload_->sample(variant, spec).seconds;
       EXPECT_GT(seconds, 0.0) << variant.name;
       EXPECT_LT(moved / seconds, 1e13) << variant.name;  // 10 TB/s: no CPU's memory or cache
@@ -256,19 +273,22 @@ TEST_F(CpuTiming, SamplesOfAllVariantsArePlausible) {
 }
 
 TEST(CpuDevice, HasNoGraphs) {
-  const auto workload = open_cpu_device({})->upload(make_synthetic({.shape = {64, 64}}),
-                                                    OutputType::kFloat32, UploadPurpose::kVerify);
+  const auto workload = device::open_cpu_device({})->upload(
+      nf4::make_synthetic({.shape = {64, 64}}), nf4::OutputType::kFloat32,
+      device::UploadPurpose::kVerify);
   Seen seen;
-  EXPECT_THROW(workload->sample(probe(seen, record), {CacheMode::kHot, LaunchMode::kGraph, 1}),
+  EXPECT_THROW(workload->sample(probe(seen, record),
+                                {record::CacheMode::kHot, record::LaunchMode::kGraph, 1}),
                Error);
   EXPECT_EQ(seen.calls, 0);
 }
 
 TEST(CpuDevice, HandsThreadsAndConfigurationOn) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {64}});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64}});
   for (const int threads : {1, 2, 5}) {
-    const auto device = open_cpu_device({.config = "wide", .threads = threads});
-    const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kVerify);
+    const auto device = device::open_cpu_device({.config = "wide", .threads = threads});
+    const auto workload =
+        device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kVerify);
     Seen seen;
     workload->output_of(probe(seen, record));
     EXPECT_EQ(seen.threads, threads);
@@ -278,10 +298,11 @@ TEST(CpuDevice, HandsThreadsAndConfigurationOn) {
 
 TEST(CpuDevice, SaysHowMuchMemoryIsMissing) {
   // A tensor that claims more elements than it holds: upload must refuse before it looks at them.
-  Nf4Tensor tensor = make_synthetic({.name = "huge", .shape = {64}});
+  nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "huge", .shape = {64}});
   tensor.elements = std::int64_t{1} << 45;
   try {
-    open_cpu_device({})->upload(tensor, OutputType::kFloat32, UploadPurpose::kVerify);
+    device::open_cpu_device({})->upload(tensor, nf4::OutputType::kFloat32,
+                                        device::UploadPurpose::kVerify);
     FAIL() << "uploaded 128 TiB";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice);
@@ -292,7 +313,7 @@ TEST(CpuDevice, SaysHowMuchMemoryIsMissing) {
 }
 
 TEST(CpuDevice, MeasuresItsCeilings) {
-  const Ceilings ceilings = open_cpu_device({})->measure_ceilings();
+  const record::Ceilings ceilings = device::open_cpu_device({})->measure_ceilings();
   EXPECT_GT(ceilings.copy_bytes, 0);
   EXPECT_EQ(ceilings.copy_bytes, 2 * ceilings.write_bytes);
   for (const double rate : {ceilings.copy_bytes_per_s, ceilings.write_bytes_per_s}) {
@@ -303,12 +324,14 @@ TEST(CpuDevice, MeasuresItsCeilings) {
 
 // A set of a tensor of one element takes thousands of times the memory of its content.
 TEST(CpuBufferSets, OfATinyTensorTakeNoMoreMemoryThanThoseOfALargeOne) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {1, 1}, .absmax_kind = AbsmaxKind::kPlain});
-  const auto device = open_cpu_device({});
-  const std::int64_t before = available_memory_bytes();
-  const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
+  const nf4::Nf4Tensor tensor =
+      nf4::make_synthetic({.shape = {1, 1}, .absmax_kind = nf4::AbsmaxKind::kPlain});
+  const auto device = device::open_cpu_device({});
+  const std::int64_t before = device::available_memory_bytes();
+  const auto workload =
+      device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
   EXPECT_GT(workload->buffer_sets(), 1000);
-  EXPECT_LT(before - available_memory_bytes(), std::int64_t{4} << 30);
+  EXPECT_LT(before - device::available_memory_bytes(), std::int64_t{4} << 30);
 }
 
 }  // namespace

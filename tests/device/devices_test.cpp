@@ -1,8 +1,8 @@
 #include "device/devices.hpp"
 
-#include <gtest/gtest.h>
-
 #include "base/error.hpp"
+
+#include <gtest/gtest.h>
 
 namespace nf4bench {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 // The kind and the line of the error that opening `name` ends with.
 std::pair<ErrorKind, std::string> failure_of(const std::string& name) {
   try {
-    open_device(name, {});
+    device::open_device(name, {});
   } catch (const Error& error) {
     return {error.kind(), error.what()};
   }
@@ -19,19 +19,19 @@ std::pair<ErrorKind, std::string> failure_of(const std::string& name) {
 }
 
 TEST(Devices, TheCpuIsListedLast) {
-  const DeviceListing listing = list_devices();
+  const device::DeviceListing listing = device::list_devices();
   ASSERT_FALSE(listing.devices.empty());
   EXPECT_EQ(listing.devices.back().id, "cpu");
-  EXPECT_EQ(listing.devices.back().kind, DeviceKind::kCpu);
+  EXPECT_EQ(listing.devices.back().kind, record::DeviceKind::kCpu);
   EXPECT_EQ(listing.devices.size() == 1, !listing.cuda_problem.empty());
 }
 
 TEST(Devices, AutoTakesTheFirstThatIsThere) {
-  EXPECT_EQ(open_device("auto", {})->info().id, list_devices().devices.front().id);
+  EXPECT_EQ(device::open_device("auto", {})->info().id, device::list_devices().devices.front().id);
 }
 
 TEST(Devices, OpensTheCpuByName) {
-  EXPECT_EQ(open_device("cpu", {})->info().kind, DeviceKind::kCpu);
+  EXPECT_EQ(device::open_device("cpu", {})->info().kind, record::DeviceKind::kCpu);
 }
 
 TEST(Devices, RefusesWordsThatNameNoDevice) {
@@ -51,7 +51,7 @@ TEST(Devices, SaysWhyACudaDeviceIsNotThere) {
   const auto [kind, message] = failure_of("cuda:1000");
   EXPECT_EQ(kind, ErrorKind::kDevice);
   EXPECT_NE(message.find("cuda:1000"), std::string::npos) << message;
-  const std::string problem = list_devices().cuda_problem;
+  const std::string problem = device::list_devices().cuda_problem;
   if (!problem.empty()) {
     EXPECT_NE(message.find(problem), std::string::npos) << message;
     EXPECT_EQ(failure_of("cuda").first, ErrorKind::kDevice);

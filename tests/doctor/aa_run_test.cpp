@@ -1,6 +1,7 @@
 // A variant measured against itself, on the fake device.
 
 #include "doctor/aa_run.hpp"
+
 #include "bench/fake_device.hpp"
 
 #include <gmock/gmock.h>
@@ -18,15 +19,16 @@ using testing::SizeIs;
 
 class AaRunTest : public testing::Test {
  protected:
-  AaRun run() {
-    return run_against_itself(device,
-                              {.variant = "fast",
-                               .shape = {8, 64},
-                               .runs = 3,
-                               .run_s = 0.01,
-                               .clock_s = [this] { return device.now_s; },
-                               .on_progress = [this](double done) { progress.push_back(done); }},
-                              interrupted);
+  doctor::AaRun run() {
+    return doctor::run_against_itself(
+        device,
+        {.variant = "fast",
+         .shape = {8, 64},
+         .runs = 3,
+         .run_s = 0.01,
+         .clock_s = [this] { return device.now_s; },
+         .on_progress = [this](double done) { progress.push_back(done); }},
+        interrupted);
   }
 
   FakeDevice device;
@@ -36,11 +38,11 @@ class AaRunTest : public testing::Test {
 
 TEST_F(AaRunTest, HasTheMediansOfBothSidesOfEveryRunButTheFirst) {
   device.take_seconds("fast", 2e-5);
-  const AaRun aa = run();
+  const doctor::AaRun aa = run();
   EXPECT_THAT(aa.failure, IsEmpty());
   EXPECT_EQ(aa.variant, "fast");
   ASSERT_THAT(aa.runs, SizeIs(3));
-  for (const AaPair& pair : aa.runs) {
+  for (const doctor::AaPair& pair : aa.runs) {
     EXPECT_DOUBLE_EQ(pair.first_s, 2e-5);
     EXPECT_DOUBLE_EQ(pair.second_s, 2e-5);
   }
@@ -51,7 +53,7 @@ TEST_F(AaRunTest, ThrowsTheRunAwayThatWakesTheDevice) {
   device.script("fast").seconds = [&](const FakeCall& call) {
     return call.at_s < woken_s ? 9e-5 : 2e-5;
   };
-  const AaRun aa = run();
+  const doctor::AaRun aa = run();
   ASSERT_THAT(aa.runs, SizeIs(3));
   EXPECT_DOUBLE_EQ(aa.runs.front().first_s, 2e-5);
   EXPECT_DOUBLE_EQ(aa.runs.front().second_s, 2e-5);
@@ -66,7 +68,7 @@ TEST_F(AaRunTest, TimesNothingButTheVariant) {
 
 TEST_F(AaRunTest, KeepsTheClockOfEverySample) {
   device.clock_hz = 1.7e9;
-  const AaRun aa = run();
+  const doctor::AaRun aa = run();
   EXPECT_GE(aa.sm_clock_hz.size(), 3u * 2u * 30u);
   EXPECT_THAT(aa.sm_clock_hz, Each(1.7e9));
 }
@@ -80,7 +82,7 @@ TEST_F(AaRunTest, TellsHowFarItIs) {
 
 TEST_F(AaRunTest, SaysWhyAWrongVariantHasNoNoise) {
   device.script("fast").is_wrong = [](const FakeCall&) { return true; };
-  const AaRun aa = run();
+  const doctor::AaRun aa = run();
   EXPECT_THAT(aa.failure, HasSubstr("failed: "));
   EXPECT_THAT(aa.runs, IsEmpty());
 }
@@ -94,7 +96,7 @@ TEST_F(AaRunTest, StopsWhenInterrupted) {
   device.on_call = [this](const FakeCall& call) {
     if (call.kind == FakeCall::Kind::kSample && call.nth == 20) interrupted = true;
   };
-  const AaRun aa = run();
+  const doctor::AaRun aa = run();
   EXPECT_TRUE(aa.was_interrupted);
   EXPECT_LT(device.calls_of(FakeCall::Kind::kSample).size(), 30u);
 }

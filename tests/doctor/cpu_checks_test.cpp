@@ -17,21 +17,21 @@ using testing::IsEmpty;
 class CpuChecks : public testing::Test {
  protected:
   // Others keep `processors` of 16 busy for the 100 ticks of the rest.
-  Finding load_of(double processors) {
+  doctor::Finding load_of(double processors) {
     cpu.rest_end.times->busy = cpu.rest_start.times->busy + 100.0 * processors;
-    return check_load(cpu);
+    return doctor::check_load(cpu);
   }
 
-  DoctorFacts facts = sound_cpu();
-  CpuConditions& cpu = *facts.cpu;
+  doctor::DoctorFacts facts = sound_cpu();
+  doctor::CpuConditions& cpu = *facts.cpu;
 };
 
 TEST_F(CpuChecks, LoadIsJudgedByWhatOthersUse) {
-  expect_severity(load_of(0.2), Severity::kOk);
-  expect_severity(load_of(1.0), Severity::kNote);
-  expect_severity(load_of(2.0), Severity::kWarning);
-  const Finding finding = load_of(9.0);
-  expect_severity(finding, Severity::kWorthless);
+  expect_severity(load_of(0.2), doctor::Severity::kOk);
+  expect_severity(load_of(1.0), doctor::Severity::kNote);
+  expect_severity(load_of(2.0), doctor::Severity::kWarning);
+  const doctor::Finding finding = load_of(9.0);
+  expect_severity(finding, doctor::Severity::kWorthless);
   EXPECT_EQ(finding.found, "others keep 9.0 of 16 processors busy; load average 0.05");
   EXPECT_THAT(finding.remedy, HasSubstr("ps "));
 }
@@ -39,37 +39,37 @@ TEST_F(CpuChecks, LoadIsJudgedByWhatOthersUse) {
 TEST_F(CpuChecks, UnknownLoadIsSaidToBeUnknown) {
   cpu.rest_end.times.reset();
   cpu.setup.load.reset();
-  const Finding finding = check_load(cpu);
-  expect_severity(finding, Severity::kNote);
+  const doctor::Finding finding = doctor::check_load(cpu);
+  expect_severity(finding, doctor::Severity::kNote);
   EXPECT_EQ(finding.found,
             "others keep an unknown number of 16 processors busy; load average unknown");
 }
 
 TEST_F(CpuChecks, StolenTimeIsCountedWhileMeasuring) {
-  expect_severity(check_stolen_time(cpu), Severity::kOk);
+  expect_severity(doctor::check_stolen_time(cpu), doctor::Severity::kOk);
   const double total = cpu.at_work.back().times->total - cpu.at_work.front().times->total;
   cpu.at_work.back().times->stolen = 0.03 * total;
-  const Finding finding = check_stolen_time(cpu);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_stolen_time(cpu);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr("3.0 %"));
   cpu.at_work.back().times->stolen = 0.2 * total;
-  expect_severity(check_stolen_time(cpu), Severity::kWorthless);
+  expect_severity(doctor::check_stolen_time(cpu), doctor::Severity::kWorthless);
   cpu.at_work.resize(1);
-  expect_severity(check_stolen_time(cpu), Severity::kNote);
+  expect_severity(doctor::check_stolen_time(cpu), doctor::Severity::kNote);
 }
 
 TEST_F(CpuChecks, NoCpuLimitIsFine) {
-  expect_severity(check_cpu_limit(cpu), Severity::kOk);
+  expect_severity(doctor::check_cpu_limit(cpu), doctor::Severity::kOk);
   cpu.setup.limit_is_known = false;
-  expect_severity(check_cpu_limit(cpu), Severity::kNote);
+  expect_severity(doctor::check_cpu_limit(cpu), doctor::Severity::kNote);
 }
 
 TEST_F(CpuChecks, ALimitBelowTheThreadsIsAWarning) {
   cpu.setup.limit = 16.0;
-  expect_severity(check_cpu_limit(cpu), Severity::kOk);
+  expect_severity(doctor::check_cpu_limit(cpu), doctor::Severity::kOk);
   cpu.setup.limit = 3.5;
-  const Finding finding = check_cpu_limit(cpu);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_cpu_limit(cpu);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr("3.50 processors for 16 threads"));
   EXPECT_THAT(finding.remedy, HasSubstr("--threads 3 "));
 }
@@ -79,90 +79,91 @@ TEST_F(CpuChecks, BeingStoppedByALimitMakesAGateWorthless) {
   for (std::size_t i = 0; i < cpu.at_work.size(); ++i) {
     cpu.at_work[i].paused_s = 7.0 + 0.5 * static_cast<double>(i);
   }
-  const Finding finding = check_cpu_limit(cpu);
-  expect_severity(finding, Severity::kWorthless);
+  const doctor::Finding finding = doctor::check_cpu_limit(cpu);
+  expect_severity(finding, doctor::Severity::kWorthless);
   EXPECT_THAT(finding.found, HasSubstr("stopped for 4.50 s"));
 }
 
 // A pause before the measurement is no pause in it.
 TEST_F(CpuChecks, OldPausesDoNotCount) {
   cpu.setup.limit = 16.0;
-  for (CpuReading& reading : cpu.at_work) reading.paused_s = 120.0;
-  expect_severity(check_cpu_limit(cpu), Severity::kOk);
+  for (doctor::CpuReading& reading : cpu.at_work) reading.paused_s = 120.0;
+  expect_severity(doctor::check_cpu_limit(cpu), doctor::Severity::kOk);
 }
 
 TEST_F(CpuChecks, ClocksAreJudgedByHowFarTheyMove) {
-  expect_severity(check_cpu_clocks(cpu), Severity::kOk);
+  expect_severity(doctor::check_cpu_clocks(cpu), doctor::Severity::kOk);
   cpu.at_work[4].clock_hz = 2.45e9;
-  expect_severity(check_cpu_clocks(cpu), Severity::kNote);
+  expect_severity(doctor::check_cpu_clocks(cpu), doctor::Severity::kNote);
   cpu.at_work[5].clock_hz = 3.6e9;
-  const Finding finding = check_cpu_clocks(cpu);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_cpu_clocks(cpu);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr("2.40 to 3.60 GHz at work, which is 50.0 % apart"));
   EXPECT_THAT(finding.remedy, HasSubstr("--max 2400MHz"));
-  for (CpuReading& reading : cpu.at_work) reading.clock_hz.reset();
-  expect_severity(check_cpu_clocks(cpu), Severity::kNote);
-  EXPECT_EQ(check_cpu_clocks(cpu).found, "unknown");
+  for (doctor::CpuReading& reading : cpu.at_work) reading.clock_hz.reset();
+  expect_severity(doctor::check_cpu_clocks(cpu), doctor::Severity::kNote);
+  EXPECT_EQ(doctor::check_cpu_clocks(cpu).found, "unknown");
 }
 
 TEST_F(CpuChecks, EveryProcessorNeedsASteadyGovernor) {
-  expect_severity(check_governor(cpu.setup), Severity::kOk);
-  EXPECT_EQ(check_governor(cpu.setup).found, "performance on 16 of 16 processors (acpi-cpufreq)");
+  expect_severity(doctor::check_governor(cpu.setup), doctor::Severity::kOk);
+  EXPECT_EQ(doctor::check_governor(cpu.setup).found,
+            "performance on 16 of 16 processors (acpi-cpufreq)");
   cpu.setup.governors = {{"performance", 15}, {"schedutil", 1}};
-  const Finding finding = check_governor(cpu.setup);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_governor(cpu.setup);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr("performance on 15, schedutil on 1 of 16 processors"));
   EXPECT_EQ(finding.remedy, "sudo cpupower frequency-set --governor performance");
 }
 
 TEST_F(CpuChecks, AnUnknownGovernorIsSaidToBeUnknown) {
   cpu.setup.governors.clear();
-  expect_severity(check_governor(cpu.setup), Severity::kNote);
-  EXPECT_THAT(check_governor(cpu.setup).found, HasSubstr("unknown"));
+  expect_severity(doctor::check_governor(cpu.setup), doctor::Severity::kNote);
+  EXPECT_THAT(doctor::check_governor(cpu.setup).found, HasSubstr("unknown"));
 }
 
 TEST_F(CpuChecks, BoostIsANoteWithTheSwitchThatTheMachineHas) {
-  expect_severity(check_boost(cpu.setup), Severity::kOk);
+  expect_severity(doctor::check_boost(cpu.setup), doctor::Severity::kOk);
   cpu.setup.boost = true;
-  expect_severity(check_boost(cpu.setup), Severity::kNote);
-  EXPECT_THAT(check_boost(cpu.setup).remedy, HasSubstr("echo 0 | sudo tee"));
+  expect_severity(doctor::check_boost(cpu.setup), doctor::Severity::kNote);
+  EXPECT_THAT(doctor::check_boost(cpu.setup).remedy, HasSubstr("echo 0 | sudo tee"));
   cpu.setup.boost_is_intel = true;
-  EXPECT_THAT(check_boost(cpu.setup).remedy, HasSubstr("no_turbo"));
+  EXPECT_THAT(doctor::check_boost(cpu.setup).remedy, HasSubstr("no_turbo"));
   cpu.setup.boost.reset();
-  EXPECT_EQ(check_boost(cpu.setup).found, "unknown");
+  EXPECT_EQ(doctor::check_boost(cpu.setup).found, "unknown");
 }
 
 TEST_F(CpuChecks, SmtIsANoteWithARemedyWhereThreadsShareCores) {
-  expect_severity(check_smt(cpu.setup, 16), Severity::kOk);
+  expect_severity(doctor::check_smt(cpu.setup, 16), doctor::Severity::kOk);
   cpu.setup.smt = true;
   cpu.setup.cores = 8;
-  const Finding finding = check_smt(cpu.setup, 16);
-  expect_severity(finding, Severity::kNote);
+  const doctor::Finding finding = doctor::check_smt(cpu.setup, 16);
+  expect_severity(finding, doctor::Severity::kNote);
   EXPECT_EQ(finding.found, "on: 16 threads on 8 cores");
   EXPECT_THAT(finding.remedy, HasSubstr("--threads 8"));
-  EXPECT_THAT(check_smt(cpu.setup, 8).remedy, IsEmpty());
+  EXPECT_THAT(doctor::check_smt(cpu.setup, 8).remedy, IsEmpty());
   cpu.setup.smt.reset();
-  EXPECT_EQ(check_smt(cpu.setup, 16).found, "unknown");
+  EXPECT_EQ(doctor::check_smt(cpu.setup, 16).found, "unknown");
 }
 
 TEST_F(CpuChecks, AVirtualMachineIsANote) {
-  expect_severity(check_virtual_machine(cpu.setup), Severity::kOk);
+  expect_severity(doctor::check_virtual_machine(cpu.setup), doctor::Severity::kOk);
   cpu.setup.virtual_machine = true;
-  expect_severity(check_virtual_machine(cpu.setup), Severity::kNote);
+  expect_severity(doctor::check_virtual_machine(cpu.setup), doctor::Severity::kNote);
   cpu.setup.virtual_machine.reset();
-  EXPECT_EQ(check_virtual_machine(cpu.setup).found, "unknown");
+  EXPECT_EQ(doctor::check_virtual_machine(cpu.setup).found, "unknown");
 }
 
-TEST_F(CpuChecks, AGpuThatTheDriverSeesButTheProgramCanNotUseIsAWarning) {
+TEST_F(CpuChecks, AGpuThatTheDriverSeesButTheProgramCannotUseIsAWarning) {
   facts.cuda_problem = "CUDA driver version is insufficient for CUDA runtime version";
-  expect_severity(check_missing_cuda(facts), Severity::kNote);
+  expect_severity(doctor::check_missing_cuda(facts), doctor::Severity::kNote);
   facts.driver = {.version = "470.82", .cuda_version = 11040, .gpus = 8};
   facts.architectures = "90-real";
-  const Finding finding = check_missing_cuda(facts);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_missing_cuda(facts);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr("470.82 sees 8 GPUs, but: CUDA driver version is"));
   facts.architectures.clear();
-  EXPECT_THAT(check_missing_cuda(facts).remedy, HasSubstr("-DNF4BENCH_CUDA=ON"));
+  EXPECT_THAT(doctor::check_missing_cuda(facts).remedy, HasSubstr("-DNF4BENCH_CUDA=ON"));
 }
 
 }  // namespace

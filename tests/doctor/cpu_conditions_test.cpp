@@ -1,15 +1,16 @@
 // What is read below /proc and /sys, from folders laid out as Linux does.
 
 #include "doctor/checks/cpu_conditions.hpp"
-#include "doctor/control_group.hpp"
+
 #include "doctor/checks/small_files.hpp"
+#include "doctor/control_group.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 namespace nf4bench {
 namespace {
@@ -46,7 +47,7 @@ class Machine : public testing::Test {
 };
 
 TEST_F(Machine, ThatShowsNothingIsAllUnknown) {
-  const CpuSetup setup = read_cpu_setup(root, {0, 1});
+  const doctor::CpuSetup setup = doctor::read_cpu_setup(root, {0, 1});
   EXPECT_EQ(setup.processors, 2);
   EXPECT_THAT(setup.governors, IsEmpty());
   EXPECT_FALSE(setup.max_clock_hz);
@@ -57,7 +58,7 @@ TEST_F(Machine, ThatShowsNothingIsAllUnknown) {
   EXPECT_FALSE(setup.limit);
   EXPECT_FALSE(setup.limit_is_known);
   EXPECT_FALSE(setup.virtual_machine);
-  const CpuReading reading = read_cpu(root, {0, 1});
+  const doctor::CpuReading reading = doctor::read_cpu(root, {0, 1});
   EXPECT_FALSE(reading.clock_hz);
   EXPECT_FALSE(reading.times);
   EXPECT_FALSE(reading.paused_s);
@@ -72,20 +73,20 @@ TEST_F(Machine, ShowsGovernorsAndClocksOfItsProcessors) {
     write(folder + "scaling_cur_freq", number == 2 ? "9000000\n" : "2100000\n");
   }
   write(processor(1) + "cpufreq/scaling_cur_freq", "3500123\n");
-  const CpuSetup setup = read_cpu_setup(root, {0, 1});
+  const doctor::CpuSetup setup = doctor::read_cpu_setup(root, {0, 1});
   EXPECT_THAT(setup.governors, ElementsAre(Pair("performance", 1), Pair("powersave", 1)));
   EXPECT_EQ(setup.scaling_driver, "intel_pstate");
   EXPECT_THAT(setup.max_clock_hz, Optional(DoubleEq(3.8e9)));
-  EXPECT_THAT(read_cpu(root, {0, 1}).clock_hz, Optional(DoubleEq(3.500123e9)));
+  EXPECT_THAT(doctor::read_cpu(root, {0, 1}).clock_hz, Optional(DoubleEq(3.500123e9)));
 }
 
 TEST_F(Machine, HasOneOfTwoSwitchesForBoost) {
   write("sys/devices/system/cpu/cpufreq/boost", "1\n");
-  EXPECT_THAT(read_cpu_setup(root, {0}).boost, Optional(true));
-  EXPECT_FALSE(read_cpu_setup(root, {0}).boost_is_intel);
+  EXPECT_THAT(doctor::read_cpu_setup(root, {0}).boost, Optional(true));
+  EXPECT_FALSE(doctor::read_cpu_setup(root, {0}).boost_is_intel);
   write("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
-  EXPECT_THAT(read_cpu_setup(root, {0}).boost, Optional(false));
-  EXPECT_TRUE(read_cpu_setup(root, {0}).boost_is_intel);
+  EXPECT_THAT(doctor::read_cpu_setup(root, {0}).boost, Optional(false));
+  EXPECT_TRUE(doctor::read_cpu_setup(root, {0}).boost_is_intel);
 }
 
 TEST_F(Machine, CountsTheCoresOfItsProcessors) {
@@ -93,19 +94,19 @@ TEST_F(Machine, CountsTheCoresOfItsProcessors) {
   write(processor(0) + "topology/core_cpus_list", "0,4\n");
   write(processor(4) + "topology/core_cpus_list", "0,4\n");
   write(processor(1) + "topology/thread_siblings_list", "1,5\n");
-  const CpuSetup setup = read_cpu_setup(root, {0, 1, 4});
+  const doctor::CpuSetup setup = doctor::read_cpu_setup(root, {0, 1, 4});
   EXPECT_THAT(setup.smt, Optional(true));
   EXPECT_THAT(setup.cores, Optional(2));
-  EXPECT_FALSE(read_cpu_setup(root, {0, 1, 2}).cores);
+  EXPECT_FALSE(doctor::read_cpu_setup(root, {0, 1, 2}).cores);
 }
 
 TEST_F(Machine, SaysWhetherItIsVirtual) {
   write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm\n");
-  EXPECT_THAT(read_cpu_setup(root, {0}).virtual_machine, Optional(true));
+  EXPECT_THAT(doctor::read_cpu_setup(root, {0}).virtual_machine, Optional(true));
   write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme\n");
-  EXPECT_THAT(read_cpu_setup(root, {0}).virtual_machine, Optional(false));
+  EXPECT_THAT(doctor::read_cpu_setup(root, {0}).virtual_machine, Optional(false));
   write("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
-  EXPECT_FALSE(read_cpu_setup(root, {0}).virtual_machine);
+  EXPECT_FALSE(doctor::read_cpu_setup(root, {0}).virtual_machine);
 }
 
 // Columns: user nice system idle iowait irq softirq steal guest guest_nice; guest is in user.
@@ -117,13 +118,13 @@ TEST_F(Machine, AddsUpTheTimesOfItsProcessorsAlone) {
         "cpu10 900 900 900 900 900 900 900 900 0 0\n"
         "intr 12345 0 9\n");
   write("proc/loadavg", "4.87 2.66 2.04 7/119 2672\n");
-  EXPECT_THAT(read_cpu_setup(root, {0}).load, Optional(DoubleEq(4.87)));
-  const auto times = read_cpu(root, {0, 1}).times;
+  EXPECT_THAT(doctor::read_cpu_setup(root, {0}).load, Optional(DoubleEq(4.87)));
+  const auto times = doctor::read_cpu(root, {0, 1}).times;
   ASSERT_TRUE(times);
   EXPECT_DOUBLE_EQ(times->busy, 100 + 10 + 20 + 1 + 2 + 200 + 40);
   EXPECT_DOUBLE_EQ(times->stolen, 7 + 3);
   EXPECT_DOUBLE_EQ(times->total, 100 + 10 + 20 + 5000 + 30 + 1 + 2 + 7 + 200 + 40 + 6000 + 3);
-  EXPECT_FALSE(read_cpu(root, {0, 2}).times);
+  EXPECT_FALSE(doctor::read_cpu(root, {0, 2}).times);
 }
 
 TEST_F(Machine, HasTheTightestLimitOfItsControlGroups) {
@@ -134,34 +135,34 @@ TEST_F(Machine, HasTheTightestLimitOfItsControlGroups) {
   write("sys/fs/cgroup/kubepods/pod7/cpu.max", "250000 100000\n");
   write("sys/fs/cgroup/kubepods/pod7/cpu.stat", "nr_throttled 3\nthrottled_usec 1500000\n");
   write("sys/fs/cgroup/kubepods/pod7/main/cpu.max", "max 100000\n");
-  const ControlGroupTime time = read_control_group(root);
+  const doctor::ControlGroupTime time = doctor::read_control_group(root);
   EXPECT_TRUE(time.is_known);
   EXPECT_THAT(time.limit, Optional(DoubleEq(2.5)));
   EXPECT_THAT(time.paused_s, Optional(DoubleEq(2.0)));
-  EXPECT_THAT(read_cpu_setup(root, {0}).limit, Optional(DoubleEq(2.5)));
-  EXPECT_THAT(read_cpu(root, {0}).paused_s, Optional(DoubleEq(2.0)));
+  EXPECT_THAT(doctor::read_cpu_setup(root, {0}).limit, Optional(DoubleEq(2.5)));
+  EXPECT_THAT(doctor::read_cpu(root, {0}).paused_s, Optional(DoubleEq(2.0)));
 }
 
 // A container sees its own group as the root of the mount, but may be told its path on the host.
 TEST_F(Machine, FindsTheLimitOfAContainer) {
   write("proc/self/cgroup", "0::/docker/0123abcd\n");
   write("sys/fs/cgroup/cpu.max", "150000 100000\n");
-  EXPECT_THAT(read_control_group(root).limit, Optional(DoubleEq(1.5)));
+  EXPECT_THAT(doctor::read_control_group(root).limit, Optional(DoubleEq(1.5)));
 }
 
 TEST_F(Machine, WithoutLimitKnowsThatThereIsNone) {
   write("proc/self/cgroup", "0::/user.slice\n");
   write("sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
-  EXPECT_TRUE(read_control_group(root).is_known);
-  EXPECT_FALSE(read_control_group(root).limit);
+  EXPECT_TRUE(doctor::read_control_group(root).is_known);
+  EXPECT_FALSE(doctor::read_control_group(root).limit);
 }
 
 TEST_F(Machine, InTheRootGroupHasNoLimit) {
   write("proc/self/cgroup", "0::/\n");
-  EXPECT_FALSE(read_control_group(root).is_known);
+  EXPECT_FALSE(doctor::read_control_group(root).is_known);
   write("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory\n");
-  EXPECT_TRUE(read_control_group(root).is_known);
-  EXPECT_FALSE(read_control_group(root).limit);
+  EXPECT_TRUE(doctor::read_control_group(root).is_known);
+  EXPECT_FALSE(doctor::read_control_group(root).limit);
 }
 
 TEST_F(Machine, ReadsControlGroupsOfVersionOne) {
@@ -172,7 +173,7 @@ TEST_F(Machine, ReadsControlGroupsOfVersionOne) {
   write(folder + "17/cpu.cfs_quota_us", "400000\n");
   write(folder + "17/cpu.cfs_period_us", "50000\n");
   write(folder + "17/cpu.stat", "nr_periods 8\nnr_throttled 1\nthrottled_time 250000000\n");
-  const ControlGroupTime time = read_control_group(root);
+  const doctor::ControlGroupTime time = doctor::read_control_group(root);
   EXPECT_TRUE(time.is_known);
   EXPECT_THAT(time.limit, Optional(DoubleEq(8.0)));
   EXPECT_THAT(time.paused_s, Optional(DoubleEq(0.25)));
@@ -184,17 +185,17 @@ TEST_F(Machine, TakesNonsenseForUnknown) {
   write("proc/loadavg", "\n");
   write("proc/stat", "cpu0 1 2\n");
   write("sys/devices/system/cpu/smt/active", "notimplemented\n");
-  const CpuSetup setup = read_cpu_setup(root, {0});
+  const doctor::CpuSetup setup = doctor::read_cpu_setup(root, {0});
   EXPECT_FALSE(setup.limit_is_known);
   EXPECT_FALSE(setup.load);
   EXPECT_FALSE(setup.smt);
-  EXPECT_FALSE(read_cpu(root, {0}).times);
+  EXPECT_FALSE(doctor::read_cpu(root, {0}).times);
 }
 
 TEST(ThisMachine, HasProcessorsAndTheirTimes) {
-  const std::vector<int> processors = allowed_processors();
+  const std::vector<int> processors = doctor::allowed_processors();
   ASSERT_FALSE(processors.empty());
-  const auto times = read_cpu("/", processors).times;
+  const auto times = doctor::read_cpu("/", processors).times;
   ASSERT_TRUE(times);
   EXPECT_GT(times->total, times->busy);
 }

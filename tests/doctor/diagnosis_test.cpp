@@ -1,6 +1,7 @@
 // What all checks together come to, and how it is told.
 
 #include "doctor/diagnosis.hpp"
+
 #include "doctor/diagnosis_text.hpp"
 #include "doctor/machines.hpp"
 #include "report/golden_file.hpp"
@@ -22,9 +23,9 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-std::vector<std::string> checks_of(const Diagnosis& diagnosis) {
+std::vector<std::string> checks_of(const doctor::Diagnosis& diagnosis) {
   std::vector<std::string> checks;
-  for (const Finding& finding : diagnosis.findings) checks.push_back(finding.check);
+  for (const doctor::Finding& finding : diagnosis.findings) checks.push_back(finding.check);
   return checks;
 }
 
@@ -36,19 +37,19 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // A GPU with something wrong of every severity.
-DoctorFacts ailing_gpu() {
-  DoctorFacts facts = sound_gpu();
+doctor::DoctorFacts ailing_gpu() {
+  doctor::DoctorFacts facts = sound_gpu();
   facts.gpu->before.persistence = false;
   facts.gpu->before.processes->push_back(
       {.pid = 99, .name = "/usr/bin/python3", .memory_bytes = 41ll << 30});
-  for (GpuReading& reading : facts.gpu->at_rest) reading.busy = 0.62;
-  facts.gpu->before.mig = GpuSetting::kUnknown;
+  for (device::GpuReading& reading : facts.gpu->at_rest) reading.busy = 0.62;
+  facts.gpu->before.mig = device::GpuSetting::kUnknown;
   return facts;
 }
 
 // A laptop in a container, at work for others, without the GPU that it has.
-DoctorFacts ailing_cpu() {
-  DoctorFacts facts = sound_cpu();
+doctor::DoctorFacts ailing_cpu() {
+  doctor::DoctorFacts facts = sound_cpu();
   facts.aa.failure = "failed: 1 of 4194304 elements differ";
   facts.aa.runs.clear();
   facts.cpu->setup.governors = {{"powersave", 16}};
@@ -60,8 +61,8 @@ DoctorFacts ailing_cpu() {
 }
 
 // With round numbers for the noise: the last digits of logarithms differ between libraries.
-std::string golden_json(const DoctorFacts& facts) {
-  Diagnosis diagnosis = diagnose(facts);
+std::string golden_json(const doctor::DoctorFacts& facts) {
+  doctor::Diagnosis diagnosis = doctor::diagnose(facts);
   if (diagnosis.noise) {
     diagnosis.noise = {.relative = 0.001,
                        .assumed = 0.005,
@@ -70,17 +71,18 @@ std::string golden_json(const DoctorFacts& facts) {
                        .side_change = -0.0002,
                        .sides_differ = false};
   }
-  return diagnosis_json(diagnosis);
+  return doctor::diagnosis_json(diagnosis);
 }
 
 TEST(Diagnosis, OfASoundGpuIsFit) {
-  const Diagnosis diagnosis = diagnose(sound_gpu());
-  EXPECT_EQ(diagnosis.worst, Severity::kOk);
-  EXPECT_EQ(verdict_line(diagnosis), "fit: nothing here speaks against a gate run on cuda:0");
+  const doctor::Diagnosis diagnosis = doctor::diagnose(sound_gpu());
+  EXPECT_EQ(diagnosis.worst, doctor::Severity::kOk);
+  EXPECT_EQ(doctor::verdict_line(diagnosis),
+            "fit: nothing here speaks against a gate run on cuda:0");
 }
 
 TEST(Diagnosis, OfASoundCpuIsFit) {
-  EXPECT_EQ(verdict_word(diagnose(sound_cpu()).worst), std::string("fit"));
+  EXPECT_EQ(doctor::verdict_word(doctor::diagnose(sound_cpu()).worst), std::string("fit"));
 }
 
 TEST(Diagnosis, LooksAtEverySubjectOnce) {
@@ -88,56 +90,56 @@ TEST(Diagnosis, LooksAtEverySubjectOnce) {
     std::sort(checks.begin(), checks.end());
     return checks;
   };
-  EXPECT_EQ(expected(checks_of(diagnose(sound_gpu()))),
+  EXPECT_EQ(expected(checks_of(doctor::diagnose(sound_gpu()))),
             expected({"noise", "clocks", "throttling", "processes", "power_cap", "persistence",
                       "ecc", "mig", "driver", "architectures"}));
-  EXPECT_EQ(expected(checks_of(diagnose(ailing_cpu()))),
+  EXPECT_EQ(expected(checks_of(doctor::diagnose(ailing_cpu()))),
             expected({"noise", "load", "stolen_time", "cpu_limit", "clocks", "governor", "boost",
                       "smt", "virtual_machine", "cuda"}));
 }
 
 TEST(Diagnosis, PutsTheWorstFirst) {
-  const Diagnosis diagnosis = diagnose(ailing_gpu());
+  const doctor::Diagnosis diagnosis = doctor::diagnose(ailing_gpu());
   EXPECT_EQ(diagnosis.findings.front().check, "processes");
-  EXPECT_TRUE(
-      std::is_sorted(diagnosis.findings.begin(), diagnosis.findings.end(),
-                     [](const Finding& a, const Finding& b) { return a.severity > b.severity; }));
-  EXPECT_EQ(verdict_line(diagnosis),
+  EXPECT_TRUE(std::is_sorted(
+      diagnosis.findings.begin(), diagnosis.findings.end(),
+      [](const doctor::Finding& a, const doctor::Finding& b) { return a.severity > b.severity; }));
+  EXPECT_EQ(doctor::verdict_line(diagnosis),
             "worthless: a gate run on cuda:0 would decide nothing (processes)");
 }
 
 TEST(Diagnosis, WithAWarningIsDoubtful) {
-  DoctorFacts facts = sound_gpu();
+  doctor::DoctorFacts facts = sound_gpu();
   facts.gpu->before.persistence = false;
-  EXPECT_EQ(verdict_line(diagnose(facts)),
+  EXPECT_EQ(doctor::verdict_line(doctor::diagnose(facts)),
             "doubtful: a gate run on cuda:0 may be off (persistence)");
 }
 
 TEST(Diagnosis, WithNotesIsFit) {
-  DoctorFacts facts = sound_gpu();
-  facts.gpu->before.mig = GpuSetting::kUnknown;
-  EXPECT_STREQ(verdict_word(diagnose(facts).worst), "fit");
+  doctor::DoctorFacts facts = sound_gpu();
+  facts.gpu->before.mig = device::GpuSetting::kUnknown;
+  EXPECT_STREQ(doctor::verdict_word(doctor::diagnose(facts).worst), "fit");
 }
 
 TEST(Diagnosis, WithoutTheDriversLibrarySaysSoOnce) {
-  DoctorFacts facts = sound_gpu();
-  facts.gpu = GpuConditions{};
+  doctor::DoctorFacts facts = sound_gpu();
+  facts.gpu = doctor::GpuConditions{};
   facts.gpu->before.problem = "libnvidia-ml.so.1 cannot be loaded";
-  const Diagnosis diagnosis = diagnose(facts);
-  EXPECT_EQ(diagnosis.worst, Severity::kWarning);
+  const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
+  EXPECT_EQ(diagnosis.worst, doctor::Severity::kWarning);
   EXPECT_EQ(diagnosis.findings.front().check, "management");
   EXPECT_THAT(checks_of(diagnosis), Not(testing::Contains("persistence")));
 }
 
 TEST(Diagnosis, GivesAReasonForEverythingAndARemedyForWhatIsBad) {
-  for (const DoctorFacts& facts : {ailing_gpu(), ailing_cpu(), sound_gpu(), sound_cpu()}) {
-    for (const Finding& finding : diagnose(facts).findings) {
+  for (const doctor::DoctorFacts& facts : {ailing_gpu(), ailing_cpu(), sound_gpu(), sound_cpu()}) {
+    for (const doctor::Finding& finding : doctor::diagnose(facts).findings) {
       EXPECT_FALSE(finding.found.empty()) << finding.check;
       EXPECT_FALSE(finding.why.empty()) << finding.check;
-      if (finding.severity >= Severity::kWarning) {
+      if (finding.severity >= doctor::Severity::kWarning) {
         EXPECT_FALSE(finding.remedy.empty()) << finding.check;
       }
-      if (finding.severity == Severity::kOk) {
+      if (finding.severity == doctor::Severity::kOk) {
         EXPECT_EQ(finding.remedy, "") << finding.check;
       }
     }
@@ -145,8 +147,8 @@ TEST(Diagnosis, GivesAReasonForEverythingAndARemedyForWhatIsBad) {
 }
 
 TEST(DiagnosisTable, ListsFindingsAndEndsWithTheVerdict) {
-  const std::vector<std::string> lines =
-      lines_of(diagnosis_table(diagnose(ailing_gpu()), {.width = 100, .colour = false}));
+  const std::vector<std::string> lines = lines_of(
+      doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = 100, .colour = false}));
   EXPECT_EQ(lines.front(), "cuda:0: NVIDIA H200, driver 580.159.04, CUDA runtime 13.0");
   EXPECT_THAT(lines.at(2), StartsWith("worthless  processes      1 other on this GPU: python3"));
   EXPECT_EQ(lines.back(),
@@ -156,7 +158,7 @@ TEST(DiagnosisTable, ListsFindingsAndEndsWithTheVerdict) {
 TEST(DiagnosisTable, FitsTheTerminalButForRemedies) {
   for (const int width : {60, 80, 120}) {
     const std::string table =
-        diagnosis_table(diagnose(ailing_gpu()), {.width = width, .colour = false});
+        doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = width, .colour = false});
     for (const std::string& line : lines_of(table)) {
       if (line.find("fix: ") != std::string::npos || line.starts_with("verdict")) continue;
       EXPECT_LE(line.size(), static_cast<std::size_t>(width)) << line;
@@ -165,23 +167,28 @@ TEST(DiagnosisTable, FitsTheTerminalButForRemedies) {
 }
 
 TEST(DiagnosisTable, KeepsRemediesOnOneLine) {
-  const std::string table = diagnosis_table(diagnose(ailing_gpu()), {.width = 60, .colour = false});
+  const std::string table =
+      doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = 60, .colour = false});
   EXPECT_THAT(table, HasSubstr("fix: nvidia-smi -i 0000:3b:00.0 "
                                "--query-compute-apps=pid,process_name,used_memory --format=csv\n"));
 }
 
 TEST(DiagnosisTable, ExplainsWhatIsBadAndNothingElse) {
-  const std::string table = diagnosis_table(diagnose(sound_gpu()), {.width = 100, .colour = false});
+  const std::string table =
+      doctor::diagnosis_table(doctor::diagnose(sound_gpu()), {.width = 100, .colour = false});
   EXPECT_THAT(table, Not(HasSubstr("why:")));
-  EXPECT_THAT(diagnosis_table(diagnose(ailing_gpu()), {.width = 100, .colour = false}),
-              HasSubstr("why:"));
+  EXPECT_THAT(
+      doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = 100, .colour = false}),
+      HasSubstr("why:"));
 }
 
 TEST(DiagnosisTable, IsColouredOnlyOnRequest) {
-  EXPECT_THAT(diagnosis_table(diagnose(ailing_gpu()), {.width = 100, .colour = false}),
-              Not(HasSubstr("\x1b")));
-  EXPECT_THAT(diagnosis_table(diagnose(ailing_gpu()), {.width = 100, .colour = true}),
-              HasSubstr("\x1b[1;31m"));
+  EXPECT_THAT(
+      doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = 100, .colour = false}),
+      Not(HasSubstr("\x1b")));
+  EXPECT_THAT(
+      doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = 100, .colour = true}),
+      HasSubstr("\x1b[1;31m"));
 }
 
 TEST(DiagnosisJson, IsGoldenForASoundGpu) {

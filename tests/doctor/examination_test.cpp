@@ -1,12 +1,14 @@
 // The facts that are collected about a fake device with a fake driver.
 
 #include "doctor/examination.hpp"
+
 #include "bench/fake_device.hpp"
 #include "doctor/diagnosis.hpp"
 #include "doctor/fake_nvml.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <unistd.h>
 
 namespace nf4bench {
@@ -37,25 +39,26 @@ class ExaminationTest : public testing::Test {
     device.take_seconds("simd", 1e-3);
   }
 
-  DoctorFacts examine_as(DeviceKind kind) {
+  doctor::DoctorFacts examine_as(record::DeviceKind kind) {
     device.mutable_info().kind = kind;
-    return examine(device, options, interrupted);
+    return doctor::examine(device, options, interrupted);
   }
 
   FakeDevice device{{"fused", "simd"}};
-  ExaminationOptions options;
+  doctor::ExaminationOptions options;
   std::atomic<bool> interrupted{false};
 };
 
 TEST_F(ExaminationTest, OfAQuietGpuFindsItFit) {
-  const DoctorFacts facts = examine_as(DeviceKind::kCuda);
+  const doctor::DoctorFacts facts = examine_as(record::DeviceKind::kCuda);
   EXPECT_EQ(facts.aa.variant, "fused");
   EXPECT_FALSE(facts.cpu);
   ASSERT_TRUE(facts.gpu);
   EXPECT_THAT(facts.gpu->at_rest, SizeIs(3));
   EXPECT_GE(facts.gpu->at_work.size(), 6u);
   EXPECT_THAT(facts.driver.cuda_version, Optional(13000));
-  EXPECT_EQ(diagnose(facts).worst, Severity::kOk) << verdict_line(diagnose(facts));
+  EXPECT_EQ(doctor::diagnose(facts).worst, doctor::Severity::kOk)
+      << doctor::verdict_line(doctor::diagnose(facts));
 }
 
 // What goes wrong only while the variant runs must be seen: clocks, reasons and counters are read
@@ -68,8 +71,8 @@ TEST_F(ExaminationTest, LooksAtTheGpuBeforeDuringAndAfter) {
     fake_gpu().busy = 100;
     fake_gpu().slowed_by_heat += 1'000'000;
   };
-  const DoctorFacts facts = examine_as(DeviceKind::kCuda);
-  for (const GpuReading& reading : facts.gpu->at_rest) {
+  const doctor::DoctorFacts facts = examine_as(record::DeviceKind::kCuda);
+  for (const device::GpuReading& reading : facts.gpu->at_rest) {
     EXPECT_THAT(reading.busy, Optional(DoubleEq(0.03)));
     EXPECT_THAT(*reading.throttle_reasons, IsEmpty());
   }
@@ -77,20 +80,20 @@ TEST_F(ExaminationTest, LooksAtTheGpuBeforeDuringAndAfter) {
               testing::ElementsAre("software thermal slowdown"));
   EXPECT_THAT(facts.gpu->before.slowed_by_heat_s, Optional(0.0));
   EXPECT_GT(facts.gpu->after.slowed_by_heat_s, 0.1);
-  const Diagnosis diagnosis = diagnose(facts);
-  EXPECT_EQ(diagnosis.worst, Severity::kWorthless);
+  const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
+  EXPECT_EQ(diagnosis.worst, doctor::Severity::kWorthless);
   EXPECT_EQ(diagnosis.findings.front().check, "throttling");
 }
 
 TEST_F(ExaminationTest, OfACpuThatShowsNothingKnowsNothing) {
-  const DoctorFacts facts = examine_as(DeviceKind::kCpu);
+  const doctor::DoctorFacts facts = examine_as(record::DeviceKind::kCpu);
   EXPECT_EQ(facts.aa.variant, "simd");
   EXPECT_FALSE(facts.gpu);
   ASSERT_TRUE(facts.cpu);
   EXPECT_FALSE(facts.driver.gpus) << "nobody asked for a GPU";
-  const Diagnosis diagnosis = diagnose(facts);
-  EXPECT_EQ(diagnosis.worst, Severity::kNote);
-  for (const Finding& finding : diagnosis.findings) {
+  const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
+  EXPECT_EQ(diagnosis.worst, doctor::Severity::kNote);
+  for (const doctor::Finding& finding : diagnosis.findings) {
     if (finding.check == "noise") continue;
     EXPECT_THAT(finding.found, testing::HasSubstr("unknown")) << finding.check;
   }
@@ -98,13 +101,13 @@ TEST_F(ExaminationTest, OfACpuThatShowsNothingKnowsNothing) {
 
 TEST_F(ExaminationTest, AsksForTheDriverWhenCudaIsMissing) {
   options.cuda_problem = "no CUDA-capable device is detected";
-  EXPECT_THAT(examine_as(DeviceKind::kCpu).driver.gpus, Optional(1));
+  EXPECT_THAT(examine_as(record::DeviceKind::kCpu).driver.gpus, Optional(1));
 }
 
 TEST_F(ExaminationTest, EndsEarlyWhenInterrupted) {
   interrupted = true;
   options.rest_s = 3600.0;
-  EXPECT_TRUE(examine_as(DeviceKind::kCpu).aa.was_interrupted);
+  EXPECT_TRUE(examine_as(record::DeviceKind::kCpu).aa.was_interrupted);
   EXPECT_THAT(device.calls_of(FakeCall::Kind::kSample), IsEmpty());
 }
 

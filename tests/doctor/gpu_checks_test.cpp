@@ -17,10 +17,16 @@ using testing::Not;
 
 class GpuChecks : public testing::Test {
  protected:
-  GpuConditions& gpu() { return *facts.gpu; }
-  Finding clocks() const { return check_clocks(*facts.gpu, facts.aa, facts.device.pci_id); }
-  Finding throttling() const { return check_throttling(*facts.gpu, facts.aa, facts.device.pci_id); }
-  Finding processes() const { return check_processes(*facts.gpu, facts.device.pci_id); }
+  doctor::GpuConditions& gpu() { return *facts.gpu; }
+  doctor::Finding clocks() const {
+    return doctor::check_clocks(*facts.gpu, facts.aa, facts.device.pci_id);
+  }
+  doctor::Finding throttling() const {
+    return doctor::check_throttling(*facts.gpu, facts.aa, facts.device.pci_id);
+  }
+  doctor::Finding processes() const {
+    return doctor::check_processes(*facts.gpu, facts.device.pci_id);
+  }
 
   // Clocks from `low` to `high` MHz, evenly spread over the samples.
   void let_clocks_move(double low, double high) {
@@ -35,12 +41,12 @@ class GpuChecks : public testing::Test {
       gpu().at_work[i].throttle_reasons = std::vector{reason};
   }
 
-  DoctorFacts facts = sound_gpu();
+  doctor::DoctorFacts facts = sound_gpu();
 };
 
 TEST_F(GpuChecks, LockedClocksAreFine) {
-  const Finding finding = clocks();
-  expect_severity(finding, Severity::kOk);
+  const doctor::Finding finding = clocks();
+  expect_severity(finding, doctor::Severity::kOk);
   EXPECT_THAT(finding.found, HasSubstr("SM clock 1710 to 1710 MHz"));
   EXPECT_THAT(finding.found, HasSubstr("at most 1980 MHz"));
   EXPECT_THAT(finding.remedy, IsEmpty());
@@ -49,8 +55,8 @@ TEST_F(GpuChecks, LockedClocksAreFine) {
 // The reports in docs/results/h200 have clocks of 1932 to 1981 MHz, and repeat within 0.52 %.
 TEST_F(GpuChecks, ClocksThatMoveAsOnTheRecordedH200AreWorthANote) {
   let_clocks_move(1932, 1981);
-  const Finding finding = clocks();
-  expect_severity(finding, Severity::kNote);
+  const doctor::Finding finding = clocks();
+  expect_severity(finding, doctor::Severity::kNote);
   EXPECT_THAT(finding.found, HasSubstr("not locked: SM clock 1934 to 1979 MHz"));
   EXPECT_THAT(finding.found, HasSubstr("2.3 % apart"));
   // 1934 rounded down to a multiple of 15, which the GPU has held.
@@ -59,92 +65,92 @@ TEST_F(GpuChecks, ClocksThatMoveAsOnTheRecordedH200AreWorthANote) {
 
 TEST_F(GpuChecks, ClocksThatMoveByMoreThanThrottlingDoesAreAWarning) {
   let_clocks_move(1500, 1700);
-  expect_severity(clocks(), Severity::kWarning);
+  expect_severity(clocks(), doctor::Severity::kWarning);
 }
 
 TEST_F(GpuChecks, OneOddSampleIsNoMovingClock) {
   facts.aa.sm_clock_hz.front() = 1.2e9;
-  expect_severity(clocks(), Severity::kOk);
+  expect_severity(clocks(), doctor::Severity::kOk);
 }
 
 TEST_F(GpuChecks, ClocksThatSleepAtRestAreNotLocked) {
-  for (GpuReading& reading : gpu().at_rest) reading.sm_clock_hz = 345e6;
-  const Finding finding = clocks();
-  expect_severity(finding, Severity::kNote);
+  for (device::GpuReading& reading : gpu().at_rest) reading.sm_clock_hz = 345e6;
+  const doctor::Finding finding = clocks();
+  expect_severity(finding, doctor::Severity::kNote);
   EXPECT_THAT(finding.found, HasSubstr("at rest 345 MHz"));
 }
 
 TEST_F(GpuChecks, AMemoryClockThatMovesAtWorkIsAWarning) {
   gpu().at_work[3].memory_clock_hz = 1.593e9;
-  const Finding finding = clocks();
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = clocks();
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr("memory clock moves: 1593, 3201 MHz"));
 }
 
 TEST_F(GpuChecks, UnknownClocksAreSaidToBeUnknown) {
   facts.aa.sm_clock_hz.clear();
-  for (GpuReading& reading : gpu().at_rest) reading.sm_clock_hz.reset();
-  const Finding finding = clocks();
-  expect_severity(finding, Severity::kNote);
+  for (device::GpuReading& reading : gpu().at_rest) reading.sm_clock_hz.reset();
+  const doctor::Finding finding = clocks();
+  expect_severity(finding, doctor::Severity::kNote);
   EXPECT_EQ(finding.found, "SM clock at work unknown, at rest unknown");
 }
 
 TEST_F(GpuChecks, NoThrottlingIsFine) {
-  expect_severity(throttling(), Severity::kOk);
+  expect_severity(throttling(), doctor::Severity::kOk);
   EXPECT_EQ(throttling().found, "none");
 }
 
 TEST_F(GpuChecks, ClocksThatSomebodySetAreNoThrottling) {
   at_work("application clocks", 20);
-  expect_severity(throttling(), Severity::kOk);
+  expect_severity(throttling(), doctor::Severity::kOk);
   EXPECT_EQ(throttling().found, "none but application clocks");
 }
 
 TEST_F(GpuChecks, APowerCapIsAWarningThatLowerClocksCure) {
   let_clocks_move(1500, 1505);
   at_work("software power cap", 20);
-  const Finding finding = throttling();
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = throttling();
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_EQ(finding.found, "software power cap in 20 of 20 readings at work");
   EXPECT_THAT(finding.remedy, HasSubstr("--lock-gpu-clocks=1500,1500"));
 }
 
 TEST_F(GpuChecks, HeatForAMomentIsAWarning) {
   at_work("software thermal slowdown", 3);
-  const Finding finding = throttling();
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = throttling();
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.remedy, HasSubstr("TEMPERATURE"));
 }
 
 TEST_F(GpuChecks, HeatMostOfTheTimeMakesAGateWorthless) {
   at_work("hardware thermal slowdown", 10);
-  expect_severity(throttling(), Severity::kWorthless);
+  expect_severity(throttling(), doctor::Severity::kWorthless);
 }
 
 TEST_F(GpuChecks, CountersShowWhatReadingsMissed) {
   gpu().after.slowed_by_heat_s = *gpu().before.slowed_by_heat_s + 0.4;
   gpu().after.slowed_by_power_s = *gpu().before.slowed_by_power_s + 0.03;
-  const Finding finding = throttling();
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = throttling();
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_EQ(finding.found, "slowed by heat for 10 % of the time");
 }
 
 TEST_F(GpuChecks, ThrottlingAtRestAloneIsANote) {
   gpu().at_rest[0].throttle_reasons = std::vector<std::string>{"software power cap"};
-  expect_severity(throttling(), Severity::kNote);
+  expect_severity(throttling(), doctor::Severity::kNote);
 }
 
 TEST_F(GpuChecks, UnknownThrottleReasonsAreNotTakenForNone) {
-  for (GpuReading& reading : gpu().at_work) reading.throttle_reasons.reset();
-  for (GpuReading& reading : gpu().at_rest) reading.throttle_reasons.reset();
-  const Finding finding = throttling();
-  expect_severity(finding, Severity::kNote);
+  for (device::GpuReading& reading : gpu().at_work) reading.throttle_reasons.reset();
+  for (device::GpuReading& reading : gpu().at_rest) reading.throttle_reasons.reset();
+  const doctor::Finding finding = throttling();
+  expect_severity(finding, doctor::Severity::kNote);
   EXPECT_EQ(finding.found, "unknown");
 }
 
 TEST_F(GpuChecks, ThisProgramAloneIsFine) {
-  const Finding finding = processes();
-  expect_severity(finding, Severity::kOk);
+  const doctor::Finding finding = processes();
+  expect_severity(finding, doctor::Severity::kOk);
   EXPECT_EQ(finding.found,
             "no other on this GPU; GPU busy for 0 % of the time without this program");
 }
@@ -152,47 +158,47 @@ TEST_F(GpuChecks, ThisProgramAloneIsFine) {
 TEST_F(GpuChecks, AnIdleProcessIsAWarningAndNamed) {
   gpu().before.processes->push_back(
       {.pid = 99, .name = "/opt/env/bin/python3", .memory_bytes = 3ll << 30});
-  const Finding finding = processes();
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = processes();
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr("1 other on this GPU: python3 (pid 99, 3072 MiB)"));
   EXPECT_THAT(finding.remedy, HasSubstr("nvidia-smi -i 0000:3b:00.0 --query-compute-apps"));
 }
 
 TEST_F(GpuChecks, ABusyGpuMakesAGateWorthless) {
-  for (GpuReading& reading : gpu().at_rest) reading.busy = 0.85;
-  const Finding finding = processes();
-  expect_severity(finding, Severity::kWorthless);
+  for (device::GpuReading& reading : gpu().at_rest) reading.busy = 0.85;
+  const doctor::Finding finding = processes();
+  expect_severity(finding, doctor::Severity::kWorthless);
   EXPECT_THAT(finding.found, HasSubstr("busy for 85 %"));
 }
 
 TEST_F(GpuChecks, AGpuThatIsBusyNowAndThenIsAWarning) {
-  for (GpuReading& reading : gpu().at_rest) reading.busy = 0.05;
-  expect_severity(processes(), Severity::kWarning);
+  for (device::GpuReading& reading : gpu().at_rest) reading.busy = 0.05;
+  expect_severity(processes(), doctor::Severity::kWarning);
 }
 
 TEST_F(GpuChecks, OneOddReadingIsNoBusyGpu) {
   gpu().at_rest[0].busy = 1.0;
-  expect_severity(processes(), Severity::kOk);
+  expect_severity(processes(), doctor::Severity::kOk);
 }
 
 // In a container the driver tells pids of the host: one process of the list is this one.
 TEST_F(GpuChecks, DoesNotTakeItselfForAnotherInAContainer) {
   gpu().own_pid = 7;
-  expect_severity(processes(), Severity::kOk);
+  expect_severity(processes(), doctor::Severity::kOk);
   gpu().before.processes->push_back({.pid = 5000, .name = "", .memory_bytes = {}});
-  const Finding finding = processes();
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = processes();
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr("1 other on this GPU, this program being one of: "
                                        "nf4bench (pid 4711, 512 MiB), pid 5000"));
 }
 
 TEST_F(GpuChecks, AnEmptyListIsNotTakenForAnEmptyGpu) {
   gpu().before.processes->clear();
-  const Finding finding = processes();
-  expect_severity(finding, Severity::kNote);
+  const doctor::Finding finding = processes();
+  expect_severity(finding, doctor::Severity::kNote);
   EXPECT_THAT(finding.found, HasSubstr("unknown: the driver lists not even this one"));
   gpu().before.processes.reset();
-  expect_severity(processes(), Severity::kNote);
+  expect_severity(processes(), doctor::Severity::kNote);
 }
 
 TEST_F(GpuChecks, ManyProcessesAreCountedAndAFewNamed) {
@@ -203,7 +209,7 @@ TEST_F(GpuChecks, ManyProcessesAreCountedAndAFewNamed) {
                                            "103, ...;"));
 }
 
-TEST_F(GpuChecks, NamesOfProcessesCanNotDisturbATerminal) {
+TEST_F(GpuChecks, NamesOfProcessesCannotDisturbATerminal) {
   gpu().before.processes->push_back({.pid = 99, .name = "evil\x1b[2J\n", .memory_bytes = {}});
   EXPECT_THAT(processes().found, Not(HasSubstr("\x1b")));
   EXPECT_THAT(processes().found, Not(HasSubstr("\n")));

@@ -18,112 +18,112 @@ constexpr char kPciId[] = "0000:3b:00.0";
 
 class GpuSetup : public testing::Test {
  protected:
-  DoctorFacts facts = sound_gpu();
-  GpuCondition& gpu = facts.gpu->before;
+  doctor::DoctorFacts facts = sound_gpu();
+  device::GpuCondition& gpu = facts.gpu->before;
 };
 
 TEST_F(GpuSetup, TheDefaultPowerLimitIsFine) {
-  expect_severity(check_power_cap(gpu, kPciId), Severity::kOk);
-  EXPECT_EQ(check_power_cap(gpu, kPciId).found, "700 W of 700 W by default");
+  expect_severity(doctor::check_power_cap(gpu, kPciId), doctor::Severity::kOk);
+  EXPECT_EQ(doctor::check_power_cap(gpu, kPciId).found, "700 W of 700 W by default");
 }
 
 TEST_F(GpuSetup, ALoweredPowerLimitIsAWarning) {
   gpu.power_limit_w = 450.0;
-  const Finding finding = check_power_cap(gpu, kPciId);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_power_cap(gpu, kPciId);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_EQ(finding.remedy, "sudo nvidia-smi -i 0000:3b:00.0 --power-limit=700");
 }
 
 TEST_F(GpuSetup, ARaisedPowerLimitIsFine) {
   gpu.default_power_limit_w = 600.0;
-  expect_severity(check_power_cap(gpu, kPciId), Severity::kOk);
+  expect_severity(doctor::check_power_cap(gpu, kPciId), doctor::Severity::kOk);
 }
 
 TEST_F(GpuSetup, AnUnknownPowerLimitIsNotTakenForTheDefault) {
   gpu.default_power_limit_w.reset();
-  expect_severity(check_power_cap(gpu, kPciId), Severity::kNote);
-  EXPECT_EQ(check_power_cap(gpu, kPciId).found, "unknown");
+  expect_severity(doctor::check_power_cap(gpu, kPciId), doctor::Severity::kNote);
+  EXPECT_EQ(doctor::check_power_cap(gpu, kPciId).found, "unknown");
 }
 
 TEST_F(GpuSetup, PersistenceModeShouldBeOn) {
-  expect_severity(check_persistence(gpu, kPciId), Severity::kOk);
+  expect_severity(doctor::check_persistence(gpu, kPciId), doctor::Severity::kOk);
   gpu.persistence = false;
-  expect_severity(check_persistence(gpu, kPciId), Severity::kWarning);
-  EXPECT_EQ(check_persistence(gpu, kPciId).remedy,
+  expect_severity(doctor::check_persistence(gpu, kPciId), doctor::Severity::kWarning);
+  EXPECT_EQ(doctor::check_persistence(gpu, kPciId).remedy,
             "sudo nvidia-smi -i 0000:3b:00.0 --persistence-mode=1");
   gpu.persistence.reset();
-  expect_severity(check_persistence(gpu, kPciId), Severity::kNote);
+  expect_severity(doctor::check_persistence(gpu, kPciId), doctor::Severity::kNote);
 }
 
 TEST_F(GpuSetup, EccOnOffOrAbsentIsFine) {
-  EXPECT_EQ(check_ecc(gpu, kPciId).found, "on");
-  gpu.ecc = gpu.ecc_after_reset = GpuSetting::kOff;
-  expect_severity(check_ecc(gpu, kPciId), Severity::kOk);
-  EXPECT_EQ(check_ecc(gpu, kPciId).found, "off");
-  gpu.ecc = gpu.ecc_after_reset = GpuSetting::kUnsupported;
-  expect_severity(check_ecc(gpu, kPciId), Severity::kOk);
-  gpu.ecc = GpuSetting::kUnknown;
-  expect_severity(check_ecc(gpu, kPciId), Severity::kNote);
+  EXPECT_EQ(doctor::check_ecc(gpu, kPciId).found, "on");
+  gpu.ecc = gpu.ecc_after_reset = device::GpuSetting::kOff;
+  expect_severity(doctor::check_ecc(gpu, kPciId), doctor::Severity::kOk);
+  EXPECT_EQ(doctor::check_ecc(gpu, kPciId).found, "off");
+  gpu.ecc = gpu.ecc_after_reset = device::GpuSetting::kUnsupported;
+  expect_severity(doctor::check_ecc(gpu, kPciId), doctor::Severity::kOk);
+  gpu.ecc = device::GpuSetting::kUnknown;
+  expect_severity(doctor::check_ecc(gpu, kPciId), doctor::Severity::kNote);
 }
 
 TEST_F(GpuSetup, EccThatChangesAtTheNextResetIsAWarning) {
-  gpu.ecc_after_reset = GpuSetting::kOff;
-  const Finding finding = check_ecc(gpu, kPciId);
-  expect_severity(finding, Severity::kWarning);
+  gpu.ecc_after_reset = device::GpuSetting::kOff;
+  const doctor::Finding finding = doctor::check_ecc(gpu, kPciId);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_EQ(finding.found, "on; off after the next reset");
 }
 
 TEST_F(GpuSetup, FailingMemoryIsAWarning) {
   gpu.uncorrected_errors = 2;
   gpu.remapping_pending = true;
-  const Finding finding = check_ecc(gpu, kPciId);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_ecc(gpu, kPciId);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_EQ(finding.found,
             "on; 2 errors that could not be corrected; memory rows wait to be remapped");
   EXPECT_THAT(finding.remedy, HasSubstr("--gpu-reset"));
 }
 
 TEST_F(GpuSetup, AnInstanceOfAPartitionedGpuIsAWarning) {
-  expect_severity(check_mig(gpu, kPciId), Severity::kOk);
-  gpu.mig = GpuSetting::kUnsupported;
-  expect_severity(check_mig(gpu, kPciId), Severity::kOk);
-  gpu.mig = GpuSetting::kUnknown;
-  expect_severity(check_mig(gpu, kPciId), Severity::kNote);
-  gpu.mig = GpuSetting::kOn;
-  expect_severity(check_mig(gpu, kPciId), Severity::kWarning);
+  expect_severity(doctor::check_mig(gpu, kPciId), doctor::Severity::kOk);
+  gpu.mig = device::GpuSetting::kUnsupported;
+  expect_severity(doctor::check_mig(gpu, kPciId), doctor::Severity::kOk);
+  gpu.mig = device::GpuSetting::kUnknown;
+  expect_severity(doctor::check_mig(gpu, kPciId), doctor::Severity::kNote);
+  gpu.mig = device::GpuSetting::kOn;
+  expect_severity(doctor::check_mig(gpu, kPciId), doctor::Severity::kWarning);
 }
 
 TEST_F(GpuSetup, ADriverAsNewAsTheRuntimeIsFine) {
-  const Finding finding = check_driver(facts.driver, facts.device);
-  expect_severity(finding, Severity::kOk);
+  const doctor::Finding finding = doctor::check_driver(facts.driver, facts.device);
+  expect_severity(finding, doctor::Severity::kOk);
   EXPECT_EQ(finding.found, "580.159.04 for CUDA 13.0; built with CUDA 13.0");
   facts.device.runtime = "12.9";
-  expect_severity(check_driver(facts.driver, facts.device), Severity::kOk);
+  expect_severity(doctor::check_driver(facts.driver, facts.device), doctor::Severity::kOk);
 }
 
 TEST_F(GpuSetup, ADriverOlderThanTheRuntimeIsAWarning) {
   facts.driver = {.version = "550.54.15", .cuda_version = 12040, .gpus = 1};
-  const Finding finding = check_driver(facts.driver, facts.device);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_driver(facts.driver, facts.device);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_EQ(finding.found, "550.54.15 for CUDA 12.4; built with CUDA 13.0");
   EXPECT_THAT(finding.remedy, HasSubstr("CUDA 13.0, or build with CUDA 12.4"));
   // As numbers, not as text: 12.10 is newer than 12.4.
   facts.device.runtime = "12.10";
-  expect_severity(check_driver(facts.driver, facts.device), Severity::kWarning);
+  expect_severity(doctor::check_driver(facts.driver, facts.device), doctor::Severity::kWarning);
 }
 
 TEST_F(GpuSetup, AnUnknownDriverIsSaidToBeUnknown) {
-  const Finding finding = check_driver({}, facts.device);
-  expect_severity(finding, Severity::kNote);
+  const doctor::Finding finding = doctor::check_driver({}, facts.device);
+  expect_severity(finding, doctor::Severity::kNote);
   EXPECT_EQ(finding.found, "unknown for CUDA unknown; built with CUDA 13.0");
   facts.device.runtime = "thirteen";
-  expect_severity(check_driver(facts.driver, facts.device), Severity::kNote);
+  expect_severity(doctor::check_driver(facts.driver, facts.device), doctor::Severity::kNote);
 }
 
 struct ArchitectureCase {
   const char* built;
   int gpu;
-  Severity severity;
+  doctor::Severity severity;
 };
 
 // Binary compatibility as the CUDA programming guide has it: machine code runs on later minor
@@ -131,29 +131,29 @@ struct ArchitectureCase {
 class Architectures : public testing::TestWithParam<ArchitectureCase> {};
 
 TEST_P(Architectures, AreJudgedByWhatRunsOnTheGpu) {
-  DeviceInfo device;
+  record::DeviceInfo device;
   device.compute_capability = GetParam().gpu;
-  expect_severity(check_architectures(GetParam().built, device), GetParam().severity);
+  expect_severity(doctor::check_architectures(GetParam().built, device), GetParam().severity);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Architectures,
-                         testing::Values(ArchitectureCase{"75-real,90-real,120", 90, Severity::kOk},
-                                         ArchitectureCase{"90", 90, Severity::kOk},
-                                         ArchitectureCase{"90a-real", 90, Severity::kOk},
-                                         ArchitectureCase{"75-real,80-real", 86, Severity::kNote},
-                                         ArchitectureCase{"100-real,120", 121, Severity::kNote},
-                                         ArchitectureCase{"75-real,90-virtual", 90,
-                                                          Severity::kWarning},
-                                         ArchitectureCase{"75-real,80", 90, Severity::kWarning},
-                                         ArchitectureCase{"90a", 100, Severity::kWarning},
-                                         ArchitectureCase{"120", 90, Severity::kWarning},
-                                         ArchitectureCase{"native", 90, Severity::kNote},
-                                         ArchitectureCase{"", 90, Severity::kNote}));
+INSTANTIATE_TEST_SUITE_P(
+    All, Architectures,
+    testing::Values(ArchitectureCase{"75-real,90-real,120", 90, doctor::Severity::kOk},
+                    ArchitectureCase{"90", 90, doctor::Severity::kOk},
+                    ArchitectureCase{"90a-real", 90, doctor::Severity::kOk},
+                    ArchitectureCase{"75-real,80-real", 86, doctor::Severity::kNote},
+                    ArchitectureCase{"100-real,120", 121, doctor::Severity::kNote},
+                    ArchitectureCase{"75-real,90-virtual", 90, doctor::Severity::kWarning},
+                    ArchitectureCase{"75-real,80", 90, doctor::Severity::kWarning},
+                    ArchitectureCase{"90a", 100, doctor::Severity::kWarning},
+                    ArchitectureCase{"120", 90, doctor::Severity::kWarning},
+                    ArchitectureCase{"native", 90, doctor::Severity::kNote},
+                    ArchitectureCase{"", 90, doctor::Severity::kNote}));
 
 TEST_F(GpuSetup, ALibraryThatIsNotThereIsAWarningThatSaysWhatStaysUnknown) {
   gpu.problem = "libnvidia-ml.so.1 cannot be loaded";
-  const Finding finding = check_management(gpu);
-  expect_severity(finding, Severity::kWarning);
+  const doctor::Finding finding = doctor::check_management(gpu);
+  expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr(gpu.problem));
   EXPECT_THAT(finding.found, HasSubstr("unknown"));
 }

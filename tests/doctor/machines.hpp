@@ -13,8 +13,8 @@
 namespace nf4bench::test {
 
 // A variant that repeats within about 0.1 %.
-inline AaRun quiet_aa(const std::string& variant, double clock_hz) {
-  AaRun aa;
+inline doctor::AaRun quiet_aa(const std::string& variant, double clock_hz) {
+  doctor::AaRun aa;
   aa.variant = variant;
   aa.shape = {4096, 4096};
   aa.runs = {{1.000e-5, 1.001e-5},
@@ -27,9 +27,9 @@ inline AaRun quiet_aa(const std::string& variant, double clock_hz) {
 }
 
 // An H200 whose clocks are locked, as its driver shows it.
-inline DoctorFacts sound_gpu() {
-  DoctorFacts facts;
-  facts.device.kind = DeviceKind::kCuda;
+inline doctor::DoctorFacts sound_gpu() {
+  doctor::DoctorFacts facts;
+  facts.device.kind = record::DeviceKind::kCuda;
   facts.device.id = "cuda:0";
   facts.device.name = "NVIDIA H200";
   facts.device.compute_capability = 90;
@@ -40,28 +40,28 @@ inline DoctorFacts sound_gpu() {
   facts.aa = quiet_aa("fused", 1.71e9);
   facts.architectures = "75-real,80-real,86-real,89-real,90-real,100-real,120";
   facts.driver = {.version = "580.159.04", .cuda_version = 13000, .gpus = 1};
-  GpuConditions gpu;
-  gpu.before = {
-      .problem = "",
-      .max_sm_clock_hz = 1.98e9,
-      .power_limit_w = 700.0,
-      .default_power_limit_w = 700.0,
-      .persistence = true,
-      .ecc = GpuSetting::kOn,
-      .ecc_after_reset = GpuSetting::kOn,
-      .uncorrected_errors = 0,
-      .remapping_pending = false,
-      .remapping_failed = false,
-      .mig = GpuSetting::kOff,
-      .processes =
-          std::vector<GpuProcess>{{.pid = 4711, .name = "nf4bench", .memory_bytes = 1 << 29}},
-      .slowed_by_power_s = 10.0,
-      .slowed_by_heat_s = 0.0};
+  doctor::GpuConditions gpu;
+  gpu.before = {.problem = "",
+                .max_sm_clock_hz = 1.98e9,
+                .power_limit_w = 700.0,
+                .default_power_limit_w = 700.0,
+                .persistence = true,
+                .ecc = device::GpuSetting::kOn,
+                .ecc_after_reset = device::GpuSetting::kOn,
+                .uncorrected_errors = 0,
+                .remapping_pending = false,
+                .remapping_failed = false,
+                .mig = device::GpuSetting::kOff,
+                .processes =
+                    std::vector<device::GpuProcess>{
+                        {.pid = 4711, .name = "nf4bench", .memory_bytes = 1 << 29}},
+                .slowed_by_power_s = 10.0,
+                .slowed_by_heat_s = 0.0};
   gpu.after = gpu.before;
-  const GpuReading reading = {.sm_clock_hz = 1.71e9,
-                              .memory_clock_hz = 3.201e9,
-                              .busy = 0.0,
-                              .throttle_reasons = std::vector<std::string>()};
+  const device::GpuReading reading = {.sm_clock_hz = 1.71e9,
+                                      .memory_clock_hz = 3.201e9,
+                                      .busy = 0.0,
+                                      .throttle_reasons = std::vector<std::string>()};
   gpu.at_rest.assign(3, reading);
   gpu.at_work.assign(20, reading);
   gpu.worked_s = 4.0;
@@ -71,14 +71,14 @@ inline DoctorFacts sound_gpu() {
 }
 
 // A server with nothing else to do, its clocks held, at 100 ticks a second and processor.
-inline DoctorFacts sound_cpu() {
-  DoctorFacts facts;
-  facts.device.kind = DeviceKind::kCpu;
+inline doctor::DoctorFacts sound_cpu() {
+  doctor::DoctorFacts facts;
+  facts.device.kind = record::DeviceKind::kCpu;
   facts.device.id = "cpu";
   facts.device.name = "AMD EPYC 9654";
   facts.device.multiprocessors = 16;
   facts.aa = quiet_aa("simd", 0.0);
-  CpuConditions cpu;
+  doctor::CpuConditions cpu;
   cpu.threads = 16;
   cpu.setup = {.processors = 16,
                .governors = {{"performance", 16}},
@@ -93,12 +93,12 @@ inline DoctorFacts sound_cpu() {
                .limit_is_known = true,
                .virtual_machine = false};
   cpu.rest_start = {.clock_hz = 2.4e9,
-                    .times = CpuTimes{.busy = 1000, .stolen = 0, .total = 100000},
+                    .times = doctor::CpuTimes{.busy = 1000, .stolen = 0, .total = 100000},
                     .paused_s = 0.0};
   cpu.rest_end = cpu.rest_start;
-  cpu.rest_end.times = CpuTimes{.busy = 1016, .stolen = 0, .total = 101600};
+  cpu.rest_end.times = doctor::CpuTimes{.busy = 1016, .stolen = 0, .total = 101600};
   for (int i = 0; i < 10; ++i) {
-    CpuReading reading = cpu.rest_end;
+    doctor::CpuReading reading = cpu.rest_end;
     reading.times->busy += 1500.0 * i;
     reading.times->total += 1600.0 * i;
     cpu.at_work.push_back(reading);
@@ -107,7 +107,7 @@ inline DoctorFacts sound_cpu() {
   return facts;
 }
 
-inline void expect_severity(const Finding& finding, Severity severity) {
+inline void expect_severity(const doctor::Finding& finding, doctor::Severity severity) {
   EXPECT_STREQ(to_string(finding.severity), to_string(severity)) << finding.found;
 }
 

@@ -1,6 +1,7 @@
 // What Nvml makes of the answers of the driver's library.
 
 #include "device/nvml/nvml.hpp"
+
 #include "doctor/fake_nvml.hpp"
 
 #include <gmock/gmock.h>
@@ -25,18 +26,18 @@ class NvmlTest : public testing::Test {
 };
 
 TEST_F(NvmlTest, ReadsASoundGpu) {
-  const GpuCondition condition = Nvml(kPciId).condition();
+  const device::GpuCondition condition = device::Nvml(kPciId).condition();
   EXPECT_THAT(condition.problem, IsEmpty());
   EXPECT_THAT(condition.max_sm_clock_hz, Optional(DoubleEq(1.98e9)));
   EXPECT_THAT(condition.power_limit_w, Optional(DoubleEq(700.0)));
   EXPECT_THAT(condition.default_power_limit_w, Optional(DoubleEq(700.0)));
   EXPECT_THAT(condition.persistence, Optional(true));
-  EXPECT_EQ(condition.ecc, GpuSetting::kOn);
-  EXPECT_EQ(condition.ecc_after_reset, GpuSetting::kOn);
+  EXPECT_EQ(condition.ecc, device::GpuSetting::kOn);
+  EXPECT_EQ(condition.ecc_after_reset, device::GpuSetting::kOn);
   EXPECT_THAT(condition.uncorrected_errors, Optional(0u));
   EXPECT_THAT(condition.remapping_pending, Optional(false));
   EXPECT_THAT(condition.remapping_failed, Optional(false));
-  EXPECT_EQ(condition.mig, GpuSetting::kOff);
+  EXPECT_EQ(condition.mig, device::GpuSetting::kOff);
   ASSERT_TRUE(condition.processes);
   EXPECT_THAT(*condition.processes, IsEmpty());
   EXPECT_THAT(condition.slowed_by_power_s, Optional(0.0));
@@ -45,12 +46,12 @@ TEST_F(NvmlTest, ReadsASoundGpu) {
 TEST_F(NvmlTest, TellsApartWhatIsUnsupportedAndWhatFails) {
   fake_gpu().failures = {{"nvmlDeviceGetEccMode", kNotSupported},
                          {"nvmlDeviceGetMigMode", kNoPermission}};
-  const GpuCondition condition = Nvml(kPciId).condition();
-  EXPECT_EQ(condition.ecc, GpuSetting::kUnsupported);
-  EXPECT_EQ(condition.mig, GpuSetting::kUnknown);
+  const device::GpuCondition condition = device::Nvml(kPciId).condition();
+  EXPECT_EQ(condition.ecc, device::GpuSetting::kUnsupported);
+  EXPECT_EQ(condition.mig, device::GpuSetting::kUnknown);
 }
 
-TEST_F(NvmlTest, LeavesOutWhatCanNotBeRead) {
+TEST_F(NvmlTest, LeavesOutWhatCannotBeRead) {
   for (const char* name :
        {"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementDefaultLimit",
         "nvmlDeviceGetPersistenceMode", "nvmlDeviceGetComputeRunningProcesses_v3",
@@ -58,8 +59,8 @@ TEST_F(NvmlTest, LeavesOutWhatCanNotBeRead) {
         "nvmlDeviceGetCurrentClocksEventReasons", "nvmlSystemGetCudaDriverVersion_v2"}) {
     fake_gpu().failures[name] = kNotSupported;
   }
-  const Nvml nvml(kPciId);
-  const GpuCondition condition = nvml.condition();
+  const device::Nvml nvml(kPciId);
+  const device::GpuCondition condition = nvml.condition();
   EXPECT_FALSE(condition.power_limit_w);
   EXPECT_FALSE(condition.default_power_limit_w);
   EXPECT_FALSE(condition.persistence);
@@ -72,7 +73,7 @@ TEST_F(NvmlTest, LeavesOutWhatCanNotBeRead) {
 
 TEST_F(NvmlTest, NamesThrottleReasonsButNotIdleness) {
   fake_gpu().reasons = 0x1 | 0x4 | 0x40;
-  const GpuReading reading = Nvml(kPciId).reading();
+  const device::GpuReading reading = device::Nvml(kPciId).reading();
   ASSERT_TRUE(reading.throttle_reasons);
   EXPECT_THAT(*reading.throttle_reasons,
               ElementsAre("software power cap", "hardware thermal slowdown"));
@@ -81,7 +82,7 @@ TEST_F(NvmlTest, NamesThrottleReasonsButNotIdleness) {
 TEST_F(NvmlTest, ReadsClocksAndHowBusyTheGpuIs) {
   fake_gpu().sm_clock = 345;
   fake_gpu().busy = 37;
-  const GpuReading reading = Nvml(kPciId).reading();
+  const device::GpuReading reading = device::Nvml(kPciId).reading();
   EXPECT_THAT(reading.sm_clock_hz, Optional(DoubleEq(345e6)));
   EXPECT_THAT(reading.memory_clock_hz, Optional(DoubleEq(3201e6)));
   EXPECT_THAT(reading.busy, Optional(DoubleEq(0.37)));
@@ -90,7 +91,7 @@ TEST_F(NvmlTest, ReadsClocksAndHowBusyTheGpuIs) {
 TEST_F(NvmlTest, ListsEveryProcessOnce) {
   fake_gpu().computing = {{11, "/usr/bin/python3", 5ull << 30}, {12, "", ~0ull}};
   fake_gpu().drawing = {{12, "", ~0ull}, {13, "Xorg", 1 << 20}};
-  const auto processes = Nvml(kPciId).condition().processes;
+  const auto processes = device::Nvml(kPciId).condition().processes;
   ASSERT_TRUE(processes);
   ASSERT_EQ(processes->size(), 3u);
   EXPECT_EQ(processes->at(0).pid, 11u);
@@ -103,7 +104,7 @@ TEST_F(NvmlTest, ListsEveryProcessOnce) {
 
 TEST_F(NvmlTest, ListsMoreProcessesThanItFirstMakesRoomFor) {
   for (unsigned pid = 1; pid <= 300; ++pid) fake_gpu().computing.push_back({pid, "worker", 1});
-  const auto processes = Nvml(kPciId).condition().processes;
+  const auto processes = device::Nvml(kPciId).condition().processes;
   ASSERT_TRUE(processes);
   EXPECT_EQ(processes->size(), 300u);
   EXPECT_EQ(processes->back().pid, 300u);
@@ -112,16 +113,16 @@ TEST_F(NvmlTest, ListsMoreProcessesThanItFirstMakesRoomFor) {
 TEST_F(NvmlTest, CountsSlowedTimeInSeconds) {
   fake_gpu().slowed_by_power = 2'500'000'000;
   fake_gpu().slowed_by_heat = 1'000'000;
-  const GpuCondition condition = Nvml(kPciId).condition();
+  const device::GpuCondition condition = device::Nvml(kPciId).condition();
   EXPECT_THAT(condition.slowed_by_power_s, Optional(DoubleEq(2.5)));
   EXPECT_THAT(condition.slowed_by_heat_s, Optional(DoubleEq(1e-3)));
 }
 
 TEST_F(NvmlTest, KnowsTheDriverWithoutTheGpu) {
-  const Nvml nvml("0000:ff:00.0");
+  const device::Nvml nvml("0000:ff:00.0");
   EXPECT_THAT(nvml.condition().problem, testing::HasSubstr("0000:ff:00.0"));
   EXPECT_FALSE(nvml.reading().sm_clock_hz);
-  const DriverFacts driver = nvml.driver();
+  const device::DriverFacts driver = nvml.driver();
   EXPECT_EQ(driver.version, "580.159.04");
   EXPECT_THAT(driver.cuda_version, Optional(13000));
   EXPECT_THAT(driver.gpus, Optional(1));
@@ -129,12 +130,12 @@ TEST_F(NvmlTest, KnowsTheDriverWithoutTheGpu) {
 
 TEST_F(NvmlTest, SaysWhenTheLibraryDoesNotStart) {
   fake_gpu().failures = {{"nvmlInit_v2", kNoPermission}};
-  EXPECT_EQ(Nvml(kPciId).condition().problem, "NVML does not start");
+  EXPECT_EQ(device::Nvml(kPciId).condition().problem, "NVML does not start");
 }
 
 TEST_F(NvmlTest, EndsWhatItStarted) {
   {
-    const Nvml nvml(kPciId);
+    const device::Nvml nvml(kPciId);
     EXPECT_EQ(fake_gpu().started, 1);
   }
   EXPECT_EQ(fake_gpu().started, 0);

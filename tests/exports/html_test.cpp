@@ -1,3 +1,6 @@
+#include "exports/export.hpp"
+#include "report/sample_reports.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -5,9 +8,6 @@
 #include <limits>
 #include <regex>
 #include <set>
-
-#include "exports/export.hpp"
-#include "report/sample_reports.hpp"
 
 namespace nf4bench {
 namespace {
@@ -27,8 +27,8 @@ std::set<std::string> all_matches(const std::string& text, const std::string& pa
 // What a hostile report would like to become markup.
 constexpr char kAttack[] = "</title></select><script>alert(1)</script>\"' onload='x\x01\xff&amp;";
 
-Report hostile_report() {
-  Report report = gpu_report();
+record::Report hostile_report() {
+  record::Report report = gpu_report();
   for (std::string* text :
        {&report.device.name, &report.device.id, &report.device.driver, &report.device.uuid,
         &report.host.name, &report.host.os, &report.host.kernel, &report.host.cpu,
@@ -39,8 +39,8 @@ Report hostile_report() {
   report.command = {kAttack};
   report.warnings = {kAttack};
   report.state_after->throttle_reasons = {kAttack};
-  for (ReportTensor& tensor : report.tensors) tensor.name = kAttack;
-  for (Measurement& m : report.measurements) {
+  for (record::ReportTensor& tensor : report.tensors) tensor.name = kAttack;
+  for (record::Measurement& m : report.measurements) {
     if (m.tensor == "t2") m.tensor = kAttack;
     m.variant += kAttack;
     m.reason += kAttack;
@@ -50,8 +50,8 @@ Report hostile_report() {
 }
 
 TEST(Html, LinksOnlyToRowsAndSectionsThatAreThere) {
-  const Report report = gpu_report();
-  const std::string page = to_html(report);
+  const record::Report report = gpu_report();
+  const std::string page = exports::to_html(report);
   const std::set<std::string> ids = all_matches(page, "id=\"([^\"]*)\"");
   for (const std::string& target : all_matches(page, "href=\"#([^\"]*)\"")) {
     EXPECT_TRUE(ids.contains(target)) << target;
@@ -63,7 +63,7 @@ TEST(Html, LinksOnlyToRowsAndSectionsThatAreThere) {
 }
 
 TEST(Html, LoadsNothing) {
-  const std::string page = to_html(gpu_report());
+  const std::string page = exports::to_html(gpu_report());
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   for (const char* word : {"http:", "https:", "//", "src=", "@import", "url("}) {
     EXPECT_THAT(page, Not(HasSubstr(word))) << word;
@@ -71,7 +71,7 @@ TEST(Html, LoadsNothing) {
 }
 
 TEST(Html, NeverTakesTextOfTheReportForMarkup) {
-  const std::string page = to_html(hostile_report());
+  const std::string page = exports::to_html(hostile_report());
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, Not(HasSubstr("onload='")));
   EXPECT_THAT(page, Not(HasSubstr("\xff")));
@@ -81,27 +81,27 @@ TEST(Html, NeverTakesTextOfTheReportForMarkup) {
 }
 
 TEST(Html, ShowsWhyARowHasNoTime) {
-  const Report report = gpu_report();
-  const std::string page = to_html(report);
-  for (const Measurement& m : report.measurements) {
-    if (m.status == Status::kFailed) {
+  const record::Report report = gpu_report();
+  const std::string page = exports::to_html(report);
+  for (const record::Measurement& m : report.measurements) {
+    if (m.status == record::Status::kFailed) {
       EXPECT_THAT(page, HasSubstr(m.reason));
     }
   }
 }
 
 TEST(Html, IsAPageEvenWhenNothingWasMeasured) {
-  const Report nothing;
-  const std::string page = to_html(nothing);
+  const record::Report nothing;
+  const std::string page = exports::to_html(nothing);
   EXPECT_THAT(page, HasSubstr("</html>"));
   EXPECT_THAT(page, HasSubstr("Incomplete"));
   EXPECT_THAT(page, Not(HasSubstr("nan")));
 }
 
 TEST(Export, NeverWritesANumberThatIsNone) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   const double infinity = std::numeric_limits<double>::infinity();
-  for (Measurement& m : report.measurements) {
+  for (record::Measurement& m : report.measurements) {
     if (m.time_s) m.time_s->mean = std::nan("");
     m.bytes_per_s = infinity;
     m.samples_s.assign(m.samples_s.size(), infinity);
@@ -109,16 +109,17 @@ TEST(Export, NeverWritesANumberThatIsNone) {
   }
   const std::regex number_that_is_none("[^a-z](nan|-?inf(inity)?)[^a-z]", std::regex::icase);
   for (const std::string& text :
-       {to_csv(report), to_google_benchmark(report), to_nvbench(report), to_bencher(report),
-        to_github_action(report, ActionMetric::kBandwidth)}) {
+       {exports::to_csv(report), exports::to_google_benchmark(report), exports::to_nvbench(report),
+        exports::to_bencher(report),
+        exports::to_github_action(report, exports::ActionMetric::kBandwidth)}) {
     EXPECT_FALSE(std::regex_search(text, number_that_is_none));
   }
 }
 
 TEST(Markdown, KeepsTextOfTheReportInItsCell) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   report.measurements[0].variant = "a|b<img>\n# c";
-  const std::string text = to_markdown(report);
+  const std::string text = exports::to_markdown(report);
   EXPECT_THAT(text, HasSubstr("a\\|b\\<img\\>"));
   EXPECT_THAT(text, Not(HasSubstr("\n# c")));
 }

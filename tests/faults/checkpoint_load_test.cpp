@@ -1,5 +1,8 @@
 // Checkpoints as large as they come, as sparse files. Each test prints what it measured.
 
+#include "faults/short_run.hpp"
+#include "faults/synthetic_checkpoint.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +16,6 @@
 #include <fstream>
 #include <string>
 #include <vector>
-
-#include "faults/short_run.hpp"
-#include "faults/synthetic_checkpoint.hpp"
 
 namespace nf4bench::test {
 namespace {

@@ -1,5 +1,13 @@
 // Every call that the CUDA device makes, failing in turn, while a whole run goes on.
 
+#include "base/error.hpp"
+#include "bench/runner.hpp"
+#include "device/devices.hpp"
+#include "faults/fake_cuda_runtime.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+#include "plan/plan.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,14 +16,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-#include "base/error.hpp"
-#include "plan/plan.hpp"
-#include "bench/runner.hpp"
-#include "device/devices.hpp"
-#include "faults/fake_cuda_runtime.hpp"
-#include "nf4/reference.hpp"
-#include "nf4/synthetic.hpp"
 
 namespace nf4bench {
 namespace {
@@ -28,30 +28,30 @@ constexpr int kCells = 4;  // cold and hot, graph and stream
 // How a run on the fake GPU ended.
 struct Ending {
   std::optional<std::string> error;
-  std::vector<Measurement> rows;
+  std::vector<record::Measurement> rows;
   int stream_ceilings = 0;
 
   bool has_failed_row() const {
-    for (const Measurement& row : rows) {
-      if (row.status == Status::kFailed) return true;
+    for (const record::Measurement& row : rows) {
+      if (row.status == record::Status::kFailed) return true;
     }
     return false;
   }
   bool has_failed() const { return error || has_failed_row(); }
   bool mentions(const std::string& text) const {
     if (error && error->find(text) != std::string::npos) return true;
-    for (const Measurement& row : rows) {
+    for (const record::Measurement& row : rows) {
       if (row.reason.find(text) != std::string::npos) return true;
     }
     return false;
   }
 };
 
-RunOptions all_modes() {
-  RunOptions options;
-  options.output_types = {OutputType::kFloat16};
-  options.caches = {CacheMode::kCold, CacheMode::kHot};
-  options.launches = {LaunchMode::kGraph, LaunchMode::kStream};
+record::RunOptions all_modes() {
+  record::RunOptions options;
+  options.output_types = {nf4::OutputType::kFloat16};
+  options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
+  options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
   options.baseline = "bare";
   options.min_samples = 3;
   options.max_time_s = 0.0;
@@ -60,29 +60,30 @@ RunOptions all_modes() {
 
 // Opens the device, measures its ceilings, verifies and times all variants in all modes.
 Ending run_all(const Script& script) {
-  static const Nf4Tensor tensor = make_synthetic({.name = "t", .shape = {16, 64}});
-  static const std::vector<std::byte> expected = reference_dequantize(tensor, OutputType::kFloat16);
+  static const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
+  static const std::vector<std::byte> expected =
+      nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
   fake_cuda::set_output(&expected);
   fake_cuda::play(script);
-  TensorSource source;
+  plan::TensorSource source;
   source.name = tensor.name;
   source.shape = tensor.shape;
   source.elements = tensor.elements;
   source.load = [] { return tensor; };
   Ending ending;
   double now_s = 0.0;
-  const RunObserver observer{
-      .on_measurement = [&](const Measurement& row) { ending.rows.push_back(row); },
-      .on_stream_ceiling = [&](const StreamCeiling&) { ++ending.stream_ceilings; },
+  const bench::RunObserver observer{
+      .on_measurement = [&](const record::Measurement& row) { ending.rows.push_back(row); },
+      .on_stream_ceiling = [&](const record::StreamCeiling&) { ++ending.stream_ceilings; },
       .on_progress = {},
       .clock_s = [&] { return now_s += 1.0; }};
   const std::atomic<bool> interrupted = false;
   try {
-    const auto device = open_cuda_device(0, {});
-    const Ceilings ceilings = device->measure_ceilings();
-    run_benchmark(*device, plan_tensors({source}, TensorChoice::kAll),
-                  select_variants(device->variants(), {}), ceilings, all_modes(), observer,
-                  interrupted);
+    const auto device = device::open_cuda_device(0, {});
+    const record::Ceilings ceilings = device->measure_ceilings();
+    bench::run_benchmark(*device, plan::plan_tensors({source}, plan::TensorChoice::kAll),
+                         plan::select_variants(device->variants(), {}), ceilings, all_modes(),
+                         observer, interrupted);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice) << error.what();
     ending.error = error.what();
@@ -126,8 +127,8 @@ TEST(CudaFaults, WithoutAnyAllVariantsPassInAllModes) {
   EXPECT_EQ(ending.error.value_or(""), "");
   ASSERT_EQ(ending.rows.size(), 12u);
   EXPECT_EQ(ending.stream_ceilings, kCells);
-  for (const Measurement& row : ending.rows) {
-    EXPECT_EQ(row.status, Status::kPassed) << row.variant << row.reason;
+  for (const record::Measurement& row : ending.rows) {
+    EXPECT_EQ(row.status, record::Status::kPassed) << row.variant << row.reason;
   }
   EXPECT_EQ(fake_cuda::live_objects(), 0);
 }
@@ -149,13 +150,14 @@ TEST(CudaFaults, AFaultAtEachCallThatBreaksTheDeviceIsAClearEnd) {
 }
 
 // Samples and verifies all variants; returns the messages of what failed.
-std::string ask_for_all(const Device& device, Workload& workload,
+std::string ask_for_all(const device::Device& device, device::Workload& workload,
                         const std::vector<std::byte>& expected) {
   std::string problems;
-  for (const Variant& variant : device.variants()) {
+  for (const kernels::Variant& variant : device.variants()) {
     try {
-      for (const LaunchMode mode : {LaunchMode::kGraph, LaunchMode::kStream}) {
-        EXPECT_EQ(workload.sample(variant, {CacheMode::kCold, mode, 2}).seconds, 0.5e-3);
+      for (const record::LaunchMode mode :
+           {record::LaunchMode::kGraph, record::LaunchMode::kStream}) {
+        EXPECT_EQ(workload.sample(variant, {record::CacheMode::kCold, mode, 2}).seconds, 0.5e-3);
       }
       EXPECT_TRUE(workload.verify(variant, expected).is_exact());
     } catch (const Error& error) {
@@ -167,13 +169,15 @@ std::string ask_for_all(const Device& device, Workload& workload,
 
 // What a call that failed once left behind must not pass for what it should have made.
 TEST(CudaFaults, AWorkloadCanBeAskedAgainAfterAnyFailure) {
-  const Nf4Tensor tensor = make_synthetic({.name = "t", .shape = {16, 64}});
-  const std::vector<std::byte> expected = reference_dequantize(tensor, OutputType::kFloat16);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
+  const std::vector<std::byte> expected =
+      nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
   fake_cuda::set_output(&expected);
   for (std::int64_t k = 1; k < 1000; ++k) {
     fake_cuda::play({});
-    const auto device = open_cuda_device(0, {});
-    const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
+    const auto device = device::open_cuda_device(0, {});
+    const auto workload =
+        device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
     fake_cuda::play({.fail_at = k});
     ask_for_all(*device, *workload, expected);
     if (fake_cuda::failed_call().empty()) return;
@@ -185,9 +189,9 @@ TEST(CudaFaults, AWorkloadCanBeAskedAgainAfterAnyFailure) {
 std::string problem_of_devices(const Script& script) {
   fake_cuda::play(script);
   std::string problem;
-  EXPECT_TRUE(cuda_devices(&problem).empty());
-  EXPECT_THROW(open_device("cuda", {}), Error);
-  EXPECT_EQ(open_device("auto", {})->info().id, "cpu");
+  EXPECT_TRUE(device::cuda_devices(&problem).empty());
+  EXPECT_THROW(device::open_device("cuda", {}), Error);
+  EXPECT_EQ(device::open_device("auto", {})->info().id, "cpu");
   return problem;
 }
 

@@ -1,6 +1,8 @@
 // A peer whose kernel never ends, or takes the process with it. Each is harmless at the first shape
 // and deadly at the second.
 
+#include "faults/short_run.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -10,8 +12,6 @@
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "faults/short_run.hpp"
 
 namespace nf4bench::test {
 namespace {

@@ -1,12 +1,12 @@
 #include "faults/fake_cuda_runtime.hpp"
 
+#include "catalog.hpp"
+#include "cuda/device_tools.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
-
-#include "catalog.hpp"
-#include "cuda/device_tools.hpp"
 
 namespace nf4bench::fake_cuda {
 namespace {
@@ -246,10 +246,10 @@ using fake_cuda::may_launch;
 
 namespace cuda {
 
-void launch_compare(OutputType type, const void* expected, const void* actual, std::int64_t,
+void launch_compare(nf4::OutputType type, const void* expected, const void* actual, std::int64_t,
                     std::int64_t count, DeviceComparison* result, CUstream_st*) {
   if (!may_launch("launch_compare")) return;
-  const std::size_t bytes = static_cast<std::size_t>(count) * size_in_bytes(type);
+  const std::size_t bytes = static_cast<std::size_t>(count) * nf4::size_in_bytes(type);
   if (std::memcmp(expected, actual, bytes) != 0) *result = {1, 0, 1};
 }
 void launch_clock_stamp(ClockStamp*, int, CUstream_st*) {
@@ -269,13 +269,15 @@ void launch_busy(std::int64_t, CUstream_st*) {
 
 namespace {
 
-Variant fake_variant(const char* name, std::size_t workspace) {
-  Variant variant;
+kernels::Variant fake_variant(const char* name, std::size_t workspace) {
+  kernels::Variant variant;
   variant.name = name;
   variant.summary = "writes what it is told to";
-  variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
-  variant.workspace_bytes = [workspace](const Job&) { return workspace; };
-  variant.launch = [](const Job& job, const Launch&) {
+  variant.unsupported = [](const kernels::Job&, const kernels::DeviceFacts&) -> const char* {
+    return nullptr;
+  };
+  variant.workspace_bytes = [workspace](const kernels::Job&) { return workspace; };
+  variant.launch = [](const kernels::Job& job, const kernels::Launch&) {
     if (!may_launch("launch")) return;
     const std::vector<std::byte>& output = *fake_cuda::state().output;
     std::memcpy(job.output, output.data(), output.size());
@@ -285,11 +287,12 @@ Variant fake_variant(const char* name, std::size_t workspace) {
 
 }  // namespace
 
-const std::vector<Variant>& cuda_variants() {
-  static const std::vector<Variant> variants = [] {
-    std::vector<Variant> made = {fake_variant("bare", 0), fake_variant("with_workspace", 512),
-                                 fake_variant("with_prepare", 512)};
-    made.back().prepare = [](const Job& job, const Launch&) {
+const std::vector<kernels::Variant>& cuda_variants() {
+  static const std::vector<kernels::Variant> variants = [] {
+    std::vector<kernels::Variant> made = {fake_variant("bare", 0),
+                                          fake_variant("with_workspace", 512),
+                                          fake_variant("with_prepare", 512)};
+    made.back().prepare = [](const kernels::Job& job, const kernels::Launch&) {
       if (may_launch("prepare")) std::memset(job.workspace, 0, 512);
     };
     return made;
@@ -297,8 +300,8 @@ const std::vector<Variant>& cuda_variants() {
   return variants;
 }
 
-const std::vector<Variant>& cuda_stream_shapes() {
-  static const std::vector<Variant> shapes = {fake_variant("stream", 0)};
+const std::vector<kernels::Variant>& cuda_stream_shapes() {
+  static const std::vector<kernels::Variant> shapes = {fake_variant("stream", 0)};
   return shapes;
 }
 

@@ -4,14 +4,14 @@
 // kernels run at once, and any call can be made to fail. Linked in place of the real one, so that
 // every failure path of the CUDA device runs on a machine without a GPU.
 
+#include "variant.hpp"
+
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "variant.hpp"
 
 namespace nf4bench::fake_cuda {
 

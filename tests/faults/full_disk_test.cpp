@@ -1,15 +1,15 @@
 // Disks that fill up, as a limit on the size of a file, as a small file system, and as /dev/full.
 
+#include "faults/short_run.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <iterator>
 #include <string>
-
-#include "faults/short_run.hpp"
+#include <sys/mount.h>
 
 namespace nf4bench::test {
 namespace {
@@ -188,7 +188,7 @@ TEST(ClosedStream, OfTheTableIsAnErrorAndTheReportIsSaved) {
   const std::string path = scratch.path("report.json");
   const Outcome outcome = shell(joined(short_run(path, {"--shape", "64x64"})) + " >&-");
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("stdout can not be written"));
+  EXPECT_THAT(outcome.err, HasSubstr("stdout cannot be written"));
   EXPECT_EQ(report_at(path).at("complete"), true);
 }
 

@@ -1,5 +1,7 @@
 // kill -9 at random moments of 200 short runs that write one report.
 
+#include "faults/short_run.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -13,8 +15,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "faults/short_run.hpp"
 
 namespace nf4bench::test {
 namespace {

@@ -1,13 +1,13 @@
 // A thousand geometries in one run take no more memory than a hundred, but for the report itself.
 
+#include "faults/short_run.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <string>
 #include <vector>
-
-#include "faults/short_run.hpp"
 
 namespace nf4bench::test {
 namespace {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "cli/process.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "cli/process.hpp"
 
 namespace nf4bench::test {
 

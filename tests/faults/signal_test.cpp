@@ -1,5 +1,7 @@
 // SIGINT and SIGTERM at every moment of a run's life.
 
+#include "faults/short_run.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -13,8 +15,6 @@
 #include <map>
 #include <string>
 #include <thread>
-
-#include "faults/short_run.hpp"
 
 namespace nf4bench::test {
 namespace {

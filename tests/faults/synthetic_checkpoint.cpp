@@ -1,14 +1,14 @@
 #include "faults/synthetic_checkpoint.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <fcntl.h>
 #include <iterator>
 #include <stdexcept>
 #include <string_view>
+#include <unistd.h>
 #include <vector>
 
 namespace nf4bench::test {
@@ -81,7 +81,7 @@ class Shard {
         file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
         ::ftruncate(file, size) == 0;
     if (file >= 0) ::close(file);
-    if (!is_written) throw std::runtime_error("can not write " + path);
+    if (!is_written) throw std::runtime_error("cannot write " + path);
     return static_cast<std::int64_t>(text.size());
   }
 
@@ -145,7 +145,7 @@ std::int64_t write_sparse_checkpoint(const std::string& folder, const Checkpoint
   const bool is_written =
       out >= 0 && ::write(out, index.data(), index.size()) == static_cast<ssize_t>(index.size());
   if (out >= 0) ::close(out);
-  if (!is_written) throw std::runtime_error("can not write " + path);
+  if (!is_written) throw std::runtime_error("cannot write " + path);
   return written + static_cast<std::int64_t>(index.size());
 }
 

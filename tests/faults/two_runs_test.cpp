@@ -1,5 +1,7 @@
 // Two runs at once: on one report, and on one device.
 
+#include "faults/short_run.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -10,8 +12,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "faults/short_run.hpp"
 
 namespace nf4bench::test {
 namespace {

@@ -1,17 +1,17 @@
-// Outputs that can not be written from the start, or no more.
+// Outputs that cannot be written from the start, or no more.
+
+#include "faults/short_run.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
-
-#include "faults/short_run.hpp"
 
 namespace nf4bench::test {
 namespace {

@@ -1,14 +1,14 @@
 // Every target on every file of its corpus: what fuzzing found once stays found, in every build.
 
+#include "fuzz/targets.hpp"
+#include "io/raw_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "fuzz/targets.hpp"
-#include "io/raw_files.hpp"
 
 namespace nf4bench::fuzz {
 namespace {

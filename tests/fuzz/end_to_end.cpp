@@ -1,8 +1,8 @@
 #include "catalog.hpp"
 #include "fuzz/targets.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "operation/exact_bits.hpp"
 #include "nf4/reference.hpp"
+#include "operation/exact_bits.hpp"
 
 #include <bit>
 #include <cstdlib>
@@ -45,7 +45,7 @@ class Buffer {
 
 // The buffers of a tensor, and a job that reads them.
 struct Inputs {
-  explicit Inputs(const Nf4Tensor& tensor)
+  explicit Inputs(const nf4::Nf4Tensor& tensor)
       : packed(tensor.packed),
         absmax(tensor.absmax),
         codes(tensor.absmax_codes),
@@ -67,34 +67,35 @@ struct Inputs {
   Buffer codes;
   Buffer nested_absmax;
   Buffer nested_map;
-  Job job;
+  kernels::Job job;
 };
 
-void check_variants(Job job, OutputType type, const std::vector<std::byte>& expected) {
+void check_variants(kernels::Job job, nf4::OutputType type,
+                    const std::vector<std::byte>& expected) {
   job.output_type = type;
-  for (const Variant& variant : cpu_variants()) {
+  for (const kernels::Variant& variant : kernels::cpu_variants()) {
     const Buffer output(expected.size());
     const Buffer workspace(variant.workspace_bytes(job));
     job.output = output.as<void>();
     job.workspace = workspace.as<void>();
     require(variant.unsupported(job, {}) == nullptr, "every CPU variant decodes every tensor");
-    variant.launch(job, Launch{});
-    require(compare_outputs(type, expected, output.span()).is_exact(),
+    variant.launch(job, kernels::Launch{});
+    require(operation::compare_outputs(type, expected, output.span()).is_exact(),
             "every CPU variant decodes as the reference does");
   }
 }
 
-void check_tensor(const Nf4Tensor& tensor) {
+void check_tensor(const nf4::Nf4Tensor& tensor) {
   const Inputs inputs(tensor);
-  for (const OutputType type : kOutputTypes) {
-    const std::vector<std::byte> whole = reference_dequantize(tensor, type);
-    const std::size_t size = size_in_bytes(type);
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    const std::vector<std::byte> whole = nf4::reference_dequantize(tensor, type);
+    const std::size_t size = nf4::size_in_bytes(type);
     require(whole.size() == static_cast<std::size_t>(tensor.elements) * size,
             "every element is decoded");
     // The last third alone, which begins anywhere in a block and in a byte.
     const std::int64_t first = tensor.elements - tensor.elements / 3;
     std::vector<std::byte> part(static_cast<std::size_t>(tensor.elements - first) * size);
-    reference_dequantize(tensor, type, first, tensor.elements - first, part);
+    nf4::reference_dequantize(tensor, type, first, tensor.elements - first, part);
     require(part.empty() || std::memcmp(part.data(), whole.data() + whole.size() - part.size(),
                                         part.size()) == 0,
             "a part decodes as it does in the whole");
@@ -106,10 +107,10 @@ void check_tensor(const Nf4Tensor& tensor) {
 
 void fuzz_end_to_end(Bytes input) {
   accepts([&] {
-    const Checkpoint checkpoint =
-        Checkpoint::open_memory("fuzz.safetensors", {input.begin(), input.end()});
+    const io::Checkpoint checkpoint =
+        io::Checkpoint::open_memory("fuzz.safetensors", {input.begin(), input.end()});
     std::size_t decoded = 0;
-    for (const TensorEntry& entry : checkpoint.tensors()) {
+    for (const io::TensorEntry& entry : checkpoint.tensors()) {
       if (!entry.problem.empty()) {
         require(!accepts([&] { checkpoint.load(entry); }), "a tensor with a problem is not loaded");
       } else if (decoded++ < kTensorsDecoded) {

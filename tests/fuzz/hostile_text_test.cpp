@@ -1,18 +1,18 @@
 // Reports come from strangers, and a terminal obeys what is printed: no text of a report reaches a
 // table or a page with its control characters.
 
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include <functional>
-#include <string>
-
 #include "base/error.hpp"
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
 #include "compare/result/result_text.hpp"
 #include "io/raw_files.hpp"
 #include "report/report.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <string>
 
 namespace nf4bench {
 namespace {
@@ -30,10 +30,11 @@ std::vector<Json::json_pointer> texts_of(const Json& json) {
   return pointers;
 }
 
-std::string shown(const NamedReport& base, const NamedReport& fresh) {
-  const ComparisonResult result = compare_reports({base}, {fresh}, {});
-  const GateDecision decision = decide_gate(result, Strictness::kStrict);
-  return comparison_table(result, &decision, {}) + comparison_markdown(result, &decision);
+std::string shown(const report::NamedReport& base, const report::NamedReport& fresh) {
+  const compare::ComparisonResult result = compare::compare_reports({base}, {fresh}, {});
+  const compare::GateDecision decision = compare::decide_gate(result, compare::Strictness::kStrict);
+  return compare::comparison_table(result, &decision, {}) +
+         compare::comparison_markdown(result, &decision);
 }
 
 // Control characters that `text` holds, but for the ends of its lines.
@@ -51,20 +52,20 @@ TEST_P(HostileText, IsShownEscapedWhereverItStands) {
   const std::filesystem::path path =
       std::filesystem::path(NF4BENCH_SOURCE_DIR) / "tests/fuzz/corpus/report" / GetParam();
   const Json whole = Json::parse(testing::read_raw(path));
-  const NamedReport clean = {.name = "clean.json",
-                             .report = report_from_json(whole.dump(), "clean.json")};
+  const report::NamedReport clean = {
+      .name = "clean.json", .report = report::report_from_json(whole.dump(), "clean.json")};
   int accepted = 0;
   for (const Json::json_pointer& pointer : texts_of(whole)) {
     Json json = whole;
     json[pointer] = kHostile;
-    NamedReport hostile = {.name = kHostile, .report = {}};
+    report::NamedReport hostile = {.name = kHostile, .report = {}};
     try {
-      hostile.report = report_from_json(json.dump(), "hostile.json");
+      hostile.report = report::report_from_json(json.dump(), "hostile.json");
     } catch (const Error&) {
       continue;
     }
     ++accepted;
-    const std::string text = to_table(hostile.report, {.width = 100, .marking = true}) +
+    const std::string text = report::to_table(hostile.report, {.width = 100, .marking = true}) +
                              shown(clean, hostile) + shown(hostile, clean) +
                              shown(hostile, hostile);
     EXPECT_EQ(control_characters(text), 0u) << pointer;

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "fuzz/random.hpp"
+
 #include <string>
 #include <string_view>
-
-#include "fuzz/random.hpp"
 
 namespace nf4bench::fuzz {
 

@@ -1,5 +1,12 @@
 // Mutators that break what they change would fuzz the first check of a reader and nothing behind.
 
+#include "fuzz/second_reader.hpp"
+#include "fuzz/strict_json.hpp"
+#include "fuzz/targets.hpp"
+#include "io/npz/npz_archive.hpp"
+#include "io/raw_files.hpp"
+#include "io/zip_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,13 +14,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-#include "fuzz/second_reader.hpp"
-#include "fuzz/strict_json.hpp"
-#include "fuzz/targets.hpp"
-#include "io/npz/npz_archive.hpp"
-#include "io/raw_files.hpp"
-#include "io/zip_files.hpp"
 
 namespace nf4bench::fuzz {
 namespace {
@@ -76,8 +76,8 @@ TEST(NpzMutator, LeavesMostChecksumsRightAndSomeNot) {
   for (unsigned seed = 0; seed < kRounds; ++seed) {
     const std::vector<std::byte> next = testing::to_bytes(mutated(mutate_npz, archive, seed));
     valid += accepts([&] {
-      const NpzArchive members(ByteSource::in_memory("x.npz", next));
-      ByteSource::of_members(members).read_text(0, members.size());
+      const io::NpzArchive members(io::ByteSource::in_memory("x.npz", next));
+      io::ByteSource::of_members(members).read_text(0, members.size());
     });
     different.insert(std::string(text_of(next)));
   }

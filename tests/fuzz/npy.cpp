@@ -10,9 +10,9 @@ namespace nf4bench::fuzz {
 namespace {
 
 // A header that says the same again, as numpy writes it.
-std::string written_again(const NpyHeader& header) {
+std::string written_again(const io::NpyHeader& header) {
   const char* descr = nullptr;
-  switch (facts(header.type).bits) {
+  switch (io::facts(header.type).bits) {
     case 8:
       descr = "|u1";
       break;
@@ -34,12 +34,13 @@ std::string written_again(const NpyHeader& header) {
 }  // namespace
 
 void fuzz_npy(Bytes input) {
-  NpyHeader header;
-  if (!accepts([&] { header = read_npy_header(ByteSource::in_memory("fuzz.npy", input)); })) return;
+  io::NpyHeader header;
+  if (!accepts([&] { header = io::read_npy_header(io::ByteSource::in_memory("fuzz.npy", input)); }))
+    return;
   require(
       header.data_begin <= input.size() && header.data_bytes == input.size() - header.data_begin,
       "the data are the rest of the file");
-  Wide bytes = facts(header.type).bits / 8;
+  Wide bytes = io::facts(header.type).bits / 8;
   bool is_empty = false;
   for (const std::uint64_t dimension : header.shape) {
     is_empty = is_empty || dimension == 0;
@@ -53,11 +54,12 @@ void fuzz_npy(Bytes input) {
   for (unsigned i = 0; i < 4; ++i) again += static_cast<char>((dict.size() >> (8 * i)) & 0xff);
   again += dict + std::string(header.data_bytes, '\0');
   const auto bytes_again = std::as_bytes(std::span(again));
-  NpyHeader second;
-  require(
-      accepts([&] { second = read_npy_header(ByteSource::in_memory("again.npy", bytes_again)); }) &&
-          second.shape == header.shape,
-      "what is accepted is accepted in numpy's own words");
+  io::NpyHeader second;
+  require(accepts([&] {
+            second = io::read_npy_header(io::ByteSource::in_memory("again.npy", bytes_again));
+          }) &&
+              second.shape == header.shape,
+          "what is accepted is accepted in numpy's own words");
 }
 
 }  // namespace nf4bench::fuzz

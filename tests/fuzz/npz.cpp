@@ -21,9 +21,9 @@ std::string in_little_endian(std::uint32_t value) {
 }
 
 // A member is read as declared or not at all, and a part of it as in the whole.
-void check_member(const NpzArchive& archive, std::size_t number, Bytes input) {
-  const NpzMember& member = archive.members()[number];
-  const ByteSource range = ByteSource::of_members(archive);
+void check_member(const io::NpzArchive& archive, std::size_t number, Bytes input) {
+  const io::NpzMember& member = archive.members()[number];
+  const io::ByteSource range = io::ByteSource::of_members(archive);
   std::string whole;
   const bool is_read = accepts([&] { whole = range.read_text(member.begin, member.bytes); });
   std::string start;
@@ -39,11 +39,11 @@ void check_member(const NpzArchive& archive, std::size_t number, Bytes input) {
           "a part of a member is read as in the whole");
 }
 
-void check_archive(const NpzArchive& archive, Bytes input) {
+void check_archive(const io::NpzArchive& archive, Bytes input) {
   std::uint64_t end = 0;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < archive.members().size(); ++i) {
-    const NpzMember& member = archive.members()[i];
+    const io::NpzMember& member = archive.members()[i];
     require(member.begin == end, "members lie end to end");
     require_printable(member.problem);
     require(member.bytes <= kMaxRatio * input.size(), "a size is one that can be");
@@ -62,13 +62,15 @@ void check_archive(const NpzArchive& archive, Bytes input) {
 }  // namespace
 
 void fuzz_npz(Bytes input) {
-  accepts([&] { check_archive(NpzArchive(ByteSource::in_memory("fuzz.npz", input)), input); });
+  accepts(
+      [&] { check_archive(io::NpzArchive(io::ByteSource::in_memory("fuzz.npz", input)), input); });
   accepts([&] {
-    const Checkpoint checkpoint = Checkpoint::open_memory("fuzz.npz", {input.begin(), input.end()});
-    for (const TensorEntry& entry : checkpoint.tensors()) {
+    const io::Checkpoint checkpoint =
+        io::Checkpoint::open_memory("fuzz.npz", {input.begin(), input.end()});
+    for (const io::TensorEntry& entry : checkpoint.tensors()) {
       require_printable(entry.problem);
       if (entry.packed_bytes > static_cast<std::int64_t>(kUnpackedBytes)) continue;
-      const bool is_loaded = accepts([&] { validate(checkpoint.load(entry)); });
+      const bool is_loaded = accepts([&] { nf4::validate(checkpoint.load(entry)); });
       require(entry.problem.empty() || !is_loaded, "a tensor with a problem is not loaded");
     }
   });

@@ -7,36 +7,36 @@
 namespace nf4bench::fuzz {
 namespace {
 
-DeclaredState declared(const QuantState& state) {
+DeclaredState declared(const io::QuantState& state) {
   DeclaredState declared;
   declared.quant_type = state.quant_type;
   if (state.quant_type != "nf4") return declared;
   declared.blocksize = static_cast<std::uint64_t>(state.blocksize);
   declared.dtype = to_string(state.dtype);
   declared.shape.assign(state.shape.begin(), state.shape.end());
-  if (state.absmax_kind == AbsmaxKind::kNested) declared.nested_offset = state.nested_offset;
+  if (state.absmax_kind == nf4::AbsmaxKind::kNested) declared.nested_offset = state.nested_offset;
   return declared;
 }
 
 // Written as bitsandbytes writes it and read again, a state is the same in every bit.
-void check_round_trip(const QuantState& state) {
-  Nf4Tensor tensor;
+void check_round_trip(const io::QuantState& state) {
+  nf4::Nf4Tensor tensor;
   tensor.shape = state.shape;
   tensor.blocksize = state.blocksize;
   tensor.dtype = state.dtype;
   tensor.absmax_kind = state.absmax_kind;
   tensor.nested_offset = state.nested_offset;
-  const QuantState again = read_quant_state("again", write_quant_state(tensor));
+  const io::QuantState again = io::read_quant_state("again", io::write_quant_state(tensor));
   require(declared(again) == declared(state) &&
-              bits_of(again.nested_offset) == bits_of(state.nested_offset),
+              nf4::bits_of(again.nested_offset) == nf4::bits_of(state.nested_offset),
           "a state that is written says what was read");
 }
 
 }  // namespace
 
 void fuzz_quant_state(Bytes input) {
-  QuantState state;
-  const bool accepted = accepts([&] { state = read_quant_state("fuzz", text_of(input)); });
+  io::QuantState state;
+  const bool accepted = accepts([&] { state = io::read_quant_state("fuzz", text_of(input)); });
   const auto second = second_quant_state(text_of(input));
   require(accepted == second.has_value(), "both readers accept a state or both refuse it");
   if (!accepted) return;

@@ -16,13 +16,13 @@ namespace nf4bench {
 namespace {
 
 std::string verdict(const std::string& file, bool is_npy) {
-  const ByteSource source = ByteSource::in_memory("file", std::as_bytes(std::span(file)));
+  const io::ByteSource source = io::ByteSource::in_memory("file", std::as_bytes(std::span(file)));
   try {
-    StoredTensors tensors;
+    io::StoredTensors tensors;
     if (is_npy) {
-      read_npy_header(source);
+      io::read_npy_header(source);
     } else {
-      read_safetensors_header(source, 0, tensors);
+      io::read_safetensors_header(source, 0, tensors);
     }
   } catch (const Error& error) {
     return error.what();

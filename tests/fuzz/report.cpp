@@ -13,23 +13,24 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 
-using Side = std::vector<NamedReport>;
+using Side = std::vector<report::NamedReport>;
 
 // All forms of a comparison, fit to print and, as JSON, strict.
-ComparisonResult compared(const Side& base, const Side& fresh, const CompareOptions& options) {
-  ComparisonResult result = compare_reports(base, fresh, options);
-  const GateDecision decision = decide_gate(result, Strictness::kStrict);
-  require(parse_strict_json(comparison_json(result, &decision), kMaxDepth).has_value(),
+compare::ComparisonResult compared(const Side& base, const Side& fresh,
+                                   const compare::CompareOptions& options) {
+  compare::ComparisonResult result = compare::compare_reports(base, fresh, options);
+  const compare::GateDecision decision = compare::decide_gate(result, compare::Strictness::kStrict);
+  require(parse_strict_json(compare::comparison_json(result, &decision), kMaxDepth).has_value(),
           "a comparison is written as strict JSON");
-  require_printable_lines(comparison_table(result, &decision, {}));
-  require_printable_lines(comparison_markdown(result, &decision));
+  require_printable_lines(compare::comparison_table(result, &decision, {}));
+  require_printable_lines(compare::comparison_markdown(result, &decision));
   return result;
 }
 
 // The report of a machine on which everything takes half as long again.
-Report slower(Report report) {
+record::Report slower(record::Report report) {
   constexpr double kFactor = 1.5;
-  for (Measurement& measurement : report.measurements) {
+  for (record::Measurement& measurement : report.measurements) {
     for (double& sample : measurement.samples_s) sample *= kFactor;
     if (!measurement.time_s) continue;
     for (double* value :
@@ -42,30 +43,31 @@ Report slower(Report report) {
   return report;
 }
 
-void check_comparisons(const Report& report) {
-  const NamedReport once = {.name = "fuzz\x1b.json", .report = report};
-  const NamedReport later = {.name = "slower.json", .report = slower(report)};
-  const ComparisonResult same = compared({once}, {once}, {});
+void check_comparisons(const record::Report& report) {
+  const report::NamedReport once = {.name = "fuzz\x1b.json", .report = report};
+  const report::NamedReport later = {.name = "slower.json", .report = slower(report)};
+  const compare::ComparisonResult same = compared({once}, {once}, {});
   require(same.new_cells.empty(), "a report has no cell that itself lacks");
-  require(same.count(CellVerdict::kFaster) == 0 && same.count(CellVerdict::kSlower) == 0,
+  require(same.count(compare::CellVerdict::kFaster) == 0 &&
+              same.count(compare::CellVerdict::kSlower) == 0,
           "a report is neither faster nor slower than itself");
-  const ComparisonResult change = compared({once}, {later}, {.threshold = 0.05});
-  require(change.count(CellVerdict::kFaster) == 0, "what takes longer is not faster");
-  compared({once, later}, {later, once}, {.metric = Metric::kSpeedup});
+  const compare::ComparisonResult change = compared({once}, {later}, {.threshold = 0.05});
+  require(change.count(compare::CellVerdict::kFaster) == 0, "what takes longer is not faster");
+  compared({once, later}, {later, once}, {.metric = compare::Metric::kSpeedup});
 }
 
 }  // namespace
 
 void fuzz_report(Bytes input) {
   const std::string text(text_of(input));
-  Report report;
-  if (!accepts([&] { report = report_from_json(text, "fuzz.json"); })) return;
+  record::Report report;
+  if (!accepts([&] { report = report::report_from_json(text, "fuzz.json"); })) return;
   require(parse_strict_json(text, kMaxDepth).has_value(), "a report is strict JSON");
-  const std::string written = to_json(report);
+  const std::string written = report::to_json(report);
   require(parse_strict_json(written, kMaxDepth).has_value(), "a report is written as strict JSON");
-  const Report again = report_from_json(written, "again.json");
-  require(to_json(again) == written, "a report that was written is read as it was");
-  require_printable_lines(to_table(report, {.width = 100, .marking = true}));
+  const record::Report again = report::report_from_json(written, "again.json");
+  require(report::to_json(again) == written, "a report that was written is read as it was");
+  require_printable_lines(report::to_table(report, {.width = 100, .marking = true}));
   check_comparisons(report);
 }
 

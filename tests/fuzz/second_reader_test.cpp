@@ -1,12 +1,12 @@
 #include "fuzz/second_reader.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "fuzz/strict_json.hpp"
 #include "io/raw_files.hpp"
 #include "io/reference_cases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
 
 namespace nf4bench::fuzz {
 namespace {

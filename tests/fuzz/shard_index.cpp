@@ -8,9 +8,9 @@
 namespace nf4bench::fuzz {
 
 void fuzz_shard_index(Bytes input) {
-  ShardIndex index;
+  io::ShardIndex index;
   const bool accepted = accepts([&] {
-    index = read_shard_index(ByteSource::in_memory("model.safetensors.index.json", input));
+    index = io::read_shard_index(io::ByteSource::in_memory("model.safetensors.index.json", input));
   });
   const auto second = second_index(text_of(input));
   require(accepted == second.has_value(), "both readers accept an index or both refuse it");

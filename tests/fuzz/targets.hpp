@@ -1,11 +1,11 @@
 #pragma once
 
+#include "fuzz/checks.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
-
-#include "fuzz/checks.hpp"
 
 namespace nf4bench::fuzz {
 

@@ -2,7 +2,6 @@
 // alone are exact, and what was prepared for the latter survives the other variants.
 
 #include "gpu_fixture.hpp"
-
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "peer/peers.hpp"
@@ -24,28 +23,29 @@ class Bitsandbytes : public GpuTest {
     if (IsSkipped() || HasFatalFailure()) return;
     const char* const path = std::getenv("NF4BENCH_BITSANDBYTES");
     if (path == nullptr) GTEST_SKIP() << "NF4BENCH_BITSANDBYTES names no library";
-    const PeerHost host = {.kind = DeviceKind::kCuda,
-                           .compute_capability = device_->info().compute_capability,
-                           .tools = cuda_tools()};
-    peers_.emplace(std::vector<PeerArgument>{{"bitsandbytes", path}}, host, std::vector<Variant>());
+    const peer::PeerHost host = {.kind = record::DeviceKind::kCuda,
+                                 .compute_capability = device_->info().compute_capability,
+                                 .tools = peer::cuda_tools()};
+    peers_.emplace(std::vector<peer::PeerArgument>{{"bitsandbytes", path}}, host,
+                   std::vector<kernels::Variant>());
     ASSERT_TRUE(peers_->warnings().empty()) << peers_->warnings().front();
     ASSERT_EQ(peers_->variants().size(), 2u);
   }
 
-  const Variant& chain() const { return peers_->variants()[0]; }
-  const Variant& decode() const { return peers_->variants()[1]; }
+  const kernels::Variant& chain() const { return peers_->variants()[0]; }
+  const kernels::Variant& decode() const { return peers_->variants()[1]; }
 
-  void expect_exact(const SyntheticSpec& spec, UploadPurpose purpose) {
-    const Nf4Tensor tensor = make_synthetic(spec);
-    for (const OutputType type : kOutputTypes) {
-      const std::vector<std::byte> expected = reference_dequantize(tensor, type);
+  void expect_exact(const nf4::SyntheticSpec& spec, device::UploadPurpose purpose) {
+    const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
       const auto workload = device_->upload(tensor, type, purpose);
-      for (const Variant& variant : peers_->variants()) {
+      for (const kernels::Variant& variant : peers_->variants()) {
         ASSERT_EQ(workload->unsupported(variant), "");
-        const Comparison comparison = workload->verify(variant, expected);
+        const record::Comparison comparison = workload->verify(variant, expected);
         EXPECT_EQ(comparison.compared, tensor.elements);
         EXPECT_TRUE(comparison.is_exact())
-            << variant.name << " " << to_string(type) << " " << shape_to_string(spec.shape)
+            << variant.name << " " << to_string(type) << " " << nf4::shape_to_string(spec.shape)
             << " blocksize " << spec.blocksize << " " << to_string(spec.absmax_kind) << ": "
             << comparison.mismatches << " wrong, first at "
             << comparison.first_mismatch.value_or(-1);
@@ -53,46 +53,48 @@ class Bitsandbytes : public GpuTest {
     }
   }
 
-  std::optional<Peers> peers_;
+  std::optional<peer::Peers> peers_;
 };
 
 TEST_F(Bitsandbytes, IsExactForEveryBlocksizeAndShape) {
   const std::vector<std::vector<std::int64_t>> shapes = {
       {1}, {2}, {63}, {64}, {65}, {5, 77}, {1000, 37}, {257, 65}, {8191}, {512, 520}};
-  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
-    for (int blocksize = kMinBlocksize; blocksize <= kMaxBlocksize; blocksize *= 2) {
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+    for (int blocksize = nf4::kMinBlocksize; blocksize <= nf4::kMaxBlocksize; blocksize *= 2) {
       for (const auto& shape : shapes) {
         expect_exact({.shape = shape,
                       .blocksize = blocksize,
                       .absmax_kind = kind,
-                      .distribution = Distribution::kNormal,
+                      .distribution = nf4::Distribution::kNormal,
                       .seed = static_cast<std::uint64_t>(blocksize)},
-                     UploadPurpose::kVerify);
+                     device::UploadPurpose::kVerify);
       }
     }
   }
 }
 
 TEST_F(Bitsandbytes, IsExactForExtremeScalesBetweenGuards) {
-  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
     for (const int blocksize : {32, 64, 256}) {
       expect_exact({.shape = {129, 1023},
                     .blocksize = blocksize,
                     .absmax_kind = kind,
-                    .distribution = Distribution::kExtremes},
-                   UploadPurpose::kTime);
+                    .distribution = nf4::Distribution::kExtremes},
+                   device::UploadPurpose::kTime);
     }
   }
 }
 
 TEST_F(Bitsandbytes, PreparedScalesSurviveTimingAndOtherVariants) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {1024, 1024}});
-  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
-  const auto workload = device_->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
-  for (const LaunchMode launch : {LaunchMode::kGraph, LaunchMode::kStream}) {
-    for (const CacheMode cache : {CacheMode::kCold, CacheMode::kHot}) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {1024, 1024}});
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
+  const auto workload =
+      device_->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
+  for (const record::LaunchMode launch :
+       {record::LaunchMode::kGraph, record::LaunchMode::kStream}) {
+    for (const record::CacheMode cache : {record::CacheMode::kCold, record::CacheMode::kHot}) {
       for (int round = 0; round < 3; ++round) {
-        for (const Variant& variant : device_->variants()) {
+        for (const kernels::Variant& variant : device_->variants()) {
           EXPECT_GT(workload->sample(variant, {cache, launch, 7}).seconds, 0.0);
         }
         const double whole = workload->sample(chain(), {cache, launch, 7}).seconds;
@@ -107,8 +109,8 @@ TEST_F(Bitsandbytes, PreparedScalesSurviveTimingAndOtherVariants) {
 }
 
 TEST_F(Bitsandbytes, SaysWhatItCanNotDo) {
-  const DeviceFacts facts = facts_of(device_->info());
-  Job job;
+  const kernels::DeviceFacts facts = device::facts_of(device_->info());
+  kernels::Job job;
   job.elements = (std::int64_t{1} << 31) - 1;
   EXPECT_EQ(chain().unsupported(job, facts), nullptr);
   job.elements = std::int64_t{1} << 31;

@@ -1,6 +1,5 @@
-#include "gpu_fixture.hpp"
-
 #include "base/error.hpp"
+#include "gpu_fixture.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 
@@ -21,23 +20,26 @@ class CudaDeviceTest : public GpuTest {
     std::ptrdiff_t offset = 0;
   };
 
-  static Variant forging(const Forged& forged) {
-    Variant variant;
+  static kernels::Variant forging(const Forged& forged) {
+    kernels::Variant variant;
     variant.name = "forged";
-    variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
-    variant.workspace_bytes = [](const Job&) -> std::size_t { return 0; };
-    variant.launch = [&forged](const Job& job, const Launch& launch) {
+    variant.unsupported = [](const kernels::Job&, const kernels::DeviceFacts&) -> const char* {
+      return nullptr;
+    };
+    variant.workspace_bytes = [](const kernels::Job&) -> std::size_t { return 0; };
+    variant.launch = [&forged](const kernels::Job& job, const kernels::Launch& launch) {
       cudaMemcpyAsync(static_cast<std::byte*>(job.output) + forged.offset, forged.bytes.data(),
                       forged.bytes.size(), cudaMemcpyHostToDevice, launch.stream);
     };
     return variant;
   }
 
-  static void expect_same_comparison(OutputType type, const std::vector<std::byte>& expected,
-                                     const std::vector<std::byte>& actual, Workload& workload) {
+  static void expect_same_comparison(nf4::OutputType type, const std::vector<std::byte>& expected,
+                                     const std::vector<std::byte>& actual,
+                                     device::Workload& workload) {
     const Forged forged{actual};
-    const Comparison host = compare_outputs(type, expected, actual);
-    const Comparison device = workload.verify(forging(forged), expected);
+    const record::Comparison host = operation::compare_outputs(type, expected, actual);
+    const record::Comparison device = workload.verify(forging(forged), expected);
     EXPECT_EQ(device.compared, host.compared);
     EXPECT_EQ(device.mismatches, host.mismatches);
     EXPECT_EQ(device.first_mismatch, host.first_mismatch);
@@ -46,16 +48,16 @@ class CudaDeviceTest : public GpuTest {
 };
 
 TEST_F(CudaDeviceTest, ComparesAsTheHostDoes) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {256, 256}});
-  for (const OutputType type : kOutputTypes) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {256, 256}});
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
     // Every 16-bit pattern against its neighbours, or 65,536 spread 32-bit patterns.
-    const std::size_t size = size_in_bytes(type);
+    const std::size_t size = nf4::size_in_bytes(type);
     std::vector<std::byte> expected(65536 * size);
     for (std::uint32_t i = 0; i < 65536; ++i) {
       const std::uint32_t bits = size == 2 ? i : i * 65537u;
       std::memcpy(expected.data() + i * size, &bits, size);
     }
-    const auto workload = device_->upload(tensor, type, UploadPurpose::kVerify);
+    const auto workload = device_->upload(tensor, type, device::UploadPurpose::kVerify);
     for (const int shift : {0, 1, 7, 32768}) {
       std::vector<std::byte> actual(expected.size());
       for (std::size_t i = 0; i < 65536; ++i) {
@@ -68,19 +70,21 @@ TEST_F(CudaDeviceTest, ComparesAsTheHostDoes) {
 }
 
 TEST_F(CudaDeviceTest, SeesAnOutputThatWasNotWritten) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {64, 64}});
-  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
-  const auto workload = device_->upload(tensor, OutputType::kFloat16, UploadPurpose::kVerify);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64, 64}});
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
+  const auto workload =
+      device_->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kVerify);
   const Forged all_but_last{{expected.begin(), expected.end() - 2}};
-  const Comparison comparison = workload->verify(forging(all_but_last), expected);
+  const record::Comparison comparison = workload->verify(forging(all_but_last), expected);
   EXPECT_EQ(comparison.mismatches, 1);
   EXPECT_EQ(comparison.first_mismatch, 64 * 64 - 1);
 }
 
 TEST_F(CudaDeviceTest, NoticesWritesOutsideTheOutput) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {64, 64}});
-  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
-  const auto workload = device_->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64, 64}});
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
+  const auto workload =
+      device_->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
   const auto bytes = static_cast<std::ptrdiff_t>(expected.size());
   for (const auto offset : {std::ptrdiff_t{-1}, bytes}) {
     const Forged stray{{std::byte{0}}, offset};
@@ -89,16 +93,18 @@ TEST_F(CudaDeviceTest, NoticesWritesOutsideTheOutput) {
 }
 
 TEST_F(CudaDeviceTest, TakesPlausibleSamplesInEveryMode) {
-  const Nf4Tensor tensor =
-      make_synthetic({.shape = {4096, 4096}, .distribution = Distribution::kRandomCodes});
-  const auto workload = device_->upload(tensor, OutputType::kBfloat16, UploadPurpose::kTime);
+  const nf4::Nf4Tensor tensor =
+      nf4::make_synthetic({.shape = {4096, 4096}, .distribution = nf4::Distribution::kRandomCodes});
+  const auto workload =
+      device_->upload(tensor, nf4::OutputType::kBfloat16, device::UploadPurpose::kTime);
   EXPECT_GT(static_cast<double>(workload->buffer_sets()) *
                 static_cast<double>(workload->bytes_read() + workload->bytes_written()),
             5.0 * static_cast<double>(device_->info().l2_bytes));
-  for (const Variant& variant : device_->variants()) {
-    for (const CacheMode cache : {CacheMode::kCold, CacheMode::kHot}) {
-      for (const LaunchMode launch : {LaunchMode::kGraph, LaunchMode::kStream}) {
-        const Sample sample = workload->sample(variant, {cache, launch, 8});
+  for (const kernels::Variant& variant : device_->variants()) {
+    for (const record::CacheMode cache : {record::CacheMode::kCold, record::CacheMode::kHot}) {
+      for (const record::LaunchMode launch :
+           {record::LaunchMode::kGraph, record::LaunchMode::kStream}) {
+        const device::Sample sample = workload->sample(variant, {cache, launch, 8});
         EXPECT_GT(sample.seconds, 1e-6) << variant.name;
         EXPECT_LT(sample.seconds, 1e-1) << variant.name;
       }
@@ -107,12 +113,12 @@ TEST_F(CudaDeviceTest, TakesPlausibleSamplesInEveryMode) {
 }
 
 TEST_F(CudaDeviceTest, SaysHowMuchMemoryIsMissing) {
-  Nf4Tensor tensor;
+  nf4::Nf4Tensor tensor;
   tensor.name = "huge";
   tensor.elements = std::int64_t{1} << 40;
   tensor.shape = {tensor.elements};
   try {
-    device_->upload(tensor, OutputType::kFloat32, UploadPurpose::kVerify);
+    device_->upload(tensor, nf4::OutputType::kFloat32, device::UploadPurpose::kVerify);
     FAIL() << "4 TiB fitted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice);
@@ -121,7 +127,7 @@ TEST_F(CudaDeviceTest, SaysHowMuchMemoryIsMissing) {
 }
 
 TEST_F(CudaDeviceTest, MeasuresItsCeilings) {
-  const Ceilings ceilings = device_->measure_ceilings();
+  const record::Ceilings ceilings = device_->measure_ceilings();
   EXPECT_GT(ceilings.copy_bytes_per_s, 1e10);
   EXPECT_GT(ceilings.write_bytes_per_s, 1e10);
   if (device_->info().peak_bytes_per_s) {

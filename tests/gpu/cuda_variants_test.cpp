@@ -3,7 +3,6 @@
 // a memory checker sees any access past them.
 
 #include "gpu_fixture.hpp"
-
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 
@@ -17,17 +16,18 @@ namespace {
 
 class CudaVariants : public GpuTest {
  protected:
-  static void expect_exact(const SyntheticSpec& spec, const std::vector<OutputType>& types) {
-    const Nf4Tensor tensor = make_synthetic(spec);
-    for (const OutputType type : types) {
-      const std::vector<std::byte> expected = reference_dequantize(tensor, type);
-      const auto workload = device_->upload(tensor, type, UploadPurpose::kVerify);
-      for (const Variant& variant : device_->variants()) {
+  static void expect_exact(const nf4::SyntheticSpec& spec,
+                           const std::vector<nf4::OutputType>& types) {
+    const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
+    for (const nf4::OutputType type : types) {
+      const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
+      const auto workload = device_->upload(tensor, type, device::UploadPurpose::kVerify);
+      for (const kernels::Variant& variant : device_->variants()) {
         ASSERT_EQ(workload->unsupported(variant), "") << variant.name;
-        const Comparison comparison = workload->verify(variant, expected);
+        const record::Comparison comparison = workload->verify(variant, expected);
         EXPECT_EQ(comparison.compared, tensor.elements);
         EXPECT_TRUE(comparison.is_exact())
-            << variant.name << " " << to_string(type) << " " << shape_to_string(spec.shape)
+            << variant.name << " " << to_string(type) << " " << nf4::shape_to_string(spec.shape)
             << " blocksize " << spec.blocksize << " " << to_string(spec.absmax_kind) << ": "
             << comparison.mismatches << " wrong, first at "
             << comparison.first_mismatch.value_or(-1) << ", up to " << comparison.max_ulp << " ulp";
@@ -35,21 +35,21 @@ class CudaVariants : public GpuTest {
     }
   }
 
-  static inline const std::vector<OutputType> kTypes{std::begin(kOutputTypes),
-                                                     std::end(kOutputTypes)};
+  static inline const std::vector<nf4::OutputType> kTypes{std::begin(nf4::kOutputTypes),
+                                                          std::end(nf4::kOutputTypes)};
 };
 
 TEST_F(CudaVariants, AreExactForEveryBlocksizeAndShape) {
   const std::vector<std::vector<std::int64_t>> shapes = {
       {1},        {2},       {3, 5}, {63},   {64},   {65},         {7, 64},   {5, 77},
       {1000, 37}, {257, 65}, {4095}, {4097}, {8191}, {3, 5, 1111}, {512, 520}};
-  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
-    for (int blocksize = kMinBlocksize; blocksize <= kMaxBlocksize; blocksize *= 2) {
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+    for (int blocksize = nf4::kMinBlocksize; blocksize <= nf4::kMaxBlocksize; blocksize *= 2) {
       for (const auto& shape : shapes) {
         expect_exact({.shape = shape,
                       .blocksize = blocksize,
                       .absmax_kind = kind,
-                      .distribution = Distribution::kNormal,
+                      .distribution = nf4::Distribution::kNormal,
                       .seed = static_cast<std::uint64_t>(blocksize)},
                      kTypes);
       }
@@ -58,12 +58,12 @@ TEST_F(CudaVariants, AreExactForEveryBlocksizeAndShape) {
 }
 
 TEST_F(CudaVariants, AreExactForExtremeScales) {
-  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
     for (const int blocksize : {32, 64, 256}) {
       expect_exact({.shape = {129, 1023},
                     .blocksize = blocksize,
                     .absmax_kind = kind,
-                    .distribution = Distribution::kExtremes},
+                    .distribution = nf4::Distribution::kExtremes},
                    kTypes);
     }
   }
@@ -73,10 +73,10 @@ TEST_F(CudaVariants, AreExactForEveryHalfPrecisionScale) {
   // Plain absmax of every float16 and bfloat16 value, NaN and infinities included: 65,536 blocks of
   // 32 whose nibbles run through all codes.
   for (const bool is_bfloat16 : {false, true}) {
-    Nf4Tensor tensor = make_synthetic({.shape = {65536, 32},
-                                       .blocksize = 32,
-                                       .absmax_kind = AbsmaxKind::kPlain,
-                                       .distribution = Distribution::kRandomCodes});
+    nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {65536, 32},
+                                                 .blocksize = 32,
+                                                 .absmax_kind = nf4::AbsmaxKind::kPlain,
+                                                 .distribution = nf4::Distribution::kRandomCodes});
     for (std::uint32_t i = 0; i < 65536; ++i) {
       // The same 16 bits as the top of a float32, or spread over a float32's low exponents.
       const std::uint32_t bits = is_bfloat16 ? i << 16 : i << 9;
@@ -85,10 +85,10 @@ TEST_F(CudaVariants, AreExactForEveryHalfPrecisionScale) {
     for (std::size_t i = 0; i < tensor.packed.size(); ++i) {
       tensor.packed[i] = static_cast<std::uint8_t>((2 * i % 16) << 4 | (2 * i + 1) % 16);
     }
-    for (const OutputType type : kTypes) {
-      const std::vector<std::byte> expected = reference_dequantize(tensor, type);
-      const auto workload = device_->upload(tensor, type, UploadPurpose::kVerify);
-      for (const Variant& variant : device_->variants()) {
+    for (const nf4::OutputType type : kTypes) {
+      const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
+      const auto workload = device_->upload(tensor, type, device::UploadPurpose::kVerify);
+      for (const kernels::Variant& variant : device_->variants()) {
         EXPECT_TRUE(workload->verify(variant, expected).is_exact())
             << variant.name << " " << to_string(type);
       }
@@ -98,19 +98,20 @@ TEST_F(CudaVariants, AreExactForEveryHalfPrecisionScale) {
 
 TEST_F(CudaVariants, AreExactInEveryConfiguration) {
   int configurations = 0;
-  for (const Variant& variant : device_->variants()) {
+  for (const kernels::Variant& variant : device_->variants()) {
     for (const char* const* config = variant.configs; config != nullptr && *config; ++config) {
       ++configurations;
-      const auto device = open_cuda_device(0, {.config = *config});
+      const auto device = device::open_cuda_device(0, {.config = *config});
       for (const int blocksize : {32, 64, 128, 4096}) {
-        for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
-          const Nf4Tensor tensor = make_synthetic({.shape = {1021, 1031},
-                                                   .blocksize = blocksize,
-                                                   .absmax_kind = kind,
-                                                   .distribution = Distribution::kExtremes});
-          for (const OutputType type : kTypes) {
-            const auto workload = device->upload(tensor, type, UploadPurpose::kVerify);
-            const auto expected = reference_dequantize(tensor, type);
+        for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+          const nf4::Nf4Tensor tensor =
+              nf4::make_synthetic({.shape = {1021, 1031},
+                                   .blocksize = blocksize,
+                                   .absmax_kind = kind,
+                                   .distribution = nf4::Distribution::kExtremes});
+          for (const nf4::OutputType type : kTypes) {
+            const auto workload = device->upload(tensor, type, device::UploadPurpose::kVerify);
+            const auto expected = nf4::reference_dequantize(tensor, type);
             for (int run = 0; run < 3; ++run) {
               EXPECT_TRUE(workload->verify(variant, expected).is_exact())
                   << variant.name << " " << *config << " " << to_string(type) << " blocksize "
@@ -129,8 +130,8 @@ TEST_F(CudaVariants, AreExactPastTwoToThe31Elements) {
     GTEST_SKIP() << "needs 24 GiB of device memory";
   }
   expect_exact(
-      {.shape = {(std::int64_t{1} << 31) + 65}, .distribution = Distribution::kRandomCodes},
-      {OutputType::kFloat16});
+      {.shape = {(std::int64_t{1} << 31) + 65}, .distribution = nf4::Distribution::kRandomCodes},
+      {nf4::OutputType::kFloat16});
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class GpuFaults : public testing::Test {
  protected:
   void SetUp() override {
     std::string problem;
-    if (!cuda_devices(&problem).empty()) return;
+    if (!device::cuda_devices(&problem).empty()) return;
     if (std::getenv("NF4BENCH_REQUIRE_GPU") != nullptr) FAIL() << problem;
     GTEST_SKIP() << problem;
   }

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include "device/devices.hpp"
+
+#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <memory>
@@ -15,8 +15,8 @@ class GpuTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     std::string problem;
-    if (cuda_devices(&problem).empty()) return;
-    device_ = open_cuda_device(0, {});
+    if (device::cuda_devices(&problem).empty()) return;
+    device_ = device::open_cuda_device(0, {});
   }
   static void TearDownTestSuite() { device_.reset(); }
 
@@ -26,7 +26,7 @@ class GpuTest : public ::testing::Test {
     GTEST_SKIP() << "no CUDA device";
   }
 
-  static inline std::unique_ptr<Device> device_;
+  static inline std::unique_ptr<device::Device> device_;
 };
 
 }  // namespace nf4bench

@@ -1,6 +1,8 @@
 // The tables that codes index: quant_map, which must be the NF4 table, and nested_quant_map; and
 // scales.
 
+#include "io/golden_pieces.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +12,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "io/golden_pieces.hpp"
 
 namespace nf4bench::testing {
 namespace {
@@ -45,18 +45,18 @@ TEST(Scales, MayBeAnythingAndAreReadAsTheyAre) {
   StateDict entries = plain();
   std::string& absmax = at(entries, kPlain + ".absmax").bytes;
   absmax.replace(0, odd.size() * sizeof(float), floats(odd));
-  const Checkpoint checkpoint = open(entries);
+  const io::Checkpoint checkpoint = open(entries);
   ASSERT_EQ(checkpoint.tensors().front().problem, "");
-  const Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
+  const nf4::Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
   EXPECT_EQ(floats(tensor.absmax), absmax);
 }
 
 TEST(Scales, MayHaveAnInfiniteNestedAbsmax) {
   StateDict entries = nested();
   at(entries, kNested + ".nested_absmax").bytes = floats({std::numeric_limits<float>::infinity()});
-  const Checkpoint checkpoint = open(entries);
+  const io::Checkpoint checkpoint = open(entries);
   ASSERT_EQ(checkpoint.tensors().front().problem, "");
-  const Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
+  const nf4::Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
   EXPECT_TRUE(std::isinf(tensor.nested_absmax.front()));
 }
 
@@ -64,7 +64,7 @@ TEST(CodeTables, UnsortedNestedMapIsAWarning) {
   StateDict entries = nested();
   std::string& map = at(entries, kNested + ".nested_quant_map").bytes;
   std::swap_ranges(map.begin(), map.begin() + 4, map.begin() + 4);
-  const TensorEntry entry = only_entry(entries);
+  const io::TensorEntry entry = only_entry(entries);
   EXPECT_EQ(entry.problem, "");
   EXPECT_EQ(entry.warnings, std::vector<std::string>{"nested_quant_map is not ascending"});
 }
@@ -79,8 +79,8 @@ TEST(CodeTables, NestedMapBeyondOneIsAWarning) {
 
 std::vector<float> nf4_table() {
   std::vector<float> table;
-  table.reserve(kCodes);
-  for (int code = 0; code < kCodes; ++code) table.push_back(codebook_value(code));
+  table.reserve(nf4::kCodes);
+  for (int code = 0; code < nf4::kCodes; ++code) table.push_back(nf4::codebook_value(code));
   return table;
 }
 

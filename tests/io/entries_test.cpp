@@ -1,14 +1,14 @@
 // What must fit together before a tensor is decoded. Each case takes a tensor that bitsandbytes
 // wrote and breaks one thing.
 
+#include "io/golden_pieces.hpp"
+#include "nf4/reference.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "io/golden_pieces.hpp"
-#include "nf4/reference.hpp"
 
 namespace nf4bench::testing {
 namespace {
@@ -100,10 +100,10 @@ TEST(Entries, OneElementMoreOrLessFitsTheSameBytesAndIsBelieved) {
 TEST(Entries, SpareNibbleOfAnOddCountMayBeAnything) {
   StateDict entries = nested();
   const auto before =
-      reference_dequantize(open(entries).load(only_entry(entries)), OutputType::kFloat32);
+      nf4::reference_dequantize(open(entries).load(only_entry(entries)), nf4::OutputType::kFloat32);
   at(entries, kNested).bytes.back() = static_cast<char>(at(entries, kNested).bytes.back() ^ 0x0f);
   const auto after =
-      reference_dequantize(open(entries).load(only_entry(entries)), OutputType::kFloat32);
+      nf4::reference_dequantize(open(entries).load(only_entry(entries)), nf4::OutputType::kFloat32);
   EXPECT_EQ(before, after);
 }
 
@@ -197,7 +197,7 @@ TEST(Entries, PlainAndNestedMustNotBeMixed) {
 TEST(Entries, NestedPiecesBesideAPlainStateAreIgnoredWithAWarning) {
   StateDict entries = plain();
   entries.push_back({kPlain + ".nested_absmax", "F32", {1}, floats({1.0f})});
-  const TensorEntry entry = only_entry(entries);
+  const io::TensorEntry entry = only_entry(entries);
   EXPECT_EQ(entry.problem, "");
   ASSERT_EQ(entry.warnings.size(), 1u);
   EXPECT_NE(entry.warnings[0].find("nested_absmax is there"), std::string::npos);

@@ -1,21 +1,21 @@
 // What the file system can put in a reader's way.
 
-#include <fcntl.h>
+#include "io/byte_source.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/raw_files.hpp"
+
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
-#include <string>
 #include <vector>
-
-#include "io/byte_source.hpp"
-#include "io/checkpoint/checkpoint.hpp"
-#include "io/raw_files.hpp"
 
 namespace nf4bench::testing {
 namespace {
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 const std::string kOneTensor = R"({"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})";
 
 std::string open_refusal(const fs::path& path) {
-  return refusal([&] { Checkpoint::open(path); });
+  return refusal([&] { io::Checkpoint::open(path); });
 }
 
 TEST(FileSystem, MissingPathIsNamedWithTheSystemsReason) {
@@ -78,7 +78,7 @@ TEST(FileSystem, ReadThatFailsIsNamedWithTheSystemsReason) {
   const int next = ::open("/dev/null", O_RDONLY);
   ASSERT_GE(next, 0);
   ::close(next);
-  const ByteSource source = ByteSource::open(folder / "a");
+  const io::ByteSource source = io::ByteSource::open(folder / "a");
   const int directory = ::open(folder.path().c_str(), O_RDONLY);
   ASSERT_EQ(::dup2(directory, next), next);
   ::close(directory);
@@ -111,7 +111,7 @@ TEST(FileSystem, DanglingLinkIsNamed) {
 class AsNobody {
  public:
   AsNobody() {
-    if (was_root_ && ::seteuid(65534) != 0) throw std::runtime_error("can not step down from root");
+    if (was_root_ && ::seteuid(65534) != 0) throw std::runtime_error("cannot step down from root");
   }
   ~AsNobody() {
     if (was_root_ && ::seteuid(0) != 0) std::abort();
@@ -168,7 +168,7 @@ TEST(FileSystem, NameOf5000CharactersIsCutInTheMessage) {
 TEST(FileSystem, FileThatShrinksWhileItIsReadIsAnError) {
   const TemporaryFolder folder;
   write_raw(folder / "a", std::string(100, 'x'));
-  const ByteSource source = ByteSource::open(folder / "a");
+  const io::ByteSource source = io::ByteSource::open(folder / "a");
   fs::resize_file(folder / "a", 50);
   std::vector<std::byte> bytes(100);
   expect_part(refusal([&] { source.read(0, bytes); }),
@@ -178,7 +178,7 @@ TEST(FileSystem, FileThatShrinksWhileItIsReadIsAnError) {
 TEST(FileSystem, FileThatGrowsIsReadAsLongAsItWas) {
   const TemporaryFolder folder;
   write_raw(folder / "a", "12345678");
-  const ByteSource source = ByteSource::open(folder / "a");
+  const io::ByteSource source = io::ByteSource::open(folder / "a");
   write_raw(folder / "a", "1234567890");
   EXPECT_EQ(source.size(), 8u);
   std::vector<std::byte> bytes(9);
@@ -188,7 +188,7 @@ TEST(FileSystem, FileThatGrowsIsReadAsLongAsItWas) {
 TEST(FileSystem, FileReplacedBetweenOpenAndLoadIsAnError) {
   const TemporaryFolder folder;
   fs::copy(data_file("quant_storage.safetensors"), folder / "a.safetensors");
-  const Checkpoint checkpoint = Checkpoint::open(folder / "a.safetensors");
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder / "a.safetensors");
   fs::copy(data_file("quant_storage.safetensors"), folder / "b.safetensors");
   fs::rename(folder / "b.safetensors", folder / "a.safetensors");
   expect_part(refusal([&] { checkpoint.load(checkpoint.tensors().front()); }),
@@ -198,7 +198,7 @@ TEST(FileSystem, FileReplacedBetweenOpenAndLoadIsAnError) {
 TEST(FileSystem, FileTruncatedBetweenOpenAndLoadIsAnError) {
   const TemporaryFolder folder;
   fs::copy(data_file("quant_storage.safetensors"), folder / "a.safetensors");
-  const Checkpoint checkpoint = Checkpoint::open(folder / "a.safetensors");
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder / "a.safetensors");
   fs::resize_file(folder / "a.safetensors", 2000);
   expect_part(refusal([&] { checkpoint.load(checkpoint.tensors().front()); }),
               "the file changed since its header was read");
@@ -219,7 +219,7 @@ TEST(FileSystem, SparseFileThatClaimsMuchIsRefusedWithoutMemory) {
 
 TEST(FileSystem, RangesNearTheEndOfTheNumbersDoNotWrap) {
   const std::vector<std::byte> bytes(8);
-  const ByteSource source = ByteSource::in_memory("m", bytes);
+  const io::ByteSource source = io::ByteSource::in_memory("m", bytes);
   std::vector<std::byte> out(4);
   expect_part(refusal([&] { source.read(UINT64_MAX - 1, out); }), "past the end of the file");
   expect_part(refusal([&] { source.read_text(4, UINT64_MAX - 2); }), "past the end of the file");

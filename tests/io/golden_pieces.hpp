@@ -2,14 +2,14 @@
 
 // Tensors that bitsandbytes wrote, as parts to be broken one at a time.
 
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/raw_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "io/checkpoint/checkpoint.hpp"
-#include "io/raw_files.hpp"
 
 namespace nf4bench::testing {
 
@@ -32,13 +32,13 @@ inline StateDict plain() {
   return golden("dtypes.safetensors", kPlain);
 }
 
-inline Checkpoint open(const StateDict& entries) {
-  return Checkpoint::open_memory("test.safetensors", to_bytes(to_safetensors(entries)));
+inline io::Checkpoint open(const StateDict& entries) {
+  return io::Checkpoint::open_memory("test.safetensors", to_bytes(to_safetensors(entries)));
 }
 
 // The only entry of `entries` has a problem, told in one line that holds `part`.
 inline void expect_problem(const StateDict& entries, const std::string& part) {
-  const TensorEntry entry = only_entry(entries);
+  const io::TensorEntry entry = only_entry(entries);
   EXPECT_TRUE(entry.problem.starts_with("test.safetensors: tensor \"")) << entry.problem;
   EXPECT_EQ(entry.problem.find('\n'), std::string::npos);
   EXPECT_NE(entry.problem.find(part), std::string::npos)

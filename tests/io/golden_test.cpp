@@ -1,6 +1,10 @@
 // The anchor of the project: tensors that bitsandbytes wrote, decoded to the bytes that
 // bitsandbytes decodes them to. The hashes come from its CUDA kernels, never from this code.
 
+#include "base/sha256.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "nf4/reference.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,10 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "base/sha256.hpp"
-#include "io/checkpoint/checkpoint.hpp"
-#include "nf4/reference.hpp"
-
 namespace nf4bench {
 namespace {
 
@@ -23,7 +23,7 @@ const std::filesystem::path kData = std::filesystem::path(NF4BENCH_SOURCE_DIR) /
 // One line of data/expected.txt.
 struct Expected {
   std::string file, name, shape, blocksize, absmax, dtype, storage;
-  std::map<OutputType, std::string> sha256;
+  std::map<nf4::OutputType, std::string> sha256;
 };
 
 std::vector<Expected> read_expected() {
@@ -34,15 +34,15 @@ std::vector<Expected> read_expected() {
     std::istringstream words(line);
     Expected e;
     words >> e.file >> e.name >> e.shape >> e.blocksize >> e.absmax >> e.dtype >> e.storage;
-    words >> e.sha256[OutputType::kFloat16] >> e.sha256[OutputType::kBfloat16] >>
-        e.sha256[OutputType::kFloat32];
+    words >> e.sha256[nf4::OutputType::kFloat16] >> e.sha256[nf4::OutputType::kBfloat16] >>
+        e.sha256[nf4::OutputType::kFloat32];
     all.push_back(e);
   }
   return all;
 }
 
-const TensorEntry* find_entry(const Checkpoint& checkpoint, const std::string& name) {
-  for (const TensorEntry& entry : checkpoint.tensors()) {
+const io::TensorEntry* find_entry(const io::Checkpoint& checkpoint, const std::string& name) {
+  for (const io::TensorEntry& entry : checkpoint.tensors()) {
     if (entry.name == name) return &entry;
   }
   return nullptr;
@@ -59,13 +59,13 @@ TEST(Golden, EveryTensorDecodesToTheBytesOfBitsandbytesInAllThreeTypes) {
   ASSERT_EQ(all.size(), 49u);
   for (const Expected& expected : all) {
     SCOPED_TRACE(expected.file + " " + expected.name);
-    const Checkpoint checkpoint = Checkpoint::open(kData / expected.file);
-    const TensorEntry* entry = find_entry(checkpoint, expected.name);
+    const io::Checkpoint checkpoint = io::Checkpoint::open(kData / expected.file);
+    const io::TensorEntry* entry = find_entry(checkpoint, expected.name);
     ASSERT_NE(entry, nullptr);
     ASSERT_EQ(entry->problem, "");
-    const Nf4Tensor tensor = checkpoint.load(*entry);
-    for (const OutputType type : kOutputTypes) {
-      EXPECT_EQ(sha256_of(reference_dequantize(tensor, type)), expected.sha256.at(type))
+    const nf4::Nf4Tensor tensor = checkpoint.load(*entry);
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      EXPECT_EQ(sha256_of(nf4::reference_dequantize(tensor, type)), expected.sha256.at(type))
           << to_string(type);
     }
   }
@@ -74,10 +74,10 @@ TEST(Golden, EveryTensorDecodesToTheBytesOfBitsandbytesInAllThreeTypes) {
 TEST(Golden, EveryEntryStatesWhatBitsandbytesStored) {
   for (const Expected& expected : read_expected()) {
     SCOPED_TRACE(expected.file + " " + expected.name);
-    const Checkpoint checkpoint = Checkpoint::open(kData / expected.file);
-    const TensorEntry* entry = find_entry(checkpoint, expected.name);
+    const io::Checkpoint checkpoint = io::Checkpoint::open(kData / expected.file);
+    const io::TensorEntry* entry = find_entry(checkpoint, expected.name);
     ASSERT_NE(entry, nullptr);
-    EXPECT_EQ(shape_to_string(entry->shape), expected.shape);
+    EXPECT_EQ(nf4::shape_to_string(entry->shape), expected.shape);
     EXPECT_EQ(std::to_string(entry->blocksize), expected.blocksize);
     EXPECT_EQ(to_string(entry->absmax_kind), expected.absmax);
     EXPECT_EQ(to_string(entry->dtype), expected.dtype);
@@ -90,14 +90,14 @@ TEST(Golden, NoFileHoldsTensorsBeyondTheExpectedOnes) {
   std::map<std::string, std::size_t> wanted;
   for (const Expected& expected : read_expected()) ++wanted[expected.file];
   for (const auto& [file, count] : wanted) {
-    const Checkpoint checkpoint = Checkpoint::open(kData / file);
+    const io::Checkpoint checkpoint = io::Checkpoint::open(kData / file);
     EXPECT_EQ(checkpoint.tensors().size(), count) << file;
     EXPECT_TRUE(checkpoint.others().empty()) << file;
   }
 }
 
 TEST(Golden, Fp4IsNamedAsWhatItIsAndNotListedAsNf4) {
-  const Checkpoint checkpoint = Checkpoint::open(kData / "fp4.safetensors");
+  const io::Checkpoint checkpoint = io::Checkpoint::open(kData / "fp4.safetensors");
   EXPECT_TRUE(checkpoint.tensors().empty());
   ASSERT_EQ(checkpoint.others().size(), 1u);
   EXPECT_EQ(checkpoint.others()[0].kind, "FP4");

@@ -1,14 +1,14 @@
 // Which tensors of a file belong together, and what the others are.
 
+#include "base/error.hpp"
+#include "io/golden_pieces.hpp"
+
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <ostream>
 #include <string>
 #include <vector>
-
-#include "base/error.hpp"
-#include "io/golden_pieces.hpp"
 
 namespace nf4bench::testing {
 namespace {
@@ -24,17 +24,17 @@ TEST(Entries, ExtremeScalesAreLoadedAsTheyAre) {
   StateDict entries = plain();
   std::string& bytes = at(entries, kPlain + ".absmax").bytes;
   bytes.replace(0, extremes.size() * 4, floats(extremes));
-  const TensorEntry entry = only_entry(entries);
+  const io::TensorEntry entry = only_entry(entries);
   ASSERT_EQ(entry.problem, "");
-  const Nf4Tensor tensor = open(entries).load(entry);
+  const nf4::Nf4Tensor tensor = open(entries).load(entry);
   EXPECT_EQ(floats({tensor.absmax.begin(), tensor.absmax.begin() + 7}), floats(extremes));
 }
 
 TEST(Entries, PackedWeightsAtOddAddressesAreRead) {
   StateDict entries = nested();
   entries.insert(entries.begin(), {"pad", "U8", {3}, "abc"});
-  const Checkpoint checkpoint = open(entries);
-  const Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
+  const io::Checkpoint checkpoint = open(entries);
+  const nf4::Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
   EXPECT_EQ(tensor.nested_map, open(nested()).load(only_entry(nested())).nested_map);
   EXPECT_EQ(tensor.packed, open(nested()).load(only_entry(nested())).packed);
 }
@@ -44,7 +44,7 @@ TEST(Entries, OneDamagedTensorDoesNotHideTheOthers) {
   const StateDict good = plain();
   entries.insert(entries.end(), good.begin(), good.end());
   remove(entries, kNested + ".absmax");
-  const Checkpoint checkpoint = open(entries);
+  const io::Checkpoint checkpoint = open(entries);
   ASSERT_EQ(checkpoint.tensors().size(), 2u);
   EXPECT_EQ(checkpoint.tensors()[0].problem, "");
   EXPECT_NE(checkpoint.tensors()[1].problem, "");
@@ -54,8 +54,8 @@ TEST(Entries, OneDamagedTensorDoesNotHideTheOthers) {
 }
 
 TEST(Entries, NameThatTheInputLacksIsAUsageError) {
-  const Checkpoint checkpoint = open(nested());
-  TensorEntry stranger = checkpoint.tensors().front();
+  const io::Checkpoint checkpoint = open(nested());
+  io::TensorEntry stranger = checkpoint.tensors().front();
   stranger.name = "stranger";
   try {
     checkpoint.load(stranger);
@@ -75,12 +75,12 @@ TEST(Entries, NamesThatContinueOneAnotherAreNotMixedUp) {
       entries.push_back(entry);
     }
   }
-  const Checkpoint checkpoint = open(entries);
+  const io::Checkpoint checkpoint = open(entries);
   ASSERT_EQ(checkpoint.tensors().size(), 2u);
   EXPECT_EQ(checkpoint.tensors()[0].name, "a.weight");
-  EXPECT_EQ(checkpoint.tensors()[0].absmax_kind, AbsmaxKind::kNested);
+  EXPECT_EQ(checkpoint.tensors()[0].absmax_kind, nf4::AbsmaxKind::kNested);
   EXPECT_EQ(checkpoint.tensors()[1].name, "a.weight.weight");
-  EXPECT_EQ(checkpoint.tensors()[1].absmax_kind, AbsmaxKind::kPlain);
+  EXPECT_EQ(checkpoint.tensors()[1].absmax_kind, nf4::AbsmaxKind::kPlain);
   EXPECT_EQ(checkpoint.tensors()[0].problem + checkpoint.tensors()[1].problem, "");
 }
 
@@ -92,27 +92,27 @@ TEST(Entries, WeightsAreListedInNaturalOrder) {
       entries.push_back(entry);
     }
   }
-  const Checkpoint checkpoint = open(entries);
+  const io::Checkpoint checkpoint = open(entries);
   std::vector<std::string> names;
-  for (const TensorEntry& entry : checkpoint.tensors()) names.push_back(entry.name);
+  for (const io::TensorEntry& entry : checkpoint.tensors()) names.push_back(entry.name);
   EXPECT_EQ(names, (std::vector<std::string>{"layers.1.s5x77.weight", "layers.9.s5x77.weight",
                                              "layers.10.s5x77.weight"}));
-  for (const TensorEntry& entry : checkpoint.tensors())
+  for (const io::TensorEntry& entry : checkpoint.tensors())
     EXPECT_EQ(checkpoint.load(entry).name, entry.name);
 }
 
 TEST(Entries, SurviveTheMoveOfTheirCheckpoint) {
-  Checkpoint first = open(nested());
-  const TensorEntry entry = first.tensors().front();
-  Checkpoint second = open(plain());
+  io::Checkpoint first = open(nested());
+  const io::TensorEntry entry = first.tensors().front();
+  io::Checkpoint second = open(plain());
   second = std::move(first);
-  const Checkpoint third = std::move(second);
+  const io::Checkpoint third = std::move(second);
   EXPECT_EQ(third.tensors().size(), 1u);
   EXPECT_EQ(third.load(entry).name, kNested);
 }
 
 TEST(Entries, SizesOfTheSideTensorsAreAddedUp) {
-  const TensorEntry entry = only_entry(nested());
+  const io::TensorEntry entry = only_entry(nested());
   EXPECT_EQ(entry.packed_bytes, 193);
   EXPECT_EQ(entry.state_bytes, 7 + 4 + 1024 + 64);
 }
@@ -139,9 +139,9 @@ struct Kind {
 
 std::vector<Kind> kinds_of(const StateDict& entries) {
   std::vector<Kind> kinds;
-  const Checkpoint checkpoint = open(entries);
+  const io::Checkpoint checkpoint = open(entries);
   EXPECT_TRUE(checkpoint.tensors().empty());
-  for (const OtherTensors& other : checkpoint.others())
+  for (const io::OtherTensors& other : checkpoint.others())
     kinds.push_back({other.kind, other.names.size(), std::string(other.names.front())});
   return kinds;
 }

@@ -1,14 +1,14 @@
 // Inputs that are large in one way or another, as sparse files or in memory.
 
+#include "base/memory.hpp"
+#include "io/golden_pieces.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <filesystem>
 #include <string>
-
-#include "base/memory.hpp"
-#include "io/golden_pieces.hpp"
 
 namespace nf4bench::testing {
 namespace {
@@ -44,9 +44,10 @@ fs::path write_sparse(const TemporaryFolder& folder, const std::string& shape, i
 
 TEST(Large, CountsPastThirtyTwoBitsAreKept) {
   const TemporaryFolder folder;
-  const Checkpoint checkpoint = Checkpoint::open(write_sparse(folder, "[65536, 65536]", 32));
+  const io::Checkpoint checkpoint =
+      io::Checkpoint::open(write_sparse(folder, "[65536, 65536]", 32));
   ASSERT_EQ(checkpoint.tensors().size(), 1u);
-  const TensorEntry& entry = checkpoint.tensors().front();
+  const io::TensorEntry& entry = checkpoint.tensors().front();
   EXPECT_EQ(entry.problem, "");
   EXPECT_EQ(entry.elements, std::int64_t{1} << 32);
   EXPECT_EQ(entry.packed_bytes, std::int64_t{1} << 31);
@@ -57,8 +58,8 @@ TEST(Large, TensorBeyondTheMachinesMemoryIsRefusedWithWhatItNeeds) {
   const std::int64_t memory = usable_memory_bytes();
   if (memory > std::int64_t{1} << (kLog2Elements - 1)) GTEST_SKIP() << "the tensor fits here";
   const TemporaryFolder folder;
-  const Checkpoint checkpoint =
-      Checkpoint::open(write_sparse(folder, "[524288, 1048576]", kLog2Elements));
+  const io::Checkpoint checkpoint =
+      io::Checkpoint::open(write_sparse(folder, "[524288, 1048576]", kLog2Elements));
   ASSERT_EQ(checkpoint.tensors().size(), 1u);
   ASSERT_EQ(checkpoint.tensors().front().problem, "");
   const std::string message = refusal([&] { checkpoint.load(checkpoint.tensors().front()); });
@@ -82,11 +83,12 @@ TEST(Large, TenThousandQuantizedTensorsAreListedInLinearTime) {
   }
   std::vector<std::byte> bytes = to_bytes(to_safetensors(entries));
   const auto start = std::chrono::steady_clock::now();
-  const Checkpoint checkpoint = Checkpoint::open_memory("big.safetensors", std::move(bytes));
+  const io::Checkpoint checkpoint =
+      io::Checkpoint::open_memory("big.safetensors", std::move(bytes));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
   ASSERT_EQ(checkpoint.tensors().size(), static_cast<std::size_t>(kTensors));
   for (int i = 0; i < kTensors; ++i) {
-    const TensorEntry& entry = checkpoint.tensors()[static_cast<std::size_t>(i)];
+    const io::TensorEntry& entry = checkpoint.tensors()[static_cast<std::size_t>(i)];
     ASSERT_EQ(entry.name, "model.layers.0.mlp.experts." + std::to_string(i) + ".s3x5.weight");
     ASSERT_EQ(entry.problem, "");
   }

@@ -1,3 +1,7 @@
+#include "io/checkpoint/name_table.hpp"
+#include "io/natural_order.hpp"
+#include "json/key_ledger.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,10 +13,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "json/key_ledger.hpp"
-#include "io/checkpoint/name_table.hpp"
-#include "io/natural_order.hpp"
 
 namespace nf4bench {
 namespace {
@@ -46,7 +46,7 @@ TEST(NamesOfOneHash, AreFoundInLittleTime) {
   const std::size_t hash = std::hash<std::string_view>{}(names.front());
   for (const std::string& name : names) ASSERT_EQ(std::hash<std::string_view>{}(name), hash);
   const auto start = std::chrono::steady_clock::now();
-  NameTable table;
+  io::NameTable table;
   for (const std::string& name : names) table.add(name);
   ASSERT_EQ(table.index(), std::nullopt);
   for (std::size_t i = 0; i < names.size(); ++i) ASSERT_EQ(table.find(names[i]), i);
@@ -56,7 +56,7 @@ TEST(NamesOfOneHash, AreFoundInLittleTime) {
 TEST(NamesOfOneHash, AreToldApartInLittleTime) {
   const std::vector<std::string> names = colliding_names(kBits);
   const auto start = std::chrono::steady_clock::now();
-  KeyLedger ledger;
+  json::KeyLedger ledger;
   ledger.open_object();
   for (const std::string& name : names) ledger.add(name);
   EXPECT_EQ(ledger.close_object(), std::nullopt);
@@ -68,18 +68,18 @@ TEST(NamesOfOneHash, AreToldApartInLittleTime) {
 }
 
 TEST(NaturalOrder, ComparesRunsOfDigitsAsNumbers) {
-  EXPECT_TRUE(natural_less("layers.2.w", "layers.10.w"));
-  EXPECT_FALSE(natural_less("layers.10.w", "layers.2.w"));
-  EXPECT_TRUE(natural_less("a9", "a10"));
-  EXPECT_TRUE(natural_less("layers.10.a", "layers.10.b"));
-  EXPECT_TRUE(natural_less("x99999999999999999999999", "x100000000000000000000000"));
+  EXPECT_TRUE(io::natural_less("layers.2.w", "layers.10.w"));
+  EXPECT_FALSE(io::natural_less("layers.10.w", "layers.2.w"));
+  EXPECT_TRUE(io::natural_less("a9", "a10"));
+  EXPECT_TRUE(io::natural_less("layers.10.a", "layers.10.b"));
+  EXPECT_TRUE(io::natural_less("x99999999999999999999999", "x100000000000000000000000"));
 }
 
 TEST(NaturalOrder, PutsPrefixesFirstAndEqualNamesNowhere) {
-  EXPECT_TRUE(natural_less("a", "ab"));
-  EXPECT_TRUE(natural_less("", "a"));
-  EXPECT_FALSE(natural_less("a1", "a1"));
-  EXPECT_FALSE(natural_less("", ""));
+  EXPECT_TRUE(io::natural_less("a", "ab"));
+  EXPECT_TRUE(io::natural_less("", "a"));
+  EXPECT_FALSE(io::natural_less("a1", "a1"));
+  EXPECT_FALSE(io::natural_less("", ""));
 }
 
 TEST(NaturalOrder, IsTotalOverAllShortNames) {
@@ -87,18 +87,18 @@ TEST(NaturalOrder, IsTotalOverAllShortNames) {
   for (std::size_t i = 0; i < names.size() && names[i].size() < 4; ++i) {
     for (const char c : {'0', '1', 'a', '.', '\xff'}) names.push_back(names[i] + c);
   }
-  std::sort(names.begin(), names.end(), natural_less);
+  std::sort(names.begin(), names.end(), io::natural_less);
   // Every pair in order, not just neighbours: this is what a missing transitivity would break.
   for (std::size_t i = 0; i < names.size(); ++i) {
     for (std::size_t j = i + 1; j < names.size(); ++j) {
-      ASSERT_TRUE(natural_less(names[i], names[j])) << names[i] << " " << names[j];
-      ASSERT_FALSE(natural_less(names[j], names[i])) << names[i] << " " << names[j];
+      ASSERT_TRUE(io::natural_less(names[i], names[j])) << names[i] << " " << names[j];
+      ASSERT_FALSE(io::natural_less(names[j], names[i])) << names[i] << " " << names[j];
     }
   }
 }
 
 TEST(NameTable, FindsEveryNameAndNoOther) {
-  NameTable table;
+  io::NameTable table;
   const std::vector<std::string> names = {"b", "", "a", std::string("a\0b", 3), "ab"};
   for (const std::string& name : names) table.add(name);
   EXPECT_EQ(table.index(), std::nullopt);
@@ -111,20 +111,20 @@ TEST(NameTable, FindsEveryNameAndNoOther) {
 }
 
 TEST(NameTable, IsSearchableWhenEmpty) {
-  NameTable table;
+  io::NameTable table;
   EXPECT_EQ(table.find("a"), std::nullopt);
   EXPECT_EQ(table.index(), std::nullopt);
   EXPECT_EQ(table.find(""), std::nullopt);
 }
 
 TEST(NameTable, ReportsTheLaterOfTwoEqualNames) {
-  NameTable table;
+  io::NameTable table;
   for (const char* name : {"x", "twin", "y", "twin"}) table.add(name);
   EXPECT_EQ(table.index(), 3u);
 }
 
 TEST(KeyLedger, FindsDuplicatesInTheObjectThatHoldsThemOnly) {
-  KeyLedger ledger;
+  json::KeyLedger ledger;
   ledger.open_object();
   ledger.add("a");
   ledger.open_object();

@@ -1,9 +1,9 @@
+#include "io/raw_files.hpp"
+#include "io/reference_cases.hpp"
+
 #include <fmt/format.h>
 
 #include <string>
-
-#include "io/raw_files.hpp"
-#include "io/reference_cases.hpp"
 
 namespace nf4bench::testing {
 namespace {

@@ -1,26 +1,27 @@
 // .npy claims beyond the files that numpy was run on, and folders of .npy files.
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
+#include "io/npy/npy.hpp"
 
 #include "base/sha256.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "io/npy/npy.hpp"
+#include "io/checkpoint/stored_tensors.hpp"
 #include "io/npy/npy_folder.hpp"
 #include "io/raw_files.hpp"
 #include "io/safetensors/safetensors_header.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
 #include "nf4/reference.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
 
 namespace nf4bench::testing {
 namespace {
 
 namespace fs = std::filesystem;
 
-NpyHeader read(const std::string& file) {
+io::NpyHeader read(const std::string& file) {
   const std::vector<std::byte> bytes = to_bytes(file);
-  return read_npy_header(ByteSource::in_memory("x.npy", bytes));
+  return io::read_npy_header(io::ByteSource::in_memory("x.npy", bytes));
 }
 
 void expect_refusal(const std::string& file, const std::string& part) {
@@ -40,8 +41,9 @@ std::string array(const std::string& descr, const std::string& shape, std::size_
 
 // numpy wrote this file.
 TEST(Npy, ReadsWhatNumpyWrote) {
-  const NpyHeader header = read_npy_header(ByteSource::open(data_file("dynamic_map_256.npy")));
-  EXPECT_EQ(header.type, ElementType::kF32);
+  const io::NpyHeader header =
+      io::read_npy_header(io::ByteSource::open(data_file("dynamic_map_256.npy")));
+  EXPECT_EQ(header.type, io::ElementType::kF32);
   EXPECT_EQ(header.shape, std::vector<std::uint64_t>{256});
   EXPECT_EQ(header.data_begin, 128u);
   EXPECT_EQ(header.data_bytes, 1024u);
@@ -125,7 +127,7 @@ TEST(Npy, FortranOrderOfOneLongDimensionIsTheSameAsC) {
 
 TEST(Npy, TypesThatHoldBfloat16AreTakenForIt) {
   for (const char* descr : {"<V2", "|V2", "<u2"}) {
-    EXPECT_EQ(read(array(descr, "(2,)", 4)).type, ElementType::kBf16) << descr;
+    EXPECT_EQ(read(array(descr, "(2,)", 4)).type, io::ElementType::kBf16) << descr;
   }
 }
 
@@ -152,8 +154,8 @@ class NpyFolder {
   fs::path operator/(const std::string& name) const { return folder_ / name; }
 
   std::string problem_of(const std::string& tensor) const {
-    const Checkpoint checkpoint = Checkpoint::open(path());
-    for (const TensorEntry& entry : checkpoint.tensors()) {
+    const io::Checkpoint checkpoint = io::Checkpoint::open(path());
+    for (const io::TensorEntry& entry : checkpoint.tensors()) {
       if (entry.name == tensor) return entry.problem;
     }
     ADD_FAILURE() << "no tensor " << tensor;
@@ -165,16 +167,16 @@ class NpyFolder {
 };
 
 TEST(NpyFolder, SampleDecodesToTheBytesOfBitsandbytes) {
-  const Checkpoint checkpoint = Checkpoint::open(data_file("npy"));
+  const io::Checkpoint checkpoint = io::Checkpoint::open(data_file("npy"));
   const std::string expected = read_raw(data_file("expected.txt"));
   ASSERT_EQ(checkpoint.tensors().size(), 2u);
   EXPECT_TRUE(checkpoint.others().empty());
-  for (const TensorEntry& entry : checkpoint.tensors()) {
+  for (const io::TensorEntry& entry : checkpoint.tensors()) {
     ASSERT_EQ(entry.problem, "");
-    const Nf4Tensor tensor = checkpoint.load(entry);
-    for (const OutputType type : kOutputTypes) {
+    const nf4::Nf4Tensor tensor = checkpoint.load(entry);
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
       Sha256 hash;
-      hash.update(reference_dequantize(tensor, type));
+      hash.update(nf4::reference_dequantize(tensor, type));
       EXPECT_NE(expected.find(hash.hex()), std::string::npos) << entry.name << to_string(type);
     }
   }
@@ -193,7 +195,7 @@ TEST(NpyFolder, ArrayThatNoTensorNeedsMayBeAnything) {
   const NpyFolder folder;
   write_raw(folder / "labels.npy", array("<U8", "(1,)", 32));
   write_raw(folder / "input_ids.npy", array("<i8", "(2,)", 16));
-  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder.path());
   EXPECT_EQ(checkpoint.tensors().size(), 2u);
   ASSERT_EQ(checkpoint.others().size(), 2u);
   EXPECT_EQ(checkpoint.others()[0].kind, "int64");
@@ -226,7 +228,7 @@ TEST(NpyFolder, Fp4StateInJsonIsNamedAsFp4) {
   const NpyFolder folder;
   const std::string state = read_raw(folder / "s2x3x64.weight.quant_state.json");
   write_raw(folder / "s2x3x64.weight.quant_state.json", replaced(state, "nf4", "fp4"));
-  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder.path());
   EXPECT_EQ(checkpoint.tensors().size(), 1u);
   ASSERT_EQ(checkpoint.others().size(), 1u);
   EXPECT_EQ(checkpoint.others()[0].kind, "FP4");
@@ -255,7 +257,7 @@ TEST(NpyFolder, PackedWeightStoredAsBfloat16IsRead) {
     const std::string weight = read_raw(folder / "s2x3x64.weight.npy");
     write_raw(folder / "s2x3x64.weight.npy",
               replaced(replaced(weight, "|u1", descr), "(192, 1)", "(96, 1) "));
-    const Checkpoint checkpoint = Checkpoint::open(folder.path());
+    const io::Checkpoint checkpoint = io::Checkpoint::open(folder.path());
     ASSERT_EQ(checkpoint.tensors()[0].problem, "") << descr;
     EXPECT_EQ(checkpoint.load(checkpoint.tensors()[0]).packed.size(), 192u);
   }
@@ -263,7 +265,7 @@ TEST(NpyFolder, PackedWeightStoredAsBfloat16IsRead) {
 
 TEST(NpyFolder, ArrayReplacedBetweenOpenAndLoadIsAnError) {
   const NpyFolder folder;
-  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder.path());
   const std::string weight = read_raw(folder / "s5x77.weight.npy");
   fs::remove(folder / "s5x77.weight.npy");
   write_raw(folder / "s5x77.weight.npy", weight + "more");
@@ -272,20 +274,20 @@ TEST(NpyFolder, ArrayReplacedBetweenOpenAndLoadIsAnError) {
 }
 
 TEST(NpyFolder, OneArrayAloneIsNoInput) {
-  expect_part(refusal([] { Checkpoint::open(data_file("npy") / "s5x77.weight.npy"); }),
+  expect_part(refusal([] { io::Checkpoint::open(data_file("npy") / "s5x77.weight.npy"); }),
               "it looks like a NumPy .npy array: give the folder that holds all its arrays");
 }
 
 TEST(NpyFolder, OfMoreThanFourMillionArraysIsRefusedBeforeAnyIsOpened) {
-  const std::vector<fs::path> files(kMaxStoredTensors + 1);
-  expect_part(refusal([&] { open_npy_folder("folder", files); }),
+  const std::vector<fs::path> files(io::kMaxStoredTensors + 1);
+  expect_part(refusal([&] { io::open_npy_folder("folder", files); }),
               "folder: arrays: found 4000001, wanted at most 4000000");
 }
 
 TEST(NpyFolder, TwoFilesForOneTensorAreRefused) {
   const NpyFolder folder;
   fs::copy(folder / "s5x77.weight.absmax.npy", folder / "s2x3x64.weight.quant_state.json.npy");
-  expect_part(refusal([&] { Checkpoint::open(folder.path()); }),
+  expect_part(refusal([&] { io::Checkpoint::open(folder.path()); }),
               "two files hold the tensor \"s2x3x64.weight.quant_state.json\"");
 }
 

@@ -1,5 +1,12 @@
 // Members that are not what the directory says, and archives that change or are very large.
 
+#include "base/error.hpp"
+#include "base/memory.hpp"
+#include "io/byte_source.hpp"
+#include "io/golden_pieces.hpp"
+#include "io/npz/npz_archive.hpp"
+#include "io/zip_files.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,13 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
-#include "base/memory.hpp"
-#include "io/byte_source.hpp"
-#include "io/golden_pieces.hpp"
-#include "io/npz/npz_archive.hpp"
-#include "io/zip_files.hpp"
-
 namespace nf4bench::testing {
 namespace {
 
@@ -23,15 +23,15 @@ namespace fs = std::filesystem;
 
 const std::string kState = "s2x3x64.weight.quant_state.json";
 
-Checkpoint open_archive(const std::string& archive) {
-  return Checkpoint::open_memory("x.npz", to_bytes(archive));
+io::Checkpoint open_archive(const std::string& archive) {
+  return io::Checkpoint::open_memory("x.npz", to_bytes(archive));
 }
 
 // What opening the sample says of its first tensor when `state` is the member of its quant state.
 std::string problem_with_state(const ZipMember& state) {
   std::vector<ZipMember> members = sample_members();
   at(members, kState) = state;
-  const Checkpoint checkpoint = open_archive(zip_archive(members));
+  const io::Checkpoint checkpoint = open_archive(zip_archive(members));
   EXPECT_EQ(checkpoint.tensors()[1].problem, "");
   return checkpoint.tensors()[0].problem;
 }
@@ -54,7 +54,7 @@ TEST(NpzDamage, WrongChecksumIsAnErrorBeforeAnyDataIsHandedOut) {
 TEST(NpzDamage, WeightIsVerifiedWhenItIsLoaded) {
   std::vector<ZipMember> members = sample_members();
   at(members, "s5x77.weight.npy").checksum = 1;
-  const Checkpoint checkpoint = open_archive(zip_archive(members));
+  const io::Checkpoint checkpoint = open_archive(zip_archive(members));
   ASSERT_EQ(checkpoint.tensors()[1].problem, "");
   expect_part(refusal([&] { checkpoint.load(checkpoint.tensors()[1]); }),
               "x.npz: member \"s5x77.weight.npy\": the archive is damaged: ");
@@ -128,16 +128,16 @@ TEST(NpzDamage, NoChangedByteGivesAnotherTensor) {
   at(members, "s5x77.weight.npy") =
       deflated_member("s5x77.weight.npy", at(members, "s5x77.weight.npy").packed);
   const std::string archive = zip_archive(members);
-  const Checkpoint whole = open_archive(archive);
-  const Nf4Tensor wanted = whole.load(whole.tensors().front());
+  const io::Checkpoint whole = open_archive(archive);
+  const nf4::Nf4Tensor wanted = whole.load(whole.tensors().front());
   std::size_t refused = 0;
   for (std::size_t i = 0; i < archive.size(); ++i) {
     std::string changed = archive;
     changed[i] = static_cast<char>(changed[i] ^ 0x41);
     try {
-      const Checkpoint checkpoint = open_archive(changed);
-      for (const TensorEntry& entry : checkpoint.tensors()) {
-        const Nf4Tensor found = checkpoint.load(entry);
+      const io::Checkpoint checkpoint = open_archive(changed);
+      for (const io::TensorEntry& entry : checkpoint.tensors()) {
+        const nf4::Nf4Tensor found = checkpoint.load(entry);
         ASSERT_EQ(found.packed, wanted.packed) << i;
         ASSERT_EQ(found.absmax_codes, wanted.absmax_codes) << i;
         ASSERT_EQ(found.nested_absmax, wanted.nested_absmax) << i;
@@ -159,21 +159,21 @@ TEST(NpzDamage, OpeningReadsHeadersOnly) {
   ZipMember member = deflated_member("w.npy", array);
   member.packed.replace(70'000, 1000, std::string(1000, '\7'));
   const std::string archive = zip_archive({member});
-  const Checkpoint checkpoint = open_archive(archive);
+  const io::Checkpoint checkpoint = open_archive(archive);
   ASSERT_EQ(checkpoint.others().size(), 1u);
   EXPECT_EQ(checkpoint.others()[0].kind, "uint8");
   const std::vector<std::byte> bytes = to_bytes(archive);
-  const NpzArchive members(ByteSource::in_memory("x.npz", bytes));
+  const io::NpzArchive members(io::ByteSource::in_memory("x.npz", bytes));
   EXPECT_EQ(members.read_start(0, 100), array.substr(0, 100));
-  refusal([&] { ByteSource::of_members(members).read_text(0, 100); });
+  refusal([&] { io::ByteSource::of_members(members).read_text(0, 100); });
 }
 
 TEST(NpzDamage, ArchiveThatShrinksWhileItIsReadIsAnError) {
   const TemporaryFolder folder;
   const std::string archive = zip_archive({{.name = "a", .packed = std::string(100'000, 'x')}});
   write_raw(folder / "a.npz", archive);
-  const NpzArchive members(ByteSource::open(folder / "a.npz"));
-  const ByteSource range = ByteSource::of_members(members);
+  const io::NpzArchive members(io::ByteSource::open(folder / "a.npz"));
+  const io::ByteSource range = io::ByteSource::of_members(members);
   ASSERT_EQ(range.read_text(0, 1), "x");
   fs::resize_file(folder / "a.npz", 50'000);
   const std::string wanted = fmt::format(
@@ -186,9 +186,9 @@ TEST(NpzDamage, ArchiveThatShrinksWhileItIsReadIsAnError) {
 TEST(NpzDamage, ArchiveThatShrinksBeforeItsDirectoryIsReadIsAnError) {
   const TemporaryFolder folder;
   write_raw(folder / "a.npz", zip_archive(sample_members()));
-  ByteSource source = ByteSource::open(folder / "a.npz");
+  io::ByteSource source = io::ByteSource::open(folder / "a.npz");
   fs::resize_file(folder / "a.npz", 10);
-  expect_part(refusal([&] { NpzArchive(std::move(source)); }), "while it was read");
+  expect_part(refusal([&] { io::NpzArchive(std::move(source)); }), "while it was read");
 }
 
 void write_parts(const fs::path& path, const std::vector<ZipPart>& parts) {
@@ -230,7 +230,7 @@ TEST(NpzDamage, MembersPast4GiBAreReadAndNoHoleIs) {
   const TemporaryFolder folder;
   write_large_archive(folder / "a.npz");
   const auto start = std::chrono::steady_clock::now();
-  const Checkpoint checkpoint = Checkpoint::open(folder / "a.npz");
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder / "a.npz");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
   ASSERT_EQ(checkpoint.tensors().size(), 1u);
   EXPECT_EQ(checkpoint.tensors()[0].problem, "");
@@ -244,7 +244,7 @@ TEST(NpzDamage, MemberOfMoreThan4GiBIsReadToItsChecksum) {
   if (usable_memory_bytes() < 12'000'000'000) GTEST_SKIP() << "it takes 4.4 GB of memory";
   const TemporaryFolder folder;
   write_large_archive(folder / "a.npz");
-  const Checkpoint checkpoint = Checkpoint::open(folder / "a.npz");
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder / "a.npz");
   ASSERT_EQ(checkpoint.tensors().size(), 1u);
   EXPECT_EQ(checkpoint.load(checkpoint.tensors()[0]).packed.size(), kPackedBytes);
 }

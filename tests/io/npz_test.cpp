@@ -1,5 +1,10 @@
 // What a .npz archive may hold, and what becomes of it.
 
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/npz/npz_archive.hpp"
+#include "io/raw_files.hpp"
+#include "io/zip_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,32 +12,27 @@
 #include <thread>
 #include <vector>
 
-#include "io/checkpoint/checkpoint.hpp"
-#include "io/npz/npz_archive.hpp"
-#include "io/raw_files.hpp"
-#include "io/zip_files.hpp"
-
 namespace nf4bench::testing {
 namespace {
 
 namespace fs = std::filesystem;
 
-Checkpoint open(const std::string& archive) {
-  return Checkpoint::open_memory("x.npz", to_bytes(archive));
+io::Checkpoint open(const std::string& archive) {
+  return io::Checkpoint::open_memory("x.npz", to_bytes(archive));
 }
 
 // The archive's tensors are those of data/npy, bit for bit.
 void expect_sample(const std::string& archive) {
-  const Checkpoint checkpoint = open(archive);
-  const Checkpoint folder = Checkpoint::open(data_file("npy"));
+  const io::Checkpoint checkpoint = open(archive);
+  const io::Checkpoint folder = io::Checkpoint::open(data_file("npy"));
   ASSERT_EQ(checkpoint.tensors().size(), folder.tensors().size());
   for (std::size_t i = 0; i < folder.tensors().size(); ++i) {
-    const TensorEntry& entry = checkpoint.tensors()[i];
+    const io::TensorEntry& entry = checkpoint.tensors()[i];
     EXPECT_EQ(entry.problem, "");
     EXPECT_EQ(entry.source, "x.npz");
     EXPECT_EQ(entry.name, folder.tensors()[i].name);
-    const Nf4Tensor found = checkpoint.load(entry);
-    const Nf4Tensor wanted = folder.load(folder.tensors()[i]);
+    const nf4::Nf4Tensor found = checkpoint.load(entry);
+    const nf4::Nf4Tensor wanted = folder.load(folder.tensors()[i]);
     EXPECT_EQ(found.packed, wanted.packed);
     EXPECT_EQ(found.absmax_codes, wanted.absmax_codes);
     EXPECT_EQ(found.nested_absmax, wanted.nested_absmax);
@@ -47,9 +47,9 @@ template <typename Change>
 std::string problem_of(const std::string& tensor, const std::string& name, Change change) {
   std::vector<ZipMember> members = sample_members();
   change(at(members, name));
-  const Checkpoint checkpoint = open(zip_archive(members));
+  const io::Checkpoint checkpoint = open(zip_archive(members));
   std::string problem;
-  for (const TensorEntry& entry : checkpoint.tensors()) {
+  for (const io::TensorEntry& entry : checkpoint.tensors()) {
     if (entry.name == tensor) {
       problem = entry.problem;
       refusal([&] { checkpoint.load(entry); });
@@ -103,7 +103,7 @@ TEST(Npz, MembersThatAFolderWouldNotReadArePassedOver) {
 TEST(Npz, ArrayThatNoTensorNeedsMayBeAnything) {
   std::vector<ZipMember> members = sample_members();
   members.push_back({.name = "labels.npy", .packed = "no array"});
-  const Checkpoint checkpoint = open(zip_archive(members));
+  const io::Checkpoint checkpoint = open(zip_archive(members));
   EXPECT_EQ(checkpoint.tensors().size(), 2u);
   ASSERT_EQ(checkpoint.others().size(), 1u);
   EXPECT_EQ(checkpoint.others()[0].kind, "unreadable .npy");
@@ -111,7 +111,7 @@ TEST(Npz, ArrayThatNoTensorNeedsMayBeAnything) {
 }
 
 TEST(Npz, ArchiveWithoutMembersHasNoTensors) {
-  const Checkpoint checkpoint = open(zip_archive({}));
+  const io::Checkpoint checkpoint = open(zip_archive({}));
   EXPECT_TRUE(checkpoint.tensors().empty());
   EXPECT_TRUE(checkpoint.others().empty());
 }
@@ -121,7 +121,7 @@ TEST(Npz, ThousandsOfMembersAreListed) {
   for (int i = 0; i < 8000; ++i) {
     members.push_back({.name = "f" + std::to_string(i) + ".npy", .packed = members[0].packed});
   }
-  const Checkpoint checkpoint = open(zip_archive(members));
+  const io::Checkpoint checkpoint = open(zip_archive(members));
   EXPECT_EQ(checkpoint.tensors().size(), 2u);
   ASSERT_EQ(checkpoint.others().size(), 1u);
   EXPECT_EQ(checkpoint.others()[0].names.size(), 8000);
@@ -190,16 +190,16 @@ TEST(Npz, FolderOfArchivesOnlySaysToNameOne) {
   const TemporaryFolder folder;
   write_raw(folder / "b.npz", zip_archive(sample_members()));
   write_raw(folder / "a.npz", zip_archive(sample_members()));
-  expect_part(refusal([&] { Checkpoint::open(folder.path()); }),
+  expect_part(refusal([&] { io::Checkpoint::open(folder.path()); }),
               "folder: found .npz archives only (2, the first is \"a.npz\"), wanted a checkpoint; "
               "name the archive itself");
-  EXPECT_EQ(Checkpoint::open(folder / "a.npz").tensors().size(), 2u);
+  EXPECT_EQ(io::Checkpoint::open(folder / "a.npz").tensors().size(), 2u);
 }
 
 TEST(Npz, ArchiveReplacedBetweenOpenAndLoadIsAnError) {
   const TemporaryFolder folder;
   write_raw(folder / "a.npz", zip_archive(sample_members()));
-  const Checkpoint checkpoint = Checkpoint::open(folder / "a.npz");
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder / "a.npz");
   EXPECT_NO_THROW(checkpoint.load(checkpoint.tensors()[0]));
   write_raw(folder / "a.npz", with_comment(zip_archive(sample_members()), "more"));
   expect_part(refusal([&] { checkpoint.load(checkpoint.tensors()[0]); }),
@@ -207,7 +207,7 @@ TEST(Npz, ArchiveReplacedBetweenOpenAndLoadIsAnError) {
 }
 
 TEST(Npz, ThreadsMayReadTogether) {
-  const Checkpoint checkpoint = open(zip_archive(sample_members()));
+  const io::Checkpoint checkpoint = open(zip_archive(sample_members()));
   const std::vector<std::uint8_t> wanted = checkpoint.load(checkpoint.tensors()[1]).packed;
   std::vector<std::thread> threads;
   std::vector<int> equal(4, 0);
@@ -226,9 +226,9 @@ TEST(NpzArchive, RangeIsAllMembersEndToEnd) {
   const std::string archive =
       zip_archive({{.name = "a", .packed = "123"}, deflated_member("b", "4567")});
   const std::vector<std::byte> bytes = to_bytes(archive);
-  const NpzArchive members(ByteSource::in_memory("x.npz", bytes));
+  const io::NpzArchive members(io::ByteSource::in_memory("x.npz", bytes));
   ASSERT_EQ(members.size(), 7u);
-  const ByteSource range = ByteSource::of_members(members);
+  const io::ByteSource range = io::ByteSource::of_members(members);
   EXPECT_EQ(range.size(), 7u);
   EXPECT_EQ(range.name(), "x.npz");
   EXPECT_EQ(range.read_text(0, 3), "123");

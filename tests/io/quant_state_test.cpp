@@ -1,13 +1,13 @@
 #include "io/checkpoint/quant_state.hpp"
 
+#include "io/raw_files.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <string>
-
-#include "io/raw_files.hpp"
 
 namespace nf4bench::testing {
 namespace {
@@ -19,8 +19,8 @@ const std::string kReal =
 const std::string kPlain =
     R"({"quant_type": "nf4", "blocksize": 64, "dtype": "float16", "shape": [128, 896]})";
 
-QuantState read(const std::string& text) {
-  return read_quant_state("f: tensor \"t\"", text);
+io::QuantState read(const std::string& text) {
+  return io::read_quant_state("f: tensor \"t\"", text);
 }
 
 void expect_refusal(const std::string& text, const std::string& part) {
@@ -46,21 +46,21 @@ std::string with_blocksize(const std::string& size) {
 }
 
 TEST(QuantState, RealStateIsRead) {
-  const QuantState state = read(kReal);
+  const io::QuantState state = read(kReal);
   EXPECT_EQ(state.quant_type, "nf4");
   EXPECT_EQ(state.blocksize, 64);
-  EXPECT_EQ(state.dtype, OutputType::kBfloat16);
+  EXPECT_EQ(state.dtype, nf4::OutputType::kBfloat16);
   EXPECT_EQ(state.shape, (std::vector<std::int64_t>{128, 896}));
   EXPECT_EQ(state.elements, 128 * 896);
-  EXPECT_EQ(state.absmax_kind, AbsmaxKind::kNested);
+  EXPECT_EQ(state.absmax_kind, nf4::AbsmaxKind::kNested);
   EXPECT_EQ(state.nested_offset, 0.031807661056518555f);
   EXPECT_TRUE(state.warnings.empty());
 }
 
 TEST(QuantState, StateWithoutNestedFieldsIsPlain) {
-  const QuantState state = read(kPlain);
-  EXPECT_EQ(state.absmax_kind, AbsmaxKind::kPlain);
-  EXPECT_EQ(state.dtype, OutputType::kFloat16);
+  const io::QuantState state = read(kPlain);
+  EXPECT_EQ(state.absmax_kind, nf4::AbsmaxKind::kPlain);
+  EXPECT_EQ(state.dtype, nf4::OutputType::kFloat16);
 }
 
 TEST(QuantState, EmptyTruncatedAndTinyTextsAreRefused) {
@@ -73,7 +73,7 @@ TEST(QuantState, EmptyTruncatedAndTinyTextsAreRefused) {
 }
 
 TEST(QuantState, TrailingNulsAreIgnoredWithAWarning) {
-  const QuantState state = read(kReal + std::string(5, '\0'));
+  const io::QuantState state = read(kReal + std::string(5, '\0'));
   EXPECT_EQ(state.blocksize, 64);
   ASSERT_EQ(state.warnings.size(), 1u);
   EXPECT_NE(state.warnings[0].find("5 trailing NUL bytes ignored"), std::string::npos);
@@ -96,7 +96,7 @@ TEST(QuantState, OtherDocumentsThanAnObjectAreRefused) {
 }
 
 TEST(QuantState, UnknownFieldsAreIgnoredWithAWarning) {
-  const QuantState state = read(with("{", R"({"x": {"shape": [1]}, "y": 1, )"));
+  const io::QuantState state = read(with("{", R"({"x": {"shape": [1]}, "y": 1, )"));
   EXPECT_EQ(state.elements, 128 * 896);
   ASSERT_EQ(state.warnings.size(), 1u);
   EXPECT_NE(state.warnings[0].find("2 unknown fields ignored, the first is \"x\""),
@@ -179,7 +179,7 @@ TEST(QuantState, NestedDtypeIsFloat32) {
 }
 
 TEST(QuantState, OutputTypesAreTheThreeOfTheFormat) {
-  EXPECT_EQ(read(with("bfloat16", "float32")).dtype, OutputType::kFloat32);
+  EXPECT_EQ(read(with("bfloat16", "float32")).dtype, nf4::OutputType::kFloat32);
   for (const char* dtype : {"float64", "int8", "torch.bfloat16", "", "BF16"}) {
     SCOPED_TRACE(dtype);
     expect_refusal(with("bfloat16", dtype), "dtype: found \"" + std::string(dtype) + "\"");

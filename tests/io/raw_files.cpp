@@ -1,6 +1,11 @@
 #include "io/raw_files.hpp"
 
+#include "base/error.hpp"
+#include "io/byte_source.hpp"
+#include "io/safetensors/safetensors_header.hpp"
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,12 +13,6 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
-
-#include <nlohmann/json.hpp>
-
-#include "base/error.hpp"
-#include "io/byte_source.hpp"
-#include "io/safetensors/safetensors_header.hpp"
 
 namespace nf4bench::testing {
 
@@ -169,22 +168,22 @@ void expect_part(const std::string& message, const std::string& part) {
 
 std::string declared_tensors(const std::string& file) {
   const std::vector<std::byte> bytes = to_bytes(file);
-  const ByteSource source = ByteSource::in_memory("test.safetensors", bytes);
-  StoredTensors tensors;
-  read_safetensors_header(source, 0, tensors);
+  const io::ByteSource source = io::ByteSource::in_memory("test.safetensors", bytes);
+  io::StoredTensors tensors;
+  io::read_safetensors_header(source, 0, tensors);
   std::string text;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const StoredTensor tensor = tensors[i];
+    const io::StoredTensor tensor = tensors[i];
     if (i > 0) text += "; ";
-    text += std::string(tensor.name) + " " + std::string(facts(tensor.type).spelling) + " " +
-            dimensions_to_string(tensor.shape);
+    text += std::string(tensor.name) + " " + std::string(io::facts(tensor.type).spelling) + " " +
+            io::dimensions_to_string(tensor.shape);
   }
   return text;
 }
 
-TensorEntry only_entry(const StateDict& entries) {
-  const Checkpoint checkpoint =
-      Checkpoint::open_memory("test.safetensors", to_bytes(to_safetensors(entries)));
+io::TensorEntry only_entry(const StateDict& entries) {
+  const io::Checkpoint checkpoint =
+      io::Checkpoint::open_memory("test.safetensors", to_bytes(to_safetensors(entries)));
   if (checkpoint.tensors().size() != 1) throw std::runtime_error("wanted one entry");
   return checkpoint.tensors().front();
 }

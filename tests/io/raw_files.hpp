@@ -2,6 +2,9 @@
 
 // Files made byte by byte, without the project's own writers.
 
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/checkpoint/stored_tensors.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -10,9 +13,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "io/checkpoint/checkpoint.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
 
 namespace nf4bench::testing {
 
@@ -92,6 +92,6 @@ void expect_part(const std::string& message, const std::string& part);
 std::string declared_tensors(const std::string& file);
 
 // The only entry of the state dict, read as the safetensors file "test.safetensors".
-TensorEntry only_entry(const StateDict& entries);
+io::TensorEntry only_entry(const StateDict& entries);
 
 }  // namespace nf4bench::testing

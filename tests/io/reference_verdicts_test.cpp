@@ -1,23 +1,24 @@
 // Bad and odd files against the verdicts of the reference readers, safetensors 0.8.0 and numpy
 // 2.5.2: the same verdict, or a deviation that docs/formats.md lists.
 
+#include "io/checkpoint/stored_tensors.hpp"
+#include "io/npy/npy.hpp"
+#include "io/raw_files.hpp"
+#include "io/reference_cases.hpp"
+
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
-
-#include "io/npy/npy.hpp"
-#include "io/raw_files.hpp"
-#include "io/reference_cases.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
 
 namespace nf4bench::testing {
 namespace {
 
 std::string declared_array(const std::string& file) {
   const std::vector<std::byte> bytes = to_bytes(file);
-  const NpyHeader header = read_npy_header(ByteSource::in_memory("test.npy", bytes));
-  return std::string(facts(header.type).spelling) + " " + dimensions_to_string(header.shape);
+  const io::NpyHeader header = io::read_npy_header(io::ByteSource::in_memory("test.npy", bytes));
+  return std::string(io::facts(header.type).spelling) + " " +
+         io::dimensions_to_string(header.shape);
 }
 
 void expect_refusal(const ReferenceCase& wanted, const std::string& message,

@@ -1,10 +1,10 @@
+#include "io/raw_files.hpp"
+#include "io/reference_cases.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <string>
-
-#include "io/raw_files.hpp"
-#include "io/reference_cases.hpp"
 
 namespace nf4bench::testing {
 namespace {

@@ -1,13 +1,14 @@
 // Claims about headers beyond the files that the reference readers were run on.
 
+#include "io/safetensors/safetensors_header.hpp"
+
+#include "io/raw_files.hpp"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <string>
-
-#include "io/raw_files.hpp"
-#include "io/safetensors/safetensors_header.hpp"
 
 namespace nf4bench::testing {
 namespace {
@@ -242,8 +243,8 @@ TEST(SafetensorsHeader, TwoHundredThousandTensorsAreReadInLinearTime) {
   }
   const std::vector<std::byte> bytes = to_bytes(with_data(header + "}", 200'000));
   const auto start = std::chrono::steady_clock::now();
-  StoredTensors tensors;
-  read_safetensors_header(ByteSource::in_memory("big", bytes), 0, tensors);
+  io::StoredTensors tensors;
+  io::read_safetensors_header(io::ByteSource::in_memory("big", bytes), 0, tensors);
   EXPECT_EQ(tensors.index(), std::nullopt);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     ASSERT_EQ(tensors.find("tensor." + std::to_string(i)), i);

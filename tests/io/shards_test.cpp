@@ -1,15 +1,15 @@
 // Checkpoints of more than one file: index and shards, folders without an index.
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
 #include "base/sha256.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/raw_files.hpp"
 #include "io/safetensors/shard_index.hpp"
 #include "nf4/reference.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
 
 namespace nf4bench::testing {
 namespace {
@@ -45,7 +45,7 @@ class ShardedFolder {
 };
 
 void expect_refusal(const fs::path& path, const std::string& part) {
-  const std::string message = refusal([&] { Checkpoint::open(path); });
+  const std::string message = refusal([&] { io::Checkpoint::open(path); });
   EXPECT_NE(message.find(part), std::string::npos)
       << "message: " << message << "\nwanted:  " << part;
 }
@@ -59,12 +59,12 @@ void expect_shard_refused(const std::string& shard) {
 
 TEST(Shards, WeightAndAbsmaxMayLieInDifferentShards) {
   const ShardedFolder folder;
-  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder.path());
   ASSERT_EQ(checkpoint.tensors().size(), 1u);
   EXPECT_EQ(checkpoint.tensors()[0].problem, "");
   EXPECT_EQ(checkpoint.tensors()[0].source, (folder / "a.safetensors").native());
-  const Checkpoint whole = Checkpoint::open(data_file("dtypes.safetensors"));
-  for (const TensorEntry& entry : whole.tensors()) {
+  const io::Checkpoint whole = io::Checkpoint::open(data_file("dtypes.safetensors"));
+  for (const io::TensorEntry& entry : whole.tensors()) {
     if (entry.name == kWeight) {
       EXPECT_EQ(checkpoint.load(checkpoint.tensors()[0]).absmax, whole.load(entry).absmax);
     }
@@ -73,13 +73,13 @@ TEST(Shards, WeightAndAbsmaxMayLieInDifferentShards) {
 
 TEST(Shards, IndexItselfIsAnInputLikeItsFolder) {
   const ShardedFolder folder;
-  EXPECT_EQ(Checkpoint::open(folder / kIndexName).tensors().size(), 1u);
+  EXPECT_EQ(io::Checkpoint::open(folder / kIndexName).tensors().size(), 1u);
 }
 
 TEST(Shards, IndexUnderAnotherModelNameIsFound) {
   const ShardedFolder folder;
   fs::rename(folder / kIndexName, folder / "diffusion_pytorch_model.safetensors.index.json");
-  EXPECT_EQ(Checkpoint::open(folder.path()).tensors().size(), 1u);
+  EXPECT_EQ(io::Checkpoint::open(folder.path()).tensors().size(), 1u);
 }
 
 TEST(Shards, TwoIndexesInOneFolderAreAmbiguous) {
@@ -91,7 +91,7 @@ TEST(Shards, TwoIndexesInOneFolderAreAmbiguous) {
 TEST(Shards, FilesThatTheIndexDoesNotNameAreLeftAlone) {
   const ShardedFolder folder;
   write_raw(folder / "stray.safetensors", "garbage");
-  EXPECT_EQ(Checkpoint::open(folder.path()).tensors().size(), 1u);
+  EXPECT_EQ(io::Checkpoint::open(folder.path()).tensors().size(), 1u);
 }
 
 TEST(Shards, PathsInTheIndexAreRefused) {
@@ -116,7 +116,7 @@ TEST(Shards, ShardMayBeALinkThatLeavesTheFolder) {
   const TemporaryFolder elsewhere;
   fs::rename(folder / "b.safetensors", elsewhere / "blob");
   fs::create_symlink(elsewhere / "blob", folder / "b.safetensors");
-  EXPECT_EQ(Checkpoint::open(folder.path()).tensors()[0].problem, "");
+  EXPECT_EQ(io::Checkpoint::open(folder.path()).tensors()[0].problem, "");
 }
 
 TEST(Shards, MissingShardIsNamedWithItsIndex) {
@@ -154,7 +154,7 @@ TEST(Shards, TensorInTwoShardsIsRefused) {
 TEST(Shards, FolderWithoutAnIndexIsJoined) {
   const ShardedFolder folder;
   fs::remove(folder / kIndexName);
-  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder.path());
   ASSERT_EQ(checkpoint.tensors().size(), 1u);
   EXPECT_EQ(checkpoint.tensors()[0].problem, "");
 }
@@ -169,7 +169,7 @@ TEST(Shards, DuplicateInAFolderWithoutAnIndexIsRefused) {
 TEST(Shards, FolderWithOneFileIsThatFile) {
   const TemporaryFolder folder;
   fs::copy(data_file("quant_storage.safetensors"), folder / "model.safetensors");
-  EXPECT_EQ(Checkpoint::open(folder.path()).tensors().size(), 3u);
+  EXPECT_EQ(io::Checkpoint::open(folder.path()).tensors().size(), 3u);
 }
 
 TEST(Shards, IndexThatIsNotJsonIsRefused) {
@@ -203,7 +203,7 @@ TEST(Shards, IndexOfAGigabyteIsRefusedWithoutReadingIt) {
 TEST(Shards, TotalSizeThatLiesIsIgnored) {
   const ShardedFolder folder;
   folder.write_index(replaced(folder.index(), "\"total_size\":1", "\"total_size\":-1e99"));
-  EXPECT_EQ(Checkpoint::open(folder.path()).tensors().size(), 1u);
+  EXPECT_EQ(io::Checkpoint::open(folder.path()).tensors().size(), 1u);
 }
 
 TEST(Shards, AHundredThousandShardsAreRefusedBeforeTheyAreOpened) {
@@ -234,22 +234,22 @@ TEST(Shards, MoreShardsThanDescriptorsAreFine) {
         folder / (number + ".safetensors"),
         safetensors(R"({"t)" + number + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})"));
   }
-  const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  const io::Checkpoint checkpoint = io::Checkpoint::open(folder.path());
   ASSERT_EQ(checkpoint.others().size(), 1u);
   EXPECT_EQ(checkpoint.others()[0].names.size(), kShards);
 }
 
 // The sample in the repository, decoded to what bitsandbytes decodes the same tensors to.
 TEST(Shards, SampleFolderDecodesToTheBytesOfBitsandbytes) {
-  const Checkpoint checkpoint = Checkpoint::open(data_file("sharded"));
+  const io::Checkpoint checkpoint = io::Checkpoint::open(data_file("sharded"));
   const std::string expected = read_raw(data_file("expected.txt"));
   ASSERT_EQ(checkpoint.tensors().size(), 2u);
-  for (const TensorEntry& entry : checkpoint.tensors()) {
+  for (const io::TensorEntry& entry : checkpoint.tensors()) {
     ASSERT_EQ(entry.problem, "");
-    const Nf4Tensor tensor = checkpoint.load(entry);
-    for (const OutputType type : kOutputTypes) {
+    const nf4::Nf4Tensor tensor = checkpoint.load(entry);
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
       Sha256 hash;
-      hash.update(reference_dequantize(tensor, type));
+      hash.update(nf4::reference_dequantize(tensor, type));
       EXPECT_NE(expected.find(hash.hex()), std::string::npos) << entry.name << to_string(type);
     }
   }

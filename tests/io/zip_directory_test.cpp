@@ -1,14 +1,15 @@
 // Archives whose directory lies or could be read in two ways.
 
+#include "io/npz/zip_directory.hpp"
+
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/raw_files.hpp"
+#include "io/zip_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include "io/checkpoint/checkpoint.hpp"
-#include "io/raw_files.hpp"
-#include "io/npz/zip_directory.hpp"
-#include "io/zip_files.hpp"
 
 namespace nf4bench::testing {
 namespace {
@@ -41,14 +42,15 @@ std::string with_entry(std::string archive, std::size_t offset, std::uint64_t va
 }
 
 void expect_refusal(const std::string& archive, const std::string& part) {
-  const std::string message = refusal([&] { Checkpoint::open_memory("x.npz", to_bytes(archive)); });
+  const std::string message =
+      refusal([&] { io::Checkpoint::open_memory("x.npz", to_bytes(archive)); });
   EXPECT_TRUE(message.starts_with("x.npz: ")) << message;
   EXPECT_NE(message.find(part), std::string::npos)
       << "message: " << message << "\nwanted:  " << part;
 }
 
 void expect_accepted(const std::string& archive) {
-  EXPECT_EQ(Checkpoint::open_memory("x.npz", to_bytes(archive)).tensors().size(), 2u);
+  EXPECT_EQ(io::Checkpoint::open_memory("x.npz", to_bytes(archive)).tensors().size(), 2u);
 }
 
 TEST(ZipDirectory, ArchiveWithoutEndRecordIsCutShort) {
@@ -167,10 +169,12 @@ TEST(ZipDirectory, DamagedEntriesAreRefused) {
 
 TEST(ZipDirectory, MembersAndDirectoryAreLimited) {
   std::vector<ZipMember> members;
-  for (std::uint64_t i = 0; i <= kMaxZipMembers; ++i) members.push_back({std::to_string(i), ""});
+  for (std::uint64_t i = 0; i <= io::kMaxZipMembers; ++i)
+    members.push_back({std::to_string(i), ""});
   expect_refusal(zip_archive(members), "members: found 16385, wanted at most 16384");
   members.pop_back();
-  EXPECT_TRUE(Checkpoint::open_memory("x.npz", to_bytes(zip_archive(members))).tensors().empty());
+  EXPECT_TRUE(
+      io::Checkpoint::open_memory("x.npz", to_bytes(zip_archive(members))).tensors().empty());
   for (ZipMember& member : members) member.extra = std::string(1000, '\0');
   expect_refusal(zip_archive(members), ", wanted at most 8388608");
 }
@@ -214,8 +218,8 @@ TEST(ZipDirectory, OnlyTheDirectoryIsBelieved) {
 
 TEST(ZipDirectory, MemberThatIsNotWhereItShouldBeIsItsTensorsProblem) {
   for (const std::uint64_t position : {std::uint64_t{1}, std::uint64_t{1} << 30}) {
-    const Checkpoint checkpoint =
-        Checkpoint::open_memory("x.npz", to_bytes(with_entry(sample(), 42, position, 4)));
+    const io::Checkpoint checkpoint =
+        io::Checkpoint::open_memory("x.npz", to_bytes(with_entry(sample(), 42, position, 4)));
     EXPECT_NE(checkpoint.tensors()[0].problem.find(
                   "x.npz: member \"s2x3x64.weight.absmax.npy\": the archive is damaged: "),
               std::string::npos)

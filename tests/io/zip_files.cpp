@@ -1,13 +1,13 @@
 #include "io/zip_files.hpp"
 
+#include "fuzz/checksum.hpp"
+#include "io/raw_files.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <span>
 #include <stdexcept>
 #include <utility>
-
-#include "fuzz/checksum.hpp"
-#include "io/raw_files.hpp"
 
 namespace nf4bench::testing {
 namespace {

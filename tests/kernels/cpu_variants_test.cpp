@@ -1,3 +1,9 @@
+#include "catalog.hpp"
+#include "cpu/simd_target.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+#include "operation/exact_bits.hpp"
+
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 #include <omp.h>
@@ -7,12 +13,6 @@
 #include <memory>
 #include <set>
 #include <string>
-
-#include "catalog.hpp"
-#include "cpu/simd_target.hpp"
-#include "operation/exact_bits.hpp"
-#include "nf4/reference.hpp"
-#include "nf4/synthetic.hpp"
 
 namespace nf4bench {
 namespace {
@@ -62,15 +62,15 @@ class Buffer {
 };
 
 // Runs `variant` on `tensor` in buffers of exactly the promised sizes and compares every element.
-testing::AssertionResult decodes(const Variant& variant, const Nf4Tensor& tensor, OutputType type,
-                                 std::span<const std::byte> expected) {
+testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4Tensor& tensor,
+                                 nf4::OutputType type, std::span<const std::byte> expected) {
   const Buffer packed(tensor.packed);
   const Buffer absmax(tensor.absmax);
   const Buffer codes(tensor.absmax_codes);
   const Buffer nested_absmax(tensor.nested_absmax);
   const Buffer nested_map(tensor.nested_map);
   const Buffer output(expected.size());
-  Job job;
+  kernels::Job job;
   job.packed = packed.as<std::uint8_t>();
   job.absmax = absmax.as<float>();
   job.absmax_codes = codes.as<std::uint8_t>();
@@ -87,23 +87,23 @@ testing::AssertionResult decodes(const Variant& variant, const Nf4Tensor& tensor
   if (const char* reason = variant.unsupported(job, {}); reason != nullptr) {
     return testing::AssertionFailure() << variant.name << " says " << reason;
   }
-  variant.launch(job, Launch{});
-  const Comparison found = compare_outputs(type, expected, output.span());
+  variant.launch(job, kernels::Launch{});
+  const record::Comparison found = operation::compare_outputs(type, expected, output.span());
   if (!output.is_canary_alive() || !workspace.is_canary_alive()) {
     return testing::AssertionFailure() << variant.name << " wrote behind its buffers";
   }
   if (found.is_exact() && found.compared == tensor.elements) return testing::AssertionSuccess();
   return testing::AssertionFailure()
-         << variant.name << " " << to_string(type) << " " << shape_to_string(tensor.shape)
+         << variant.name << " " << to_string(type) << " " << nf4::shape_to_string(tensor.shape)
          << " blocksize " << tensor.blocksize << " " << to_string(tensor.absmax_kind) << ": "
          << found.mismatches << " of " << found.compared << " wrong, first at "
          << found.first_mismatch.value_or(-1);
 }
 
-void expect_all_variants(const Nf4Tensor& tensor) {
-  for (const OutputType type : kOutputTypes) {
-    const std::vector<std::byte> expected = reference_dequantize(tensor, type);
-    for (const Variant& variant : cpu_variants()) {
+void expect_all_variants(const nf4::Nf4Tensor& tensor) {
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
+    for (const kernels::Variant& variant : kernels::cpu_variants()) {
       EXPECT_TRUE(decodes(variant, tensor, type, expected));
     }
   }
@@ -116,24 +116,24 @@ const std::vector<std::vector<std::int64_t>> kShapes = {
 class EveryBlocksize : public testing::TestWithParam<int> {};
 
 TEST_P(EveryBlocksize, AllVariantsDecodeAllShapes) {
-  for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
     for (const auto& shape : kShapes) {
-      expect_all_variants(make_synthetic({.shape = shape,
-                                          .blocksize = GetParam(),
-                                          .absmax_kind = kind,
-                                          .distribution = Distribution::kOutlier}));
+      expect_all_variants(nf4::make_synthetic({.shape = shape,
+                                               .blocksize = GetParam(),
+                                               .absmax_kind = kind,
+                                               .distribution = nf4::Distribution::kOutlier}));
     }
   }
 }
 
 TEST_P(EveryBlocksize, AllVariantsDecodeExtremes) {
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
-      expect_all_variants(make_synthetic({.shape = {64, 1023},
-                                          .blocksize = GetParam(),
-                                          .absmax_kind = kind,
-                                          .distribution = Distribution::kExtremes,
-                                          .seed = seed}));
+    for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
+      expect_all_variants(nf4::make_synthetic({.shape = {64, 1023},
+                                               .blocksize = GetParam(),
+                                               .absmax_kind = kind,
+                                               .distribution = nf4::Distribution::kExtremes,
+                                               .seed = seed}));
     }
   }
 }
@@ -145,14 +145,14 @@ INSTANTIATE_TEST_SUITE_P(CpuVariants, EveryBlocksize,
 // Long enough for many parts a thread and, with nested absmax, for many nested blocks.
 TEST(CpuVariants, DecodeATensorOfManyParts) {
   for (const int blocksize : {32, 64, 4096}) {
-    expect_all_variants(make_synthetic({.shape = {1031, 2049},
-                                        .blocksize = blocksize,
-                                        .distribution = Distribution::kRandomCodes}));
+    expect_all_variants(nf4::make_synthetic({.shape = {1031, 2049},
+                                             .blocksize = blocksize,
+                                             .distribution = nf4::Distribution::kRandomCodes}));
   }
 }
 
 TEST(CpuVariants, TheNumberOfThreadsChangesNothing) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {513, 1025}});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {513, 1025}});
   const int before = omp_get_max_threads();
   for (const int threads : {1, 2, 3, 7}) {
     omp_set_num_threads(threads);
@@ -163,7 +163,7 @@ TEST(CpuVariants, TheNumberOfThreadsChangesNothing) {
 
 TEST(CpuVariants, TheCatalogueIsOrderedAndComplete) {
   std::vector<std::string> names;
-  for (const Variant& variant : cpu_variants()) {
+  for (const kernels::Variant& variant : kernels::cpu_variants()) {
     names.emplace_back(variant.name);
     EXPECT_NE(std::string(variant.summary), "");
     EXPECT_GE(variant.traits.launches, 1);
@@ -172,8 +172,8 @@ TEST(CpuVariants, TheCatalogueIsOrderedAndComplete) {
   EXPECT_EQ(names, (std::vector<std::string>{"reference", "multi_pass", "lut", "simd"}));
 }
 
-const Variant& simd() {
-  return cpu_variants().back();
+const kernels::Variant& simd() {
+  return kernels::cpu_variants().back();
 }
 
 // Restricts `simd` to one instruction set while it lives.
@@ -188,7 +188,7 @@ std::set<std::string> target_names() {
   std::set<std::string> names;
   for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
     const OnlyTarget only(bits & -bits);
-    names.insert(cpu::simd_target());
+    names.insert(kernels::cpu::simd_target());
   }
   return names;
 }
@@ -196,16 +196,17 @@ std::set<std::string> target_names() {
 TEST(Simd, EveryInstructionSetDecodesAlike) {
   for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
     const OnlyTarget only(bits & -bits);
-    SCOPED_TRACE(cpu::simd_target());
+    SCOPED_TRACE(kernels::cpu::simd_target());
     for (const int blocksize : {32, 64, 128, 512}) {
-      for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
-        for (const Distribution distribution : {Distribution::kNormal, Distribution::kExtremes}) {
-          const Nf4Tensor tensor = make_synthetic({.shape = {129, 515},
-                                                   .blocksize = blocksize,
-                                                   .absmax_kind = kind,
-                                                   .distribution = distribution});
-          for (const OutputType type : kOutputTypes) {
-            EXPECT_TRUE(decodes(simd(), tensor, type, reference_dequantize(tensor, type)));
+      for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
+        for (const nf4::Distribution distribution :
+             {nf4::Distribution::kNormal, nf4::Distribution::kExtremes}) {
+          const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {129, 515},
+                                                             .blocksize = blocksize,
+                                                             .absmax_kind = kind,
+                                                             .distribution = distribution});
+          for (const nf4::OutputType type : nf4::kOutputTypes) {
+            EXPECT_TRUE(decodes(simd(), tensor, type, nf4::reference_dequantize(tensor, type)));
           }
         }
       }
@@ -225,9 +226,9 @@ TEST(Simd, HasMoreThanOneInstructionSet) {
 // One block a scale: around the powers of two where conversions change their ways, both signs.
 TEST(Simd, DecodesEveryMagnitudeOfScale) {
   for (const int blocksize : {32, 128}) {
-    Nf4Tensor tensor;
+    nf4::Nf4Tensor tensor;
     tensor.blocksize = blocksize;
-    tensor.absmax_kind = AbsmaxKind::kPlain;
+    tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
     for (std::uint32_t exponent = 0; exponent < 512; ++exponent) {
       for (const std::uint32_t significand : {0u, 1u, 0x1fffu, 0x1000u, 0x2000u, 0x3000u, 0x400000u,
                                               0x5a5a5au, 0x7ff000u, 0x7fffffu}) {

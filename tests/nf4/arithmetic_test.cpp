@@ -1,12 +1,12 @@
 #include "nf4/arithmetic.hpp"
 
+#include "nf4/narrow_oracle.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
-
-#include "nf4/narrow_oracle.hpp"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -38,7 +38,7 @@ void for_hard_values(const NarrowOracle& oracle, Check check) {
   }
   std::mt19937_64 random(7);
   for (int i = 0; i < 2'000'000; ++i) {
-    const float value = float_of(static_cast<std::uint32_t>(random()));
+    const float value = nf4::float_of(static_cast<std::uint32_t>(random()));
     if (!std::isnan(value)) check(value);
   }
   check(std::numeric_limits<float>::max());
@@ -52,38 +52,38 @@ TEST(Float16, EveryValueComesBackUnchanged) {
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     if (!oracle.is_finite(half)) continue;
-    ASSERT_EQ(to_float16_bits(static_cast<float>(oracle.value(half))), half);
+    ASSERT_EQ(nf4::to_float16_bits(static_cast<float>(oracle.value(half))), half);
   }
-  EXPECT_EQ(to_float16_bits(kInfinity), 0x7c00);
-  EXPECT_EQ(to_float16_bits(-kInfinity), 0xfc00);
+  EXPECT_EQ(nf4::to_float16_bits(kInfinity), 0x7c00);
+  EXPECT_EQ(nf4::to_float16_bits(-kInfinity), 0xfc00);
 }
 
 TEST(Float16, RoundsToNearestEvenAtEveryBorder) {
   const NarrowOracle oracle = NarrowOracle::float16();
   for_hard_values(oracle, [&](float value) {
-    ASSERT_EQ(to_float16_bits(value), oracle.round(double{value})) << std::hexfloat << value;
+    ASSERT_EQ(nf4::to_float16_bits(value), oracle.round(double{value})) << std::hexfloat << value;
   });
 }
 
 TEST(Float16, OverflowsFrom65520On) {
-  EXPECT_EQ(to_float16_bits(65504.0f), 0x7bff);
-  EXPECT_EQ(to_float16_bits(std::nextafter(65520.0f, 0.0f)), 0x7bff);
-  EXPECT_EQ(to_float16_bits(65520.0f), 0x7c00);
-  EXPECT_EQ(to_float16_bits(-65520.0f), 0xfc00);
+  EXPECT_EQ(nf4::to_float16_bits(65504.0f), 0x7bff);
+  EXPECT_EQ(nf4::to_float16_bits(std::nextafter(65520.0f, 0.0f)), 0x7bff);
+  EXPECT_EQ(nf4::to_float16_bits(65520.0f), 0x7c00);
+  EXPECT_EQ(nf4::to_float16_bits(-65520.0f), 0xfc00);
 }
 
 TEST(Float16, KeepsSubnormalResults) {
-  EXPECT_EQ(to_float16_bits(0x1p-24f), 0x0001);
-  EXPECT_EQ(to_float16_bits(-0x1.ff8p-15f), 0x83ff);
-  EXPECT_EQ(to_float16_bits(0x1p-25f), 0x0000);         // half a unit: ties to even
-  EXPECT_EQ(to_float16_bits(0x1.000002p-25f), 0x0001);  // just above
-  EXPECT_EQ(to_float16_bits(-0x1p-26f), 0x8000);        // the sign of zero stays
+  EXPECT_EQ(nf4::to_float16_bits(0x1p-24f), 0x0001);
+  EXPECT_EQ(nf4::to_float16_bits(-0x1.ff8p-15f), 0x83ff);
+  EXPECT_EQ(nf4::to_float16_bits(0x1p-25f), 0x0000);         // half a unit: ties to even
+  EXPECT_EQ(nf4::to_float16_bits(0x1.000002p-25f), 0x0001);  // just above
+  EXPECT_EQ(nf4::to_float16_bits(-0x1p-26f), 0x8000);        // the sign of zero stays
 }
 
 TEST(Float16, EveryNanBecomesTheOneNanOfTheDevice) {
   for (const std::uint32_t bits : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xffffffffu}) {
-    EXPECT_EQ(to_float16_bits(float_of(bits)), 0x7fff);
-    EXPECT_EQ(to_bfloat16_bits(float_of(bits)), 0x7fff);
+    EXPECT_EQ(nf4::to_float16_bits(nf4::float_of(bits)), 0x7fff);
+    EXPECT_EQ(nf4::to_bfloat16_bits(nf4::float_of(bits)), 0x7fff);
   }
 }
 
@@ -97,16 +97,16 @@ TEST(Float16, AgreesWithTheProcessor) {
   // Every processor with AVX2 has F16C, which not every compiler lets one ask for.
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no F16C";
   for_hard_values(NarrowOracle::float16(), [](float value) {
-    ASSERT_EQ(to_float16_bits(value), processor_float16(value)) << std::hexfloat << value;
+    ASSERT_EQ(nf4::to_float16_bits(value), processor_float16(value)) << std::hexfloat << value;
   });
 }
 #endif
 
 TEST(Bfloat16, EveryValueComesBackUnchanged) {
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
-    const float value = float_of(bits << 16);
+    const float value = nf4::float_of(bits << 16);
     if (!std::isnan(value)) {
-      ASSERT_EQ(to_bfloat16_bits(value), bits);
+      ASSERT_EQ(nf4::to_bfloat16_bits(value), bits);
     }
   }
 }
@@ -114,55 +114,55 @@ TEST(Bfloat16, EveryValueComesBackUnchanged) {
 TEST(Bfloat16, RoundsToNearestEvenAtEveryBorder) {
   const NarrowOracle oracle = NarrowOracle::bfloat16();
   for_hard_values(oracle, [&](float value) {
-    ASSERT_EQ(to_bfloat16_bits(value), oracle.round(double{value})) << std::hexfloat << value;
+    ASSERT_EQ(nf4::to_bfloat16_bits(value), oracle.round(double{value})) << std::hexfloat << value;
   });
 }
 
 TEST(Bfloat16, OverflowsNearTheLargestFloat) {
-  EXPECT_EQ(to_bfloat16_bits(float_of(0x7f7f7fff)), 0x7f7f);
-  EXPECT_EQ(to_bfloat16_bits(float_of(0x7f7f8000)), 0x7f80);
+  EXPECT_EQ(nf4::to_bfloat16_bits(nf4::float_of(0x7f7f7fff)), 0x7f7f);
+  EXPECT_EQ(nf4::to_bfloat16_bits(nf4::float_of(0x7f7f8000)), 0x7f80);
 }
 
 TEST(Flush, TurnsSubnormalsIntoZeroOfTheirSign) {
-  EXPECT_EQ(bits_of(flush_subnormal(kSubnormal)), 0x00000000u);
-  EXPECT_EQ(bits_of(flush_subnormal(-kSubnormal)), 0x80000000u);
-  EXPECT_EQ(bits_of(flush_subnormal(float_of(0x007fffff))), 0x00000000u);
-  EXPECT_EQ(bits_of(flush_subnormal(float_of(0x807fffff))), 0x80000000u);
+  EXPECT_EQ(nf4::bits_of(nf4::flush_subnormal(kSubnormal)), 0x00000000u);
+  EXPECT_EQ(nf4::bits_of(nf4::flush_subnormal(-kSubnormal)), 0x80000000u);
+  EXPECT_EQ(nf4::bits_of(nf4::flush_subnormal(nf4::float_of(0x007fffff))), 0x00000000u);
+  EXPECT_EQ(nf4::bits_of(nf4::flush_subnormal(nf4::float_of(0x807fffff))), 0x80000000u);
 }
 
 TEST(Flush, LeavesEverythingElse) {
   for (const float value :
        {0.0f, -0.0f, kSmallestNormal, -kSmallestNormal, 1.0f, kInfinity, kNan}) {
-    EXPECT_EQ(bits_of(flush_subnormal(value)), bits_of(value));
+    EXPECT_EQ(nf4::bits_of(nf4::flush_subnormal(value)), nf4::bits_of(value));
   }
 }
 
 TEST(Multiply, FlushesSubnormalFactors) {
   // Without the flush both products would be normal numbers.
-  EXPECT_EQ(bits_of(multiply_flushed(0x1p-127f, 0x1p100f)), 0x00000000u);
-  EXPECT_EQ(bits_of(multiply_flushed(-0x1p100f, 0x1p-127f)), 0x80000000u);
+  EXPECT_EQ(nf4::bits_of(nf4::multiply_flushed(0x1p-127f, 0x1p100f)), 0x00000000u);
+  EXPECT_EQ(nf4::bits_of(nf4::multiply_flushed(-0x1p100f, 0x1p-127f)), 0x80000000u);
 }
 
 TEST(Multiply, FlushesSubnormalProducts) {
-  EXPECT_EQ(bits_of(multiply_flushed(0x1p-64f, 0x1p-63f)), 0x00000000u);
-  EXPECT_EQ(bits_of(multiply_flushed(-0x1p-64f, 0x1p-63f)), 0x80000000u);
-  EXPECT_EQ(multiply_flushed(0x1p-64f, 0x1p-62f), kSmallestNormal);
+  EXPECT_EQ(nf4::bits_of(nf4::multiply_flushed(0x1p-64f, 0x1p-63f)), 0x00000000u);
+  EXPECT_EQ(nf4::bits_of(nf4::multiply_flushed(-0x1p-64f, 0x1p-63f)), 0x80000000u);
+  EXPECT_EQ(nf4::multiply_flushed(0x1p-64f, 0x1p-62f), kSmallestNormal);
 }
 
 TEST(Multiply, AFlushedFactorTimesInfinityIsNan) {
-  EXPECT_TRUE(std::isnan(multiply_flushed(kSubnormal, kInfinity)));
-  EXPECT_TRUE(std::isnan(multiply_flushed(0.0f, -kInfinity)));
+  EXPECT_TRUE(std::isnan(nf4::multiply_flushed(kSubnormal, kInfinity)));
+  EXPECT_TRUE(std::isnan(nf4::multiply_flushed(0.0f, -kInfinity)));
 }
 
 TEST(NestedScale, RoundsTwice) {
   // The product rounds to 1 + 2^-22, so the sum with -1 is 2^-22; fused it would be 2^-22 + 2^-46.
-  EXPECT_EQ(nested_scale(1.0f + 0x1p-23f, 1.0f + 0x1p-23f, -1.0f), 0x1p-22f);
+  EXPECT_EQ(nf4::nested_scale(1.0f + 0x1p-23f, 1.0f + 0x1p-23f, -1.0f), 0x1p-22f);
 }
 
 TEST(NestedScale, DoesNotFlushTheSum) {
-  EXPECT_EQ(nested_scale(0.0f, 1.0f, 0x1p-130f), 0x1p-130f);
-  EXPECT_EQ(nested_scale(0x1p-70f, 0x1p-70f, 0x1p-130f), 0x1p-130f);  // the product is flushed
-  EXPECT_EQ(bits_of(nested_scale(-1.0f, 0.0f, -0.0f)), 0x80000000u);
+  EXPECT_EQ(nf4::nested_scale(0.0f, 1.0f, 0x1p-130f), 0x1p-130f);
+  EXPECT_EQ(nf4::nested_scale(0x1p-70f, 0x1p-70f, 0x1p-130f), 0x1p-130f);  // the product is flushed
+  EXPECT_EQ(nf4::bits_of(nf4::nested_scale(-1.0f, 0.0f, -0.0f)), 0x80000000u);
 }
 
 }  // namespace

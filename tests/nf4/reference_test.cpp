@@ -1,15 +1,15 @@
 #include "nf4/reference.hpp"
 
+#include "base/error.hpp"
+#include "nf4/narrow_oracle.hpp"
+#include "nf4/synthetic.hpp"
+#include "operation/exact_bits.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-
-#include "base/error.hpp"
-#include "operation/exact_bits.hpp"
-#include "nf4/narrow_oracle.hpp"
-#include "nf4/synthetic.hpp"
 
 namespace nf4bench {
 namespace {
@@ -33,7 +33,7 @@ float product(float a, float b) {
   return static_cast<float>(flushed(rounded));
 }
 
-float oracle_weight(const Nf4Tensor& tensor, std::int64_t index) {
+float oracle_weight(const nf4::Nf4Tensor& tensor, std::int64_t index) {
   const auto block = static_cast<std::size_t>(index / tensor.blocksize);
   float scale = 0.0f;
   if (tensor.is_nested()) {
@@ -46,17 +46,18 @@ float oracle_weight(const Nf4Tensor& tensor, std::int64_t index) {
     scale = tensor.absmax[block];
   }
   const int byte = tensor.packed[static_cast<std::size_t>(index / 2)];
-  return product(codebook_value(index % 2 == 0 ? byte / 16 : byte % 16), scale);
+  return product(nf4::codebook_value(index % 2 == 0 ? byte / 16 : byte % 16), scale);
 }
 
-std::vector<std::byte> oracle(const Nf4Tensor& tensor, OutputType type) {
+std::vector<std::byte> oracle(const nf4::Nf4Tensor& tensor, nf4::OutputType type) {
   const NarrowOracle narrow =
-      type == OutputType::kFloat16 ? NarrowOracle::float16() : NarrowOracle::bfloat16();
-  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.elements) * size_in_bytes(type));
+      type == nf4::OutputType::kFloat16 ? NarrowOracle::float16() : NarrowOracle::bfloat16();
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.elements) *
+                               nf4::size_in_bytes(type));
   for (std::int64_t i = 0; i < tensor.elements; ++i) {
     const float weight = oracle_weight(tensor, i);
-    std::byte* const at = bytes.data() + static_cast<std::size_t>(i) * size_in_bytes(type);
-    if (type == OutputType::kFloat32) {
+    std::byte* const at = bytes.data() + static_cast<std::size_t>(i) * nf4::size_in_bytes(type);
+    if (type == nf4::OutputType::kFloat32) {
       std::memcpy(at, &weight, sizeof(weight));
     } else {
       const std::uint16_t bits = std::isnan(weight) ? std::uint16_t{0x7fff} : narrow.round(weight);
@@ -66,34 +67,34 @@ std::vector<std::byte> oracle(const Nf4Tensor& tensor, OutputType type) {
   return bytes;
 }
 
-void expect_oracle(const SyntheticSpec& spec) {
-  const Nf4Tensor tensor = make_synthetic(spec);
-  for (const OutputType type : kOutputTypes) {
-    const Comparison found =
-        compare_outputs(type, oracle(tensor, type), reference_dequantize(tensor, type));
+void expect_oracle(const nf4::SyntheticSpec& spec) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    const record::Comparison found = operation::compare_outputs(
+        type, oracle(tensor, type), nf4::reference_dequantize(tensor, type));
     EXPECT_EQ(found.compared, tensor.elements);
     EXPECT_EQ(found.mismatches, 0)
-        << to_string(type) << " " << shape_to_string(spec.shape) << " blocksize " << spec.blocksize
-        << " " << to_string(spec.absmax_kind) << " seed " << spec.seed << ", first at "
-        << found.first_mismatch.value_or(-1);
+        << to_string(type) << " " << nf4::shape_to_string(spec.shape) << " blocksize "
+        << spec.blocksize << " " << to_string(spec.absmax_kind) << " seed " << spec.seed
+        << ", first at " << found.first_mismatch.value_or(-1);
   }
 }
 
 TEST(Reference, AgreesWithExactArithmeticOnExtremes) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
+    for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
       expect_oracle({.shape = {333, 257},
                      .blocksize = 32,
                      .absmax_kind = kind,
-                     .distribution = Distribution::kExtremes,
+                     .distribution = nf4::Distribution::kExtremes,
                      .seed = seed});
     }
   }
 }
 
 TEST(Reference, AgreesWithExactArithmeticAtEveryBlocksize) {
-  for (int blocksize = kMinBlocksize; blocksize <= kMaxBlocksize; blocksize *= 2) {
-    for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
+  for (int blocksize = nf4::kMinBlocksize; blocksize <= nf4::kMaxBlocksize; blocksize *= 2) {
+    for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
       expect_oracle({.shape = {97, 101}, .blocksize = blocksize, .absmax_kind = kind});
     }
   }
@@ -101,45 +102,46 @@ TEST(Reference, AgreesWithExactArithmeticAtEveryBlocksize) {
 
 // Bytes worked out by hand: codes 15, 0, 7 and 14 under the scale 2, high nibble first.
 TEST(Reference, DecodesHighNibbleFirst) {
-  Nf4Tensor tensor;
+  nf4::Nf4Tensor tensor;
   tensor.shape = {4};
   tensor.elements = 4;
-  tensor.absmax_kind = AbsmaxKind::kPlain;
+  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
   tensor.packed = {0xf0, 0x7e};
   tensor.absmax = {2.0f};
-  const auto values = values_of<float>(reference_dequantize(tensor, OutputType::kFloat32));
+  const auto values =
+      values_of<float>(nf4::reference_dequantize(tensor, nf4::OutputType::kFloat32));
   EXPECT_EQ(values, (std::vector<float>{2.0f, -2.0f, 0.0f, 2.0f * 0.7229568362236023f}));
 }
 
 // bitsandbytes quantizes a block of zeros to code 0, so that it comes back as -0.
 TEST(Reference, ZeroBlocksDecodeToNegativeZero) {
-  Nf4Tensor tensor;
+  nf4::Nf4Tensor tensor;
   tensor.shape = {2};
   tensor.elements = 2;
-  tensor.absmax_kind = AbsmaxKind::kPlain;
+  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
   tensor.packed = {0x00};
   tensor.absmax = {0.0f};
-  EXPECT_EQ(values_of<std::uint16_t>(reference_dequantize(tensor, OutputType::kBfloat16)),
+  EXPECT_EQ(values_of<std::uint16_t>(nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16)),
             (std::vector<std::uint16_t>{0x8000, 0x8000}));
 }
 
 TEST(Reference, ARangeEqualsThatPartOfTheWhole) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {1000, 37}, .blocksize = 64});
-  const std::vector<std::byte> whole = reference_dequantize(tensor, OutputType::kFloat16);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {1000, 37}, .blocksize = 64});
+  const std::vector<std::byte> whole = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
   for (const auto& [first, count] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {0, 0}, {0, 1}, {1, 1}, {63, 2}, {64, 64}, {65, 200}, {36'999, 1}, {37'000, 0}}) {
     std::vector<std::byte> part(static_cast<std::size_t>(count) * 2);
-    reference_dequantize(tensor, OutputType::kFloat16, first, count, part);
+    nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16, first, count, part);
     EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + first * 2))
         << first << " + " << count;
   }
 }
 
 TEST(Reference, RefusesRangesOutsideTheTensor) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {100}});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100}});
   std::vector<std::byte> output(4);
   const auto decode = [&](std::int64_t first, std::int64_t count) {
-    reference_dequantize(tensor, OutputType::kFloat32, first, count, output);
+    nf4::reference_dequantize(tensor, nf4::OutputType::kFloat32, first, count, output);
   };
   EXPECT_NO_THROW(decode(99, 1));
   EXPECT_THROW(decode(100, 1), Error);

@@ -1,25 +1,25 @@
 #include "nf4/synthetic.hpp"
 
-#include <gtest/gtest.h>
-#include <sched.h>
-
-#include <cmath>
-#include <set>
-#include <string>
-
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "base/sha256.hpp"
 #include "nf4/reference.hpp"
 
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sched.h>
+#include <set>
+#include <string>
+
 namespace nf4bench {
 namespace {
 
-constexpr Distribution kDistributions[] = {Distribution::kRandomCodes, Distribution::kNormal,
-                                           Distribution::kOutlier, Distribution::kUniform,
-                                           Distribution::kExtremes};
+constexpr nf4::Distribution kDistributions[] = {
+    nf4::Distribution::kRandomCodes, nf4::Distribution::kNormal, nf4::Distribution::kOutlier,
+    nf4::Distribution::kUniform, nf4::Distribution::kExtremes};
 
-std::string hash_of(const Nf4Tensor& tensor) {
+std::string hash_of(const nf4::Nf4Tensor& tensor) {
   Sha256 hash;
   hash.update(std::as_bytes(std::span(tensor.packed)));
   hash.update(std::as_bytes(std::span(tensor.absmax)));
@@ -51,13 +51,13 @@ class OneProcessor {
 };
 
 TEST(Synthetic, TheNumberOfThreadsChangesNothing) {
-  for (const Distribution distribution : kDistributions) {
-    const SyntheticSpec spec = {
+  for (const nf4::Distribution distribution : kDistributions) {
+    const nf4::SyntheticSpec spec = {
         .shape = {1003, 517}, .blocksize = 32, .distribution = distribution};
-    const std::string many = hash_of(make_synthetic(spec));
+    const std::string many = hash_of(nf4::make_synthetic(spec));
     const OneProcessor one;
     ASSERT_EQ(hardware_threads(), 1);
-    EXPECT_EQ(hash_of(make_synthetic(spec)), many);
+    EXPECT_EQ(hash_of(nf4::make_synthetic(spec)), many);
   }
 }
 
@@ -72,34 +72,35 @@ TEST(Synthetic, TheSameSpecGivesTheSameBytesOnEveryMachine) {
       "61a329b5042e205d424218f36ba4d39813bcc56547e72f76a43ac2d2a664d50d",
   };
   for (std::size_t i = 0; i < std::size(kDistributions); ++i) {
-    EXPECT_EQ(hash_of(make_synthetic({.shape = {64, 1023}, .distribution = kDistributions[i]})),
-              hashes[i])
+    EXPECT_EQ(
+        hash_of(nf4::make_synthetic({.shape = {64, 1023}, .distribution = kDistributions[i]})),
+        hashes[i])
         << "distribution " << i;
   }
 }
 
 TEST(Synthetic, SeedsDiffer) {
-  for (const Distribution distribution : kDistributions) {
+  for (const nf4::Distribution distribution : kDistributions) {
     std::set<std::string> hashes;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      hashes.insert(
-          hash_of(make_synthetic({.shape = {999}, .distribution = distribution, .seed = seed})));
+      hashes.insert(hash_of(
+          nf4::make_synthetic({.shape = {999}, .distribution = distribution, .seed = seed})));
     }
     EXPECT_EQ(hashes.size(), 20u);
   }
 }
 
 TEST(Synthetic, EverySpecGivesAValidTensor) {
-  for (const Distribution distribution : kDistributions) {
-    for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
-      for (int blocksize = kMinBlocksize; blocksize <= kMaxBlocksize; blocksize *= 4) {
+  for (const nf4::Distribution distribution : kDistributions) {
+    for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
+      for (int blocksize = nf4::kMinBlocksize; blocksize <= nf4::kMaxBlocksize; blocksize *= 4) {
         for (const std::vector<std::int64_t>& shape :
              {std::vector<std::int64_t>{1}, {1, 1}, {3, 5}, {2, 3, 5, 7}, {1, 4096}, {77, 97}}) {
-          const Nf4Tensor tensor = make_synthetic({.shape = shape,
-                                                   .blocksize = blocksize,
-                                                   .absmax_kind = kind,
-                                                   .distribution = distribution});
-          EXPECT_NO_THROW(validate(tensor));
+          const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = shape,
+                                                             .blocksize = blocksize,
+                                                             .absmax_kind = kind,
+                                                             .distribution = distribution});
+          EXPECT_NO_THROW(nf4::validate(tensor));
           EXPECT_EQ(tensor.shape, shape);
           EXPECT_EQ(tensor.source, "synthetic");
           if (tensor.elements % 2 != 0) {
@@ -118,12 +119,12 @@ struct Moments {
   float greatest = 0.0f;
 };
 
-Moments moments_of(Distribution distribution) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {1024, 1024},
-                                           .blocksize = 32,
-                                           .absmax_kind = AbsmaxKind::kPlain,
-                                           .distribution = distribution});
-  const std::vector<std::byte> bytes = reference_dequantize(tensor, OutputType::kFloat32);
+Moments moments_of(nf4::Distribution distribution) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {1024, 1024},
+                                                     .blocksize = 32,
+                                                     .absmax_kind = nf4::AbsmaxKind::kPlain,
+                                                     .distribution = distribution});
+  const std::vector<std::byte> bytes = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat32);
   const std::span values(reinterpret_cast<const float*>(bytes.data()), bytes.size() / 4);
   Moments moments;
   double squares = 0.0;
@@ -142,7 +143,7 @@ Moments moments_of(Distribution distribution) {
 
 // Quantization adds about 8 % of noise; the bounds leave room for that and no more.
 TEST(Synthetic, NormalWeightsHaveTheirSpread) {
-  const Moments moments = moments_of(Distribution::kNormal);
+  const Moments moments = moments_of(nf4::Distribution::kNormal);
   EXPECT_NEAR(moments.mean, 0.0, 1e-4);
   EXPECT_NEAR(moments.deviation, 0.02, 4e-4);
   EXPECT_NEAR(moments.beyond_four_sigma, 6.3e-5, 3e-5);
@@ -150,25 +151,25 @@ TEST(Synthetic, NormalWeightsHaveTheirSpread) {
 }
 
 TEST(Synthetic, OneWeightInAThousandIsAnOutlier) {
-  const Moments moments = moments_of(Distribution::kOutlier);
+  const Moments moments = moments_of(nf4::Distribution::kOutlier);
   // Of N(0, 0.4), 84 % lie beyond 0.08.
   EXPECT_NEAR(moments.beyond_four_sigma, 0.00084, 0.00015);
   EXPECT_GT(moments.greatest, 1.0f);
 }
 
 TEST(Synthetic, UniformWeightsFillTheirRange) {
-  const Moments moments = moments_of(Distribution::kUniform);
+  const Moments moments = moments_of(nf4::Distribution::kUniform);
   EXPECT_NEAR(moments.mean, 0.0, 1e-4);
   EXPECT_NEAR(moments.deviation, 0.1 / std::sqrt(12.0), 4e-4);
   EXPECT_LE(moments.greatest, 0.05f);
 }
 
 TEST(Synthetic, ExtremesReachEverySpecialResult) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {256, 64},
-                                           .absmax_kind = AbsmaxKind::kPlain,
-                                           .distribution = Distribution::kExtremes});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {256, 64},
+                                                     .absmax_kind = nf4::AbsmaxKind::kPlain,
+                                                     .distribution = nf4::Distribution::kExtremes});
   bool has_nan = false, has_infinity = false, has_subnormal = false, has_negative_zero = false;
-  const std::vector<std::byte> bytes = reference_dequantize(tensor, OutputType::kFloat16);
+  const std::vector<std::byte> bytes = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
   for (std::size_t i = 0; i < bytes.size(); i += 2) {
     const unsigned bits =
         std::to_integer<unsigned>(bytes[i]) | std::to_integer<unsigned>(bytes[i + 1]) << 8;
@@ -181,10 +182,10 @@ TEST(Synthetic, ExtremesReachEverySpecialResult) {
 }
 
 // Expects a usage error that holds `word`.
-void expect_refusal(const SyntheticSpec& spec, const std::string& word) {
+void expect_refusal(const nf4::SyntheticSpec& spec, const std::string& word) {
   try {
-    make_synthetic(spec);
-    ADD_FAILURE() << "accepted " << shape_to_string(spec.shape);
+    nf4::make_synthetic(spec);
+    ADD_FAILURE() << "accepted " << nf4::shape_to_string(spec.shape);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();

@@ -1,30 +1,30 @@
 #include "nf4/tensor.hpp"
 
+#include "base/error.hpp"
+#include "nf4/synthetic.hpp"
+
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 
-#include "base/error.hpp"
-#include "nf4/synthetic.hpp"
-
 namespace nf4bench {
 namespace {
 
-Nf4Tensor sample(AbsmaxKind kind) {
-  Nf4Tensor tensor = make_synthetic({.name = "w", .shape = {5, 77}, .absmax_kind = kind});
+nf4::Nf4Tensor sample(nf4::AbsmaxKind kind) {
+  nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "w", .shape = {5, 77}, .absmax_kind = kind});
   tensor.source = "file.safetensors";
   return tensor;
 }
 
 // Expects that `damage` makes the tensor invalid and that the one line says so with `words`.
-void expect_refusal(AbsmaxKind kind, const std::function<void(Nf4Tensor&)>& damage,
+void expect_refusal(nf4::AbsmaxKind kind, const std::function<void(nf4::Nf4Tensor&)>& damage,
                     const std::vector<std::string>& words) {
-  Nf4Tensor tensor = sample(kind);
-  ASSERT_NO_THROW(validate(tensor));
+  nf4::Nf4Tensor tensor = sample(kind);
+  ASSERT_NO_THROW(nf4::validate(tensor));
   damage(tensor);
   try {
-    validate(tensor);
+    nf4::validate(tensor);
     ADD_FAILURE() << "accepted what should lack " << words[0];
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kInput);
@@ -37,53 +37,55 @@ void expect_refusal(AbsmaxKind kind, const std::function<void(Nf4Tensor&)>& dama
 }
 
 TEST(Tensor, ShapesRead) {
-  EXPECT_EQ(shape_to_string({4096, 11008}), "4096x11008");
-  EXPECT_EQ(shape_to_string({7}), "7");
-  EXPECT_EQ(shape_to_string({}), "scalar");
+  EXPECT_EQ(nf4::shape_to_string({4096, 11008}), "4096x11008");
+  EXPECT_EQ(nf4::shape_to_string({7}), "7");
+  EXPECT_EQ(nf4::shape_to_string({}), "scalar");
 }
 
 TEST(Tensor, CountsTheBytesOfTheFormat) {
   // 4096 x 4096 in blocks of 64: 8 MiB packed and 262144 scales, or codes with 1024 nested scales.
-  Nf4Tensor tensor;
+  nf4::Nf4Tensor tensor;
   tensor.elements = 4096 * 4096;
-  tensor.absmax_kind = AbsmaxKind::kPlain;
-  EXPECT_EQ(bytes_read(tensor), 8388608 + 4 * 262144);
-  tensor.absmax_kind = AbsmaxKind::kNested;
-  EXPECT_EQ(bytes_read(tensor), 8388608 + 262144 + 4 * 1024 + 4 * 256);
+  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
+  EXPECT_EQ(nf4::bytes_read(tensor), 8388608 + 4 * 262144);
+  tensor.absmax_kind = nf4::AbsmaxKind::kNested;
+  EXPECT_EQ(nf4::bytes_read(tensor), 8388608 + 262144 + 4 * 1024 + 4 * 256);
 }
 
 TEST(Tensor, RefusesWrongLengths) {
-  expect_refusal(AbsmaxKind::kPlain, [](Nf4Tensor& t) { t.packed.pop_back(); },
+  expect_refusal(nf4::AbsmaxKind::kPlain, [](nf4::Nf4Tensor& t) { t.packed.pop_back(); },
                  {"packed weight", "192", "193"});
-  expect_refusal(AbsmaxKind::kPlain, [](Nf4Tensor& t) { t.packed.push_back(0); }, {"194"});
-  expect_refusal(AbsmaxKind::kPlain, [](Nf4Tensor& t) { t.absmax.pop_back(); },
+  expect_refusal(nf4::AbsmaxKind::kPlain, [](nf4::Nf4Tensor& t) { t.packed.push_back(0); },
+                 {"194"});
+  expect_refusal(nf4::AbsmaxKind::kPlain, [](nf4::Nf4Tensor& t) { t.absmax.pop_back(); },
                  {"absmax holds 6", "wants 7"});
-  expect_refusal(AbsmaxKind::kPlain, [](Nf4Tensor& t) { t.nested_map.resize(256); },
+  expect_refusal(nf4::AbsmaxKind::kPlain, [](nf4::Nf4Tensor& t) { t.nested_map.resize(256); },
                  {"nested_quant_map", "256"});
-  expect_refusal(AbsmaxKind::kNested, [](Nf4Tensor& t) { t.absmax_codes.push_back(0); },
+  expect_refusal(nf4::AbsmaxKind::kNested, [](nf4::Nf4Tensor& t) { t.absmax_codes.push_back(0); },
                  {"absmax (codes)", "8", "7"});
-  expect_refusal(AbsmaxKind::kNested, [](Nf4Tensor& t) { t.absmax.resize(7); }, {"absmax", "0"});
-  expect_refusal(AbsmaxKind::kNested, [](Nf4Tensor& t) { t.nested_absmax.clear(); },
+  expect_refusal(nf4::AbsmaxKind::kNested, [](nf4::Nf4Tensor& t) { t.absmax.resize(7); },
+                 {"absmax", "0"});
+  expect_refusal(nf4::AbsmaxKind::kNested, [](nf4::Nf4Tensor& t) { t.nested_absmax.clear(); },
                  {"nested_absmax", "wants 1"});
-  expect_refusal(AbsmaxKind::kNested, [](Nf4Tensor& t) { t.nested_map.pop_back(); },
+  expect_refusal(nf4::AbsmaxKind::kNested, [](nf4::Nf4Tensor& t) { t.nested_map.pop_back(); },
                  {"nested_quant_map", "255", "256"});
 }
 
 TEST(Tensor, RefusesIllegalBlocksizes) {
   for (const int blocksize : {0, -64, 63, 16, 8192}) {
-    expect_refusal(AbsmaxKind::kPlain, [&](Nf4Tensor& t) { t.blocksize = blocksize; },
+    expect_refusal(nf4::AbsmaxKind::kPlain, [&](nf4::Nf4Tensor& t) { t.blocksize = blocksize; },
                    {"blocksize is " + std::to_string(blocksize), "32", "4096"});
   }
 }
 
 TEST(Tensor, RefusesShapesThatDisagreeOrOverflow) {
-  expect_refusal(AbsmaxKind::kPlain, [](Nf4Tensor& t) { t.elements = 384; },
+  expect_refusal(nf4::AbsmaxKind::kPlain, [](nf4::Nf4Tensor& t) { t.elements = 384; },
                  {"384", "5x77", "385"});
-  expect_refusal(AbsmaxKind::kPlain, [](Nf4Tensor& t) { t.shape = {0, 77}; }, {"0x77"});
-  expect_refusal(AbsmaxKind::kPlain, [](Nf4Tensor& t) { t.shape = {-5, -77}; }, {"-5"});
+  expect_refusal(nf4::AbsmaxKind::kPlain, [](nf4::Nf4Tensor& t) { t.shape = {0, 77}; }, {"0x77"});
+  expect_refusal(nf4::AbsmaxKind::kPlain, [](nf4::Nf4Tensor& t) { t.shape = {-5, -77}; }, {"-5"});
   // The product is 4 modulo 2^64.
-  expect_refusal(AbsmaxKind::kPlain,
-                 [](Nf4Tensor& t) {
+  expect_refusal(nf4::AbsmaxKind::kPlain,
+                 [](nf4::Nf4Tensor& t) {
                    t.shape = {4194305, 4194305, 211106198978564};
                    t.elements = 4;
                  },

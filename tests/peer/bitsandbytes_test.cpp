@@ -3,17 +3,17 @@
 
 #include "peer/bitsandbytes.hpp"
 
+#include "device/devices.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+#include "peer/fake_bitsandbytes.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
-
-#include "device/devices.hpp"
-#include "nf4/reference.hpp"
-#include "nf4/synthetic.hpp"
-#include "peer/fake_bitsandbytes.hpp"
 
 namespace nf4bench {
 namespace {
@@ -28,7 +28,7 @@ void add_offset(float* scales, std::int64_t count, float offset, CUstream_st*) {
   for (std::int64_t i = 0; i < count; ++i) scales[i] += offset;
 }
 
-const CudaTools kHostTools = {
+const peer::CudaTools kHostTools = {
     .add_offset = add_offset,
     .default_stream_waits_for = [](CUstream_st*) { steps.emplace_back("default waits"); },
     .wait_for_default_stream = [](CUstream_st*) { steps.emplace_back("stream waits"); }};
@@ -37,23 +37,23 @@ class Bitsandbytes : public testing::Test {
  protected:
   explicit Bitsandbytes(const char* path = TEST_BNB)
       : library_(path),
-        found_(find_bitsandbytes(library_)),
-        variants_(bitsandbytes_variants(found_, kHostTools, "bnb", "bnb_decode")),
+        found_(peer::find_bitsandbytes(library_)),
+        variants_(peer::bitsandbytes_variants(found_, kHostTools, "bnb", "bnb_decode")),
         calls_(static_cast<FakeCall*>(library_.find("fake_calls"))),
         count_(static_cast<int*>(library_.find("fake_call_count"))) {
     *count_ = 0;
     steps.clear();
   }
 
-  const Variant& chain() const { return variants_[0]; }
-  const Variant& decode() const { return variants_[1]; }
+  const kernels::Variant& chain() const { return variants_[0]; }
+  const kernels::Variant& decode() const { return variants_[1]; }
 
   // The calls since the fixture was made.
   std::vector<FakeCall> calls() const { return {calls_, calls_ + *count_}; }
 
-  SharedLibrary library_;
-  BitsandbytesLibrary found_;
-  std::vector<Variant> variants_;
+  peer::SharedLibrary library_;
+  peer::BitsandbytesLibrary found_;
+  std::vector<kernels::Variant> variants_;
   FakeCall* calls_;
   int* count_;
 };
@@ -64,15 +64,15 @@ class BitsandbytesWithoutStream : public Bitsandbytes {
 };
 
 TEST_F(Bitsandbytes, ChainAndDecodeAreExact) {
-  const auto device = open_cpu_device({});
-  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
+  const auto device = device::open_cpu_device({});
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
     for (const int blocksize : {32, 64, 4096}) {
-      const Nf4Tensor tensor =
-          make_synthetic({.shape = {77, 131}, .blocksize = blocksize, .absmax_kind = kind});
-      for (const OutputType type : kOutputTypes) {
-        const auto expected = reference_dequantize(tensor, type);
-        const auto workload = device->upload(tensor, type, UploadPurpose::kVerify);
-        for (const Variant& variant : variants_) {
+      const nf4::Nf4Tensor tensor =
+          nf4::make_synthetic({.shape = {77, 131}, .blocksize = blocksize, .absmax_kind = kind});
+      for (const nf4::OutputType type : nf4::kOutputTypes) {
+        const auto expected = nf4::reference_dequantize(tensor, type);
+        const auto workload = device->upload(tensor, type, device::UploadPurpose::kVerify);
+        for (const kernels::Variant& variant : variants_) {
           EXPECT_TRUE(workload->verify(variant, expected).is_exact())
               << variant.name << to_string(kind) << blocksize << to_string(type);
         }
@@ -83,17 +83,17 @@ TEST_F(Bitsandbytes, ChainAndDecodeAreExact) {
 
 TEST_F(Bitsandbytes, IsCalledAsUnslothCallsIt) {
   auto* const stream = reinterpret_cast<CUstream_st*>(std::uintptr_t{0x1234});
-  const Nf4Tensor tensor = make_synthetic({.shape = {100, 1000}});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 1000}});
   std::vector<float> output(100 * 1000);
   std::vector<float> scales(tensor.absmax_codes.size());
-  Job job;
+  kernels::Job job;
   job.packed = tensor.packed.data();
   job.absmax_codes = tensor.absmax_codes.data();
   job.nested_absmax = tensor.nested_absmax.data();
   job.nested_map = tensor.nested_map.data();
   job.elements = tensor.elements;
   job.blocks = tensor.blocks();
-  job.output_type = OutputType::kFloat32;
+  job.output_type = nf4::OutputType::kFloat32;
   job.output = output.data();
   job.workspace = scales.data();
   chain().launch(job, {.stream = stream, .device = {}});
@@ -119,10 +119,11 @@ TEST_F(Bitsandbytes, IsCalledAsUnslothCallsIt) {
 }
 
 TEST_F(Bitsandbytes, TakesTheFunctionOfTheOutputType) {
-  const auto device = open_cpu_device({});
-  const Nf4Tensor tensor = make_synthetic({.shape = {64}, .absmax_kind = AbsmaxKind::kPlain});
-  for (const OutputType type : kOutputTypes) {
-    device->upload(tensor, type, UploadPurpose::kVerify)->output_of(chain());
+  const auto device = device::open_cpu_device({});
+  const nf4::Nf4Tensor tensor =
+      nf4::make_synthetic({.shape = {64}, .absmax_kind = nf4::AbsmaxKind::kPlain});
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    device->upload(tensor, type, device::UploadPurpose::kVerify)->output_of(chain());
   }
   const std::vector<FakeCall> seen = calls();
   ASSERT_EQ(seen.size(), 3u);  // plain tensors need the last launch alone
@@ -133,9 +134,10 @@ TEST_F(Bitsandbytes, TakesTheFunctionOfTheOutputType) {
 }
 
 TEST_F(Bitsandbytes, DecodesScalesOnceAndNotInATimedCall) {
-  const auto workload = open_cpu_device({})->upload(make_synthetic({.shape = {64, 64}}),
-                                                    OutputType::kFloat16, UploadPurpose::kVerify);
-  const SampleSpec spec = {CacheMode::kHot, LaunchMode::kStream, 3};
+  const auto workload = device::open_cpu_device({})->upload(
+      nf4::make_synthetic({.shape = {64, 64}}), nf4::OutputType::kFloat16,
+      device::UploadPurpose::kVerify);
+  const device::SampleSpec spec = {record::CacheMode::kHot, record::LaunchMode::kStream, 3};
   workload->sample(decode(), spec);
   workload->sample(decode(), spec);
   int of_scales = 0;
@@ -145,24 +147,25 @@ TEST_F(Bitsandbytes, DecodesScalesOnceAndNotInATimedCall) {
 }
 
 TEST_F(Bitsandbytes, PreparedScalesSurviveWhatOtherVariantsWrite) {
-  const auto device = open_cpu_device({});
-  const Nf4Tensor tensor = make_synthetic({.shape = {512, 64}});
-  const auto workload = device->upload(tensor, OutputType::kFloat16, UploadPurpose::kTime);
-  const SampleSpec spec = {CacheMode::kCold, LaunchMode::kStream, 1};
+  const auto device = device::open_cpu_device({});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {512, 64}});
+  const auto workload =
+      device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
+  const device::SampleSpec spec = {record::CacheMode::kCold, record::LaunchMode::kStream, 1};
   std::vector<std::byte> last(static_cast<std::size_t>(workload->bytes_written()));
   // Shares its output with all others, and spoils every workspace it is given.
-  Variant spoiler = chain();
+  kernels::Variant spoiler = chain();
   spoiler.name = "spoiler";
-  spoiler.launch = [](const Job& job, const Launch&) {
+  spoiler.launch = [](const kernels::Job& job, const kernels::Launch&) {
     std::memset(job.workspace, 0x55, static_cast<std::size_t>(job.blocks) * sizeof(float));
   };
-  Variant observed = decode();
+  kernels::Variant observed = decode();
   observed.name = "observed";
-  observed.launch = [&](const Job& job, const Launch& launch) {
+  observed.launch = [&](const kernels::Job& job, const kernels::Launch& launch) {
     decode().launch(job, launch);
     std::memcpy(last.data(), job.output, last.size());
   };
-  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
   for (int i = 0; i < 2 * workload->buffer_sets() && i < 50; ++i) {
     workload->sample(spoiler, spec);
     workload->sample(observed, spec);
@@ -171,7 +174,7 @@ TEST_F(Bitsandbytes, PreparedScalesSurviveWhatOtherVariantsWrite) {
 }
 
 TEST_F(Bitsandbytes, DeclinesWhatThirtyTwoBitsCanNotCount) {
-  Job job;
+  kernels::Job job;
   job.elements = std::numeric_limits<int>::max();
   EXPECT_EQ(chain().unsupported(job, {}), nullptr);
   job.elements += 1;
@@ -180,7 +183,7 @@ TEST_F(Bitsandbytes, DeclinesWhatThirtyTwoBitsCanNotCount) {
 }
 
 TEST_F(Bitsandbytes, DeclinesAnEmptyTensor) {
-  EXPECT_NE(chain().unsupported(Job{}, {}), nullptr);
+  EXPECT_NE(chain().unsupported(kernels::Job{}, {}), nullptr);
 }
 
 TEST_F(Bitsandbytes, WithAStreamCanBeRecordedInAGraph) {
@@ -195,10 +198,10 @@ TEST_F(BitsandbytesWithoutStream, IsToldFromItsSymbols) {
 }
 
 TEST_F(BitsandbytesWithoutStream, IsExactAndOrderedAroundTheDefaultStream) {
-  const Nf4Tensor tensor = make_synthetic({.shape = {77, 131}});
-  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
-  const auto workload =
-      open_cpu_device({})->upload(tensor, OutputType::kBfloat16, UploadPurpose::kVerify);
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {77, 131}});
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
+  const auto workload = device::open_cpu_device({})->upload(tensor, nf4::OutputType::kBfloat16,
+                                                            device::UploadPurpose::kVerify);
   EXPECT_TRUE(workload->verify(chain(), expected).is_exact());
   EXPECT_EQ(steps, (std::vector<std::string>{"default waits", "stream waits", "add_offset",
                                              "default waits", "stream waits"}));

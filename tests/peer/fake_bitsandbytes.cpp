@@ -27,8 +27,8 @@ void decode(const unsigned char* packed, const float* absmax, Element* out, int 
             Round round) {
   for (int i = 0; i < n; ++i) {
     const int code = i % 2 == 0 ? packed[i / 2] >> 4 : packed[i / 2] & 15;
-    out[i] =
-        round(nf4bench::multiply_flushed(nf4bench::codebook_value(code), absmax[i / blocksize]));
+    out[i] = round(nf4bench::nf4::multiply_flushed(nf4bench::nf4::codebook_value(code),
+                                                   absmax[i / blocksize]));
   }
 }
 
@@ -52,7 +52,7 @@ FAKE_EXPORT void cdequantize_blockwise_fp32(float* code, unsigned char* codes, f
                                             const int n FAKE_STREAM_PARAMETER) {
   record({__func__, code, codes, absmax, out, blocksize, n, FAKE_STREAM});
   for (int i = 0; i < n; ++i) {
-    out[i] = nf4bench::multiply_flushed(code[codes[i]], absmax[i / blocksize]);
+    out[i] = nf4bench::nf4::multiply_flushed(code[codes[i]], absmax[i / blocksize]);
   }
 }
 
@@ -60,7 +60,7 @@ FAKE_EXPORT void cdequantize_blockwise_fp16_nf4(float* code, unsigned char* code
                                                 std::uint16_t* out, int blocksize,
                                                 const int n FAKE_STREAM_PARAMETER) {
   record({__func__, code, codes, absmax, out, blocksize, n, FAKE_STREAM});
-  decode(codes, absmax, out, blocksize, n, nf4bench::to_float16_bits);
+  decode(codes, absmax, out, blocksize, n, nf4bench::nf4::to_float16_bits);
 }
 
 #ifndef FAKE_LACKS_BF16
@@ -68,7 +68,7 @@ FAKE_EXPORT void cdequantize_blockwise_bf16_nf4(float* code, unsigned char* code
                                                 std::uint16_t* out, int blocksize,
                                                 const int n FAKE_STREAM_PARAMETER) {
   record({__func__, code, codes, absmax, out, blocksize, n, FAKE_STREAM});
-  decode(codes, absmax, out, blocksize, n, nf4bench::to_bfloat16_bits);
+  decode(codes, absmax, out, blocksize, n, nf4bench::nf4::to_bfloat16_bits);
 }
 #endif
 

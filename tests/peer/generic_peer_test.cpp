@@ -1,5 +1,11 @@
 // Peers made with nf4bench_peer.h, good and bad, on the CPU device.
 
+#include "base/error.hpp"
+#include "device/devices.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+#include "peer/peers.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,39 +13,34 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
-#include "device/devices.hpp"
-#include "nf4/reference.hpp"
-#include "nf4/synthetic.hpp"
-#include "peer/peers.hpp"
-
 namespace nf4bench {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Peers load(const char* script) {
+peer::Peers load(const char* script) {
   setenv("NF4BENCH_TEST_PEER", script, 1);
-  Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {.kind = DeviceKind::kCpu}, {});
+  peer::Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {.kind = record::DeviceKind::kCpu}, {});
   unsetenv("NF4BENCH_TEST_PEER");
   return peers;
 }
 
-const Variant& find(const Peers& peers, const std::string& name) {
-  for (const Variant& variant : peers.variants()) {
+const kernels::Variant& find(const peer::Peers& peers, const std::string& name) {
+  for (const kernels::Variant& variant : peers.variants()) {
     if (name == variant.name) return variant;
   }
   throw std::runtime_error("no variant " + name);
 }
 
 // What verification says about `name` of the bad peers: a message of an error, or "wrong" or "".
-std::string verdict(const std::string& name, const SyntheticSpec& spec, UploadPurpose purpose) {
-  const Peers peers = load("bad");
-  const auto device = open_cpu_device({});
-  const Nf4Tensor tensor = make_synthetic(spec);
-  const auto expected = reference_dequantize(tensor, OutputType::kFloat16);
-  const auto workload = device->upload(tensor, OutputType::kFloat16, purpose);
+std::string verdict(const std::string& name, const nf4::SyntheticSpec& spec,
+                    device::UploadPurpose purpose) {
+  const peer::Peers peers = load("bad");
+  const auto device = device::open_cpu_device({});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
+  const auto workload = device->upload(tensor, nf4::OutputType::kFloat16, purpose);
   try {
     return workload->verify(find(peers, "mine." + name), expected).is_exact() ? "" : "wrong";
   } catch (const Error& error) {
@@ -52,37 +53,41 @@ std::string verdict(const std::string& name, const SyntheticSpec& spec, UploadPu
 #if defined(__SANITIZE_ADDRESS__)
 constexpr UploadPurpose kGuarded = UploadPurpose::kTimeHot;
 #else
-constexpr UploadPurpose kGuarded = UploadPurpose::kVerify;
+constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kVerify;
 #endif
 
 std::string verdict(const std::string& name) {
-  return verdict(name, {.shape = {33, 77}}, UploadPurpose::kVerify);
+  return verdict(name, {.shape = {33, 77}}, device::UploadPurpose::kVerify);
 }
 
 TEST(GenericPeer, OffersItsVariantsForThisKindOfDevice) {
-  const Peers peers = load("good");
+  const peer::Peers peers = load("good");
   std::vector<std::string> names;
-  for (const Variant& variant : peers.variants()) names.emplace_back(variant.name);
+  for (const kernels::Variant& variant : peers.variants()) names.emplace_back(variant.name);
   EXPECT_THAT(names, ElementsAre("mine", "mine.scratch", "mine.plain"));
   EXPECT_STREQ(peers.variants().front().summary, "scripted");
 }
 
 TEST(GenericPeer, IsExactAndHasItsWorkspace) {
-  const Peers peers = load("good");
-  const auto device = open_cpu_device({});
-  for (const AbsmaxKind kind : {AbsmaxKind::kNested, AbsmaxKind::kPlain}) {
-    const Nf4Tensor tensor = make_synthetic({.shape = {33, 77},
-                                             .blocksize = 32,
-                                             .absmax_kind = kind,
-                                             .distribution = Distribution::kExtremes});
-    for (const OutputType type : kOutputTypes) {
-      const auto expected = reference_dequantize(tensor, type);
+  const peer::Peers peers = load("good");
+  const auto device = device::open_cpu_device({});
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+    const nf4::Nf4Tensor tensor =
+        nf4::make_synthetic({.shape = {33, 77},
+                             .blocksize = 32,
+                             .absmax_kind = kind,
+                             .distribution = nf4::Distribution::kExtremes});
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      const auto expected = nf4::reference_dequantize(tensor, type);
       const auto workload = device->upload(tensor, type, kGuarded);
       for (const char* name : {"mine", "mine.scratch"}) {
-        const Variant& variant = find(peers, name);
+        const kernels::Variant& variant = find(peers, name);
         EXPECT_EQ(workload->unsupported(variant), "");
         EXPECT_TRUE(workload->verify(variant, expected).is_exact()) << name << to_string(type);
-        EXPECT_GT(workload->sample(variant, {CacheMode::kCold, LaunchMode::kStream, 2}).seconds, 0);
+        EXPECT_GT(
+            workload->sample(variant, {record::CacheMode::kCold, record::LaunchMode::kStream, 2})
+                .seconds,
+            0);
         EXPECT_TRUE(workload->verify(variant, expected).is_exact()) << name << to_string(type);
       }
     }
@@ -90,14 +95,14 @@ TEST(GenericPeer, IsExactAndHasItsWorkspace) {
 }
 
 TEST(GenericPeer, GivesItsOwnReasonForWhatItCanNotDo) {
-  const Peers peers = load("good");
-  const auto device = open_cpu_device({});
-  const auto nested =
-      device->upload(make_synthetic({.shape = {64}}), OutputType::kFloat32, UploadPurpose::kVerify);
+  const peer::Peers peers = load("good");
+  const auto device = device::open_cpu_device({});
+  const auto nested = device->upload(nf4::make_synthetic({.shape = {64}}),
+                                     nf4::OutputType::kFloat32, device::UploadPurpose::kVerify);
   EXPECT_EQ(nested->unsupported(find(peers, "mine.plain")), "plain tensors only");
   const auto plain =
-      device->upload(make_synthetic({.shape = {64}, .absmax_kind = AbsmaxKind::kPlain}),
-                     OutputType::kFloat32, UploadPurpose::kVerify);
+      device->upload(nf4::make_synthetic({.shape = {64}, .absmax_kind = nf4::AbsmaxKind::kPlain}),
+                     nf4::OutputType::kFloat32, device::UploadPurpose::kVerify);
   EXPECT_EQ(plain->unsupported(find(peers, "mine.plain")), "");
 }
 
@@ -121,7 +126,7 @@ TEST(GenericPeer, AWrongBitIsFound) {
 TEST(GenericPeer, WritesOutOfItsBuffersAreFound) {
   for (const std::vector<std::int64_t>& shape :
        {std::vector<std::int64_t>{1}, {5, 77}, {64, 64}, {4096, 65}}) {
-    const SyntheticSpec spec = {.shape = shape};
+    const nf4::SyntheticSpec spec = {.shape = shape};
     EXPECT_EQ(verdict("past", spec, kGuarded), "wrote past the end of its output");
     EXPECT_EQ(verdict("before", spec, kGuarded), "wrote before the start of its output");
     EXPECT_EQ(verdict("workspace_past", spec, kGuarded), "wrote past the end of its workspace");
@@ -131,31 +136,32 @@ TEST(GenericPeer, WritesOutOfItsBuffersAreFound) {
 }
 
 TEST(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
-  const SyntheticSpec spec = {.shape = {64}};
-  EXPECT_EQ(verdict("past", spec, UploadPurpose::kTimeHot), "wrote past the end of its output");
-  EXPECT_EQ(verdict("workspace_before", spec, UploadPurpose::kTimeHot),
+  const nf4::SyntheticSpec spec = {.shape = {64}};
+  EXPECT_EQ(verdict("past", spec, device::UploadPurpose::kTimeHot),
+            "wrote past the end of its output");
+  EXPECT_EQ(verdict("workspace_before", spec, device::UploadPurpose::kTimeHot),
             "wrote before the start of its workspace");
 }
 
 TEST(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
-  const Peers peers = load("bad");
-  const auto workload = open_cpu_device({})->upload(make_synthetic({.shape = {256, 256}}),
-                                                    OutputType::kFloat16, kGuarded);
-  Variant greedy = find(peers, "mine.nothing");
+  const peer::Peers peers = load("bad");
+  const auto workload = device::open_cpu_device({})->upload(
+      nf4::make_synthetic({.shape = {256, 256}}), nf4::OutputType::kFloat16, kGuarded);
+  kernels::Variant greedy = find(peers, "mine.nothing");
   greedy.name = "greedy";
-  greedy.workspace_bytes = [](const Job&) { return std::size_t{100000}; };
+  greedy.workspace_bytes = [](const kernels::Job&) { return std::size_t{100000}; };
   workload->output_of(greedy);
   EXPECT_THROW(workload->output_of(find(peers, "mine.workspace_past")), Error);
 }
 
 TEST(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
-  const Peers bad = load("bad");
-  const Peers good = load("good");
-  const auto device = open_cpu_device({});
-  const Nf4Tensor tensor = make_synthetic({.shape = {33, 77}});
-  const auto expected = reference_dequantize(tensor, OutputType::kBfloat16);
-  const auto workload = device->upload(tensor, OutputType::kBfloat16, kGuarded);
-  for (const Variant& variant : bad.variants()) {
+  const peer::Peers bad = load("bad");
+  const peer::Peers good = load("good");
+  const auto device = device::open_cpu_device({});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {33, 77}});
+  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
+  const auto workload = device->upload(tensor, nf4::OutputType::kBfloat16, kGuarded);
+  for (const kernels::Variant& variant : bad.variants()) {
     bool passed = false;
     try {
       passed = workload->verify(variant, expected).is_exact();

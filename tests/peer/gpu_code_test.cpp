@@ -55,13 +55,13 @@ TEST(GpuCode, ListsBinariesAndPtxOfEveryFatBinary) {
   library.resize((library.size() + 7) / 8 * 8);
   const std::vector<std::byte> more = second.in_library(0);
   library.insert(library.end(), more.begin(), more.end());
-  const GpuCode code = gpu_code_of(library);
+  const peer::GpuCode code = peer::gpu_code_of(library);
   EXPECT_EQ(code.binaries, (std::vector<int>{75, 80, 120}));
   EXPECT_EQ(code.ptx, std::vector<int>{120});
 }
 
 TEST(GpuCode, BinariesRunOnTheirMajorVersionFromTheirMinorOneOn) {
-  const GpuCode code = {.binaries = {75, 86, 90}, .ptx = {}};
+  const peer::GpuCode code = {.binaries = {75, 86, 90}, .ptx = {}};
   EXPECT_TRUE(code.may_run_on(75));
   EXPECT_FALSE(code.may_run_on(80));
   EXPECT_TRUE(code.may_run_on(86));
@@ -72,15 +72,15 @@ TEST(GpuCode, BinariesRunOnTheirMajorVersionFromTheirMinorOneOn) {
 }
 
 TEST(GpuCode, PtxRunsOnEverythingLater) {
-  const GpuCode code = {.binaries = {75}, .ptx = {80}};
+  const peer::GpuCode code = {.binaries = {75}, .ptx = {80}};
   EXPECT_FALSE(code.may_run_on(72));
   EXPECT_TRUE(code.may_run_on(80));
   EXPECT_TRUE(code.may_run_on(120));
 }
 
 TEST(GpuCode, NothingKnownRefusesNothing) {
-  EXPECT_TRUE(gpu_code_of({}).may_run_on(90));
-  EXPECT_TRUE(gpu_code_of(std::vector<std::byte>(1000)).may_run_on(90));
+  EXPECT_TRUE(peer::gpu_code_of({}).may_run_on(90));
+  EXPECT_TRUE(peer::gpu_code_of(std::vector<std::byte>(1000)).may_run_on(90));
 }
 
 TEST(GpuCode, SurvivesEveryTruncationAndDamage) {
@@ -91,12 +91,12 @@ TEST(GpuCode, SurvivesEveryTruncationAndDamage) {
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const std::vector<std::byte> part(whole.begin(),
                                       whole.begin() + static_cast<std::ptrdiff_t>(length));
-    EXPECT_LE(gpu_code_of(part).binaries.size(), 2u);
+    EXPECT_LE(peer::gpu_code_of(part).binaries.size(), 2u);
   }
   for (std::size_t at = 16; at < whole.size(); ++at) {
     std::vector<std::byte> damaged = whole;
     damaged[at] = std::byte{0xff};
-    EXPECT_LE(gpu_code_of(damaged).binaries.size(), 3u);
+    EXPECT_LE(peer::gpu_code_of(damaged).binaries.size(), 3u);
   }
 }
 

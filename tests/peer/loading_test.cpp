@@ -1,16 +1,16 @@
-// What happens with a library that can not be used: a warning that says why, and no variants.
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
+// What happens with a library that cannot be used: a warning that says why, and no variants.
 
 #include "base/error.hpp"
 #include "cli/process.hpp"
 #include "peer/peers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <sys/stat.h>
 
 namespace nf4bench {
 namespace {
@@ -22,12 +22,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-Peers load(const std::string& path, DeviceKind kind = DeviceKind::kCpu) {
-  return Peers({{"mine", path}}, {.kind = kind}, {});
+peer::Peers load(const std::string& path, record::DeviceKind kind = record::DeviceKind::kCpu) {
+  return peer::Peers({{"mine", path}}, {.kind = kind}, {});
 }
 
 // The one warning about a library that offers nothing.
-std::string warning_of(const Peers& peers) {
+std::string warning_of(const peer::Peers& peers) {
   EXPECT_THAT(peers.variants(), IsEmpty());
   EXPECT_THAT(peers.absent(), ElementsAre("mine"));
   EXPECT_EQ(peers.warnings().size(), 1u);
@@ -75,7 +75,7 @@ TEST(Loading, SaysThatALibraryIsForAnotherMachine) {
   bytes[18] = 8;  // MIPS
   write_bytes(scratch.path("mips.so"), bytes);
   EXPECT_THAT(warning_of(load(scratch.path("mips.so"))),
-              AllOf(HasSubstr("can not load"), Not(HasSubstr("LD_LIBRARY_PATH"))));
+              AllOf(HasSubstr("cannot load"), Not(HasSubstr("LD_LIBRARY_PATH"))));
 }
 
 TEST(Loading, NamesASymbolThatNobodyDefines) {
@@ -101,14 +101,14 @@ TEST(Loading, SaysThatBitsandbytesNeedsCuda) {
 }
 
 TEST(Loading, NamesTheFunctionsThatBitsandbytesLacks) {
-  const Peers peers({{"mine", TEST_BNB_INCOMPLETE}},
-                    {.kind = DeviceKind::kCuda, .tools = CudaTools{}}, {});
+  const peer::Peers peers({{"mine", TEST_BNB_INCOMPLETE}},
+                          {.kind = record::DeviceKind::kCuda, .tools = peer::CudaTools{}}, {});
   EXPECT_THAT(warning_of(peers),
               AllOf(HasSubstr("lacks cdequantize_blockwise_bf16_nf4"), Not(HasSubstr("fp16_nf4"))));
 }
 
 TEST(Loading, GoesOnWithTheOthers) {
-  const Peers peers({{"gone", "/nowhere/lib.so"}, {"mine", TEST_PEER_SCRIPTED}}, {}, {});
+  const peer::Peers peers({{"gone", "/nowhere/lib.so"}, {"mine", TEST_PEER_SCRIPTED}}, {}, {});
   EXPECT_THAT(peers.absent(), ElementsAre("gone"));
   EXPECT_THAT(peers.variants(), Not(IsEmpty()));
   EXPECT_TRUE(peers.is_of_absent_peer("gone"));
@@ -121,10 +121,10 @@ TEST(Loading, GoesOnWithTheOthers) {
 }
 
 TEST(Loading, RefusesTheNameOfAnotherVariant) {
-  Variant built_in;
+  kernels::Variant built_in;
   built_in.name = "mine";
   try {
-    const Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {}, {built_in});
+    const peer::Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {}, {built_in});
     FAIL() << "two variants of one name";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
@@ -133,9 +133,9 @@ TEST(Loading, RefusesTheNameOfAnotherVariant) {
 }
 
 TEST(Loading, KeepsBuiltInVariantsInFront) {
-  Variant built_in;
+  kernels::Variant built_in;
   built_in.name = "first";
-  const Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {}, {built_in});
+  const peer::Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {}, {built_in});
   EXPECT_STREQ(peers.variants().front().name, "first");
 }
 
@@ -148,7 +148,7 @@ class LoadingTables : public testing::TestWithParam<BrokenTable> {};
 
 TEST_P(LoadingTables, NameTheRuleThatIsBroken) {
   setenv("NF4BENCH_TEST_PEER", GetParam().rule, 1);
-  const Peers peers = load(TEST_PEER_SCRIPTED);
+  const peer::Peers peers = load(TEST_PEER_SCRIPTED);
   unsetenv("NF4BENCH_TEST_PEER");
   EXPECT_THAT(warning_of(peers), HasSubstr(GetParam().said));
 }
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Loading, TakesEntriesThatANewerHeaderMadeLarger) {
   setenv("NF4BENCH_TEST_PEER", "larger", 1);
-  const Peers peers = load(TEST_PEER_SCRIPTED);
+  const peer::Peers peers = load(TEST_PEER_SCRIPTED);
   unsetenv("NF4BENCH_TEST_PEER");
   ASSERT_EQ(peers.variants().size(), 2u) << testing::PrintToString(peers.warnings());
   EXPECT_STREQ(peers.variants()[0].name, "mine.first");

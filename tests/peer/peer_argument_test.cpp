@@ -1,15 +1,15 @@
 #include "peer/peer_argument.hpp"
 
-#include <gtest/gtest.h>
-
 #include "base/error.hpp"
+
+#include <gtest/gtest.h>
 
 namespace nf4bench {
 namespace {
 
 std::string complaint(const std::vector<std::string>& words) {
   try {
-    parse_peers(words);
+    peer::parse_peers(words);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     return error.what();
@@ -18,7 +18,7 @@ std::string complaint(const std::vector<std::string>& words) {
 }
 
 TEST(PeerArgument, IsANameAndAPath) {
-  const auto peers = parse_peers({"mine=./lib.so", "their_s-2=/opt/a=b/x.so"});
+  const auto peers = peer::parse_peers({"mine=./lib.so", "their_s-2=/opt/a=b/x.so"});
   ASSERT_EQ(peers.size(), 2u);
   EXPECT_EQ(peers[0].name, "mine");
   EXPECT_EQ(peers[0].path, "./lib.so");
@@ -27,7 +27,7 @@ TEST(PeerArgument, IsANameAndAPath) {
 }
 
 TEST(PeerArgument, NoneAreFine) {
-  EXPECT_TRUE(parse_peers({}).empty());
+  EXPECT_TRUE(peer::parse_peers({}).empty());
 }
 
 TEST(PeerArgument, NeedsAnEqualsSign) {

@@ -1,5 +1,7 @@
 // Peers through the program itself.
 
+#include "cli/process.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -7,8 +9,6 @@
 #include <map>
 #include <string>
 #include <vector>
-
-#include "cli/process.hpp"
 
 namespace nf4bench::test {
 namespace {
@@ -93,7 +93,7 @@ TEST(PeerRun, AnAbsentPeerIsAWarningOnStderrAndInTheReport) {
   const json report = json::parse(outcome.out);
   EXPECT_EQ(rows_of(report).size(), 2u);
   EXPECT_THAT(report.at("warnings").get<std::vector<std::string>>(),
-              Contains(HasSubstr("peer gone: can not open /nowhere/lib.so")));
+              Contains(HasSubstr("peer gone: cannot open /nowhere/lib.so")));
   EXPECT_TRUE(report.at("settings").at("baseline").is_null());
 }
 

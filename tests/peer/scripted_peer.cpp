@@ -1,16 +1,15 @@
 // A peer whose table, and whose misdeeds, the tests choose through NF4BENCH_TEST_PEER.
 
-#include <unistd.h>
+#include "nf4/arithmetic.hpp"
+#include "nf4/format.hpp"
+#include "nf4bench_peer.h"
 
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
-
-#include "nf4/arithmetic.hpp"
-#include "nf4/format.hpp"
-#include "nf4bench_peer.h"
+#include <unistd.h>
 
 namespace {
 
@@ -29,17 +28,17 @@ int decode(const nf4bench_peer_job* job, void* stream) {
     const float scale =
         job->absmax != nullptr
             ? job->absmax[block]
-            : nf4bench::nested_scale(job->nested_map[job->absmax_codes[block]],
-                                     job->nested_absmax[block / 256], job->nested_offset);
+            : nf4bench::nf4::nested_scale(job->nested_map[job->absmax_codes[block]],
+                                          job->nested_absmax[block / 256], job->nested_offset);
     const unsigned byte = job->packed[i / 2];
-    const float value = nf4bench::multiply_flushed(
-        nf4bench::codebook_value(static_cast<int>(i % 2 == 0 ? byte >> 4 : byte & 15)), scale);
+    const float value = nf4bench::nf4::multiply_flushed(
+        nf4bench::nf4::codebook_value(static_cast<int>(i % 2 == 0 ? byte >> 4 : byte & 15)), scale);
     if (job->output_type == NF4BENCH_PEER_FLOAT32) {
       static_cast<float*>(job->output)[i] = value;
     } else {
       static_cast<std::uint16_t*>(job->output)[i] = job->output_type == NF4BENCH_PEER_FLOAT16
-                                                        ? nf4bench::to_float16_bits(value)
-                                                        : nf4bench::to_bfloat16_bits(value);
+                                                        ? nf4bench::nf4::to_float16_bits(value)
+                                                        : nf4bench::nf4::to_bfloat16_bits(value);
     }
   }
   return 0;

@@ -1,20 +1,20 @@
 #include "plan/memory_plan.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "base/error.hpp"
 #include "bench/fake_run.hpp"
 #include "nf4/synthetic.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
 
 namespace nf4bench {
 namespace {
 
 constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 
-TensorSource source_of(std::int64_t elements, AbsmaxKind kind) {
-  TensorSource source;
+plan::TensorSource source_of(std::int64_t elements, nf4::AbsmaxKind kind) {
+  plan::TensorSource source;
   source.name = std::string("w");
   source.shape = {elements};
   source.elements = elements;
@@ -22,12 +22,13 @@ TensorSource source_of(std::int64_t elements, AbsmaxKind kind) {
   return source;
 }
 
-std::string refusal(const TensorSource& source, const DeviceInfo& device, std::int64_t host,
-                    ErrorKind kind) {
-  RunOptions options;
-  options.output_types = {OutputType::kFloat32};
+std::string refusal(const plan::TensorSource& source, const record::DeviceInfo& device,
+                    std::int64_t host, ErrorKind kind) {
+  record::RunOptions options;
+  options.output_types = {nf4::OutputType::kFloat32};
   try {
-    check_memory(plan_tensors({source}, TensorChoice::kAll), options, device, host);
+    plan::check_memory(plan::plan_tensors({source}, plan::TensorChoice::kAll), options, device,
+                       host);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), kind);
     return error.what();
@@ -35,9 +36,9 @@ std::string refusal(const TensorSource& source, const DeviceInfo& device, std::i
   return "";
 }
 
-DeviceInfo gpu_of(std::int64_t bytes) {
-  DeviceInfo info;
-  info.kind = DeviceKind::kCuda;
+record::DeviceInfo gpu_of(std::int64_t bytes) {
+  record::DeviceInfo info;
+  info.kind = record::DeviceKind::kCuda;
   info.id = "cuda:0";
   info.memory_bytes = bytes;
   return info;
@@ -45,37 +46,39 @@ DeviceInfo gpu_of(std::int64_t bytes) {
 
 // The inputs of a tensor are what bytes_read() counts once it is loaded.
 TEST(MemoryPlan, CountsWhatATensorReallyHas) {
-  for (const AbsmaxKind kind : {AbsmaxKind::kPlain, AbsmaxKind::kNested}) {
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
     for (const std::int64_t elements : {1, 63, 65, 4096, 100'000}) {
-      const Nf4Tensor tensor = make_synthetic({.shape = {elements}, .absmax_kind = kind});
-      const MemoryNeed need = memory_need(source_of(elements, kind), OutputType::kFloat16,
-                                          DeviceKind::kCuda, VerifyScope::kAll);
-      EXPECT_EQ(need.host_bytes, bytes_read(tensor) + 2 * elements) << elements;
-      EXPECT_EQ(need.device_bytes, bytes_read(tensor) + 4 * elements) << elements;
+      const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {elements}, .absmax_kind = kind});
+      const plan::MemoryNeed need =
+          plan::memory_need(source_of(elements, kind), nf4::OutputType::kFloat16,
+                            record::DeviceKind::kCuda, record::VerifyScope::kAll);
+      EXPECT_EQ(need.host_bytes, nf4::bytes_read(tensor) + 2 * elements) << elements;
+      EXPECT_EQ(need.device_bytes, nf4::bytes_read(tensor) + 4 * elements) << elements;
     }
   }
 }
 
 TEST(MemoryPlan, OfTheCpuDeviceAddsItsBuffersToTheHosts) {
-  const TensorSource source = source_of(4096, AbsmaxKind::kPlain);
-  const MemoryNeed need =
-      memory_need(source, OutputType::kFloat32, DeviceKind::kCpu, VerifyScope::kAll);
+  const plan::TensorSource source = source_of(4096, nf4::AbsmaxKind::kPlain);
+  const plan::MemoryNeed need = plan::memory_need(
+      source, nf4::OutputType::kFloat32, record::DeviceKind::kCpu, record::VerifyScope::kAll);
   EXPECT_EQ(need.host_bytes, 2 * (2048 + 4 * 64 + 4 * 4096));
   EXPECT_EQ(need.device_bytes, 0);
 }
 
 TEST(MemoryPlan, WhenSampledNeedsLittleOfTheReference) {
-  const TensorSource source = source_of(std::int64_t{1} << 30, AbsmaxKind::kNested);
-  const auto need = [&](VerifyScope scope) {
-    return memory_need(source, OutputType::kFloat16, DeviceKind::kCuda, scope).device_bytes;
+  const plan::TensorSource source = source_of(std::int64_t{1} << 30, nf4::AbsmaxKind::kNested);
+  const auto need = [&](record::VerifyScope scope) {
+    return plan::memory_need(source, nf4::OutputType::kFloat16, record::DeviceKind::kCuda, scope)
+        .device_bytes;
   };
-  EXPECT_EQ(need(VerifyScope::kAll) - need(VerifyScope::kSampled),
+  EXPECT_EQ(need(record::VerifyScope::kAll) - need(record::VerifyScope::kSampled),
             2 * ((std::int64_t{1} << 30) - (16 << 20)));
 }
 
 TEST(MemoryPlan, RefusesWhatTheDeviceCanNeverHold) {
   // 100 elements as float32, plain: 50 + 8 + 400 bytes, and 400 for the comparison.
-  const TensorSource source = source_of(100, AbsmaxKind::kPlain);
+  const plan::TensorSource source = source_of(100, nf4::AbsmaxKind::kPlain);
   EXPECT_EQ(refusal(source, gpu_of(858), kHuge, ErrorKind::kDevice), "");
   EXPECT_EQ(refusal(source, gpu_of(857), kHuge, ErrorKind::kDevice),
             "tensor \"w\" as float32 needs 858 bytes of memory on cuda:0 at least, and there are "
@@ -83,7 +86,7 @@ TEST(MemoryPlan, RefusesWhatTheDeviceCanNeverHold) {
 }
 
 TEST(MemoryPlan, RefusesWhatTheHostCanNeverHold) {
-  const TensorSource source = source_of(100, AbsmaxKind::kPlain);
+  const plan::TensorSource source = source_of(100, nf4::AbsmaxKind::kPlain);
   EXPECT_EQ(refusal(source, gpu_of(kHuge), 458, ErrorKind::kInput), "");
   EXPECT_NE(refusal(source, gpu_of(kHuge), 457, ErrorKind::kInput)
                 .find("458 bytes of memory on "
@@ -92,15 +95,15 @@ TEST(MemoryPlan, RefusesWhatTheHostCanNeverHold) {
 }
 
 TEST(MemoryPlan, LooksAtTensorsThatAreOnlyVerified) {
-  TensorSource other = source_of(100, AbsmaxKind::kPlain);
-  std::vector<PlannedTensor> planned =
-      plan_tensors({source_of(10, AbsmaxKind::kPlain)}, TensorChoice::kAll);
+  plan::TensorSource other = source_of(100, nf4::AbsmaxKind::kPlain);
+  std::vector<plan::PlannedTensor> planned =
+      plan::plan_tensors({source_of(10, nf4::AbsmaxKind::kPlain)}, plan::TensorChoice::kAll);
   planned.front().verify_also = {other};
-  RunOptions options;
-  options.output_types = {OutputType::kFloat32};
-  EXPECT_THROW(check_memory(planned, options, gpu_of(kHuge), 457), Error);
-  options.verify = VerifyScope::kSampled;
-  EXPECT_NO_THROW(check_memory(planned, options, gpu_of(kHuge), 457));
+  record::RunOptions options;
+  options.output_types = {nf4::OutputType::kFloat32};
+  EXPECT_THROW(plan::check_memory(planned, options, gpu_of(kHuge), 457), Error);
+  options.verify = record::VerifyScope::kSampled;
+  EXPECT_NO_THROW(plan::check_memory(planned, options, gpu_of(kHuge), 457));
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 #include "plan/plan.hpp"
 
-#include <gtest/gtest.h>
-
 #include "base/error.hpp"
+
+#include <gtest/gtest.h>
 
 namespace nf4bench {
 namespace {
 
-TensorSource source(const std::string& name, std::vector<std::int64_t> shape) {
-  TensorSource result;
+plan::TensorSource source(const std::string& name, std::vector<std::int64_t> shape) {
+  plan::TensorSource result;
   result.name = name;
   result.shape = std::move(shape);
   result.elements = 1;
@@ -16,8 +16,8 @@ TensorSource source(const std::string& name, std::vector<std::int64_t> shape) {
   return result;
 }
 
-std::vector<Variant> catalogue() {
-  std::vector<Variant> variants(4);
+std::vector<kernels::Variant> catalogue() {
+  std::vector<kernels::Variant> variants(4);
   variants[0].name = "multi_kernel";
   variants[1].name = "lut_shared";
   variants[2].name = "lut_shared_pair";
@@ -27,7 +27,7 @@ std::vector<Variant> catalogue() {
 
 std::vector<std::string> selected(const std::vector<std::string>& patterns) {
   std::vector<std::string> names;
-  for (const SelectedVariant& variant : select_variants(catalogue(), patterns)) {
+  for (const plan::SelectedVariant& variant : plan::select_variants(catalogue(), patterns)) {
     names.push_back(variant.name);
   }
   return names;
@@ -35,7 +35,7 @@ std::vector<std::string> selected(const std::vector<std::string>& patterns) {
 
 std::string refusal(const std::vector<std::string>& patterns) {
   try {
-    select_variants(catalogue(), patterns);
+    plan::select_variants(catalogue(), patterns);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     return error.what();
@@ -47,9 +47,9 @@ std::string refusal(const std::vector<std::string>& patterns) {
 using Names = std::vector<std::string>;
 
 TEST(Plan, TimesTheFirstTensorOfEachGeometryInOrderOfAppearance) {
-  const auto plan = plan_tensors(
+  const auto plan = plan::plan_tensors(
       {source("a", {64, 64}), source("b", {128, 64}), source("c", {64, 64}), source("d", {64, 64})},
-      TensorChoice::kOnePerGeometry);
+      plan::TensorChoice::kOnePerGeometry);
   ASSERT_EQ(plan.size(), 2u);
   EXPECT_EQ(plan[0].id, "t0");
   EXPECT_EQ(plan[0].source.name, "a");
@@ -64,44 +64,45 @@ TEST(Plan, TimesTheFirstTensorOfEachGeometryInOrderOfAppearance) {
 }
 
 TEST(Plan, TellsGeometriesApartByEachOfTheirParts) {
-  TensorSource transposed = source("transposed", {32, 64});
-  TensorSource blocks = source("blocks", {64, 32});
+  plan::TensorSource transposed = source("transposed", {32, 64});
+  plan::TensorSource blocks = source("blocks", {64, 32});
   blocks.blocksize = 128;
-  TensorSource plain = source("plain", {64, 32});
-  plain.absmax_kind = AbsmaxKind::kPlain;
-  TensorSource half = source("half", {64, 32});
-  half.dtype = OutputType::kFloat16;
-  const auto plan = plan_tensors({source("first", {64, 32}), transposed, blocks, plain, half},
-                                 TensorChoice::kOnePerGeometry);
+  plan::TensorSource plain = source("plain", {64, 32});
+  plain.absmax_kind = nf4::AbsmaxKind::kPlain;
+  plan::TensorSource half = source("half", {64, 32});
+  half.dtype = nf4::OutputType::kFloat16;
+  const auto plan = plan::plan_tensors({source("first", {64, 32}), transposed, blocks, plain, half},
+                                       plan::TensorChoice::kOnePerGeometry);
   EXPECT_EQ(plan.size(), 5u);
 }
 
 TEST(Plan, IgnoresWhereATensorComesFrom) {
-  TensorSource other = source("other", {64, 32});
+  plan::TensorSource other = source("other", {64, 32});
   other.source = "another file";
-  const auto plan = plan_tensors({source("first", {64, 32}), other}, TensorChoice::kOnePerGeometry);
+  const auto plan =
+      plan::plan_tensors({source("first", {64, 32}), other}, plan::TensorChoice::kOnePerGeometry);
   EXPECT_EQ(plan.size(), 1u);
 }
 
 TEST(Plan, AddsUpTheMultiplicitiesOfSources) {
-  TensorSource many = source("many", {64, 64});
+  plan::TensorSource many = source("many", {64, 64});
   many.multiplicity = 64;
-  TensorSource more = source("more", {64, 64});
+  plan::TensorSource more = source("more", {64, 64});
   more.multiplicity = 32;
-  const auto plan = plan_tensors({many, more}, TensorChoice::kOnePerGeometry);
+  const auto plan = plan::plan_tensors({many, more}, plan::TensorChoice::kOnePerGeometry);
   ASSERT_EQ(plan.size(), 1u);
   EXPECT_EQ(plan[0].multiplicity, 96);
 }
 
 TEST(Plan, OfAllTensorsTimesEach) {
-  TensorSource many = source("b", {64, 64});
+  plan::TensorSource many = source("b", {64, 64});
   many.multiplicity = 7;
-  const auto plan =
-      plan_tensors({source("a", {64, 64}), many, source("c", {64, 64})}, TensorChoice::kAll);
+  const auto plan = plan::plan_tensors({source("a", {64, 64}), many, source("c", {64, 64})},
+                                       plan::TensorChoice::kAll);
   ASSERT_EQ(plan.size(), 3u);
   EXPECT_EQ(plan[2].id, "t2");
   EXPECT_EQ(plan[1].multiplicity, 7);
-  for (const PlannedTensor& planned : plan) EXPECT_TRUE(planned.verify_also.empty());
+  for (const plan::PlannedTensor& planned : plan) EXPECT_TRUE(planned.verify_also.empty());
 }
 
 TEST(Selection, OfNothingIsAll) {
@@ -123,7 +124,7 @@ TEST(Selection, TakesAVariantOnceThatSeveralPatternsMatch) {
 }
 
 TEST(Selection, TakesAVariantTwiceForAPatternListedTwice) {
-  const auto variants = select_variants(catalogue(), {"fused", "lut_*", "fused"});
+  const auto variants = plan::select_variants(catalogue(), {"fused", "lut_*", "fused"});
   ASSERT_EQ(variants.size(), 4u);
   EXPECT_EQ(variants[2].name, "fused");
   EXPECT_EQ(variants[3].name, "fused#2");
@@ -139,7 +140,7 @@ TEST(Selection, NamesTheNearestForAMisspeltOne) {
 
 TEST(Selection, ListsAllForAPatternThatResemblesNone) {
   const std::string message = refusal({"*zzz*"});
-  for (const Variant& variant : catalogue()) {
+  for (const kernels::Variant& variant : catalogue()) {
     EXPECT_NE(message.find(variant.name), std::string::npos) << message;
   }
 }

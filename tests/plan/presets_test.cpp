@@ -1,26 +1,27 @@
 #include "plan/presets.hpp"
 
+#include "base/error.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "base/error.hpp"
-
 namespace nf4bench {
 namespace {
 
-std::int64_t parameters(const Preset& preset) {
+std::int64_t parameters(const plan::Preset& preset) {
   std::int64_t sum = 0;
-  for (const PresetLayer& layer : preset.layers) {
+  for (const plan::PresetLayer& layer : preset.layers) {
     sum += layer.out_features * layer.in_features * layer.count;
   }
   return sum;
 }
 
-std::int64_t count_of(const Preset& preset, std::int64_t out_features, std::int64_t in_features) {
-  for (const PresetLayer& layer : preset.layers) {
+std::int64_t count_of(const plan::Preset& preset, std::int64_t out_features,
+                      std::int64_t in_features) {
+  for (const plan::PresetLayer& layer : preset.layers) {
     if (layer.out_features == out_features && layer.in_features == in_features) return layer.count;
   }
   return 0;
@@ -77,7 +78,7 @@ const Published kPublished[] = {
 
 TEST(Presets, HoldExactlyThePublishedModelsLinearLayers) {
   for (const Published& model : kPublished) {
-    EXPECT_EQ(parameters(find_preset(model.name)),
+    EXPECT_EQ(parameters(plan::find_preset(model.name)),
               model.total - model.embeddings - model.norms_and_others)
         << model.name;
   }
@@ -86,11 +87,12 @@ TEST(Presets, HoldExactlyThePublishedModelsLinearLayers) {
 TEST(Presets, AreAllCheckedAgainstAPublishedTotal) {
   std::set<std::string> checked;
   for (const Published& model : kPublished) checked.insert(model.name);
-  for (const Preset& preset : presets()) EXPECT_EQ(checked.count(preset.name), 1u) << preset.name;
+  for (const plan::Preset& preset : plan::presets())
+    EXPECT_EQ(checked.count(preset.name), 1u) << preset.name;
 }
 
 TEST(Presets, OfLlama31With8BillionHasItsKnownLayers) {
-  const Preset& preset = find_preset("llama-3.1-8b");
+  const plan::Preset& preset = plan::find_preset("llama-3.1-8b");
   EXPECT_EQ(parameters(preset), 6'979'321'856);
   ASSERT_EQ(preset.layers.size(), 4u);
   EXPECT_EQ(preset.layers[0].role, "q_proj, o_proj");
@@ -101,14 +103,14 @@ TEST(Presets, OfLlama31With8BillionHasItsKnownLayers) {
 }
 
 TEST(Presets, OfMixtralQuantizesItsRouters) {
-  const Preset& preset = find_preset("mixtral-8x7b");
+  const plan::Preset& preset = plan::find_preset("mixtral-8x7b");
   EXPECT_EQ(count_of(preset, 8, 4096), 32);
   EXPECT_EQ(count_of(preset, 14336, 4096), 2 * 8 * 32);
   EXPECT_EQ(count_of(preset, 4096, 14336), 8 * 32);
 }
 
 TEST(Presets, OfFluxHasTwoStreamsInDoubleBlocks) {
-  const Preset& preset = find_preset("flux.1-dev");
+  const plan::Preset& preset = plan::find_preset("flux.1-dev");
   EXPECT_EQ(count_of(preset, 12288, 3072), 38);
   EXPECT_EQ(count_of(preset, 18432, 3072), 38);
   EXPECT_EQ(count_of(preset, 9216, 3072), 38 + 38);  // qkv, and the modulation of single blocks
@@ -118,11 +120,11 @@ TEST(Presets, OfFluxHasTwoStreamsInDoubleBlocks) {
 
 TEST(Presets, HaveDistinctNamesAndOneEntryAShape) {
   std::set<std::string> names;
-  for (const Preset& preset : presets()) {
+  for (const plan::Preset& preset : plan::presets()) {
     EXPECT_TRUE(names.insert(preset.name).second) << preset.name;
     EXPECT_FALSE(preset.summary.empty());
     std::set<std::pair<std::int64_t, std::int64_t>> shapes;
-    for (const PresetLayer& layer : preset.layers) {
+    for (const plan::PresetLayer& layer : preset.layers) {
       EXPECT_FALSE(layer.role.empty());
       EXPECT_GT(layer.count, 0);
       EXPECT_TRUE(shapes.insert({layer.out_features, layer.in_features}).second) << layer.role;
@@ -132,7 +134,7 @@ TEST(Presets, HaveDistinctNamesAndOneEntryAShape) {
 
 TEST(Presets, NameTheNearestForAMisspeltOne) {
   try {
-    find_preset("lama-3.1-8b");
+    plan::find_preset("lama-3.1-8b");
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
@@ -144,11 +146,11 @@ TEST(Presets, NameTheNearestForAMisspeltOne) {
 
 TEST(Presets, ListAllForAWordThatResemblesNone) {
   try {
-    find_preset("zzzzzzzzzz");
+    plan::find_preset("zzzzzzzzzz");
     FAIL() << "accepted";
   } catch (const Error& error) {
     const std::string message = error.what();
-    for (const Preset& preset : presets()) {
+    for (const plan::Preset& preset : plan::presets()) {
       EXPECT_NE(message.find(preset.name), std::string::npos) << message;
     }
   }

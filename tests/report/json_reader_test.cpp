@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 // What the reader says of `text`; empty when it accepts it.
 std::string refusal(const std::string& text) {
   try {
-    report_from_json(text, "r.json");
+    report::report_from_json(text, "r.json");
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kInput);
     return error.what();
@@ -26,7 +26,7 @@ std::string refusal(const std::string& text) {
 }
 
 Json gpu_json() {
-  return Json::parse(to_json(gpu_report()));
+  return Json::parse(report::to_json(gpu_report()));
 }
 
 // The refusal of the GPU report with `value` at `pointer`.
@@ -37,29 +37,29 @@ std::string refusal_with(const std::string& pointer, const Json& value) {
 }
 
 TEST(JsonReader, ReadsBackEveryBitOfAGpuReport) {
-  const std::string text = to_json(gpu_report());
-  EXPECT_EQ(to_json(report_from_json(text, "r.json")), text);
+  const std::string text = report::to_json(gpu_report());
+  EXPECT_EQ(report::to_json(report::report_from_json(text, "r.json")), text);
 }
 
 TEST(JsonReader, ReadsBackEveryBitOfACpuReport) {
-  const std::string text = to_json(cpu_report());
-  EXPECT_EQ(to_json(report_from_json(text, "r.json")), text);
+  const std::string text = report::to_json(cpu_report());
+  EXPECT_EQ(report::to_json(report::report_from_json(text, "r.json")), text);
 }
 
 TEST(JsonReader, ReadsBackAnEmptyReport) {
-  const std::string text = to_json(Report());
-  EXPECT_EQ(to_json(report_from_json(text, "r.json")), text);
+  const std::string text = report::to_json(record::Report());
+  EXPECT_EQ(report::to_json(report::report_from_json(text, "r.json")), text);
 }
 
 // Independent of the writer: values of fields against those of the report that was written.
 TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
-  const Report was = gpu_report();
-  const Report is = report_from_json(to_json(was), "r.json");
+  const record::Report was = gpu_report();
+  const record::Report is = report::report_from_json(report::to_json(was), "r.json");
   EXPECT_TRUE(is.complete);
   EXPECT_EQ(is.command, was.command);
   EXPECT_EQ(is.host.memory_bytes, 2151677952000);
   EXPECT_EQ(is.device.compute_capability, 90);
-  EXPECT_EQ(is.device.kind, DeviceKind::kCuda);
+  EXPECT_EQ(is.device.kind, record::DeviceKind::kCuda);
   EXPECT_EQ(is.state_after->throttle_reasons, std::vector<std::string>{"sw_power_cap"});
   EXPECT_EQ(is.settings.seed, 18446744073709551615u);
   EXPECT_EQ(is.settings.caches, was.settings.caches);
@@ -70,7 +70,7 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.measurements[0].throttled_samples, 0);
   EXPECT_EQ(is.measurements[3].throttled_samples, std::nullopt);
   EXPECT_EQ(is.measurements[0].time_s->ci95.high, was.measurements[0].time_s->ci95.high);
-  EXPECT_EQ(is.measurements[3].status, Status::kFailed);
+  EXPECT_EQ(is.measurements[3].status, record::Status::kFailed);
   EXPECT_EQ(is.measurements[3].verification->first_mismatch, 77);
   EXPECT_EQ(is.measurements[3].reason, was.measurements[3].reason);
   EXPECT_EQ(is.stream_ceilings[2].shape, "vector16");
@@ -101,7 +101,7 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   for (Json& row : json["measurements"]) row.erase("throttled_samples");
   json.erase("variants");
   json["summary"].erase("marking");
-  const Report report = report_from_json(json.dump(), "r.json");
+  const record::Report report = report::report_from_json(json.dump(), "r.json");
   EXPECT_EQ(report.measurements[0].throttled_samples, std::nullopt);
   EXPECT_EQ(report.measurements[0].sm_clock_hz.size(), 5U);
   EXPECT_TRUE(report.variants.empty());
@@ -183,13 +183,13 @@ TEST(JsonReader, TakesIntegersThatOtherToolsWroteAsDecimals) {
 TEST(JsonReader, RefusesWhatIsNotJson) {
   EXPECT_EQ(refusal(""), "r.json: no valid JSON at byte 1");
   EXPECT_NE(refusal("{\"schema\": NaN}"), "");
-  EXPECT_NE(refusal(to_json(gpu_report()) + "x"), "");
+  EXPECT_NE(refusal(report::to_json(gpu_report()) + "x"), "");
   EXPECT_NE(refusal("\xff\xfe"), "");
   EXPECT_EQ(refusal("[1e999]"), "r.json: a number that is too large at byte 6");
 }
 
 TEST(JsonReader, RefusesWhatOnlySomeParsersPassOver) {
-  const std::string text = to_json(cpu_report());
+  const std::string text = report::to_json(cpu_report());
   EXPECT_EQ(refusal("\xef\xbb\xbf" + text), "r.json: starts with a byte order mark, wanted none");
   EXPECT_EQ(refusal(text + std::string(1, '\0') + "{}"),
             "r.json: has a NUL character at byte " + std::to_string(text.size()) + ", wanted none");
@@ -307,9 +307,9 @@ TEST(JsonReader, SurvivesRandomDamage) {
       if (text.empty()) text.assign(1, ' ');
     }
     try {
-      const Report report = report_from_json(text, "r.json");
-      to_json(report);
-      to_table(report, {.width = 80});
+      const record::Report report = report::report_from_json(text, "r.json");
+      report::to_json(report);
+      report::to_table(report, {.width = 80});
     } catch (const Error& error) {
       ASSERT_EQ(error.kind(), ErrorKind::kInput);
     }

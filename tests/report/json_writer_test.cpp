@@ -17,42 +17,42 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(JsonWriter, WritesTheGoldenGpuReport) {
-  expect_golden("gpu.json", to_json(gpu_report()));
+  expect_golden("gpu.json", report::to_json(gpu_report()));
 }
 
 TEST(JsonWriter, WritesTheGoldenCpuReport) {
-  expect_golden("cpu.json", to_json(cpu_report()));
+  expect_golden("cpu.json", report::to_json(cpu_report()));
 }
 
 TEST(JsonWriter, WritesAnEmptyReport) {
-  expect_golden("empty.json", to_json(Report()));
+  expect_golden("empty.json", report::to_json(record::Report()));
 }
 
 TEST(JsonWriter, EndsInOneNewline) {
-  const std::string text = to_json(gpu_report());
+  const std::string text = report::to_json(gpu_report());
   EXPECT_TRUE(text.ends_with("}\n"));
 }
 
 TEST(JsonWriter, GivesEverySampleArrayOneLine) {
-  const auto lines = [](const Report& report) {
-    const std::string text = to_json(report);
+  const auto lines = [](const record::Report& report) {
+    const std::string text = report::to_json(report);
     return std::count(text.begin(), text.end(), '\n');
   };
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   report.measurements[0].samples_s.assign(4000, 1.5e-5);
   report.measurements[0].sm_clock_hz.assign(4000, 1.98e9);
   EXPECT_EQ(lines(report), lines(gpu_report()));
 }
 
 // Sets every measured number of `report` to `value`.
-void spoil_numbers(Report& report, double value) {
+void spoil_numbers(record::Report& report, double value) {
   report.device.peak_bytes_per_s = value;
   report.state_before.sm_clock_hz = value;
   report.state_after->temperature_c = value;
   report.ceilings.copy_bytes_per_s = value;
   report.ceilings.event_overhead_s = value;
   report.stream_ceilings[0].bytes_per_s = value;
-  Measurement& m = report.measurements[0];
+  record::Measurement& m = report.measurements[0];
   m.time_s->mad = value;
   m.bytes_per_s = value;
   m.fraction_of_copy = value;
@@ -64,9 +64,9 @@ void spoil_numbers(Report& report, double value) {
 
 TEST(JsonWriter, NeverWritesNan) {
   for (const double value : {kNan, kInfinity, -kInfinity}) {
-    Report report = gpu_report();
+    record::Report report = gpu_report();
     spoil_numbers(report, value);
-    const auto json = nlohmann::json::parse(to_json(report));
+    const auto json = nlohmann::json::parse(report::to_json(report));
     const auto& m = json["measurements"][0];
     EXPECT_TRUE(m["time_s"].is_null());
     EXPECT_TRUE(m["bytes_per_s"].is_null());
@@ -79,9 +79,9 @@ TEST(JsonWriter, NeverWritesNan) {
 }
 
 TEST(JsonWriter, WarnsOfEachNumberItLeftOut) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   spoil_numbers(report, kNan);
-  const auto warnings = nlohmann::json::parse(to_json(report))["warnings"];
+  const auto warnings = nlohmann::json::parse(report::to_json(report))["warnings"];
   ASSERT_EQ(warnings.size(), 14U);  // one was there before
   const std::string all = warnings.dump();
   for (const char* field :
@@ -98,9 +98,9 @@ TEST(JsonWriter, WarnsOfEachNumberItLeftOut) {
 }
 
 TEST(JsonWriter, WritesReadableTextForHostileNames) {
-  Report report = cpu_report();
+  record::Report report = cpu_report();
   report.tensors[0].name = "a\xff\x1b[31m\n\"";
-  const auto json = nlohmann::json::parse(to_json(report));
+  const auto json = nlohmann::json::parse(report::to_json(report));
   EXPECT_EQ(json["tensors"][0]["name"], "a\xef\xbf\xbd\x1b[31m\n\"");
 }
 

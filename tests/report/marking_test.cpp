@@ -12,41 +12,43 @@
 namespace nf4bench {
 namespace {
 
-Measurement passed(OutputType type, double ratio) {
-  Measurement m;
+record::Measurement passed(nf4::OutputType type, double ratio) {
+  record::Measurement m;
+  m.operation = "dequantize";
   m.variant = "kernel";
   m.output_type = type;
-  m.status = Status::kPassed;
-  m.speedup = Speedup{"base", ratio, {ratio, ratio}};
+  m.status = record::Status::kPassed;
+  m.speedup = record::Speedup{"base", ratio, {ratio, ratio}};
   return m;
 }
 
 // A run on a GPU of one variant that has all that earns points, and is `ratio` times as fast.
-Report run_of_one(double ratio) {
-  Report report;
-  report.device.kind = DeviceKind::kCuda;
-  ReportVariant variant;
+record::Report run_of_one(double ratio) {
+  record::Report report;
+  report.device.kind = record::DeviceKind::kCuda;
+  record::ReportVariant variant;
   variant.name = "kernel";
   variant.inline_ptx = true;
   variant.cache_hints = true;
   report.variants = {variant};
-  report.measurements = {passed(OutputType::kFloat16, ratio), passed(OutputType::kBfloat16, ratio)};
+  report.measurements = {passed(nf4::OutputType::kFloat16, ratio),
+                         passed(nf4::OutputType::kBfloat16, ratio)};
   return report;
 }
 
-Marking mark_one(const Report& report) {
-  const std::vector<Marking> all = mark_variants(report);
-  return all.size() == 1 ? all.front() : Marking();
+report::Marking mark_one(const record::Report& report) {
+  const std::vector<report::Marking> all = report::mark_variants(report);
+  return all.size() == 1 ? all.front() : report::Marking();
 }
 
-int total_of(const Report& report) {
-  const Marking marking = mark_one(report);
+int total_of(const record::Report& report) {
+  const report::Marking marking = mark_one(report);
   return marking.points ? marking.points->total() : -1000;
 }
 
 // The published scheme has 14 points at most, of which torch.compile is one.
 TEST(Marking, GivesAllButThePointForTorchCompileToTheBest) {
-  EXPECT_EQ(total_of(run_of_one(1.5)), kMostMarkingPoints - 1);
+  EXPECT_EQ(total_of(run_of_one(1.5)), report::kMostMarkingPoints - 1);
 }
 
 TEST(Marking, AddsUpTheTiersOfSpeedup) {
@@ -59,7 +61,7 @@ TEST(Marking, AddsUpTheTiersOfSpeedup) {
                         {1.051, 1, 1.05}, {1.099, 1, 1.05}, {1.101, 3, 1.1}, {1.149, 3, 1.1},
                         {1.151, 5, 1.15}, {4.00, 5, 1.15}};
   for (const Case& each : cases) {
-    const Marking marking = mark_one(run_of_one(each.ratio));
+    const report::Marking marking = mark_one(run_of_one(each.ratio));
     ASSERT_TRUE(marking.points) << each.ratio;
     EXPECT_EQ(marking.points->speedup, each.points) << each.ratio;
     EXPECT_EQ(marking.speedup_tier, each.tier) << each.ratio;
@@ -67,29 +69,29 @@ TEST(Marking, AddsUpTheTiersOfSpeedup) {
 }
 
 TEST(Marking, TakesTheGeometricMeanOverTheCellsThatPassed) {
-  Report report = run_of_one(2.0);
+  record::Report report = run_of_one(2.0);
   report.measurements[1].speedup->ratio = 8.0;
-  report.measurements.push_back(passed(OutputType::kFloat32, 100.0));
-  report.measurements.back().status = Status::kInvalid;
-  report.measurements.push_back(passed(OutputType::kFloat32, 100.0));
+  report.measurements.push_back(passed(nf4::OutputType::kFloat32, 100.0));
+  report.measurements.back().status = record::Status::kInvalid;
+  report.measurements.push_back(passed(nf4::OutputType::kFloat32, 100.0));
   report.measurements.back().variant = "another";
   EXPECT_NEAR(mark_one(report).speedup.value_or(0.0), 4.0, 1e-12);
 }
 
 TEST(Marking, TakesOnePointForATypeThatWasNotTested) {
-  Report report = run_of_one(1.5);
-  report.measurements[1].status = Status::kSkipped;
-  const Marking marking = mark_one(report);
+  record::Report report = run_of_one(1.5);
+  report.measurements[1].status = record::Status::kSkipped;
+  const report::Marking marking = mark_one(report);
   EXPECT_TRUE(marking.tested_float16);
   EXPECT_FALSE(marking.tested_bfloat16);
   ASSERT_TRUE(marking.points);
   EXPECT_EQ(marking.points->tested_types, -1);
-  report.measurements[1] = passed(OutputType::kFloat32, 1.5);
+  report.measurements[1] = passed(nf4::OutputType::kFloat32, 1.5);
   EXPECT_EQ(total_of(report), 11);
 }
 
 TEST(Marking, GivesNothingForWhatAVariantDoesNotDo) {
-  Report report = run_of_one(1.5);
+  record::Report report = run_of_one(1.5);
   report.variants[0].launches = 3;
   EXPECT_EQ(total_of(report), 10);
   report.variants[0].inline_ptx = false;
@@ -99,17 +101,17 @@ TEST(Marking, GivesNothingForWhatAVariantDoesNotDo) {
 }
 
 TEST(Marking, GivesNoPointsForWrongOutput) {
-  Report report = run_of_one(1.5);
-  report.measurements.push_back(passed(OutputType::kFloat32, 1.5));
-  report.measurements.back().status = Status::kFailed;
-  const Marking marking = mark_one(report);
+  record::Report report = run_of_one(1.5);
+  report.measurements.push_back(passed(nf4::OutputType::kFloat32, 1.5));
+  report.measurements.back().status = record::Status::kFailed;
+  const report::Marking marking = mark_one(report);
   EXPECT_FALSE(marking.points);
   EXPECT_EQ(marking.reason, "1 of its 3 measurements failed");
 }
 
 TEST(Marking, GivesNoPointsForWhatWasNotMeasured) {
-  Report report = run_of_one(1.5);
-  for (Measurement& m : report.measurements) m.speedup.reset();
+  record::Report report = run_of_one(1.5);
+  for (record::Measurement& m : report.measurements) m.speedup.reset();
   EXPECT_EQ(mark_one(report).reason, "it has no speedup: the baseline was not timed in its cells");
   EXPECT_FALSE(mark_one(report).points);
   report.measurements.clear();
@@ -118,29 +120,30 @@ TEST(Marking, GivesNoPointsForWhatWasNotMeasured) {
 }
 
 TEST(Marking, IsNotForTheCpu) {
-  Report report = run_of_one(1.5);
-  report.device.kind = DeviceKind::kCpu;
-  EXPECT_TRUE(mark_variants(report).empty());
+  record::Report report = run_of_one(1.5);
+  report.device.kind = record::DeviceKind::kCpu;
+  EXPECT_TRUE(report::mark_variants(report).empty());
 }
 
 TEST(MarkingTable, LooksRightIn100Columns) {
   expect_golden("gpu_marking_100.txt",
-                to_table(gpu_report(), {.width = 100, .colour = false, .marking = true}));
+                report::to_table(gpu_report(), {.width = 100, .colour = false, .marking = true}));
 }
 
 TEST(MarkingTable, IsShownOnlyWhenAskedFor) {
-  EXPECT_EQ(to_table(gpu_report(), {.width = 100}).find("Unsloth"), std::string::npos);
+  EXPECT_EQ(report::to_table(gpu_report(), {.width = 100}).find("Unsloth"), std::string::npos);
 }
 
 TEST(MarkingTable, FitsEveryWidthFrom48Columns) {
   for (int width = 48; width <= 140; ++width) {
-    std::istringstream lines(to_table(gpu_report(), {.width = width, .marking = true}));
-    for (std::string line; std::getline(lines, line);) ASSERT_LE(text_width(line), width) << line;
+    std::istringstream lines(report::to_table(gpu_report(), {.width = width, .marking = true}));
+    for (std::string line; std::getline(lines, line);)
+      ASSERT_LE(text::text_width(line), width) << line;
   }
 }
 
 TEST(MarkingTable, SaysWhyACpuHasNone) {
-  const std::string table = to_table(cpu_report(), {.width = 100, .marking = true});
+  const std::string table = report::to_table(cpu_report(), {.width = 100, .marking = true});
   EXPECT_NE(table.find("none: the scheme is about GPU kernels"), std::string::npos);
 }
 

@@ -11,9 +11,9 @@ namespace {
 
 constexpr double kCopyRate = 4.284e12;
 
-ReportTensor tensor_of(const std::string& id, const std::string& name,
-                       std::vector<std::int64_t> shape, std::int64_t multiplicity) {
-  ReportTensor tensor;
+record::ReportTensor tensor_of(const std::string& id, const std::string& name,
+                               std::vector<std::int64_t> shape, std::int64_t multiplicity) {
+  record::ReportTensor tensor;
   tensor.id = id;
   tensor.name = name;
   tensor.source = "preset llama-3.1-8b";
@@ -31,9 +31,11 @@ std::vector<double> samples_around(double median_s) {
   return {median_s * 1.0125, median_s, median_s * 0.9975, median_s * 1.003, median_s * 0.99625};
 }
 
-Measurement row_of(const ReportTensor& tensor, const std::string& variant, CacheMode cache,
-                   LaunchMode launch, const std::string& device) {
-  Measurement m;
+record::Measurement row_of(const record::ReportTensor& tensor, const std::string& variant,
+                           record::CacheMode cache, record::LaunchMode launch,
+                           const std::string& device) {
+  record::Measurement m;
+  m.operation = "dequantize";
   m.tensor = tensor.id;
   m.variant = variant;
   m.device = device;
@@ -45,32 +47,33 @@ Measurement row_of(const ReportTensor& tensor, const std::string& variant, Cache
   return m;
 }
 
-Measurement passed(Measurement m, std::int64_t elements, double median_s, double baseline_s,
-                   const std::string& baseline) {
-  m.status = Status::kPassed;
-  m.verification = Comparison{elements, 0, std::nullopt, 0};
+record::Measurement passed(record::Measurement m, std::int64_t elements, double median_s,
+                           double baseline_s, const std::string& baseline) {
+  m.status = record::Status::kPassed;
+  m.verification = record::Comparison{elements, 0, std::nullopt, 0};
   m.samples_s = samples_around(median_s);
-  m.time_s = summarize(m.samples_s);
+  m.time_s = statistics::summarize(m.samples_s);
   m.launches_per_sample = 3;
-  m.stopped_by = StopReason::kPrecision;
+  m.stopped_by = record::StopReason::kPrecision;
   m.bytes_per_s = static_cast<double>(m.bytes_read + m.bytes_written) / median_s;
   m.fraction_of_copy = *m.bytes_per_s / kCopyRate;
   const double ratio = baseline_s / median_s;
-  m.speedup = Speedup{baseline, ratio, {ratio * 0.996, ratio * 1.005}};
-  if (m.variant == baseline) m.speedup = Speedup{baseline, 1.0, {1.0, 1.0}};
+  m.speedup = record::Speedup{baseline, ratio, {ratio * 0.996, ratio * 1.005}};
+  if (m.variant == baseline) m.speedup = record::Speedup{baseline, 1.0, {1.0, 1.0}};
   return m;
 }
 
 // All variants of one geometry and cell; `baseline_s` scales the times.
-void add_gpu_cell(Report& report, const ReportTensor& tensor, CacheMode cache, double baseline_s) {
+void add_gpu_cell(record::Report& report, const record::ReportTensor& tensor,
+                  record::CacheMode cache, double baseline_s) {
   const auto row = [&](const char* variant) {
-    return row_of(tensor, variant, cache, LaunchMode::kGraph, "cuda:0");
+    return row_of(tensor, variant, cache, record::LaunchMode::kGraph, "cuda:0");
   };
   // Small geometries gain less: what a launch costs stays the same.
   const double drag = 1.0 + 2.0e-6 / baseline_s;
   const auto timed = [&](const char* variant, double share) {
     const double fraction = share < 1.0 ? share * drag : share;
-    Measurement m =
+    record::Measurement m =
         passed(row(variant), tensor.elements, baseline_s * fraction, baseline_s, "multi_kernel");
     m.fraction_of_stream = 0.29 / fraction;
     m.sm_clock_hz = {1.98e9, 1.98e9, 1.965e9, 1.98e9, 1.95e9};
@@ -80,13 +83,13 @@ void add_gpu_cell(Report& report, const ReportTensor& tensor, CacheMode cache, d
   timed("branch_tree", 1.6371);
   timed("multi_kernel", 1.0);
   timed("lut_shared_pair", 0.3519);
-  Measurement wrong = row("select_tree");
-  wrong.status = Status::kFailed;
+  record::Measurement wrong = row("select_tree");
+  wrong.status = record::Status::kFailed;
   wrong.reason = "12 of " + std::to_string(tensor.elements) +
                  " elements differ from the reference, the first at 77, by up to 3 ulp";
-  wrong.verification = Comparison{tensor.elements, 12, 77, 3};
+  wrong.verification = record::Comparison{tensor.elements, 12, 77, 3};
   report.measurements.push_back(wrong);
-  Measurement skipped = row("warp_persistent");
+  record::Measurement skipped = row("warp_persistent");
   skipped.reason = "needs at least 8192 blocks";
   if (tensor.multiplicity > 100) {
     report.measurements.push_back(skipped);
@@ -94,18 +97,18 @@ void add_gpu_cell(Report& report, const ReportTensor& tensor, CacheMode cache, d
     timed("warp_persistent", 0.3011);
   }
   timed("fused", 0.2967);
-  report.stream_ceilings.push_back({tensor.id, tensor.dtype, cache, LaunchMode::kGraph, "vector16",
-                                    baseline_s * 0.29, 0.9713 * kCopyRate});
+  report.stream_ceilings.push_back({tensor.id, tensor.dtype, cache, record::LaunchMode::kGraph,
+                                    "vector16", baseline_s * 0.29, 0.9713 * kCopyRate});
 }
 
-void add_gpu_machine(Report& report) {
+void add_gpu_machine(record::Report& report) {
   report.host = {"node7",
                  "Debian GNU/Linux 12 (bookworm)",
                  "6.1.0-38-amd64",
                  "Intel(R) Xeon(R) Platinum 8480C",
                  112,
                  2151677952000};
-  report.device.kind = DeviceKind::kCuda;
+  report.device.kind = record::DeviceKind::kCuda;
   report.device.id = "cuda:0";
   report.device.name = "NVIDIA H200";
   report.device.compute_capability = 90;
@@ -132,8 +135,8 @@ void add_gpu_machine(Report& report) {
   report.state_after->throttle_reasons = {"sw_power_cap"};
 }
 
-ReportVariant variant_of(const std::string& name, int launches) {
-  ReportVariant variant;
+record::ReportVariant variant_of(const std::string& name, int launches) {
+  record::ReportVariant variant;
   variant.name = name;
   variant.summary = "The idea of " + name;
   variant.launches = launches;
@@ -141,7 +144,7 @@ ReportVariant variant_of(const std::string& name, int launches) {
   return variant;
 }
 
-void add_gpu_variants(Report& report) {
+void add_gpu_variants(record::Report& report) {
   report.variants = {variant_of("branch_tree", 1),     variant_of("multi_kernel", 3),
                      variant_of("lut_shared_pair", 1), variant_of("select_tree", 1),
                      variant_of("warp_persistent", 1), variant_of("fused", 1)};
@@ -151,33 +154,33 @@ void add_gpu_variants(Report& report) {
   report.variants[5].cache_hints = true;
 }
 
-ToolInfo sample_tool() {
+record::ToolInfo sample_tool() {
   return {"0.1.0", "4f0c2d9e8b7a61c5", false, "Release", "GNU 12.2.0", "75;80;86;89;90;100;120"};
 }
 
 }  // namespace
 
-Report gpu_report() {
-  Report report;
+record::Report gpu_report() {
+  record::Report report;
   report.complete = true;
   report.tool = sample_tool();
   report.command = {"nf4bench", "run", "--preset", "llama-3.1-8b"};
   report.started_at = "2026-03-04T05:06:07Z";
   report.finished_at = "2026-03-04T05:08:09Z";
   add_gpu_machine(report);
-  report.settings.caches = {CacheMode::kCold, CacheMode::kHot};
+  report.settings.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   report.settings.baseline = "multi_kernel";
   report.settings.seed = 18446744073709551615u;
   report.tensors = {tensor_of("t0", "gate_proj, up_proj", {14336, 4096}, 64),
                     tensor_of("t1", "model.layers.0.self_attn.q_proj.weight", {4096, 4096}, 128),
                     tensor_of("t2", "1024x4096", {1024, 4096}, 32)};
   add_gpu_variants(report);
-  add_gpu_cell(report, report.tensors[0], CacheMode::kCold, 122.875e-6);
-  add_gpu_cell(report, report.tensors[1], CacheMode::kCold, 36.4375e-6);
-  add_gpu_cell(report, report.tensors[2], CacheMode::kCold, 12.5e-6);
-  add_gpu_cell(report, report.tensors[2], CacheMode::kHot, 10.25e-6);
-  Measurement& untrue = report.measurements.back();
-  untrue.status = Status::kInvalid;
+  add_gpu_cell(report, report.tensors[0], record::CacheMode::kCold, 122.875e-6);
+  add_gpu_cell(report, report.tensors[1], record::CacheMode::kCold, 36.4375e-6);
+  add_gpu_cell(report, report.tensors[2], record::CacheMode::kCold, 12.5e-6);
+  add_gpu_cell(report, report.tensors[2], record::CacheMode::kHot, 10.25e-6);
+  record::Measurement& untrue = report.measurements.back();
+  untrue.status = record::Status::kInvalid;
   untrue.reason = "moves 5.71 TB/s, more than the memory's peak of 4.92 TB/s";
   untrue.speedup.reset();
   report.ceilings = {1073741824, kCopyRate, 536870912, 3.05e12, 1.4e-6, 2.1e-6};
@@ -187,8 +190,8 @@ Report gpu_report() {
   return report;
 }
 
-Report cpu_report() {
-  Report report;
+record::Report cpu_report() {
+  record::Report report;
   report.tool = sample_tool();
   report.tool.git_commit.clear();
   report.tool.cuda_architectures.clear();
@@ -209,21 +212,21 @@ Report cpu_report() {
   report.device.simd = "AVX3_ZEN4";
   report.state_before.unavailable = "clocks and power are not read on a CPU";
   report.settings.baseline = "multi_pass";
-  report.settings.output_types = {OutputType::kFloat16};
-  report.settings.launches = {LaunchMode::kStream};
-  report.settings.verify = VerifyScope::kSampled;
-  ReportTensor tensor = tensor_of("t0",
-                                  "bl\xc3\xb6"
-                                  "cke.weight",
-                                  {5, 129, 3}, 1);
+  report.settings.output_types = {nf4::OutputType::kFloat16};
+  report.settings.launches = {record::LaunchMode::kStream};
+  report.settings.verify = record::VerifyScope::kSampled;
+  record::ReportTensor tensor = tensor_of("t0",
+                                          "bl\xc3\xb6"
+                                          "cke.weight",
+                                          {5, 129, 3}, 1);
   tensor.source = "data/plain \"odd\".safetensors";
-  tensor.absmax_kind = AbsmaxKind::kPlain;
-  tensor.dtype = OutputType::kFloat16;
+  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
+  tensor.dtype = nf4::OutputType::kFloat16;
   report.tensors = {tensor};
   const auto add = [&](const char* variant, double median_s) {
-    report.measurements.push_back(
-        passed(row_of(tensor, variant, CacheMode::kCold, LaunchMode::kStream, "cpu"),
-               tensor.elements, median_s, 4.5e-6, "multi_pass"));
+    report.measurements.push_back(passed(
+        row_of(tensor, variant, record::CacheMode::kCold, record::LaunchMode::kStream, "cpu"),
+        tensor.elements, median_s, 4.5e-6, "multi_pass"));
   };
   add("reference", 18.0625e-6);
   add("multi_pass", 4.5e-6);

@@ -9,20 +9,21 @@ namespace nf4bench {
 namespace {
 
 // One passed measurement: `median_s`, and the speedup to the variant "base".
-Measurement row(const std::string& tensor, const std::string& variant, double median_s,
-                double ratio) {
-  Measurement m;
+record::Measurement row(const std::string& tensor, const std::string& variant, double median_s,
+                        double ratio) {
+  record::Measurement m;
+  m.operation = "dequantize";
   m.tensor = tensor;
   m.variant = variant;
-  m.status = Status::kPassed;
+  m.status = record::Status::kPassed;
   m.time_s.emplace().median = median_s;
-  m.speedup = Speedup{"base", ratio, {ratio, ratio}};
+  m.speedup = record::Speedup{"base", ratio, {ratio, ratio}};
   return m;
 }
 
 // Two geometries, of which the model has 3 and 5 tensors.
-Report two_geometries() {
-  Report report;
+record::Report two_geometries() {
+  record::Report report;
   report.complete = true;
   report.settings.baseline = "base";
   report.tensors.resize(2);
@@ -35,15 +36,16 @@ Report two_geometries() {
   return report;
 }
 
-const VariantSummary& find(const std::vector<VariantSummary>& all, const std::string& variant) {
+const record::VariantSummary& find(const std::vector<record::VariantSummary>& all,
+                                   const std::string& variant) {
   return *std::find_if(all.begin(), all.end(),
-                       [&](const VariantSummary& s) { return s.variant == variant; });
+                       [&](const record::VariantSummary& s) { return s.variant == variant; });
 }
 
 TEST(Summary, TakesTheGeometricMeanOfSpeedups) {
-  const auto all = summarize_variants(two_geometries());
+  const auto all = report::summarize_variants(two_geometries());
   ASSERT_EQ(all.size(), 2U);
-  const VariantSummary& fast = find(all, "fast");
+  const record::VariantSummary& fast = find(all, "fast");
   EXPECT_EQ(fast.cells, 2);
   EXPECT_NEAR(*fast.speedup_geomean, 4.0, 1e-12);  // sqrt(2 * 8), through logarithms
   EXPECT_EQ(fast.speedup_min, 2.0);
@@ -51,7 +53,7 @@ TEST(Summary, TakesTheGeometricMeanOfSpeedups) {
 }
 
 TEST(Summary, CountsEachTensorOfTheModel) {
-  const auto all = summarize_variants(two_geometries());
+  const auto all = report::summarize_variants(two_geometries());
   EXPECT_EQ(find(all, "base").model_time_s, 3 * 8.0 + 5 * 24.0);
   EXPECT_EQ(find(all, "fast").model_time_s, 3 * 4.0 + 5 * 3.0);
   EXPECT_EQ(find(all, "base").model_speedup, 1.0);
@@ -59,10 +61,11 @@ TEST(Summary, CountsEachTensorOfTheModel) {
 }
 
 TEST(Summary, HasNoModelTimeWhenATensorDidNotPass) {
-  for (const Status status : {Status::kFailed, Status::kSkipped, Status::kInvalid}) {
-    Report report = two_geometries();
+  for (const record::Status status :
+       {record::Status::kFailed, record::Status::kSkipped, record::Status::kInvalid}) {
+    record::Report report = two_geometries();
     report.measurements[3].status = status;
-    const auto all = summarize_variants(report);
+    const auto all = report::summarize_variants(report);
     EXPECT_EQ(find(all, "fast").model_time_s, std::nullopt);
     EXPECT_EQ(find(all, "fast").model_speedup, std::nullopt);
     EXPECT_EQ(find(all, "fast").cells, 1);
@@ -72,58 +75,58 @@ TEST(Summary, HasNoModelTimeWhenATensorDidNotPass) {
 }
 
 TEST(Summary, HasNoModelTimeWhenAVariantMissedATensor) {
-  Report report = two_geometries();
+  record::Report report = two_geometries();
   report.measurements.pop_back();
-  EXPECT_EQ(find(summarize_variants(report), "fast").model_time_s, std::nullopt);
+  EXPECT_EQ(find(report::summarize_variants(report), "fast").model_time_s, std::nullopt);
 }
 
 TEST(Summary, HasNoModelTimeForAnUnfinishedRun) {
-  Report report = two_geometries();
+  record::Report report = two_geometries();
   report.complete = false;
-  const auto all = summarize_variants(report);
+  const auto all = report::summarize_variants(report);
   EXPECT_EQ(find(all, "base").model_time_s, std::nullopt);
   EXPECT_TRUE(find(all, "fast").speedup_geomean);
 }
 
 TEST(Summary, HasNoModelSpeedupWithoutTheBaseline) {
-  Report report = two_geometries();
-  report.measurements[0].status = Status::kFailed;
-  const auto all = summarize_variants(report);
+  record::Report report = two_geometries();
+  report.measurements[0].status = record::Status::kFailed;
+  const auto all = report::summarize_variants(report);
   EXPECT_TRUE(find(all, "fast").model_time_s);
   EXPECT_EQ(find(all, "fast").model_speedup, std::nullopt);
 }
 
 TEST(Summary, HasNoSpeedupWhereNoneWasMeasured) {
-  Report report = two_geometries();
-  for (Measurement& m : report.measurements) m.speedup.reset();
-  const auto all = summarize_variants(report);
+  record::Report report = two_geometries();
+  for (record::Measurement& m : report.measurements) m.speedup.reset();
+  const auto all = report::summarize_variants(report);
   EXPECT_EQ(find(all, "fast").speedup_geomean, std::nullopt);
   EXPECT_EQ(find(all, "fast").speedup_min, std::nullopt);
   EXPECT_TRUE(find(all, "fast").model_time_s);
 }
 
 TEST(Summary, KeepsOutputTypesCachesAndLaunchesApart) {
-  Report report = two_geometries();
-  report.measurements[2].cache = CacheMode::kHot;
-  report.measurements[3].cache = CacheMode::kHot;
-  const auto all = summarize_variants(report);
+  record::Report report = two_geometries();
+  report.measurements[2].cache = record::CacheMode::kHot;
+  report.measurements[3].cache = record::CacheMode::kHot;
+  const auto all = report::summarize_variants(report);
   ASSERT_EQ(all.size(), 4U);
   EXPECT_EQ(all[0].model_time_s, 24.0);  // the cold cell consists of t0 alone
-  EXPECT_EQ(all[2].cache, CacheMode::kHot);
+  EXPECT_EQ(all[2].cache, record::CacheMode::kHot);
   EXPECT_EQ(all[2].model_time_s, 120.0);
-  report.measurements[2].output_type = OutputType::kFloat32;
-  report.measurements[3].launch = LaunchMode::kStream;
-  EXPECT_EQ(summarize_variants(report).size(), 4U);
+  report.measurements[2].output_type = nf4::OutputType::kFloat32;
+  report.measurements[3].launch = record::LaunchMode::kStream;
+  EXPECT_EQ(report::summarize_variants(report).size(), 4U);
 }
 
 TEST(Summary, CountsATensorOnce) {
-  Report report = two_geometries();
+  record::Report report = two_geometries();
   report.measurements.push_back(report.measurements[3]);  // the same row twice
-  EXPECT_EQ(find(summarize_variants(report), "fast").model_time_s, 27.0);
+  EXPECT_EQ(find(report::summarize_variants(report), "fast").model_time_s, 27.0);
 }
 
 TEST(Summary, OfAnEmptyReportIsEmpty) {
-  EXPECT_TRUE(summarize_variants(Report()).empty());
+  EXPECT_TRUE(report::summarize_variants(record::Report()).empty());
 }
 
 }  // namespace

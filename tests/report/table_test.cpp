@@ -27,33 +27,33 @@ std::string first_line_with(const std::string& text, const std::string& part) {
 }
 
 TEST(Table, LooksRightInNarrowTerminals) {
-  expect_golden("gpu_60.txt", to_table(gpu_report(), {.width = 60}));
+  expect_golden("gpu_60.txt", report::to_table(gpu_report(), {.width = 60}));
 }
 
 TEST(Table, LooksRightIn80Columns) {
-  expect_golden("gpu_80.txt", to_table(gpu_report(), {.width = 80}));
+  expect_golden("gpu_80.txt", report::to_table(gpu_report(), {.width = 80}));
 }
 
 TEST(Table, LooksRightIn100Columns) {
-  expect_golden("gpu_100.txt", to_table(gpu_report(), {.width = 100}));
+  expect_golden("gpu_100.txt", report::to_table(gpu_report(), {.width = 100}));
 }
 
 TEST(Table, LooksRightIn140Columns) {
-  expect_golden("gpu_140.txt", to_table(gpu_report(), {.width = 140}));
+  expect_golden("gpu_140.txt", report::to_table(gpu_report(), {.width = 140}));
 }
 
 TEST(Table, LooksRightForAnInterruptedRunOnACpu) {
-  expect_golden("cpu_80.txt", to_table(cpu_report(), {.width = 80}));
+  expect_golden("cpu_80.txt", report::to_table(cpu_report(), {.width = 80}));
 }
 
 TEST(Table, LooksRightForAnEmptyReport) {
-  expect_golden("empty_80.txt", to_table(Report(), {.width = 80}));
+  expect_golden("empty_80.txt", report::to_table(record::Report(), {.width = 80}));
 }
 
 TEST(Table, FitsEveryWidthFrom48Columns) {
   for (int width = 48; width <= 200; ++width) {
-    for (const std::string& line : lines_of(to_table(gpu_report(), {.width = width}))) {
-      ASSERT_LE(text_width(line), width) << line;
+    for (const std::string& line : lines_of(report::to_table(gpu_report(), {.width = width}))) {
+      ASSERT_LE(text::text_width(line), width) << line;
     }
   }
 }
@@ -64,7 +64,7 @@ TEST(Table, DropsColumnsInTheStatedOrder) {
   std::size_t gone = 0;
   for (int width = 200; width >= 40; --width) {
     const std::string header =
-        first_line_with(to_table(gpu_report(), {.width = width}), "  variant");
+        first_line_with(report::to_table(gpu_report(), {.width = width}), "  variant");
     while (gone < order.size() && header.find(order[gone]) == std::string::npos) ++gone;
     for (std::size_t i = 0; i < order.size(); ++i) {
       EXPECT_EQ(header.find(order[i]) != std::string::npos, i >= gone) << width << order[i];
@@ -74,18 +74,20 @@ TEST(Table, DropsColumnsInTheStatedOrder) {
 }
 
 TEST(Table, WritesNoEscapeCodesWithoutColour) {
-  EXPECT_EQ(to_table(gpu_report(), {.width = 100}).find('\x1b'), std::string::npos);
+  EXPECT_EQ(report::to_table(gpu_report(), {.width = 100}).find('\x1b'), std::string::npos);
 }
 
 TEST(Table, SaysTheSameWithAndWithoutColour) {
-  const std::string coloured = to_table(gpu_report(), {.width = 100, .colour = true});
+  const std::string coloured = report::to_table(gpu_report(), {.width = 100, .colour = true});
   EXPECT_NE(coloured.find('\x1b'), std::string::npos);
   const std::regex escape_code("\x1b\\[[0-9;]*m");
-  EXPECT_EQ(std::regex_replace(coloured, escape_code, ""), to_table(gpu_report(), {.width = 100}));
+  EXPECT_EQ(std::regex_replace(coloured, escape_code, ""),
+            report::to_table(gpu_report(), {.width = 100}));
 }
 
 TEST(Table, ClosesEveryColourOnItsLine) {
-  for (const std::string& line : lines_of(to_table(gpu_report(), {.width = 80, .colour = true}))) {
+  for (const std::string& line :
+       lines_of(report::to_table(gpu_report(), {.width = 80, .colour = true}))) {
     if (line.find('\x1b') == std::string::npos) continue;
     EXPECT_TRUE(line.starts_with("\x1b[") && line.ends_with("\x1b[0m")) << line;
     EXPECT_EQ(std::count(line.begin(), line.end(), '\x1b'), 2) << line;
@@ -93,16 +95,17 @@ TEST(Table, ClosesEveryColourOnItsLine) {
 }
 
 TEST(Table, ShowsNoTimeForAWrongVariant) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   report.measurements[3].time_s = report.measurements[0].time_s;
   report.measurements[3].speedup = report.measurements[0].speedup;
-  EXPECT_EQ(to_table(report, {.width = 100}), to_table(gpu_report(), {.width = 100}));
+  EXPECT_EQ(report::to_table(report, {.width = 100}),
+            report::to_table(gpu_report(), {.width = 100}));
 }
 
 TEST(Table, MarksThrottledRowsAndExplainsTheWord) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   report.measurements[2].throttled_samples = 1;  // of five
-  const std::string table = to_table(report, {.width = 140});
+  const std::string table = report::to_table(report, {.width = 140});
   EXPECT_NE(first_line_with(table, "lut_shared_pair").find("throttled 20 %"), std::string::npos);
   EXPECT_TRUE(first_line_with(table, "multi_kernel").ends_with("passed"));
   EXPECT_NE(table.find("; throttled: passed, with so many samples whose SM clock"),
@@ -110,41 +113,41 @@ TEST(Table, MarksThrottledRowsAndExplainsTheWord) {
 }
 
 TEST(Table, RoundsNoThrottledSampleAway) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   report.measurements[2].samples_s.assign(400, 1e-5);
   report.measurements[2].throttled_samples = 1;
-  EXPECT_NE(to_table(report, {.width = 140}).find("throttled <1 %"), std::string::npos);
+  EXPECT_NE(report::to_table(report, {.width = 140}).find("throttled <1 %"), std::string::npos);
 }
 
 TEST(Table, DoesNotSpeakOfThrottlingThatDidNotHappen) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   report.state_after->throttle_reasons.clear();
-  EXPECT_EQ(to_table(report, {.width = 140}).find("throttled"), std::string::npos);
+  EXPECT_EQ(report::to_table(report, {.width = 140}).find("throttled"), std::string::npos);
 }
 
 TEST(Table, EscapesWhatAFileMaySay) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   report.tensors[0].name = "evil\x1b[2J\nname";
   report.measurements[3].reason = "\x1b]0;title\x07";
   report.measurements[0].variant = "\x1b[31mred";
   report.device.name = "\x1b[5mGPU";
   report.warnings = {"\x1b[1mloud"};
-  const std::string table = to_table(report, {.width = 100});
+  const std::string table = report::to_table(report, {.width = 100});
   EXPECT_EQ(table.find('\x1b'), std::string::npos);
   EXPECT_EQ(table.find('\x07'), std::string::npos);
   EXPECT_NE(table.find("evil\\x1b[2J\\nname"), std::string::npos);
 }
 
 TEST(Table, SurvivesMeasurementsOfUnknownTensors) {
-  Report report = gpu_report();
+  record::Report report = gpu_report();
   report.tensors.clear();
-  EXPECT_NE(first_line_with(to_table(report, {.width = 100}), "t0  bf16  cold graph"), "");
+  EXPECT_NE(first_line_with(report::to_table(report, {.width = 100}), "t0  bf16  cold graph"), "");
 }
 
 TEST(Table, MarksNoFastestAmongOne) {
-  Report report = cpu_report();
+  record::Report report = cpu_report();
   report.measurements.resize(1);
-  EXPECT_EQ(first_line_with(to_table(report, {.width = 80}), "reference ").front(), ' ');
+  EXPECT_EQ(first_line_with(report::to_table(report, {.width = 80}), "reference ").front(), ' ');
 }
 
 }  // namespace

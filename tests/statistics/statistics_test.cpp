@@ -29,7 +29,7 @@ double coverage(std::size_t n, double true_median,
   int covered = 0;
   for (int trial = 0; trial < kTrials; ++trial) {
     for (double& sample : samples) sample = draw(random);
-    const Interval interval = median_interval(samples);
+    const statistics::Interval interval = statistics::median_interval(samples);
     if (interval.low <= true_median && true_median <= interval.high) ++covered;
   }
   return static_cast<double>(covered) / kTrials;
@@ -39,34 +39,34 @@ double coverage(std::size_t n, double true_median,
 // use by default.
 TEST(Quantile, FollowsType7) {
   const std::vector<double> values = {1.0, 2.0, 4.0, 8.0, 16.0};
-  EXPECT_DOUBLE_EQ(quantile_sorted(values, 0.0), 1.0);
-  EXPECT_DOUBLE_EQ(quantile_sorted(values, 0.05), 1.2);   // h = 0.2
-  EXPECT_DOUBLE_EQ(quantile_sorted(values, 0.25), 2.0);   // h = 1
-  EXPECT_DOUBLE_EQ(quantile_sorted(values, 0.4), 3.2);    // h = 1.6
-  EXPECT_DOUBLE_EQ(quantile_sorted(values, 0.95), 14.4);  // h = 3.8
-  EXPECT_DOUBLE_EQ(quantile_sorted(values, 1.0), 16.0);
+  EXPECT_DOUBLE_EQ(statistics::quantile_sorted(values, 0.0), 1.0);
+  EXPECT_DOUBLE_EQ(statistics::quantile_sorted(values, 0.05), 1.2);   // h = 0.2
+  EXPECT_DOUBLE_EQ(statistics::quantile_sorted(values, 0.25), 2.0);   // h = 1
+  EXPECT_DOUBLE_EQ(statistics::quantile_sorted(values, 0.4), 3.2);    // h = 1.6
+  EXPECT_DOUBLE_EQ(statistics::quantile_sorted(values, 0.95), 14.4);  // h = 3.8
+  EXPECT_DOUBLE_EQ(statistics::quantile_sorted(values, 1.0), 16.0);
   const std::vector<double> ten = one_to(10);
-  EXPECT_DOUBLE_EQ(quantile_sorted(ten, 0.33), 3.97);  // h = 2.97
+  EXPECT_DOUBLE_EQ(statistics::quantile_sorted(ten, 0.33), 3.97);  // h = 2.97
 }
 
 TEST(Quantile, OfOneSampleIsThatSample) {
   const std::vector<double> one = {3.5};
-  EXPECT_EQ(quantile_sorted(one, 0.0), 3.5);
-  EXPECT_EQ(quantile_sorted(one, 0.37), 3.5);
-  EXPECT_EQ(quantile_sorted(one, 1.0), 3.5);
+  EXPECT_EQ(statistics::quantile_sorted(one, 0.0), 3.5);
+  EXPECT_EQ(statistics::quantile_sorted(one, 0.37), 3.5);
+  EXPECT_EQ(statistics::quantile_sorted(one, 1.0), 3.5);
 }
 
 TEST(Quantile, RefusesWhatHasNone) {
   const std::vector<double> one = {1.0};
-  EXPECT_THROW(quantile_sorted({}, 0.5), std::invalid_argument);
-  EXPECT_THROW(quantile_sorted(one, -0.01), std::invalid_argument);
-  EXPECT_THROW(quantile_sorted(one, 1.01), std::invalid_argument);
-  EXPECT_THROW(quantile_sorted(one, std::nan("")), std::invalid_argument);
+  EXPECT_THROW(statistics::quantile_sorted({}, 0.5), std::invalid_argument);
+  EXPECT_THROW(statistics::quantile_sorted(one, -0.01), std::invalid_argument);
+  EXPECT_THROW(statistics::quantile_sorted(one, 1.01), std::invalid_argument);
+  EXPECT_THROW(statistics::quantile_sorted(one, std::nan("")), std::invalid_argument);
 }
 
 TEST(Median, OfEvenAndOddCounts) {
-  EXPECT_DOUBLE_EQ(median(std::vector<double>{5.0, 1.0, 3.0}), 3.0);
-  EXPECT_DOUBLE_EQ(median(std::vector<double>{5.0, 1.0, 3.0, 4.0}), 3.5);
+  EXPECT_DOUBLE_EQ(statistics::median(std::vector<double>{5.0, 1.0, 3.0}), 3.0);
+  EXPECT_DOUBLE_EQ(statistics::median(std::vector<double>{5.0, 1.0, 3.0, 4.0}), 3.5);
 }
 
 // Ranks from integer arithmetic on binomial coefficients; the small ones stand in every table of
@@ -78,7 +78,7 @@ TEST(MedianInterval, TakesTheRanksOfTheBinomialTable) {
   for (const Row row : {Row{6, 1, 6}, Row{7, 1, 7}, Row{8, 1, 8}, Row{9, 2, 8}, Row{10, 2, 9},
                         Row{12, 3, 10}, Row{20, 6, 15}, Row{30, 10, 21}, Row{50, 18, 33},
                         Row{100, 40, 61}, Row{1000, 469, 532}, Row{20000, 9861, 10140}}) {
-    const Interval interval = median_interval(one_to(row.n));
+    const statistics::Interval interval = statistics::median_interval(one_to(row.n));
     EXPECT_EQ(interval.low, static_cast<double>(row.low)) << row.n;
     EXPECT_EQ(interval.high, static_cast<double>(row.high)) << row.n;
   }
@@ -86,7 +86,7 @@ TEST(MedianInterval, TakesTheRanksOfTheBinomialTable) {
 
 TEST(MedianInterval, IsTheRangeBelowSixSamples) {
   for (std::size_t n = 1; n < 6; ++n) {
-    const Interval interval = median_interval(one_to(n));
+    const statistics::Interval interval = statistics::median_interval(one_to(n));
     EXPECT_EQ(interval.low, 1.0);
     EXPECT_EQ(interval.high, static_cast<double>(n));
   }
@@ -129,7 +129,7 @@ TEST(MedianInterval, CoversTheMedianOfAnyNoise) {
 
 TEST(Summary, AgreesWithValuesComputedByHand) {
   const std::vector<double> samples = {9.0, 1.0, 4.0, 2.0, 7.0, 3.0, 100.0};
-  const Summary summary = summarize(samples);
+  const statistics::Summary summary = statistics::summarize(samples);
   EXPECT_DOUBLE_EQ(summary.median, 4.0);
   EXPECT_DOUBLE_EQ(summary.mean, 18.0);
   EXPECT_DOUBLE_EQ(summary.min, 1.0);
@@ -141,31 +141,32 @@ TEST(Summary, AgreesWithValuesComputedByHand) {
 }
 
 TEST(Summary, OfConstantSamplesHasNoSpread) {
-  const Summary summary = summarize(std::vector<double>(50, 2.5e-6));
+  const statistics::Summary summary = statistics::summarize(std::vector<double>(50, 2.5e-6));
   EXPECT_EQ(summary.median, 2.5e-6);
   EXPECT_EQ(summary.mad, 0.0);
-  EXPECT_EQ(relative_half_width(summary), 0.0);
+  EXPECT_EQ(statistics::relative_half_width(summary), 0.0);
 }
 
 TEST(Summary, RefusesNoSampleAndNonFiniteOnes) {
   const double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_THROW(summarize({}), std::invalid_argument);
-  EXPECT_THROW(summarize(std::vector<double>{1.0, std::nan("")}), std::invalid_argument);
-  EXPECT_THROW(summarize(std::vector<double>{infinity, 1.0}), std::invalid_argument);
+  EXPECT_THROW(statistics::summarize({}), std::invalid_argument);
+  EXPECT_THROW(statistics::summarize(std::vector<double>{1.0, std::nan("")}),
+               std::invalid_argument);
+  EXPECT_THROW(statistics::summarize(std::vector<double>{infinity, 1.0}), std::invalid_argument);
 }
 
 TEST(RelativeHalfWidth, IsHalfTheIntervalOverTheMedian) {
-  Summary summary;
+  statistics::Summary summary;
   summary.median = 10.0;
   summary.ci95 = {9.0, 12.0};
-  EXPECT_DOUBLE_EQ(relative_half_width(summary), 0.15);
+  EXPECT_DOUBLE_EQ(statistics::relative_half_width(summary), 0.15);
 }
 
 TEST(PairedRatio, IsTheMedianOfRatiosOfTheSameRound) {
   // Ratios 2, 3, 0.5, 4, 1: their median is 2, while the ratio of the medians is 1.
   const std::vector<double> baseline = {2.0, 3.0, 1.0, 8.0, 2.0};
   const std::vector<double> variant = {1.0, 1.0, 2.0, 2.0, 2.0};
-  const PairedRatio paired = paired_ratio(baseline, variant);
+  const statistics::PairedRatio paired = statistics::paired_ratio(baseline, variant);
   EXPECT_DOUBLE_EQ(paired.ratio, 2.0);
   EXPECT_DOUBLE_EQ(paired.ci95.low, 0.5);
   EXPECT_DOUBLE_EQ(paired.ci95.high, 4.0);
@@ -179,7 +180,7 @@ TEST(PairedRatio, IsExactUnderADriftThatBothShare) {
     baseline.push_back(3.0 * clock);
     variant.push_back(2.0 * clock);
   }
-  const PairedRatio paired = paired_ratio(baseline, variant);
+  const statistics::PairedRatio paired = statistics::paired_ratio(baseline, variant);
   EXPECT_DOUBLE_EQ(paired.ratio, 1.5);
   EXPECT_NEAR(paired.ci95.low, 1.5, 1e-12);
   EXPECT_NEAR(paired.ci95.high, 1.5, 1e-12);
@@ -199,29 +200,29 @@ TEST(PairedRatio, CoversTheTrueRatioUnderNoiseAndDrift) {
       baseline[static_cast<std::size_t>(round)] = 1.5 * clock * noise(random);
       variant[static_cast<std::size_t>(round)] = clock * noise(random);
     }
-    const PairedRatio paired = paired_ratio(baseline, variant);
+    const statistics::PairedRatio paired = statistics::paired_ratio(baseline, variant);
     if (paired.ci95.low <= 1.5 && 1.5 <= paired.ci95.high) ++covered;
   }
   EXPECT_NEAR(covered / static_cast<double>(kTrials), 0.957226, 0.008);
 }
 
 TEST(PairedRatio, RefusesSeriesThatDoNotPair) {
-  EXPECT_THROW(paired_ratio(std::vector<double>{1.0, 2.0}, std::vector<double>{1.0}),
+  EXPECT_THROW(statistics::paired_ratio(std::vector<double>{1.0, 2.0}, std::vector<double>{1.0}),
                std::invalid_argument);
-  EXPECT_THROW(paired_ratio({}, {}), std::invalid_argument);
-  EXPECT_THROW(paired_ratio(std::vector<double>{1.0}, std::vector<double>{0.0}),
+  EXPECT_THROW(statistics::paired_ratio({}, {}), std::invalid_argument);
+  EXPECT_THROW(statistics::paired_ratio(std::vector<double>{1.0}, std::vector<double>{0.0}),
                std::invalid_argument);
 }
 
 TEST(GeometricMean, MultipliesAndTakesTheRoot) {
-  EXPECT_NEAR(geometric_mean(std::vector<double>{1.0, 2.0, 4.0}), 2.0, 1e-15);
-  EXPECT_NEAR(geometric_mean(std::vector<double>{1e-200, 1e200, 1.0}), 1.0, 1e-12);
+  EXPECT_NEAR(statistics::geometric_mean(std::vector<double>{1.0, 2.0, 4.0}), 2.0, 1e-15);
+  EXPECT_NEAR(statistics::geometric_mean(std::vector<double>{1e-200, 1e200, 1.0}), 1.0, 1e-12);
 }
 
 TEST(GeometricMean, RefusesWhatIsNotPositive) {
-  EXPECT_THROW(geometric_mean({}), std::invalid_argument);
-  EXPECT_THROW(geometric_mean(std::vector<double>{1.0, 0.0}), std::invalid_argument);
-  EXPECT_THROW(geometric_mean(std::vector<double>{1.0, -2.0}), std::invalid_argument);
+  EXPECT_THROW(statistics::geometric_mean({}), std::invalid_argument);
+  EXPECT_THROW(statistics::geometric_mean(std::vector<double>{1.0, 0.0}), std::invalid_argument);
+  EXPECT_THROW(statistics::geometric_mean(std::vector<double>{1.0, -2.0}), std::invalid_argument);
 }
 
 }  // namespace

@@ -5,68 +5,72 @@
 namespace nf4bench {
 namespace {
 
-std::vector<GridColumn> columns() {
-  return {{"name", Align::kLeft, 0}, {"a", Align::kRight, 2}, {"b", Align::kRight, 1}};
+std::vector<text::GridColumn> columns() {
+  return {{"name", text::Align::kLeft, 0},
+          {"a", text::Align::kRight, 2},
+          {"b", text::Align::kRight, 1}};
 }
 
-GridRow row(std::vector<std::string> cells) {
-  GridRow result;
+text::GridRow row(std::vector<std::string> cells) {
+  text::GridRow result;
   result.cells = std::move(cells);
   return result;
 }
 
 TEST(TextGrid, AlignsCellsUnderTheirTitles) {
   const auto rows = {row({"x", "10", "7"}), row({"long", "5", "123"})};
-  const GridLayout layout = fit_columns(columns(), rows, 80);
-  EXPECT_EQ(header_line(layout), "  name   a    b");
-  EXPECT_EQ(row_line(layout, row({"x", "10", "7"})), "  x     10    7");
+  const text::GridLayout layout = text::fit_columns(columns(), rows, 80);
+  EXPECT_EQ(text::header_line(layout), "  name   a    b");
+  EXPECT_EQ(text::row_line(layout, row({"x", "10", "7"})), "  x     10    7");
 }
 
 TEST(TextGrid, DropsTheHighestRankFirst) {
   const auto rows = {row({"long", "10", "123"})};
-  EXPECT_EQ(header_line(fit_columns(columns(), rows, 15)), "  name   a    b");
-  EXPECT_EQ(header_line(fit_columns(columns(), rows, 14)), "  name    b");
-  EXPECT_EQ(header_line(fit_columns(columns(), rows, 10)), "  name");
-  EXPECT_EQ(header_line(fit_columns(columns(), rows, 1)), "  name");
+  EXPECT_EQ(text::header_line(text::fit_columns(columns(), rows, 15)), "  name   a    b");
+  EXPECT_EQ(text::header_line(text::fit_columns(columns(), rows, 14)), "  name    b");
+  EXPECT_EQ(text::header_line(text::fit_columns(columns(), rows, 10)), "  name");
+  EXPECT_EQ(text::header_line(text::fit_columns(columns(), rows, 1)), "  name");
 }
 
 TEST(TextGrid, LeavesOutColumnsWithoutAnyValue) {
-  const GridLayout layout = fit_columns(columns(), {row({"x", "", "1"})}, 80);
+  const text::GridLayout layout = text::fit_columns(columns(), {row({"x", "", "1"})}, 80);
   EXPECT_FALSE(layout.shows("a"));
   EXPECT_TRUE(layout.shows("b"));
   EXPECT_FALSE(layout.shows("no such column"));
 }
 
 TEST(TextGrid, CutsMessagesToTheLine) {
-  GridRow message = row({"x"});
+  text::GridRow message = row({"x"});
   message.message = "one two three four five six seven";
-  const GridLayout layout = fit_columns(columns(), {row({"long", "1", "2"}), message}, 30);
-  EXPECT_EQ(row_line(layout, message), "  x     one two three four ...");
-  EXPECT_EQ(text_width(row_line(layout, message)), 30);
+  const text::GridLayout layout =
+      text::fit_columns(columns(), {row({"long", "1", "2"}), message}, 30);
+  EXPECT_EQ(text::row_line(layout, message), "  x     one two three four ...");
+  EXPECT_EQ(text::text_width(text::row_line(layout, message)), 30);
 }
 
 TEST(TextGrid, EndsNoLineInBlanks) {
-  const GridLayout layout = fit_columns({{"name", Align::kLeft}, {"note", Align::kLeft}},
-                                        {row({"x", "longest"}), row({"y", ""})}, 80);
-  EXPECT_EQ(row_line(layout, row({"y", ""})), "  y");
+  const text::GridLayout layout =
+      text::fit_columns({{"name", text::Align::kLeft}, {"note", text::Align::kLeft}},
+                        {row({"x", "longest"}), row({"y", ""})}, 80);
+  EXPECT_EQ(text::row_line(layout, row({"y", ""})), "  y");
 }
 
 TEST(TextGrid, FitsTextToAWidth) {
-  EXPECT_EQ(fitted("abcdef", 6), "abcdef");
-  EXPECT_EQ(fitted("abcdefg", 6), "abc...");
-  EXPECT_EQ(fitted("a\x1b", 8), "a\\x1b");
+  EXPECT_EQ(text::fitted("abcdef", 6), "abcdef");
+  EXPECT_EQ(text::fitted("abcdefg", 6), "abc...");
+  EXPECT_EQ(text::fitted("a\x1b", 8), "a\\x1b");
 }
 
 TEST(TextGrid, CountsCharactersNotBytes) {
-  EXPECT_EQ(text_width("bl\xc3\xb6"
-                       "cke"),
+  EXPECT_EQ(text::text_width("bl\xc3\xb6"
+                             "cke"),
             6);
 }
 
 TEST(TextGrid, WrapsAtBlanks) {
-  EXPECT_EQ(wrapped("aa bb cc dd", 7, 2), (std::vector<std::string>{"  aa bb", "  cc dd"}));
-  EXPECT_EQ(wrapped("abcdefghij k", 5, 0), (std::vector<std::string>{"abcdefghij", "k"}));
-  EXPECT_TRUE(wrapped("", 5, 0).empty());
+  EXPECT_EQ(text::wrapped("aa bb cc dd", 7, 2), (std::vector<std::string>{"  aa bb", "  cc dd"}));
+  EXPECT_EQ(text::wrapped("abcdefghij k", 5, 0), (std::vector<std::string>{"abcdefghij", "k"}));
+  EXPECT_TRUE(text::wrapped("", 5, 0).empty());
 }
 
 }  // namespace

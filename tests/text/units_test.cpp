@@ -7,7 +7,7 @@ namespace {
 
 // `time_s` on the scale of itself alone.
 std::string alone(double time_s) {
-  return format_time(time_s, time_scale({time_s}));
+  return text::format_time(time_s, text::time_scale({time_s}));
 }
 
 TEST(Units, GiveTimesFourSignificantDigits) {
@@ -21,44 +21,44 @@ TEST(Units, GiveTimesFourSignificantDigits) {
 }
 
 TEST(Units, KeepTheDigitsOfTheShortestTime) {
-  const TimeScale scale = time_scale({5.012e-3, 36.52e-6, 200e-6});
-  EXPECT_EQ(format_time(36.52e-6, scale), "36.52 us");
-  EXPECT_EQ(format_time(5.012e-3, scale), "5012.00 us");
+  const text::TimeScale scale = text::time_scale({5.012e-3, 36.52e-6, 200e-6});
+  EXPECT_EQ(text::format_time(36.52e-6, scale), "36.52 us");
+  EXPECT_EQ(text::format_time(5.012e-3, scale), "5012.00 us");
 }
 
 TEST(Units, PreferTheUnitOfLongTimesWhereShortOnesAreNearIt) {
-  const TimeScale scale = time_scale({18.06e-6, 843.7e-9});
-  EXPECT_EQ(format_time(843.7e-9, scale), "0.844 us");
-  EXPECT_EQ(format_time(18.06e-6, scale), "18.060 us");
+  const text::TimeScale scale = text::time_scale({18.06e-6, 843.7e-9});
+  EXPECT_EQ(text::format_time(843.7e-9, scale), "0.844 us");
+  EXPECT_EQ(text::format_time(18.06e-6, scale), "18.060 us");
 }
 
 TEST(Units, SurviveNoTimeAndTimesOfZero) {
-  EXPECT_EQ(format_time(1.5, time_scale({})), "1.500 s");
+  EXPECT_EQ(text::format_time(1.5, text::time_scale({})), "1.500 s");
   EXPECT_EQ(alone(0.0), "0.000 ns");
 }
 
 TEST(Units, WriteRatesInDecimalGigabytes) {
-  EXPECT_EQ(format_gigabytes(4.0684e12), "4068");
-  EXPECT_EQ(format_gigabytes(73.44e9), "73.4");
-  EXPECT_EQ(format_gigabytes(0.812e9), "0.81");
+  EXPECT_EQ(text::format_gigabytes(4.0684e12), "4068");
+  EXPECT_EQ(text::format_gigabytes(73.44e9), "73.4");
+  EXPECT_EQ(text::format_gigabytes(0.812e9), "0.81");
 }
 
 TEST(Units, WriteRatiosWithFourDigits) {
-  EXPECT_EQ(format_ratio(0.0524), "0.052x");
-  EXPECT_EQ(format_ratio(1.0), "1.000x");
-  EXPECT_EQ(format_ratio(3.3706), "3.371x");
-  EXPECT_EQ(format_ratio(12.346), "12.35x");
-  EXPECT_EQ(format_ratio(123.46), "123.5x");
-  EXPECT_EQ(format_ratio_interval(9.96, 10.05), "[9.960, 10.05]");
+  EXPECT_EQ(text::format_ratio(0.0524), "0.052x");
+  EXPECT_EQ(text::format_ratio(1.0), "1.000x");
+  EXPECT_EQ(text::format_ratio(3.3706), "3.371x");
+  EXPECT_EQ(text::format_ratio(12.346), "12.35x");
+  EXPECT_EQ(text::format_ratio(123.46), "123.5x");
+  EXPECT_EQ(text::format_ratio_interval(9.96, 10.05), "[9.960, 10.05]");
 }
 
 TEST(Units, WritePercentWithOneDecimal) {
-  EXPECT_EQ(format_percent(0.95049), "95.0");
+  EXPECT_EQ(text::format_percent(0.95049), "95.0");
 }
 
 TEST(Units, CountInWords) {
-  EXPECT_EQ(format_count(1, "tensor"), "1 tensor");
-  EXPECT_EQ(format_count(0, "tensor"), "0 tensors");
+  EXPECT_EQ(text::format_count(1, "tensor"), "1 tensor");
+  EXPECT_EQ(text::format_count(0, "tensor"), "0 tensors");
 }
 
 }  // namespace

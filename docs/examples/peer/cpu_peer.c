@@ -4,11 +4,11 @@
  *
  * shows two variants: "mine" decodes element by element, and "mine.table" rounds the 16 values of a
  * block once and then copies them. */
+#include "nf4bench_peer.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-#include "nf4bench_peer.h"
 
 static const float kCodebook[16] = {
     -1.0f,

@@ -2,10 +2,10 @@
 //
 //   nf4bench run --shape 4096x4096 --peer mine=./libcuda_peer.so
 
+#include "nf4bench_peer.h"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-
-#include "nf4bench_peer.h"
 
 namespace {
 

@@ -4,6 +4,7 @@
 #define NF4_NESTED_H
 
 #include <cuda.h>
+
 #include <stdint.h>
 
 #ifdef __cplusplus

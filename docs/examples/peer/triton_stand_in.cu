@@ -1,8 +1,8 @@
 // Stands in for the launcher and the cubin that Triton generates; see nf4_nested.h.
 
-#include <cuda_fp16.h>
-
 #include "nf4_nested.h"
+
+#include <cuda_fp16.h>
 
 namespace {
 

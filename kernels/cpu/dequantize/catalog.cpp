@@ -2,7 +2,7 @@
 
 #include "cpu/dequantize/variants.hpp"
 
-namespace nf4bench {
+namespace nf4bench::kernels {
 
 const std::vector<Variant>& cpu_variants() {
   static const std::vector<Variant> variants = {cpu::reference(), cpu::multi_pass(), cpu::lut(),
@@ -10,4 +10,4 @@ const std::vector<Variant>& cpu_variants() {
   return variants;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::kernels

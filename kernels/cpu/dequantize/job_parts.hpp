@@ -3,15 +3,15 @@
 // What the faster CPU variants share: conversions, scales, and the split into parts for threads.
 // `reference` uses none of it.
 
-#include <algorithm>
-#include <cstdint>
-#include <type_traits>
-
 #include "nf4/arithmetic.hpp"
 #include "nf4/format.hpp"
 #include "variant.hpp"
 
-namespace nf4bench::cpu {
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace nf4bench::kernels::cpu {
 
 // codebook_value(), in memory once rather than built where it is used.
 inline constexpr float kCodebook[kCodes] = {
@@ -28,19 +28,19 @@ using OutputBits = std::conditional_t<kType == OutputType::kFloat32, std::uint32
 template <OutputType kType>
 inline OutputBits<kType> to_output_bits(float value) {
   if constexpr (kType == OutputType::kFloat16) {
-    return to_float16_bits(value);
+    return nf4::to_float16_bits(value);
   } else if constexpr (kType == OutputType::kBfloat16) {
-    return to_bfloat16_bits(value);
+    return nf4::to_bfloat16_bits(value);
   } else {
-    return bits_of(value);
+    return nf4::bits_of(value);
   }
 }
 
 // The scale of `block`.
 inline float block_scale(const Job& job, std::int64_t block) {
   if (!job.is_nested()) return job.absmax[block];
-  return nested_scale(job.nested_map[job.absmax_codes[block]],
-                      job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
+  return nf4::nested_scale(job.nested_map[job.absmax_codes[block]],
+                           job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
 }
 
 // Consecutive blocks, or consecutive items of any kind.
@@ -74,4 +74,4 @@ inline std::size_t no_workspace(const Job&) {
   return 0;
 }
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

@@ -1,12 +1,12 @@
 // Fused, scalar, on all cores: within a block an output depends on its code alone, so the 16
 // outputs of a block are worked out once and every element is a look-up.
 
+#include "cpu/dequantize/job_parts.hpp"
+#include "cpu/dequantize/variants.hpp"
+
 #include <array>
 
-#include "cpu/dequantize/variants.hpp"
-#include "cpu/dequantize/job_parts.hpp"
-
-namespace nf4bench::cpu {
+namespace nf4bench::kernels::cpu {
 namespace {
 
 template <OutputType kType>
@@ -14,7 +14,7 @@ std::array<OutputBits<kType>, kCodes> decoded_codes(float scale) {
   std::array<OutputBits<kType>, kCodes> table;
   for (int code = 0; code < kCodes; ++code) {
     table[static_cast<std::size_t>(code)] =
-        to_output_bits<kType>(multiply_flushed(kCodebook[code], scale));
+        to_output_bits<kType>(nf4::multiply_flushed(kCodebook[code], scale));
   }
   return table;
 }
@@ -66,4 +66,4 @@ Variant lut() {
   return variant;
 }
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

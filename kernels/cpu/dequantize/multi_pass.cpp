@@ -2,17 +2,17 @@
 // offset there, decode the weight one element at a time. What the chain of launches that drives
 // bitsandbytes does, on a CPU. A plain tensor needs the last pass alone.
 
-#include "cpu/dequantize/variants.hpp"
 #include "cpu/dequantize/job_parts.hpp"
+#include "cpu/dequantize/variants.hpp"
 
-namespace nf4bench::cpu {
+namespace nf4bench::kernels::cpu {
 namespace {
 
 void decode_absmax(const Job& job, float* scales) {
   for_each_part(job.blocks, 1, [&](Range range) {
     for (std::int64_t block = range.first; block < range.last; ++block) {
-      scales[block] = multiply_flushed(job.nested_map[job.absmax_codes[block]],
-                                       job.nested_absmax[block / kNestedBlocksize]);
+      scales[block] = nf4::multiply_flushed(job.nested_map[job.absmax_codes[block]],
+                                            job.nested_absmax[block / kNestedBlocksize]);
     }
   });
 }
@@ -36,7 +36,7 @@ void decode_weight(const Job& job, const float* scales) {
       const std::uint8_t* packed = job.packed + first / 2;
       auto* const output = static_cast<OutputBits<kType>*>(job.output) + first;
       const auto decoded = [scale](int code) {
-        return to_output_bits<kType>(multiply_flushed(kCodebook[code], scale));
+        return to_output_bits<kType>(nf4::multiply_flushed(kCodebook[code], scale));
       };
       for (std::int64_t byte = 0; byte < count / 2; ++byte) {
         output[2 * byte] = decoded(packed[byte] >> 4);
@@ -83,4 +83,4 @@ Variant multi_pass() {
   return variant;
 }
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

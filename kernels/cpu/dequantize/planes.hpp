@@ -3,12 +3,12 @@
 // The 16 outputs that the codes of one block have, kept as byte planes, and the scalar code that
 // fills and reads them.
 
+#include "cpu/dequantize/job_parts.hpp"
+
 #include <cstdint>
 #include <cstring>
 
-#include "cpu/dequantize/job_parts.hpp"
-
-namespace nf4bench::cpu {
+namespace nf4bench::kernels::cpu {
 
 // Plane p holds byte p of the 16 outputs, so that one byte shuffle looks it up.
 template <OutputType kType>
@@ -27,7 +27,7 @@ struct alignas(16) Planes {
 template <OutputType kType>
 inline void build_planes_exactly(float scale, Planes<kType>& planes) {
   for (int code = 0; code < kCodes; ++code) {
-    const auto bits = to_output_bits<kType>(multiply_flushed(kCodebook[code], scale));
+    const auto bits = to_output_bits<kType>(nf4::multiply_flushed(kCodebook[code], scale));
     for (std::size_t p = 0; p < Planes<kType>::kPlanes; ++p) {
       planes.bytes[p][code] = static_cast<std::uint8_t>(bits >> (8 * p));
     }
@@ -45,4 +45,4 @@ inline void decode_singly(const std::uint8_t* packed, std::int64_t count,
   }
 }
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

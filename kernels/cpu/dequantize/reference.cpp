@@ -1,11 +1,11 @@
 // One thread, one element after the other, each worked out from the definition of the format.
 
-#include <cstring>
-
 #include "cpu/dequantize/variants.hpp"
 #include "nf4/arithmetic.hpp"
 
-namespace nf4bench::cpu {
+#include <cstring>
+
+namespace nf4bench::kernels::cpu {
 namespace {
 
 float weight(const Job& job, std::int64_t index) {
@@ -13,13 +13,13 @@ float weight(const Job& job, std::int64_t index) {
   float scale = 0.0f;
   if (job.is_nested()) {
     const float fine = job.nested_map[job.absmax_codes[block]];
-    scale = nested_scale(fine, job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
+    scale = nf4::nested_scale(fine, job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
   } else {
     scale = job.absmax[block];
   }
   const int pair = job.packed[index / 2];
   const int code = index % 2 == 0 ? pair / 16 : pair % 16;
-  return multiply_flushed(codebook_value(code), scale);
+  return nf4::multiply_flushed(codebook_value(code), scale);
 }
 
 void dequantize(const Job& job, const Launch&) {
@@ -29,8 +29,9 @@ void dequantize(const Job& job, const Launch&) {
     if (job.output_type == OutputType::kFloat32) {
       std::memcpy(output + i * 4, &value, 4);
     } else {
-      const std::uint16_t bits = job.output_type == OutputType::kFloat16 ? to_float16_bits(value)
-                                                                         : to_bfloat16_bits(value);
+      const std::uint16_t bits = job.output_type == OutputType::kFloat16
+                                     ? nf4::to_float16_bits(value)
+                                     : nf4::to_bfloat16_bits(value);
       std::memcpy(output + i * 2, &bits, 2);
     }
   }
@@ -49,4 +50,4 @@ Variant reference() {
   return variant;
 }
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

@@ -5,25 +5,25 @@
 
 #include "cpu/dequantize/simd_decode.hpp"
 
+#include "cpu/dequantize/planes.hpp"
+#include "cpu/simd_target.hpp"
+#include "nf4/arithmetic.hpp"
+
 #include <hwy/cache_control.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "nf4/arithmetic.hpp"
-#include "cpu/dequantize/planes.hpp"
-#include "cpu/simd_target.hpp"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/dequantize/simd_decode.cpp"
+// clang-format off
 #include <hwy/foreach_target.h>  // must precede highway.h
-
 #include <hwy/highway.h>
-
 #include "cpu/dequantize/simd_planes-inl.hpp"
+// clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace nf4bench::cpu::HWY_NAMESPACE {
+namespace nf4bench::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -159,7 +159,7 @@ HWY_INLINE void load_scales(const Job& job, Range blocks, float* scales) {
   const float absmax = job.nested_absmax[blocks.first / kNestedBlocksize];
   const float offset = job.nested_offset;
   for (std::int64_t i = 0; i < count; ++i) scales[i] = job.nested_map[codes[i]];
-  for (std::int64_t i = 0; i < count; ++i) scales[i] = nested_scale(scales[i], absmax, offset);
+  for (std::int64_t i = 0; i < count; ++i) scales[i] = nf4::nested_scale(scales[i], absmax, offset);
 }
 
 template <OutputType kType, std::size_t kVector>
@@ -220,11 +220,11 @@ const char* target_name() {
 }
 
 }  // namespace
-}  // namespace nf4bench::cpu::HWY_NAMESPACE
+}  // namespace nf4bench::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace nf4bench::cpu {
+namespace nf4bench::kernels::cpu {
 
 HWY_EXPORT(decode);
 HWY_EXPORT(target_name);
@@ -238,5 +238,5 @@ const char* simd_target() {
   return HWY_DYNAMIC_DISPATCH(target_name)();
 }
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu
 #endif  // HWY_ONCE

@@ -3,11 +3,11 @@
 #include "cpu/dequantize/job_parts.hpp"
 #include "variant.hpp"
 
-namespace nf4bench::cpu {
+namespace nf4bench::kernels::cpu {
 
 // Decodes whole blocks, the last one possibly short, with the best instruction set of this machine.
 // Outputs go around the caches, so that no line is read only to be overwritten; job.output is
 // aligned to 64 bytes.
 void decode_blocks(const Job& job, Range blocks);
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

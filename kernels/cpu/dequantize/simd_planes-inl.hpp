@@ -8,13 +8,13 @@
 #define NF4BENCH_SIMD_PLANES_INL_HPP
 #endif
 
+#include "cpu/dequantize/planes.hpp"
+#include "nf4/arithmetic.hpp"
+
 #include <hwy/highway.h>
 
-#include "nf4/arithmetic.hpp"
-#include "cpu/dequantize/planes.hpp"
-
 HWY_BEFORE_NAMESPACE();
-namespace nf4bench::cpu::HWY_NAMESPACE {
+namespace nf4bench::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -98,7 +98,7 @@ HWY_INLINE void store_planes(hn::Full512<std::int32_t> d, hn::Vec512<std::int32_
 template <OutputType kType>
 HWY_INLINE void build_planes(float scale, Planes<kType>& planes) {
   // From 2^-122 on no product with a code is subnormal; below infinity none is NaN or infinite.
-  const std::uint32_t magnitude = bits_of(scale) & 0x7fffffffu;
+  const std::uint32_t magnitude = nf4::bits_of(scale) & 0x7fffffffu;
   if (magnitude < 0x02800000u || magnitude >= 0x7f800000u) {
     return build_planes_exactly<kType>(scale, planes);
   }
@@ -113,7 +113,7 @@ HWY_INLINE void build_planes(float scale, Planes<kType>& planes) {
 #endif  // HWY_TARGET
 
 }  // namespace
-}  // namespace nf4bench::cpu::HWY_NAMESPACE
+}  // namespace nf4bench::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // NF4BENCH_SIMD_PLANES_INL_HPP

@@ -4,11 +4,11 @@
 
 #include "variant.hpp"
 
-namespace nf4bench::cpu {
+namespace nf4bench::kernels::cpu {
 
 Variant reference();
 Variant multi_pass();
 Variant lut();
 Variant simd();
 
-}  // namespace nf4bench::cpu
+}  // namespace nf4bench::kernels::cpu

@@ -1,8 +1,7 @@
 #include "cuda/dequantize/add_offset.hpp"
-
 #include "cuda/dispatch.cuh"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
@@ -29,4 +28,4 @@ void launch_add_offset(float* scales, std::int64_t count, float offset, CUstream
   add_offset<<<grid_size(count, kThreads * 4), kThreads, 0, stream>>>(scales, count, offset);
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

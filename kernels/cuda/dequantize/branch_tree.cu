@@ -5,7 +5,7 @@
 #include "cuda/dequantize/chain.cuh"
 #include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 template <int kFirst, int kBit>
@@ -37,4 +37,4 @@ Variant branch_tree() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -2,11 +2,11 @@
 // evict-first policy in L2, so that neither pushes out what other kernels keep there. Before
 // Ampere, which has no such policies, both stream (ld.cs, st.cs).
 
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_tile.cuh"
 #include "cuda/dequantize/shuffle_decoder.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 struct EvictFirstAccess {
@@ -34,4 +34,4 @@ Variant cache_hints() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

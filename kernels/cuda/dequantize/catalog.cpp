@@ -2,7 +2,7 @@
 
 #include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench {
+namespace nf4bench::kernels {
 
 const std::vector<Variant>& cuda_variants() {
   static const std::vector<Variant> variants = {
@@ -18,4 +18,4 @@ const std::vector<Variant>& cuda_stream_shapes() {
   return shapes;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::kernels

@@ -5,14 +5,14 @@
 // those of bitsandbytes' kernels, so that the baselines cost what the libraries cost. What differs:
 // indices are 64-bit and the last tile does not read past absmax.
 
+#include "cuda/dequantize/add_offset.hpp"
+#include "cuda/dequantize/unit.cuh"
+#include "cuda/dispatch.cuh"
+
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_store.cuh>
 
-#include "cuda/dequantize/add_offset.hpp"
-#include "cuda/dispatch.cuh"
-#include "cuda/dequantize/unit.cuh"
-
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 inline constexpr int kChainThreads = 64;
 inline constexpr int kCodesPerThread = 8;  // of absmax
@@ -110,4 +110,4 @@ inline std::size_t chain_workspace(const Job& job) {
   return job.is_nested() ? static_cast<std::size_t>(job.blocks) * sizeof(float) : 0;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -1,14 +1,14 @@
 // The flagship: one kernel, whose configuration is chosen from the device and the size of the job.
 // Launch::config forces one by name.
 
-#include <cstring>
-
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_planes.cuh"
 #include "cuda/dequantize/fused_tile.cuh"
 #include "cuda/dequantize/fused_wide.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+#include <cstring>
+
+namespace nf4bench::kernels::cuda {
 namespace {
 
 struct Config {
@@ -70,4 +70,4 @@ Variant fused() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -5,12 +5,12 @@
 // shared memory, so that every store covers 512 contiguous bytes.
 
 #include "cuda/dependent_launch.cuh"
-#include "cuda/dispatch.cuh"
 #include "cuda/dequantize/plane_table.cuh"
 #include "cuda/dequantize/ragged.cuh"
 #include "cuda/dequantize/read_ahead.cuh"
+#include "cuda/dispatch.cuh"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // How a warp transposes 32 rows of kPieces 16-byte pieces, a row a lane, through shared memory. The
 // exclusive or spreads the eight lanes that access it together over all banks.
@@ -145,4 +145,4 @@ void launch_fused_planes(const Job& job, const Launch& launch) {
   });
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

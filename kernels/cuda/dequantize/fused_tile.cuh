@@ -4,11 +4,11 @@
 // threads takes a tile of units, each thread every kThreads-th, loads all its words and scales,
 // then decodes and stores. Loads are 4 bytes a thread (2 for float32), stores 16, both coalesced.
 
+#include "cuda/dequantize/unit.cuh"
 #include "cuda/dispatch.cuh"
 #include "cuda/memory.cuh"
-#include "cuda/dequantize/unit.cuh"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // A Decoder is constructed by every thread of the block (it may fill shared memory and synchronise)
 // and has `void decode(uint32_t word, float (&values)[N]) const`: the codebook values of the N
@@ -64,4 +64,4 @@ void launch_fused_tile(const Job& job, const Launch& launch) {
   });
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -4,13 +4,13 @@
 // wave of blocks ahead of the memory; they differ in how a warp takes its part of a tile.
 
 #include "cuda/dependent_launch.cuh"
-#include "cuda/dispatch.cuh"
-#include "cuda/memory.cuh"
 #include "cuda/dequantize/read_ahead.cuh"
 #include "cuda/dequantize/shuffle_decoder.cuh"
 #include "cuda/dequantize/unit.cuh"
+#include "cuda/dispatch.cuh"
+#include "cuda/memory.cuh"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // What stands between the loads and the stores: decoding, or nothing (the ceiling of the shape).
 struct Decoding {
@@ -79,4 +79,4 @@ void launch_fused_wide(const Job& job, const Launch& launch) {
   });
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

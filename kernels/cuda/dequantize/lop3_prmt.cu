@@ -1,10 +1,10 @@
 // Fused, inline PTX: lop3 spreads the nibbles of a word into prmt selectors, prmt picks the bytes
 // of the results from a table of the block's 16 finished outputs, kept in registers as byte planes.
 
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_planes.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 Variant lop3_prmt() {
   Variant variant;
@@ -19,4 +19,4 @@ Variant lop3_prmt() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -2,10 +2,10 @@
 // another, up to 16 times: the common first try, kept to show what it costs.
 
 #include "cuda/codebook.cuh"
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_tile.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 struct ConstantDecoder {
@@ -29,4 +29,4 @@ Variant lut_constant() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

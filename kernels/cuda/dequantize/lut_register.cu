@@ -1,10 +1,10 @@
 // Fused; the codebook in registers, one entry a lane, read by warp shuffle.
 
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_tile.cuh"
 #include "cuda/dequantize/shuffle_decoder.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 Variant lut_register() {
   Variant variant;
@@ -17,4 +17,4 @@ Variant lut_register() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

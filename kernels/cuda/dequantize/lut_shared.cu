@@ -2,10 +2,10 @@
 // lanes read any entries without conflict.
 
 #include "cuda/codebook.cuh"
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_tile.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 struct SharedDecoder {
@@ -38,4 +38,4 @@ Variant lut_shared() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

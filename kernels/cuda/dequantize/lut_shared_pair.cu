@@ -2,10 +2,10 @@
 // the reads of lut_shared, paid with bank conflicts between lanes whose bytes differ.
 
 #include "cuda/codebook.cuh"
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_tile.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 struct PairDecoder {
@@ -44,4 +44,4 @@ Variant lut_shared_pair() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -4,7 +4,7 @@
 #include "cuda/dequantize/chain.cuh"
 #include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 // Not constant and not __constant__: reads go through L1, as in bitsandbytes.
@@ -32,4 +32,4 @@ Variant multi_kernel() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -7,7 +7,7 @@
 
 #include "cuda/dequantize/unit.cuh"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // Byte i of the result is byte (selector >> 4i & 7) of the eight bytes low:high.
 __device__ __forceinline__ std::uint32_t permute(std::uint32_t low, std::uint32_t high,
@@ -122,4 +122,4 @@ __device__ __forceinline__ uint4 decode_half_float32(const PlaneTable<OutputType
                     permute(low_second, high_second, 0x7632));
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

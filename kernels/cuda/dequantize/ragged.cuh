@@ -6,7 +6,7 @@
 #include "cuda/codebook.cuh"
 #include "cuda/dequantize/unit.cuh"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 // Decodes those of the elements [first, first + count) that the tensor has, `lanes` threads a unit
 // each at a time. `first` is a multiple of the unit.
@@ -33,4 +33,4 @@ __device__ __forceinline__ void decode_ragged(const Job& whole_job, std::int64_t
   }
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

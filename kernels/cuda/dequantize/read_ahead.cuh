@@ -3,11 +3,11 @@
 // Bringing inputs into L2 before they are needed (Hopper and later; nothing elsewhere). L2 is where
 // all of a device's memory accesses meet, so that a line brought in early never turns stale.
 
-#include <cstdint>
-
 #include "cuda/dequantize/unit.cuh"
 
-namespace nf4bench::cuda {
+#include <cstdint>
+
+namespace nf4bench::kernels::cuda {
 
 // Blocks of `threads` that are resident on the whole device at once when nothing but threads
 // limits.
@@ -67,4 +67,4 @@ __device__ __forceinline__ void read_ahead(const Job& job, std::uint32_t blocks_
 #endif
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -1,9 +1,9 @@
 // Fused; no table: each value is chosen by 15 arithmetic selects on the bits of its nibble.
 
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_tile.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 // The codebook value of the nibble in the low bits of `code`, from entries kFirst and up.
@@ -39,4 +39,4 @@ Variant select_tree() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

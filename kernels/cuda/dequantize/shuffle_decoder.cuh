@@ -4,7 +4,7 @@
 
 #include "cuda/dequantize/ragged.cuh"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 
 struct ShuffleDecoder {
   float entry;
@@ -22,4 +22,4 @@ struct ShuffleDecoder {
   }
 };
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -2,11 +2,10 @@
 // has, without decoding: what the memory allows on that geometry. They differ in the shape of their
 // accesses only; the fastest is the ceiling. What they write is meaningless.
 
+#include "cuda/dequantize/fused_wide.cuh"
 #include "cuda/dequantize/variants.hpp"
 
-#include "cuda/dequantize/fused_wide.cuh"
-
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 template <class Access, OutputType kType, bool kNested, int kThreads, int kUnits>
@@ -73,4 +72,4 @@ std::vector<Variant> stream_shapes() {
   };
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

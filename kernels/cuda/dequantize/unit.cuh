@@ -3,11 +3,11 @@
 // The unit of work: as many elements as one 16-byte store holds, and the packed bytes they come
 // from. Blocks hold 32 elements or more, so a unit never straddles two.
 
-#include <cstdint>
-
 #include "cuda/arithmetic.cuh"
 
-namespace nf4bench::cuda {
+#include <cstdint>
+
+namespace nf4bench::kernels::cuda {
 
 template <OutputType kType>
 struct Unit {
@@ -66,4 +66,4 @@ __device__ __forceinline__ void store_partial(const Job& job, std::int64_t unit,
   }
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

@@ -2,11 +2,11 @@
 
 // Every CUDA variant of `dequantize`, one a file beside this one. catalog.cpp orders them.
 
-#include <vector>
-
 #include "variant.hpp"
 
-namespace nf4bench::cuda {
+#include <vector>
+
+namespace nf4bench::kernels::cuda {
 
 Variant branch_tree();
 Variant multi_kernel();
@@ -23,4 +23,4 @@ Variant fused();
 // The access shapes of stream_shapes.cu: kernels that move the bytes and decode nothing.
 std::vector<Variant> stream_shapes();
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

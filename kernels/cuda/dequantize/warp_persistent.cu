@@ -2,11 +2,11 @@
 // codebook in its registers, and loads the next chunk's words and scales before it decodes the
 // current one.
 
-#include "cuda/dequantize/variants.hpp"
 #include "cuda/dequantize/fused_tile.cuh"
 #include "cuda/dequantize/shuffle_decoder.cuh"
+#include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::cuda {
+namespace nf4bench::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -97,4 +97,4 @@ Variant warp_persistent() {
   return variant;
 }
 
-}  // namespace nf4bench::cuda
+}  // namespace nf4bench::kernels::cuda

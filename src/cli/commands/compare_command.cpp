@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
@@ -110,4 +110,4 @@ CLI::App* add_compare_command(CLI::App& app, CompareArguments& arguments) {
   return command;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
-namespace nf4bench {
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench compare" as they were typed.
 struct CompareArguments {
@@ -33,4 +33,4 @@ CLI::App* add_compare_command(CLI::App& app, CompareArguments& arguments);
 // Judges new reports against old ones; with --gate the exit code says whether they pass.
 ExitCode execute(const CompareArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

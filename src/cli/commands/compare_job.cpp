@@ -1,36 +1,35 @@
+#include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "compare/baseline_store.hpp"
+#include "cli/commands/compare_command.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/compare_choices.hpp"
-#include "cli/commands/compare_command.hpp"
-#include "compare/confirmation.hpp"
-#include "report/report_input.hpp"
-#include "base/terminal.hpp"
+#include "compare/baseline_store.hpp"
 #include "compare/compare_reports.hpp"
+#include "compare/confirmation.hpp"
 #include "compare/gate.hpp"
 #include "compare/report_faults.hpp"
 #include "compare/result/result_text.hpp"
+#include "report/report_input.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 // The reports of both sides; the base is empty when there is nothing to compare with.
 struct Sides {
-  std::vector<NamedReport> base;
-  std::vector<NamedReport> fresh;
+  std::vector<report::NamedReport> base;
+  std::vector<report::NamedReport> fresh;
 };
 
 void check_allowed(const std::vector<std::string>& names) {
-  const std::vector<std::string>& known = difference_names();
+  const std::vector<std::string>& known = compare::difference_names();
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     throw Error(ErrorKind::kUsage, fmt::format("--allow: \"{}\" is not one of {}.{}", escaped(name),
@@ -38,7 +37,7 @@ void check_allowed(const std::vector<std::string>& names) {
   }
 }
 
-CompareOptions parse_options(const CompareArguments& arguments) {
+compare::CompareOptions parse_options(const CompareArguments& arguments) {
   if (arguments.format != "table" && arguments.format != "markdown") {
     throw Error(
         ErrorKind::kUsage,
@@ -73,10 +72,10 @@ Sides read_sides(const CompareArguments& arguments) {
   const bool has_base = !base.empty() || !arguments.baseline.empty();
   if (!has_base && arguments.save_baseline.empty()) refuse_sides("only one report is given");
   if (!has_base && arguments.gate) refuse_sides("--gate has nothing to compare with");
-  Sides sides = {.base = read_reports(base), .fresh = read_reports(fresh)};
+  Sides sides = {.base = report::read_reports(base), .fresh = report::read_reports(fresh)};
   if (!arguments.baseline.empty()) {
-    const BaselineStore store(arguments.baseline_dir);
-    for (NamedReport& report : store.load(arguments.baseline, sides.fresh.front().report)) {
+    const compare::BaselineStore store(arguments.baseline_dir);
+    for (report::NamedReport& report : store.load(arguments.baseline, sides.fresh.front().report)) {
       sides.base.push_back(std::move(report));
     }
   }
@@ -84,49 +83,51 @@ Sides read_sides(const CompareArguments& arguments) {
 }
 
 // Compares, and once more with the report of the confirming run if there are doubts.
-ComparisonResult compare_and_confirm(Sides& sides, const CompareArguments& arguments,
-                                     const CompareOptions& options) {
+compare::ComparisonResult compare_and_confirm(Sides& sides, const CompareArguments& arguments,
+                                              const compare::CompareOptions& options) {
   std::set<std::string> measured;
-  for (const NamedReport& each : sides.base) measured.merge(measured_variants(each.report));
-  for (const NamedReport& each : sides.fresh) measured.merge(measured_variants(each.report));
+  for (const report::NamedReport& each : sides.base) measured.merge(measured_variants(each.report));
+  for (const report::NamedReport& each : sides.fresh)
+    measured.merge(measured_variants(each.report));
   check_variant_patterns(arguments.variants, measured);
-  ComparisonResult result = compare_reports(sides.base, sides.fresh, options);
-  if (arguments.confirm.empty() || !has_doubtful_cell(result)) return result;
+  compare::ComparisonResult result = compare::compare_reports(sides.base, sides.fresh, options);
+  if (arguments.confirm.empty() || !compare::has_doubtful_cell(result)) return result;
   write_stderr(fmt::format("confirming {} SLOWER and {} UNSURE cells\n",
-                           result.count(CellVerdict::kSlower), result.count(CellVerdict::kUnsure)));
+                           result.count(compare::CellVerdict::kSlower),
+                           result.count(compare::CellVerdict::kUnsure)));
   try {
-    sides.fresh.push_back(run_confirmation(arguments.confirm, result));
+    sides.fresh.push_back(compare::run_confirmation(arguments.confirm, result));
   } catch (const Error& error) {  // the first verdicts stand, and no gate passes
     result.faults.emplace_back(error.what());
     return result;
   }
-  return compare_reports(sides.base, sides.fresh, options);
+  return compare::compare_reports(sides.base, sides.fresh, options);
 }
 
-void print(const ComparisonResult& result, const GateDecision* decision,
+void print(const compare::ComparisonResult& result, const compare::GateDecision* decision,
            const CompareArguments& arguments) {
   if (arguments.json) {
-    write_stdout(comparison_json(result, decision));
+    write_stdout(compare::comparison_json(result, decision));
   } else if (arguments.format == "markdown") {
-    write_stdout(comparison_markdown(result, decision));
+    write_stdout(compare::comparison_markdown(result, decision));
   } else {
     const Terminal terminal = terminal_of(STDOUT_FILENO);
-    write_stdout(
-        comparison_table(result, decision, {.width = terminal.width, .colour = terminal.colour}));
+    write_stdout(compare::comparison_table(result, decision,
+                                           {.width = terminal.width, .colour = terminal.colour}));
   }
 }
 
 // Without a gate only the absence of a comparison is worth an exit code.
-ExitCode ungated_code(const ComparisonResult& result) {
+ExitCode ungated_code(const compare::ComparisonResult& result) {
   if (!result.is_comparable) return ExitCode::kNotComparable;
   return result.measured() == 0 ? ExitCode::kInconclusive : ExitCode::kOk;
 }
 
 // One line on stderr for a log that shows no stdout.
-void explain_not_comparable(const ComparisonResult& result) {
+void explain_not_comparable(const compare::ComparisonResult& result) {
   std::vector<std::string> names;
-  for (const Difference& each : result.differences) {
-    if (each.matters && !each.allowed) names.push_back(difference_text(each));
+  for (const compare::Difference& each : result.differences) {
+    if (each.matters && !each.allowed) names.push_back(compare::difference_text(each));
   }
   write_stderr(
       fmt::format("nf4bench: error: the reports are not comparable: {}; --allow NAME "
@@ -134,22 +135,23 @@ void explain_not_comparable(const ComparisonResult& result) {
                   fmt::join(names, "; ")));
 }
 
-void save(const CompareArguments& arguments, const std::vector<NamedReport>& fresh) {
-  const std::vector<std::string> faults = find_report_faults({}, fresh);
+void save(const CompareArguments& arguments, const std::vector<report::NamedReport>& fresh) {
+  const std::vector<std::string> faults = compare::find_report_faults({}, fresh);
   if (!faults.empty()) {
     throw Error(ErrorKind::kInput, fmt::format("{}; such a report is no baseline", faults.front()));
   }
-  BaselineStore(arguments.baseline_dir).save(arguments.save_baseline, fresh);
+  compare::BaselineStore(arguments.baseline_dir).save(arguments.save_baseline, fresh);
   write_stderr(fmt::format("saved baseline \"{}\" of {}\n", arguments.save_baseline,
                            fresh.front().report.device.name));
 }
 
 ExitCode compare_sides(Sides& sides, const CompareArguments& arguments,
-                       const CompareOptions& options) {
-  const ComparisonResult result = compare_and_confirm(sides, arguments, options);
-  std::optional<GateDecision> decision;
+                       const compare::CompareOptions& options) {
+  const compare::ComparisonResult result = compare_and_confirm(sides, arguments, options);
+  std::optional<compare::GateDecision> decision;
   if (arguments.gate) {
-    decision = decide_gate(result, arguments.strict ? Strictness::kStrict : Strictness::kLenient);
+    decision = compare::decide_gate(
+        result, arguments.strict ? compare::Strictness::kStrict : compare::Strictness::kLenient);
   }
   print(result, decision ? &*decision : nullptr, arguments);
   if (!result.is_comparable) explain_not_comparable(result);
@@ -159,7 +161,7 @@ ExitCode compare_sides(Sides& sides, const CompareArguments& arguments,
 }  // namespace
 
 ExitCode execute(const CompareArguments& arguments, const Context&) {
-  const CompareOptions options = parse_options(arguments);
+  const compare::CompareOptions options = parse_options(arguments);
   Sides sides = read_sides(arguments);
   ExitCode code = ExitCode::kOk;
   if (!sides.base.empty()) code = compare_sides(sides, arguments, options);
@@ -167,4 +169,4 @@ ExitCode execute(const CompareArguments& arguments, const Context&) {
   return code;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,10 +1,10 @@
 #include "cli/commands/completion_command.hpp"
 
+#include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "cli/options/choices.hpp"
 #include "cli/describe/completion.hpp"
 #include "cli/describe/man_page.hpp"
-#include "base/terminal.hpp"
+#include "cli/options/choices.hpp"
 #include "report/tool.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
@@ -67,8 +67,8 @@ ExitCode print_completion(const CompletionArguments& arguments, const CommandApp
 }
 
 ExitCode print_man_page(const CommandApp& app) {
-  write_stdout(man_page(views_of(app), tool_info().version));
+  write_stdout(man_page(views_of(app), report::tool_info().version));
   return ExitCode::kOk;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <string>
-
 #include "base/error.hpp"
 #include "cli/options/options.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::cli {
 
 class CommandApp;
 
@@ -23,4 +23,4 @@ ExitCode print_completion(const CompletionArguments& arguments, const CommandApp
 // Prints the manual page.
 ExitCode print_man_page(const CommandApp& app);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,19 +1,19 @@
 #include "cli/commands/dequantize_command.hpp"
 
+#include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "plan/plan.hpp"
 #include "cli/options/catalogs.hpp"
 #include "cli/options/choices.hpp"
-#include "plan/name_filter.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
-#include "plan/sources.hpp"
-#include "base/terminal.hpp"
 #include "device/devices.hpp"
 #include "io/writers.hpp"
 #include "nf4/finiteness.hpp"
 #include "nf4/reference.hpp"
+#include "plan/name_filter.hpp"
+#include "plan/plan.hpp"
+#include "plan/sources.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@
 #include <optional>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
@@ -32,38 +32,42 @@ constexpr char kExamples[] = R"(Examples:
       --device cpu --variant lut --dtype float32
 Every value is compared with the CPU reference; on a mismatch nothing is written (exit code 4).)";
 
-const char* safetensors_dtype(OutputType type) {
-  return type == OutputType::kFloat16 ? "F16" : type == OutputType::kBfloat16 ? "BF16" : "F32";
+const char* safetensors_dtype(nf4::OutputType type) {
+  return type == nf4::OutputType::kFloat16    ? "F16"
+         : type == nf4::OutputType::kBfloat16 ? "BF16"
+                                              : "F32";
 }
 
 // The variant of this name, or the device's flagship: the last resort is the first one.
-Variant choose_variant(const std::string& word, const Device& device, const Peers& peers) {
+kernels::Variant choose_variant(const std::string& word, const device::Device& device,
+                                const peer::Peers& peers) {
   if (!word.empty()) {
-    const std::vector<SelectedVariant> selected =
-        select_variants(peers.variants(), without_absent_peers({word}, peers));
+    const std::vector<plan::SelectedVariant> selected =
+        plan::select_variants(peers.variants(), without_absent_peers({word}, peers));
     if (selected.size() == 1) return selected.front().variant;
     throw Error(ErrorKind::kUsage, fmt::format("--variant: \"{}\" matches {} variants; wanted one",
                                                escaped(word), selected.size()));
   }
-  const std::string flagship = device.info().kind == DeviceKind::kCuda ? "fused" : "simd";
+  const std::string flagship = device.info().kind == record::DeviceKind::kCuda ? "fused" : "simd";
   const auto& variants = device.variants();
   const auto found = std::find_if(variants.begin(), variants.end(),
-                                  [&](const Variant& v) { return flagship == v.name; });
+                                  [&](const kernels::Variant& v) { return flagship == v.name; });
   return found == variants.end() ? variants.front() : *found;
 }
 
 // Decodes `tensor` and returns the bytes, which are the reference's bit for bit.
-std::vector<std::byte> decode(Device& device, const Variant& variant, const Nf4Tensor& tensor,
-                              OutputType type) {
-  const auto workload = device.upload(tensor, type, UploadPurpose::kVerify);
+std::vector<std::byte> decode(device::Device& device, const kernels::Variant& variant,
+                              const nf4::Nf4Tensor& tensor, nf4::OutputType type) {
+  const auto workload = device.upload(tensor, type, device::UploadPurpose::kVerify);
   const std::string reason = workload->unsupported(variant);
   if (!reason.empty()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{} can not decode {} on {}: {}; choose another --variant",
-                            variant.name, escaped(tensor.name), device.info().id, reason));
+                fmt::format("{} cannot decode {} on {}: {}; choose another --variant", variant.name,
+                            escaped(tensor.name), device.info().id, reason));
   }
   std::vector<std::byte> output = workload->output_of(variant);
-  const Comparison comparison = compare_outputs(type, reference_dequantize(tensor, type), output);
+  const record::Comparison comparison =
+      operation::compare_outputs(type, nf4::reference_dequantize(tensor, type), output);
   if (!comparison.is_exact()) {
     throw Error(
         ErrorKind::kVerification,
@@ -81,23 +85,25 @@ void stop_when_interrupted(const std::atomic<bool>& interrupted) {
   }
 }
 
-void warn_of_non_finite(const Nf4Tensor& tensor, OutputType type, ProgressLine& progress) {
-  const std::string found = describe_non_finite(tensor, type);
+void warn_of_non_finite(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+                        ProgressLine& progress) {
+  const std::string found = nf4::describe_non_finite(tensor, type);
   if (found.empty()) return;
   progress.clear();
   write_stderr(fmt::format("nf4bench: warning: {}: {}\n", escaped(tensor.name), found));
 }
 
 // The entries that --tensor selects, all of them decodable.
-std::vector<TensorEntry> select_entries(const Checkpoint& checkpoint, const std::string& regex) {
-  const NameFilter filter(regex);
-  std::vector<TensorEntry> selected;
-  for (const TensorEntry& entry : checkpoint.tensors()) {
+std::vector<io::TensorEntry> select_entries(const io::Checkpoint& checkpoint,
+                                            const std::string& regex) {
+  const plan::NameFilter filter(regex);
+  std::vector<io::TensorEntry> selected;
+  for (const io::TensorEntry& entry : checkpoint.tensors()) {
     if (!filter.selects(entry.name)) continue;
     if (!entry.problem.empty()) throw Error(ErrorKind::kInput, entry.problem);
     selected.push_back(entry);
   }
-  if (selected.empty()) throw nothing_selected(regex, {&checkpoint});
+  if (selected.empty()) throw plan::nothing_selected(regex, {&checkpoint});
   return selected;
 }
 
@@ -132,38 +138,38 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
 }
 
 ExitCode execute(const DequantizeArguments& arguments, const Context&) {
-  std::optional<OutputType> type;
+  std::optional<nf4::OutputType> type;
   if (arguments.dtype != "stored") type = parse_output_types({arguments.dtype}).front();
   check_device_name(arguments.device);
-  const std::vector<PeerArgument> peer_arguments = parse_peers(arguments.peers);
-  const Checkpoint checkpoint = open_nf4(arguments.input);
-  const std::vector<TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
-  const auto device = open_device(arguments.device, {});
-  const Peers peers = load_peers(peer_arguments, *device);
-  const Variant variant = choose_variant(arguments.variant, *device, peers);
+  const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
+  const io::Checkpoint checkpoint = plan::open_nf4(arguments.input);
+  const std::vector<io::TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
+  const auto device = device::open_device(arguments.device, {});
+  const peer::Peers peers = load_peers(peer_arguments, *device);
+  const kernels::Variant variant = choose_variant(arguments.variant, *device, peers);
   const std::atomic<bool>& interrupted = watch_for_interruption();
   ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
 
-  std::vector<OutputTensor> outputs;
+  std::vector<io::OutputTensor> outputs;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const TensorEntry& entry = entries[i];
-    const OutputType output_type = type.value_or(entry.dtype);
+    const io::TensorEntry& entry = entries[i];
+    const nf4::OutputType output_type = type.value_or(entry.dtype);
     const auto produce = [&, i, output_type] {
       stop_when_interrupted(interrupted);
       progress.update(static_cast<double>(i) / static_cast<double>(entries.size()),
                       escaped(entries[i].name));
-      const Nf4Tensor tensor = checkpoint.load(entries[i]);
+      const nf4::Nf4Tensor tensor = checkpoint.load(entries[i]);
       warn_of_non_finite(tensor, output_type, progress);
       return decode(*device, variant, tensor, output_type);
     };
-    const auto element_bytes = static_cast<std::int64_t>(size_in_bytes(output_type));
+    const auto element_bytes = static_cast<std::int64_t>(nf4::size_in_bytes(output_type));
     outputs.push_back({.name = entry.name,
                        .dtype = safetensors_dtype(output_type),
                        .shape = entry.shape,
                        .bytes = entry.elements * element_bytes,
                        .produce = produce});
   }
-  write_safetensors(arguments.output, outputs);
+  io::write_safetensors(arguments.output, outputs);
   progress.clear();
   write_stderr(fmt::format("nf4bench: wrote {} tensors to {}, decoded by {} on {}\n",
                            outputs.size(), escaped(arguments.output), variant.name,
@@ -171,4 +177,4 @@ ExitCode execute(const DequantizeArguments& arguments, const Context&) {
   return ExitCode::kOk;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

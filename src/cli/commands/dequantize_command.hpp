@@ -1,12 +1,12 @@
 #pragma once
 
-#include <string>
-
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench dequantize" as they were typed.
 struct DequantizeArguments {
@@ -25,4 +25,4 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& arguments);
 // Decodes tensors on a device, verifies them and writes them under their own names.
 ExitCode execute(const DequantizeArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

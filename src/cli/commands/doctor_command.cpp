@@ -1,17 +1,17 @@
 #include "cli/commands/doctor_command.hpp"
 
+#include "base/terminal.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
-#include "base/terminal.hpp"
-#include "report/tool.hpp"
 #include "device/devices.hpp"
 #include "doctor/diagnosis_text.hpp"
 #include "doctor/examination.hpp"
+#include "report/tool.hpp"
 
 #include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
@@ -23,10 +23,10 @@ No setting is changed. Exit codes: 0 usable, 6 a gate run here would be worthles
 device, 130 or 143 interrupted.)";
 
 // Why "auto" came down to the CPU; empty when it did not, or when the CPU was asked for.
-std::string cuda_problem(const DoctorArguments& arguments, const Device& device) {
+std::string cuda_problem(const DoctorArguments& arguments, const device::Device& device) {
   std::string problem;
-  if (arguments.device == "auto" && device.info().kind == DeviceKind::kCpu) {
-    cuda_devices(&problem);
+  if (arguments.device == "auto" && device.info().kind == record::DeviceKind::kCpu) {
+    device::cuda_devices(&problem);
   }
   return problem;
 }
@@ -45,27 +45,28 @@ CLI::App* add_doctor_command(CLI::App& app, DoctorArguments& arguments) {
 
 ExitCode execute(const DoctorArguments& arguments, const Context&) {
   check_device_name(arguments.device);
-  const auto device = open_device(arguments.device, {});
+  const auto device = device::open_device(arguments.device, {});
   const std::atomic<bool>& interrupted = watch_for_interruption();
   ProgressLine progress(ProgressLine::Mode::kAuto);
-  ExaminationOptions options;
-  options.architectures = tool_info().cuda_architectures;
+  doctor::ExaminationOptions options;
+  options.architectures = report::tool_info().cuda_architectures;
   options.cuda_problem = cuda_problem(arguments, *device);
   options.on_progress = [&](double done, const std::string& what) { progress.update(done, what); };
-  const DoctorFacts facts = examine(*device, options, interrupted);
+  const doctor::DoctorFacts facts = doctor::examine(*device, options, interrupted);
   progress.clear();
   if (facts.aa.was_interrupted) {
     write_stderr("nf4bench: interrupted; nothing was decided\n");
     return interruption().value_or(ExitCode::kInterrupted);
   }
-  const Diagnosis diagnosis = diagnose(facts);
+  const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
   if (arguments.json) {
-    write_stdout(diagnosis_json(diagnosis));
+    write_stdout(doctor::diagnosis_json(diagnosis));
   } else {
     const Terminal terminal = terminal_of(STDOUT_FILENO);
-    write_stdout(diagnosis_table(diagnosis, {.width = terminal.width, .colour = terminal.colour}));
+    write_stdout(
+        doctor::diagnosis_table(diagnosis, {.width = terminal.width, .colour = terminal.colour}));
   }
-  return diagnosis.worst == Severity::kWorthless ? ExitCode::kInconclusive : ExitCode::kOk;
+  return diagnosis.worst == doctor::Severity::kWorthless ? ExitCode::kInconclusive : ExitCode::kOk;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

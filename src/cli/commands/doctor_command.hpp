@@ -1,12 +1,12 @@
 #pragma once
 
-#include <string>
-
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench doctor" as they were typed.
 struct DoctorArguments {
@@ -19,4 +19,4 @@ CLI::App* add_doctor_command(CLI::App& app, DoctorArguments& arguments);
 // Says what would make a measurement here untrustworthy.
 ExitCode execute(const DoctorArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,11 +1,11 @@
 #include "cli/commands/export_command.hpp"
 
 #include "base/atomic_file.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
-#include "report/report_input.hpp"
-#include "base/terminal.hpp"
 #include "exports/export.hpp"
+#include "report/report_input.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
@@ -30,11 +30,11 @@ Exit codes: 0 written, 2 usage, 3 bad input.)";
 
 struct MetricName {
   const char* name;
-  ActionMetric metric;
+  exports::ActionMetric metric;
 };
-constexpr MetricName kMetrics[] = {{"time", ActionMetric::kTime},
-                                   {"bandwidth", ActionMetric::kBandwidth},
-                                   {"speedup", ActionMetric::kSpeedup}};
+constexpr MetricName kMetrics[] = {{"time", exports::ActionMetric::kTime},
+                                   {"bandwidth", exports::ActionMetric::kBandwidth},
+                                   {"speedup", exports::ActionMetric::kSpeedup}};
 
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;
@@ -42,7 +42,7 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-ActionMetric parse_metric(const std::string& word) {
+exports::ActionMetric parse_metric(const std::string& word) {
   for (const MetricName& each : kMetrics) {
     if (word == each.name) return each.metric;
   }
@@ -53,29 +53,32 @@ ActionMetric parse_metric(const std::string& word) {
 
 struct Format {
   const char* name;
-  std::function<std::string(const Report&)> write;
+  std::function<std::string(const record::Report&)> write;
 };
 
-std::vector<Format> formats_of(ActionMetric metric) {
+std::vector<Format> formats_of(exports::ActionMetric metric) {
   return {
-      {"csv", to_csv},
-      {"markdown", to_markdown},
-      {"google-benchmark", to_google_benchmark},
-      {"nvbench", to_nvbench},
-      {"bencher", to_bencher},
-      {"html", to_html},
+      {"csv", exports::to_csv},
+      {"markdown", exports::to_markdown},
+      {"google-benchmark", exports::to_google_benchmark},
+      {"nvbench", exports::to_nvbench},
+      {"bencher", exports::to_bencher},
+      {"html", exports::to_html},
       {"github-action",
-       [metric](const Report& report) { return to_github_action(report, metric); }},
+       [metric](const record::Report& report) {
+         return exports::to_github_action(report, metric);
+       }},
   };
 }
 
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
-  for (const Format& format : formats_of(ActionMetric::kTime)) names.emplace_back(format.name);
+  for (const Format& format : formats_of(exports::ActionMetric::kTime))
+    names.emplace_back(format.name);
   return names;
 }
 
-Format parse_format(const std::string& word, ActionMetric metric) {
+Format parse_format(const std::string& word, exports::ActionMetric metric) {
   for (const Format& format : formats_of(metric)) {
     if (word == format.name) return format;
   }
@@ -123,7 +126,7 @@ ExitCode execute(const ExportArguments& arguments, const Context&) {
                                                arguments.to));
   }
   check_is_other_file(arguments);
-  const std::string text = format.write(read_report(arguments.report).report);
+  const std::string text = format.write(report::read_report(arguments.report).report);
   if (arguments.output == "-") {
     write_stdout(text);
   } else {
@@ -132,4 +135,4 @@ ExitCode execute(const ExportArguments& arguments, const Context&) {
   return ExitCode::kOk;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <string>
-
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench export" as they were typed.
 struct ExportArguments {
@@ -21,4 +21,4 @@ CLI::App* add_export_command(CLI::App& app, ExportArguments& arguments);
 // Writes a report in the words of another tool, or as a page.
 ExitCode execute(const ExportArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

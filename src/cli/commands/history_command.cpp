@@ -1,23 +1,22 @@
 #include "cli/commands/history_command.hpp"
 
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/options/catalogs.hpp"
 #include "cli/options/compare_choices.hpp"
-#include "report/report_input.hpp"
-#include "base/terminal.hpp"
 #include "compare/history/history.hpp"
 #include "compare/history/history_text.hpp"
+#include "report/report_input.hpp"
 
 #include <fmt/format.h>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,7 +40,7 @@ std::vector<std::string> json_files(const std::string& input) {
   }
   if (error) {
     throw Error(ErrorKind::kInput,
-                fmt::format("{}: can not be listed: {}", escaped(input), error.message()));
+                fmt::format("{}: cannot be listed: {}", escaped(input), error.message()));
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -49,12 +48,13 @@ std::vector<std::string> json_files(const std::string& input) {
 
 // Adds the reports of a folder and returns the variants in each; what is no report is named and
 // passed over.
-std::vector<std::set<std::string>> add_reports(HistoryBuilder& builder, const std::string& input) {
+std::vector<std::set<std::string>> add_reports(compare::HistoryBuilder& builder,
+                                               const std::string& input) {
   const bool is_folder = fs::is_directory(input);
   std::vector<std::set<std::string>> variants;
   for (const std::string& file : json_files(input)) {
     try {
-      const NamedReport report = read_report(file);
+      const report::NamedReport report = report::read_report(file);
       builder.add(report);
       variants.push_back(measured_variants(report.report));
     } catch (const Error& error) {
@@ -92,10 +92,10 @@ CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
 }
 
 ExitCode execute(const HistoryArguments& arguments, const Context&) {
-  HistoryBuilder builder({.metric = parse_metric(arguments.metric),
-                          .threshold = parse_fraction("--threshold", arguments.threshold),
-                          .run_noise = parse_fraction("--noise", arguments.noise),
-                          .variants = arguments.variants});
+  compare::HistoryBuilder builder({.metric = parse_metric(arguments.metric),
+                                   .threshold = parse_fraction("--threshold", arguments.threshold),
+                                   .run_noise = parse_fraction("--noise", arguments.noise),
+                                   .variants = arguments.variants});
   std::size_t count = 0;
   std::set<std::string> measured;
   for (const std::string& input : arguments.inputs) {
@@ -110,14 +110,15 @@ ExitCode execute(const HistoryArguments& arguments, const Context&) {
                                                escaped(arguments.inputs.front())));
   }
   check_variant_patterns(arguments.variants, measured);
-  const History history = builder.finish();
+  const compare::History history = builder.finish();
   if (arguments.json) {
-    write_stdout(history_json(history));
+    write_stdout(compare::history_json(history));
   } else {
     const Terminal terminal = terminal_of(STDOUT_FILENO);
-    write_stdout(history_table(history, {.width = terminal.width, .colour = terminal.colour}));
+    write_stdout(
+        compare::history_table(history, {.width = terminal.width, .colour = terminal.colour}));
   }
   return ExitCode::kOk;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

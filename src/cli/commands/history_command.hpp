@@ -1,13 +1,13 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
-namespace nf4bench {
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench history" as they were typed.
 struct HistoryArguments {
@@ -24,4 +24,4 @@ CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments);
 // Shows how the cells of many reports changed over time, and when.
 ExitCode execute(const HistoryArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,10 +1,10 @@
 #include "cli/commands/inspect_command.hpp"
 
-#include "base/text.hpp"
-#include "text/columns.hpp"
-#include "plan/sources.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "io/checkpoint/checkpoint.hpp"
+#include "plan/sources.hpp"
+#include "text/columns.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -24,9 +24,9 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench inspect data/llama_layer.safetensors
   The same for a script:
     nf4bench inspect data/llama_layer.safetensors --json
-Exit code 3 when there is no NF4 tensor or one that can not be decoded.)";
+Exit code 3 when there is no NF4 tensor or one that cannot be decoded.)";
 
-// As JSON. A name from a file may be no UTF-8, which JSON can not hold.
+// As JSON. A name from a file may be no UTF-8, which JSON cannot hold.
 std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -45,7 +45,7 @@ std::string array(const Elements& elements, const std::string& indent, ToText to
 }
 
 // Written without a tree in between: a model may have a hundred thousand of them.
-std::string to_json(const TensorEntry& entry) {
+std::string to_json(const io::TensorEntry& entry) {
   const std::string indent = "      ";
   std::string text = "{\n";
   const auto add = [&](const char* name, const std::string& value) {
@@ -56,7 +56,7 @@ std::string to_json(const TensorEntry& entry) {
   add("shape", array(entry.shape, indent, [](std::int64_t n) { return std::to_string(n); }));
   add("elements", std::to_string(entry.elements));
   add("blocksize", std::to_string(entry.blocksize));
-  add("nested", entry.absmax_kind == AbsmaxKind::kNested ? "true" : "false");
+  add("nested", entry.absmax_kind == nf4::AbsmaxKind::kNested ? "true" : "false");
   add("dtype", quoted(to_string(entry.dtype)));
   add("storage", quoted(to_string(entry.storage)));
   add("packed_bytes", std::to_string(entry.packed_bytes));
@@ -67,13 +67,13 @@ std::string to_json(const TensorEntry& entry) {
   return text + "    }";
 }
 
-std::string to_json(const OtherTensors& other) {
+std::string to_json(const io::OtherTensors& other) {
   return fmt::format("{{\n      \"kind\": {},\n      \"count\": {},\n      \"example\": {}\n    }}",
                      quoted(other.kind), other.names.size(),
                      quoted(std::string(other.names.front())));
 }
 
-std::string to_json(const std::string& input, const Checkpoint& checkpoint) {
+std::string to_json(const std::string& input, const io::Checkpoint& checkpoint) {
   const auto element = [](const auto& each) { return to_json(each); };
   return fmt::format("{{\n  \"input\": {},\n  \"tensors\": {},\n  \"others\": {}\n}}\n",
                      quoted(input), array(checkpoint.tensors(), "  ", element),
@@ -86,9 +86,9 @@ std::string size_text(std::int64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
 }
 
-std::vector<std::string> row_of(const TensorEntry& entry) {
+std::vector<std::string> row_of(const io::TensorEntry& entry) {
   return {escaped(entry.name, 80),
-          shape_to_string(entry.shape),
+          nf4::shape_to_string(entry.shape),
           fmt::format("{}", entry.blocksize),
           to_string(entry.absmax_kind),
           to_string(entry.dtype),
@@ -98,19 +98,19 @@ std::vector<std::string> row_of(const TensorEntry& entry) {
           entry.problem.empty() ? "ok" : "unusable"};
 }
 
-std::string to_table(const Checkpoint& checkpoint) {
+std::string to_table(const io::Checkpoint& checkpoint) {
   std::vector<std::vector<std::string>> rows = {{"tensor", "shape", "blocksize", "absmax", "dtype",
                                                  "stored as", "packed", "state", "status"}};
   std::string remarks;
-  for (const TensorEntry& entry : checkpoint.tensors()) {
+  for (const io::TensorEntry& entry : checkpoint.tensors()) {
     rows.push_back(row_of(entry));
     if (!entry.problem.empty()) remarks += fmt::format("problem: {}\n", entry.problem);
     for (const std::string& warning : entry.warnings) {
       remarks += fmt::format("warning: {}: {}\n", escaped(entry.name), warning);
     }
   }
-  std::string text = rows.size() > 1 ? align_columns(rows, 0) : "";
-  for (const OtherTensors& other : checkpoint.others()) {
+  std::string text = rows.size() > 1 ? text::align_columns(rows, 0) : "";
+  for (const io::OtherTensors& other : checkpoint.others()) {
     text += fmt::format("not NF4: {} {} (for example {})\n", other.names.size(), other.kind,
                         escaped(other.names.front()));
   }
@@ -133,7 +133,7 @@ CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments) {
 }
 
 ExitCode execute(const InspectArguments& arguments, const Context&) {
-  const Checkpoint checkpoint = Checkpoint::open(arguments.input);
+  const io::Checkpoint checkpoint = io::Checkpoint::open(arguments.input);
   if (arguments.json) {
     write_stdout(to_json(arguments.input, checkpoint));
   } else {
@@ -141,13 +141,13 @@ ExitCode execute(const InspectArguments& arguments, const Context&) {
   }
   const auto& tensors = checkpoint.tensors();
   if (tensors.empty()) {
-    throw Error(ErrorKind::kInput, describe_lack(arguments.input, checkpoint));
+    throw Error(ErrorKind::kInput, plan::describe_lack(arguments.input, checkpoint));
   }
   const auto unusable = std::count_if(tensors.begin(), tensors.end(),
-                                      [](const TensorEntry& e) { return !e.problem.empty(); });
+                                      [](const io::TensorEntry& e) { return !e.problem.empty(); });
   if (unusable == 0) return ExitCode::kOk;
-  throw Error(ErrorKind::kInput, fmt::format("{} of {} NF4 tensors in {} can not be decoded",
+  throw Error(ErrorKind::kInput, fmt::format("{} of {} NF4 tensors in {} cannot be decoded",
                                              unusable, tensors.size(), escaped(arguments.input)));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <string>
-
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench inspect" as they were typed.
 struct InspectArguments {
@@ -19,4 +19,4 @@ CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments);
 // Shows what an input holds without reading weights.
 ExitCode execute(const InspectArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,25 +1,24 @@
 #include "cli/commands/list_command.hpp"
 
-#include "plan/presets.hpp"
+#include "base/terminal.hpp"
 #include "cli/options/catalogs.hpp"
 #include "cli/options/choices.hpp"
-#include "text/columns.hpp"
 #include "cli/options/peer_option.hpp"
-#include "base/terminal.hpp"
 #include "device/devices.hpp"
+#include "plan/presets.hpp"
+#include "text/columns.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <deque>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -49,11 +48,12 @@ std::string device_kind(const std::string& word) {
   if (word.empty()) return "";
   check_device_name(word);
   if (word == "auto")
-    return list_devices().devices.front().kind == DeviceKind::kCuda ? "cuda" : "cpu";
+    return device::list_devices().devices.front().kind == record::DeviceKind::kCuda ? "cuda"
+                                                                                    : "cpu";
   return word.substr(0, word.find(':'));
 }
 
-std::string traits_text(const Traits& traits) {
+std::string traits_text(const kernels::Traits& traits) {
   std::string text = fmt::format("{}", traits.launches);
   if (traits.inline_ptx) text += " ptx";
   if (traits.cache_hints) text += " hints";
@@ -62,13 +62,13 @@ std::string traits_text(const Traits& traits) {
 }
 
 // Why the peers that offer nothing in any of `loaded` do not; one line each.
-std::string absent_peers(const std::deque<Peers>& loaded) {
+std::string absent_peers(const std::deque<peer::Peers>& loaded) {
   if (loaded.empty()) return "";
   std::vector<std::string> lines;
   const std::vector<std::string>& absent = loaded.front().absent();
   for (std::size_t i = 0; i < absent.size(); ++i) {
     const bool is_absent_everywhere =
-        std::all_of(loaded.begin(), loaded.end(), [&](const Peers& peers) {
+        std::all_of(loaded.begin(), loaded.end(), [&](const peer::Peers& peers) {
           const auto& others = peers.absent();
           return std::find(others.begin(), others.end(), absent[i]) != others.end();
         });
@@ -79,17 +79,19 @@ std::string absent_peers(const std::deque<Peers>& loaded) {
 
 Listing list_variants(const ListArguments& arguments) {
   const std::string kind = device_kind(arguments.device);
-  const std::vector<PeerArgument> peer_arguments = parse_peers(arguments.peers);
+  const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   Listing listing = {
       .json = Json::array(), .rows = {{"device", "variant", "launches", "idea"}}, .note = ""};
-  std::deque<Peers> loaded;  // own names that are listed
+  std::deque<peer::Peers> loaded;  // own names that are listed
   for (const Catalog& catalog : built_in_catalogs()) {
     if (!kind.empty() && kind != catalog.device) continue;
-    const DeviceKind device = catalog.device == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
-    const Peers& peers = loaded.emplace_back(
-        peer_arguments, PeerHost{.kind = device, .tools = cuda_tools()}, catalog.variants);
-    for (const Variant& variant : peers.variants()) {
-      const Traits& traits = variant.traits;
+    const record::DeviceKind device =
+        catalog.device == "cuda" ? record::DeviceKind::kCuda : record::DeviceKind::kCpu;
+    const peer::Peers& peers = loaded.emplace_back(
+        peer_arguments, peer::PeerHost{.kind = device, .tools = peer::cuda_tools()},
+        catalog.variants);
+    for (const kernels::Variant& variant : peers.variants()) {
+      const kernels::Traits& traits = variant.traits;
       listing.json.push_back({{"device", catalog.device},
                               {"name", variant.name},
                               {"operation", "dequantize"},
@@ -123,35 +125,35 @@ std::string rate_text(const std::optional<double>& bytes_per_s) {
   return bytes_per_s ? fmt::format("{:.0f} GB/s peak", *bytes_per_s / 1e9) : "";
 }
 
-std::string details_of(const DeviceInfo& device) {
-  if (device.kind == DeviceKind::kCpu) {
+std::string details_of(const record::DeviceInfo& device) {
+  if (device.kind == record::DeviceKind::kCpu) {
     return fmt::format("{} threads, SIMD {}", device.multiprocessors, device.simd);
   }
   const std::string rate = rate_text(device.peak_bytes_per_s);
   return fmt::format("sm_{}, {} SMs, {} MiB L2{}{}, driver {}", device.compute_capability,
-                     device.multiprocessors, device.l2_bytes >> 20,
-                     rate.empty() ? "" : ", ", rate, device.driver);
+                     device.multiprocessors, device.l2_bytes >> 20, rate.empty() ? "" : ", ", rate,
+                     device.driver);
 }
 
 Listing list_all_devices() {
-  const DeviceListing found = list_devices();
+  const device::DeviceListing found = device::list_devices();
   Listing listing = {
       .json = Json::array(), .rows = {{"device", "name", "memory", "details"}}, .note = ""};
-  for (const DeviceInfo& device : found.devices) {
-    listing.json.push_back(
-        {{"id", device.id},
-         {"name", device.name},
-         {"kind", device.kind == DeviceKind::kCuda ? "cuda" : "cpu"},
-         {"compute_capability",
-          device.kind == DeviceKind::kCuda ? Json(device.compute_capability) : Json(nullptr)},
-         {"multiprocessors", device.multiprocessors},
-         {"l2_bytes", device.l2_bytes},
-         {"memory_bytes", device.memory_bytes},
-         {"peak_bytes_per_s", or_null(device.peak_bytes_per_s)},
-         {"uuid", or_null(device.uuid)},
-         {"pci_id", or_null(device.pci_id)},
-         {"driver", or_null(device.driver)},
-         {"simd", or_null(device.simd)}});
+  for (const record::DeviceInfo& device : found.devices) {
+    listing.json.push_back({{"id", device.id},
+                            {"name", device.name},
+                            {"kind", device.kind == record::DeviceKind::kCuda ? "cuda" : "cpu"},
+                            {"compute_capability", device.kind == record::DeviceKind::kCuda
+                                                       ? Json(device.compute_capability)
+                                                       : Json(nullptr)},
+                            {"multiprocessors", device.multiprocessors},
+                            {"l2_bytes", device.l2_bytes},
+                            {"memory_bytes", device.memory_bytes},
+                            {"peak_bytes_per_s", or_null(device.peak_bytes_per_s)},
+                            {"uuid", or_null(device.uuid)},
+                            {"pci_id", or_null(device.pci_id)},
+                            {"driver", or_null(device.driver)},
+                            {"simd", or_null(device.simd)}});
     listing.rows.push_back(
         {device.id, device.name,
          fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (1 << 30)),
@@ -165,9 +167,9 @@ Listing list_all_presets() {
   Listing listing = {.json = Json::array(),
                      .rows = {{"preset", "layer", "shape (out x in)", "count"}},
                      .note = ""};
-  for (const Preset& preset : presets()) {
+  for (const plan::Preset& preset : plan::presets()) {
     Json layers = Json::array();
-    for (const PresetLayer& layer : preset.layers) {
+    for (const plan::PresetLayer& layer : preset.layers) {
       layers.push_back({{"role", layer.role},
                         {"shape", {layer.out_features, layer.in_features}},
                         {"count", layer.count}});
@@ -219,10 +221,10 @@ ExitCode execute(const ListArguments& arguments, const Context&) {
   if (arguments.json) {
     write_stdout(listing.json.dump(2) + "\n");
   } else {
-    write_stdout(align_columns(listing.rows, terminal_of(STDOUT_FILENO).width));
+    write_stdout(text::align_columns(listing.rows, terminal_of(STDOUT_FILENO).width));
   }
   if (!listing.note.empty()) write_stderr(listing.note + "\n");
   return ExitCode::kOk;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

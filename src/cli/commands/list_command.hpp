@@ -1,13 +1,13 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
-namespace nf4bench {
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench list" as they were typed.
 struct ListArguments {
@@ -22,4 +22,4 @@ CLI::App* add_list_command(CLI::App& app, ListArguments& arguments);
 // Shows the variants, devices or presets there are.
 ExitCode execute(const ListArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
@@ -173,4 +173,4 @@ CLI::App* add_run_command(CLI::App& app, RunArguments& arguments) {
   return command;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

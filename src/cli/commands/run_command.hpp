@@ -1,22 +1,22 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/error.hpp"
 #include "bench/runner.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 #include "nf4/synthetic.hpp"
 
-namespace nf4bench {
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench run" as they were typed.
 struct RunArguments {
   std::vector<std::string> inputs;
   std::vector<std::string> shapes;
   std::vector<std::string> presets;
-  SyntheticSpec synthetic;  // of --shape and --preset: blocksize and seed
+  nf4::SyntheticSpec synthetic;  // of --shape and --preset: blocksize and seed
   bool plain = false;
   bool nested = false;
   std::string tensor_regex;
@@ -27,7 +27,7 @@ struct RunArguments {
   std::string device = "auto";
   std::vector<std::string> caches = {"cold"};
   std::vector<std::string> launches;  // empty: the device's first
-  RunOptions options;                 // the numbers; the lists above are parsed into it
+  record::RunOptions options;         // the numbers; the lists above are parsed into it
   bool all_tensors = false;
   bool no_ceilings = false;
   std::string verify = "all";
@@ -44,4 +44,4 @@ CLI::App* add_run_command(CLI::App& app, RunArguments& arguments);
 // The main job: load, verify, time, report.
 ExitCode execute(const RunArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

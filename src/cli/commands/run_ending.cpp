@@ -1,35 +1,34 @@
 #include "cli/commands/run_ending.hpp"
 
-#include "report/host.hpp"
-#include "cli/signals.hpp"
 #include "base/terminal.hpp"
+#include "cli/signals.hpp"
+#include "report/host.hpp"
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
-ExitCode verdict(const Report& report) {
+ExitCode verdict(const record::Report& report) {
   if (!report.complete) return interruption().value_or(ExitCode::kInterrupted);
-  const auto has = [&](Status status) {
+  const auto has = [&](record::Status status) {
     return std::any_of(report.measurements.begin(), report.measurements.end(),
-                       [status](const Measurement& m) { return m.status == status; });
+                       [status](const record::Measurement& m) { return m.status == status; });
   };
-  if (has(Status::kFailed)) return ExitCode::kVerificationFailed;
-  return has(Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
+  if (has(record::Status::kFailed)) return ExitCode::kVerificationFailed;
+  return has(record::Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
 }
 
 // One line on stderr for an outcome that a reader of the table alone could overlook.
-void explain_verdict(ExitCode code, const Report& report, const std::string& json) {
+void explain_verdict(ExitCode code, const record::Report& report, const std::string& json) {
   if (code == ExitCode::kVerificationFailed) {
-    const auto failed =
-        std::count_if(report.measurements.begin(), report.measurements.end(),
-                      [](const Measurement& m) { return m.status == Status::kFailed; });
+    const auto failed = std::count_if(
+        report.measurements.begin(), report.measurements.end(),
+        [](const record::Measurement& m) { return m.status == record::Status::kFailed; });
     write_stderr(
         fmt::format("nf4bench: {} of {} measurements failed; their reasons are in the "
                     "table and the report\n",
@@ -61,7 +60,7 @@ ExitCode RunEnding::publish() const {
 
 void RunEnding::break_off(const std::string& problem) const {
   report_.warnings.push_back("the run ended early: " + problem);
-  report_.finished_at = utc_now();
+  report_.finished_at = report::utc_now();
   try {
     file_.finish();
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the error that ended the run is told
@@ -75,7 +74,7 @@ void RunEnding::break_off(const std::string& problem) const {
 void RunEnding::abandon(const std::string& problem) const {
   break_off(problem);
   write_stderr(
-      fmt::format("nf4bench: error: {}; a call can not be stopped, so that the run ends "
+      fmt::format("nf4bench: error: {}; a call cannot be stopped, so that the run ends "
                   "here (--call-timeout sets the limit)\n",
                   problem));
   std::_Exit(static_cast<int>(interruption().value_or(ExitCode::kNoDevice)));
@@ -85,7 +84,7 @@ void RunEnding::show_table() const {
   if (arguments_.quiet) return;
   const bool stdout_is_taken = arguments_.json == "-";
   const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
-  const std::string table = to_table(
+  const std::string table = report::to_table(
       report_, {.width = terminal.width, .colour = terminal.colour, .marking = arguments_.marking});
   if (stdout_is_taken) {
     write_stderr(table);
@@ -94,4 +93,4 @@ void RunEnding::show_table() const {
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,23 +1,23 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "report/report_file.hpp"
 #include "cli/commands/run_command.hpp"
 #include "report/report.hpp"
+#include "report/report_file.hpp"
 
 #include <string>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // What "nf4bench run" writes and shows when it ends, in whichever way. Borrows all that it is
 // given.
 class RunEnding {
  public:
-  RunEnding(Report& report, ReportFile& file, const RunArguments& arguments)
+  RunEnding(record::Report& report, report::ReportFile& file, const RunArguments& arguments)
       : report_(report), file_(file), arguments_(arguments) {}
 
   // The run came to its end or was interrupted: saves the report, shows the table, and says on
-  // stderr what a reader of the table could overlook. A report that can not be saved is at least
+  // stderr what a reader of the table could overlook. A report that cannot be saved is at least
   // shown.
   ExitCode publish() const;
 
@@ -32,9 +32,9 @@ class RunEnding {
  private:
   void show_table() const;
 
-  Report& report_;
-  ReportFile& file_;
+  record::Report& report_;
+  report::ReportFile& file_;
   const RunArguments& arguments_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -42,28 +42,28 @@ std::string words(const std::vector<Value>& values) {
 
 std::string variant_names(const RunPlan& plan) {
   std::vector<std::string> names;
-  for (const SelectedVariant& each : plan.variants) {
+  for (const plan::SelectedVariant& each : plan.variants) {
     names.push_back(each.name + (each.name == plan.options.baseline ? " (baseline)" : ""));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool is_cold(const RunOptions& options) {
-  return std::find(options.caches.begin(), options.caches.end(), CacheMode::kCold) !=
+bool is_cold(const record::RunOptions& options) {
+  return std::find(options.caches.begin(), options.caches.end(), record::CacheMode::kCold) !=
          options.caches.end();
 }
 
 Rows tensor_rows(const RunPlan& plan) {
   Rows rows = {{"id", "shape", "absmax", "types", "times", "memory", "tensor"}};
-  for (const PlannedTensor& planned : plan.tensors) {
-    const TensorSource& source = planned.source;
-    std::vector<OutputType> types = plan.options.output_types;
+  for (const plan::PlannedTensor& planned : plan.tensors) {
+    const plan::TensorSource& source = planned.source;
+    std::vector<nf4::OutputType> types = plan.options.output_types;
     if (types.empty()) types = {source.dtype};
     std::int64_t most = 0;
-    for (const OutputType type : types) {
-      most = std::max(most, buffer_bytes(plan.device, source, type, is_cold(plan.options)));
+    for (const nf4::OutputType type : types) {
+      most = std::max(most, bench::buffer_bytes(plan.device, source, type, is_cold(plan.options)));
     }
-    rows.push_back({planned.id, shape_to_string(source.shape),
+    rows.push_back({planned.id, nf4::shape_to_string(source.shape),
                     fmt::format("{}/{}", to_string(source.absmax_kind), source.blocksize),
                     words(types), fmt::format("{}", planned.multiplicity), size_text(most),
                     escaped(source.name, 80)});
@@ -71,9 +71,9 @@ Rows tensor_rows(const RunPlan& plan) {
   return rows;
 }
 
-Rows fact_rows(const RunPlan& plan, const RunEstimate& estimate) {
-  const DeviceInfo& device = plan.device.info();
-  const RunOptions& options = plan.options;
+Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
+  const record::DeviceInfo& device = plan.device.info();
+  const record::RunOptions& options = plan.options;
   Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)},
                {"variants", variant_names(plan)},
                {"caches", words(options.caches)},
@@ -90,9 +90,9 @@ Rows fact_rows(const RunPlan& plan, const RunEstimate& estimate) {
   rows.push_back(
       {"comparisons",
        fmt::format("{} outputs of each variant with the reference{}", estimate.verifications,
-                   options.verify == VerifyScope::kSampled ? ", the first 16 Mi elements"
-                                                           : ", every element")});
-  if (device.kind == DeviceKind::kCuda) {
+                   options.verify == record::VerifyScope::kSampled ? ", the first 16 Mi elements"
+                                                                   : ", every element")});
+  if (device.kind == record::DeviceKind::kCuda) {
     rows.push_back({"device memory", size_text(estimate.device_bytes) + " at most"});
   }
   rows.push_back({"host memory", size_text(estimate.host_bytes) + " at most"});
@@ -104,9 +104,10 @@ Rows fact_rows(const RunPlan& plan, const RunEstimate& estimate) {
 
 }  // namespace
 
-std::string describe(const RunPlan& plan, const RunEstimate& estimate) {
-  return align_columns(tensor_rows(plan), 0) + "\n" + align_columns(fact_rows(plan, estimate), 0) +
+std::string describe(const RunPlan& plan, const bench::RunEstimate& estimate) {
+  return text::align_columns(tensor_rows(plan), 0) + "\n" +
+         text::align_columns(fact_rows(plan, estimate), 0) +
          "\nNothing was measured and no report was written: --dry-run.\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,23 +1,23 @@
 #pragma once
 
+#include "bench/estimate.hpp"
+#include "bench/runner.hpp"
+#include "plan/plan.hpp"
+
 #include <string>
 #include <vector>
 
-#include "plan/plan.hpp"
-#include "bench/runner.hpp"
-#include "bench/estimate.hpp"
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // Everything that "nf4bench run" has settled before it measures. Borrowed.
 struct RunPlan {
-  const Device& device;
-  const std::vector<PlannedTensor>& tensors;
-  const std::vector<SelectedVariant>& variants;
-  const RunOptions& options;
+  const device::Device& device;
+  const std::vector<plan::PlannedTensor>& tensors;
+  const std::vector<plan::SelectedVariant>& variants;
+  const record::RunOptions& options;
 };
 
 // What --dry-run prints.
-std::string describe(const RunPlan& plan, const RunEstimate& estimate);
+std::string describe(const RunPlan& plan, const bench::RunEstimate& estimate);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,17 +1,17 @@
 #include "cli/commands/synth_command.hpp"
 
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
-#include "plan/shape.hpp"
-#include "base/terminal.hpp"
 #include "io/writers.hpp"
+#include "plan/shape.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <set>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
@@ -44,24 +44,24 @@ void add_data_options(CLI::App& command, SynthArguments& a) {
       .one_of(distribution_words());
 }
 
-SyntheticSpec parse_spec(const SynthArguments& arguments) {
-  SyntheticSpec spec = arguments.spec;
-  check_blocksize(spec.blocksize);
-  spec.absmax_kind = arguments.plain ? AbsmaxKind::kPlain : AbsmaxKind::kNested;
+nf4::SyntheticSpec parse_spec(const SynthArguments& arguments) {
+  nf4::SyntheticSpec spec = arguments.spec;
+  plan::check_blocksize(spec.blocksize);
+  spec.absmax_kind = arguments.plain ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
   spec.dtype = parse_output_type(arguments.dtype);
   spec.distribution = parse_distribution(arguments.distribution);
   return spec;
 }
 
 // One spec a --shape. Without a name of its own the i-th tensor is "layers.i.weight".
-std::vector<SyntheticSpec> parse_specs(const SynthArguments& arguments) {
-  SyntheticSpec spec = parse_spec(arguments);
-  std::vector<SyntheticSpec> specs;
+std::vector<nf4::SyntheticSpec> parse_specs(const SynthArguments& arguments) {
+  nf4::SyntheticSpec spec = parse_spec(arguments);
+  std::vector<nf4::SyntheticSpec> specs;
   std::set<std::string> names;
   for (const std::string& word : arguments.shapes) {
     const std::size_t equals = word.rfind('=');
     const bool has_name = equals != std::string::npos;
-    spec.shape = parse_shape(has_name ? word.substr(equals + 1) : word);
+    spec.shape = plan::parse_shape(has_name ? word.substr(equals + 1) : word);
     spec.name = has_name ? word.substr(0, equals) : fmt::format("layers.{}.weight", specs.size());
     if (spec.name.empty() || !names.insert(spec.name).second) {
       throw Error(ErrorKind::kUsage,
@@ -108,16 +108,17 @@ CLI::App* add_synth_command(CLI::App& app, SynthArguments& arguments) {
 
 ExitCode execute(const SynthArguments& arguments, const Context&) {
   const Format format = format_of(arguments.output);
-  std::vector<Nf4Tensor> tensors;
-  for (const SyntheticSpec& spec : parse_specs(arguments)) tensors.push_back(make_synthetic(spec));
+  std::vector<nf4::Nf4Tensor> tensors;
+  for (const nf4::SyntheticSpec& spec : parse_specs(arguments))
+    tensors.push_back(nf4::make_synthetic(spec));
   if (format == Format::kSafetensors) {
-    write_nf4_safetensors(arguments.output, tensors);
+    io::write_nf4_safetensors(arguments.output, tensors);
   } else {
-    write_nf4_npy_folder(arguments.output, tensors);
+    io::write_nf4_npy_folder(arguments.output, tensors);
   }
   write_stderr(fmt::format("nf4bench: wrote {} tensor{} to {}\n", tensors.size(),
                            tensors.size() == 1 ? "" : "s", escaped(arguments.output)));
   return ExitCode::kOk;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

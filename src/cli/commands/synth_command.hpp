@@ -1,20 +1,20 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
 #include "nf4/synthetic.hpp"
 
-namespace nf4bench {
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
 
 // The arguments of "nf4bench synth" as they were typed.
 struct SynthArguments {
   std::string output;
   std::vector<std::string> shapes;  // "[NAME=]OUTxIN"
-  SyntheticSpec spec;               // everything but name and shape
+  nf4::SyntheticSpec spec;          // everything but name and shape
   bool plain = false;
   bool nested = false;
   std::string dtype = "bfloat16";
@@ -26,4 +26,4 @@ CLI::App* add_synth_command(CLI::App& app, SynthArguments& arguments);
 // Writes NF4 tensors of random weights as a file or folder.
 ExitCode execute(const SynthArguments& arguments, const Context& context);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 // bash splits words at "=" before it asks, and leaves matching to the function.
@@ -110,4 +110,4 @@ std::string bash_completion(const std::vector<CommandView>& views) {
                      fmt::arg("values", values), fmt::arg("words", words));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

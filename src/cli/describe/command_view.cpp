@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 std::string on_one_line(std::string text) {
@@ -48,4 +48,4 @@ std::vector<CommandView> views_of(const CommandApp& app) {
   return views;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "cli/options/command_app.hpp"
+
 #include <string>
 #include <vector>
 
-#include "cli/options/command_app.hpp"
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // An option as people see it.
 struct OptionView {
@@ -33,4 +33,4 @@ struct CommandView {
 // The program, then its commands: what completions and the man page are made from.
 std::vector<CommandView> views_of(const CommandApp& app);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

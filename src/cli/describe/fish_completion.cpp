@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 // Between single quotes fish knows two escapes.
@@ -66,4 +66,4 @@ std::string fish_completion(const std::vector<CommandView>& views) {
   return text;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

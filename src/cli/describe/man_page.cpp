@@ -7,7 +7,7 @@
 
 #include <sstream>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kSettings[] = R"(.SH ENVIRONMENT
@@ -49,7 +49,7 @@ A gate failed.
 The command line asks for something impossible.
 .TP
 .B 3
-An input can not be used, or an output not be written.
+An input cannot be used, or an output not be written.
 .TP
 .B 4
 The output of a variant differs from the reference.
@@ -149,4 +149,4 @@ std::string man_page(const std::vector<CommandView>& views, const std::string& v
   return text + kExitStatus;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr char kFrame[] = R"(#compdef nf4bench
@@ -99,4 +99,4 @@ std::string zsh_completion(const std::vector<CommandView>& views) {
                      fmt::arg("cases", cases));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

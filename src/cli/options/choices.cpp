@@ -11,25 +11,26 @@
 #include <algorithm>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 template <class Value>
 using Choices = std::vector<std::pair<std::string, Value>>;
 
-const Choices<OutputType> kOutputTypeWords = {{"float16", OutputType::kFloat16},
-                                              {"bfloat16", OutputType::kBfloat16},
-                                              {"float32", OutputType::kFloat32}};
-const Choices<CacheMode> kCacheWords = {{"cold", CacheMode::kCold}, {"hot", CacheMode::kHot}};
-const Choices<LaunchMode> kLaunchWords = {{"graph", LaunchMode::kGraph},
-                                          {"stream", LaunchMode::kStream}};
-const Choices<VerifyScope> kVerifyWords = {{"all", VerifyScope::kAll},
-                                           {"sampled", VerifyScope::kSampled}};
-const Choices<Distribution> kDistributionWords = {{"codes", Distribution::kRandomCodes},
-                                                  {"normal", Distribution::kNormal},
-                                                  {"outlier", Distribution::kOutlier},
-                                                  {"uniform", Distribution::kUniform},
-                                                  {"extremes", Distribution::kExtremes}};
+const Choices<nf4::OutputType> kOutputTypeWords = {{"float16", nf4::OutputType::kFloat16},
+                                                   {"bfloat16", nf4::OutputType::kBfloat16},
+                                                   {"float32", nf4::OutputType::kFloat32}};
+const Choices<record::CacheMode> kCacheWords = {{"cold", record::CacheMode::kCold},
+                                                {"hot", record::CacheMode::kHot}};
+const Choices<record::LaunchMode> kLaunchWords = {{"graph", record::LaunchMode::kGraph},
+                                                  {"stream", record::LaunchMode::kStream}};
+const Choices<record::VerifyScope> kVerifyWords = {{"all", record::VerifyScope::kAll},
+                                                   {"sampled", record::VerifyScope::kSampled}};
+const Choices<nf4::Distribution> kDistributionWords = {{"codes", nf4::Distribution::kRandomCodes},
+                                                       {"normal", nf4::Distribution::kNormal},
+                                                       {"outlier", nf4::Distribution::kOutlier},
+                                                       {"uniform", nf4::Distribution::kUniform},
+                                                       {"extremes", nf4::Distribution::kExtremes}};
 
 [[noreturn]] void refuse(const std::string& option, const std::string& word,
                          const std::vector<std::string>& allowed) {
@@ -77,7 +78,7 @@ void refuse_other_name(const std::string& word) {
   }
 }
 
-OutputType choose_output_type(const std::string& word) {
+nf4::OutputType choose_output_type(const std::string& word) {
   refuse_other_name(word);
   for (const auto& [name, value] : kOutputTypeWords) {
     if (name == word) return value;
@@ -119,7 +120,7 @@ std::vector<std::string> device_words() {
 
 std::vector<std::string> preset_words() {
   std::vector<std::string> words;
-  for (const Preset& preset : presets()) words.push_back(preset.name);
+  for (const plan::Preset& preset : plan::presets()) words.push_back(preset.name);
   return words;
 }
 
@@ -128,7 +129,7 @@ std::vector<std::string> and_word(std::vector<std::string> words, const std::str
   return words;
 }
 
-std::vector<OutputType> parse_output_types(const std::vector<std::string>& words) {
+std::vector<nf4::OutputType> parse_output_types(const std::vector<std::string>& words) {
   if (words.empty() || words == std::vector<std::string>{"stored"}) return {};
   if (std::find(words.begin(), words.end(), "stored") != words.end()) {
     throw Error(ErrorKind::kUsage,
@@ -136,32 +137,32 @@ std::vector<OutputType> parse_output_types(const std::vector<std::string>& words
                             "\"{}\". List the types wanted: float16, bfloat16, float32",
                             fmt::join(words, ",")));
   }
-  std::vector<OutputType> types;
+  std::vector<nf4::OutputType> types;
   for (const std::string& word : words) {
-    const OutputType type = choose_output_type(word);
+    const nf4::OutputType type = choose_output_type(word);
     if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
   return types;
 }
 
-OutputType parse_output_type(const std::string& word) {
+nf4::OutputType parse_output_type(const std::string& word) {
   refuse_other_name(word);
   return choose("--dtype", word, kOutputTypeWords);
 }
 
-std::vector<CacheMode> parse_caches(const std::vector<std::string>& words) {
+std::vector<record::CacheMode> parse_caches(const std::vector<std::string>& words) {
   return choose_list("--cache", words, kCacheWords);
 }
 
-std::vector<LaunchMode> parse_launches(const std::vector<std::string>& words) {
+std::vector<record::LaunchMode> parse_launches(const std::vector<std::string>& words) {
   return choose_list("--launch", words, kLaunchWords);
 }
 
-VerifyScope parse_verify(const std::string& word) {
+record::VerifyScope parse_verify(const std::string& word) {
   return choose("--verify", word, kVerifyWords);
 }
 
-Distribution parse_distribution(const std::string& word) {
+nf4::Distribution parse_distribution(const std::string& word) {
   return choose("--distribution", word, kDistributionWords);
 }
 
@@ -176,13 +177,13 @@ void check_device_name(const std::string& word) {
   refuse("--device", word, {"auto", "cpu", "cuda", "cuda:N"});
 }
 
-void check_baseline(const std::string& word, const std::vector<Variant>& available) {
+void check_baseline(const std::string& word, const std::vector<kernels::Variant>& available) {
   std::vector<std::string> names;
-  for (const Variant& variant : available) {
+  for (const kernels::Variant& variant : available) {
     if (word == variant.name) return;
     names.emplace_back(variant.name);
   }
   refuse("--baseline", word, names);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

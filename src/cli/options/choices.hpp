@@ -1,14 +1,14 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "device/device.hpp"
 #include "nf4/synthetic.hpp"
 #include "record/settings.hpp"
 
-namespace nf4bench {
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
 
 // Words of the command line turned into typed values. All throw Error(kUsage) in one line that
 // names the option, what was found, what is allowed and the nearest allowed word.
@@ -29,20 +29,20 @@ std::vector<std::string> preset_words();
 std::vector<std::string> and_word(std::vector<std::string> words, const std::string& word);
 
 // "stored" gives the empty list: the type each tensor's state names.
-std::vector<OutputType> parse_output_types(const std::vector<std::string>& words);
+std::vector<nf4::OutputType> parse_output_types(const std::vector<std::string>& words);
 
 // One of float16, bfloat16 and float32.
-OutputType parse_output_type(const std::string& word);
+nf4::OutputType parse_output_type(const std::string& word);
 
-std::vector<CacheMode> parse_caches(const std::vector<std::string>& words);
-std::vector<LaunchMode> parse_launches(const std::vector<std::string>& words);
-VerifyScope parse_verify(const std::string& word);
-Distribution parse_distribution(const std::string& word);
+std::vector<record::CacheMode> parse_caches(const std::vector<std::string>& words);
+std::vector<record::LaunchMode> parse_launches(const std::vector<std::string>& words);
+record::VerifyScope parse_verify(const std::string& word);
+nf4::Distribution parse_distribution(const std::string& word);
 
 // Checks the spelling of auto, cpu, cuda or cuda:N; not whether such a device is there.
 void check_device_name(const std::string& word);
 
 // Checks that a variant of this very name exists in `available`.
-void check_baseline(const std::string& word, const std::vector<Variant>& available);
+void check_baseline(const std::string& word, const std::vector<kernels::Variant>& available);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

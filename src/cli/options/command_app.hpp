@@ -1,12 +1,12 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include <map>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // What the declaration of an option says beyond what CLI11 keeps of it.
 struct OptionFacts {
@@ -53,4 +53,4 @@ class CommandApp final : public CLI::App {
   std::map<const CLI::Option*, OptionFacts> facts_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -10,7 +10,7 @@
 #include <cctype>
 #include <cstdlib>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 std::vector<const CLI::Option*> typed_options(const CommandApp& command) {
@@ -94,4 +94,4 @@ std::string origins_of(const std::string& message, const std::vector<Setting>& s
   return origins;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

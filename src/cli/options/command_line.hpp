@@ -1,11 +1,11 @@
 #pragma once
 
+#include "cli/options/settings.hpp"
+
 #include <string>
 #include <vector>
 
-#include "cli/options/settings.hpp"
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // A command line with everything on it that is in effect.
 struct CommandLine {
@@ -27,4 +27,4 @@ CommandLine complete(const std::vector<std::string>& argv, const CommandApp& app
 // names; else empty.
 std::string origins_of(const std::string& message, const std::vector<Setting>& settings);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <charconv>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 
 std::vector<std::string> metric_words() {
   std::vector<std::string> words;
-  for (const Metric metric : kMetrics) words.emplace_back(to_string(metric));
+  for (const compare::Metric metric : compare::kMetrics) words.emplace_back(to_string(metric));
   return words;
 }
 
@@ -22,8 +22,8 @@ std::vector<std::string> comparison_formats() {
   return {"table", "markdown"};
 }
 
-Metric parse_metric(const std::string& word) {
-  for (const Metric metric : kMetrics) {
+compare::Metric parse_metric(const std::string& word) {
+  for (const compare::Metric metric : compare::kMetrics) {
     if (word == to_string(metric)) return metric;
   }
   throw Error(ErrorKind::kUsage,
@@ -31,9 +31,9 @@ Metric parse_metric(const std::string& word) {
                           escaped(word), did_you_mean(word, metric_words())));
 }
 
-std::set<std::string> measured_variants(const Report& report) {
+std::set<std::string> measured_variants(const record::Report& report) {
   std::set<std::string> names;
-  for (const Measurement& row : report.measurements) names.insert(row.variant);
+  for (const record::Measurement& row : report.measurements) names.insert(row.variant);
   return names;
 }
 
@@ -66,4 +66,4 @@ std::optional<double> parse_fraction(const char* option, const std::string& word
   return value;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,14 +1,14 @@
 #pragma once
 
+#include "compare/metric.hpp"
+#include "report/report.hpp"
+
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "compare/metric.hpp"
-#include "report/report.hpp"
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // Words that "compare" and "history" have in common, turned into values. All throw Error(kUsage).
 
@@ -17,9 +17,9 @@ std::vector<std::string> metric_words();
 // Of the text that compare prints.
 std::vector<std::string> comparison_formats();
 
-Metric parse_metric(const std::string& word);
+compare::Metric parse_metric(const std::string& word);
 
-std::set<std::string> measured_variants(const Report& report);
+std::set<std::string> measured_variants(const record::Report& report);
 
 // Checks that each pattern of --variant matches one of `measured`, if there is any.
 void check_variant_patterns(const std::vector<std::string>& patterns,
@@ -28,4 +28,4 @@ void check_variant_patterns(const std::vector<std::string>& patterns,
 // A fraction above 0 and below 1: "0.02" or "2%"; none when `word` is empty.
 std::optional<double> parse_fraction(const char* option, const std::string& word);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

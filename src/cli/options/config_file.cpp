@@ -17,7 +17,7 @@
 #include <iterator>
 #include <system_error>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 constexpr std::uintmax_t kMostBytes = 1 << 20;  // larger ones are no configuration
@@ -25,7 +25,7 @@ constexpr std::uintmax_t kMostBytes = 1 << 20;  // larger ones are no configurat
 std::string read_text(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--config: {} can not be read: {}", escaped(path), why));
+                fmt::format("--config: {} cannot be read: {}", escaped(path), why));
   };
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) refuse("it is a folder");
@@ -180,4 +180,4 @@ std::vector<Setting> settings_from_file(const std::string& path, const CommandAp
   return ConfigReader(path, app).read(command, try_to_parse);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

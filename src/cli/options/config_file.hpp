@@ -1,11 +1,11 @@
 #pragma once
 
+#include "cli/options/settings.hpp"
+
 #include <string>
 #include <vector>
 
-#include "cli/options/settings.hpp"
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // Reads a configuration file: TOML with a section for each command, in which the options have their
 // long names without dashes. The whole file is checked; what it says of `command`, one of `app`'s,
@@ -14,4 +14,4 @@ namespace nf4bench {
 std::vector<Setting> settings_from_file(const std::string& path, const CommandApp& app,
                                         const CommandApp& command, const TryToParse& try_to_parse);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

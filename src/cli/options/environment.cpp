@@ -7,13 +7,12 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 std::string upper(std::string text) {
@@ -110,4 +109,4 @@ Environment settings_from_environment(const CommandApp& command, const TryToPars
   return environment;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "cli/options/settings.hpp"
+
 #include <string>
 #include <vector>
 
-#include "cli/options/settings.hpp"
-
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // The environment variable for an option: NF4BENCH_RUN_MAX_TIME for max-time of run.
 std::string variable_of(const std::string& command, const std::string& option);
@@ -21,4 +21,4 @@ struct Environment {
 // begins with the variable.
 Environment settings_from_environment(const CommandApp& command, const TryToParse& try_to_parse);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

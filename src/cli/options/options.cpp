@@ -7,7 +7,7 @@
 #include <charconv>
 #include <memory>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 Option with_facts(CLI::App& command, CLI::Option* option, OptionFacts facts) {
@@ -158,4 +158,4 @@ AbsmaxFlags add_absmax_flags(CLI::App& command, bool& plain, bool& nested) {
   return flags;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -10,7 +10,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // Declares commands and their options, in every command file the same way.
 
@@ -74,4 +74,4 @@ struct AbsmaxFlags {
 };
 AbsmaxFlags add_absmax_flags(CLI::App& command, bool& plain, bool& nested);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 
 Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
   return add_repeated(command, words,
@@ -15,12 +15,13 @@ Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
       .command_line_only();  // what runs foreign code is said where it is run
 }
 
-Peers load_peers(const std::vector<PeerArgument>& arguments, const Device& device) {
-  const DeviceInfo& info = device.info();
-  const PeerHost host = {.kind = info.kind,
-                         .compute_capability = info.compute_capability,
-                         .tools = cuda_tools()};
-  Peers peers(arguments, host, device.variants());
+peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,
+                       const device::Device& device) {
+  const record::DeviceInfo& info = device.info();
+  const peer::PeerHost host = {.kind = info.kind,
+                               .compute_capability = info.compute_capability,
+                               .tools = peer::cuda_tools()};
+  peer::Peers peers(arguments, host, device.variants());
   for (const std::string& warning : peers.warnings()) {
     write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
   }
@@ -28,7 +29,7 @@ Peers load_peers(const std::vector<PeerArgument>& arguments, const Device& devic
 }
 
 std::vector<std::string> without_absent_peers(const std::vector<std::string>& patterns,
-                                              const Peers& peers) {
+                                              const peer::Peers& peers) {
   std::vector<std::string> present = patterns;
   std::erase_if(present,
                 [&](const std::string& pattern) { return peers.is_of_absent_peer(pattern); });
@@ -39,4 +40,4 @@ std::vector<std::string> without_absent_peers(const std::vector<std::string>& pa
   return present;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

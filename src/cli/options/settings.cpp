@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 template <class Items, class Item>
@@ -117,4 +117,4 @@ std::vector<Setting> not_overruled(const std::vector<Setting>& layer, const Sett
   return kept;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

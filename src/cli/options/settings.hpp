@@ -8,7 +8,7 @@ namespace CLI {
 class Option;
 }  // namespace CLI
 
-namespace nf4bench {
+namespace nf4bench::cli {
 
 class CommandApp;
 struct OptionFacts;
@@ -56,4 +56,4 @@ struct SettledOptions {
 // active one, is no longer this layer's to set.
 std::vector<Setting> not_overruled(const std::vector<Setting>& layer, const SettledOptions& above);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 int line_of(const toml::node& node) {
@@ -108,4 +108,4 @@ TomlDocument parse_toml(std::string_view text, const std::string& name) {
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 
 // A value of a TOML document.
 struct TomlValue {
@@ -40,4 +40,4 @@ struct TomlDocument {
 // a use. Throws Error(kUsage) that begins with "NAME:LINE: ".
 TomlDocument parse_toml(std::string_view text, const std::string& name);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

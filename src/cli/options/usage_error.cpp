@@ -3,13 +3,13 @@
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::cli {
 namespace {
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -85,4 +85,4 @@ std::string explain_usage_error(const CLI::App& app, const CLI::ParseError& erro
   return escaped(error.what(), 400) + help_hint(app, command);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::cli

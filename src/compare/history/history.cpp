@@ -10,7 +10,7 @@
 #include <map>
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // Letters, digits, dots and dashes are kept, anything else becomes one underscore a run.
@@ -37,12 +37,12 @@ void find_series_steps(HistorySeries& series, const StepModel& model) {
     series.steps.push_back({.point = step.index, .log_change = step.change});
     level = step.index;
   }
-  series.last_log_change = costs.back() - median(std::span(costs).subspan(level));
+  series.last_log_change = costs.back() - statistics::median(std::span(costs).subspan(level));
 }
 
 }  // namespace
 
-std::string device_key(const Report& report) {
+std::string device_key(const record::Report& report) {
   const std::string unit = report.device.uuid.empty()
                                ? fmt::format("{}-threads", report.device.multiprocessors)
                                : report.device.uuid;
@@ -57,9 +57,9 @@ bool HistoryBuilder::Digest::is_same_run(const Digest& other) const {
                     });
 }
 
-void HistoryBuilder::add(const NamedReport& report) {
+void HistoryBuilder::add(const report::NamedReport& report) {
   Digest digest;
-  const Report& r = report.report;
+  const record::Report& r = report.report;
   digest.run = {.name = report.name,
                 .started_at = r.started_at,
                 .git_commit = r.tool.git_commit,
@@ -119,4 +119,4 @@ History HistoryBuilder::finish() const {
   return history;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

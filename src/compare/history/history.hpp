@@ -1,15 +1,15 @@
 #pragma once
 
+#include "compare/history/steps.hpp"
+#include "compare/run_cells.hpp"
+#include "compare/run_noise.hpp"
+#include "report/named_report.hpp"
+
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "report/named_report.hpp"
-#include "compare/run_cells.hpp"
-#include "compare/run_noise.hpp"
-#include "compare/history/steps.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 struct HistoryOptions {
   Metric metric = Metric::kTime;
@@ -63,7 +63,7 @@ struct History {
 
 // Model and uuid of the device that `report` was made on, as one word fit for a file name. A CPU is
 // its model and its number of threads.
-std::string device_key(const Report& report);
+std::string device_key(const record::Report& report);
 
 // Collects reports one at a time, so that their samples need not stay in memory.
 class HistoryBuilder {
@@ -71,7 +71,7 @@ class HistoryBuilder {
   explicit HistoryBuilder(HistoryOptions options) : options_(std::move(options)) {}
 
   // A copy of a run that was added before is passed over.
-  void add(const NamedReport& report);
+  void add(const report::NamedReport& report);
 
   // Runs in the order of their start, and the steps of each cell.
   History finish() const;
@@ -81,7 +81,7 @@ class HistoryBuilder {
     HistoryRun run;
     std::string device;
     std::string id;
-    DeviceKind kind = DeviceKind::kCpu;
+    record::DeviceKind kind = record::DeviceKind::kCpu;
     std::vector<RunCell> cells;
 
     bool is_same_run(const Digest& other) const;
@@ -93,4 +93,4 @@ class HistoryBuilder {
   std::vector<Digest> digests_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -1,62 +1,64 @@
-#include "compare/result/change_text.hpp"
 #include "compare/history/history_text.hpp"
+#include "compare/result/change_text.hpp"
 #include "compare/result/json_parts.hpp"
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
-JsonText run_json(const HistoryRun& run) {
-  return json_object({{"name", json_string(run.name)},
-                      {"started_at", json_string_or_null(run.started_at)},
-                      {"git_commit", json_string_or_null(run.git_commit)},
-                      {"complete", json_bool(run.complete)}});
+json::JsonText run_json(const HistoryRun& run) {
+  return json::json_object({{"name", json::json_string(run.name)},
+                            {"started_at", json::json_string_or_null(run.started_at)},
+                            {"git_commit", json::json_string_or_null(run.git_commit)},
+                            {"complete", json::json_bool(run.complete)}});
 }
 
-JsonText series_json(const HistorySeries& series, Metric metric) {
+json::JsonText series_json(const HistorySeries& series, Metric metric) {
   std::vector<std::int64_t> runs;
   std::vector<double> values;
   for (const HistoryPoint& point : series.points) {
     runs.push_back(static_cast<std::int64_t>(point.run));
     values.push_back(point.value);
   }
-  std::vector<JsonMember> members = key_members(series.key);
-  members.push_back({"runs", json_integers(runs)});
-  members.push_back({"values", json_numbers(values)});
+  std::vector<json::JsonMember> members = key_members(series.key);
+  members.push_back({"runs", json::json_integers(runs)});
+  members.push_back({"values", json::json_numbers(values)});
   members.push_back(
       {"steps", json_list(series.steps, [&](const HistoryStep& step) {
-         return json_object(
-             {{"run", json_integer(static_cast<std::int64_t>(series.points[step.point].run))},
-              {"relative", json_number(shown_change(step.log_change, metric))},
-              {"slower", json_bool(step.log_change > 0.0)}});
+         return json::json_object(
+             {{"run", json::json_integer(static_cast<std::int64_t>(series.points[step.point].run))},
+              {"relative", json::json_number(shown_change(step.log_change, metric))},
+              {"slower", json::json_bool(step.log_change > 0.0)}});
        })});
-  members.push_back({"last_off_level", json_number(shown_change(series.last_log_change, metric))});
-  return json_object(members);
+  members.push_back(
+      {"last_off_level", json::json_number(shown_change(series.last_log_change, metric))});
+  return json::json_object(members);
 }
 
-JsonText device_json(const HistoryDevice& device, Metric metric) {
-  return json_object({{"name", json_string(device.device)},
-                      {"key", json_string(device.id)},
-                      {"threshold", json_number(device.threshold)},
-                      {"run_noise", json_object({{"relative", json_number(device.noise.relative)},
-                                                 {"origin", json_string(device.noise.origin)}})},
-                      {"runs", json_list(device.runs, run_json)},
-                      {"series", json_list(device.series, [&](const HistorySeries& series) {
-                         return series_json(series, metric);
-                       })}});
+json::JsonText device_json(const HistoryDevice& device, Metric metric) {
+  return json::json_object(
+      {{"name", json::json_string(device.device)},
+       {"key", json::json_string(device.id)},
+       {"threshold", json::json_number(device.threshold)},
+       {"run_noise", json::json_object({{"relative", json::json_number(device.noise.relative)},
+                                        {"origin", json::json_string(device.noise.origin)}})},
+       {"runs", json_list(device.runs, run_json)},
+       {"series", json_list(device.series, [&](const HistorySeries& series) {
+          return series_json(series, metric);
+        })}});
 }
 
 }  // namespace
 
 std::string history_json(const History& history) {
-  return json_object({{"schema", json_string(kHistorySchema)},
-                      {"schema_version", json_string(kHistorySchemaVersion)},
-                      {"metric", json_string(to_string(history.metric))},
-                      {"devices", json_list(history.devices,
-                                            [&](const HistoryDevice& device) {
-                                              return device_json(device, history.metric);
-                                            })}})
+  return json::json_object({{"schema", json::json_string(kHistorySchema)},
+                            {"schema_version", json::json_string(kHistorySchemaVersion)},
+                            {"metric", json::json_string(to_string(history.metric))},
+                            {"devices", json_list(history.devices,
+                                                  [&](const HistoryDevice& device) {
+                                                    return device_json(device, history.metric);
+                                                  })}})
              .text +
          "\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

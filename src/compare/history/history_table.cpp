@@ -1,6 +1,6 @@
 #include "base/text.hpp"
-#include "compare/result/change_text.hpp"
 #include "compare/history/history_text.hpp"
+#include "compare/result/change_text.hpp"
 #include "report/table/parts.hpp"
 #include "text/units.hpp"
 
@@ -11,17 +11,17 @@
 #include <cstddef>
 #include <set>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // Narrow terminals lose the count of runs first, then the first value.
-std::vector<GridColumn> columns() {
-  return {{"variant", Align::kLeft},
-          {"runs", Align::kRight, 3},
-          {"first", Align::kRight, 2},
+std::vector<text::GridColumn> columns() {
+  return {{"variant", text::Align::kLeft},
+          {"runs", text::Align::kRight, 3},
+          {"first", text::Align::kRight, 2},
           {"last"},
           {"change"},
-          {"steps", Align::kLeft}};
+          {"steps", text::Align::kLeft}};
 }
 
 std::string run_text(const HistoryRun& run) {
@@ -44,18 +44,18 @@ std::string steps_text(const HistoryDevice& device, const HistorySeries& series,
   return fmt::format("{}", fmt::join(steps, "; "));
 }
 
-Tone tone_of(const HistorySeries& series) {
-  if (series.steps.empty()) return Tone::kPlain;
-  return series.steps.back().log_change > 0.0 ? Tone::kBad : Tone::kGood;
+text::Tone tone_of(const HistorySeries& series) {
+  if (series.steps.empty()) return text::Tone::kPlain;
+  return series.steps.back().log_change > 0.0 ? text::Tone::kBad : text::Tone::kGood;
 }
 
-GridRow row_of(const HistoryDevice& device, const HistorySeries& series,
-               const ValueFormat& format) {
+text::GridRow row_of(const HistoryDevice& device, const HistorySeries& series,
+                     const ValueFormat& format) {
   const HistoryPoint& first = series.points.front();
   const HistoryPoint& last = series.points.back();
-  GridRow row;
+  text::GridRow row;
   row.tone = tone_of(series);
-  row.cells = {shown_variant(series.key.variant),
+  row.cells = {report::shown_variant(series.key.variant),
                fmt::format("{}", series.points.size()),
                format.text(first.value),
                format.text(last.value),
@@ -64,7 +64,7 @@ GridRow row_of(const HistoryDevice& device, const HistorySeries& series,
   return row;
 }
 
-void append_block(TablePage& page, const HistoryDevice& device,
+void append_block(report::TablePage& page, const HistoryDevice& device,
                   const std::vector<const HistorySeries*>& block, Metric metric) {
   std::vector<double> values;
   for (const HistorySeries* series : block) {
@@ -72,14 +72,14 @@ void append_block(TablePage& page, const HistoryDevice& device,
     values.push_back(series->points.back().value);
   }
   const ValueFormat format = value_format(metric, values);
-  std::vector<GridRow> rows;
+  std::vector<text::GridRow> rows;
   rows.reserve(block.size());
   for (const HistorySeries* series : block) rows.push_back(row_of(device, *series, format));
-  const GridLayout layout = fit_columns(columns(), rows, page.width());
+  const text::GridLayout layout = text::fit_columns(columns(), rows, page.width());
   page.blank();
   page.heading(block_text(block.front()->key), "");
   page.grid_header(layout);
-  for (const GridRow& row : rows) page.grid_row(layout, row);
+  for (const text::GridRow& row : rows) page.grid_row(layout, row);
 }
 
 // The series of each geometry and launch, those blocks first in which a cell changed.
@@ -103,33 +103,34 @@ std::vector<std::vector<const HistorySeries*>> blocks_of(const HistoryDevice& de
   return changed;
 }
 
-void append_device(TablePage& page, const HistoryDevice& device, Metric metric) {
-  page.line(fmt::format("{}: {}, {} to {}", fitted(device.device, 50),
-                        format_count(static_cast<long long>(device.runs.size()), "run"),
+void append_device(report::TablePage& page, const HistoryDevice& device, Metric metric) {
+  page.line(fmt::format("{}: {}, {} to {}", text::fitted(device.device, 50),
+                        text::format_count(static_cast<long long>(device.runs.size()), "run"),
                         run_text(device.runs.front()), run_text(device.runs.back())),
-            Tone::kHeading);
-  page.paragraph(fmt::format("{}; steps of {} % or more that last for {} runs or more; "
-                             "run-to-run noise {} % ({})",
-                             to_string(metric), format_percent(device.threshold), kShortestLevel,
-                             format_percent(device.noise.relative), device.noise.origin),
-                 0, Tone::kFaint);
+            text::Tone::kHeading);
+  page.paragraph(
+      fmt::format("{}; steps of {} % or more that last for {} runs or more; "
+                  "run-to-run noise {} % ({})",
+                  to_string(metric), text::format_percent(device.threshold), kShortestLevel,
+                  text::format_percent(device.noise.relative), device.noise.origin),
+      0, text::Tone::kFaint);
   for (const HistoryRun& run : device.runs) {
     if (!run.complete)
-      page.paragraph(fmt::format("incomplete: {}", escaped(run.name)), 2, Tone::kDoubt);
+      page.paragraph(fmt::format("incomplete: {}", escaped(run.name)), 2, text::Tone::kDoubt);
   }
   long long changed = 0;
   for (const auto& block : blocks_of(device)) append_block(page, device, block, metric);
   for (const HistorySeries& series : device.series) changed += series.steps.empty() ? 0 : 1;
   page.blank();
   page.line(fmt::format("{} of {} changed", changed,
-                        format_count(static_cast<long long>(device.series.size()), "cell")),
-            Tone::kHeading);
+                        text::format_count(static_cast<long long>(device.series.size()), "cell")),
+            text::Tone::kHeading);
 }
 
 }  // namespace
 
-std::string history_table(const History& history, const TableStyle& style) {
-  TablePage page(style);
+std::string history_table(const History& history, const report::TableStyle& style) {
+  report::TablePage page(style);
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
     if (i > 0) page.blank();
     append_device(page, history.devices[i], history.metric);
@@ -137,4 +138,4 @@ std::string history_table(const History& history, const TableStyle& style) {
   return page.take();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <string>
-
 #include "compare/history/history.hpp"
 #include "report/report.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::compare {
 
 // For people at a terminal: cells that changed first, with when and by how much, then the others.
-std::string history_table(const History& history, const TableStyle& style);
+std::string history_table(const History& history, const report::TableStyle& style);
 
 inline constexpr const char* kHistorySchema = "nf4bench.history";
 inline constexpr const char* kHistorySchemaVersion = "1.0.0";
@@ -16,4 +16,4 @@ inline constexpr const char* kHistorySchemaVersion = "1.0.0";
 // For programs, as docs/history.schema.json describes. Ends in a newline.
 std::string history_json(const History& history);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

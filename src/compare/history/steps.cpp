@@ -10,7 +10,7 @@
 #include <queue>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // The price of a level in standard deviations of one value, times log(n). With it noise alone
@@ -69,7 +69,7 @@ double estimate_noise(std::span<const double> values, double least) {
   for (std::size_t i = 1; i < values.size(); ++i) {
     differences.push_back(std::abs(values[i] - values[i - 1]));
   }
-  return std::max(least, median(differences) / kMedianDifference);
+  return std::max(least, statistics::median(differences) / kMedianDifference);
 }
 
 // Where the levels of the cheapest split begin, without the first.
@@ -114,7 +114,7 @@ std::vector<LevelStep> steps_between(Values values, const std::vector<std::size_
   const std::vector<Values> levels = levels_of(values, starts);
   std::vector<LevelStep> steps;
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    steps.push_back({starts[i], median(levels[i + 1]) - median(levels[i])});
+    steps.push_back({starts[i], statistics::median(levels[i + 1]) - statistics::median(levels[i])});
   }
   return steps;
 }
@@ -122,8 +122,8 @@ std::vector<LevelStep> steps_between(Values values, const std::vector<std::size_
 // True when enough values of `level` are nearer to its median than to that of `other`: two wild
 // values and a good one make no level.
 bool is_supported(Values level, Values other) {
-  const double own = median(level);
-  const double others = median(other);
+  const double own = statistics::median(level);
+  const double others = statistics::median(other);
   return std::count_if(level.begin(), level.end(), [&](double value) {
            return std::abs(value - own) < std::abs(value - others);
          }) >= static_cast<std::ptrdiff_t>(kShortestLevel);
@@ -141,7 +141,7 @@ std::optional<std::size_t> find_idle_step(Values values, const std::vector<std::
   std::optional<std::size_t> smallest;
   double least = threshold;
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const double size = std::abs(median(levels[i + 1]) - median(levels[i]));
+    const double size = std::abs(statistics::median(levels[i + 1]) - statistics::median(levels[i]));
     if (size >= least) continue;
     least = size;
     smallest = i;
@@ -160,4 +160,4 @@ std::vector<LevelStep> find_steps(std::span<const double> values, const StepMode
   return steps_between(values, starts);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

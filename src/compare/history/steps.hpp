@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 
 // A place at which a series moved to another level.
 struct LevelStep {
@@ -27,4 +27,4 @@ inline constexpr std::size_t kShortestLevel = 3;
 // below the threshold are merged away.
 std::vector<LevelStep> find_steps(std::span<const double> values, const StepModel& model);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

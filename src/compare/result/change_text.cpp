@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // Whether a higher cost shows as a lower value.
@@ -39,7 +39,7 @@ std::string percent_text(double relative) {
   return signed_digits(relative) + " %";
 }
 
-std::string percent_interval_text(const Interval& relative) {
+std::string percent_interval_text(const statistics::Interval& relative) {
   return fmt::format("[{}, {}]", signed_digits(relative.low), signed_digits(relative.high));
 }
 
@@ -48,9 +48,9 @@ std::string ValueFormat::text(double value) const {
     case Metric::kTime:
       return fmt::format("{:.{}f} {}", value / unit_s, decimals, unit);
     case Metric::kSpeedup:
-      return format_ratio(value);
+      return text::format_ratio(value);
     case Metric::kFractionOfCopy:
-      return format_percent(value) + " %";
+      return text::format_percent(value) + " %";
   }
   return "";
 }
@@ -59,7 +59,7 @@ ValueFormat value_format(Metric metric, const std::vector<double>& values) {
   ValueFormat format;
   format.metric = metric;
   if (metric != Metric::kTime) return format;
-  const TimeScale scale = time_scale(values);
+  const text::TimeScale scale = text::time_scale(values);
   format.unit_s = scale.seconds;
   format.unit = scale.unit;
   format.decimals = scale.decimals;
@@ -77,8 +77,8 @@ std::string counts_text(const ComparisonResult& result) {
 
 std::string rule_text(const ComparisonResult& result) {
   return fmt::format("{}, threshold {} %, run-to-run noise {} % ({})", to_string(result.metric),
-                     format_percent(result.threshold), format_percent(result.noise.relative),
-                     result.noise.origin);
+                     text::format_percent(result.threshold),
+                     text::format_percent(result.noise.relative), result.noise.origin);
 }
 
 std::string side_text(const std::vector<ReportLabel>& side) {
@@ -90,4 +90,4 @@ std::string side_text(const std::vector<ReportLabel>& side) {
   return text;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -2,18 +2,18 @@
 
 // How changes are written, shared by all forms of output.
 
+#include "compare/compare_reports.hpp"
+
 #include <string>
 #include <vector>
 
-#include "compare/compare_reports.hpp"
-
-namespace nf4bench {
+namespace nf4bench::compare {
 
 // A relative change of the metric's own value: time that grows and speedup that falls are both
 // slower.
 struct ShownChange {
   double change = 0.0;
-  Interval interval;
+  statistics::Interval interval;
 };
 ShownChange shown_change(const Change& change, Metric metric);
 double shown_change(double log_ratio, Metric metric);
@@ -22,7 +22,7 @@ double shown_change(double log_ratio, Metric metric);
 std::string percent_text(double relative);
 
 // "[+4.9, +5.5]"
-std::string percent_interval_text(const Interval& relative);
+std::string percent_interval_text(const statistics::Interval& relative);
 
 // A side's value as a block of cells shows it: "36.52 us", "3.371x" or "95.0 %".
 struct ValueFormat {
@@ -44,4 +44,4 @@ std::string rule_text(const ComparisonResult& result);
 // "base.json" or "3 runs", with when and at which commit.
 std::string side_text(const std::vector<ReportLabel>& side);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

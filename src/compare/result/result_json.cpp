@@ -2,92 +2,95 @@
 #include "compare/result/json_parts.hpp"
 #include "compare/result/result_text.hpp"
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
-JsonText label_json(const ReportLabel& label) {
-  return json_object({{"name", json_string(label.name)},
-                      {"started_at", json_string_or_null(label.started_at)},
-                      {"git_commit", json_string_or_null(label.git_commit)}});
+json::JsonText label_json(const ReportLabel& label) {
+  return json::json_object({{"name", json::json_string(label.name)},
+                            {"started_at", json::json_string_or_null(label.started_at)},
+                            {"git_commit", json::json_string_or_null(label.git_commit)}});
 }
 
-JsonText difference_json(const Difference& difference) {
+json::JsonText difference_json(const Difference& difference) {
   const auto strings = [](const std::vector<std::string>& values) {
-    return json_list(values, [](const std::string& value) { return json_string(value); });
+    return json_list(values, [](const std::string& value) { return json::json_string(value); });
   };
-  return json_object({{"name", json_string(difference.name)},
-                      {"base", strings(difference.base)},
-                      {"new", strings(difference.fresh)},
-                      {"matters", json_bool(difference.matters)},
-                      {"allowed", json_bool(difference.allowed)}});
+  return json::json_object({{"name", json::json_string(difference.name)},
+                            {"base", strings(difference.base)},
+                            {"new", strings(difference.fresh)},
+                            {"matters", json::json_bool(difference.matters)},
+                            {"allowed", json::json_bool(difference.allowed)}});
 }
 
-JsonText side_json(const std::optional<SideValue>& side) {
-  if (!side) return json_null();
-  return json_object({{"value", json_number(side->value)},
-                      {"runs", json_integer(side->runs)},
-                      {"samples", json_integer(side->samples)}});
+json::JsonText side_json(const std::optional<SideValue>& side) {
+  if (!side) return json::json_null();
+  return json::json_object({{"value", json::json_number(side->value)},
+                            {"runs", json::json_integer(side->runs)},
+                            {"samples", json::json_integer(side->samples)}});
 }
 
-JsonText change_json(const std::optional<Change>& change, Metric metric) {
-  if (!change) return json_null();
+json::JsonText change_json(const std::optional<Change>& change, Metric metric) {
+  if (!change) return json::json_null();
   const ShownChange shown = shown_change(*change, metric);
   const double ends[] = {shown.interval.low, shown.interval.high};
-  return json_object({{"relative", json_number(shown.change)},
-                      {"interval", json_numbers(ends)},
-                      {"runs_agree", json_bool(change->runs_agree)}});
+  return json::json_object({{"relative", json::json_number(shown.change)},
+                            {"interval", json::json_numbers(ends)},
+                            {"runs_agree", json::json_bool(change->runs_agree)}});
 }
 
-JsonText cell_json(const ComparedCell& cell, Metric metric) {
-  std::vector<JsonMember> members = key_members(cell.key);
-  members.push_back({"verdict", json_string(to_string(cell.ruling.verdict))});
-  members.push_back({"reason", json_string_or_null(cell.ruling.reason)});
+json::JsonText cell_json(const ComparedCell& cell, Metric metric) {
+  std::vector<json::JsonMember> members = key_members(cell.key);
+  members.push_back({"verdict", json::json_string(to_string(cell.ruling.verdict))});
+  members.push_back({"reason", json::json_string_or_null(cell.ruling.reason)});
   members.push_back({"base", side_json(cell.base)});
   members.push_back({"new", side_json(cell.fresh)});
   members.push_back({"change", change_json(cell.change, metric)});
-  return json_object(members);
+  return json::json_object(members);
 }
 
-JsonText counts_json(const ComparisonResult& result) {
-  std::vector<JsonMember> members;
+json::JsonText counts_json(const ComparisonResult& result) {
+  std::vector<json::JsonMember> members;
   for (const CellVerdict verdict : kCellVerdicts) {
-    members.push_back({to_string(verdict), json_integer(result.count(verdict))});
+    members.push_back({to_string(verdict), json::json_integer(result.count(verdict))});
   }
-  members.push_back({"measured", json_integer(result.measured())});
-  return json_object(members);
+  members.push_back({"measured", json::json_integer(result.measured())});
+  return json::json_object(members);
 }
 
-JsonText gate_json(const GateDecision* decision) {
-  if (decision == nullptr) return json_null();
-  return json_object({{"passed", json_bool(decision->code == ExitCode::kOk)},
-                      {"exit_code", json_integer(static_cast<int>(decision->code))},
-                      {"reasons", json_list(decision->reasons, [](const std::string& text) {
-                         return json_string(text);
-                       })}});
+json::JsonText gate_json(const GateDecision* decision) {
+  if (decision == nullptr) return json::json_null();
+  return json::json_object({{"passed", json::json_bool(decision->code == ExitCode::kOk)},
+                            {"exit_code", json::json_integer(static_cast<int>(decision->code))},
+                            {"reasons", json_list(decision->reasons, [](const std::string& text) {
+                               return json::json_string(text);
+                             })}});
 }
 
 }  // namespace
 
 std::string comparison_json(const ComparisonResult& result, const GateDecision* decision) {
-  const JsonText noise = json_object({{"relative", json_number(result.noise.relative)},
-                                      {"origin", json_string(result.noise.origin)}});
-  const JsonText shift = result.median_log_change
-                             ? json_number(shown_change(*result.median_log_change, result.metric))
-                             : json_null();
-  return json_object(
-             {{"schema", json_string(kComparisonSchema)},
-              {"schema_version", json_string(kComparisonSchemaVersion)},
-              {"metric", json_string(to_string(result.metric))},
-              {"threshold", json_number(result.threshold)},
+  const json::JsonText noise =
+      json::json_object({{"relative", json::json_number(result.noise.relative)},
+                         {"origin", json::json_string(result.noise.origin)}});
+  const json::JsonText shift =
+      result.median_log_change
+          ? json::json_number(shown_change(*result.median_log_change, result.metric))
+          : json::json_null();
+  return json::json_object(
+             {{"schema", json::json_string(kComparisonSchema)},
+              {"schema_version", json::json_string(kComparisonSchemaVersion)},
+              {"metric", json::json_string(to_string(result.metric))},
+              {"threshold", json::json_number(result.threshold)},
               {"run_noise", noise},
-              {"confidence", json_number(1.0 - kFamilyError)},
-              {"device", json_string(result.device)},
+              {"confidence", json::json_number(1.0 - kFamilyError)},
+              {"device", json::json_string(result.device)},
               {"base", json_list(result.base, label_json)},
               {"new", json_list(result.fresh, label_json)},
-              {"comparable", json_bool(result.is_comparable)},
+              {"comparable", json::json_bool(result.is_comparable)},
               {"differences", json_list(result.differences, difference_json)},
               {"faults",
-               json_list(result.faults, [](const std::string& text) { return json_string(text); })},
+               json_list(result.faults,
+                         [](const std::string& text) { return json::json_string(text); })},
               {"counts", counts_json(result)},
               {"median_change", shift},
               {"gate", gate_json(decision)},
@@ -96,9 +99,9 @@ std::string comparison_json(const ComparisonResult& result, const GateDecision* 
                          [&](const ComparedCell& cell) { return cell_json(cell, result.metric); })},
               {"new_cells",
                json_list(result.new_cells,
-                         [](const CellKey& key) { return json_object(key_members(key)); })}})
+                         [](const CellKey& key) { return json::json_object(key_members(key)); })}})
              .text +
          "\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 // More rows than this do not help a reviewer; the count of the rest is given.
@@ -102,8 +102,9 @@ std::string comparison_markdown(const ComparisonResult& result, const GateDecisi
   std::string text = headline(result, decision);
   std::string summary = counts_text(result);
   if (!result.new_cells.empty()) {
-    summary += fmt::format("; {} not in the base",
-                           format_count(static_cast<long long>(result.new_cells.size()), "cell"));
+    summary +=
+        fmt::format("; {} not in the base",
+                    text::format_count(static_cast<long long>(result.new_cells.size()), "cell"));
   }
   if (decision != nullptr && !decision->reasons.empty()) {
     summary += fmt::format(". Gate: {}",
@@ -118,4 +119,4 @@ std::string comparison_markdown(const ComparisonResult& result, const GateDecisi
   return text;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

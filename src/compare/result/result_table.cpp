@@ -10,46 +10,46 @@
 #include <cstddef>
 #include <span>
 
-namespace nf4bench {
+namespace nf4bench::compare {
 namespace {
 
 constexpr std::size_t kLongestReason = 400;
 
-Tone tone_of(CellVerdict verdict) {
+text::Tone tone_of(CellVerdict verdict) {
   switch (verdict) {
     case CellVerdict::kInvalid:
     case CellVerdict::kMissing:
     case CellVerdict::kSlower:
-      return Tone::kBad;
+      return text::Tone::kBad;
     case CellVerdict::kUnsure:
-      return Tone::kDoubt;
+      return text::Tone::kDoubt;
     case CellVerdict::kFaster:
-      return Tone::kGood;
+      return text::Tone::kGood;
     case CellVerdict::kSame:
-      return Tone::kPlain;
+      return text::Tone::kPlain;
   }
-  return Tone::kPlain;
+  return text::Tone::kPlain;
 }
 
 // Narrow terminals lose the runs first, then the interval, then the old value.
-std::vector<GridColumn> columns() {
-  return {{"variant", Align::kLeft},
-          {"base", Align::kRight, 1},
+std::vector<text::GridColumn> columns() {
+  return {{"variant", text::Align::kLeft},
+          {"base", text::Align::kRight, 1},
           {"new"},
           {"change"},
-          {"99 % interval", Align::kLeft, 2},
-          {"runs", Align::kRight, 3},
-          {"verdict", Align::kLeft}};
+          {"99 % interval", text::Align::kLeft, 2},
+          {"runs", text::Align::kRight, 3},
+          {"verdict", text::Align::kLeft}};
 }
 
 std::string runs_text(const ComparedCell& cell) {
   return fmt::format("{}:{}", cell.base ? cell.base->runs : 0, cell.fresh ? cell.fresh->runs : 0);
 }
 
-GridRow row_of(const ComparedCell& cell, const ValueFormat& format) {
-  GridRow row;
+text::GridRow row_of(const ComparedCell& cell, const ValueFormat& format) {
+  text::GridRow row;
   row.tone = tone_of(cell.ruling.verdict);
-  row.cells = {shown_variant(cell.key.variant),
+  row.cells = {report::shown_variant(cell.key.variant),
                cell.base ? format.text(cell.base->value) : "",
                cell.fresh ? format.text(cell.fresh->value) : "",
                "",
@@ -73,23 +73,23 @@ std::vector<double> values_of(std::span<const ComparedCell> cells) {
   return values;
 }
 
-void append_block(TablePage& page, std::span<const ComparedCell> cells, Metric metric) {
+void append_block(report::TablePage& page, std::span<const ComparedCell> cells, Metric metric) {
   const ValueFormat format = value_format(metric, values_of(cells));
-  std::vector<GridRow> rows;
+  std::vector<text::GridRow> rows;
   for (const ComparedCell& cell : cells) rows.push_back(row_of(cell, format));
-  const GridLayout layout = fit_columns(columns(), rows, page.width());
+  const text::GridLayout layout = text::fit_columns(columns(), rows, page.width());
   page.blank();
   page.heading(block_text(cells.front().key), "");
   page.grid_header(layout);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     page.grid_row(layout, rows[i]);
     if (!cells[i].ruling.reason.empty()) {
-      page.paragraph("  " + escaped(cells[i].ruling.reason, kLongestReason), 4, Tone::kFaint);
+      page.paragraph("  " + escaped(cells[i].ruling.reason, kLongestReason), 4, text::Tone::kFaint);
     }
   }
 }
 
-void append_blocks(TablePage& page, const ComparisonResult& result) {
+void append_blocks(report::TablePage& page, const ComparisonResult& result) {
   const std::span<const ComparedCell> cells = result.cells;
   std::size_t first = 0;
   while (first < cells.size()) {
@@ -100,22 +100,23 @@ void append_blocks(TablePage& page, const ComparisonResult& result) {
   }
 }
 
-void append_head(TablePage& page, const ComparisonResult& result) {
-  page.line("Comparison of " + rule_text(result), Tone::kHeading);
+void append_head(report::TablePage& page, const ComparisonResult& result) {
+  page.line("Comparison of " + rule_text(result), text::Tone::kHeading);
   page.paragraph("base  " + side_text(result.base), 6);
   page.paragraph("new   " + side_text(result.fresh), 6);
-  page.paragraph("on    " + fitted(result.device, 60), 6);
+  page.paragraph("on    " + text::fitted(result.device, 60), 6);
   for (const Difference& difference : result.differences) {
     const bool stops = difference.matters && !difference.allowed;
     page.paragraph(fmt::format("{} {}{}", stops ? "DIFFERS" : "differs",
-                               fitted(difference_text(difference), 160),
+                               text::fitted(difference_text(difference), 160),
                                stops ? fmt::format(" (--allow {})", difference.name) : ""),
-                   6, stops ? Tone::kBad : Tone::kFaint);
+                   6, stops ? text::Tone::kBad : text::Tone::kFaint);
   }
-  for (const std::string& fault : result.faults) page.paragraph("fault: " + fault, 6, Tone::kBad);
+  for (const std::string& fault : result.faults)
+    page.paragraph("fault: " + fault, 6, text::Tone::kBad);
 }
 
-void append_summary_lines(TablePage& page, const ComparisonResult& result) {
+void append_summary_lines(report::TablePage& page, const ComparisonResult& result) {
   page.blank();
   std::string summary = counts_text(result);
   if (result.median_log_change) {
@@ -123,37 +124,38 @@ void append_summary_lines(TablePage& page, const ComparisonResult& result) {
                            percent_text(shown_change(*result.median_log_change, result.metric)));
   }
   if (!result.new_cells.empty()) {
-    summary += fmt::format("; {} not in the base",
-                           format_count(static_cast<long long>(result.new_cells.size()), "cell"));
+    summary +=
+        fmt::format("; {} not in the base",
+                    text::format_count(static_cast<long long>(result.new_cells.size()), "cell"));
   }
-  page.paragraph(summary, 0, Tone::kHeading);
+  page.paragraph(summary, 0, text::Tone::kHeading);
 }
 
-void append_gate(TablePage& page, const GateDecision& decision) {
+void append_gate(report::TablePage& page, const GateDecision& decision) {
   if (decision.code == ExitCode::kOk) {
-    page.line("Gate: passed", Tone::kGood);
+    page.line("Gate: passed", text::Tone::kGood);
     return;
   }
   const bool is_unsure = decision.code == ExitCode::kInconclusive;
   page.paragraph(fmt::format("Gate: {}: {}", is_unsure ? "inconclusive" : "failed",
                              fmt::join(decision.reasons, "; ")),
-                 6, is_unsure ? Tone::kDoubt : Tone::kBad);
+                 6, is_unsure ? text::Tone::kDoubt : text::Tone::kBad);
 }
 
 }  // namespace
 
 std::string comparison_table(const ComparisonResult& result, const GateDecision* decision,
-                             const TableStyle& style) {
-  TablePage page(style);
+                             const report::TableStyle& style) {
+  report::TablePage page(style);
   append_head(page, result);
   if (result.is_comparable) {
     append_blocks(page, result);
     append_summary_lines(page, result);
   } else {
-    page.line("Not comparable.", Tone::kBad);
+    page.line("Not comparable.", text::Tone::kBad);
   }
   if (decision != nullptr) append_gate(page, *decision);
   return page.take();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

@@ -1,18 +1,18 @@
 #pragma once
 
-#include <string>
-
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
 #include "report/report.hpp"
 
-namespace nf4bench {
+#include <string>
+
+namespace nf4bench::compare {
 
 // The forms in which a comparison is shown; `decision` is null when there was no gate.
 
 // For people at a terminal: one block a geometry and launch, variants as rows.
 std::string comparison_table(const ComparisonResult& result, const GateDecision* decision,
-                             const TableStyle& style);
+                             const report::TableStyle& style);
 
 // For a comment on a pull request: a headline, and a table of what is not SAME, failures first.
 std::string comparison_markdown(const ComparisonResult& result, const GateDecision* decision);
@@ -23,4 +23,4 @@ inline constexpr const char* kComparisonSchemaVersion = "1.0.0";
 // For programs, as docs/comparison.schema.json describes. Ends in a newline.
 std::string comparison_json(const ComparisonResult& result, const GateDecision* decision);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::compare

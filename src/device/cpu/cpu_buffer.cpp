@@ -1,14 +1,14 @@
 #include "device/cpu/cpu_buffer.hpp"
 
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.hpp"
-#include "base/parallel.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 // Bytes that a thread fills at a time.
@@ -40,4 +40,4 @@ void CpuBuffer::check_guards(const char* what, std::size_t used) const {
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

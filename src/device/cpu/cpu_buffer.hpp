@@ -1,14 +1,14 @@
 #pragma once
 
+#include "device/device.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <span>
 
-#include "device/device.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 
 // Memory aligned as a Job promises, with `guard` bytes before and behind it that nobody may write.
 // Without guard bytes it ends exactly where its content does, so that a sanitizer sees every stray
@@ -43,4 +43,4 @@ class CpuBuffer {
   std::size_t guard_ = 0;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -1,16 +1,16 @@
 #include "device/cpu/cpu_ceilings.hpp"
 
+#include "cpu/stream_memory.hpp"
+#include "device/cpu/cpu_buffer.hpp"
+#include "device/cpu/cpu_facts.hpp"
+
 #include <omp.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 
-#include "cpu/stream_memory.hpp"
-#include "device/cpu/cpu_buffer.hpp"
-#include "device/cpu/cpu_facts.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 constexpr int kRepetitions = 5;
@@ -54,7 +54,7 @@ std::size_t buffer_bytes(std::int64_t cache_bytes) {
 
 }  // namespace
 
-Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes) {
+record::Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes) {
   const std::size_t bytes = buffer_bytes(cache_bytes);
   const CpuBuffer source(bytes);
   const CpuBuffer target(bytes);
@@ -63,16 +63,17 @@ Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes) {
   std::byte* const from = source.data();
   std::byte* const to = target.data();
   // Which way is faster depends on the processor; the ceiling is the better of the two.
-  const double copy_s = std::min(
-      best_seconds(bytes, threads,
-                   [&](Share s) { std::memcpy(to + s.first, from + s.first, s.bytes); }),
-      best_seconds(bytes, threads,
-                   [&](Share s) { cpu::copy_streaming(to + s.first, from + s.first, s.bytes); }));
+  const double copy_s =
+      std::min(best_seconds(bytes, threads,
+                            [&](Share s) { std::memcpy(to + s.first, from + s.first, s.bytes); }),
+               best_seconds(bytes, threads, [&](Share s) {
+                 kernels::cpu::copy_streaming(to + s.first, from + s.first, s.bytes);
+               }));
   const double write_s = std::min(
       best_seconds(bytes, threads, [&](Share s) { std::memset(to + s.first, 1, s.bytes); }),
       best_seconds(bytes, threads,
-                   [&](Share s) { cpu::fill_streaming(to + s.first, 1, s.bytes); }));
-  Ceilings ceilings;
+                   [&](Share s) { kernels::cpu::fill_streaming(to + s.first, 1, s.bytes); }));
+  record::Ceilings ceilings;
   ceilings.copy_bytes = 2 * static_cast<std::int64_t>(bytes);
   ceilings.copy_bytes_per_s = static_cast<double>(ceilings.copy_bytes) / copy_s;
   ceilings.write_bytes = static_cast<std::int64_t>(bytes);
@@ -80,4 +81,4 @@ Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes) {
   return ceilings;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -2,10 +2,10 @@
 
 #include "device/device.hpp"
 
-namespace nf4bench {
+namespace nf4bench::device {
 
 // The best rates at which `threads` threads copy and write memory, over buffers that no cache of
 // `cache_bytes` holds.
-Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes);
+record::Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

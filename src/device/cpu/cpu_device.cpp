@@ -1,7 +1,5 @@
 // The CPU as a device: variants run on all cores, time is a steady clock.
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "catalog.hpp"
@@ -11,7 +9,9 @@
 #include "device/cpu/cpu_workload.hpp"
 #include "device/devices.hpp"
 
-namespace nf4bench {
+#include <algorithm>
+
+namespace nf4bench::device {
 namespace {
 
 CpuContext make_context(const DeviceOptions& options) {
@@ -21,13 +21,13 @@ CpuContext make_context(const DeviceOptions& options) {
   CpuContext context;
   context.threads = options.threads > 0 ? options.threads : hardware_threads();
   context.config = options.config;
-  context.info.kind = DeviceKind::kCpu;
+  context.info.kind = record::DeviceKind::kCpu;
   context.info.id = "cpu";
   context.info.name = cpu_name();
   context.info.multiprocessors = context.threads;
   context.info.l2_bytes = last_level_cache_bytes();
   context.info.memory_bytes = physical_memory_bytes();
-  context.info.simd = cpu::simd_target();
+  context.info.simd = kernels::cpu::simd_target();
   return context;
 }
 
@@ -35,32 +35,32 @@ class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const DeviceOptions& options) : context_(make_context(options)) {}
 
-  const DeviceInfo& info() const override { return context_.info; }
+  const record::DeviceInfo& info() const override { return context_.info; }
 
-  DeviceState state() override {
-    DeviceState state;
+  record::DeviceState state() override {
+    record::DeviceState state;
     state.unavailable = "clocks, power and temperature are read on CUDA devices only";
     return state;
   }
 
-  const std::vector<Variant>& variants() const override { return cpu_variants(); }
+  const std::vector<kernels::Variant>& variants() const override { return kernels::cpu_variants(); }
 
-  const std::vector<Variant>& stream_shapes() const override {
-    static const std::vector<Variant> none;
+  const std::vector<kernels::Variant>& stream_shapes() const override {
+    static const std::vector<kernels::Variant> none;
     return none;
   }
 
-  std::span<const LaunchMode> launch_modes() const override {
-    static constexpr LaunchMode kModes[] = {LaunchMode::kStream};
+  std::span<const record::LaunchMode> launch_modes() const override {
+    static constexpr record::LaunchMode kModes[] = {record::LaunchMode::kStream};
     return kModes;
   }
 
-  std::unique_ptr<Workload> upload(const Nf4Tensor& tensor, OutputType type,
+  std::unique_ptr<Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
                                    UploadPurpose purpose) override {
     return make_cpu_workload(context_, tensor, type, purpose);
   }
 
-  Ceilings measure_ceilings() override {
+  record::Ceilings measure_ceilings() override {
     return measure_cpu_ceilings(context_.threads, context_.info.l2_bytes);
   }
 
@@ -74,4 +74,4 @@ std::unique_ptr<Device> open_cpu_device(const DeviceOptions& options) {
   return std::make_unique<CpuDevice>(options);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -1,18 +1,17 @@
 #include "device/cpu/cpu_facts.hpp"
 
-#include <sched.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sched.h>
 #include <string_view>
+#include <sys/utsname.h>
 #include <system_error>
+#include <unistd.h>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +98,4 @@ std::int64_t available_memory_bytes() {
   return bytes > 0 ? bytes : physical_memory_bytes() / 2;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

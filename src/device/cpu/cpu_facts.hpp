@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace nf4bench {
+namespace nf4bench::device {
 
 // The processor's name for people; its architecture where the system tells no more.
 std::string cpu_name();
@@ -16,4 +16,4 @@ std::int64_t last_level_cache_bytes();
 std::int64_t physical_memory_bytes();
 std::int64_t available_memory_bytes();
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -1,5 +1,9 @@
 #include "device/cpu/cpu_workload.hpp"
 
+#include "base/error.hpp"
+#include "device/cpu/cpu_buffer.hpp"
+#include "device/cpu/cpu_facts.hpp"
+
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -12,11 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
-#include "device/cpu/cpu_buffer.hpp"
-#include "device/cpu/cpu_facts.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 // Before and behind what a variant may write. A page: vector code that runs over does so by less.
@@ -43,7 +43,7 @@ struct BufferSet {
 // few elements this is nearly all.
 constexpr std::int64_t kSetOverhead = 2 * kGuardBytes +
                                       6 * (static_cast<std::int64_t>(CpuBuffer::kAlignment) + 32) +
-                                      sizeof(BufferSet) + sizeof(Job);
+                                      sizeof(BufferSet) + sizeof(kernels::Job);
 
 // Sets of tiny tensors stop here, though the largest caches could hold more of them.
 constexpr std::int64_t kMostMemoryOfTinySets = std::int64_t{2} << 30;
@@ -58,48 +58,49 @@ CpuBuffer copied(const std::vector<T>& values) {
 
 class CpuWorkload final : public Workload {
  public:
-  CpuWorkload(const CpuContext& context, const Nf4Tensor& tensor, OutputType type,
+  CpuWorkload(const CpuContext& context, const nf4::Nf4Tensor& tensor, nf4::OutputType type,
               UploadPurpose purpose);
 
-  std::string unsupported(const Variant& variant) const override;
+  std::string unsupported(const kernels::Variant& variant) const override;
   int buffer_sets() const override { return static_cast<int>(jobs_.size()); }
   std::int64_t bytes_read() const override { return bytes_read_; }
   std::int64_t bytes_written() const override { return bytes_written_; }
-  Comparison verify(const Variant& variant, std::span<const std::byte> expected) override;
-  std::vector<std::byte> output_of(const Variant& variant) override;
-  Sample sample(const Variant& variant, const SampleSpec& spec) override;
+  record::Comparison verify(const kernels::Variant& variant,
+                            std::span<const std::byte> expected) override;
+  std::vector<std::byte> output_of(const kernels::Variant& variant) override;
+  Sample sample(const kernels::Variant& variant, const SampleSpec& spec) override;
 
  private:
-  std::int64_t fitting_sets(const Nf4Tensor& tensor, UploadPurpose purpose) const;
-  void add_set(const Nf4Tensor& tensor);
-  Launch launch() const;
-  void reserve_workspace(const Variant& variant);
-  const CpuBuffer& workspace_of(const Variant& variant, std::size_t set) const;
-  Job job_of(const Variant& variant, std::size_t set) const;
-  void prepare(const Variant& variant, std::size_t set) const;
-  void run(const Variant& variant, std::size_t set) const;
-  void run_poisoned(const Variant& variant);
+  std::int64_t fitting_sets(const nf4::Nf4Tensor& tensor, UploadPurpose purpose) const;
+  void add_set(const nf4::Nf4Tensor& tensor);
+  kernels::Launch launch() const;
+  void reserve_workspace(const kernels::Variant& variant);
+  const CpuBuffer& workspace_of(const kernels::Variant& variant, std::size_t set) const;
+  kernels::Job job_of(const kernels::Variant& variant, std::size_t set) const;
+  void prepare(const kernels::Variant& variant, std::size_t set) const;
+  void run(const kernels::Variant& variant, std::size_t set) const;
+  void run_poisoned(const kernels::Variant& variant);
 
   CpuContext context_;
-  OutputType type_;
+  nf4::OutputType type_;
   std::int64_t bytes_read_;
   std::int64_t bytes_written_;
   std::size_t guard_;
   std::vector<BufferSet> sets_;
-  std::vector<Job> jobs_;  // one a set
-  CpuBuffer workspace_;    // all sets share it: it is scratch
+  std::vector<kernels::Job> jobs_;  // one a set
+  CpuBuffer workspace_;             // all sets share it: it is scratch
   std::map<std::string, std::vector<CpuBuffer>>
       prepared_;  // of variants with a prepare(), one a set
   std::size_t next_set_ = 0;
-  std::set<std::pair<std::string, CacheMode>> warmed_up_;
+  std::set<std::pair<std::string, record::CacheMode>> warmed_up_;
 };
 
-CpuWorkload::CpuWorkload(const CpuContext& context, const Nf4Tensor& tensor, OutputType type,
-                         UploadPurpose purpose)
+CpuWorkload::CpuWorkload(const CpuContext& context, const nf4::Nf4Tensor& tensor,
+                         nf4::OutputType type, UploadPurpose purpose)
     : context_(context),
       type_(type),
-      bytes_read_(nf4bench::bytes_read(tensor)),
-      bytes_written_(tensor.elements * static_cast<std::int64_t>(size_in_bytes(type))),
+      bytes_read_(nf4bench::nf4::bytes_read(tensor)),
+      bytes_written_(tensor.elements * static_cast<std::int64_t>(nf4::size_in_bytes(type))),
       guard_(purpose == UploadPurpose::kVerify ? kGuardBytesToVerify : kGuardBytes) {
   const std::int64_t sets = fitting_sets(tensor, purpose);
   sets_.reserve(static_cast<std::size_t>(sets));
@@ -108,7 +109,7 @@ CpuWorkload::CpuWorkload(const CpuContext& context, const Nf4Tensor& tensor, Out
 
 // As many sets as a cold sample needs, within half of the memory that is free. Throws when not even
 // one fits.
-std::int64_t CpuWorkload::fitting_sets(const Nf4Tensor& tensor, UploadPurpose purpose) const {
+std::int64_t CpuWorkload::fitting_sets(const nf4::Nf4Tensor& tensor, UploadPurpose purpose) const {
   const std::int64_t bytes = bytes_read_ + bytes_written_;
   const std::int64_t available = available_memory_bytes();
   if (bytes > available) {
@@ -118,13 +119,13 @@ std::int64_t CpuWorkload::fitting_sets(const Nf4Tensor& tensor, UploadPurpose pu
                             tensor.name, to_string(type_), bytes, available));
   }
   if (purpose != UploadPurpose::kTime) return 1;
-  const std::int64_t wanted = block_count(5 * context_.info.l2_bytes, bytes) + 1;
+  const std::int64_t wanted = nf4::block_count(5 * context_.info.l2_bytes, bytes) + 1;
   const std::int64_t memory =
       std::min(available / 2, std::max(kMostMemoryOfTinySets, 2 * wanted * bytes));
   return std::clamp<std::int64_t>(memory / (bytes + kSetOverhead), 1, wanted);
 }
 
-void CpuWorkload::add_set(const Nf4Tensor& tensor) {
+void CpuWorkload::add_set(const nf4::Nf4Tensor& tensor) {
   BufferSet& set = sets_.emplace_back();
   set.packed = copied(tensor.packed);
   set.absmax = copied(tensor.absmax);
@@ -134,7 +135,7 @@ void CpuWorkload::add_set(const Nf4Tensor& tensor) {
   set.output = CpuBuffer(static_cast<std::size_t>(bytes_written_), guard_);
   set.output.poison();  // also maps its pages, so that no sample pays for that
 
-  Job job;
+  kernels::Job job;
   job.packed = reinterpret_cast<const std::uint8_t*>(set.packed.data());
   job.absmax = reinterpret_cast<const float*>(set.absmax.data());
   job.absmax_codes = reinterpret_cast<const std::uint8_t*>(set.absmax_codes.data());
@@ -149,19 +150,19 @@ void CpuWorkload::add_set(const Nf4Tensor& tensor) {
   jobs_.push_back(job);
 }
 
-std::string CpuWorkload::unsupported(const Variant& variant) const {
+std::string CpuWorkload::unsupported(const kernels::Variant& variant) const {
   const char* reason = variant.unsupported(jobs_.front(), facts_of(context_.info));
   return reason == nullptr ? "" : reason;
 }
 
-Launch CpuWorkload::launch() const {
+kernels::Launch CpuWorkload::launch() const {
   return {.stream = nullptr,
           .device = facts_of(context_.info),
           .config = context_.config.empty() ? nullptr : context_.config.c_str()};
 }
 
 // Makes the workspaces that `variant` needs, and fills them if it prepares them.
-void CpuWorkload::reserve_workspace(const Variant& variant) {
+void CpuWorkload::reserve_workspace(const kernels::Variant& variant) {
   const std::size_t wanted = variant.workspace_bytes(jobs_.front());
   if (variant.prepare) {
     if (prepared_.contains(variant.name)) return;
@@ -182,27 +183,27 @@ void CpuWorkload::reserve_workspace(const Variant& variant) {
   workspace_ = wanted == 0 ? CpuBuffer() : CpuBuffer(wanted, guard_);
 }
 
-const CpuBuffer& CpuWorkload::workspace_of(const Variant& variant, std::size_t set) const {
+const CpuBuffer& CpuWorkload::workspace_of(const kernels::Variant& variant, std::size_t set) const {
   return variant.prepare ? prepared_.at(variant.name)[set] : workspace_;
 }
 
-Job CpuWorkload::job_of(const Variant& variant, std::size_t set) const {
-  Job job = jobs_[set];
+kernels::Job CpuWorkload::job_of(const kernels::Variant& variant, std::size_t set) const {
+  kernels::Job job = jobs_[set];
   job.workspace = workspace_of(variant, set).data();
   return job;
 }
 
-void CpuWorkload::prepare(const Variant& variant, std::size_t set) const {
+void CpuWorkload::prepare(const kernels::Variant& variant, std::size_t set) const {
   omp_set_num_threads(context_.threads);
   variant.prepare(job_of(variant, set), launch());
 }
 
-void CpuWorkload::run(const Variant& variant, std::size_t set) const {
+void CpuWorkload::run(const kernels::Variant& variant, std::size_t set) const {
   omp_set_num_threads(context_.threads);  // of this thread: the caller's may change between calls
   variant.launch(job_of(variant, set), launch());
 }
 
-void CpuWorkload::run_poisoned(const Variant& variant) {
+void CpuWorkload::run_poisoned(const kernels::Variant& variant) {
   reserve_workspace(variant);
   const CpuBuffer& output = sets_.front().output;
   const CpuBuffer& workspace = workspace_of(variant, 0);
@@ -214,13 +215,15 @@ void CpuWorkload::run_poisoned(const Variant& variant) {
   workspace.check_guards("workspace", variant.workspace_bytes(jobs_.front()));
 }
 
-Comparison CpuWorkload::verify(const Variant& variant, std::span<const std::byte> expected) {
+record::Comparison CpuWorkload::verify(const kernels::Variant& variant,
+                                       std::span<const std::byte> expected) {
   run_poisoned(variant);
   const std::span<const std::byte> output = sets_.front().output.span();
-  return compare_outputs(type_, expected, output.first(std::min(expected.size(), output.size())));
+  return operation::compare_outputs(type_, expected,
+                                    output.first(std::min(expected.size(), output.size())));
 }
 
-std::vector<std::byte> CpuWorkload::output_of(const Variant& variant) {
+std::vector<std::byte> CpuWorkload::output_of(const kernels::Variant& variant) {
   run_poisoned(variant);
   const std::span<const std::byte> output = sets_.front().output.span();
   return {output.begin(), output.end()};
@@ -228,12 +231,12 @@ std::vector<std::byte> CpuWorkload::output_of(const Variant& variant) {
 
 // A cold sample goes on with the set after the last one that any sample used. A hot sample has one
 // untimed call in front of it, since other variants ran on other buffers in between.
-Sample CpuWorkload::sample(const Variant& variant, const SampleSpec& spec) {
-  if (spec.launch != LaunchMode::kStream || spec.launches < 1) {
+Sample CpuWorkload::sample(const kernels::Variant& variant, const SampleSpec& spec) {
+  if (spec.launch != record::LaunchMode::kStream || spec.launches < 1) {
     throw Error(ErrorKind::kUsage, "the CPU device times plain calls only; use --launch stream");
   }
   reserve_workspace(variant);
-  const bool is_hot = spec.cache == CacheMode::kHot;
+  const bool is_hot = spec.cache == record::CacheMode::kHot;
   const bool is_first = warmed_up_.emplace(variant.name, spec.cache).second;
   const auto take_set = [&] { return is_hot ? 0 : next_set_++ % sets_.size(); };
   if (is_hot || is_first) run(variant, take_set());
@@ -247,9 +250,9 @@ Sample CpuWorkload::sample(const Variant& variant, const SampleSpec& spec) {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_cpu_workload(const CpuContext& context, const Nf4Tensor& tensor,
-                                            OutputType type, UploadPurpose purpose) {
+std::unique_ptr<Workload> make_cpu_workload(const CpuContext& context, const nf4::Nf4Tensor& tensor,
+                                            nf4::OutputType type, UploadPurpose purpose) {
   return std::make_unique<CpuWorkload>(context, tensor, type, purpose);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

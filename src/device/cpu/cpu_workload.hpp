@@ -2,21 +2,21 @@
 
 // A tensor on the CPU device: its buffer sets, verification against the reference, timed samples.
 
+#include "device/device.hpp"
+
 #include <memory>
 #include <string>
 
-#include "device/device.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 
 // What the workloads of one CPU device have in common; each keeps its copy.
 struct CpuContext {
-  DeviceInfo info;
+  record::DeviceInfo info;
   std::string config;  // Launch::config; empty for none
   int threads = 1;     // OpenMP threads that variants run with
 };
 
-std::unique_ptr<Workload> make_cpu_workload(const CpuContext& context, const Nf4Tensor& tensor,
-                                            OutputType type, UploadPurpose purpose);
+std::unique_ptr<Workload> make_cpu_workload(const CpuContext& context, const nf4::Nf4Tensor& tensor,
+                                            nf4::OutputType type, UploadPurpose purpose);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "device/devices.hpp"
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 constexpr const char* kProblem =
@@ -12,7 +12,7 @@ constexpr const char* kProblem =
 
 }  // namespace
 
-std::vector<DeviceInfo> cuda_devices(std::string* problem) {
+std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
   if (problem != nullptr) *problem = kProblem;
   return {};
 }
@@ -21,4 +21,4 @@ std::unique_ptr<Device> open_cuda_device(int, const DeviceOptions&) {
   throw Error(ErrorKind::kDevice, kProblem);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

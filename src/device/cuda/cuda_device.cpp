@@ -1,9 +1,8 @@
-#include "device/device.hpp"
-#include "device/devices.hpp"
-
 #include "base/error.hpp"
 #include "catalog.hpp"
 #include "device/cuda/cuda_workload.hpp"
+#include "device/device.hpp"
+#include "device/devices.hpp"
 #include "device/nvml/nvml.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +11,7 @@
 #include <array>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 int attribute(cudaDeviceAttr which, int index) {
@@ -30,7 +29,7 @@ std::string uuid_string(const cudaUUID_t& uuid) {
   return text;
 }
 
-DeviceInfo describe(int index) {
+record::DeviceInfo describe(int index) {
   cudaDeviceProp properties = {};
   check_cuda(cudaGetDeviceProperties(&properties, index), "read the device's properties");
   std::array<char, 32> pci = {};
@@ -38,8 +37,8 @@ DeviceInfo describe(int index) {
              "read the device's PCI id");
   int runtime = 0;
   check_cuda(cudaRuntimeGetVersion(&runtime), "read the runtime's version");
-  DeviceInfo info;
-  info.kind = DeviceKind::kCuda;
+  record::DeviceInfo info;
+  info.kind = record::DeviceKind::kCuda;
   info.id = fmt::format("cuda:{}", index);
   info.name = properties.name;
   info.compute_capability = 10 * properties.major + properties.minor;
@@ -64,25 +63,29 @@ DeviceInfo describe(int index) {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(DeviceInfo info, const DeviceOptions& options)
+  CudaDevice(record::DeviceInfo info, const DeviceOptions& options)
       : context_(info.multiprocessors), nvml_(info.pci_id) {
     context_.info = std::move(info);
     context_.config = options.config;
   }
 
-  const DeviceInfo& info() const override { return context_.info; }
-  DeviceState state() override { return nvml_.state(); }
-  const std::vector<Variant>& variants() const override { return cuda_variants(); }
-  const std::vector<Variant>& stream_shapes() const override { return cuda_stream_shapes(); }
-  std::span<const LaunchMode> launch_modes() const override {
-    static constexpr std::array kModes = {LaunchMode::kGraph, LaunchMode::kStream};
+  const record::DeviceInfo& info() const override { return context_.info; }
+  record::DeviceState state() override { return nvml_.state(); }
+  const std::vector<kernels::Variant>& variants() const override {
+    return kernels::cuda_variants();
+  }
+  const std::vector<kernels::Variant>& stream_shapes() const override {
+    return kernels::cuda_stream_shapes();
+  }
+  std::span<const record::LaunchMode> launch_modes() const override {
+    static constexpr std::array kModes = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
     return kModes;
   }
-  std::unique_ptr<Workload> upload(const Nf4Tensor& tensor, OutputType type,
+  std::unique_ptr<Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
                                    UploadPurpose purpose) override {
     return make_cuda_workload(context_, tensor, type, purpose);
   }
-  Ceilings measure_ceilings() override;
+  record::Ceilings measure_ceilings() override;
 
  private:
   // Median seconds of `work` between two events, over `repeats` runs after two warm-ups.
@@ -98,7 +101,7 @@ double CudaDevice::time(int repeats, Work work) {
   cudaStream_t stream = context_.stream.get();
   std::vector<double> samples;
   for (int i = -2; i < repeats; ++i) {
-    cuda::launch_busy(30'000, stream);
+    kernels::cuda::launch_busy(30'000, stream);
     check_cuda(cudaEventRecord(context_.start.get(), stream), "record an event");
     work();
     check_cuda(cudaEventRecord(context_.stop.get(), stream), "record an event");
@@ -110,7 +113,7 @@ double CudaDevice::time(int repeats, Work work) {
   return samples[samples.size() / 2];
 }
 
-Ceilings CudaDevice::measure_ceilings() {
+record::Ceilings CudaDevice::measure_ceilings() {
   constexpr std::int64_t kMegabyte = 1 << 20;
   constexpr int kRepeats = 11;
   constexpr int kEmptyKernels = 100;
@@ -133,15 +136,16 @@ Ceilings CudaDevice::measure_ceilings() {
                                         cudaMemcpyDeviceToDevice, stream),
                         "copy on the device");
            }),
-      time(kRepeats, [&] { cuda::launch_copy(source.data(), target.data(), bytes, stream); }));
+      time(kRepeats,
+           [&] { kernels::cuda::launch_copy(source.data(), target.data(), bytes, stream); }));
   const double write_s = std::min(
       time(kRepeats,
            [&] { check_cuda(cudaMemsetAsync(target.data(), 2, size, stream), "fill a buffer"); }),
-      time(kRepeats, [&] { cuda::launch_copy(nullptr, target.data(), bytes, stream); }));
+      time(kRepeats, [&] { kernels::cuda::launch_copy(nullptr, target.data(), bytes, stream); }));
   const CudaGraph empty(context_.stream, [&] {
-    for (int i = 0; i < kEmptyKernels; ++i) cuda::launch_nothing(stream);
+    for (int i = 0; i < kEmptyKernels; ++i) kernels::cuda::launch_nothing(stream);
   });
-  Ceilings ceilings;
+  record::Ceilings ceilings;
   ceilings.copy_bytes = 2 * bytes;
   ceilings.copy_bytes_per_s = static_cast<double>(2 * bytes) / copy_s;
   ceilings.write_bytes = bytes;
@@ -163,14 +167,14 @@ std::string why_no_device(cudaError_t status) {
 
 }  // namespace
 
-std::vector<DeviceInfo> cuda_devices(std::string* problem) {
+std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     *problem = why_no_device(status);
     return {};
   }
-  std::vector<DeviceInfo> devices;
+  std::vector<record::DeviceInfo> devices;
   devices.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) devices.push_back(describe(i));
   if (devices.empty()) *problem = "the driver reports no CUDA device";
@@ -194,4 +198,4 @@ std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options
   return std::make_unique<CudaDevice>(describe(index), options);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

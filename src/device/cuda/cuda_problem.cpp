@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 struct Advice {
@@ -57,7 +57,7 @@ std::string cuda_version_text(int version) {
 
 std::string explain_no_device(const CudaProblem& problem, const CudaVersions& versions) {
   if (problem.name == "cudaErrorInsufficientDriver" && versions.driver == 0) {
-    return "there is no NVIDIA driver here (libcuda.so.1 can not be loaded); install one, or give "
+    return "there is no NVIDIA driver here (libcuda.so.1 cannot be loaded); install one, or give "
            "the container its GPUs";
   }
   if (problem.name == "cudaErrorInsufficientDriver") {
@@ -77,4 +77,4 @@ std::string explain_failed_call(std::string_view what, const CudaProblem& proble
                      advice.empty() ? "" : "; ", advice);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

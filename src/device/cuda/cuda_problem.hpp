@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace nf4bench {
+namespace nf4bench::device {
 
 // An error as CUDA describes it: "cudaErrorNoDevice", "no CUDA-capable device is detected".
 struct CudaProblem {
@@ -29,4 +29,4 @@ std::string explain_failed_call(std::string_view what, const CudaProblem& proble
 // "13.0".
 std::string cuda_version_text(int version);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

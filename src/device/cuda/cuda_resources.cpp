@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 constexpr double kMebibyte = 1024.0 * 1024.0;
@@ -88,4 +88,4 @@ void CudaGraph::end_capture(const CudaStream& stream) {
   check_cuda(cudaGraphUpload(executable, stream.get()), "upload a graph");
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

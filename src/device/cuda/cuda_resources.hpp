@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace nf4bench {
+namespace nf4bench::device {
 
 // Throws Error(kDevice) with what was tried and CUDA's name and text, unless `status` is success.
 // Clears the error where it is not sticky.
@@ -108,4 +108,4 @@ class CudaGraph {
   std::unique_ptr<CUgraphExec_st, Destroy> graph_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 // Sets beyond this many cost more time to make than a colder cache is worth. Reached by tensors of
@@ -22,12 +22,12 @@ std::int64_t CudaTensor::Sizes::total() const {
          aligned_bytes(output);
 }
 
-CudaTensor::CudaTensor(const Nf4Tensor& tensor, OutputType type, std::int64_t guard,
+CudaTensor::CudaTensor(const nf4::Nf4Tensor& tensor, nf4::OutputType type, std::int64_t guard,
                        const CudaStream& stream)
     : sizes_{.packed = bytes_of(tensor.packed),
              .absmax = tensor.is_nested() ? bytes_of(tensor.absmax_codes) : bytes_of(tensor.absmax),
              .nested_absmax = bytes_of(tensor.nested_absmax),
-             .output = tensor.elements * static_cast<std::int64_t>(size_in_bytes(type))} {
+             .output = tensor.elements * static_cast<std::int64_t>(nf4::size_in_bytes(type))} {
   const auto upload = [&](const auto& values) {
     CudaBuffer buffer(bytes_of(values));
     if (buffer.bytes() > 0) {
@@ -44,7 +44,7 @@ CudaTensor::CudaTensor(const Nf4Tensor& tensor, OutputType type, std::int64_t gu
   nested_map_ = upload(tensor.nested_map);
   output_ = GuardedBuffer(sizes_.output, guard);
 
-  Job job;
+  kernels::Job job;
   job.packed = packed_.data();
   if (tensor.is_nested()) {
     job.absmax_codes = absmax_.data();
@@ -67,7 +67,7 @@ void CudaTensor::add_sets(std::int64_t total_bytes, const CudaStream& stream) {
   std::size_t free = 0;
   std::size_t total = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "ask for free device memory");
-  const std::int64_t wanted = block_count(total_bytes, sizes_.total());
+  const std::int64_t wanted = nf4::block_count(total_bytes, sizes_.total());
   const auto fitting = static_cast<std::int64_t>(static_cast<double>(free) * 0.8) / sizes_.total();
   const auto count = static_cast<int>(std::min({wanted, fitting, kMaxSets - 1}));
   if (count <= 0) return;
@@ -84,7 +84,7 @@ void CudaTensor::add_sets(std::int64_t total_bytes, const CudaStream& stream) {
     return target;
   };
   for (int i = 0; i < count; ++i) {
-    Job job = jobs_.front();
+    kernels::Job job = jobs_.front();
     job.packed = duplicate(job.packed, sizes_.packed);
     const void* absmax = job.is_nested() ? static_cast<const void*>(job.absmax_codes) : job.absmax;
     std::uint8_t* const copied = duplicate(absmax, sizes_.absmax);
@@ -100,4 +100,4 @@ void CudaTensor::add_sets(std::int64_t total_bytes, const CudaStream& stream) {
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

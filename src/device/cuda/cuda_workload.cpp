@@ -8,23 +8,24 @@
 #include <map>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 constexpr std::int64_t kGuardBytes = 256;  // before and after what a variant may write
 
 class CudaWorkload final : public Workload {
  public:
-  CudaWorkload(CudaContext& context, const Nf4Tensor& tensor, OutputType type,
+  CudaWorkload(CudaContext& context, const nf4::Nf4Tensor& tensor, nf4::OutputType type,
                UploadPurpose purpose);
 
-  std::string unsupported(const Variant& variant) const override;
+  std::string unsupported(const kernels::Variant& variant) const override;
   int buffer_sets() const override { return static_cast<int>(jobs().size()); }
   std::int64_t bytes_read() const override { return bytes_read_; }
   std::int64_t bytes_written() const override { return tensor_.output().bytes(); }
-  Comparison verify(const Variant& variant, std::span<const std::byte> expected) override;
-  std::vector<std::byte> output_of(const Variant& variant) override;
-  Sample sample(const Variant& variant, const SampleSpec& spec) override;
+  record::Comparison verify(const kernels::Variant& variant,
+                            std::span<const std::byte> expected) override;
+  std::vector<std::byte> output_of(const kernels::Variant& variant) override;
+  Sample sample(const kernels::Variant& variant, const SampleSpec& spec) override;
 
  private:
   // What a variant's prepare() left for each set, so that no other variant overwrites it.
@@ -43,17 +44,18 @@ class CudaWorkload final : public Workload {
     std::int64_t busy_ns = 0;  // how long the stream is kept busy while a graph is enqueued
   };
 
-  const std::vector<Job>& jobs() const { return tensor_.jobs(); }
-  void reserve_workspace(const Variant& variant);
-  void run_poisoned(const Variant& variant);
-  void* workspace_of(const Variant& variant, std::size_t set) const;
-  void prepare_set(const Variant& variant, std::size_t set) const;
-  void enqueue(const Variant& variant, CacheMode cache, int launches, std::size_t first_set);
-  Prepared& prepare(const Variant& variant, const SampleSpec& spec);
+  const std::vector<kernels::Job>& jobs() const { return tensor_.jobs(); }
+  void reserve_workspace(const kernels::Variant& variant);
+  void run_poisoned(const kernels::Variant& variant);
+  void* workspace_of(const kernels::Variant& variant, std::size_t set) const;
+  void prepare_set(const kernels::Variant& variant, std::size_t set) const;
+  void enqueue(const kernels::Variant& variant, record::CacheMode cache, int launches,
+               std::size_t first_set);
+  Prepared& prepare(const kernels::Variant& variant, const SampleSpec& spec);
   std::optional<double> stamped_clock() const;
 
   CudaContext& context_;
-  OutputType type_;
+  nf4::OutputType type_;
   std::int64_t bytes_read_;
   std::int64_t guard_;
   CudaTensor tensor_;
@@ -65,11 +67,11 @@ class CudaWorkload final : public Workload {
   std::map<std::pair<std::string, int>, Prepared> prepared_;
 };
 
-CudaWorkload::CudaWorkload(CudaContext& context, const Nf4Tensor& tensor, OutputType type,
+CudaWorkload::CudaWorkload(CudaContext& context, const nf4::Nf4Tensor& tensor, nf4::OutputType type,
                            UploadPurpose purpose)
     : context_(context),
       type_(type),
-      bytes_read_(nf4bench::bytes_read(tensor)),
+      bytes_read_(nf4bench::nf4::bytes_read(tensor)),
       // Verification alone leaves no slack, so that a memory checker sees every stray access.
       guard_(purpose == UploadPurpose::kVerify ? 0 : kGuardBytes),
       tensor_(tensor, type, guard_, context.stream) {
@@ -79,13 +81,13 @@ CudaWorkload::CudaWorkload(CudaContext& context, const Nf4Tensor& tensor, Output
   context_.stream.synchronize();
 }
 
-std::string CudaWorkload::unsupported(const Variant& variant) const {
+std::string CudaWorkload::unsupported(const kernels::Variant& variant) const {
   const char* reason = variant.unsupported(jobs().front(), facts_of(context_.info));
   return reason == nullptr ? "" : reason;
 }
 
 // Makes the workspaces that `variant` needs, and fills them if it prepares them.
-void CudaWorkload::reserve_workspace(const Variant& variant) {
+void CudaWorkload::reserve_workspace(const kernels::Variant& variant) {
   const auto wanted = static_cast<std::int64_t>(variant.workspace_bytes(jobs().front()));
   if (variant.prepare) {
     if (own_workspaces_.contains(variant.name)) return;
@@ -106,32 +108,33 @@ void CudaWorkload::reserve_workspace(const Variant& variant) {
   }
 }
 
-void* CudaWorkload::workspace_of(const Variant& variant, std::size_t set) const {
+void* CudaWorkload::workspace_of(const kernels::Variant& variant, std::size_t set) const {
   return variant.prepare ? own_workspaces_.at(variant.name).of(set) : workspace_.data();
 }
 
-void CudaWorkload::prepare_set(const Variant& variant, std::size_t set) const {
-  Job job = jobs()[set];
+void CudaWorkload::prepare_set(const kernels::Variant& variant, std::size_t set) const {
+  kernels::Job job = jobs()[set];
   job.workspace = workspace_of(variant, set);
   if (job.elements > 0) variant.prepare(job, context_.launch());
   check_cuda(cudaGetLastError(), "launch what comes before the kernel");
 }
 
-void CudaWorkload::run_poisoned(const Variant& variant) {
+void CudaWorkload::run_poisoned(const kernels::Variant& variant) {
   reserve_workspace(variant);
   const GuardedBuffer& workspace =
       variant.prepare ? own_workspaces_.at(variant.name).first : workspace_;
   tensor_.output().poison(context_.stream.get());
   workspace.poison(context_.stream.get());
   if (variant.prepare) prepare_set(variant, 0);
-  if (jobs().front().elements > 0) enqueue(variant, CacheMode::kHot, 1, 0);
+  if (jobs().front().elements > 0) enqueue(variant, record::CacheMode::kHot, 1, 0);
   context_.stream.synchronize();
   tensor_.output().check_guards("output", tensor_.output().bytes());
   workspace.check_guards(
       "workspace", static_cast<std::int64_t>(variant.workspace_bytes(tensor_.jobs().front())));
 }
 
-Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byte> expected) {
+record::Comparison CudaWorkload::verify(const kernels::Variant& variant,
+                                        std::span<const std::byte> expected) {
   const auto bytes = static_cast<std::int64_t>(expected.size());
   if (expected_source_.data() != expected.data() || expected_source_.size() != expected.size()) {
     expected_source_ = {};  // until all of it is there
@@ -143,16 +146,17 @@ Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byt
     expected_source_ = expected;
   }
   run_poisoned(variant);
-  Comparison comparison;
-  comparison.compared = bytes / static_cast<std::int64_t>(size_in_bytes(type_));
+  record::Comparison comparison;
+  comparison.compared = bytes / static_cast<std::int64_t>(nf4::size_in_bytes(type_));
   if (comparison.compared == 0) return comparison;
-  cuda::DeviceComparison found = {0, ~0ull, 0};
-  auto* const on_device = reinterpret_cast<cuda::DeviceComparison*>(context_.comparison.data());
+  kernels::cuda::DeviceComparison found = {0, ~0ull, 0};
+  auto* const on_device =
+      reinterpret_cast<kernels::cuda::DeviceComparison*>(context_.comparison.data());
   cudaStream_t stream = context_.stream.get();
   check_cuda(cudaMemcpyAsync(on_device, &found, sizeof(found), cudaMemcpyHostToDevice, stream),
              "start a comparison");
-  cuda::launch_compare(type_, expected_.data(), tensor_.output().data(), 0, comparison.compared,
-                       on_device, stream);
+  kernels::cuda::launch_compare(type_, expected_.data(), tensor_.output().data(), 0,
+                                comparison.compared, on_device, stream);
   check_cuda(cudaGetLastError(), "launch the comparison");
   check_cuda(cudaMemcpyAsync(&found, on_device, sizeof(found), cudaMemcpyDeviceToHost, stream),
              "read a comparison");
@@ -165,7 +169,7 @@ Comparison CudaWorkload::verify(const Variant& variant, std::span<const std::byt
   return comparison;
 }
 
-std::vector<std::byte> CudaWorkload::output_of(const Variant& variant) {
+std::vector<std::byte> CudaWorkload::output_of(const kernels::Variant& variant) {
   run_poisoned(variant);
   std::vector<std::byte> output(static_cast<std::size_t>(tensor_.output().bytes()));
   check_cuda(
@@ -174,32 +178,34 @@ std::vector<std::byte> CudaWorkload::output_of(const Variant& variant) {
   return output;
 }
 
-void CudaWorkload::enqueue(const Variant& variant, CacheMode cache, int launches,
+void CudaWorkload::enqueue(const kernels::Variant& variant, record::CacheMode cache, int launches,
                            std::size_t first_set) {
-  const Launch launch = context_.launch();
+  const kernels::Launch launch = context_.launch();
   for (int i = 0; i < launches; ++i) {
-    const std::size_t set =
-        cache == CacheMode::kHot ? 0 : (first_set + static_cast<std::size_t>(i)) % jobs().size();
-    Job job = jobs()[set];
+    const std::size_t set = cache == record::CacheMode::kHot
+                                ? 0
+                                : (first_set + static_cast<std::size_t>(i)) % jobs().size();
+    kernels::Job job = jobs()[set];
     job.workspace = workspace_of(variant, set);
     variant.launch(job, launch);
   }
   check_cuda(cudaGetLastError(), "launch the kernel");
 }
 
-CudaWorkload::Prepared& CudaWorkload::prepare(const Variant& variant, const SampleSpec& spec) {
+CudaWorkload::Prepared& CudaWorkload::prepare(const kernels::Variant& variant,
+                                              const SampleSpec& spec) {
   reserve_workspace(variant);
-  const int mode = spec.launches * 4 + (spec.cache == CacheMode::kHot ? 2 : 0) +
-                   (spec.launch == LaunchMode::kGraph ? 1 : 0);
+  const int mode = spec.launches * 4 + (spec.cache == record::CacheMode::kHot ? 2 : 0) +
+                   (spec.launch == record::LaunchMode::kGraph ? 1 : 0);
   const std::pair key{std::string(variant.name), mode};
   if (const auto known = prepared_.find(key); known != prepared_.end()) return known->second;
   Prepared prepared;
   check_cuda(cudaCtxResetPersistingL2Cache(), "reset persisting cache lines");
   enqueue(variant, spec.cache, 1, 0);  // loads the module, fills what is lazy
   context_.stream.synchronize();
-  if (spec.launch == LaunchMode::kStream) return prepared_[key] = std::move(prepared);
+  if (spec.launch == record::LaunchMode::kStream) return prepared_[key] = std::move(prepared);
   // Fewer launches than sets: several graphs in turn, or a cold replay would meet its own lines.
-  const std::size_t sets = spec.cache == CacheMode::kHot ? 1 : jobs().size();
+  const std::size_t sets = spec.cache == record::CacheMode::kHot ? 1 : jobs().size();
   const auto launches = static_cast<std::size_t>(spec.launches);
   for (std::size_t first = 0; first < sets; first += launches) {
     prepared.graphs.emplace_back(context_.stream,
@@ -220,17 +226,17 @@ CudaWorkload::Prepared& CudaWorkload::prepare(const Variant& variant, const Samp
 
 // Graph samples start behind a busy kernel, so that the graph is enqueued before its start event
 // runs. Stream samples do not: the host's launching is part of what they measure.
-Sample CudaWorkload::sample(const Variant& variant, const SampleSpec& spec) {
+Sample CudaWorkload::sample(const kernels::Variant& variant, const SampleSpec& spec) {
   Prepared& prepared = prepare(variant, spec);
   cudaStream_t stream = context_.stream.get();
   const int multiprocessors = context_.info.multiprocessors;
-  auto* const stamps = static_cast<cuda::ClockStamp*>(context_.stamps.data());
+  auto* const stamps = static_cast<kernels::cuda::ClockStamp*>(context_.stamps.data());
   std::memset(static_cast<void*>(stamps), 0,
-              sizeof(cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors));
-  if (prepared.busy_ns > 0) cuda::launch_busy(prepared.busy_ns, stream);
-  cuda::launch_clock_stamp(stamps, multiprocessors, stream);
+              sizeof(kernels::cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors));
+  if (prepared.busy_ns > 0) kernels::cuda::launch_busy(prepared.busy_ns, stream);
+  kernels::cuda::launch_clock_stamp(stamps, multiprocessors, stream);
   check_cuda(cudaEventRecord(context_.start.get(), stream), "record an event");
-  if (spec.launch == LaunchMode::kGraph) {
+  if (spec.launch == record::LaunchMode::kGraph) {
     prepared.graphs[prepared.next].launch(context_.stream);
     prepared.next = (prepared.next + 1) % prepared.graphs.size();
   } else {
@@ -238,7 +244,7 @@ Sample CudaWorkload::sample(const Variant& variant, const SampleSpec& spec) {
     next_set_ = (next_set_ + static_cast<std::size_t>(spec.launches)) % jobs().size();
   }
   check_cuda(cudaEventRecord(context_.stop.get(), stream), "record an event");
-  cuda::launch_clock_stamp(stamps + multiprocessors, multiprocessors, stream);
+  kernels::cuda::launch_clock_stamp(stamps + multiprocessors, multiprocessors, stream);
   check_cuda(cudaGetLastError(), "launch a clock stamp");
   context_.stream.synchronize();
   return {seconds_between(context_.start, context_.stop) / spec.launches, stamped_clock()};
@@ -247,7 +253,7 @@ Sample CudaWorkload::sample(const Variant& variant, const SampleSpec& spec) {
 // Median over the multiprocessors that both stamps reached of cycles over time.
 std::optional<double> CudaWorkload::stamped_clock() const {
   const int multiprocessors = context_.info.multiprocessors;
-  const auto* before = static_cast<const cuda::ClockStamp*>(context_.stamps.data());
+  const auto* before = static_cast<const kernels::cuda::ClockStamp*>(context_.stamps.data());
   const auto* after = before + multiprocessors;
   std::vector<double> clocks;
   for (int i = 0; i < multiprocessors; ++i) {
@@ -263,9 +269,9 @@ std::optional<double> CudaWorkload::stamped_clock() const {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_cuda_workload(CudaContext& context, const Nf4Tensor& tensor,
-                                             OutputType type, UploadPurpose purpose) {
+std::unique_ptr<Workload> make_cuda_workload(CudaContext& context, const nf4::Nf4Tensor& tensor,
+                                             nf4::OutputType type, UploadPurpose purpose) {
   return std::make_unique<CudaWorkload>(context, tensor, type, purpose);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 bool is_poisoned(const std::uint8_t* device_bytes, std::int64_t count) {
@@ -38,4 +38,4 @@ void GuardedBuffer::check_guards(const char* what, std::int64_t used) const {
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

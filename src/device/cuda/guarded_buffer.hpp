@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-
 #include "device/cuda/cuda_resources.hpp"
 
-namespace nf4bench {
+#include <cstdint>
+
+namespace nf4bench::device {
 
 // A device buffer that ends exactly where its content does, or one between guard bytes that nobody
 // may write.
@@ -32,4 +32,4 @@ class GuardedBuffer {
   std::int64_t guard_ = 0;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::device {
 
 // A mode of a GPU that not every GPU has.
 enum class GpuSetting : std::uint8_t { kUnknown, kUnsupported, kOff, kOn };
@@ -32,7 +32,7 @@ struct GpuReading {
   std::optional<std::vector<std::string>> throttle_reasons;  // absent: not known
 };
 
-// What was set up or has happened to a GPU. Whatever can not be read is absent.
+// What was set up or has happened to a GPU. Whatever cannot be read is absent.
 struct GpuCondition {
   std::string problem;  // why nothing could be read; empty otherwise
   std::optional<double> max_sm_clock_hz;
@@ -50,4 +50,4 @@ struct GpuCondition {
   std::optional<double> slowed_by_heat_s;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 // Bits of nvmlDeviceGetCurrentClocksEventReasons that slow a GPU down.
@@ -56,9 +56,9 @@ const std::string& Nvml::problem() const {
   return library_->problem;
 }
 
-DeviceState Nvml::state() const {
+record::DeviceState Nvml::state() const {
   const Library& library = *library_;
-  DeviceState state;
+  record::DeviceState state;
   state.unavailable = library.problem;
   if (library.device == nullptr) return state;
   state.sm_clock_hz = library.reading("nvmlDeviceGetClockInfo", 1e6, int{Library::kSmClock});
@@ -102,4 +102,4 @@ std::optional<bool> Nvml::mig() const {
   return current != 0;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

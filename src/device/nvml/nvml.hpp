@@ -1,13 +1,13 @@
 #pragma once
 
+#include "device/device.hpp"
+#include "device/nvml/gpu_condition.hpp"
+
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "device/device.hpp"
-#include "device/nvml/gpu_condition.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 
 // The driver's management library, loaded at run time so that the program starts without it.
 class Nvml {
@@ -20,7 +20,7 @@ class Nvml {
   Nvml& operator=(Nvml&&) noexcept;
 
   const std::string& problem() const;
-  DeviceState state() const;
+  record::DeviceState state() const;
   std::string driver_version() const;  // empty when unknown
   std::optional<bool> ecc() const;
   std::optional<bool> mig() const;
@@ -35,4 +35,4 @@ class Nvml {
   std::unique_ptr<Library> library_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

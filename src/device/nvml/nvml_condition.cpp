@@ -1,11 +1,10 @@
 #include "device/nvml/nvml.hpp"
-
 #include "device/nvml/nvml_library.hpp"
 
 #include <algorithm>
 #include <array>
 
-namespace nf4bench {
+namespace nf4bench::device {
 namespace {
 
 // nvmlProcessInfo_t as the functions of version 3 fill it in.
@@ -183,4 +182,4 @@ GpuCondition Nvml::condition() const {
   return condition;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

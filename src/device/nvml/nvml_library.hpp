@@ -3,15 +3,14 @@
 // The loaded library behind Nvml; for the sources that implement it only. What is used of its C
 // interface is declared here (docs.nvidia.com/deploy/nvml-api).
 
-#include <dlfcn.h>
+#include "device/nvml/nvml.hpp"
 
+#include <dlfcn.h>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "device/nvml/nvml.hpp"
-
-namespace nf4bench {
+namespace nf4bench::device {
 
 struct Nvml::Library {
   using Handle = void*;
@@ -62,4 +61,4 @@ struct Nvml::Library {
   std::optional<std::vector<std::string>> throttle_reasons() const;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::device

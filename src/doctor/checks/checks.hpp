@@ -2,14 +2,14 @@
 
 // The checks, one a subject. Each is a pure function of what it judges.
 
-#include <optional>
-#include <string>
-
 #include "doctor/aa_noise.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/finding.hpp"
 
-namespace nf4bench {
+#include <optional>
+#include <string>
+
+namespace nf4bench::doctor {
 
 // noise_check.cpp; `noise` is absent when the variant could not be measured.
 Finding check_noise(const AaRun& aa, const std::optional<AaNoise>& noise);
@@ -20,13 +20,13 @@ Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::s
 Finding check_processes(const GpuConditions& gpu, const std::string& pci_id);
 
 // gpu_setup_checks.cpp: how a GPU and its driver are set up.
-Finding check_management(const GpuCondition& gpu);
-Finding check_power_cap(const GpuCondition& gpu, const std::string& pci_id);
-Finding check_persistence(const GpuCondition& gpu, const std::string& pci_id);
-Finding check_ecc(const GpuCondition& gpu, const std::string& pci_id);
-Finding check_mig(const GpuCondition& gpu, const std::string& pci_id);
-Finding check_driver(const DriverFacts& driver, const DeviceInfo& device);
-Finding check_architectures(const std::string& architectures, const DeviceInfo& device);
+Finding check_management(const device::GpuCondition& gpu);
+Finding check_power_cap(const device::GpuCondition& gpu, const std::string& pci_id);
+Finding check_persistence(const device::GpuCondition& gpu, const std::string& pci_id);
+Finding check_ecc(const device::GpuCondition& gpu, const std::string& pci_id);
+Finding check_mig(const device::GpuCondition& gpu, const std::string& pci_id);
+Finding check_driver(const device::DriverFacts& driver, const record::DeviceInfo& device);
+Finding check_architectures(const std::string& architectures, const record::DeviceInfo& device);
 
 // cpu_checks.cpp: what happens on the processors of the CPU device.
 Finding check_load(const CpuConditions& cpu);
@@ -41,7 +41,7 @@ Finding check_smt(const CpuSetup& setup, int threads);
 Finding check_virtual_machine(const CpuSetup& setup);
 Finding check_missing_cuda(const DoctorFacts& facts);
 
-// The word for what can not be read.
+// The word for what cannot be read.
 inline constexpr char kUnknown[] = "unknown";
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 constexpr double kIdleShare = 0.02;
@@ -149,4 +149,4 @@ Finding check_cpu_clocks(const CpuConditions& cpu) {
   return finding;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

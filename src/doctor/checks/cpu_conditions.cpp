@@ -1,15 +1,14 @@
 #include "doctor/checks/cpu_conditions.hpp"
 
-#include "doctor/control_group.hpp"
 #include "doctor/checks/small_files.hpp"
-
-#include <sched.h>
+#include "doctor/control_group.hpp"
 
 #include <algorithm>
+#include <sched.h>
 #include <set>
 #include <string_view>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -139,4 +138,4 @@ std::vector<int> allowed_processors() {
   return processors;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

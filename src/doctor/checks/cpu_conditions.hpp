@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 
 // Time that some processors spent, in ticks of the system, since it started.
 struct CpuTimes {
@@ -23,7 +23,7 @@ struct CpuReading {
   std::optional<double> paused_s;  // since the control group was made, because of its limit
 };
 
-// How the processors that this process may run on are set up. Whatever can not be read is absent.
+// How the processors that this process may run on are set up. Whatever cannot be read is absent.
 struct CpuSetup {
   int processors = 0;                    // that this process may run on
   std::map<std::string, int> governors;  // how many of them each governs; empty when unknown
@@ -55,4 +55,4 @@ struct CpuConditions {
   std::vector<CpuReading> at_work;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 Finding unknown(Finding finding) {
@@ -97,4 +97,4 @@ Finding check_missing_cuda(const DoctorFacts& facts) {
   return finding;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

@@ -1,6 +1,6 @@
 #include "base/text.hpp"
-#include "statistics/statistics.hpp"
 #include "doctor/checks/checks.hpp"
+#include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <set>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 // Clocks of short samples are themselves known to about this only: the counter behind them ticks
@@ -40,15 +40,15 @@ std::vector<double> sorted(std::vector<double> values) {
 
 // A command that locks clocks at what the GPU can hold under this load.
 std::string lock_command(const std::vector<double>& clocks, const std::string& pci_id) {
-  const double low_mhz = quantile_sorted(clocks, 0.05) / kMegahertz;
+  const double low_mhz = statistics::quantile_sorted(clocks, 0.05) / kMegahertz;
   const int mhz = static_cast<int>(low_mhz) / kClockStepMhz * kClockStepMhz;
   return fmt::format("sudo nvidia-smi -i {} --lock-gpu-clocks={},{}  # undo: --reset-gpu-clocks",
                      pci_id, mhz, mhz);
 }
 
-std::set<std::string> memory_clocks(const std::vector<GpuReading>& readings) {
+std::set<std::string> memory_clocks(const std::vector<device::GpuReading>& readings) {
   std::set<std::string> clocks;
-  for (const GpuReading& reading : readings) {
+  for (const device::GpuReading& reading : readings) {
     if (reading.memory_clock_hz) clocks.insert(megahertz(*reading.memory_clock_hz));
   }
   return clocks;
@@ -68,9 +68,9 @@ struct ReasonCounts {
   std::set<std::string> chosen;
 };
 
-ReasonCounts count_reasons(const std::vector<GpuReading>& readings) {
+ReasonCounts count_reasons(const std::vector<device::GpuReading>& readings) {
   ReasonCounts counts;
-  for (const GpuReading& reading : readings) {
+  for (const device::GpuReading& reading : readings) {
     if (!reading.throttle_reasons) continue;
     ++counts.known;
     for (const std::string& reason : *reading.throttle_reasons) {
@@ -121,7 +121,7 @@ void add_slowed(std::vector<Part>& parts, const std::string& cause,
                    cause == "power"});
 }
 
-std::string process_text(const GpuProcess& process) {
+std::string process_text(const device::GpuProcess& process) {
   std::string text = fmt::format("pid {}", process.pid);
   if (!process.name.empty()) {
     const std::size_t slash = process.name.rfind('/');
@@ -136,14 +136,14 @@ std::string process_text(const GpuProcess& process) {
 
 // The processes on the GPU that are not this one.
 struct Others {
-  std::vector<GpuProcess> listed;
+  std::vector<device::GpuProcess> listed;
   std::size_t count = 0;     // one less than listed where this process goes by another pid
   bool sees_itself = false;  // false: pids are counted outside of this container
 };
 
-Others others_of(const std::vector<GpuProcess>& processes, std::uint32_t own_pid) {
+Others others_of(const std::vector<device::GpuProcess>& processes, std::uint32_t own_pid) {
   Others others;
-  for (const GpuProcess& process : processes) {
+  for (const device::GpuProcess& process : processes) {
     if (process.pid == own_pid) {
       others.sees_itself = true;
     } else {
@@ -157,7 +157,7 @@ Others others_of(const std::vector<GpuProcess>& processes, std::uint32_t own_pid
 
 std::string others_text(const Others& others) {
   std::vector<std::string> names;
-  for (const GpuProcess& process : others.listed) {
+  for (const device::GpuProcess& process : others.listed) {
     if (names.size() == kProcessesNamed) break;
     names.push_back(process_text(process));
   }
@@ -174,11 +174,11 @@ std::string others_text(const Others& others) {
 // The median share of time that the GPU was busy while this program did nothing.
 std::optional<double> busy_at_rest(const GpuConditions& gpu) {
   std::vector<double> shares;
-  for (const GpuReading& reading : gpu.at_rest) {
+  for (const device::GpuReading& reading : gpu.at_rest) {
     if (reading.busy) shares.push_back(*reading.busy);
   }
   if (shares.empty()) return std::nullopt;
-  return median(shares);
+  return statistics::median(shares);
 }
 
 }  // namespace
@@ -195,9 +195,9 @@ Finding check_clocks(const GpuConditions& gpu, const AaRun& aa, const std::strin
     return finding;
   }
   const std::vector<double> clocks = sorted(aa.sm_clock_hz);
-  const double low = quantile_sorted(clocks, 0.05);
-  const double high = quantile_sorted(clocks, 0.95);
-  const double spread = (high - low) / median(clocks);
+  const double low = statistics::quantile_sorted(clocks, 0.05);
+  const double high = statistics::quantile_sorted(clocks, 0.95);
+  const double spread = (high - low) / statistics::median(clocks);
   finding.found = fmt::format(
       "SM clock {} to {} at work, which is {:.1f} % apart (90 % of samples); at rest {}; at most "
       "{}",
@@ -283,4 +283,4 @@ Finding check_processes(const GpuConditions& gpu, const std::string& pci_id) {
   return finding;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

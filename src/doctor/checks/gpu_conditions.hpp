@@ -1,20 +1,20 @@
 #pragma once
 
+#include "device/nvml/gpu_condition.hpp"
+
 #include <cstdint>
 #include <vector>
 
-#include "device/nvml/gpu_condition.hpp"
-
-namespace nf4bench {
+namespace nf4bench::doctor {
 
 // A GPU as the driver shows it around a measurement.
 struct GpuConditions {
-  GpuCondition before;              // idle, as far as this program goes
-  GpuCondition after;               // the measurement
-  std::vector<GpuReading> at_rest;  // while this program did nothing
-  std::vector<GpuReading> at_work;  // between the samples of the measurement
-  double worked_s = 0.0;            // between `before` and `after`
+  device::GpuCondition before;              // idle, as far as this program goes
+  device::GpuCondition after;               // the measurement
+  std::vector<device::GpuReading> at_rest;  // while this program did nothing
+  std::vector<device::GpuReading> at_work;  // between the samples of the measurement
+  double worked_s = 0.0;                    // between `before` and `after`
   std::uint32_t own_pid = 0;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

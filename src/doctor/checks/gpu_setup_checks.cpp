@@ -7,7 +7,7 @@
 #include <sstream>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 constexpr double kSameLimit = 0.99;  // of the default power limit; below it somebody lowered it
@@ -18,8 +18,8 @@ Finding unknown(Finding finding) {
   return finding;
 }
 
-const char* on_or_off(GpuSetting setting) {
-  return setting == GpuSetting::kOn ? "on" : "off";
+const char* on_or_off(device::GpuSetting setting) {
+  return setting == device::GpuSetting::kOn ? "on" : "off";
 }
 
 std::string cuda_text(int version) {
@@ -61,7 +61,7 @@ std::optional<Architecture> parse_architecture(const std::string& word) {
   return architecture;
 }
 
-// The entries of a list as CMake or this program write it; empty when one can not be read.
+// The entries of a list as CMake or this program write it; empty when one cannot be read.
 std::vector<Architecture> parse_architectures(const std::string& list) {
   std::vector<Architecture> architectures;
   std::istringstream words(list);
@@ -96,16 +96,16 @@ Fit fit_of(const Architecture& architecture, int gpu) {
 
 }  // namespace
 
-Finding check_management(const GpuCondition& gpu) {
+Finding check_management(const device::GpuCondition& gpu) {
   return {
       "management", Severity::kWarning,
-      "the driver can not be asked: " + gpu.problem +
+      "the driver cannot be asked: " + gpu.problem +
           "; power cap, persistence mode, ECC, MIG, throttling and other processes unknown",
       "what holds the GPU down or shares it stays unseen",
       "ldconfig -p | grep libnvidia-ml  # a container needs NVIDIA_DRIVER_CAPABILITIES=utility"};
 }
 
-Finding check_power_cap(const GpuCondition& gpu, const std::string& pci_id) {
+Finding check_power_cap(const device::GpuCondition& gpu, const std::string& pci_id) {
   Finding finding = {"power_cap", Severity::kOk, "",
                      "a lowered cap lowers clocks under load, and times are those of another GPU",
                      ""};
@@ -120,7 +120,7 @@ Finding check_power_cap(const GpuCondition& gpu, const std::string& pci_id) {
   return finding;
 }
 
-Finding check_persistence(const GpuCondition& gpu, const std::string& pci_id) {
+Finding check_persistence(const device::GpuCondition& gpu, const std::string& pci_id) {
   Finding finding = {"persistence", Severity::kOk, "on",
                      "without it the driver unloads between programs: clock and power settings are "
                      "lost, and the GPU starts cold",
@@ -134,13 +134,13 @@ Finding check_persistence(const GpuCondition& gpu, const std::string& pci_id) {
   return finding;
 }
 
-Finding check_ecc(const GpuCondition& gpu, const std::string& pci_id) {
+Finding check_ecc(const device::GpuCondition& gpu, const std::string& pci_id) {
   Finding finding = {"ecc", Severity::kOk, "",
                      "it costs bandwidth on some GPUs, and memory that fails is repaired at the "
                      "next reset: runs before and after are not comparable",
                      ""};
-  if (gpu.ecc == GpuSetting::kUnknown) return unknown(finding);
-  if (gpu.ecc == GpuSetting::kUnsupported) {
+  if (gpu.ecc == device::GpuSetting::kUnknown) return unknown(finding);
+  if (gpu.ecc == device::GpuSetting::kUnsupported) {
     finding.found = "this GPU has none";
     return finding;
   }
@@ -151,7 +151,7 @@ Finding check_ecc(const GpuCondition& gpu, const std::string& pci_id) {
     finding.remedy = fmt::format("sudo nvidia-smi -i {} --gpu-reset", pci_id);
   };
   const bool changes =
-      gpu.ecc_after_reset != GpuSetting::kUnknown && gpu.ecc_after_reset != gpu.ecc;
+      gpu.ecc_after_reset != device::GpuSetting::kUnknown && gpu.ecc_after_reset != gpu.ecc;
   if (changes) warn(fmt::format("{} after the next reset", on_or_off(gpu.ecc_after_reset)));
   if (gpu.uncorrected_errors.value_or(0) > 0) {
     warn(fmt::format("{} errors that could not be corrected", *gpu.uncorrected_errors));
@@ -161,15 +161,15 @@ Finding check_ecc(const GpuCondition& gpu, const std::string& pci_id) {
   return finding;
 }
 
-Finding check_mig(const GpuCondition& gpu, const std::string& pci_id) {
+Finding check_mig(const device::GpuCondition& gpu, const std::string& pci_id) {
   Finding finding = {
       "mig", Severity::kOk, "off",
       "an instance has a part of the SMs and of the bandwidth, and shares clocks and "
       "power with its neighbours",
       ""};
-  if (gpu.mig == GpuSetting::kUnknown) return unknown(finding);
-  if (gpu.mig == GpuSetting::kUnsupported) finding.found = "this GPU has none";
-  if (gpu.mig == GpuSetting::kOn) {
+  if (gpu.mig == device::GpuSetting::kUnknown) return unknown(finding);
+  if (gpu.mig == device::GpuSetting::kUnsupported) finding.found = "this GPU has none";
+  if (gpu.mig == device::GpuSetting::kOn) {
     finding.severity = Severity::kWarning;
     finding.found = "on: this is an instance of a GPU";
     finding.remedy = fmt::format("sudo nvidia-smi -i {} --multi-instance-gpu=0", pci_id);
@@ -177,10 +177,10 @@ Finding check_mig(const GpuCondition& gpu, const std::string& pci_id) {
   return finding;
 }
 
-Finding check_driver(const DriverFacts& driver, const DeviceInfo& device) {
+Finding check_driver(const device::DriverFacts& driver, const record::DeviceInfo& device) {
   Finding finding = {"driver", Severity::kOk, "",
                      "an older driver serves a newer runtime in part only, by compatibility; it "
-                     "can not compile PTX for it",
+                     "cannot compile PTX for it",
                      ""};
   const std::optional<int> runtime = cuda_number(device.runtime);
   finding.found = fmt::format("{} for CUDA {}; built with CUDA {}",
@@ -197,7 +197,7 @@ Finding check_driver(const DriverFacts& driver, const DeviceInfo& device) {
   return finding;
 }
 
-Finding check_architectures(const std::string& architectures, const DeviceInfo& device) {
+Finding check_architectures(const std::string& architectures, const record::DeviceInfo& device) {
   const int gpu = device.compute_capability;
   Finding finding = {"architectures", Severity::kOk, "",
                      "kernels compiled by the driver depend on its version and are not those of a "
@@ -225,4 +225,4 @@ Finding check_architectures(const std::string& architectures, const DeviceInfo& 
   return finding;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

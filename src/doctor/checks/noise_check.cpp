@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 namespace {
 
 // Five runs that scatter as assumed look like 10 % false alarms or more in one case of fifty.
@@ -65,4 +65,4 @@ Finding check_noise(const AaRun& aa, const std::optional<AaNoise>& noise) {
   return finding;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

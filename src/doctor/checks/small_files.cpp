@@ -5,7 +5,7 @@
 #include <iterator>
 #include <sstream>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 
 std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -39,4 +39,4 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

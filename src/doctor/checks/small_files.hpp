@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::doctor {
 
 // The one-value files in which Linux tells about itself, and the tables of /proc.
 
-// The first line; empty when there is no such file or it can not be read.
+// The first line; empty when there is no such file or it cannot be read.
 std::string first_line(const std::filesystem::path& path);
 
 std::vector<std::string> lines_of(const std::filesystem::path& path);
@@ -23,4 +23,4 @@ std::optional<double> number_in(const std::filesystem::path& path);
 // `text` cut at blanks.
 std::vector<std::string> words_of(const std::string& text);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::doctor

@@ -1,16 +1,16 @@
 #include "io/checkpoint/checkpoint.hpp"
 
+#include "base/input_error.hpp"
 #include "base/parallel.hpp"
 #include "io/checkpoint/entry_reader.hpp"
-#include "base/input_error.hpp"
 #include "io/checkpoint/inventory.hpp"
-#include "io/natural_order.hpp"
 #include "io/checkpoint/tensor_reader.hpp"
+#include "io/natural_order.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 namespace {
 
@@ -90,7 +90,7 @@ const std::vector<OtherTensors>& Checkpoint::others() const {
   return impl_->others;
 }
 
-Nf4Tensor Checkpoint::load(const TensorEntry& entry) const {
+nf4::Nf4Tensor Checkpoint::load(const TensorEntry& entry) const {
   const auto& entries = impl_->entries;
   const auto found = std::lower_bound(
       entries.begin(), entries.end(), entry.name,
@@ -103,4 +103,4 @@ Nf4Tensor Checkpoint::load(const TensorEntry& entry) const {
   return read_tensor(impl_->inventory, impl_->plans[number], *found);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

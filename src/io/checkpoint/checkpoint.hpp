@@ -1,5 +1,7 @@
 #pragma once
 
+#include "nf4/tensor.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,9 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nf4/tensor.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 // How the packed weight's bytes are typed in the file (bitsandbytes' quant_storage).
 enum class StorageType : std::uint8_t { kUint8, kBfloat16, kFloat16, kFloat32 };
@@ -24,8 +24,8 @@ struct TensorEntry {
   std::vector<std::int64_t> shape;
   std::int64_t elements = 0;
   int blocksize = 0;
-  AbsmaxKind absmax_kind = AbsmaxKind::kNested;
-  OutputType dtype = OutputType::kBfloat16;
+  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
+  nf4::OutputType dtype = nf4::OutputType::kBfloat16;
   StorageType storage = StorageType::kUint8;
   std::int64_t packed_bytes = 0;
   std::int64_t state_bytes = 0;       // absmax, nested state and maps
@@ -60,7 +60,7 @@ class Checkpoint {
   const std::vector<OtherTensors>& others() const;  // by kind
 
   // Reads one tensor. Throws Error(kInput) for an entry with a problem, or when reading fails.
-  Nf4Tensor load(const TensorEntry& entry) const;
+  nf4::Nf4Tensor load(const TensorEntry& entry) const;
 
  private:
   struct Impl;
@@ -68,4 +68,4 @@ class Checkpoint {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,7 +1,7 @@
 #include "io/checkpoint/entry_reader.hpp"
 
-#include "base/text.hpp"
 #include "base/input_error.hpp"
+#include "base/text.hpp"
 #include "nf4/arithmetic.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian, like us");
@@ -56,8 +56,8 @@ std::optional<StorageType> storage_of(ElementType type) {
 template <typename T, typename Encode>
 std::optional<int> first_foreign(const std::string& bytes, Encode encode) {
   const std::vector<T> values = values_of<T>(bytes);
-  for (int code = 0; code < kCodes; ++code) {
-    if (values[static_cast<std::size_t>(code)] != encode(codebook_value(code))) return code;
+  for (int code = 0; code < nf4::kCodes; ++code) {
+    if (values[static_cast<std::size_t>(code)] != encode(nf4::codebook_value(code))) return code;
   }
   return std::nullopt;
 }
@@ -104,7 +104,7 @@ void EntryReader::judge(const TensorGroup& group, JudgedEntry& judged) {
   entry.blocksize = state.blocksize;
   entry.absmax_kind = state.absmax_kind;
   entry.dtype = state.dtype;
-  entry.packed_bytes = packed_bytes(state.elements);
+  entry.packed_bytes = nf4::packed_bytes(state.elements);
   entry.warnings = std::move(state.warnings);
   judged.nested_offset = state.nested_offset;
   judge_weight(required(group, Piece::kWeight), entry);
@@ -167,13 +167,13 @@ void EntryReader::judge_weight(const StoredTensor& weight, TensorEntry& entry) c
   throw input_error(
       where(), "packed weight",
       fmt::format("{} bytes ({})", weight.bytes, layout(weight.type, weight.shape)),
-      fmt::format("{} for shape {}{}", wanted, shape_to_string(entry.shape),
+      fmt::format("{} for shape {}{}", wanted, nf4::shape_to_string(entry.shape),
                   lost_tail ? "; the tail was lost when it was stored as wider elements" : ""));
 }
 
 void EntryReader::judge_absmax(const TensorGroup& group, const TensorEntry& entry) const {
   const StoredTensor absmax = required(group, Piece::kAbsmax);
-  const bool is_nested = entry.absmax_kind == AbsmaxKind::kNested;
+  const bool is_nested = entry.absmax_kind == nf4::AbsmaxKind::kNested;
   if (is_nested && absmax.type == ElementType::kF32) {
     throw input_error(where(), "absmax", "F32 beside a nested quant state",
                       "U8 codes, or a quant state without nested_ fields");
@@ -183,7 +183,7 @@ void EntryReader::judge_absmax(const TensorGroup& group, const TensorEntry& entr
                       "F32, or nested_blocksize, nested_dtype and nested_offset");
   }
   require_layout(Piece::kAbsmax, absmax, is_nested ? ElementType::kU8 : ElementType::kF32,
-                 block_count(entry.elements, entry.blocksize));
+                 nf4::block_count(entry.elements, entry.blocksize));
 }
 
 // bitsandbytes decodes with its own table whatever the file's says, so a file with another table
@@ -191,25 +191,25 @@ void EntryReader::judge_absmax(const TensorGroup& group, const TensorEntry& entr
 void EntryReader::judge_quant_map(const StoredTensor& map) {
   const bool is_float = map.type == ElementType::kF32 || map.type == ElementType::kF16 ||
                         map.type == ElementType::kBf16;
-  if (!is_float || map.shape.size() != 1 || map.shape[0] != kCodes) {
+  if (!is_float || map.shape.size() != 1 || map.shape[0] != nf4::kCodes) {
     throw input_error(where(), "quant_map", layout(map.type, map.shape), "F32 [16] (or BF16, F16)");
   }
   const std::string bytes = read_bytes(map);
   const std::optional<int> foreign =
-      map.type == ElementType::kF32   ? first_foreign<std::uint32_t>(bytes, bits_of)
-      : map.type == ElementType::kF16 ? first_foreign<std::uint16_t>(bytes, to_float16_bits)
-                                      : first_foreign<std::uint16_t>(bytes, to_bfloat16_bits);
+      map.type == ElementType::kF32   ? first_foreign<std::uint32_t>(bytes, nf4::bits_of)
+      : map.type == ElementType::kF16 ? first_foreign<std::uint16_t>(bytes, nf4::to_float16_bits)
+                                      : first_foreign<std::uint16_t>(bytes, nf4::to_bfloat16_bits);
   if (!foreign) return;
   const auto code = static_cast<std::size_t>(*foreign);
   const std::string found = map.type == ElementType::kF32
                                 ? fmt::format("{}", values_of<float>(bytes)[code])
                                 : fmt::format("{:#06x}", values_of<std::uint16_t>(bytes)[code]);
   throw input_error(where(), "quant_map", fmt::format("{} at code {}", found, code),
-                    fmt::format("the NF4 table, {} there", codebook_value(*foreign)));
+                    fmt::format("the NF4 table, {} there", nf4::codebook_value(*foreign)));
 }
 
 void EntryReader::judge_nested(const TensorGroup& group, TensorEntry& entry) {
-  if (entry.absmax_kind == AbsmaxKind::kPlain) {
+  if (entry.absmax_kind == nf4::AbsmaxKind::kPlain) {
     for (const Piece piece : {Piece::kNestedAbsmax, Piece::kNestedQuantMap}) {
       if (group[piece]) {
         entry.warnings.push_back(fmt::format(
@@ -218,14 +218,14 @@ void EntryReader::judge_nested(const TensorGroup& group, TensorEntry& entry) {
     }
     return;
   }
-  const std::int64_t blocks = block_count(entry.elements, entry.blocksize);
+  const std::int64_t blocks = nf4::block_count(entry.elements, entry.blocksize);
   require_layout(Piece::kNestedAbsmax, required(group, Piece::kNestedAbsmax), ElementType::kF32,
-                 block_count(blocks, kNestedBlocksize));
+                 nf4::block_count(blocks, nf4::kNestedBlocksize));
   judge_nested_map(required(group, Piece::kNestedQuantMap), entry);
 }
 
 void EntryReader::judge_nested_map(const StoredTensor& map, TensorEntry& entry) {
-  require_layout(Piece::kNestedQuantMap, map, ElementType::kF32, kNestedMapEntries);
+  require_layout(Piece::kNestedQuantMap, map, ElementType::kF32, nf4::kNestedMapEntries);
   const std::string bytes = read_bytes(map);
   if (bytes == sound_map_) return;  // all tensors of a model have the same one
   const std::vector<float> values = values_of<float>(bytes);
@@ -272,4 +272,4 @@ std::string EntryReader::read_bytes(const StoredTensor& tensor) {
   return files_[tensor.file].read_text(tensor.begin, tensor.bytes);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

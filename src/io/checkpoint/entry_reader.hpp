@@ -1,15 +1,15 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/checkpoint/inventory.hpp"
 #include "io/checkpoint/open_files.hpp"
 #include "io/checkpoint/quant_state.hpp"
 #include "io/checkpoint/tensor_group.hpp"
 
-namespace nf4bench {
+#include <string>
+#include <string_view>
+
+namespace nf4bench::io {
 
 // A 4-bit weight whose quant state has been read and whose lengths have been checked.
 struct JudgedEntry {
@@ -52,4 +52,4 @@ class EntryReader {
   std::string_view name_;  // its weight's
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,7 +1,7 @@
 #include "io/checkpoint/inventory.hpp"
 
-#include "base/text.hpp"
 #include "base/input_error.hpp"
+#include "base/text.hpp"
 #include "io/npy/npy_folder.hpp"
 #include "io/npz/npz.hpp"
 #include "io/safetensors/safetensors_header.hpp"
@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -163,4 +163,4 @@ ByteSource open_again(const InputFile& file) {
   return file.archive ? ByteSource::of_members(*file.archive) : std::move(source);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,5 +1,9 @@
 #pragma once
 
+#include "io/byte_source.hpp"
+#include "io/checkpoint/stored_tensors.hpp"
+#include "io/npz/npz_archive.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,11 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "io/byte_source.hpp"
-#include "io/npz/npz_archive.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 inline constexpr std::size_t kMaxShards = 10'000;
 
@@ -46,4 +46,4 @@ ByteSource open_bytes(const InputFile& file);
 // that is the range of its members; it borrows from `file`.
 ByteSource open_again(const InputFile& file);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

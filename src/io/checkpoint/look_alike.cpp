@@ -5,7 +5,7 @@
 #include <cctype>
 #include <string>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 using namespace std::string_view_literals;
@@ -56,4 +56,4 @@ std::string_view look_alike(std::string_view first_bytes) {
   return found == kSignatures.end() ? std::string_view() : found->meaning;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

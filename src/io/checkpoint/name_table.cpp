@@ -5,7 +5,7 @@
 #include <iterator>
 #include <numeric>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 void NameTable::expect(std::size_t names, std::size_t bytes) {
   reserve_more(ends_, names);
@@ -65,4 +65,4 @@ std::optional<std::size_t> NameTable::find(std::string_view name) const {
   return slot->number;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

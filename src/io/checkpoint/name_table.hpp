@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 // Makes room for `count` elements more, and for enough that doing so again and again costs no more
 // than adding one by one.
@@ -55,4 +55,4 @@ class NameTable {
   unsigned shift_ = 64;             // how far a hash is shifted to leave its top bits
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,6 +1,6 @@
 #include "io/checkpoint/open_files.hpp"
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 const ByteSource& OpenFiles::operator[](std::uint32_t file) {
   for (const auto& [number, source] : open_) {
@@ -18,4 +18,4 @@ const ByteSource& OpenFiles::operator[](std::uint32_t file) {
   return slot.second;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,14 +1,14 @@
 #pragma once
 
+#include "io/byte_source.hpp"
+#include "io/checkpoint/inventory.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "io/byte_source.hpp"
-#include "io/checkpoint/inventory.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 // The few files of an inventory that were used last, kept open: a checkpoint may have more shards
 // than a process may have descriptors.
@@ -27,4 +27,4 @@ class OpenFiles {
   std::size_t oldest_ = 0;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

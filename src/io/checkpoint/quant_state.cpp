@@ -1,10 +1,10 @@
 #include "io/checkpoint/quant_state.hpp"
 
 #include "base/checked.hpp"
-#include "base/text.hpp"
 #include "base/input_error.hpp"
-#include "json/json_events.hpp"
+#include "base/text.hpp"
 #include "io/safetensors/safetensors_header.hpp"
+#include "json/json_events.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 #include <limits>
 #include <optional>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 struct Field {
@@ -37,18 +37,18 @@ constexpr std::array<std::string_view, Field::kCount> kFieldNames = {
 
 // A value that nobody has judged yet.
 struct RawValue {
-  JsonKind kind = JsonKind::kNull;
+  json::JsonKind kind = json::JsonKind::kNull;
   std::uint64_t unsigned_value = 0;
   double number = 0;
   std::string text;
   std::string found;  // as messages show it
 
-  explicit RawValue(const JsonEvent& event)
+  explicit RawValue(const json::JsonEvent& event)
       : kind(event.kind),
         unsigned_value(event.unsigned_value),
         number(event.number),
         text(event.text),
-        found(describe(event)) {}
+        found(json::describe(event)) {}
 };
 
 // The blob's fields, by name, and the elements of `shape`.
@@ -61,19 +61,19 @@ struct RawState {
 RawState read_raw_state(std::string_view where, std::string_view text) {
   RawState state;
   std::size_t field = Field::kCount;
-  read_json(where, text, [&](const JsonEvent& event) {
-    if (event.depth == 0 && event.kind != JsonKind::kBeginObject &&
-        event.kind != JsonKind::kEndObject) {
-      throw input_error(where, "JSON text", describe(event), "an object");
+  json::read_json(where, text, [&](const json::JsonEvent& event) {
+    if (event.depth == 0 && event.kind != json::JsonKind::kBeginObject &&
+        event.kind != json::JsonKind::kEndObject) {
+      throw input_error(where, "JSON text", json::describe(event), "an object");
     }
-    if (event.depth == 1 && event.kind == JsonKind::kKey) {
+    if (event.depth == 1 && event.kind == json::JsonKind::kKey) {
       const auto name = std::find(kFieldNames.begin(), kFieldNames.end(), event.text);
       field = static_cast<std::size_t>(name - kFieldNames.begin());
       if (field == Field::kCount) state.unknown.emplace_back(event.text);
     } else if (event.depth == 1 && field != Field::kCount && !state.fields[field]) {
       state.fields[field].emplace(event);
     } else if (event.depth == 2 && field == Field::kShape &&
-               state.fields[Field::kShape]->kind == JsonKind::kBeginArray &&
+               state.fields[Field::kShape]->kind == json::JsonKind::kBeginArray &&
                state.shape.size() <= kMaxStoredRank) {
       state.shape.emplace_back(event);
     }
@@ -88,23 +88,23 @@ class StateReader {
 
   const std::string& string(Field::Number field) const {
     const RawValue& value = required(field, "a string");
-    if (value.kind != JsonKind::kString) throw wrong(field, value.found, "a string");
+    if (value.kind != json::JsonKind::kString) throw wrong(field, value.found, "a string");
     return value.text;
   }
 
   int blocksize() const {
     constexpr const char* kWanted = "a power of two from 32 to 4096";
     const RawValue& value = required(Field::kBlocksize, kWanted);
-    if (value.kind != JsonKind::kUnsigned || value.unsigned_value > kMaxBlocksize ||
-        !is_legal_blocksize(static_cast<std::int64_t>(value.unsigned_value))) {
+    if (value.kind != json::JsonKind::kUnsigned || value.unsigned_value > nf4::kMaxBlocksize ||
+        !nf4::is_legal_blocksize(static_cast<std::int64_t>(value.unsigned_value))) {
       throw wrong(Field::kBlocksize, value.found, kWanted);
     }
     return static_cast<int>(value.unsigned_value);
   }
 
-  OutputType dtype() const {
+  nf4::OutputType dtype() const {
     const std::string& name = string(Field::kDtype);
-    for (const OutputType type : kOutputTypes) {
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
       if (name == to_string(type)) return type;
     }
     throw wrong(Field::kDtype, required(Field::kDtype, "").found,
@@ -114,12 +114,12 @@ class StateReader {
   std::vector<std::int64_t> shape() const {
     const std::string wanted = fmt::format("a list of 1 to {} positive integers", kMaxStoredRank);
     const RawValue& value = required(Field::kShape, wanted);
-    if (value.kind != JsonKind::kBeginArray) throw wrong(Field::kShape, value.found, wanted);
+    if (value.kind != json::JsonKind::kBeginArray) throw wrong(Field::kShape, value.found, wanted);
     if (raw_.shape.empty()) throw wrong(Field::kShape, "an empty list", wanted);
     if (raw_.shape.size() > kMaxStoredRank) throw wrong(Field::kShape, "a longer list", wanted);
     std::vector<std::int64_t> shape;
     for (const RawValue& dimension : raw_.shape) {
-      if (dimension.kind != JsonKind::kUnsigned || dimension.unsigned_value == 0 ||
+      if (dimension.kind != json::JsonKind::kUnsigned || dimension.unsigned_value == 0 ||
           dimension.unsigned_value > static_cast<std::uint64_t>(kMaxElements)) {
         throw wrong(Field::kShape, dimension.found,
                     fmt::format("dimensions from 1 to {}", kMaxElements));
@@ -136,7 +136,8 @@ class StateReader {
 
   void check_nested_kind() const {
     const RawValue& blocksize = required(Field::kNestedBlocksize, "256");
-    if (blocksize.kind != JsonKind::kUnsigned || blocksize.unsigned_value != kNestedBlocksize) {
+    if (blocksize.kind != json::JsonKind::kUnsigned ||
+        blocksize.unsigned_value != nf4::kNestedBlocksize) {
       throw wrong(Field::kNestedBlocksize, blocksize.found,
                   "256, the only one bitsandbytes decodes");
     }
@@ -147,8 +148,9 @@ class StateReader {
 
   float nested_offset() const {
     const RawValue& value = required(Field::kNestedOffset, "a number");
-    const bool is_number = value.kind == JsonKind::kUnsigned || value.kind == JsonKind::kNegative ||
-                           value.kind == JsonKind::kFloat;
+    const bool is_number = value.kind == json::JsonKind::kUnsigned ||
+                           value.kind == json::JsonKind::kNegative ||
+                           value.kind == json::JsonKind::kFloat;
     if (!is_number) throw wrong(Field::kNestedOffset, value.found, "a number");
     if (std::abs(value.number) > std::numeric_limits<float>::max()) {
       throw wrong(Field::kNestedOffset, value.found, "a number that a float32 can hold");
@@ -175,7 +177,7 @@ std::int64_t product_of(std::string_view where, const std::vector<std::int64_t>&
   for (const std::int64_t dimension : shape) {
     const auto product = checked_multiply(elements, static_cast<std::uint64_t>(dimension));
     if (!product || *product > static_cast<std::uint64_t>(kMaxElements)) {
-      throw input_error(where, "shape", shape_to_string(shape),
+      throw input_error(where, "shape", nf4::shape_to_string(shape),
                         fmt::format("at most {} elements", kMaxElements));
     }
     elements = *product;
@@ -216,7 +218,7 @@ QuantState read_quant_state(std::string_view where, std::string_view text) {
   state.elements = product_of(where, state.shape);
   if (reader.has_nested()) {
     reader.check_nested_kind();
-    state.absmax_kind = AbsmaxKind::kNested;
+    state.absmax_kind = nf4::AbsmaxKind::kNested;
     state.nested_offset = reader.nested_offset();
   }
   if (!raw.unknown.empty()) {
@@ -226,16 +228,16 @@ QuantState read_quant_state(std::string_view where, std::string_view text) {
   return state;
 }
 
-std::string write_quant_state(const Nf4Tensor& tensor) {
+std::string write_quant_state(const nf4::Nf4Tensor& tensor) {
   std::string text =
       fmt::format(R"({{"quant_type": "nf4", "blocksize": {}, "dtype": "{}", "shape": [{}])",
                   tensor.blocksize, to_string(tensor.dtype), fmt::join(tensor.shape, ", "));
   if (tensor.is_nested()) {
     text +=
         fmt::format(R"(, "nested_blocksize": {}, "nested_dtype": "float32", "nested_offset": {})",
-                    kNestedBlocksize, python_float(tensor.nested_offset));
+                    nf4::kNestedBlocksize, python_float(tensor.nested_offset));
   }
   return text + "}";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

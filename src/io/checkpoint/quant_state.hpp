@@ -1,14 +1,14 @@
 #pragma once
 
+#include "nf4/format.hpp"
+#include "nf4/tensor.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "nf4/format.hpp"
-#include "nf4/tensor.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 inline constexpr std::uint64_t kMaxQuantStateBytes = 64 << 10;
 inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
@@ -17,10 +17,10 @@ inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 struct QuantState {
   std::string quant_type;  // "nf4", "fp4", or whatever the file says
   int blocksize = 0;
-  OutputType dtype = OutputType::kBfloat16;
+  nf4::OutputType dtype = nf4::OutputType::kBfloat16;
   std::vector<std::int64_t> shape;
   std::int64_t elements = 0;
-  AbsmaxKind absmax_kind = AbsmaxKind::kPlain;
+  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kPlain;
   float nested_offset = 0.0f;
   std::vector<std::string> warnings;
 };
@@ -31,6 +31,6 @@ struct QuantState {
 QuantState read_quant_state(std::string_view where, std::string_view text);
 
 // The same as bitsandbytes writes it, byte for byte: Python's json.dumps of its fields in order.
-std::string write_quant_state(const Nf4Tensor& tensor);
+std::string write_quant_state(const nf4::Nf4Tensor& tensor);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
@@ -23,7 +23,7 @@ std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
 
 // An entry whose bytes are `values`, which outlive it.
 template <typename T>
-OutputTensor borrowed(const Nf4Tensor& tensor, Piece piece, const char* dtype,
+OutputTensor borrowed(const nf4::Nf4Tensor& tensor, Piece piece, const char* dtype,
                       std::vector<std::int64_t> shape, const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));
   return {tensor.name + std::string(suffix_of(piece)), dtype, std::move(shape),
@@ -32,7 +32,7 @@ OutputTensor borrowed(const Nf4Tensor& tensor, Piece piece, const char* dtype,
 
 // An entry that keeps its bytes itself.
 template <typename Container>
-OutputTensor owned(const Nf4Tensor& tensor, Piece piece, const char* dtype,
+OutputTensor owned(const nf4::Nf4Tensor& tensor, Piece piece, const char* dtype,
                    const Container& values) {
   std::vector<std::byte> bytes = copy_of(std::as_bytes(std::span(values)));
   const auto size = static_cast<std::int64_t>(bytes.size());
@@ -45,29 +45,29 @@ OutputTensor owned(const Nf4Tensor& tensor, Piece piece, const char* dtype,
 
 std::vector<float> codebook() {
   std::vector<float> values;
-  values.reserve(kCodes);
-  for (int code = 0; code < kCodes; ++code) values.push_back(codebook_value(code));
+  values.reserve(nf4::kCodes);
+  for (int code = 0; code < nf4::kCodes; ++code) values.push_back(nf4::codebook_value(code));
   return values;
 }
 
 }  // namespace
 
-std::vector<OutputTensor> state_dict_entries(const Nf4Tensor& tensor) {
+std::vector<OutputTensor> state_dict_entries(const nf4::Nf4Tensor& tensor) {
   if (!std::isfinite(tensor.nested_offset)) {
     throw Error(ErrorKind::kOutput,
                 fmt::format("tensor \"{}\": nested_offset is {}, which no quant state can hold",
                             escaped(tensor.name), tensor.nested_offset));
   }
   std::vector<OutputTensor> entries;
-  entries.push_back(
-      borrowed(tensor, Piece::kWeight, "U8", {packed_bytes(tensor.elements), 1}, tensor.packed));
+  entries.push_back(borrowed(tensor, Piece::kWeight, "U8", {nf4::packed_bytes(tensor.elements), 1},
+                             tensor.packed));
   if (tensor.is_nested()) {
     entries.push_back(
         borrowed(tensor, Piece::kAbsmax, "U8", {tensor.blocks()}, tensor.absmax_codes));
     entries.push_back(borrowed(tensor, Piece::kNestedAbsmax, "F32", {tensor.nested_blocks()},
                                tensor.nested_absmax));
-    entries.push_back(
-        borrowed(tensor, Piece::kNestedQuantMap, "F32", {kNestedMapEntries}, tensor.nested_map));
+    entries.push_back(borrowed(tensor, Piece::kNestedQuantMap, "F32", {nf4::kNestedMapEntries},
+                               tensor.nested_map));
   } else {
     entries.push_back(borrowed(tensor, Piece::kAbsmax, "F32", {tensor.blocks()}, tensor.absmax));
   }
@@ -76,4 +76,4 @@ std::vector<OutputTensor> state_dict_entries(const Nf4Tensor& tensor) {
   return entries;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

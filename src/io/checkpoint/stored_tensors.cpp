@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 void StoredTensors::expect(std::size_t tensors, std::size_t name_bytes) {
   names_.expect(tensors, name_bytes);
@@ -36,4 +36,4 @@ std::string dimensions_to_string(std::span<const std::uint64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

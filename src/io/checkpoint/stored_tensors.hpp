@@ -1,5 +1,8 @@
 #pragma once
 
+#include "io/checkpoint/name_table.hpp"
+#include "io/element_type.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -7,10 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/element_type.hpp"
-#include "io/checkpoint/name_table.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 // One tensor as a file holds it: typed bytes at a range, whose meaning nobody has looked at yet.
 struct StoredTensor {
@@ -62,4 +62,4 @@ class StoredTensors {
 // "[2, 3]".
 std::string dimensions_to_string(std::span<const std::uint64_t> shape);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

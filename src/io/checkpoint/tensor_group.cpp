@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 constexpr std::array<std::string_view, kPieces> kSuffixes = {
@@ -162,4 +162,4 @@ TensorGroups group_tensors(const Inventory& inventory) {
   return Grouping(inventory).finish();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/checkpoint/inventory.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -8,10 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/checkpoint/checkpoint.hpp"
-#include "io/checkpoint/inventory.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 // The pieces of one 4-bit weight in a state dict, by the suffix that follows the weight's name.
 enum class Piece : std::uint8_t {
@@ -49,4 +49,4 @@ struct TensorGroups {
 // Groups by name. The weights of LLM.int8 and GPTQ count as kinds of their own.
 TensorGroups group_tensors(const Inventory& inventory);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

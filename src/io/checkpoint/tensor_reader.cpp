@@ -1,8 +1,8 @@
 #include "io/checkpoint/tensor_reader.hpp"
 
+#include "base/input_error.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
-#include "base/input_error.hpp"
 #include "io/checkpoint/open_files.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 class PieceReader {
@@ -35,21 +35,21 @@ class PieceReader {
   OpenFiles files_;
 };
 
-void read_pieces(PieceReader& reader, Nf4Tensor& tensor) {
-  tensor.packed = reader.read<std::uint8_t>(Piece::kWeight, packed_bytes(tensor.elements));
+void read_pieces(PieceReader& reader, nf4::Nf4Tensor& tensor) {
+  tensor.packed = reader.read<std::uint8_t>(Piece::kWeight, nf4::packed_bytes(tensor.elements));
   if (!tensor.is_nested()) {
     tensor.absmax = reader.read<float>(Piece::kAbsmax, tensor.blocks());
     return;
   }
   tensor.absmax_codes = reader.read<std::uint8_t>(Piece::kAbsmax, tensor.blocks());
   tensor.nested_absmax = reader.read<float>(Piece::kNestedAbsmax, tensor.nested_blocks());
-  tensor.nested_map = reader.read<float>(Piece::kNestedQuantMap, kNestedMapEntries);
+  tensor.nested_map = reader.read<float>(Piece::kNestedQuantMap, nf4::kNestedMapEntries);
 }
 
 }  // namespace
 
-Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan,
-                      const TensorEntry& entry) {
+nf4::Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan,
+                           const TensorEntry& entry) {
   const std::string where =
       fmt::format("{}: tensor {}", escaped(entry.source), in_quotes(entry.name));
   const std::int64_t needed = entry.packed_bytes + entry.state_bytes;
@@ -58,7 +58,7 @@ Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan,
     throw input_error(where, "memory", fmt::format("{} bytes that may be used", usable),
                       fmt::format("{} for this tensor alone", needed));
   }
-  Nf4Tensor tensor;
+  nf4::Nf4Tensor tensor;
   tensor.name = entry.name;
   tensor.source = entry.source;
   tensor.shape = entry.shape;
@@ -73,8 +73,8 @@ Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan,
   } catch (const std::bad_alloc&) {
     throw input_error(where, fmt::format("{} bytes of memory could not be had", needed));
   }
-  validate(tensor);
+  nf4::validate(tensor);
   return tensor;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

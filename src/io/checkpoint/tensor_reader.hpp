@@ -5,7 +5,7 @@
 #include "io/checkpoint/tensor_group.hpp"
 #include "nf4/tensor.hpp"
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 // Where the pieces of a judged entry are, and the one value of its state that an entry lacks.
 struct TensorPlan {
@@ -15,6 +15,7 @@ struct TensorPlan {
 
 // Reads the tensor behind `entry`, which has no problem. Throws Error(kInput) when the files fail,
 // have changed, or hold more than this process may have in memory.
-Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan, const TensorEntry& entry);
+nf4::Nf4Tensor read_tensor(const Inventory& inventory, const TensorPlan& plan,
+                           const TensorEntry& entry);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

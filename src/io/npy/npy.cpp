@@ -2,9 +2,9 @@
 
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
+#include "io/checkpoint/stored_tensors.hpp"
 #include "io/little_endian.hpp"
 #include "io/npy/npy_dict.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
@@ -130,4 +130,4 @@ NpyHeader parse_npy_header(std::string_view name, std::string_view start,
   return {type, std::move(dict.shape), data_begin, data_bytes};
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

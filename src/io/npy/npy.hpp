@@ -1,13 +1,13 @@
 #pragma once
 
+#include "io/byte_source.hpp"
+#include "io/element_type.hpp"
+
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "io/byte_source.hpp"
-#include "io/element_type.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 inline constexpr std::uint64_t kMaxNpyHeaderBytes = 10'000;  // numpy's own default limit
 inline constexpr std::uint64_t kMaxNpyStartBytes = 12 + kMaxNpyHeaderBytes;  // magic, length, dict
@@ -30,4 +30,4 @@ NpyHeader read_npy_header(const ByteSource& source);
 // there are. `name` stands in messages for the file.
 NpyHeader parse_npy_header(std::string_view name, std::string_view start, std::uint64_t file_bytes);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,8 +1,8 @@
 #include "io/npy/npy_dict.hpp"
 
 #include "base/checked.hpp"
-#include "base/text.hpp"
 #include "base/input_error.hpp"
+#include "base/text.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 bool is_digit(char c) {
@@ -168,4 +168,4 @@ NpyDict parse_npy_dict(std::string_view where, std::string_view text, LongSuffix
   return DictParser(where, text, suffix).parse();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

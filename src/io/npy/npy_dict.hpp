@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::io {
 
 // What the Python dict in a .npy header says.
 struct NpyDict {
@@ -22,4 +22,4 @@ enum class LongSuffix : std::uint8_t { kAllowed, kRefused };
 // starts with `where`, for any other text.
 NpyDict parse_npy_dict(std::string_view where, std::string_view text, LongSuffix suffix);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

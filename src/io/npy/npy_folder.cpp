@@ -1,7 +1,7 @@
 #include "io/npy/npy_folder.hpp"
 
-#include "base/text.hpp"
 #include "base/input_error.hpp"
+#include "base/text.hpp"
 #include "io/npy/npy.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 
@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 constexpr std::string_view kArraySuffix = ".npy";
@@ -69,4 +69,4 @@ Inventory open_npy_folder(const std::filesystem::path& folder,
   return inventory;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "io/checkpoint/inventory.hpp"
+
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
-#include "io/checkpoint/inventory.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 // The name that a quant state has in a .npy folder or .npz archive when it is JSON text instead of
 // an array.
@@ -23,4 +23,4 @@ std::string_view tensor_name(std::string_view name);
 Inventory open_npy_folder(const std::filesystem::path& folder,
                           const std::vector<std::filesystem::path>& files);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,7 +1,7 @@
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
-#include "io/output_check.hpp"
 #include "io/checkpoint/state_dict.hpp"
+#include "io/output_check.hpp"
 #include "io/writers.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <set>
 #include <system_error>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,9 +53,9 @@ void write_npy(const fs::path& folder, const OutputTensor& tensor) {
 
 }  // namespace
 
-void write_nf4_npy_folder(const fs::path& folder, std::span<const Nf4Tensor> tensors) {
+void write_nf4_npy_folder(const fs::path& folder, std::span<const nf4::Nf4Tensor> tensors) {
   std::set<std::string_view> names;
-  for (const Nf4Tensor& tensor : tensors) {
+  for (const nf4::Nf4Tensor& tensor : tensors) {
     if (!names.insert(tensor.name).second) {
       throw output_error(folder,
                          fmt::format("two tensors are called \"{}\"", escaped(tensor.name)));
@@ -66,9 +66,9 @@ void write_nf4_npy_folder(const fs::path& folder, std::span<const Nf4Tensor> ten
   if (error) {
     throw output_error(folder, fmt::format("the folder cannot be made: {}", error.message()));
   }
-  for (const Nf4Tensor& tensor : tensors) {
+  for (const nf4::Nf4Tensor& tensor : tensors) {
     for (const OutputTensor& entry : state_dict_entries(tensor)) write_npy(folder, entry);
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 using namespace std::string_view_literals;
@@ -76,4 +76,4 @@ Inventory open_npz(InputFile file) {
   return inventory;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

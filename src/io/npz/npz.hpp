@@ -1,10 +1,10 @@
 #pragma once
 
-#include <string_view>
-
 #include "io/checkpoint/inventory.hpp"
 
-namespace nf4bench {
+#include <string_view>
+
+namespace nf4bench::io {
 
 inline constexpr std::string_view kNpzSuffix = ".npz";
 
@@ -14,4 +14,4 @@ inline constexpr std::string_view kNpzSuffix = ".npz";
 // archive that is damaged as a whole.
 Inventory open_npz(InputFile file);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

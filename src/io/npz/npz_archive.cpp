@@ -15,7 +15,7 @@
 #include <mutex>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 // libzip counts wrongly when it is asked for 4 GiB or more at once.
@@ -286,4 +286,4 @@ void NpzArchive::read(std::uint64_t offset, std::span<std::byte> out) const {
   impl_->expect_end(number, file.get());
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "io/byte_source.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -7,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "io/byte_source.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 // A member of a .npz archive, as the archive's directory declares it.
 struct NpzMember {
@@ -47,4 +47,4 @@ class NpzArchive {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 using namespace std::string_view_literals;
@@ -206,4 +206,4 @@ std::vector<std::string> read_zip_names(const ByteSource& source) {
   return names;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "io/byte_source.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "io/byte_source.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 // libzip compares each name with all that share its hash, and a stranger can make all share one:
 // at this many members, with names of this length, that takes 2 s; at four times as many, 100 s.
@@ -21,4 +21,4 @@ inline constexpr std::uint64_t kMaxZipDirectoryBytes = std::uint64_t{8} << 20;
 // names with a path, names that occur twice. Throws Error(kInput).
 std::vector<std::string> read_zip_names(const ByteSource& source);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,11 +1,11 @@
 #include "io/safetensors/safetensors_header.hpp"
 
 #include "base/checked.hpp"
-#include "base/text.hpp"
 #include "base/input_error.hpp"
-#include "json/json_events.hpp"
-#include "io/little_endian.hpp"
+#include "base/text.hpp"
 #include "io/checkpoint/look_alike.hpp"
+#include "io/little_endian.hpp"
+#include "json/json_events.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
@@ -57,7 +57,7 @@ class HeaderWalk {
         data_bytes_(source.size() - data_begin),
         tensors_(tensors) {}
 
-  void operator()(const JsonEvent& event) {
+  void operator()(const json::JsonEvent& event) {
     if (event.depth == 0) {
       on_document(event);
     } else if (event.depth == 1) {
@@ -74,54 +74,55 @@ class HeaderWalk {
  private:
   enum class Field : std::uint8_t { kType, kShape, kOffsets, kUnknown };
 
-  void on_document(const JsonEvent& event) const {
-    if (event.kind != JsonKind::kBeginObject && event.kind != JsonKind::kEndObject) {
-      throw input_error(source_.name(), "header", describe(event), "an object");
+  void on_document(const json::JsonEvent& event) const {
+    if (event.kind != json::JsonKind::kBeginObject && event.kind != json::JsonKind::kEndObject) {
+      throw input_error(source_.name(), "header", json::describe(event), "an object");
     }
   }
 
-  void on_entry(const JsonEvent& event) {
-    if (event.kind == JsonKind::kKey) {
+  void on_entry(const json::JsonEvent& event) {
+    if (event.kind == json::JsonKind::kKey) {
       is_metadata_ = event.text == "__metadata__";
       current_.start(event.text);
-    } else if (event.kind == JsonKind::kEndObject) {
+    } else if (event.kind == json::JsonKind::kEndObject) {
       if (!is_metadata_) finish_tensor();
-    } else if (event.kind != JsonKind::kBeginObject &&
-               !(is_metadata_ && event.kind == JsonKind::kNull)) {
-      throw input_error(where(), "header entry", describe(event), "an object");
+    } else if (event.kind != json::JsonKind::kBeginObject &&
+               !(is_metadata_ && event.kind == json::JsonKind::kNull)) {
+      throw input_error(where(), "header entry", json::describe(event), "an object");
     }
   }
 
-  void on_metadata(const JsonEvent& event) const {
-    if (event.kind != JsonKind::kKey && event.kind != JsonKind::kString) {
-      throw input_error(source_.name(), "__metadata__ value", describe(event), "a string");
+  void on_metadata(const json::JsonEvent& event) const {
+    if (event.kind != json::JsonKind::kKey && event.kind != json::JsonKind::kString) {
+      throw input_error(source_.name(), "__metadata__ value", json::describe(event), "a string");
     }
   }
 
-  void on_field(const JsonEvent& event) {
-    if (event.kind == JsonKind::kKey) {
+  void on_field(const json::JsonEvent& event) {
+    if (event.kind == json::JsonKind::kKey) {
       field_ = field_of(event.text);
     } else if (field_ == Field::kType) {
       // A second dtype is refused when the object ends; until then it must not pass for the first.
       current_.type.reset();
-      if (event.kind == JsonKind::kString) current_.type = element_type(event.text);
+      if (event.kind == json::JsonKind::kString) current_.type = element_type(event.text);
       if (!current_.type) {
-        throw input_error(where(), "dtype", describe(event), "a type that safetensors defines");
+        throw input_error(where(), "dtype", json::describe(event),
+                          "a type that safetensors defines");
       }
     } else if (field_ == Field::kShape || field_ == Field::kOffsets) {
-      if (event.kind == JsonKind::kBeginArray) {
+      if (event.kind == json::JsonKind::kBeginArray) {
         list().is_given = true;
         list().values.clear();
-      } else if (event.kind != JsonKind::kEndArray) {
-        throw input_error(where(), field_name(), describe(event), "a list of integers");
+      } else if (event.kind != json::JsonKind::kEndArray) {
+        throw input_error(where(), field_name(), json::describe(event), "a list of integers");
       }
     }
   }
 
-  void on_element(const JsonEvent& event) {
+  void on_element(const json::JsonEvent& event) {
     if (field_ == Field::kUnknown) return;
-    if (event.kind != JsonKind::kUnsigned) {
-      throw input_error(where(), field_name(), describe(event),
+    if (event.kind != json::JsonKind::kUnsigned) {
+      throw input_error(where(), field_name(), json::describe(event),
                         "an integer from 0 to 18446744073709551615");
     }
     if (list().values.size() == kMaxStoredRank) {
@@ -282,9 +283,9 @@ void read_safetensors_header(const ByteSource& source, std::uint32_t file, Store
     // No header has more names than this; what is not used of it is never touched.
     tensors.expect(length / kFewestEntryBytes, length);
     HeaderWalk walk(source, file, data_begin, tensors);
-    read_json(fmt::format("{}: header", source.name()), text, std::ref(walk));
+    json::read_json(fmt::format("{}: header", source.name()), text, std::ref(walk));
   }
   check_cover(source, data_begin, tensors, first);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
-
 #include "io/byte_source.hpp"
 #include "io/checkpoint/stored_tensors.hpp"
 
-namespace nf4bench {
+#include <cstdint>
+
+namespace nf4bench::io {
 
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the reference reader's limit
 inline constexpr std::size_t kMaxStoredTensors = 4'000'000;
@@ -17,4 +17,4 @@ inline constexpr std::size_t kMaxStoredRank = 32;
 // Error(kInput) for all others.
 void read_safetensors_header(const ByteSource& source, std::uint32_t file, StoredTensors& tensors);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,9 +1,9 @@
 #include "base/atomic_file.hpp"
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "io/checkpoint/state_dict.hpp"
 #include "io/output_check.hpp"
 #include "io/safetensors/safetensors_header.hpp"
-#include "io/checkpoint/state_dict.hpp"
 #include "io/writers.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 struct Placed {
@@ -86,12 +86,13 @@ void write_safetensors(const std::filesystem::path& path,
   file.commit();
 }
 
-void write_nf4_safetensors(const std::filesystem::path& path, std::span<const Nf4Tensor> tensors) {
+void write_nf4_safetensors(const std::filesystem::path& path,
+                           std::span<const nf4::Nf4Tensor> tensors) {
   std::vector<OutputTensor> entries;
-  for (const Nf4Tensor& tensor : tensors) {
+  for (const nf4::Nf4Tensor& tensor : tensors) {
     std::ranges::move(state_dict_entries(tensor), std::back_inserter(entries));
   }
   write_safetensors(path, entries);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,7 +1,7 @@
 #include "io/safetensors/shard_index.hpp"
 
-#include "base/text.hpp"
 #include "base/input_error.hpp"
+#include "base/text.hpp"
 #include "io/checkpoint/inventory.hpp"
 #include "json/json_events.hpp"
 
@@ -10,17 +10,17 @@
 #include <map>
 #include <string_view>
 
-namespace nf4bench {
+namespace nf4bench::io {
 namespace {
 
 class IndexWalk {
  public:
   explicit IndexWalk(const std::string& where) : where_(where) {}
 
-  void operator()(const JsonEvent& event) {
+  void operator()(const json::JsonEvent& event) {
     if (event.depth == 0) {
-      if (event.kind != JsonKind::kBeginObject && event.kind != JsonKind::kEndObject) {
-        throw input_error(where_, "index", describe(event), "an object");
+      if (event.kind != json::JsonKind::kBeginObject && event.kind != json::JsonKind::kEndObject) {
+        throw input_error(where_, "index", json::describe(event), "an object");
       }
     } else if (event.depth == 1) {
       on_field(event);
@@ -35,25 +35,25 @@ class IndexWalk {
   }
 
  private:
-  void on_field(const JsonEvent& event) {
-    if (event.kind == JsonKind::kKey) {
+  void on_field(const json::JsonEvent& event) {
+    if (event.kind == json::JsonKind::kKey) {
       is_weight_map_ = event.text == "weight_map";
       has_weight_map_ = has_weight_map_ || is_weight_map_;
-    } else if (is_weight_map_ && event.kind != JsonKind::kBeginObject &&
-               event.kind != JsonKind::kEndObject) {
-      throw input_error(where_, "weight_map", describe(event), "an object");
+    } else if (is_weight_map_ && event.kind != json::JsonKind::kBeginObject &&
+               event.kind != json::JsonKind::kEndObject) {
+      throw input_error(where_, "weight_map", json::describe(event), "an object");
     }
   }
 
-  void on_mapping(const JsonEvent& event) {
-    if (event.kind == JsonKind::kKey) {
+  void on_mapping(const json::JsonEvent& event) {
+    if (event.kind == json::JsonKind::kKey) {
       index_.tensors.add(event.text);
       return;
     }
     const std::size_t tensor = index_.tensors.size() - 1;
-    if (event.kind != JsonKind::kString) {
+    if (event.kind != json::JsonKind::kString) {
       throw input_error(where_, "shard of tensor " + in_quotes(index_.tensors[tensor]),
-                        describe(event), "a file name");
+                        json::describe(event), "a file name");
     }
     check_shard_name(event.text, tensor);
     const auto [shard, is_new] =
@@ -95,8 +95,8 @@ ShardIndex read_shard_index(const ByteSource& source) {
   }
   const std::string text = source.read_text(0, source.size());
   IndexWalk walk(source.name());
-  read_json(source.name(), text, std::ref(walk));
+  json::read_json(source.name(), text, std::ref(walk));
   return walk.finish();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "io/byte_source.hpp"
+#include "io/checkpoint/name_table.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "io/byte_source.hpp"
-#include "io/checkpoint/name_table.hpp"
-
-namespace nf4bench {
+namespace nf4bench::io {
 
 inline constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{256} << 20;
 
@@ -22,4 +22,4 @@ struct ShardIndex {
 // refused. Throws Error(kInput).
 ShardIndex read_shard_index(const ByteSource& source);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::io

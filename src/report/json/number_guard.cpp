@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 bool all_finite(std::span<const double> values) {
@@ -19,18 +19,18 @@ void NumberGuard::enter(std::string where) {
   where_ = std::move(where);
 }
 
-JsonText NumberGuard::number(const char* field, double value) {
-  return accepts(field, {value}) ? json_number(value) : json_null();
+json::JsonText NumberGuard::number(const char* field, double value) {
+  return accepts(field, {value}) ? json::json_number(value) : json::json_null();
 }
 
-JsonText NumberGuard::number(const char* field, std::optional<double> value) {
-  return value ? number(field, *value) : json_null();
+json::JsonText NumberGuard::number(const char* field, std::optional<double> value) {
+  return value ? number(field, *value) : json::json_null();
 }
 
-JsonText NumberGuard::numbers(const char* field, const std::vector<double>& values) {
-  if (all_finite(values)) return json_numbers(values);
+json::JsonText NumberGuard::numbers(const char* field, const std::vector<double>& values) {
+  if (all_finite(values)) return json::json_numbers(values);
   note(field);
-  return json_numbers({});
+  return json::json_numbers({});
 }
 
 bool NumberGuard::accepts(const char* field, std::initializer_list<double> values) {
@@ -43,4 +43,4 @@ void NumberGuard::note(const char* field) {
   notes_.push_back(where_ + "." + field + " is not a finite number and was left out");
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -10,25 +10,25 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench {
+namespace nf4bench::report {
 
 // The index in `words` of the word that `node` holds; another word is refused.
-std::size_t read_word(const JsonNode& node, const std::vector<std::string>& words);
+std::size_t read_word(const json::JsonNode& node, const std::vector<std::string>& words);
 
 // The one of `values` whose name `node` holds.
 template <typename Enum>
-Enum read_enum(const JsonNode& node, std::span<const Enum> values) {
+Enum read_enum(const json::JsonNode& node, std::span<const Enum> values) {
   std::vector<std::string> words;
   for (const Enum value : values) words.emplace_back(to_string(value));
   return values[read_word(node, words)];
 }
 
-OutputType read_output_type(const JsonNode& node);
-CacheMode read_cache(const JsonNode& node);
-LaunchMode read_launch(const JsonNode& node);
+nf4::OutputType read_output_type(const json::JsonNode& node);
+record::CacheMode read_cache(const json::JsonNode& node);
+record::LaunchMode read_launch(const json::JsonNode& node);
 
 template <typename Function>
-auto read_all(const JsonNode& node, Function&& read_item) {
+auto read_all(const json::JsonNode& node, Function&& read_item) {
   std::vector<decltype(read_item(node))> values;
   for (std::size_t i = 0; i < node.size(); ++i) values.push_back(read_item(node.item(i)));
   return values;
@@ -36,16 +36,16 @@ auto read_all(const JsonNode& node, Function&& read_item) {
 
 // Null is the absence of a value.
 template <typename Function>
-auto read_optional(const JsonNode& node, Function&& read_value) {
+auto read_optional(const json::JsonNode& node, Function&& read_value) {
   return node.is_null() ? std::nullopt : std::optional(read_value(node));
 }
 
 // The sections that say what ran, where and how.
-ToolInfo read_tool(const JsonNode& node);
-HostInfo read_host(const JsonNode& node);
-DeviceInfo read_device(const JsonNode& node);
-DeviceState read_device_state(const JsonNode& node);
-RunOptions read_settings(const JsonNode& node);
-ReportVariant read_variant(const JsonNode& node);
+record::ToolInfo read_tool(const json::JsonNode& node);
+record::HostInfo read_host(const json::JsonNode& node);
+record::DeviceInfo read_device(const json::JsonNode& node);
+record::DeviceState read_device_state(const json::JsonNode& node);
+record::RunOptions read_settings(const json::JsonNode& node);
+record::ReportVariant read_variant(const json::JsonNode& node);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

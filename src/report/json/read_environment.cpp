@@ -1,9 +1,9 @@
 #include "report/json/read.hpp"
 
-namespace nf4bench {
+namespace nf4bench::report {
 
-ToolInfo read_tool(const JsonNode& node) {
-  ToolInfo tool;
+record::ToolInfo read_tool(const json::JsonNode& node) {
+  record::ToolInfo tool;
   tool.version = node["version"].string();
   tool.git_commit = node["git_commit"].string_or_empty();
   tool.git_dirty = node["git_dirty"].boolean();
@@ -13,8 +13,8 @@ ToolInfo read_tool(const JsonNode& node) {
   return tool;
 }
 
-HostInfo read_host(const JsonNode& node) {
-  HostInfo host;
+record::HostInfo read_host(const json::JsonNode& node) {
+  record::HostInfo host;
   host.name = node["name"].string();
   host.os = node["os"].string();
   host.kernel = node["kernel"].string();
@@ -24,13 +24,13 @@ HostInfo read_host(const JsonNode& node) {
   return host;
 }
 
-DeviceInfo read_device(const JsonNode& node) {
-  DeviceInfo device;
+record::DeviceInfo read_device(const json::JsonNode& node) {
+  record::DeviceInfo device;
   device.id = node["id"].string();
-  device.kind =
-      read_word(node["kind"], {"cpu", "cuda"}) == 1 ? DeviceKind::kCuda : DeviceKind::kCpu;
+  device.kind = read_word(node["kind"], {"cpu", "cuda"}) == 1 ? record::DeviceKind::kCuda
+                                                              : record::DeviceKind::kCpu;
   device.name = node["name"].string();
-  const JsonNode capability = node["compute_capability"];
+  const json::JsonNode capability = node["compute_capability"];
   device.compute_capability = capability.is_null() ? 0 : capability.small_count();
   device.multiprocessors = node["multiprocessors"].small_count();
   device.l2_bytes = node["l2_bytes"].count();
@@ -46,8 +46,8 @@ DeviceInfo read_device(const JsonNode& node) {
   return device;
 }
 
-DeviceState read_device_state(const JsonNode& node) {
-  DeviceState state;
+record::DeviceState read_device_state(const json::JsonNode& node) {
+  record::DeviceState state;
   state.sm_clock_hz = node["sm_clock_hz"].optional_number(0.0);
   state.max_sm_clock_hz = node["max_sm_clock_hz"].optional_number(0.0);
   state.memory_clock_hz = node["memory_clock_hz"].optional_number(0.0);
@@ -60,8 +60,8 @@ DeviceState read_device_state(const JsonNode& node) {
   return state;
 }
 
-ReportVariant read_variant(const JsonNode& node) {
-  ReportVariant variant;
+record::ReportVariant read_variant(const json::JsonNode& node) {
+  record::ReportVariant variant;
   variant.name = node["name"].string();
   variant.summary = node["summary"].string();
   variant.launches = node["launches"].small_count();
@@ -72,8 +72,8 @@ ReportVariant read_variant(const JsonNode& node) {
   return variant;
 }
 
-RunOptions read_settings(const JsonNode& node) {
-  RunOptions settings;
+record::RunOptions read_settings(const json::JsonNode& node) {
+  record::RunOptions settings;
   settings.output_types = read_all(node["output_dtypes"], read_output_type);
   settings.caches = read_all(node["caches"], read_cache);
   settings.launches = read_all(node["launches"], read_launch);
@@ -84,9 +84,9 @@ RunOptions read_settings(const JsonNode& node) {
   settings.min_sample_s = node["min_sample_s"].number(0.0);
   settings.seed = node["seed"].unsigned_integer();
   const bool is_all = read_word(node["verify"], {"all", "sampled"}) == 0;
-  settings.verify = is_all ? VerifyScope::kAll : VerifyScope::kSampled;
+  settings.verify = is_all ? record::VerifyScope::kAll : record::VerifyScope::kSampled;
   settings.measure_stream_shapes = node["measure_stream_shapes"].boolean();
   return settings;
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

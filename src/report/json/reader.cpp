@@ -10,34 +10,37 @@
 #include <new>
 #include <set>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
-constexpr Status kStatuses[] = {Status::kPassed, Status::kFailed, Status::kSkipped,
-                                Status::kInvalid};
-constexpr StopReason kStopReasons[] = {StopReason::kPrecision, StopReason::kTimeLimit,
-                                       StopReason::kInterrupted};
-constexpr CacheMode kCacheModes[] = {CacheMode::kCold, CacheMode::kHot};
-constexpr LaunchMode kLaunchModes[] = {LaunchMode::kGraph, LaunchMode::kStream};
+constexpr record::Status kStatuses[] = {record::Status::kPassed, record::Status::kFailed,
+                                        record::Status::kSkipped, record::Status::kInvalid};
+constexpr record::StopReason kStopReasons[] = {record::StopReason::kPrecision,
+                                               record::StopReason::kTimeLimit,
+                                               record::StopReason::kInterrupted};
+constexpr record::CacheMode kCacheModes[] = {record::CacheMode::kCold, record::CacheMode::kHot};
+constexpr record::LaunchMode kLaunchModes[] = {record::LaunchMode::kGraph,
+                                               record::LaunchMode::kStream};
 
-std::string known_tensor(const JsonNode& node, const std::set<std::string>& ids) {
+std::string known_tensor(const json::JsonNode& node, const std::set<std::string>& ids) {
   std::string id = node.string();
   if (!ids.contains(id)) node.fail("names no tensor of this report");
   return id;
 }
 
-Interval read_interval(const JsonNode& node) {
+statistics::Interval read_interval(const json::JsonNode& node) {
   const std::vector<double> ends = node.numbers(0.0);
   if (ends.size() != 2 || ends[0] > ends[1]) node.refuse("two numbers, the lower first");
   return {ends[0], ends[1]};
 }
 
-ReportTensor read_tensor(const JsonNode& node) {
-  ReportTensor tensor;
+record::ReportTensor read_tensor(const json::JsonNode& node) {
+  record::ReportTensor tensor;
   tensor.id = node["id"].string();
   tensor.name = node["name"].string();
   tensor.source = node["source"].string();
-  tensor.shape = read_all(node["shape"], [](const JsonNode& extent) { return extent.count(); });
+  tensor.shape =
+      read_all(node["shape"], [](const json::JsonNode& extent) { return extent.count(); });
   std::optional<std::uint64_t> elements = 1;
   for (const std::int64_t extent : tensor.shape) {
     if (elements) elements = checked_multiply(*elements, static_cast<std::uint64_t>(extent));
@@ -47,25 +50,26 @@ ReportTensor read_tensor(const JsonNode& node) {
     node["elements"].refuse("the product of the shape");
   }
   tensor.blocksize = node["blocksize"].small_count();
-  tensor.absmax_kind = node["nested"].boolean() ? AbsmaxKind::kNested : AbsmaxKind::kPlain;
+  tensor.absmax_kind =
+      node["nested"].boolean() ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
   tensor.dtype = read_output_type(node["dtype"]);
   tensor.sha256 = node["sha256"].string_or_empty();
   tensor.multiplicity = node["multiplicity"].count();
   return tensor;
 }
 
-Comparison read_verification(const JsonNode& node) {
-  Comparison comparison;
+record::Comparison read_verification(const json::JsonNode& node) {
+  record::Comparison comparison;
   comparison.compared = node["compared"].count();
   comparison.mismatches = node["mismatches"].count();
-  const JsonNode first = node["first_mismatch"];
+  const json::JsonNode first = node["first_mismatch"];
   if (!first.is_null()) comparison.first_mismatch = first.count();
   comparison.max_ulp = node["max_ulp"].unsigned_integer();
   return comparison;
 }
 
-Summary read_time(const JsonNode& node) {
-  Summary time;
+statistics::Summary read_time(const json::JsonNode& node) {
+  statistics::Summary time;
   time.median = node["median"].number(0.0);
   time.mean = node["mean"].number(0.0);
   time.min = node["min"].number(0.0);
@@ -76,37 +80,38 @@ Summary read_time(const JsonNode& node) {
   return time;
 }
 
-Speedup read_speedup(const JsonNode& node) {
-  Speedup speedup;
+record::Speedup read_speedup(const json::JsonNode& node) {
+  record::Speedup speedup;
   speedup.baseline = node["baseline"].string();
   speedup.ratio = node["ratio"].number(0.0);
   speedup.ci95 = read_interval(node["ci95"]);
   return speedup;
 }
 
-StopReason read_stop_reason(const JsonNode& node) {
-  return read_enum<StopReason>(node, kStopReasons);
+record::StopReason read_stop_reason(const json::JsonNode& node) {
+  return read_enum<record::StopReason>(node, kStopReasons);
 }
 
-void read_samples(const JsonNode& node, Measurement& m) {
+void read_samples(const json::JsonNode& node, record::Measurement& m) {
   m.samples_s = node["samples_s"].numbers(0.0);
-  const JsonNode clocks = node["sm_clock_hz"];
+  const json::JsonNode clocks = node["sm_clock_hz"];
   m.sm_clock_hz = clocks.numbers(0.0);
   if (!m.sm_clock_hz.empty() && m.sm_clock_hz.size() != m.samples_s.size()) {
     clocks.fail(fmt::format("found {} clocks, wanted none or {}, one for each of samples_s",
                             m.sm_clock_hz.size(), m.samples_s.size()));
   }
   if (!node.has("throttled_samples")) return;
-  const auto read_count = [](const JsonNode& count) { return count.count(); };
-  const JsonNode throttled = node["throttled_samples"];
+  const auto read_count = [](const json::JsonNode& count) { return count.count(); };
+  const json::JsonNode throttled = node["throttled_samples"];
   m.throttled_samples = read_optional(throttled, read_count);
   if (m.throttled_samples > static_cast<std::int64_t>(m.samples_s.size())) {
     throttled.refuse("at most as many as there are samples");
   }
 }
 
-Measurement read_measurement(const JsonNode& node, const std::set<std::string>& tensors) {
-  Measurement m;
+record::Measurement read_measurement(const json::JsonNode& node,
+                                     const std::set<std::string>& tensors) {
+  record::Measurement m;
   m.tensor = known_tensor(node["tensor"], tensors);
   m.operation = node["operation"].string();
   m.variant = node["variant"].string();
@@ -114,11 +119,11 @@ Measurement read_measurement(const JsonNode& node, const std::set<std::string>& 
   m.output_type = read_output_type(node["output_dtype"]);
   m.cache = read_cache(node["cache"]);
   m.launch = read_launch(node["launch"]);
-  m.status = read_enum<Status>(node["status"], kStatuses);
+  m.status = read_enum<record::Status>(node["status"], kStatuses);
   m.reason = node["reason"].string_or_empty();
   m.verification = read_optional(node["verification"], read_verification);
   m.time_s = read_optional(node["time_s"], read_time);
-  const JsonNode bytes = node["bytes"];
+  const json::JsonNode bytes = node["bytes"];
   m.bytes_read = bytes["read"].count();
   m.bytes_written = bytes["written"].count();
   m.bytes_per_s = node["bytes_per_s"].optional_number(0.0);
@@ -131,8 +136,9 @@ Measurement read_measurement(const JsonNode& node, const std::set<std::string>& 
   return m;
 }
 
-StreamCeiling read_stream(const JsonNode& node, const std::set<std::string>& tensors) {
-  StreamCeiling stream;
+record::StreamCeiling read_stream(const json::JsonNode& node,
+                                  const std::set<std::string>& tensors) {
+  record::StreamCeiling stream;
   stream.tensor = known_tensor(node["tensor"], tensors);
   stream.output_type = read_output_type(node["output_dtype"]);
   stream.cache = read_cache(node["cache"]);
@@ -143,8 +149,8 @@ StreamCeiling read_stream(const JsonNode& node, const std::set<std::string>& ten
   return stream;
 }
 
-Ceilings read_ceilings(const JsonNode& node) {
-  Ceilings ceilings;
+record::Ceilings read_ceilings(const json::JsonNode& node) {
+  record::Ceilings ceilings;
   ceilings.copy_bytes = node["copy_bytes"].count();
   ceilings.copy_bytes_per_s = node["copy_bytes_per_s"].optional_number(0.0).value_or(0.0);
   ceilings.write_bytes = node["write_bytes"].count();
@@ -154,47 +160,49 @@ Ceilings read_ceilings(const JsonNode& node) {
   return ceilings;
 }
 
-std::set<std::string> tensor_ids(const JsonNode& node) {
+std::set<std::string> tensor_ids(const json::JsonNode& node) {
   std::set<std::string> ids;
   for (std::size_t i = 0; i < node.size(); ++i) {
-    const JsonNode id = node.item(i)["id"];
+    const json::JsonNode id = node.item(i)["id"];
     if (!ids.insert(id.string()).second) id.fail("is the id of an earlier tensor, too");
   }
   return ids;
 }
 
-void check_schema(const JsonNode& root) {
-  const JsonNode schema = root["schema"];
-  if (schema.string() != kReportSchema) schema.refuse(fmt::format("\"{}\"", kReportSchema));
-  const JsonNode version = root["schema_version"];
+void check_schema(const json::JsonNode& root) {
+  const json::JsonNode schema = root["schema"];
+  if (schema.string() != record::kReportSchema)
+    schema.refuse(fmt::format("\"{}\"", record::kReportSchema));
+  const json::JsonNode version = root["schema_version"];
   if (!version.string().starts_with("1.")) {
     version.refuse("1.x: this program does not read reports of another major version");
   }
 }
 
-Report read_report(const JsonNode& root) {
+record::Report read_report(const json::JsonNode& root) {
   check_schema(root);
   const std::set<std::string> ids = tensor_ids(root["tensors"]);
-  Report report;
+  record::Report report;
   report.complete = root["complete"].boolean();
   report.tool = read_tool(root["tool"]);
   report.command = root["command"].strings();
   report.started_at = root["started_at"].string_or_empty();
   report.finished_at = root["finished_at"].string_or_empty();
   report.host = read_host(root["host"]);
-  const JsonNode device = root["device"];
+  const json::JsonNode device = root["device"];
   report.device = read_device(device);
   report.state_before = read_device_state(device["state_before"]);
   report.state_after = read_optional(device["state_after"], read_device_state);
   report.settings = read_settings(root["settings"]);
   report.tensors = read_all(root["tensors"], read_tensor);
   if (root.has("variants")) report.variants = read_all(root["variants"], read_variant);
-  report.measurements = read_all(root["measurements"],
-                                 [&](const JsonNode& node) { return read_measurement(node, ids); });
-  const JsonNode ceilings = root["ceilings"];
+  report.measurements = read_all(root["measurements"], [&](const json::JsonNode& node) {
+    return read_measurement(node, ids);
+  });
+  const json::JsonNode ceilings = root["ceilings"];
   report.ceilings = read_ceilings(ceilings);
-  report.stream_ceilings =
-      read_all(ceilings["stream"], [&](const JsonNode& node) { return read_stream(node, ids); });
+  report.stream_ceilings = read_all(
+      ceilings["stream"], [&](const json::JsonNode& node) { return read_stream(node, ids); });
   report.tensors_verified = root["summary"]["tensors_verified"].count();
   report.warnings = root["warnings"].strings();
   return report;
@@ -202,38 +210,38 @@ Report read_report(const JsonNode& root) {
 
 }  // namespace
 
-std::size_t read_word(const JsonNode& node, const std::vector<std::string>& words) {
+std::size_t read_word(const json::JsonNode& node, const std::vector<std::string>& words) {
   const std::string word = node.string();
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) node.refuse(fmt::format("one of {}", fmt::join(words, ", ")));
   return static_cast<std::size_t>(found - words.begin());
 }
 
-OutputType read_output_type(const JsonNode& node) {
-  return read_enum<OutputType>(node, kOutputTypes);
+nf4::OutputType read_output_type(const json::JsonNode& node) {
+  return read_enum<nf4::OutputType>(node, nf4::kOutputTypes);
 }
 
-CacheMode read_cache(const JsonNode& node) {
-  return read_enum<CacheMode>(node, kCacheModes);
+record::CacheMode read_cache(const json::JsonNode& node) {
+  return read_enum<record::CacheMode>(node, kCacheModes);
 }
 
-LaunchMode read_launch(const JsonNode& node) {
-  return read_enum<LaunchMode>(node, kLaunchModes);
+record::LaunchMode read_launch(const json::JsonNode& node) {
+  return read_enum<record::LaunchMode>(node, kLaunchModes);
 }
 
-Report report_from_json(const std::string& text, const std::string& source) {
+record::Report report_from_json(const std::string& text, const std::string& source) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
   if (text.size() > kMaxBytes) {
     throw Error(ErrorKind::kInput, fmt::format("{}: has {} bytes, a report at most {}",
                                                escaped(source), text.size(), kMaxBytes));
   }
   try {
-    const JsonTree tree = parse_json(text, source);
-    return read_report(JsonNode(tree, source));
+    const json::JsonTree tree = json::parse_json(text, source);
+    return read_report(json::JsonNode(tree, source));
   } catch (const std::bad_alloc&) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: needs more memory than there is", escaped(source)));
   }
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -2,94 +2,97 @@
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
-JsonText interval(const Interval& value) {
+json::JsonText interval(const statistics::Interval& value) {
   const double ends[] = {value.low, value.high};
-  return json_numbers(ends);
+  return json::json_numbers(ends);
 }
 
-JsonText tensor_json(const ReportTensor& tensor) {
-  return json_object({
-      {"id", json_string(tensor.id)},
-      {"name", json_string(tensor.name)},
-      {"source", json_string(tensor.source)},
-      {"shape", json_integers(tensor.shape)},
-      {"elements", json_integer(tensor.elements)},
-      {"blocksize", json_integer(tensor.blocksize)},
-      {"nested", json_bool(tensor.absmax_kind == AbsmaxKind::kNested)},
-      {"dtype", json_string(to_string(tensor.dtype))},
-      {"sha256", json_string_or_null(tensor.sha256)},
-      {"multiplicity", json_integer(tensor.multiplicity)},
+json::JsonText tensor_json(const record::ReportTensor& tensor) {
+  return json::json_object({
+      {"id", json::json_string(tensor.id)},
+      {"name", json::json_string(tensor.name)},
+      {"source", json::json_string(tensor.source)},
+      {"shape", json::json_integers(tensor.shape)},
+      {"elements", json::json_integer(tensor.elements)},
+      {"blocksize", json::json_integer(tensor.blocksize)},
+      {"nested", json::json_bool(tensor.absmax_kind == nf4::AbsmaxKind::kNested)},
+      {"dtype", json::json_string(to_string(tensor.dtype))},
+      {"sha256", json::json_string_or_null(tensor.sha256)},
+      {"multiplicity", json::json_integer(tensor.multiplicity)},
   });
 }
 
-JsonText verification_json(const std::optional<Comparison>& comparison) {
-  if (!comparison) return json_null();
-  return json_object({
-      {"compared", json_integer(comparison->compared)},
-      {"mismatches", json_integer(comparison->mismatches)},
-      {"first_mismatch",
-       comparison->first_mismatch ? json_integer(*comparison->first_mismatch) : json_null()},
-      {"max_ulp", json_unsigned(comparison->max_ulp)},
+json::JsonText verification_json(const std::optional<record::Comparison>& comparison) {
+  if (!comparison) return json::json_null();
+  return json::json_object({
+      {"compared", json::json_integer(comparison->compared)},
+      {"mismatches", json::json_integer(comparison->mismatches)},
+      {"first_mismatch", comparison->first_mismatch
+                             ? json::json_integer(*comparison->first_mismatch)
+                             : json::json_null()},
+      {"max_ulp", json::json_unsigned(comparison->max_ulp)},
   });
 }
 
-JsonText time_json(const std::optional<Summary>& time, NumberGuard& guard) {
-  if (!time) return json_null();
-  const Summary& s = *time;
+json::JsonText time_json(const std::optional<statistics::Summary>& time, NumberGuard& guard) {
+  if (!time) return json::json_null();
+  const statistics::Summary& s = *time;
   if (!guard.accepts("time_s",
                      {s.median, s.mean, s.min, s.p05, s.p95, s.mad, s.ci95.low, s.ci95.high})) {
-    return json_null();
+    return json::json_null();
   }
-  return json_object({
-      {"median", json_number(s.median)},
-      {"mean", json_number(s.mean)},
-      {"min", json_number(s.min)},
-      {"p05", json_number(s.p05)},
-      {"p95", json_number(s.p95)},
-      {"mad", json_number(s.mad)},
+  return json::json_object({
+      {"median", json::json_number(s.median)},
+      {"mean", json::json_number(s.mean)},
+      {"min", json::json_number(s.min)},
+      {"p05", json::json_number(s.p05)},
+      {"p95", json::json_number(s.p95)},
+      {"mad", json::json_number(s.mad)},
       {"ci95", interval(s.ci95)},
   });
 }
 
-JsonText speedup_json(const std::optional<Speedup>& speedup, NumberGuard& guard) {
-  if (!speedup) return json_null();
+json::JsonText speedup_json(const std::optional<record::Speedup>& speedup, NumberGuard& guard) {
+  if (!speedup) return json::json_null();
   if (!guard.accepts("speedup", {speedup->ratio, speedup->ci95.low, speedup->ci95.high})) {
-    return json_null();
+    return json::json_null();
   }
-  return json_object({
-      {"baseline", json_string(speedup->baseline)},
-      {"ratio", json_number(speedup->ratio)},
+  return json::json_object({
+      {"baseline", json::json_string(speedup->baseline)},
+      {"ratio", json::json_number(speedup->ratio)},
       {"ci95", interval(speedup->ci95)},
   });
 }
 
-JsonText measurement_json(const Measurement& m, NumberGuard& guard) {
-  return json_object({
-      {"tensor", json_string(m.tensor)},
-      {"operation", json_string(m.operation)},
-      {"variant", json_string(m.variant)},
-      {"device", json_string(m.device)},
-      {"output_dtype", json_string(to_string(m.output_type))},
-      {"cache", json_string(to_string(m.cache))},
-      {"launch", json_string(to_string(m.launch))},
-      {"status", json_string(to_string(m.status))},
-      {"reason", json_string_or_null(m.reason)},
+json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard) {
+  return json::json_object({
+      {"tensor", json::json_string(m.tensor)},
+      {"operation", json::json_string(m.operation)},
+      {"variant", json::json_string(m.variant)},
+      {"device", json::json_string(m.device)},
+      {"output_dtype", json::json_string(to_string(m.output_type))},
+      {"cache", json::json_string(to_string(m.cache))},
+      {"launch", json::json_string(to_string(m.launch))},
+      {"status", json::json_string(to_string(m.status))},
+      {"reason", json::json_string_or_null(m.reason)},
       {"verification", verification_json(m.verification)},
       {"time_s", time_json(m.time_s, guard)},
-      {"bytes", json_object({{"read", json_integer(m.bytes_read)},
-                             {"written", json_integer(m.bytes_written)}})},
+      {"bytes", json::json_object({{"read", json::json_integer(m.bytes_read)},
+                                   {"written", json::json_integer(m.bytes_written)}})},
       {"bytes_per_s", guard.number("bytes_per_s", m.bytes_per_s)},
       {"fraction_of_copy", guard.number("fraction_of_copy", m.fraction_of_copy)},
       {"fraction_of_stream", guard.number("fraction_of_stream", m.fraction_of_stream)},
       {"speedup", speedup_json(m.speedup, guard)},
-      {"launches_per_sample", json_integer(m.launches_per_sample)},
-      {"stopped_by", m.stopped_by ? json_string(to_string(*m.stopped_by)) : json_null()},
+      {"launches_per_sample", json::json_integer(m.launches_per_sample)},
+      {"stopped_by",
+       m.stopped_by ? json::json_string(to_string(*m.stopped_by)) : json::json_null()},
       {"samples_s", guard.numbers("samples_s", m.samples_s)},
       {"sm_clock_hz", guard.numbers("sm_clock_hz", m.sm_clock_hz)},
-      {"throttled_samples", m.throttled_samples ? json_integer(*m.throttled_samples) : json_null()},
+      {"throttled_samples",
+       m.throttled_samples ? json::json_integer(*m.throttled_samples) : json::json_null()},
   });
 }
 
@@ -98,39 +101,39 @@ std::optional<double> if_measured(double value) {
   return value == 0.0 ? std::nullopt : std::optional(value);
 }
 
-JsonText stream_json(const StreamCeiling& stream, NumberGuard& guard) {
-  return json_object({
-      {"tensor", json_string(stream.tensor)},
-      {"output_dtype", json_string(to_string(stream.output_type))},
-      {"cache", json_string(to_string(stream.cache))},
-      {"launch", json_string(to_string(stream.launch))},
-      {"shape", json_string(stream.shape)},
+json::JsonText stream_json(const record::StreamCeiling& stream, NumberGuard& guard) {
+  return json::json_object({
+      {"tensor", json::json_string(stream.tensor)},
+      {"output_dtype", json::json_string(to_string(stream.output_type))},
+      {"cache", json::json_string(to_string(stream.cache))},
+      {"launch", json::json_string(to_string(stream.launch))},
+      {"shape", json::json_string(stream.shape)},
       {"median_s", guard.number("median_s", if_measured(stream.median_s))},
       {"bytes_per_s", guard.number("bytes_per_s", if_measured(stream.bytes_per_s))},
   });
 }
 
 template <typename Item, typename Function>
-JsonText guarded_array(const char* name, const std::vector<Item>& items, NumberGuard& guard,
-                       Function&& to_text) {
-  std::vector<JsonText> texts;
+json::JsonText guarded_array(const char* name, const std::vector<Item>& items, NumberGuard& guard,
+                             Function&& to_text) {
+  std::vector<json::JsonText> texts;
   texts.reserve(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     guard.enter(fmt::format("{}[{}]", name, i));
     texts.push_back(to_text(items[i], guard));
   }
-  return json_array(texts);
+  return json::json_array(texts);
 }
 
-JsonText ceilings_json(const Report& report, NumberGuard& guard) {
-  const Ceilings& c = report.ceilings;
-  const JsonText stream =
+json::JsonText ceilings_json(const record::Report& report, NumberGuard& guard) {
+  const record::Ceilings& c = report.ceilings;
+  const json::JsonText stream =
       guarded_array("ceilings.stream", report.stream_ceilings, guard, stream_json);
   guard.enter("ceilings");
-  return json_object({
-      {"copy_bytes", json_integer(c.copy_bytes)},
+  return json::json_object({
+      {"copy_bytes", json::json_integer(c.copy_bytes)},
       {"copy_bytes_per_s", guard.number("copy_bytes_per_s", if_measured(c.copy_bytes_per_s))},
-      {"write_bytes", json_integer(c.write_bytes)},
+      {"write_bytes", json::json_integer(c.write_bytes)},
       {"write_bytes_per_s", guard.number("write_bytes_per_s", if_measured(c.write_bytes_per_s))},
       {"event_overhead_s", guard.number("event_overhead_s", c.event_overhead_s)},
       {"launch_overhead_s", guard.number("launch_overhead_s", c.launch_overhead_s)},
@@ -138,38 +141,38 @@ JsonText ceilings_json(const Report& report, NumberGuard& guard) {
   });
 }
 
-JsonText variant_summary_json(const VariantSummary& s, NumberGuard& guard) {
+json::JsonText variant_summary_json(const record::VariantSummary& s, NumberGuard& guard) {
   const bool has_speedup =
       s.speedup_geomean && s.speedup_min && s.speedup_max &&
       guard.accepts("speedup", {*s.speedup_geomean, *s.speedup_min, *s.speedup_max});
   const auto speedup = [&] {
-    return json_object({{"geomean", json_number(*s.speedup_geomean)},
-                        {"min", json_number(*s.speedup_min)},
-                        {"max", json_number(*s.speedup_max)}});
+    return json::json_object({{"geomean", json::json_number(*s.speedup_geomean)},
+                              {"min", json::json_number(*s.speedup_min)},
+                              {"max", json::json_number(*s.speedup_max)}});
   };
-  return json_object({
-      {"variant", json_string(s.variant)},
-      {"operation", json_string(s.operation)},
-      {"output_dtype", json_string(to_string(s.output_type))},
-      {"cache", json_string(to_string(s.cache))},
-      {"launch", json_string(to_string(s.launch))},
-      {"cells", json_integer(s.cells)},
-      {"speedup", has_speedup ? speedup() : json_null()},
+  return json::json_object({
+      {"variant", json::json_string(s.variant)},
+      {"operation", json::json_string(s.operation)},
+      {"output_dtype", json::json_string(to_string(s.output_type))},
+      {"cache", json::json_string(to_string(s.cache))},
+      {"launch", json::json_string(to_string(s.launch))},
+      {"cells", json::json_integer(s.cells)},
+      {"speedup", has_speedup ? speedup() : json::json_null()},
       {"model_time_s", guard.number("model_time_s", s.model_time_s)},
       {"model_speedup", guard.number("model_speedup", s.model_speedup)},
   });
 }
 
-JsonText summary_json(const Report& report, NumberGuard& guard) {
-  return json_object({
-      {"tensors_verified", json_integer(report.tensors_verified)},
+json::JsonText summary_json(const record::Report& report, NumberGuard& guard) {
+  return json::json_object({
+      {"tensors_verified", json::json_integer(report.tensors_verified)},
       {"variants",
        guarded_array("summary.variants", summarize_variants(report), guard, variant_summary_json)},
       {"marking", marking_json(report, guard)},
   });
 }
 
-JsonText warnings_json(const Report& report, const NumberGuard& guard) {
+json::JsonText warnings_json(const record::Report& report, const NumberGuard& guard) {
   std::vector<std::string> warnings = report.warnings;
   warnings.insert(warnings.end(), guard.notes().begin(), guard.notes().end());
   return json_strings(warnings);
@@ -177,16 +180,16 @@ JsonText warnings_json(const Report& report, const NumberGuard& guard) {
 
 }  // namespace
 
-std::string to_json(const Report& report) {
+std::string to_json(const record::Report& report) {
   NumberGuard guard;
-  std::vector<JsonMember> members = {
-      {"schema", json_string(kReportSchema)},
-      {"schema_version", json_string(kReportSchemaVersion)},
-      {"complete", json_bool(report.complete)},
+  std::vector<json::JsonMember> members = {
+      {"schema", json::json_string(record::kReportSchema)},
+      {"schema_version", json::json_string(record::kReportSchemaVersion)},
+      {"complete", json::json_bool(report.complete)},
       {"tool", tool_json(report.tool)},
       {"command", json_strings(report.command)},
-      {"started_at", json_string_or_null(report.started_at)},
-      {"finished_at", json_string_or_null(report.finished_at)},
+      {"started_at", json::json_string_or_null(report.started_at)},
+      {"finished_at", json::json_string_or_null(report.finished_at)},
       {"host", host_json(report.host)},
       {"device", device_json(report, guard)},
       {"settings", settings_json(report.settings, guard)},
@@ -197,7 +200,7 @@ std::string to_json(const Report& report) {
       {"summary", summary_json(report, guard)},
   };
   members.push_back({"warnings", warnings_json(report, guard)});
-  return json_object(members).text + "\n";
+  return json::json_object(members).text + "\n";
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

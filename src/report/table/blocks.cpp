@@ -7,23 +7,23 @@
 #include <algorithm>
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 // The rows of one geometry and cell.
 struct Block {
-  const Measurement* first = nullptr;  // names the cell
-  std::vector<const Measurement*> rows;
-  std::vector<GridRow> lines;
+  const record::Measurement* first = nullptr;  // names the cell
+  std::vector<const record::Measurement*> rows;
+  std::vector<text::GridRow> lines;
 };
 
-auto cell_of(const Measurement& m) {
+auto cell_of(const record::Measurement& m) {
   return std::tie(m.tensor, m.operation, m.device, m.output_type, m.cache, m.launch);
 }
 
-std::vector<Block> blocks_of(const Report& report) {
+std::vector<Block> blocks_of(const record::Report& report) {
   std::vector<Block> blocks;
-  for (const Measurement& m : report.measurements) {
+  for (const record::Measurement& m : report.measurements) {
     auto block = std::find_if(blocks.begin(), blocks.end(),
                               [&](const Block& b) { return cell_of(*b.first) == cell_of(m); });
     if (block == blocks.end()) block = blocks.insert(blocks.end(), Block{&m, {}, {}});
@@ -32,20 +32,20 @@ std::vector<Block> blocks_of(const Report& report) {
   return blocks;
 }
 
-bool is_timed(const Measurement& m) {
-  return m.status == Status::kPassed && m.time_s;
+bool is_timed(const record::Measurement& m) {
+  return m.status == record::Status::kPassed && m.time_s;
 }
 
 // The columns of a block. Narrow terminals lose them in the order of their ranks, highest first:
 // clock, samples, p95, +/- %, % stream, status, GB/s, % copy, 95 % interval.
-std::vector<GridColumn> block_columns() {
+std::vector<text::GridColumn> block_columns() {
   return {
-      {"variant", Align::kLeft},          {"median"},
-      {"+/- %", Align::kRight, 6},        {"p95", Align::kRight, 7},
-      {"GB/s", Align::kRight, 3},         {"% copy", Align::kRight, 2},
-      {"% stream", Align::kRight, 5},     {"speedup"},
-      {"95 % interval", Align::kLeft, 1}, {"samples", Align::kRight, 8},
-      {"clock", Align::kRight, 9},        {"status", Align::kLeft, 4},
+      {"variant", text::Align::kLeft},          {"median"},
+      {"+/- %", text::Align::kRight, 6},        {"p95", text::Align::kRight, 7},
+      {"GB/s", text::Align::kRight, 3},         {"% copy", text::Align::kRight, 2},
+      {"% stream", text::Align::kRight, 5},     {"speedup"},
+      {"95 % interval", text::Align::kLeft, 1}, {"samples", text::Align::kRight, 8},
+      {"clock", text::Align::kRight, 9},        {"status", text::Align::kLeft, 4},
   };
 }
 
@@ -63,34 +63,35 @@ std::string mean_clock(const std::vector<double>& clocks_hz) {
 }
 
 // "passed", or instead of that what is to be known about its samples.
-std::string timed_status(const Measurement& m) {
+std::string timed_status(const record::Measurement& m) {
   if (m.throttled_samples.value_or(0) == 0) return "passed";
-  const double percent = 100.0 * throttled_share(m);
+  const double percent = 100.0 * record::throttled_share(m);
   return percent < 1.0 ? "throttled <1 %" : fmt::format("throttled {:.0f} %", percent);
 }
 
-bool is_baseline(const Measurement& m) {
+bool is_baseline(const record::Measurement& m) {
   return m.speedup && m.speedup->baseline == m.variant;
 }
 
-std::vector<std::string> timed_cells(const Measurement& m, const TimeScale& scale) {
-  const Summary& time = *m.time_s;
+std::vector<std::string> timed_cells(const record::Measurement& m, const text::TimeScale& scale) {
+  const statistics::Summary& time = *m.time_s;
   const double half_width = (time.ci95.high - time.ci95.low) / 2.0;
   std::string ratio;
   std::string interval;
   if (m.speedup) {
-    ratio = format_ratio(m.speedup->ratio);
-    interval = is_baseline(m) ? "baseline"
-                              : format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
+    ratio = text::format_ratio(m.speedup->ratio);
+    interval = is_baseline(m)
+                   ? "baseline"
+                   : text::format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
   }
   return {
       shown_variant(m.variant),
-      format_time(time.median, scale),
+      text::format_time(time.median, scale),
       time.median > 0.0 ? fmt::format("{:.2f}", 100.0 * half_width / time.median) : "",
-      format_time(time.p95, scale),
-      if_known(m.bytes_per_s, format_gigabytes),
-      if_known(m.fraction_of_copy, format_percent),
-      if_known(m.fraction_of_stream, format_percent),
+      text::format_time(time.p95, scale),
+      if_known(m.bytes_per_s, text::format_gigabytes),
+      if_known(m.fraction_of_copy, text::format_percent),
+      if_known(m.fraction_of_stream, text::format_percent),
       ratio,
       interval,
       fmt::format("{}", m.samples_s.size()),
@@ -99,17 +100,17 @@ std::vector<std::string> timed_cells(const Measurement& m, const TimeScale& scal
   };
 }
 
-GridRow untimed_row(const Measurement& m) {
-  const char* word = m.status == Status::kFailed    ? "FAILED"
-                     : m.status == Status::kInvalid ? "INVALID"
-                     : m.status == Status::kSkipped ? "skipped"
-                                                    : "passed, not timed";
-  const Tone tone = m.status == Status::kSkipped  ? Tone::kFaint
-                    : m.status == Status::kPassed ? Tone::kPlain
-                                                  : Tone::kBad;
+text::GridRow untimed_row(const record::Measurement& m) {
+  const char* word = m.status == record::Status::kFailed    ? "FAILED"
+                     : m.status == record::Status::kInvalid ? "INVALID"
+                     : m.status == record::Status::kSkipped ? "skipped"
+                                                            : "passed, not timed";
+  const text::Tone tone = m.status == record::Status::kSkipped  ? text::Tone::kFaint
+                          : m.status == record::Status::kPassed ? text::Tone::kPlain
+                                                                : text::Tone::kBad;
   std::string message = word;
   if (!m.reason.empty()) message += ": " + m.reason;
-  GridRow row;
+  text::GridRow row;
   row.cells = {shown_variant(m.variant)};
   row.tone = tone;
   row.message = std::move(message);
@@ -117,10 +118,10 @@ GridRow untimed_row(const Measurement& m) {
 }
 
 // The fastest of several; null when there is nothing to choose from.
-const Measurement* fastest_of(const Block& block) {
-  const Measurement* fastest = nullptr;
+const record::Measurement* fastest_of(const Block& block) {
+  const record::Measurement* fastest = nullptr;
   int timed = 0;
-  for (const Measurement* row : block.rows) {
+  for (const record::Measurement* row : block.rows) {
     if (!is_timed(*row)) continue;
     ++timed;
     if (fastest == nullptr || row->time_s->median < fastest->time_s->median) fastest = row;
@@ -130,51 +131,53 @@ const Measurement* fastest_of(const Block& block) {
 
 void fill_lines(Block& block) {
   std::vector<double> medians;
-  for (const Measurement* row : block.rows) {
+  for (const record::Measurement* row : block.rows) {
     if (is_timed(*row)) medians.push_back(row->time_s->median);
   }
-  const TimeScale scale = time_scale(medians);
-  const Measurement* fastest = fastest_of(block);
-  for (const Measurement* row : block.rows) {
+  const text::TimeScale scale = text::time_scale(medians);
+  const record::Measurement* fastest = fastest_of(block);
+  for (const record::Measurement* row : block.rows) {
     if (!is_timed(*row)) {
       block.lines.push_back(untimed_row(*row));
       continue;
     }
-    GridRow line;
+    text::GridRow line;
     line.cells = timed_cells(*row, scale);
     if (is_baseline(*row)) line.marker = kBaselineMark;
     if (row == fastest) {
       line.marker = kFastestMark;
-      line.tone = Tone::kGood;
+      line.tone = text::Tone::kGood;
     }
     block.lines.push_back(std::move(line));
   }
 }
 
-const ReportTensor* find_tensor(const Report& report, const std::string& id) {
-  const auto found = std::find_if(report.tensors.begin(), report.tensors.end(),
-                                  [&](const ReportTensor& tensor) { return tensor.id == id; });
+const record::ReportTensor* find_tensor(const record::Report& report, const std::string& id) {
+  const auto found =
+      std::find_if(report.tensors.begin(), report.tensors.end(),
+                   [&](const record::ReportTensor& tensor) { return tensor.id == id; });
   return found == report.tensors.end() ? nullptr : &*found;
 }
 
 // "14336x4096  bf16  nested/64  x64  cold graph"
-std::string block_title(const Measurement& m, const ReportTensor* tensor) {
+std::string block_title(const record::Measurement& m, const record::ReportTensor* tensor) {
   if (tensor == nullptr) {
-    return fmt::format("{}  {}", fitted(m.tensor, 30), cell_name(m.output_type, m.cache, m.launch));
+    return fmt::format("{}  {}", text::fitted(m.tensor, 30),
+                       cell_name(m.output_type, m.cache, m.launch));
   }
   std::string title =
-      fmt::format("{}  {}  {}/{}", shape_to_string(tensor->shape), short_name(m.output_type),
+      fmt::format("{}  {}  {}/{}", nf4::shape_to_string(tensor->shape), short_name(m.output_type),
                   to_string(tensor->absmax_kind), tensor->blocksize);
   if (tensor->multiplicity > 1) title += fmt::format("  x{}", tensor->multiplicity);
   return title + fmt::format("  {} {}", to_string(m.cache), to_string(m.launch));
 }
 
 // "copy 4284 GB/s, stream 97 %"
-std::string block_ceilings(const Report& report, const Measurement& m) {
+std::string block_ceilings(const record::Report& report, const record::Measurement& m) {
   const double copy = report.ceilings.copy_bytes_per_s;
   if (!(copy > 0.0)) return "";
-  std::string text = fmt::format("copy {} GB/s", format_gigabytes(copy));
-  for (const StreamCeiling& stream : report.stream_ceilings) {
+  std::string text = fmt::format("copy {} GB/s", text::format_gigabytes(copy));
+  for (const record::StreamCeiling& stream : report.stream_ceilings) {
     if (stream.bytes_per_s > 0.0 &&
         std::tie(stream.tensor, stream.output_type, stream.cache, stream.launch) ==
             std::tie(m.tensor, m.output_type, m.cache, m.launch)) {
@@ -185,18 +188,19 @@ std::string block_ceilings(const Report& report, const Measurement& m) {
 }
 
 // Which tensor was timed: "model.layers.0.mlp.up_proj.weight", where the shape does not say it.
-void append_tensor_name(TablePage& page, const ReportTensor& tensor) {
-  if (tensor.name.empty() || tensor.name == shape_to_string(tensor.shape)) return;
-  page.line("  " + fitted(tensor.name, page.width() - 2), Tone::kFaint);
+void append_tensor_name(TablePage& page, const record::ReportTensor& tensor) {
+  if (tensor.name.empty() || tensor.name == nf4::shape_to_string(tensor.shape)) return;
+  page.line("  " + text::fitted(tensor.name, page.width() - 2), text::Tone::kFaint);
 }
 
-bool has_throttled_samples(const Report& report) {
-  return std::any_of(
-      report.measurements.begin(), report.measurements.end(),
-      [](const Measurement& m) { return is_timed(m) && m.throttled_samples.value_or(0) > 0; });
+bool has_throttled_samples(const record::Report& report) {
+  return std::any_of(report.measurements.begin(), report.measurements.end(),
+                     [](const record::Measurement& m) {
+                       return is_timed(m) && m.throttled_samples.value_or(0) > 0;
+                     });
 }
 
-void append_legend(TablePage& page, const GridLayout& layout, const Report& report) {
+void append_legend(TablePage& page, const text::GridLayout& layout, const record::Report& report) {
   std::string text = fmt::format("{} fastest", kFastestMark);
   if (layout.shows("speedup")) {
     text += fmt::format("  {} baseline ({}); speedup: the baseline's time over the variant's",
@@ -210,31 +214,31 @@ void append_legend(TablePage& page, const GridLayout& layout, const Report& repo
     text += fmt::format(
         "; throttled: passed, with so many samples whose SM clock was over {:.0f} % under the "
         "highest of the block",
-        100.0 * kThrottledBelowHighest);
+        100.0 * record::kThrottledBelowHighest);
   }
   page.blank();
-  page.paragraph(text, 2, Tone::kFaint);
+  page.paragraph(text, 2, text::Tone::kFaint);
 }
 
 }  // namespace
 
-void append_blocks(TablePage& page, const Report& report) {
+void append_blocks(TablePage& page, const record::Report& report) {
   std::vector<Block> blocks = blocks_of(report);
-  std::vector<GridRow> all_lines;  // columns stand in line from block to block
+  std::vector<text::GridRow> all_lines;  // columns stand in line from block to block
   for (Block& block : blocks) {
     fill_lines(block);
     all_lines.insert(all_lines.end(), block.lines.begin(), block.lines.end());
   }
-  const GridLayout layout = fit_columns(block_columns(), all_lines, page.width());
+  const text::GridLayout layout = text::fit_columns(block_columns(), all_lines, page.width());
   for (const Block& block : blocks) {
-    const ReportTensor* tensor = find_tensor(report, block.first->tensor);
+    const record::ReportTensor* tensor = find_tensor(report, block.first->tensor);
     page.blank();
     page.heading(block_title(*block.first, tensor), block_ceilings(report, *block.first));
     if (tensor != nullptr) append_tensor_name(page, *tensor);
     page.grid_header(layout);
-    for (const GridRow& line : block.lines) page.grid_row(layout, line);
+    for (const text::GridRow& line : block.lines) page.grid_row(layout, line);
   }
   if (!blocks.empty()) append_legend(page, layout, report);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -1,21 +1,22 @@
 #include "report/marking.hpp"
+
 #include "report/table/parts.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 // Dropped on narrow terminals, highest rank first. The total stays.
-std::vector<GridColumn> marking_columns() {
+std::vector<text::GridColumn> marking_columns() {
   return {
-      {"variant", Align::kLeft},
-      {"one kernel", Align::kRight, 2},
-      {"speedup", Align::kRight, 1},
-      {"asm", Align::kRight, 3},
-      {"eviction", Align::kRight, 4},
-      {"fp16+bf16", Align::kRight, 5},
+      {"variant", text::Align::kLeft},
+      {"one kernel", text::Align::kRight, 2},
+      {"speedup", text::Align::kRight, 1},
+      {"asm", text::Align::kRight, 3},
+      {"eviction", text::Align::kRight, 4},
+      {"fp16+bf16", text::Align::kRight, 5},
       {"points"},
   };
 }
@@ -30,20 +31,20 @@ std::string answer(bool is_met, int points) {
   return fmt::format("{} {}", is_met ? "yes" : "no", signed_points(points));
 }
 
-GridRow marking_row(const Marking& marking, const std::string& baseline) {
-  GridRow row;
+text::GridRow marking_row(const Marking& marking, const std::string& baseline) {
+  text::GridRow row;
   if (marking.variant == baseline) row.marker = kBaselineMark;
   if (!marking.points) {
     row.cells = {shown_variant(marking.variant)};
     row.message = "no points: " + marking.reason;
-    row.tone = Tone::kFaint;
+    row.tone = text::Tone::kFaint;
     return row;
   }
   const MarkingPoints& points = *marking.points;
   row.cells = {
       shown_variant(marking.variant),
       answer(marking.single_kernel, points.single_kernel),
-      fmt::format("{} {}", format_ratio(marking.speedup.value_or(0.0)),
+      fmt::format("{} {}", text::format_ratio(marking.speedup.value_or(0.0)),
                   signed_points(points.speedup)),
       answer(marking.custom_asm, points.custom_asm),
       answer(marking.cache_eviction, points.cache_eviction),
@@ -55,8 +56,8 @@ GridRow marking_row(const Marking& marking, const std::string& baseline) {
 
 }  // namespace
 
-void append_marking(TablePage& page, const Report& report) {
-  std::vector<GridRow> rows;
+void append_marking(TablePage& page, const record::Report& report) {
+  std::vector<text::GridRow> rows;
   for (const Marking& marking : mark_variants(report)) {
     rows.push_back(marking_row(marking, report.settings.baseline));
   }
@@ -64,17 +65,18 @@ void append_marking(TablePage& page, const Report& report) {
   page.heading("Marks by the scheme of Unsloth's challenge A",
                fmt::format("of {} points", kMostMarkingPoints));
   if (rows.empty()) {
-    page.paragraph("none: the scheme is about GPU kernels, and this run had none", 2, Tone::kFaint);
+    page.paragraph("none: the scheme is about GPU kernels, and this run had none", 2,
+                   text::Tone::kFaint);
     return;
   }
-  const GridLayout layout = fit_columns(marking_columns(), rows, page.width());
+  const text::GridLayout layout = text::fit_columns(marking_columns(), rows, page.width());
   page.grid_header(layout);
-  for (const GridRow& row : rows) page.grid_row(layout, row);
+  for (const text::GridRow& row : rows) page.grid_row(layout, row);
   page.paragraph(
       fmt::format("speedup: geometric mean over all cells that passed; torch.compile (+1 or -1) is "
                   "not marked: {}",
                   kNoTorchCompile),
-      2, Tone::kFaint);
+      2, text::Tone::kFaint);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace nf4bench {
+namespace nf4bench::report {
 
 // Collects the lines of a table.
 class TablePage {
@@ -16,18 +16,20 @@ class TablePage {
   explicit TablePage(const TableStyle& style);
 
   int width() const { return style_.width; }
-  void line(std::string_view text, Tone tone = Tone::kPlain);
+  void line(std::string_view text, text::Tone tone = text::Tone::kPlain);
   void blank() { text_ += '\n'; }
 
   // `text` wrapped to the page, continued after `indent` blanks.
-  void paragraph(std::string_view text, int indent, Tone tone = Tone::kPlain);
+  void paragraph(std::string_view text, int indent, text::Tone tone = text::Tone::kPlain);
 
   // `left` and, at the right edge of the page or on a line of its own, `right`.
   void heading(const std::string& left, const std::string& right);
 
-  void grid_header(const GridLayout& layout) { line(header_line(layout), Tone::kFaint); }
-  void grid_row(const GridLayout& layout, const GridRow& row) {
-    line(row_line(layout, row), row.tone);
+  void grid_header(const text::GridLayout& layout) {
+    line(text::header_line(layout), text::Tone::kFaint);
+  }
+  void grid_row(const text::GridLayout& layout, const text::GridRow& row) {
+    line(text::row_line(layout, row), row.tone);
   }
 
   std::string take() { return std::move(text_); }
@@ -38,10 +40,10 @@ class TablePage {
 };
 
 // "bf16", "fp16", "fp32"
-const char* short_name(OutputType type);
+const char* short_name(nf4::OutputType type);
 
 // "bf16  cold graph"
-std::string cell_name(OutputType type, CacheMode cache, LaunchMode launch);
+std::string cell_name(nf4::OutputType type, record::CacheMode cache, record::LaunchMode launch);
 
 // A variant's name as the table shows it.
 std::string shown_variant(const std::string& name);
@@ -50,12 +52,12 @@ inline constexpr char kFastestMark = '*';
 inline constexpr char kBaselineMark = '=';
 
 // One block a geometry and cell, with all variants; then how to read it.
-void append_blocks(TablePage& page, const Report& report);
+void append_blocks(TablePage& page, const record::Report& report);
 
 // One block a cell: all geometries together, and the time of the whole model.
-void append_summary(TablePage& page, const Report& report);
+void append_summary(TablePage& page, const record::Report& report);
 
 // The variants under the scheme of report/marking.hpp.
-void append_marking(TablePage& page, const Report& report);
+void append_marking(TablePage& page, const record::Report& report);
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -7,10 +7,10 @@
 #include <set>
 #include <tuple>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
-auto cell_of(const VariantSummary& s) {
+auto cell_of(const record::VariantSummary& s) {
   return std::tie(s.operation, s.output_type, s.cache, s.launch);
 }
 
@@ -20,15 +20,15 @@ struct Extent {
   std::int64_t tensors = 0;
 };
 
-Extent extent_of(const Report& report, const VariantSummary& cell) {
+Extent extent_of(const record::Report& report, const record::VariantSummary& cell) {
   std::set<std::string> ids;
-  for (const Measurement& m : report.measurements) {
+  for (const record::Measurement& m : report.measurements) {
     if (std::tie(m.operation, m.output_type, m.cache, m.launch) == cell_of(cell)) {
       ids.insert(m.tensor);
     }
   }
   Extent extent;
-  for (const ReportTensor& tensor : report.tensors) {
+  for (const record::ReportTensor& tensor : report.tensors) {
     if (!ids.contains(tensor.id)) continue;
     ++extent.geometries;
     extent.tensors += tensor.multiplicity;
@@ -37,15 +37,15 @@ Extent extent_of(const Report& report, const VariantSummary& cell) {
 }
 
 // Dropped on narrow terminals, highest rank first: highest, lowest, geomean, passed.
-std::vector<GridColumn> summary_columns() {
+std::vector<text::GridColumn> summary_columns() {
   return {
-      {"variant", Align::kLeft},
+      {"variant", text::Align::kLeft},
       {"all tensors"},
       {"speedup"},
-      {"geomean", Align::kRight, 2},
-      {"lowest", Align::kRight, 3},
-      {"highest", Align::kRight, 4},
-      {"passed", Align::kRight, 1},
+      {"geomean", text::Align::kRight, 2},
+      {"lowest", text::Align::kRight, 3},
+      {"highest", text::Align::kRight, 4},
+      {"passed", text::Align::kRight, 1},
   };
 }
 
@@ -54,26 +54,26 @@ std::string if_known(std::optional<double> value, Format&& format) {
   return value ? format(*value) : std::string();
 }
 
-std::vector<std::string> summary_cells(const VariantSummary& s, const TimeScale& scale,
-                                       const Extent& extent) {
+std::vector<std::string> summary_cells(const record::VariantSummary& s,
+                                       const text::TimeScale& scale, const Extent& extent) {
   return {
       shown_variant(s.variant),
-      if_known(s.model_time_s, [&](double time_s) { return format_time(time_s, scale); }),
-      if_known(s.model_speedup, format_ratio),
-      if_known(s.speedup_geomean, format_ratio),
-      if_known(s.speedup_min, format_ratio),
-      if_known(s.speedup_max, format_ratio),
+      if_known(s.model_time_s, [&](double time_s) { return text::format_time(time_s, scale); }),
+      if_known(s.model_speedup, text::format_ratio),
+      if_known(s.speedup_geomean, text::format_ratio),
+      if_known(s.speedup_min, text::format_ratio),
+      if_known(s.speedup_max, text::format_ratio),
       fmt::format("{} of {}", s.cells, extent.geometries),
   };
 }
 
-using Cell = std::vector<VariantSummary>;
+using Cell = std::vector<record::VariantSummary>;
 
 // The variant with the shortest total; none when there is nothing to choose from.
 std::string fastest_of(const Cell& cell) {
-  const VariantSummary* fastest = nullptr;
+  const record::VariantSummary* fastest = nullptr;
   int timed = 0;
-  for (const VariantSummary& s : cell) {
+  for (const record::VariantSummary& s : cell) {
     if (!s.model_time_s) continue;
     ++timed;
     if (fastest == nullptr || *s.model_time_s < *fastest->model_time_s) fastest = &s;
@@ -81,53 +81,53 @@ std::string fastest_of(const Cell& cell) {
   return timed > 1 ? fastest->variant : std::string();
 }
 
-std::vector<GridRow> summary_rows(const Cell& cell, const Extent& extent,
-                                  const std::string& baseline) {
+std::vector<text::GridRow> summary_rows(const Cell& cell, const Extent& extent,
+                                        const std::string& baseline) {
   std::vector<double> times;
-  for (const VariantSummary& s : cell) {
+  for (const record::VariantSummary& s : cell) {
     if (s.model_time_s) times.push_back(*s.model_time_s);
   }
-  const TimeScale scale = time_scale(times);
+  const text::TimeScale scale = text::time_scale(times);
   const std::string fastest = fastest_of(cell);
-  std::vector<GridRow> rows;
-  for (const VariantSummary& s : cell) {
-    GridRow row;
+  std::vector<text::GridRow> rows;
+  for (const record::VariantSummary& s : cell) {
+    text::GridRow row;
     row.cells = summary_cells(s, scale, extent);
     if (s.variant == baseline) row.marker = kBaselineMark;
-    if (s.cells < extent.geometries) row.tone = Tone::kFaint;
+    if (s.cells < extent.geometries) row.tone = text::Tone::kFaint;
     if (s.cells == 0) row.message = "passed on none";
     if (s.variant == fastest) {
       row.marker = kFastestMark;
-      row.tone = Tone::kGood;
+      row.tone = text::Tone::kGood;
     }
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-void append_cell(TablePage& page, const Report& report, const Cell& cell) {
+void append_cell(TablePage& page, const record::Report& report, const Cell& cell) {
   const Extent extent = extent_of(report, cell.front());
   if (extent.tensors <= 1) return;  // the block above says it all
-  const std::vector<GridRow> rows = summary_rows(cell, extent, report.settings.baseline);
-  const GridLayout layout = fit_columns(summary_columns(), rows, page.width());
+  const std::vector<text::GridRow> rows = summary_rows(cell, extent, report.settings.baseline);
+  const text::GridLayout layout = text::fit_columns(summary_columns(), rows, page.width());
   page.blank();
   page.heading("All tensors once  " +
                    cell_name(cell.front().output_type, cell.front().cache, cell.front().launch),
-               fmt::format("{} of {} geometr{}", format_count(extent.tensors, "tensor"),
+               fmt::format("{} of {} geometr{}", text::format_count(extent.tensors, "tensor"),
                            extent.geometries, extent.geometries == 1 ? "y" : "ies"));
   page.grid_header(layout);
-  for (const GridRow& row : rows) page.grid_row(layout, row);
+  for (const text::GridRow& row : rows) page.grid_row(layout, row);
 }
 
 }  // namespace
 
-void append_summary(TablePage& page, const Report& report) {
+void append_summary(TablePage& page, const record::Report& report) {
   std::vector<Cell> cells;
-  for (VariantSummary& s : summarize_variants(report)) {
+  for (record::VariantSummary& s : summarize_variants(report)) {
     if (cells.empty() || cell_of(cells.back().front()) != cell_of(s)) cells.emplace_back();
     cells.back().push_back(std::move(s));
   }
   for (const Cell& cell : cells) append_cell(page, report, cell);
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report

@@ -5,35 +5,35 @@
 
 #include <algorithm>
 
-namespace nf4bench {
+namespace nf4bench::report {
 namespace {
 
 constexpr int kMinWidth = 40;
 constexpr int kMaxVariantName = 24;
 
-const char* escape_code(Tone tone) {
+const char* escape_code(text::Tone tone) {
   switch (tone) {
-    case Tone::kPlain:
+    case text::Tone::kPlain:
       return "";
-    case Tone::kHeading:
+    case text::Tone::kHeading:
       return "\x1b[1m";
-    case Tone::kFaint:
+    case text::Tone::kFaint:
       return "\x1b[2m";
-    case Tone::kGood:
+    case text::Tone::kGood:
       return "\x1b[32m";
-    case Tone::kBad:
+    case text::Tone::kBad:
       return "\x1b[1;31m";
-    case Tone::kDoubt:
+    case text::Tone::kDoubt:
       return "\x1b[33m";
   }
   return "";
 }
 
 void add_if(std::vector<std::string>& facts, const std::string& label, const std::string& value) {
-  if (!value.empty()) facts.push_back(label + fitted(value, 60));
+  if (!value.empty()) facts.push_back(label + text::fitted(value, 60));
 }
 
-std::string device_facts(const DeviceInfo& device) {
+std::string device_facts(const record::DeviceInfo& device) {
   std::vector<std::string> facts;
   add_if(facts, "driver ", device.driver);
   add_if(facts, "CUDA runtime ", device.runtime);
@@ -41,7 +41,7 @@ std::string device_facts(const DeviceInfo& device) {
   if (capability > 0) {
     facts.push_back(fmt::format("compute capability {}.{}", capability / 10, capability % 10));
   } else {
-    facts.push_back(format_count(device.multiprocessors, "thread"));
+    facts.push_back(text::format_count(device.multiprocessors, "thread"));
   }
   add_if(facts, "SIMD ", device.simd);
   if (device.ecc) facts.push_back(*device.ecc ? "ECC on" : "ECC off");
@@ -49,7 +49,7 @@ std::string device_facts(const DeviceInfo& device) {
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
-std::string state_facts(const DeviceState& state) {
+std::string state_facts(const record::DeviceState& state) {
   std::vector<std::string> facts;
   if (state.sm_clock_hz && state.max_sm_clock_hz) {
     facts.push_back(fmt::format("SM clock {:.0f} of {:.0f} MHz", *state.sm_clock_hz / 1e6,
@@ -63,15 +63,15 @@ std::string state_facts(const DeviceState& state) {
     facts.push_back(fmt::format("{:.0f} of {:.0f} W", *state.power_w, *state.power_limit_w));
   }
   for (const std::string& reason : state.throttle_reasons) {
-    facts.push_back("throttled: " + fitted(reason, 60));
+    facts.push_back("throttled: " + text::fitted(reason, 60));
   }
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
-std::string ceiling_facts(const Report& report) {
+std::string ceiling_facts(const record::Report& report) {
   std::vector<std::string> facts;
   const auto add = [&](const char* label, double rate) {
-    if (rate > 0.0) facts.push_back(fmt::format("{} {} GB/s", label, format_gigabytes(rate)));
+    if (rate > 0.0) facts.push_back(fmt::format("{} {} GB/s", label, text::format_gigabytes(rate)));
   };
   add("copy", report.ceilings.copy_bytes_per_s);
   add("write", report.ceilings.write_bytes_per_s);
@@ -79,39 +79,41 @@ std::string ceiling_facts(const Report& report) {
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
-void append_preamble(TablePage& page, const Report& report) {
-  page.heading(fmt::format("{} ({})", fitted(report.device.name, 48), fitted(report.device.id, 16)),
-               fmt::format("nf4bench {}  {}", fitted(report.tool.version, 20),
-                           fitted(report.started_at, 20)));
+void append_preamble(TablePage& page, const record::Report& report) {
+  page.heading(fmt::format("{} ({})", text::fitted(report.device.name, 48),
+                           text::fitted(report.device.id, 16)),
+               fmt::format("nf4bench {}  {}", text::fitted(report.tool.version, 20),
+                           text::fitted(report.started_at, 20)));
   page.paragraph(device_facts(report.device), 2);
   page.paragraph(state_facts(report.state_after.value_or(report.state_before)), 2);
   page.paragraph(ceiling_facts(report), 2);
   if (!report.complete) {
     page.paragraph("INCOMPLETE: the run did not finish. This is what it had measured.", 0,
-                   Tone::kDoubt);
+                   text::Tone::kDoubt);
   }
 }
 
-void append_outcome(TablePage& page, const Report& report) {
-  const auto count = [&](Status status) {
+void append_outcome(TablePage& page, const record::Report& report) {
+  const auto count = [&](record::Status status) {
     return std::count_if(report.measurements.begin(), report.measurements.end(),
-                         [&](const Measurement& m) { return m.status == status; });
+                         [&](const record::Measurement& m) { return m.status == status; });
   };
-  const auto failed = count(Status::kFailed);
-  const auto invalid = count(Status::kInvalid);
-  std::string text =
-      fmt::format("{}: {} passed",
-                  format_count(static_cast<long long>(report.measurements.size()), "measurement"),
-                  count(Status::kPassed));
+  const auto failed = count(record::Status::kFailed);
+  const auto invalid = count(record::Status::kInvalid);
+  std::string text = fmt::format(
+      "{}: {} passed",
+      text::format_count(static_cast<long long>(report.measurements.size()), "measurement"),
+      count(record::Status::kPassed));
   if (failed > 0) text += fmt::format(", {} FAILED", failed);
   if (invalid > 0) text += fmt::format(", {} INVALID", invalid);
-  if (const auto skipped = count(Status::kSkipped)) text += fmt::format(", {} skipped", skipped);
+  if (const auto skipped = count(record::Status::kSkipped))
+    text += fmt::format(", {} skipped", skipped);
   text += fmt::format(". {} compared with the reference, bit for bit.",
-                      format_count(report.tensors_verified, "tensor"));
+                      text::format_count(report.tensors_verified, "tensor"));
   page.blank();
-  page.paragraph(text, 0, failed + invalid > 0 ? Tone::kBad : Tone::kPlain);
+  page.paragraph(text, 0, failed + invalid > 0 ? text::Tone::kBad : text::Tone::kPlain);
   for (const std::string& warning : report.warnings) {
-    page.paragraph("warning: " + fitted(warning, 400), 2, Tone::kDoubt);
+    page.paragraph("warning: " + text::fitted(warning, 400), 2, text::Tone::kDoubt);
   }
 }
 
@@ -121,7 +123,7 @@ TablePage::TablePage(const TableStyle& style) : style_(style) {
   style_.width = std::max(style_.width, kMinWidth);
 }
 
-void TablePage::line(std::string_view text, Tone tone) {
+void TablePage::line(std::string_view text, text::Tone tone) {
   const char* code = style_.colour && !text.empty() ? escape_code(tone) : "";
   text_ += code;
   text_ += text;
@@ -129,33 +131,35 @@ void TablePage::line(std::string_view text, Tone tone) {
   text_ += '\n';
 }
 
-void TablePage::paragraph(std::string_view text, int indent, Tone tone) {
-  for (const std::string& each : wrapped(text, width(), indent)) line(each, tone);
+void TablePage::paragraph(std::string_view text, int indent, text::Tone tone) {
+  for (const std::string& each : text::wrapped(text, width(), indent)) line(each, tone);
 }
 
 void TablePage::heading(const std::string& left, const std::string& right) {
-  const int gap = width() - text_width(left) - text_width(right);
+  const int gap = width() - text::text_width(left) - text::text_width(right);
   if (right.empty() || gap < 2) {
-    paragraph(left, 0, Tone::kHeading);
-    paragraph(right, 2, Tone::kHeading);
+    paragraph(left, 0, text::Tone::kHeading);
+    paragraph(right, 2, text::Tone::kHeading);
     return;
   }
-  line(left + std::string(static_cast<std::size_t>(gap), ' ') + right, Tone::kHeading);
+  line(left + std::string(static_cast<std::size_t>(gap), ' ') + right, text::Tone::kHeading);
 }
 
-const char* short_name(OutputType type) {
-  return type == OutputType::kFloat16 ? "fp16" : type == OutputType::kBfloat16 ? "bf16" : "fp32";
+const char* short_name(nf4::OutputType type) {
+  return type == nf4::OutputType::kFloat16    ? "fp16"
+         : type == nf4::OutputType::kBfloat16 ? "bf16"
+                                              : "fp32";
 }
 
-std::string cell_name(OutputType type, CacheMode cache, LaunchMode launch) {
+std::string cell_name(nf4::OutputType type, record::CacheMode cache, record::LaunchMode launch) {
   return fmt::format("{}  {} {}", short_name(type), to_string(cache), to_string(launch));
 }
 
 std::string shown_variant(const std::string& name) {
-  return fitted(name, kMaxVariantName);
+  return text::fitted(name, kMaxVariantName);
 }
 
-std::string to_table(const Report& report, const TableStyle& style) {
+std::string to_table(const record::Report& report, const TableStyle& style) {
   TablePage page(style);
   append_preamble(page, report);
   append_blocks(page, report);
@@ -165,4 +169,4 @@ std::string to_table(const Report& report, const TableStyle& style) {
   return page.take();
 }
 
-}  // namespace nf4bench
+}  // namespace nf4bench::report
