@@ -1,7 +1,7 @@
 #pragma once
 
-// The built-in variants, simplest first. Explicit lists: registration by static objects is dropped
-// by linkers, and link order is no order.
+// What this program has for an operation on a kind of device. Explicit lists: registration by
+// static objects is dropped by linkers, and link order is no order.
 
 #include "variant.hpp"
 
@@ -9,14 +9,40 @@
 
 namespace nf4bench::kernels {
 
-// Variants for the CPU device; "reference" is the first.
-const std::vector<Variant>& cpu_variants();
+// What a judge on a CUDA device finds; no mismatch, first_mismatch all ones, to start with.
+struct DeviceVerdict {
+  unsigned long long mismatches = 0;
+  unsigned long long first_mismatch = ~0ull;
+  unsigned long long max_ulp = 0;
+};
 
-// Variants for CUDA devices. Only in builds with CUDA.
-const std::vector<Variant>& cuda_variants();
+// Two outputs in memory of a device.
+struct OutputPair {
+  OutputType type = OutputType::kFloat16;
+  const void* expected = nullptr;
+  const void* actual = nullptr;
+  std::int64_t count = 0;  // of values
+};
 
-// Kernels that move a job's bytes without decoding them, in several access shapes: the ceiling of
-// what a variant can reach on that geometry. Only in builds with CUDA.
-const std::vector<Variant>& cuda_stream_shapes();
+// Enqueues a comparison that adds to `verdict`, in device memory.
+using DeviceJudge = void (*)(const OutputPair& outputs, DeviceVerdict* verdict,
+                             CUstream_st* stream);
+
+// One operation on one kind of device. Plain data.
+struct Catalog {
+  std::vector<Variant> variants;       // simplest first
+  std::vector<Variant> stream_shapes;  // kernels that move a problem's bytes and compute nothing:
+                                       // the ceiling of what a variant can reach on it
+  const char* flagship = "";           // the variant to use when nobody chooses
+  const char* default_baseline = "";   // the variant that speedups refer to
+  DeviceJudge judge = nullptr;         // null: outputs are judged on the host
+};
+
+namespace cpu {
+const Catalog& dequantize();
+}
+namespace cuda {
+const Catalog& dequantize();  // empty in builds without CUDA
+}
 
 }  // namespace nf4bench::kernels

@@ -3,7 +3,7 @@
 // The contract between a kernel variant and everything that verifies, times and lists it.
 // C++17 and std only. To add a variant see docs/adding-a-variant.md.
 
-#include "nf4/format.hpp"
+#include "problem.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,40 +13,19 @@ struct CUstream_st;  // cudaStream_t without the CUDA headers
 
 namespace nf4bench::kernels {
 
-// The words of the format that kernels are made of.
-using nf4::block_count;
-using nf4::codebook_value;
-using nf4::kCodes;
-using nf4::kMinBlocksize;
-using nf4::kNestedBlocksize;
-using nf4::OutputType;
-using nf4::packed_bytes;
-using nf4::size_in_bytes;
-
-// One unit of work. Borrowed pointers into buffers of the device that runs it; all 256-byte aligned
-// at their start, none padded at their end: a byte past the stated length is another allocation's.
-struct Job {
+// A problem with its buffers. Borrowed pointers into memory of the device that runs it; all
+// 256-byte aligned at their start, none padded at their end: a byte past the stated length is
+// another allocation's.
+struct Job : Problem {
   const std::uint8_t* packed = nullptr;        // packed_bytes(elements) bytes, high nibble first
   const float* absmax = nullptr;               // plain: `blocks` scales; nested: null
   const std::uint8_t* absmax_codes = nullptr;  // nested: `blocks` codes; plain: null
   const float* nested_absmax = nullptr;        // nested: block_count(blocks, 256) values
   const float* nested_map = nullptr;           // nested: 256 values
   float nested_offset = 0.0f;                  // nested: added to every scale
-  std::int64_t elements = 0;                   // may exceed 2^31
-  std::int64_t blocks = 0;                     // block_count(elements, 1 << block_shift)
-  int block_shift = 6;                         // log2 of the blocksize: 5 to 12
-  OutputType output_type = OutputType::kFloat16;
-  void* output = nullptr;     // elements * size_in_bytes(output_type) bytes, row-major
+  const void* input = nullptr;                 // what the operation takes besides the weight
+  void* output = nullptr;                      // of the size that the operation says
   void* workspace = nullptr;  // what workspace_bytes() asked for; contents undefined
-
-  constexpr bool is_nested() const { return absmax_codes != nullptr; }
-};
-
-// What a variant may decide on about the device it runs on.
-struct DeviceFacts {
-  int compute_capability = 0;  // 10 * major + minor: 75, 80, 90, ...; 0 on the CPU
-  int multiprocessors = 0;     // CUDA: SMs; CPU: hardware threads
-  std::int64_t l2_bytes = 0;   // last-level cache
 };
 
 // Where and how to launch. `stream` is null on the CPU.
@@ -73,11 +52,12 @@ struct Variant {
   const char* summary = "";  // one line: the idea
   Traits traits;
 
-  // Null when the variant can run `job` there, else the reason it cannot (a static string).
-  std::function<const char*(const Job& job, const DeviceFacts& device)> unsupported;
+  // Null when the variant can do `problem` there, else the reason it cannot (a static string).
+  // Empty: it can do every problem.
+  std::function<const char*(const Problem& problem, const DeviceFacts& device)> unsupported;
 
-  // Device bytes the call needs besides its inputs and output.
-  std::function<std::size_t(const Job& job)> workspace_bytes;
+  // Device bytes the call needs besides its inputs and output. Empty: none.
+  std::function<std::size_t(const Problem& problem)> workspace_bytes;
 
   // Enqueues the work (CUDA) or does it (CPU). Touches nothing outside the job's buffers. Launch
   // errors are the caller's to check, with cudaGetLastError.
@@ -91,5 +71,16 @@ struct Variant {
   // Names that Launch::config may have, null-terminated; null for variants that choose nothing.
   const char* const* configs = nullptr;
 };
+
+// Why `variant` cannot do `problem` there; null when it can.
+inline const char* why_unsupported(const Variant& variant, const Problem& problem,
+                                   const DeviceFacts& device) {
+  return variant.unsupported ? variant.unsupported(problem, device) : nullptr;
+}
+
+// The workspace that `variant` needs for `problem`, in bytes.
+inline std::int64_t workspace_of(const Variant& variant, const Problem& problem) {
+  return variant.workspace_bytes ? static_cast<std::int64_t>(variant.workspace_bytes(problem)) : 0;
+}
 
 }  // namespace nf4bench::kernels

@@ -32,8 +32,8 @@ struct Pattern {
 
 template <OutputType kType>
 __global__ void compare(const typename Pattern<kType>::Bits* expected,
-                        const typename Pattern<kType>::Bits* actual, std::int64_t first,
-                        std::int64_t count, DeviceComparison* result) {
+                        const typename Pattern<kType>::Bits* actual, std::int64_t count,
+                        DeviceVerdict* result) {
   using P = Pattern<kType>;
   unsigned long long mismatches = 0;
   unsigned long long first_mismatch = ~0ull;
@@ -45,7 +45,7 @@ __global__ void compare(const typename Pattern<kType>::Bits* expected,
     const auto got = actual[i];
     if (want == got || (P::is_nan(want) && P::is_nan(got))) continue;
     ++mismatches;
-    first_mismatch = min(first_mismatch, static_cast<unsigned long long>(first + i));
+    first_mismatch = min(first_mismatch, static_cast<unsigned long long>(i));
     max_ulp = max(max_ulp, P::distance(want, got));
   }
   if (mismatches != 0) {
@@ -91,17 +91,17 @@ __global__ void busy(std::int64_t nanoseconds) {
 
 }  // namespace
 
-void launch_compare(OutputType type, const void* expected, const void* actual, std::int64_t first,
-                    std::int64_t count, DeviceComparison* result, CUstream_st* stream) {
+void launch_compare(const OutputPair& outputs, DeviceVerdict* verdict, CUstream_st* stream) {
   constexpr int kThreads = 256;
-  const std::int64_t blocks = block_count(count, kThreads * 8);
+  const std::int64_t blocks = block_count(outputs.count, kThreads * 8);
   const auto grid = static_cast<unsigned>(blocks < 65536 ? blocks : 65536);
   const auto launch = [&](auto tag) {
     using Bits = typename Pattern<decltype(tag)::value>::Bits;
     compare<decltype(tag)::value><<<grid, kThreads, 0, stream>>>(
-        static_cast<const Bits*>(expected), static_cast<const Bits*>(actual), first, count, result);
+        static_cast<const Bits*>(outputs.expected), static_cast<const Bits*>(outputs.actual),
+        outputs.count, verdict);
   };
-  switch (type) {
+  switch (outputs.type) {
     case OutputType::kFloat16:
       return launch(TypeTag<OutputType::kFloat16>{});
     case OutputType::kBfloat16:

@@ -2,24 +2,15 @@
 
 // Small kernels that serve measurement and verification, launched from host code.
 
-#include "variant.hpp"
+#include "catalog.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace nf4bench::kernels::cuda {
 
-// Outcome of a comparison on the device; zero mismatches and ulp, first_mismatch all ones to start.
-struct DeviceComparison {
-  unsigned long long mismatches;
-  unsigned long long first_mismatch;
-  unsigned long long max_ulp;
-};
-
-// Compares `count` values of `type` as nf4/comparison.hpp defines it and adds to `result` (in
-// device memory). `first` is the flat index of the first value.
-void launch_compare(OutputType type, const void* expected, const void* actual, std::int64_t first,
-                    std::int64_t count, DeviceComparison* result, CUstream_st* stream);
+// Compares as operation/exact_bits.hpp defines it: two NaN are equal, all else agrees bit for bit.
+void launch_compare(const OutputPair& outputs, DeviceVerdict* verdict, CUstream_st* stream);
 
 // Cycles and nanoseconds of one multiprocessor at one moment.
 struct ClockStamp {

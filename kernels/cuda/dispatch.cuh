@@ -15,7 +15,7 @@ using TypeTag = std::integral_constant<OutputType, kType>;
 template <class Function>
 void dispatch(const Job& job, Function launch) {
   const auto with_type = [&](auto type) {
-    if (job.is_nested()) {
+    if (job.nested) {
       launch(type, std::true_type{});
     } else {
       launch(type, std::false_type{});
@@ -35,14 +35,6 @@ void dispatch(const Job& job, Function launch) {
 // below 2^31 * per_block.
 inline unsigned grid_size(std::int64_t count, std::int64_t per_block) {
   return static_cast<unsigned>(block_count(count, per_block));
-}
-
-// For variants that run every job, and for those that need no workspace.
-inline const char* always_supported(const Job&, const DeviceFacts&) {
-  return nullptr;
-}
-inline std::size_t no_workspace(const Job&) {
-  return 0;
 }
 
 }  // namespace nf4bench::kernels::cuda

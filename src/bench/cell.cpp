@@ -83,7 +83,7 @@ void CellTimer::calibrate(Contender& contender) {
 
 // Leaves the fastest stream shapes, calibrated, in timing_.streams.
 void CellTimer::find_best_streams() {
-  const std::vector<kernels::Variant>& shapes = context_.device.stream_shapes();
+  const std::vector<kernels::Variant>& shapes = context_.catalog().stream_shapes;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (!workload_.unsupported(shapes[i]).empty()) continue;
     timing_.streams.push_back({.variant = &shapes[i], .index = i, .is_stream = true});
@@ -189,7 +189,7 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
 
 }  // namespace
 
-bool is_steady(const std::vector<double>& samples_s, const record::RunOptions& options) {
+bool is_steady(const std::vector<double>& samples_s, const record::Settings& options) {
   const auto wanted = static_cast<std::size_t>(std::max(options.min_samples, 1));
   if (samples_s.size() < std::max(wanted, kFewestForInterval)) return false;
   return statistics::relative_half_width(statistics::summarize(samples_s)) <= options.precision;

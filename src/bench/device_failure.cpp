@@ -6,23 +6,16 @@ namespace nf4bench::bench {
 
 namespace {
 
-// The smallest tensor that every device takes: one plain block.
-nf4::Nf4Tensor probe_tensor() {
-  nf4::Nf4Tensor tensor;
-  tensor.name = "probe";
-  tensor.source = "probe";
-  tensor.shape = {64};
-  tensor.elements = 64;
-  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
-  tensor.packed.assign(32, 0x77);
-  tensor.absmax.assign(1, 1.0f);
-  return tensor;
-}
-
 // Why not even a small upload works any more; empty when it does.
 std::string problem_of(device::Device& device) {
+  const std::vector<std::byte> content(64);
+  device::Work probe;
+  probe.name = "probe";
+  probe.inputs = {{.content = content}};
+  probe.output_bytes = 256;
+  probe.bind = [](std::span<std::byte* const>, std::byte*) { return kernels::Job(); };
   try {
-    device.upload(probe_tensor(), nf4::OutputType::kFloat32, device::UploadPurpose::kVerify);
+    device.upload(probe, device::UploadPurpose::kVerify);
     return "";
   } catch (const Error& error) {
     return error.what();

@@ -1,12 +1,12 @@
 #include "bench/estimate.hpp"
 
 #include "bench/cell.hpp"
-#include "plan/memory_plan.hpp"
+#include "device/rotation.hpp"
+#include "plan/problems.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace nf4bench::bench {
@@ -31,101 +31,88 @@ bool contains(const std::vector<record::CacheMode>& caches, record::CacheMode mo
   return std::find(caches.begin(), caches.end(), mode) != caches.end();
 }
 
-std::int64_t output_bytes(const plan::TensorSource& source, nf4::OutputType type) {
-  return source.elements * static_cast<std::int64_t>(nf4::size_in_bytes(type));
+bool is_cold(const RunRequest& request) {
+  return contains(request.settings.caches, record::CacheMode::kCold);
 }
 
-// A job of the tensor's size whose buffers are not there: for questions, not for launching.
-kernels::Job job_of(const plan::TensorSource& source, nf4::OutputType type) {
-  alignas(256) static std::byte nowhere[256];
-  kernels::Job job;
-  job.packed = reinterpret_cast<const std::uint8_t*>(nowhere);
-  if (source.absmax_kind == nf4::AbsmaxKind::kNested) {
-    job.absmax_codes = job.packed;
-    job.nested_absmax = reinterpret_cast<const float*>(nowhere);
-    job.nested_map = job.nested_absmax;
-  } else {
-    job.absmax = reinterpret_cast<const float*>(nowhere);
-  }
-  job.elements = source.elements;
-  job.blocks = nf4::block_count(source.elements, source.blocksize);
-  job.block_shift = std::countr_zero(static_cast<unsigned>(source.blocksize));
-  job.output_type = type;
-  job.output = nowhere;
-  job.workspace = nowhere;
-  return job;
+// Of the buffers of one problem, all sets included.
+std::int64_t buffer_bytes_of(const RunRequest& request, const kernels::Problem& problem) {
+  const operation::Traffic traffic = request.operation.traffic(problem);
+  const std::int64_t content = traffic.bytes_read + traffic.bytes_written;
+  const std::int64_t sets =
+      is_cold(request) ? device::cold_sets(content, request.device.info().l2_bytes) : 1;
+  return sets * (content + kSetOverhead);
 }
 
 class Estimator {
  public:
-  Estimator(const device::Device& device, const std::vector<plan::SelectedVariant>& variants,
-            const record::RunOptions& options)
-      : device_(device), variants_(variants), options_(options) {}
+  explicit Estimator(const RunRequest& request) : request_(request) {}
 
-  RunEstimate estimate(const std::vector<plan::PlannedTensor>& tensors, bool ceilings);
+  RunEstimate estimate();
 
  private:
   void add_tensor(const plan::PlannedTensor& planned);
-  void add_type(const plan::TensorSource& source, nf4::OutputType type);
-  void add_cell(const kernels::Job& job, record::LaunchMode launch);
-  void add_verification(const plan::TensorSource& source);
-  std::string obstacle(const kernels::Variant& variant, const kernels::Job& job,
+  void add_problem(const kernels::Problem& problem);
+  void add_cell(const kernels::Problem& problem, record::LaunchMode launch);
+  void add_verification(const kernels::Problem& problem);
+  double times_of(const kernels::Problem& problem, record::LaunchMode launch);
+  std::string obstacle(const kernels::Variant& variant, const kernels::Problem& problem,
                        record::LaunchMode launch) const;
-  bool is_cpu() const { return device_.info().kind == record::DeviceKind::kCpu; }
-  bool is_cold() const { return contains(options_.caches, record::CacheMode::kCold); }
+  bool is_cpu() const { return request_.device.info().kind == record::DeviceKind::kCpu; }
 
-  const device::Device& device_;
-  const std::vector<plan::SelectedVariant>& variants_;
-  const record::RunOptions& options_;
+  const RunRequest& request_;
   RunEstimate result_;
 };
 
-RunEstimate Estimator::estimate(const std::vector<plan::PlannedTensor>& tensors, bool ceilings) {
-  for (const plan::PlannedTensor& planned : tensors) add_tensor(planned);
-  if (ceilings) result_.most_s += kSlowestCeilings;
+RunEstimate Estimator::estimate() {
+  for (const plan::PlannedTensor& planned : request_.tensors) add_tensor(planned);
+  if (request_.settings.measure_stream_shapes) result_.most_s += kSlowestCeilings;
   return std::move(result_);
 }
 
 void Estimator::add_tensor(const plan::PlannedTensor& planned) {
-  const std::vector<nf4::OutputType> own = {planned.source.dtype};
-  for (const nf4::OutputType type : options_.output_types.empty() ? own : options_.output_types) {
-    add_type(planned.source, type);
-    if (options_.verify != record::VerifyScope::kAll) continue;
-    for (const plan::TensorSource& other : planned.verify_also) add_verification(other);
+  const auto problems_of = [&](const plan::TensorSource& source) {
+    return plan::problems_of(request_.operation, source, request_.settings);
+  };
+  for (const kernels::Problem& problem : problems_of(planned.source)) add_problem(problem);
+  if (request_.settings.verify != record::VerifyScope::kAll) return;
+  for (const plan::TensorSource& other : planned.verify_also) {
+    for (const kernels::Problem& problem : problems_of(other)) add_verification(problem);
   }
 }
 
-void Estimator::add_type(const plan::TensorSource& source, nf4::OutputType type) {
-  const kernels::Job job = job_of(source, type);
+void Estimator::add_problem(const kernels::Problem& problem) {
   std::int64_t workspace = 0;
-  for (const plan::SelectedVariant& each : variants_) {
-    workspace = std::max(workspace, static_cast<std::int64_t>(each.variant.workspace_bytes(job)));
+  for (const plan::SelectedVariant& each : request_.variants) {
+    workspace = std::max(workspace, workspace_of(each.variant, problem));
   }
-  const std::int64_t on_device = buffer_bytes(device_, source, type, is_cold()) + workspace;
+  const operation::Traffic traffic = request_.operation.traffic(problem);
+  const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace;
   // The tensor as loaded, the reference's output, and a copy of the output to compare it with.
-  const std::int64_t on_host = plan::input_bytes(source) + 2 * output_bytes(source, type);
+  const std::int64_t on_host = traffic.bytes_read + 2 * traffic.bytes_written;
   result_.device_bytes = std::max(result_.device_bytes, on_device);
   result_.host_bytes = std::max(result_.host_bytes, on_host + (is_cpu() ? on_device : 0));
   result_.most_s += static_cast<double>(on_device) / kSlowestFillBytesPerS;
-  add_verification(source);
-  for (std::size_t cache = 0; cache < options_.caches.size(); ++cache) {
-    for (const record::LaunchMode launch : options_.launches) add_cell(job, launch);
+  add_verification(problem);
+  for (std::size_t cache = 0; cache < request_.settings.caches.size(); ++cache) {
+    for (const record::LaunchMode launch : request_.settings.launches) add_cell(problem, launch);
   }
 }
 
 // Each variant is compared before and after it is timed; loading and the reference cost as much as
 // one more.
-void Estimator::add_verification(const plan::TensorSource& source) {
+void Estimator::add_verification(const kernels::Problem& problem) {
   ++result_.verifications;
-  const auto comparisons = static_cast<double>(2 * variants_.size() + 1);
-  result_.most_s += kSlowestComparison * comparisons * static_cast<double>(source.elements);
+  const auto comparisons = static_cast<double>(2 * request_.variants.size() + 1);
+  result_.most_s += kSlowestComparison * comparisons * static_cast<double>(problem.elements);
 }
 
-void Estimator::add_cell(const kernels::Job& job, record::LaunchMode launch) {
+// Counts the rows of a cell; returns how many of them get a time.
+double Estimator::times_of(const kernels::Problem& problem, record::LaunchMode launch) {
   double timed = 0.0;
-  for (const plan::SelectedVariant& each : variants_) {
+  for (const plan::SelectedVariant& each : request_.variants) {
     ++result_.measurements;
-    const std::string why = obstacle(each.variant, job, launch);
+    const std::string why = obstacle(each.variant, problem, launch);
     if (why.empty()) {
       timed += 1.0;
       continue;
@@ -135,24 +122,32 @@ void Estimator::add_cell(const kernels::Job& job, record::LaunchMode launch) {
     auto& lines = result_.exclusions;
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
   }
+  return timed;
+}
+
+void Estimator::add_cell(const kernels::Problem& problem, record::LaunchMode launch) {
+  const double timed = times_of(problem, launch);
   if (timed == 0.0) return;
+  const record::Settings& settings = request_.settings;
+  const kernels::Catalog& catalog = request_.operation.catalog(request_.device.info().kind);
   const auto shapes =
-      options_.measure_stream_shapes ? static_cast<double>(device_.stream_shapes().size()) : 0.0;
+      settings.measure_stream_shapes ? static_cast<double>(catalog.stream_shapes.size()) : 0.0;
   const double turns = timed + std::min(shapes, static_cast<double>(kStreamFinalists));
   const double fewest_samples_s =
-      std::max(options_.min_samples, static_cast<int>(kFewestForInterval)) * options_.min_sample_s;
-  result_.least_s += kWarmUpS + timed * std::min(options_.max_time_s, fewest_samples_s);
+      std::max(settings.min_samples, static_cast<int>(kFewestForInterval)) * settings.min_sample_s;
+  result_.least_s += kWarmUpS + timed * std::min(settings.max_time_s, fewest_samples_s);
   const double call_s =
-      static_cast<double>(job.elements) * (is_cpu() ? kSlowestCpuCall : kSlowestCudaCall);
-  const double sample_s = std::max(call_s, 2.0 * options_.min_sample_s);
+      static_cast<double>(problem.elements) * (is_cpu() ? kSlowestCpuCall : kSlowestCudaCall);
+  const double sample_s = std::max(call_s, 2.0 * settings.min_sample_s);
   result_.most_s +=
-      2.0 * kWarmUpS + turns * options_.max_time_s + (turns + shapes) * kCallsAtLeast * sample_s;
+      2.0 * kWarmUpS + turns * settings.max_time_s + (turns + shapes) * kCallsAtLeast * sample_s;
 }
 
 // Why a variant has no time in a cell; empty when it gets one.
-std::string Estimator::obstacle(const kernels::Variant& variant, const kernels::Job& job,
+std::string Estimator::obstacle(const kernels::Variant& variant, const kernels::Problem& problem,
                                 record::LaunchMode launch) const {
-  const char* const reason = variant.unsupported(job, device::facts_of(device_.info()));
+  const char* const reason =
+      why_unsupported(variant, problem, device::facts_of(request_.device.info()));
   if (reason != nullptr) return reason;
   if (launch == record::LaunchMode::kGraph && !variant.traits.capturable) {
     return "its launches cannot be recorded into a graph";
@@ -162,20 +157,16 @@ std::string Estimator::obstacle(const kernels::Variant& variant, const kernels::
 
 }  // namespace
 
-std::int64_t buffer_bytes(const device::Device& device, const plan::TensorSource& source,
-                          nf4::OutputType type, bool is_cold) {
-  const std::int64_t content = plan::input_bytes(source) + output_bytes(source, type);
-  const std::int64_t set = content + kSetOverhead;
-  // So many that the last-level cache holds nothing useful of one when its turn comes again.
-  const std::int64_t cache = 5 * device.info().l2_bytes;
-  return is_cold && content > 0 ? set * (nf4::block_count(cache, content) + 1) : set;
+std::int64_t buffer_bytes(const RunRequest& request, const plan::TensorSource& source) {
+  std::int64_t most = 0;
+  for (const auto& problem : plan::problems_of(request.operation, source, request.settings)) {
+    most = std::max(most, buffer_bytes_of(request, problem));
+  }
+  return most;
 }
 
-RunEstimate estimate_run(const device::Device& device,
-                         const std::vector<plan::PlannedTensor>& tensors,
-                         const std::vector<plan::SelectedVariant>& variants,
-                         const record::RunOptions& options, bool ceilings) {
-  return Estimator(device, variants, options).estimate(tensors, ceilings);
+RunEstimate estimate_run(const RunRequest& request) {
+  return Estimator(request).estimate();
 }
 
 }  // namespace nf4bench::bench

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "plan/plan.hpp"
-#include "record/settings.hpp"
+#include "bench/runner.hpp"
 
 #include <cstdint>
 #include <string>
@@ -22,16 +21,11 @@ struct RunEstimate {
   double most_s = 0.0;
 };
 
-// `options` are settled: launch modes and baseline are those of the run. `ceilings` says whether
-// the memory's ceilings are measured.
-RunEstimate estimate_run(const device::Device& device,
-                         const std::vector<plan::PlannedTensor>& tensors,
-                         const std::vector<plan::SelectedVariant>& variants,
-                         const record::RunOptions& options, bool ceilings);
+// The settings are settled: launch modes and baseline are those of the run.
+RunEstimate estimate_run(const RunRequest& request);
 
-// Bytes that the buffers of one tensor take on `device` at most, all sets for cold samples
+// Bytes that the buffers of one tensor take on the device at most, all sets for cold samples
 // included.
-std::int64_t buffer_bytes(const device::Device& device, const plan::TensorSource& source,
-                          nf4::OutputType type, bool is_cold);
+std::int64_t buffer_bytes(const RunRequest& request, const plan::TensorSource& source);
 
 }  // namespace nf4bench::bench

@@ -18,10 +18,7 @@ record::ReportTensor report_tensor(const plan::PlannedTensor& planned) {
   return {.id = planned.id,
           .name = source.name,
           .source = source.source,
-          .shape = source.shape,
-          .elements = source.elements,
-          .blocksize = source.blocksize,
-          .absmax_kind = source.absmax_kind,
+          .geometry = source.geometry,
           .dtype = source.dtype,
           .sha256 = "",
           .multiplicity = planned.multiplicity};
@@ -38,26 +35,10 @@ record::ReportVariant report_variant(const plan::SelectedVariant& selected) {
           .mirrors = traits.mirrors};
 }
 
-// Has the report warn, once `source` is loaded, of what is infinite or NaN in the types of the run.
-void warn_of_non_finite(record::Report& report, plan::TensorSource& source) {
-  std::vector<nf4::OutputType> types = report.settings.output_types;
-  if (types.empty()) types = {source.dtype};
-  source.load = [load = std::move(source.load), types = std::move(types), &report] {
-    nf4::Nf4Tensor tensor = load();
-    for (const nf4::OutputType type : types) {
-      const std::string found = nf4::describe_non_finite(tensor, type);
-      if (!found.empty()) {
-        report.warnings.push_back(fmt::format("{}: {}", escaped(tensor.name), found));
-      }
-    }
-    return tensor;
-  };
-}
-
 }  // namespace
 
 record::Report start_report(const std::vector<std::string>& argv, device::Device& device,
-                            const record::RunOptions& options,
+                            const record::Settings& options,
                             const std::vector<plan::SelectedVariant>& variants) {
   record::Report report;
   report.tool = report::tool_info();
@@ -72,20 +53,23 @@ record::Report start_report(const std::vector<std::string>& argv, device::Device
   return report;
 }
 
-void describe_tensors(record::Report& report, std::vector<plan::PlannedTensor>& planned) {
-  for (plan::PlannedTensor& tensor : planned) {
+void list_tensors(record::Report& report, const std::vector<plan::PlannedTensor>& planned) {
+  for (const plan::PlannedTensor& tensor : planned) {
     report.tensors.push_back(report_tensor(tensor));
-    warn_of_non_finite(report, tensor.source);
-    for (plan::TensorSource& other : tensor.verify_also) warn_of_non_finite(report, other);
   }
-  for (std::size_t i = 0; i < planned.size(); ++i) {
-    auto load = std::move(planned[i].source.load);
-    planned[i].source.load = [load = std::move(load), &report, i] {
-      nf4::Nf4Tensor tensor = load();
-      std::string& hash = report.tensors[i].sha256;
-      if (hash.empty()) hash = nf4::fingerprint(tensor);
-      return tensor;
-    };
+}
+
+void note_loaded(record::Report& report, const LoadedTensor& loaded) {
+  std::vector<nf4::OutputType> types = report.settings.output_types;
+  if (types.empty()) types = {loaded.source.dtype};
+  for (const nf4::OutputType type : types) {
+    const std::string found = nf4::describe_non_finite(loaded.tensor, type);
+    if (found.empty()) continue;
+    report.warnings.push_back(fmt::format("{}: {}", escaped(loaded.tensor.name), found));
+  }
+  if (!loaded.is_timed()) return;
+  for (record::ReportTensor& tensor : report.tensors) {
+    if (tensor.id == loaded.planned.id) tensor.sha256 = nf4::fingerprint(loaded.tensor);
   }
 }
 

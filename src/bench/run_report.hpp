@@ -1,5 +1,6 @@
 #pragma once
 
+#include "bench/runner.hpp"
 #include "device/device.hpp"
 #include "plan/plan.hpp"
 #include "report/report.hpp"
@@ -10,11 +11,14 @@ namespace nf4bench::bench {
 
 // What a report says of a run before it measures: program, machine, device, settings and variants.
 record::Report start_report(const std::vector<std::string>& argv, device::Device& device,
-                            const record::RunOptions& options,
+                            const record::Settings& options,
                             const std::vector<plan::SelectedVariant>& variants);
 
-// Lists the planned tensors in `report`. When one is first loaded its hash is filled in, and what
-// of it is infinite or NaN in a type of the run becomes a warning; `report` outlives `planned`.
-void describe_tensors(record::Report& report, std::vector<plan::PlannedTensor>& planned);
+// Lists the planned tensors in `report`; their hashes come when they are loaded.
+void list_tensors(record::Report& report, const std::vector<plan::PlannedTensor>& planned);
+
+// Notes the hash of a tensor that is timed, and warns of what of any tensor is infinite or NaN in a
+// type of the run.
+void note_loaded(record::Report& report, const LoadedTensor& loaded);
 
 }  // namespace nf4bench::bench

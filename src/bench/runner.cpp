@@ -5,12 +5,13 @@
 #include "bench/rows.hpp"
 #include "bench/run_context.hpp"
 #include "bench/verification.hpp"
+#include "operation/weight.hpp"
+#include "plan/problems.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -38,7 +39,11 @@ class Runner {
   void give_up(const Caller& caller, const std::string& cause);
 
  private:
-  using Verdicts = std::map<nf4::OutputType, std::vector<Verdict>>;
+  // A problem that a tensor poses, and what is known of each variant on it.
+  struct Task {
+    kernels::Problem problem;
+    std::vector<Verdict> verdicts;
+  };
 
   // What rows can be made of should the device be lost.
   struct AtHand {
@@ -46,17 +51,19 @@ class Runner {
     std::vector<Verdict> verdicts;
   };
 
-  std::vector<nf4::OutputType> output_types(const plan::PlannedTensor& planned) const;
+  std::vector<kernels::Problem> problems(const plan::TensorSource& source) const;
   std::vector<record::LaunchMode> launches() const;
   device::UploadPurpose purpose() const;
   double verify_cost(const plan::TensorSource& source) const;
   double cell_cost() const;
   void expect_costs(const std::vector<plan::PlannedTensor>& tensors);
   void run_tensor(const plan::PlannedTensor& planned);
+  nf4::Nf4Tensor load(const plan::PlannedTensor& planned, const plan::TensorSource& source) const;
   void verify_other(const plan::PlannedTensor& planned, const plan::TensorSource& other,
-                    Verdicts& verdicts);
-  void run_type(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
-                nf4::OutputType type, std::vector<Verdict> verdicts);
+                    std::vector<Task>& tasks);
+  void verify_other_problem(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
+                            Task& task);
+  void run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task);
   std::vector<CellTiming> time_cells(const std::string& what, device::Workload& workload,
                                      const std::vector<Verdict>& verdicts);
   CellTiming time_one(const CellSpec& spec, device::Workload& workload,
@@ -64,7 +71,8 @@ class Runner {
   std::vector<Verdict> verify_again(device::Workload& workload, std::span<const std::byte> expected,
                                     const std::vector<CellTiming>& cells,
                                     std::vector<Verdict> verdicts) const;
-  std::unique_ptr<device::Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+  std::unique_ptr<device::Workload> upload(const nf4::Nf4Tensor& tensor,
+                                           const kernels::Problem& problem,
                                            device::UploadPurpose purpose);
   void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
               const std::vector<CellTiming>& cells);
@@ -75,9 +83,8 @@ class Runner {
   std::optional<AtHand> at_hand_;
 };
 
-std::vector<nf4::OutputType> Runner::output_types(const plan::PlannedTensor& planned) const {
-  if (context_.options.output_types.empty()) return {planned.source.dtype};
-  return context_.options.output_types;
+std::vector<kernels::Problem> Runner::problems(const plan::TensorSource& source) const {
+  return plan::problems_of(context_.operation, source, context_.options);
 }
 
 std::vector<record::LaunchMode> Runner::launches() const {
@@ -92,9 +99,9 @@ device::UploadPurpose Runner::purpose() const {
   return is_cold ? device::UploadPurpose::kTime : device::UploadPurpose::kTimeHot;
 }
 
-// Of one output type.
+// Of one problem.
 double Runner::verify_cost(const plan::TensorSource& source) const {
-  return kVerifyCost * static_cast<double>(source.elements) *
+  return kVerifyCost * static_cast<double>(source.geometry.elements()) *
          static_cast<double>(context_.variants.size() + 1);
 }
 
@@ -105,12 +112,12 @@ double Runner::cell_cost() const {
 void Runner::expect_costs(const std::vector<plan::PlannedTensor>& tensors) {
   const auto cells = static_cast<double>(context_.options.caches.size() * launches().size());
   for (const plan::PlannedTensor& planned : tensors) {
-    const auto types = static_cast<double>(output_types(planned).size());
-    context_.progress.expect(Work::kVerify, types * verify_cost(planned.source));
-    context_.progress.expect(Work::kTime, types * cells * cell_cost());
+    const auto tasks = static_cast<double>(problems(planned.source).size());
+    context_.progress.expect(Work::kVerify, tasks * verify_cost(planned.source));
+    context_.progress.expect(Work::kTime, tasks * cells * cell_cost());
     if (context_.options.verify != record::VerifyScope::kAll) continue;
     for (const plan::TensorSource& other : planned.verify_also) {
-      context_.progress.expect(Work::kVerify, types * verify_cost(other));
+      context_.progress.expect(Work::kVerify, tasks * verify_cost(other));
     }
   }
 }
@@ -131,58 +138,73 @@ RunOutcome Runner::run(const std::vector<plan::PlannedTensor>& tensors) {
   return outcome_;
 }
 
+nf4::Nf4Tensor Runner::load(const plan::PlannedTensor& planned,
+                            const plan::TensorSource& source) const {
+  nf4::Nf4Tensor tensor = source.load();
+  if (context_.observer.on_loaded) context_.observer.on_loaded({planned, source, tensor});
+  return tensor;
+}
+
 // The other tensors of the geometry come first: a variant that is wrong on one of them is not worth
 // timing, and at no time are two tensors in memory.
 void Runner::run_tensor(const plan::PlannedTensor& planned) {
-  Verdicts verdicts;
-  for (const nf4::OutputType type : output_types(planned)) {
-    verdicts[type].resize(context_.variants.size());
+  std::vector<Task> tasks;
+  for (const kernels::Problem& problem : problems(planned.source)) {
+    tasks.push_back({problem, std::vector<Verdict>(context_.variants.size())});
   }
   if (context_.options.verify == record::VerifyScope::kAll) {
     for (const plan::TensorSource& other : planned.verify_also) {
       if (context_.is_interrupted()) return;
-      verify_other(planned, other, verdicts);
+      verify_other(planned, other, tasks);
     }
   }
   if (context_.is_interrupted()) return;
-  const nf4::Nf4Tensor tensor = planned.source.load();
-  for (const nf4::OutputType type : output_types(planned)) {
-    if (!context_.is_interrupted()) run_type(planned, tensor, type, verdicts[type]);
+  const nf4::Nf4Tensor tensor = load(planned, planned.source);
+  for (Task& task : tasks) {
+    if (!context_.is_interrupted()) run_task(planned, tensor, std::move(task));
   }
   if (!context_.is_interrupted()) ++outcome_.tensors_verified;
 }
 
 // Verifies a tensor that is not timed. What fails on it is failed for the geometry.
 void Runner::verify_other(const plan::PlannedTensor& planned, const plan::TensorSource& other,
-                          Verdicts& verdicts) {
-  context_.progress.begin(Work::kVerify, verify_cost(other) * static_cast<double>(verdicts.size()),
+                          std::vector<Task>& tasks) {
+  context_.progress.begin(Work::kVerify, verify_cost(other) * static_cast<double>(tasks.size()),
                           fmt::format("{} verify {}", planned.id, other.name));
-  const nf4::Nf4Tensor tensor = other.load();
-  for (auto& [type, known] : verdicts) {
-    const std::vector<std::byte> expected =
-        expected_output(tensor, type, record::VerifyScope::kAll);
-    const auto workload = upload(tensor, type, device::UploadPurpose::kVerify);
-    at_hand_ = {facts_of(planned.id, type, *workload), known};
-    std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (known[i].status == record::Status::kFailed || found[i].status != record::Status::kFailed)
-        continue;
-      known[i] = std::move(found[i]);
-      known[i].reason = fmt::format("on {}: {}", other.name, known[i].reason);
-    }
+  const nf4::Nf4Tensor tensor = load(planned, other);
+  for (Task& task : tasks) {
+    verify_other_problem(planned, tensor, task);
     if (context_.is_interrupted()) return;
   }
   ++outcome_.tensors_verified;
 }
 
-void Runner::run_type(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
-                      nf4::OutputType type, std::vector<Verdict> verdicts) {
-  const std::string what =
-      fmt::format("{} {} {}", planned.id, nf4::shape_to_string(tensor.shape), to_string(type));
+void Runner::verify_other_problem(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
+                                  Task& task) {
+  const std::vector<std::byte> expected =
+      expected_output(context_.operation, tensor, task.problem, record::VerifyScope::kAll);
+  const auto workload = upload(tensor, task.problem, device::UploadPurpose::kVerify);
+  std::vector<Verdict>& known = task.verdicts;
+  at_hand_ = {facts_of(context_, planned.id, task.problem, workload->buffer_sets()), known};
+  std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const bool was_failed = known[i].status == record::Status::kFailed;
+    if (was_failed || found[i].status != record::Status::kFailed) continue;
+    known[i] = std::move(found[i]);
+    known[i].reason = fmt::format("on {}: {}", tensor.name, known[i].reason);
+  }
+}
+
+void Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task) {
+  const kernels::Problem& problem = task.problem;
+  std::vector<Verdict> verdicts = std::move(task.verdicts);
+  const std::string what = fmt::format("{} {} {}", planned.id, nf4::shape_to_string(tensor.shape),
+                                       to_string(problem.output_type));
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
-  const std::vector<std::byte> expected = expected_output(tensor, type, context_.options.verify);
-  const auto workload = upload(tensor, type, purpose());
-  const RowFacts facts = facts_of(planned.id, type, *workload);
+  const std::vector<std::byte> expected =
+      expected_output(context_.operation, tensor, problem, context_.options.verify);
+  const auto workload = upload(tensor, problem, purpose());
+  const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
   if (context_.is_interrupted()) return;
@@ -193,11 +215,15 @@ void Runner::run_type(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   report(facts, verdicts, cells);
 }
 
-std::unique_ptr<device::Workload> Runner::upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+std::unique_ptr<device::Workload> Runner::upload(const nf4::Nf4Tensor& tensor,
+                                                 const kernels::Problem& problem,
                                                  device::UploadPurpose purpose) {
   const Caller caller{"the upload of " + tensor.name};
   const Watchdog::Watch watch(context_.watchdog, caller);
-  return context_.device.upload(tensor, type, purpose);
+  const operation::Operation& operation = context_.operation;
+  std::vector<std::byte> input;
+  if (operation.make_input) input = operation.make_input(problem, context_.options.seed);
+  return context_.device.upload(make_work(operation, tensor, problem, input), purpose);
 }
 
 std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Workload& workload,
@@ -278,22 +304,22 @@ void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
 
 }  // namespace
 
-RunOutcome run_benchmark(device::Device& device, const std::vector<plan::PlannedTensor>& tensors,
-                         const std::vector<plan::SelectedVariant>& variants,
-                         const record::Ceilings& ceilings, const record::RunOptions& options,
+RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceilings,
                          const RunObserver& observer, const std::atomic<bool>& interrupted) {
   const std::function<double()> clock_s = observer.clock_s ? observer.clock_s : steady_clock_s;
+  const double call_timeout_s = request.settings.call_timeout_s;
   Progress progress(clock_s, observer.on_progress);
   Runner* waiting = nullptr;  // the runner below, which nothing can hang before it exists
-  Watchdog watchdog(options.call_timeout_s, [&](const Caller& caller) {
-    const std::string cause = fmt::format("did not return within {} s", options.call_timeout_s);
+  Watchdog watchdog(call_timeout_s, [&](const Caller& caller) {
+    const std::string cause = fmt::format("did not return within {} s", call_timeout_s);
     waiting->give_up(caller, cause);
     if (observer.on_hang) observer.on_hang(fmt::format("{} {}", caller.name, cause));
   });
-  const RunContext context{.device = device,
-                           .variants = variants,
+  const RunContext context{.device = request.device,
+                           .operation = request.operation,
+                           .variants = request.variants,
                            .ceilings = ceilings,
-                           .options = options,
+                           .options = request.settings,
                            .observer = observer,
                            .interrupted = interrupted,
                            .clock_s = clock_s,
@@ -301,7 +327,7 @@ RunOutcome run_benchmark(device::Device& device, const std::vector<plan::Planned
                            .watchdog = watchdog};
   Runner runner(context);
   waiting = &runner;
-  return runner.run(tensors);
+  return runner.run(request.tensors);
 }
 
 }  // namespace nf4bench::bench

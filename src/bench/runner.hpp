@@ -1,5 +1,6 @@
 #pragma once
 
+#include "operation/operation.hpp"
 #include "plan/plan.hpp"
 #include "record/measurement.hpp"
 #include "record/settings.hpp"
@@ -12,8 +13,19 @@
 
 namespace nf4bench::bench {
 
+// A tensor of the run that was just read.
+struct LoadedTensor {
+  const plan::PlannedTensor& planned;  // whose geometry it has
+  const plan::TensorSource& source;
+  const nf4::Nf4Tensor& tensor;
+
+  // False for one that is verified alone.
+  bool is_timed() const { return &source == &planned.source; }
+};
+
 // What the runner tells while it works. All members may be empty.
 struct RunObserver {
+  std::function<void(const LoadedTensor&)> on_loaded{};
   std::function<void(const record::Measurement&)>
       on_measurement;  // each finished one, in report order
   std::function<void(const record::StreamCeiling&)> on_stream_ceiling;
@@ -34,6 +46,15 @@ struct RunOutcome {
   bool interrupted = false;
 };
 
+// What is to be run. Borrowed.
+struct RunRequest {
+  device::Device& device;
+  const operation::Operation& operation;
+  const std::vector<plan::PlannedTensor>& tensors;
+  const std::vector<plan::SelectedVariant>& variants;
+  const record::Settings& settings;
+};
+
 // Verifies every variant on every planned tensor, then times those that passed, interleaved in
 // rounds whose order rotates, and verifies again. Rows come in the order tensor, output type,
 // cache, launch, variant. An Error(kDevice) of one variant becomes its `failed` row; one from
@@ -41,9 +62,7 @@ struct RunOutcome {
 // tensor and type at hand are a failed one and skipped ones that say why. Looks at `interrupted`
 // between samples: when it is set the cell at hand is finished from the samples taken so far (at
 // least three), and cells not begun have no rows.
-RunOutcome run_benchmark(device::Device& device, const std::vector<plan::PlannedTensor>& tensors,
-                         const std::vector<plan::SelectedVariant>& variants,
-                         const record::Ceilings& ceilings, const record::RunOptions& options,
+RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceilings,
                          const RunObserver& observer, const std::atomic<bool>& interrupted);
 
 }  // namespace nf4bench::bench

@@ -1,35 +1,21 @@
 #include "bench/verification.hpp"
 
 #include "bench/device_failure.hpp"
-#include "nf4/reference.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace nf4bench::bench {
 
-namespace {
-
-std::string mismatch_reason(const record::Comparison& comparison) {
-  return fmt::format(
-      "{} of {} elements differ from the reference, the first at {}, by up to {} ulp",
-      comparison.mismatches, comparison.compared, comparison.first_mismatch.value_or(-1),
-      comparison.max_ulp);
-}
-
-}  // namespace
-
-std::vector<std::byte> expected_output(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
-                                       record::VerifyScope scope) {
-  if (scope == record::VerifyScope::kAll || tensor.elements <= record::kSampledElements) {
-    return nf4::reference_dequantize(tensor, type);
-  }
-  std::vector<std::byte> expected(static_cast<std::size_t>(record::kSampledElements) *
-                                  nf4::size_in_bytes(type));
-  nf4::reference_dequantize(tensor, type, 0, record::kSampledElements, expected);
-  return expected;
+std::vector<std::byte> expected_output(const operation::Operation& operation,
+                                       const nf4::Nf4Tensor& tensor,
+                                       const kernels::Problem& problem, record::VerifyScope scope) {
+  const std::int64_t most = scope == record::VerifyScope::kAll
+                                ? std::numeric_limits<std::int64_t>::max()
+                                : record::kSampledElements;
+  return operation.reference(tensor, problem, most);
 }
 
 Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
@@ -38,13 +24,13 @@ Verdict verify_variant(const RunContext& context, device::Workload& workload, st
   if (std::string reason = workload.unsupported(selected.variant); !reason.empty()) {
     return {record::Status::kSkipped, std::move(reason), std::nullopt};
   }
-  record::Comparison comparison;
+  record::Verification comparison;
   const std::optional<std::string> failure = device_failure(context, {selected.name, index}, [&] {
     comparison = workload.verify(selected.variant, expected);
   });
   if (failure) return {record::Status::kFailed, *failure, std::nullopt};
   if (!comparison.is_exact())
-    return {record::Status::kFailed, mismatch_reason(comparison), comparison};
+    return {record::Status::kFailed, context.operation.describe_fault(comparison), comparison};
   return {record::Status::kPassed, "", comparison};
 }
 

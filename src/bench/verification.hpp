@@ -16,12 +16,13 @@ namespace nf4bench::bench {
 struct Verdict {
   record::Status status = record::Status::kPassed;
   std::string reason;  // empty when passed
-  std::optional<record::Comparison> comparison;
+  std::optional<record::Verification> comparison;
 };
 
-// The reference's output of `tensor`, as much of it as `scope` compares.
-std::vector<std::byte> expected_output(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
-                                       record::VerifyScope scope);
+// The reference's output, as much of it as `scope` compares.
+std::vector<std::byte> expected_output(const operation::Operation& operation,
+                                       const nf4::Nf4Tensor& tensor,
+                                       const kernels::Problem& problem, record::VerifyScope scope);
 
 // Runs the run's variant number `index` once on poisoned buffers and compares.
 Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "nf4/tensor.hpp"
-#include "operation/exact_bits.hpp"
+#include "device/work.hpp"
+#include "record/cell.hpp"
 #include "record/device_info.hpp"
-#include "variant.hpp"
+#include "record/verification.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Sample {
   std::optional<double> sm_clock_hz;  // mean SM clock while the sample ran
 };
 
-// One tensor on a device for one output type: inputs, outputs, and what verification needs.
+// One problem on a device: inputs, outputs, and what verification needs.
 // Not thread-safe. Errors of the device are thrown as Error(kDevice).
 class Workload {
  public:
@@ -53,14 +53,10 @@ class Workload {
   // Buffer sets that a cold sample rotates through; 1 when the workload was uploaded for one run.
   virtual int buffer_sets() const = 0;
 
-  // Bytes that a call reads and writes at least, from the format.
-  virtual std::int64_t bytes_read() const = 0;
-  virtual std::int64_t bytes_written() const = 0;
-
-  // Poisons every output buffer, runs `variant` once and compares all of its output with
-  // `expected` (the reference's bytes, or a prefix of them that ends on an element).
-  virtual record::Comparison verify(const kernels::Variant& variant,
-                                    std::span<const std::byte> expected) = 0;
+  // Poisons the output, runs `variant` once and judges its output by `expected` (the reference's
+  // bytes, or a prefix of them that ends on a value).
+  virtual record::Verification verify(const kernels::Variant& variant,
+                                      std::span<const std::byte> expected) = 0;
 
   // Poisons the output, runs `variant` once and returns what it wrote.
   virtual std::vector<std::byte> output_of(const kernels::Variant& variant) = 0;
@@ -84,19 +80,12 @@ class Device {
   virtual const record::DeviceInfo& info() const = 0;
   virtual record::DeviceState state() = 0;
 
-  // The variants that this device offers, simplest first.
-  virtual const std::vector<kernels::Variant>& variants() const = 0;
-
-  // Kernels that move a geometry's bytes without decoding; may be empty.
-  virtual const std::vector<kernels::Variant>& stream_shapes() const = 0;
-
   // Launch modes that exist here; the first is the default.
   virtual std::span<const record::LaunchMode> launch_modes() const = 0;
 
-  // Copies `tensor` to the device. Throws Error(kDevice) saying how much memory is needed and how
-  // much there is when it does not fit.
-  virtual std::unique_ptr<Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
-                                           UploadPurpose purpose) = 0;
+  // Copies what `work` reads to the device. Throws Error(kDevice) saying how much memory is needed
+  // and how much there is when it does not fit.
+  virtual std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) = 0;
 
   // Measures the ceilings; about a second.
   virtual record::Ceilings measure_ceilings() = 0;

@@ -2,6 +2,7 @@
 
 #include "bench/runner.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/dequantize.hpp"
 
 #include <utility>
 
@@ -16,11 +17,7 @@ plan::TensorSource source_of(const std::vector<std::int64_t>& shape) {
   plan::TensorSource source;
   source.name = spec.name;
   source.source = "synthetic";
-  source.shape = shape;
-  source.elements = 1;
-  for (const std::int64_t extent : shape) source.elements *= extent;
-  source.blocksize = spec.blocksize;
-  source.absmax_kind = spec.absmax_kind;
+  source.geometry = {.shape = shape, .blocksize = spec.blocksize, .absmax_kind = spec.absmax_kind};
   source.dtype = spec.dtype;
   source.load = [spec] { return nf4::make_synthetic(spec); };
   return source;
@@ -30,7 +27,7 @@ plan::TensorSource source_of(const std::vector<std::int64_t>& shape) {
 std::vector<record::Measurement> one_run(device::Device& device, const AaOptions& options,
                                          const AaRun& aa, int number,
                                          const std::atomic<bool>& interrupted) {
-  record::RunOptions run;
+  record::Settings run;
   run.launches = {device.launch_modes().front()};
   run.max_time_s = options.run_s / 2;
   run.precision = 0.0;  // never reached: every run takes its time
@@ -46,9 +43,12 @@ std::vector<record::Measurement> one_run(device::Device& device, const AaOptions
             if (options.on_progress) options.on_progress((number + done) / (options.runs + 1));
           },
       .clock_s = options.clock_s};
-  bench::run_benchmark(device, plan::plan_tensors({source_of(aa.shape)}, plan::TensorChoice::kAll),
-                       plan::select_variants(device.variants(), {aa.variant, aa.variant}),
-                       record::Ceilings{}, run, observer, interrupted);
+  const operation::Operation& operation = operation::dequantize();
+  const auto planned = plan::plan_tensors({source_of(aa.shape)}, plan::TensorChoice::kAll);
+  const auto sides = plan::select_variants(operation.catalog(device.info().kind).variants,
+                                           {aa.variant, aa.variant});
+  bench::run_benchmark({device, operation, planned, sides, run}, record::Ceilings{}, observer,
+                       interrupted);
   return rows;
 }
 
@@ -69,7 +69,9 @@ AaRun run_against_itself(device::Device& device, const AaOptions& options,
   const bool is_gpu = device.info().kind == record::DeviceKind::kCuda;
   AaRun aa;
   aa.variant = options.variant;
-  if (aa.variant.empty()) aa.variant = is_gpu ? "fused" : "simd";
+  if (aa.variant.empty()) {
+    aa.variant = operation::dequantize().catalog(device.info().kind).flagship;
+  }
   aa.shape = options.shape;
   if (aa.shape.empty()) aa.shape.assign(2, is_gpu ? 4096 : 2048);
   for (int number = 0; number <= options.runs; ++number) {

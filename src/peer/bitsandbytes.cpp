@@ -24,19 +24,19 @@ constexpr const char* kWithoutStream = "_Z28dequantizeBlockwise_fp16_nf4PfPhS_P6
 // of 1024 elements: 32 blocks of 32. The values are not used, the memory has to exist.
 constexpr std::size_t kReadBehindScales = 32 * sizeof(float);
 
-const char* unsupported(const kernels::Job& job, const kernels::DeviceFacts&) {
-  if (job.elements == 0)
+const char* unsupported(const kernels::Problem& problem, const kernels::DeviceFacts&) {
+  if (problem.elements == 0)
     return "has no elements; bitsandbytes ends the process over an empty launch";
-  if (job.elements > std::numeric_limits<int>::max()) {
+  if (problem.elements > std::numeric_limits<int>::max()) {
     return "more than 2^31 - 1 elements; bitsandbytes counts in 32 bits";
   }
   return nullptr;
 }
 
 // The decoded scales of a nested tensor.
-std::size_t workspace_bytes(const kernels::Job& job) {
-  if (!job.is_nested()) return 0;
-  return static_cast<std::size_t>(job.blocks) * sizeof(float) + kReadBehindScales;
+std::size_t workspace_bytes(const kernels::Problem& problem) {
+  if (!problem.nested) return 0;
+  return static_cast<std::size_t>(problem.blocks) * sizeof(float) + kReadBehindScales;
 }
 
 // Launches around which a library that knows no streams needs order.
@@ -50,7 +50,7 @@ void in_order(const BitsandbytesLibrary& library, const CudaTools& tools, CUstre
 
 void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
                    const kernels::Job& job, const kernels::Launch& launch) {
-  if (!job.is_nested()) return;
+  if (!job.nested) return;
   auto* const scales = static_cast<float*>(job.workspace);
   in_order(library, tools, launch.stream, [&] {
     library.call(library.decode_absmax, job.nested_map, job.absmax_codes, job.nested_absmax, scales,
@@ -62,7 +62,7 @@ void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
 void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools,
                    const kernels::Job& job, const kernels::Launch& launch) {
   const float* const scales =
-      job.is_nested() ? static_cast<const float*>(job.workspace) : job.absmax;
+      job.nested ? static_cast<const float*>(job.workspace) : job.absmax;
   in_order(library, tools, launch.stream, [&] {
     library.call(library.decode_weight[static_cast<std::size_t>(job.output_type)], nullptr,
                  job.packed, scales, job.output, 1 << job.block_shift, job.elements, launch.stream);

@@ -41,6 +41,21 @@ nf4bench_peer_job to_c(const kernels::Job& job) {
           .workspace = job.workspace};
 }
 
+// A question about a problem: all but the buffers. This version of the interface tells nested from
+// plain by a buffer that is there, so the first ones point somewhere.
+nf4bench_peer_job to_c(const kernels::Problem& problem) {
+  alignas(256) static const std::uint8_t somewhere[256] = {};
+  kernels::Job job;
+  static_cast<kernels::Problem&>(job) = problem;
+  job.packed = somewhere;
+  if (problem.nested) {
+    job.absmax_codes = somewhere;
+  } else {
+    job.absmax = reinterpret_cast<const float*>(somewhere);
+  }
+  return to_c(job);
+}
+
 nf4bench_peer_device to_c(const kernels::DeviceFacts& facts, record::DeviceKind kind) {
   return {.struct_bytes = sizeof(nf4bench_peer_device),
           .kind = static_cast<std::int32_t>(kind),
@@ -135,16 +150,16 @@ kernels::Variant to_variant(const nf4bench_peer_variant& peer, const char* name,
   variant.traits.launches = peer.launches;
   variant.traits.capturable = (peer.flags & NF4BENCH_PEER_NOT_CAPTURABLE) == 0;
   variant.traits.mirrors = "a library given by --peer";
-  variant.unsupported = [&peer, kind](const kernels::Job& job,
+  variant.unsupported = [&peer, kind](const kernels::Problem& problem,
                                       const kernels::DeviceFacts& facts) -> const char* {
     if (peer.unsupported == nullptr) return nullptr;
-    const nf4bench_peer_job c_job = to_c(job);
+    const nf4bench_peer_job c_job = to_c(problem);
     const nf4bench_peer_device device = to_c(facts, kind);
     return peer.unsupported(&c_job, &device);
   };
-  variant.workspace_bytes = [&peer](const kernels::Job& job) -> std::size_t {
+  variant.workspace_bytes = [&peer](const kernels::Problem& problem) -> std::size_t {
     if (peer.workspace_bytes == nullptr) return 0;
-    const nf4bench_peer_job c_job = to_c(job);
+    const nf4bench_peer_job c_job = to_c(problem);
     return peer.workspace_bytes(&c_job);
   };
   variant.launch = [&peer](const kernels::Job& job, const kernels::Launch& launch) {

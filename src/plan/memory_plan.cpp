@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "plan/problems.hpp"
 
 #include <fmt/format.h>
 
@@ -11,55 +12,56 @@ namespace nf4bench::plan {
 
 namespace {
 
-void require(const TensorSource& source, nf4::OutputType type, std::int64_t needed,
-             std::int64_t there, ErrorKind kind, const std::string& where) {
-  if (there <= 0 || needed <= there) return;
-  throw Error(kind, fmt::format("tensor \"{}\" as {} needs {} bytes of memory {} at least, and "
-                                "there are {}; choose smaller tensors (--tensor) or a smaller "
-                                "type (--dtype)",
-                                escaped(source.name), to_string(type), needed, where, there));
+// Memory of one kind that a tensor may lack.
+struct Shortage {
+  std::int64_t needed = 0;
+  std::int64_t there = 0;  // 0: not known
+  ErrorKind kind = ErrorKind::kInput;
+  std::string where;
+};
+
+void require(const TensorSource& source, nf4::OutputType type, const Shortage& memory) {
+  if (memory.there <= 0 || memory.needed <= memory.there) return;
+  throw Error(memory.kind,
+              fmt::format("tensor \"{}\" as {} needs {} bytes of memory {} at least, and "
+                          "there are {}; choose smaller tensors (--tensor) or a smaller "
+                          "type (--dtype)",
+                          escaped(source.name), to_string(type), memory.needed, memory.where,
+                          memory.there));
 }
 
 }  // namespace
 
-std::int64_t input_bytes(const TensorSource& source) {
-  const std::int64_t blocks = nf4::block_count(source.elements, source.blocksize);
-  const std::int64_t scales =
-      source.absmax_kind == nf4::AbsmaxKind::kPlain
-          ? 4 * blocks
-          : blocks + 4 * (nf4::block_count(blocks, nf4::kNestedBlocksize) + nf4::kNestedMapEntries);
-  return nf4::packed_bytes(source.elements) + scales;
+MemoryNeed memory_need(const operation::Operation& operation, const kernels::Problem& problem,
+                       record::DeviceKind kind, record::VerifyScope verify) {
+  const operation::Traffic traffic = operation.traffic(problem);
+  const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
+  const std::int64_t expected =
+      verify == record::VerifyScope::kAll
+          ? traffic.bytes_written
+          : std::min(traffic.bytes_written, record::kSampledElements * size);
+  const std::int64_t buffers = traffic.bytes_read + traffic.bytes_written;
+  const std::int64_t host = traffic.bytes_read + expected;
+  if (kind == record::DeviceKind::kCpu) return {.host_bytes = host + buffers};
+  return {.host_bytes = host, .device_bytes = buffers + expected};
 }
 
-MemoryNeed memory_need(const TensorSource& source, nf4::OutputType type, record::DeviceKind kind,
-                       record::VerifyScope verify) {
-  const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(type));
-  const std::int64_t compared = verify == record::VerifyScope::kAll
-                                    ? source.elements
-                                    : std::min(source.elements, record::kSampledElements);
-  const std::int64_t input = input_bytes(source);
-  const std::int64_t buffers = input + source.elements * size;
-  const std::int64_t expected = compared * size;
-  if (kind == record::DeviceKind::kCpu) return {.host_bytes = input + expected + buffers};
-  return {.host_bytes = input + expected, .device_bytes = buffers + expected};
-}
-
-void check_memory(const std::vector<PlannedTensor>& tensors, const record::RunOptions& options,
-                  const record::DeviceInfo& device, std::int64_t host_bytes) {
-  const auto check = [&](const TensorSource& source, nf4::OutputType type) {
-    const MemoryNeed need = memory_need(source, type, device.kind, options.verify);
-    require(source, type, need.host_bytes, host_bytes, ErrorKind::kInput, "on the host");
-    require(source, type, need.device_bytes, device.memory_bytes, ErrorKind::kDevice,
-            fmt::format("on {}", device.id));
+void check_memory(const operation::Operation& operation, const std::vector<PlannedTensor>& tensors,
+                  const record::Settings& settings, const MemoryThere& there) {
+  const auto check = [&](const TensorSource& source) {
+    for (const kernels::Problem& problem : problems_of(operation, source, settings)) {
+      const MemoryNeed need = memory_need(operation, problem, there.device.kind, settings.verify);
+      const Shortage host = {need.host_bytes, there.host_bytes, ErrorKind::kInput, "on the host"};
+      require(source, problem.output_type, host);
+      require(source, problem.output_type,
+              {need.device_bytes, there.device.memory_bytes, ErrorKind::kDevice,
+               fmt::format("on {}", there.device.id)});
+    }
   };
   for (const PlannedTensor& planned : tensors) {
-    std::vector<nf4::OutputType> types = options.output_types;
-    if (types.empty()) types = {planned.source.dtype};
-    for (const nf4::OutputType type : types) {
-      check(planned.source, type);
-      if (options.verify != record::VerifyScope::kAll) continue;
-      for (const TensorSource& other : planned.verify_also) check(other, type);
-    }
+    check(planned.source);
+    if (settings.verify != record::VerifyScope::kAll) continue;
+    for (const TensorSource& other : planned.verify_also) check(other);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/device.hpp"
+#include "operation/operation.hpp"
 #include "plan/plan.hpp"
 #include "record/settings.hpp"
 
@@ -15,16 +15,19 @@ struct MemoryNeed {
   std::int64_t device_bytes = 0;  // 0 on the CPU
 };
 
-// Bytes of the packed weight and of all that its scales are made of.
-std::int64_t input_bytes(const TensorSource& source);
+// Of `problem`; `verify` decides how much of the reference's output is needed.
+MemoryNeed memory_need(const operation::Operation& operation, const kernels::Problem& problem,
+                       record::DeviceKind kind, record::VerifyScope verify);
 
-// `verify` decides how much of the reference's output is needed.
-MemoryNeed memory_need(const TensorSource& source, nf4::OutputType type, record::DeviceKind kind,
-                       record::VerifyScope verify);
+// What a run may have.
+struct MemoryThere {
+  const record::DeviceInfo& device;
+  std::int64_t host_bytes = 0;  // 0: not known
+};
 
 // Throws when a tensor of the run can never fit, whatever else is in memory: Error(kDevice) where
-// it is the device's that is too small, Error(kInput) for the `host_bytes` of the host.
-void check_memory(const std::vector<PlannedTensor>& tensors, const record::RunOptions& options,
-                  const record::DeviceInfo& device, std::int64_t host_bytes);
+// it is the device's that is too small, Error(kInput) for the host's.
+void check_memory(const operation::Operation& operation, const std::vector<PlannedTensor>& tensors,
+                  const record::Settings& settings, const MemoryThere& there);
 
 }  // namespace nf4bench::plan

@@ -2,12 +2,14 @@
 
 #include "cpu/dequantize/variants.hpp"
 
-namespace nf4bench::kernels {
+namespace nf4bench::kernels::cpu {
 
-const std::vector<Variant>& cpu_variants() {
-  static const std::vector<Variant> variants = {cpu::reference(), cpu::multi_pass(), cpu::lut(),
-                                                cpu::simd()};
-  return variants;
+const Catalog& dequantize() {
+  static const Catalog catalog = {.variants = {reference(), multi_pass(), lut(), simd()},
+                                  .stream_shapes = {},
+                                  .flagship = "simd",
+                                  .default_baseline = "multi_pass"};
+  return catalog;
 }
 
-}  // namespace nf4bench::kernels
+}  // namespace nf4bench::kernels::cpu

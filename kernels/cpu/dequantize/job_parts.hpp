@@ -38,7 +38,7 @@ inline OutputBits<kType> to_output_bits(float value) {
 
 // The scale of `block`.
 inline float block_scale(const Job& job, std::int64_t block) {
-  if (!job.is_nested()) return job.absmax[block];
+  if (!job.nested) return job.absmax[block];
   return nf4::nested_scale(job.nested_map[job.absmax_codes[block]],
                            job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
 }
@@ -64,14 +64,6 @@ void for_each_part(std::int64_t count, std::int64_t elements_per_item, const Bod
   for (std::int64_t part = 0; part < parts; ++part) {
     body(Range{part * items, std::min((part + 1) * items, count)});
   }
-}
-
-inline const char* always_supported(const Job&, const DeviceFacts&) {
-  return nullptr;
-}
-
-inline std::size_t no_workspace(const Job&) {
-  return 0;
 }
 
 }  // namespace nf4bench::kernels::cpu

@@ -60,8 +60,6 @@ Variant lut() {
   variant.name = "lut";
   variant.summary = "fused, scalar on all cores; the 16 outputs of a block looked up";
   variant.traits.mirrors = "a compiler's best without intrinsics";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = dequantize;
   return variant;
 }

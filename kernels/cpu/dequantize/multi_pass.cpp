@@ -49,7 +49,7 @@ void decode_weight(const Job& job, const float* scales) {
 
 void dequantize(const Job& job, const Launch&) {
   const float* scales = job.absmax;
-  if (job.is_nested()) {
+  if (job.nested) {
     auto* const decoded = static_cast<float*>(job.workspace);
     decode_absmax(job, decoded);
     add_offset(job, decoded);
@@ -65,8 +65,8 @@ void dequantize(const Job& job, const Launch&) {
   }
 }
 
-std::size_t scales_bytes(const Job& job) {
-  return job.is_nested() ? static_cast<std::size_t>(job.blocks) * sizeof(float) : 0;
+std::size_t scales_bytes(const Problem& problem) {
+  return problem.nested ? static_cast<std::size_t>(problem.blocks) * sizeof(float) : 0;
 }
 
 }  // namespace
@@ -77,7 +77,6 @@ Variant multi_pass() {
   variant.summary = "three passes on all cores: absmax, offset, weight element by element";
   variant.traits.launches = 3;
   variant.traits.mirrors = "the three launches of Unsloth fast_dequantize, on a CPU";
-  variant.unsupported = always_supported;
   variant.workspace_bytes = scales_bytes;
   variant.launch = dequantize;
   return variant;

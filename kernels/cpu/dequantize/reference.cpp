@@ -11,7 +11,7 @@ namespace {
 float weight(const Job& job, std::int64_t index) {
   const std::int64_t block = index >> job.block_shift;
   float scale = 0.0f;
-  if (job.is_nested()) {
+  if (job.nested) {
     const float fine = job.nested_map[job.absmax_codes[block]];
     scale = nf4::nested_scale(fine, job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
   } else {
@@ -44,8 +44,6 @@ Variant reference() {
   variant.name = "reference";
   variant.summary = "one thread, one element at a time, from the definition";
   variant.traits.mirrors = "the format's definition";
-  variant.unsupported = [](const Job&, const DeviceFacts&) -> const char* { return nullptr; };
-  variant.workspace_bytes = [](const Job&) { return std::size_t{0}; };
   variant.launch = dequantize;
   return variant;
 }

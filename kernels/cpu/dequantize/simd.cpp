@@ -22,8 +22,6 @@ Variant simd() {
   variant.summary = "fused, vectors on all cores; byte shuffles look up the 16 outputs of a block";
   variant.traits.cache_hints = true;
   variant.traits.mirrors = "kernels that shuffle bytes of a pre-scaled table";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = dequantize;
   return variant;
 }

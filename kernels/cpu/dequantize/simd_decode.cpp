@@ -151,7 +151,7 @@ HWY_INLINE std::int64_t decode_vectors(const std::uint8_t* packed, std::int64_t 
 // The scales of `blocks`, at most kBatch of them and all under one nested absmax.
 HWY_INLINE void load_scales(const Job& job, Range blocks, float* scales) {
   const std::int64_t count = blocks.last - blocks.first;
-  if (!job.is_nested()) {
+  if (!job.nested) {
     std::memcpy(scales, job.absmax + blocks.first, static_cast<std::size_t>(count) * sizeof(float));
     return;
   }

@@ -31,7 +31,6 @@ Variant branch_tree() {
   variant.summary = "three launches; decode by a tree of branches";
   variant.traits.launches = 3;
   variant.traits.mirrors = "bitsandbytes up to 0.47";
-  variant.unsupported = always_supported;
   variant.workspace_bytes = chain_workspace;
   variant.launch = launch_chain<BranchLookup>;
   return variant;

@@ -28,8 +28,6 @@ Variant cache_hints() {
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.mirrors = "cache-modifier solutions of the Unsloth challenge";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused_tile<ShuffleDecoder, EvictFirstAccess, 128, 4>;
   return variant;
 }

@@ -1,21 +1,20 @@
 #include "catalog.hpp"
 
+#include "cuda/device_tools.hpp"
 #include "cuda/dequantize/variants.hpp"
 
-namespace nf4bench::kernels {
+namespace nf4bench::kernels::cuda {
 
-const std::vector<Variant>& cuda_variants() {
-  static const std::vector<Variant> variants = {
-      cuda::branch_tree(),     cuda::multi_kernel(),    cuda::lut_constant(), cuda::lut_shared(),
-      cuda::lut_shared_pair(), cuda::lut_register(),    cuda::select_tree(),  cuda::lop3_prmt(),
-      cuda::cache_hints(),     cuda::warp_persistent(), cuda::fused(),
-  };
-  return variants;
+const Catalog& dequantize() {
+  static const Catalog catalog = {
+      .variants = {branch_tree(), multi_kernel(), lut_constant(), lut_shared(), lut_shared_pair(),
+                   lut_register(), select_tree(), lop3_prmt(), cache_hints(), warp_persistent(),
+                   fused()},
+      .stream_shapes = stream_shapes(),
+      .flagship = "fused",
+      .default_baseline = "multi_kernel",
+      .judge = launch_compare};
+  return catalog;
 }
 
-const std::vector<Variant>& cuda_stream_shapes() {
-  static const std::vector<Variant> shapes = cuda::stream_shapes();
-  return shapes;
-}
-
-}  // namespace nf4bench::kernels
+}  // namespace nf4bench::kernels::cuda

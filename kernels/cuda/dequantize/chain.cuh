@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kChainThreads)
 template <class Lookup>
 void launch_chain(const Job& job, const Launch& launch) {
   const float* scales = job.absmax;
-  if (job.is_nested()) {
+  if (job.nested) {
     float* decoded = static_cast<float*>(job.workspace);
     decode_absmax<<<grid_size(job.blocks, kChainThreads * kCodesPerThread), kChainThreads, 0,
                     launch.stream>>>(job, decoded);
@@ -106,8 +106,8 @@ void launch_chain(const Job& job, const Launch& launch) {
 }
 
 // The decoded scales of a nested tensor.
-inline std::size_t chain_workspace(const Job& job) {
-  return job.is_nested() ? static_cast<std::size_t>(job.blocks) * sizeof(float) : 0;
+inline std::size_t chain_workspace(const Problem& problem) {
+  return problem.nested ? static_cast<std::size_t>(problem.blocks) * sizeof(float) : 0;
 }
 
 }  // namespace nf4bench::kernels::cuda

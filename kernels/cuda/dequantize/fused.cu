@@ -63,8 +63,6 @@ Variant fused() {
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.mirrors = "adaptive-backend solution of the Unsloth challenge";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused;
   variant.configs = kConfigNames;
   return variant;

@@ -13,8 +13,6 @@ Variant lop3_prmt() {
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.mirrors = "this project";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused_planes<128, 32>;
   return variant;
 }

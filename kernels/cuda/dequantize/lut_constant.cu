@@ -23,8 +23,6 @@ Variant lut_constant() {
   variant.name = "lut_constant";
   variant.summary = "fused; codebook in constant memory";
   variant.traits.mirrors = "the common first try";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused_tile<ConstantDecoder, PlainAccess, 128, 4>;
   return variant;
 }

@@ -11,8 +11,6 @@ Variant lut_register() {
   variant.name = "lut_register";
   variant.summary = "fused; codebook in registers, one entry a lane, read by warp shuffle";
   variant.traits.mirrors = "bitsandbytes pull request 1747";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused_tile<ShuffleDecoder, PlainAccess, 128, 4>;
   return variant;
 }

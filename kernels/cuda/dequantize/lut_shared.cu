@@ -32,8 +32,6 @@ Variant lut_shared() {
   variant.name = "lut_shared";
   variant.summary = "fused; codebook as 16 floats in shared memory";
   variant.traits.mirrors = "arXiv 2604.02556";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused_tile<SharedDecoder, PlainAccess, 128, 4>;
   return variant;
 }

@@ -38,8 +38,6 @@ Variant lut_shared_pair() {
   variant.name = "lut_shared_pair";
   variant.summary = "fused; one byte looks up two values in a 256-entry shared table";
   variant.traits.mirrors = "FLUTE (arXiv 2407.10960)";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused_tile<PairDecoder, PlainAccess, 128, 4>;
   return variant;
 }

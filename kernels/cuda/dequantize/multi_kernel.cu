@@ -26,7 +26,6 @@ Variant multi_kernel() {
   variant.summary = "three launches; table in global memory";
   variant.traits.launches = 3;
   variant.traits.mirrors = "Unsloth fast_dequantize on bitsandbytes 0.48 and later";
-  variant.unsupported = always_supported;
   variant.workspace_bytes = chain_workspace;
   variant.launch = launch_chain<GlobalLookup>;
   return variant;

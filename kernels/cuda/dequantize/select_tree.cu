@@ -33,8 +33,6 @@ Variant select_tree() {
   variant.name = "select_tree";
   variant.summary = "fused; no table, a tree of arithmetic selects on the nibble's bits";
   variant.traits.mirrors = "Triton lookup_const solutions of the Unsloth challenge";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_fused_tile<SelectDecoder, PlainAccess, 128, 4>;
   return variant;
 }

@@ -54,8 +54,6 @@ Variant shape(const char* name, const char* summary,
   Variant variant;
   variant.name = name;
   variant.summary = summary;
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch;
   return variant;
 }

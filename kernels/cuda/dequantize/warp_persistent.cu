@@ -91,8 +91,6 @@ Variant warp_persistent() {
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "warp-persistent solution of the Unsloth challenge";
-  variant.unsupported = always_supported;
-  variant.workspace_bytes = no_workspace;
   variant.launch = launch_persistent;
   return variant;
 }

@@ -1,8 +1,8 @@
 #include "device/cpu/cpu_ceilings.hpp"
 
 #include "cpu/stream_memory.hpp"
-#include "device/cpu/cpu_buffer.hpp"
 #include "device/cpu/cpu_facts.hpp"
+#include "device/cpu/cpu_memory.hpp"
 
 #include <omp.h>
 
@@ -56,10 +56,10 @@ std::size_t buffer_bytes(std::int64_t cache_bytes) {
 
 record::Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes) {
   const std::size_t bytes = buffer_bytes(cache_bytes);
-  const CpuBuffer source(bytes);
-  const CpuBuffer target(bytes);
-  source.poison();
-  target.poison();
+  const Buffer source(cpu_memory(), static_cast<std::int64_t>(bytes));
+  const Buffer target(cpu_memory(), static_cast<std::int64_t>(bytes));
+  cpu_memory().fill(source.data(), 0, source.bytes());
+  cpu_memory().fill(target.data(), 0, target.bytes());
   std::byte* const from = source.data();
   std::byte* const to = target.data();
   // Which way is faster depends on the processor; the ceiling is the better of the two.

@@ -2,40 +2,66 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "catalog.hpp"
 #include "cpu/simd_target.hpp"
+#include "device/buffered_workload.hpp"
 #include "device/cpu/cpu_ceilings.hpp"
+#include "device/cpu/cpu_executor.hpp"
 #include "device/cpu/cpu_facts.hpp"
-#include "device/cpu/cpu_workload.hpp"
+#include "device/cpu/cpu_memory.hpp"
 #include "device/devices.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
 namespace nf4bench::device {
 namespace {
 
-CpuContext make_context(const DeviceOptions& options) {
+// Before and behind what a variant may write. A page: vector code that runs over does so by less.
+constexpr std::int64_t kGuardBytes = 4096;
+
+// A sanitizer sees stray accesses itself if nothing lies where they go.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::int64_t kGuardBytesToVerify = 0;
+#else
+constexpr std::int64_t kGuardBytesToVerify = kGuardBytes;
+#endif
+
+record::DeviceInfo describe(const DeviceOptions& options) {
   if (options.threads < 0) {
     throw Error(ErrorKind::kUsage, "the CPU device needs at least one thread (0 means all)");
   }
-  CpuContext context;
-  context.threads = options.threads > 0 ? options.threads : hardware_threads();
-  context.config = options.config;
-  context.info.kind = record::DeviceKind::kCpu;
-  context.info.id = "cpu";
-  context.info.name = cpu_name();
-  context.info.multiprocessors = context.threads;
-  context.info.l2_bytes = last_level_cache_bytes();
-  context.info.memory_bytes = physical_memory_bytes();
-  context.info.simd = kernels::cpu::simd_target();
-  return context;
+  record::DeviceInfo info;
+  info.kind = record::DeviceKind::kCpu;
+  info.id = "cpu";
+  info.name = cpu_name();
+  info.multiprocessors = options.threads > 0 ? options.threads : hardware_threads();
+  info.l2_bytes = last_level_cache_bytes();
+  info.memory_bytes = physical_memory_bytes();
+  info.simd = kernels::cpu::simd_target();
+  return info;
+}
+
+// Throws when not even one set of buffers fits.
+void require_memory(const Work& work) {
+  std::int64_t bytes = work.output_bytes;
+  for (const InputBuffer& input : work.inputs) {
+    bytes += static_cast<std::int64_t>(input.content.size());
+  }
+  const std::int64_t available = available_memory_bytes();
+  if (bytes <= available) return;
+  throw Error(ErrorKind::kDevice,
+              fmt::format("tensor \"{}\" as {} needs {} bytes on the CPU device, but {} are "
+                          "available; choose a smaller tensor or output type",
+                          work.name, to_string(work.problem.output_type), bytes, available));
 }
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(const DeviceOptions& options) : context_(make_context(options)) {}
+  explicit CpuDevice(const DeviceOptions& options)
+      : info_(describe(options)), config_(options.config) {}
 
-  const record::DeviceInfo& info() const override { return context_.info; }
+  const record::DeviceInfo& info() const override { return info_; }
 
   record::DeviceState state() override {
     record::DeviceState state;
@@ -43,29 +69,27 @@ class CpuDevice final : public Device {
     return state;
   }
 
-  const std::vector<kernels::Variant>& variants() const override { return kernels::cpu_variants(); }
-
-  const std::vector<kernels::Variant>& stream_shapes() const override {
-    static const std::vector<kernels::Variant> none;
-    return none;
-  }
-
   std::span<const record::LaunchMode> launch_modes() const override {
     static constexpr record::LaunchMode kModes[] = {record::LaunchMode::kStream};
     return kModes;
   }
 
-  std::unique_ptr<Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
-                                   UploadPurpose purpose) override {
-    return make_cpu_workload(context_, tensor, type, purpose);
+  std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) override {
+    require_memory(work);
+    const bool is_verified = purpose == UploadPurpose::kVerify;
+    const WorkloadPlan plan = {.purpose = purpose,
+                               .guard = is_verified ? kGuardBytesToVerify : kGuardBytes};
+    return make_workload({.info = info_, .config = config_, .memory = cpu_memory()}, work, plan,
+                         make_cpu_executor(info_.multiprocessors));
   }
 
   record::Ceilings measure_ceilings() override {
-    return measure_cpu_ceilings(context_.threads, context_.info.l2_bytes);
+    return measure_cpu_ceilings(info_.multiprocessors, info_.l2_bytes);
   }
 
  private:
-  CpuContext context_;
+  record::DeviceInfo info_;
+  std::string config_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "base/error.hpp"
-#include "catalog.hpp"
-#include "device/cuda/cuda_workload.hpp"
+#include "device/buffered_workload.hpp"
+#include "device/cuda/cuda_context.hpp"
+#include "device/cuda/cuda_executor.hpp"
+#include "device/cuda/cuda_memory.hpp"
 #include "device/device.hpp"
 #include "device/devices.hpp"
 #include "device/nvml/nvml.hpp"
@@ -71,19 +73,19 @@ class CudaDevice final : public Device {
 
   const record::DeviceInfo& info() const override { return context_.info; }
   record::DeviceState state() override { return nvml_.state(); }
-  const std::vector<kernels::Variant>& variants() const override {
-    return kernels::cuda_variants();
-  }
-  const std::vector<kernels::Variant>& stream_shapes() const override {
-    return kernels::cuda_stream_shapes();
-  }
   std::span<const record::LaunchMode> launch_modes() const override {
     static constexpr std::array kModes = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
     return kModes;
   }
-  std::unique_ptr<Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
-                                   UploadPurpose purpose) override {
-    return make_cuda_workload(context_, tensor, type, purpose);
+  std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) override {
+    // Verification alone leaves no slack, so that a memory checker sees every stray access.
+    const WorkloadPlan plan = {.purpose = purpose,
+                               .guard = purpose == UploadPurpose::kVerify ? 0 : kAlignment};
+    return make_workload({.info = context_.info,
+                          .config = context_.config,
+                          .memory = memory_,
+                          .stream = context_.stream.get()},
+                         work, plan, make_cuda_executor(context_));
   }
   record::Ceilings measure_ceilings() override;
 
@@ -93,6 +95,7 @@ class CudaDevice final : public Device {
   double time(int repeats, Work work);
 
   CudaContext context_;
+  CudaMemory memory_{context_.stream};
   Nvml nvml_;
 };
 

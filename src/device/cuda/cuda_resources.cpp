@@ -21,8 +21,7 @@ CudaProblem problem_of(cudaError_t status) {
   return {cudaGetErrorName(status), cudaGetErrorString(status)};
 }
 
-CudaBuffer::CudaBuffer(std::int64_t bytes) : bytes_(bytes) {
-  if (bytes == 0) return;
+void* allocate_device_memory(std::int64_t bytes) {
   void* pointer = nullptr;
   const cudaError_t status = cudaMalloc(&pointer, static_cast<std::size_t>(bytes));
   if (status == cudaErrorMemoryAllocation) {
@@ -38,7 +37,7 @@ CudaBuffer::CudaBuffer(std::int64_t bytes) : bytes_(bytes) {
                     static_cast<double>(total) / kMebibyte));
   }
   check_cuda(status, "allocate device memory");
-  memory_.reset(static_cast<std::uint8_t*>(pointer));
+  return pointer;
 }
 
 PinnedBuffer::PinnedBuffer(std::size_t bytes) {

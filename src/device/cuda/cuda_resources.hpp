@@ -20,11 +20,17 @@ void check_cuda(cudaError_t status, const char* what);
 // What CUDA itself says of an error.
 CudaProblem problem_of(cudaError_t status);
 
+// `bytes`, at least one, of the current device's memory, for cudaFree() to release. Throws
+// Error(kDevice) with needed and free bytes.
+void* allocate_device_memory(std::int64_t bytes);
+
 // Device memory; released quietly.
 class CudaBuffer {
  public:
   CudaBuffer() = default;
-  explicit CudaBuffer(std::int64_t bytes);  // throws Error(kDevice) with needed and free bytes
+  explicit CudaBuffer(std::int64_t bytes)
+      : memory_(bytes == 0 ? nullptr : static_cast<std::uint8_t*>(allocate_device_memory(bytes))),
+        bytes_(bytes) {}
 
   std::uint8_t* data() const { return memory_.get(); }
   std::int64_t bytes() const { return bytes_; }

@@ -1,0 +1,12 @@
+// The catalogues of a build without CUDA: there is nothing in them.
+
+#include "catalog.hpp"
+
+namespace nf4bench::kernels::cuda {
+
+const Catalog& dequantize() {
+  static const Catalog none;
+  return none;
+}
+
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "device/executor.hpp"
+
+#include <memory>
+
+namespace nf4bench::device {
+
+// Calls run on `threads` OpenMP threads, and a steady clock times them.
+std::unique_ptr<Executor> make_cpu_executor(int threads);
+
+}  // namespace nf4bench::device

@@ -1,0 +1,26 @@
+#pragma once
+
+// What all work on one CUDA device shares. Host compiler only.
+
+#include "cuda/device_tools.hpp"
+#include "device/cuda/cuda_resources.hpp"
+#include "record/device_info.hpp"
+
+#include <string>
+
+namespace nf4bench::device {
+
+struct CudaContext {
+  record::DeviceInfo info;
+  std::string config;  // Launch::config; empty for none
+  CudaStream stream;
+  CudaEvent start;
+  CudaEvent stop;
+  PinnedBuffer stamps;  // two cuda::ClockStamp a multiprocessor
+  CudaBuffer verdict{sizeof(kernels::DeviceVerdict)};
+
+  explicit CudaContext(int multiprocessors)
+      : stamps(sizeof(kernels::cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors)) {}
+};
+
+}  // namespace nf4bench::device

@@ -1,0 +1,52 @@
+#include "device/cuda/cuda_memory.hpp"
+
+#include <algorithm>
+
+namespace nf4bench::device {
+namespace {
+
+// Sets beyond this many cost more time to make than a colder cache is worth. Reached by tensors of
+// less than some tens of kilobytes.
+constexpr std::int64_t kMostSets = 4095;
+
+// Of the free memory; the rest is left for workspaces and for others.
+constexpr double kShareOfFree = 0.8;
+
+}  // namespace
+
+std::byte* CudaMemory::allocate(std::int64_t bytes) {
+  return reinterpret_cast<std::byte*>(allocate_device_memory(bytes));
+}
+
+void CudaMemory::copy_in(std::byte* to, std::span<const std::byte> from) {
+  check_cuda(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream_.get()),
+             "copy a tensor to the device");
+}
+
+void CudaMemory::copy_out(std::span<std::byte> to, const std::byte* from) {
+  check_cuda(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream_.get()),
+             "read a buffer");
+  stream_.synchronize();
+}
+
+void CudaMemory::copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                             stream_.get()),
+             "duplicate a tensor on the device");
+}
+
+void CudaMemory::fill(std::byte* to, unsigned char value, std::int64_t bytes) {
+  check_cuda(cudaMemsetAsync(to, value, static_cast<std::size_t>(bytes), stream_.get()),
+             "fill a buffer");
+}
+
+std::int64_t CudaMemory::fitting_sets(std::int64_t wanted, std::int64_t set_bytes) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "ask for free device memory");
+  const auto fitting =
+      static_cast<std::int64_t>(static_cast<double>(free) * kShareOfFree) / set_bytes;
+  return std::min({wanted, fitting, kMostSets});
+}
+
+}  // namespace nf4bench::device

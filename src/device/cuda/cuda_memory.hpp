@@ -1,0 +1,27 @@
+#pragma once
+
+#include "device/cuda/cuda_resources.hpp"
+#include "device/memory.hpp"
+
+namespace nf4bench::device {
+
+// The memory of the current CUDA device. Copies and fills are enqueued on `stream`, which outlives
+// this object; copy_out() waits for them.
+class CudaMemory final : public Memory {
+ public:
+  explicit CudaMemory(const CudaStream& stream) : stream_(stream) {}
+
+  std::byte* allocate(std::int64_t bytes) override;
+  void release(std::byte* block) noexcept override { cudaFree(block); }
+  void copy_in(std::byte* to, std::span<const std::byte> from) override;
+  void copy_out(std::span<std::byte> to, const std::byte* from) override;
+  void copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) override;
+  void fill(std::byte* to, unsigned char value, std::int64_t bytes) override;
+  std::int64_t fitting_sets(std::int64_t wanted, std::int64_t set_bytes) override;
+  Layout layout() const override { return Layout::kSlab; }
+
+ private:
+  const CudaStream& stream_;
+};
+
+}  // namespace nf4bench::device

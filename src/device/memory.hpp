@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace nf4bench::device {
+
+// Where a buffer begins is a multiple of this.
+inline constexpr std::int64_t kAlignment = 256;
+
+// `bytes` rounded up to where the next buffer may begin.
+constexpr std::int64_t aligned_bytes(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// How the sets of a rotation lie in memory.
+enum class Layout : std::uint8_t {
+  kApart,  // each buffer is an allocation of its own
+  kSlab,   // one allocation holds all sets but the first
+};
+
+// The memory of a device. Errors are thrown as Error(kDevice). Copies and fills may go on after the
+// call; what reads their result through this class or runs after them meets it finished.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+
+  // Aligned, contents undefined; `bytes` is positive.
+  virtual std::byte* allocate(std::int64_t bytes) = 0;
+  virtual void release(std::byte* block) noexcept = 0;
+
+  virtual void copy_in(std::byte* to, std::span<const std::byte> from) = 0;
+  virtual void copy_out(std::span<std::byte> to, const std::byte* from) = 0;
+  virtual void copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
+  virtual void fill(std::byte* to, unsigned char value, std::int64_t bytes) = 0;
+
+  // How many of `wanted` sets of buffers may be had, besides the one that is there already;
+  // `set_bytes` are the content of one.
+  virtual std::int64_t fitting_sets(std::int64_t wanted, std::int64_t set_bytes) = 0;
+
+  virtual Layout layout() const = 0;
+};
+
+// A block of a device's memory.
+class Buffer {
+ public:
+  Buffer() = default;
+  // Null when `bytes` is 0.
+  Buffer(Memory& memory, std::int64_t bytes)
+      : memory_(&memory), data_(bytes > 0 ? memory.allocate(bytes) : nullptr), bytes_(bytes) {}
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer() {
+    if (data_ != nullptr) memory_->release(data_);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+
+  Memory* memory_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace nf4bench::device

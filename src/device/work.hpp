@@ -1,0 +1,44 @@
+#pragma once
+
+// What a device is asked to hold and run, in terms of bytes: it knows no format and no operation.
+
+#include "catalog.hpp"
+#include "record/verification.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nf4bench::device {
+
+// A buffer that calls read.
+struct InputBuffer {
+  std::span<const std::byte> content;  // borrowed until upload() returns; may be empty
+  bool rotates = true;                 // cold samples meet a copy of its own in each set
+};
+
+// Says whether outputs are right. `expected` may be a prefix of all that is written.
+struct Judge {
+  std::function<record::Verification(std::span<const std::byte> expected,
+                                     std::span<const std::byte> actual)>
+      on_host;
+  kernels::DeviceJudge on_device = nullptr;  // null: outputs are copied to the host
+};
+
+// One problem with the content of its buffers.
+struct Work {
+  std::string name;  // of the tensor, for messages
+  kernels::Problem problem;
+  std::vector<InputBuffer> inputs;
+  std::int64_t output_bytes = 0;
+
+  // The job of a set of buffers, `inputs` in the order above; no workspace yet.
+  std::function<kernels::Job(std::span<std::byte* const> inputs, std::byte* output)> bind;
+
+  Judge judge;
+};
+
+}  // namespace nf4bench::device

@@ -1,0 +1,55 @@
+#include "operation/dequantize.hpp"
+
+#include "nf4/reference.hpp"
+#include "operation/exact_bits.hpp"
+#include "operation/weight.hpp"
+
+#include <algorithm>
+
+namespace nf4bench::operation {
+namespace {
+
+Traffic traffic_of(const kernels::Problem& problem) {
+  const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
+  return {.bytes_read = weight_bytes(problem), .bytes_written = problem.elements * size};
+}
+
+std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                                    std::int64_t most_values) {
+  const nf4::OutputType type = problem.output_type;
+  if (weight.elements <= most_values) return nf4::reference_dequantize(weight, type);
+  std::vector<std::byte> expected(static_cast<std::size_t>(most_values) * nf4::size_in_bytes(type));
+  nf4::reference_dequantize(weight, type, 0, most_values, expected);
+  return expected;
+}
+
+Operation make_dequantize() {
+  Operation operation;
+  operation.name = "dequantize";
+  operation.problems = [](const kernels::Problem& weight, const record::Settings&) {
+    return std::vector{weight};
+  };
+  operation.traffic = traffic_of;
+  operation.reference = reference_of;
+  operation.judge = compare_outputs;
+  operation.describe_fault = describe_mismatch;
+  operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
+    return kind == record::DeviceKind::kCuda ? kernels::cuda::dequantize()
+                                             : kernels::cpu::dequantize();
+  };
+  return operation;
+}
+
+}  // namespace
+
+const Operation& dequantize() {
+  static const Operation operation = make_dequantize();
+  return operation;
+}
+
+const std::vector<Operation>& operations() {
+  static const std::vector<Operation> all = {dequantize()};
+  return all;
+}
+
+}  // namespace nf4bench::operation

@@ -1,0 +1,65 @@
+#pragma once
+
+// What any operation on an NF4 weight is. Whatever runs, times, reports or lists operations knows
+// them only through this; to add one see docs/architecture.md.
+
+#include "catalog.hpp"
+#include "device/work.hpp"
+#include "nf4/tensor.hpp"
+#include "record/device_info.hpp"
+#include "record/settings.hpp"
+#include "record/verification.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nf4bench::operation {
+
+// What one call moves and computes at least.
+struct Traffic {
+  std::int64_t bytes_read = 0;     // weight, scales and input
+  std::int64_t bytes_written = 0;  // the whole output
+  double flops = 0.0;              // 0 where nothing is multiplied and added
+};
+
+// An operation. Plain data.
+struct Operation {
+  std::string name;  // as reports write it: "dequantize"
+
+  // The problems that a weight poses under `settings`: one, or one for each number of tokens.
+  // `weight` is the weight itself as a problem, in the output type of the run.
+  std::function<std::vector<kernels::Problem>(const kernels::Problem& weight,
+                                              const record::Settings& settings)>
+      problems;
+
+  std::function<Traffic(const kernels::Problem& problem)> traffic;
+
+  // What calls take besides the weight, the same for the same seed. Empty: nothing.
+  std::function<std::vector<std::byte>(const kernels::Problem& problem, std::uint64_t seed)>
+      make_input;
+
+  // The output's first bytes, at most `most_values` values: the truth that variants are held to.
+  std::function<std::vector<std::byte>(const nf4::Nf4Tensor& weight,
+                                       const kernels::Problem& problem, std::int64_t most_values)>
+      reference;
+
+  // Holds `actual` to the reference's `expected`, values of `type`.
+  std::function<record::Verification(nf4::OutputType type, std::span<const std::byte> expected,
+                                     std::span<const std::byte> actual)>
+      judge;
+
+  // Why an output that the judge found wrong is wrong, in words.
+  std::function<std::string(const record::Verification& found)> describe_fault;
+
+  // What this program has for it on a kind of device.
+  std::function<const kernels::Catalog&(record::DeviceKind kind)> catalog;
+};
+
+// The operations of this program, by name; the first is the default.
+const std::vector<Operation>& operations();
+
+}  // namespace nf4bench::operation

@@ -1,0 +1,35 @@
+#pragma once
+
+// An NF4 weight on its way to a device.
+
+#include "device/work.hpp"
+#include "nf4/tensor.hpp"
+#include "operation/operation.hpp"
+
+#include <cstddef>
+#include <span>
+
+namespace nf4bench::operation {
+
+// What is known of a weight before its data: its sizes as a problem.
+struct WeightSize {
+  std::int64_t elements = 0;
+  int blocksize = 64;
+  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
+};
+
+kernels::Problem problem_of(const WeightSize& size, nf4::OutputType type);
+kernels::Problem problem_of(const nf4::Nf4Tensor& tensor, nf4::OutputType type);
+
+// Bytes of the packed weight and of all that its scales are made of.
+std::int64_t weight_bytes(const kernels::Problem& problem);
+
+// `problem`, which `tensor` poses, ready for a device. Borrows `tensor` and `input` (what
+// make_input() gave) until it is uploaded.
+device::Work make_work(const Operation& operation, const nf4::Nf4Tensor& tensor,
+                       const kernels::Problem& problem, std::span<const std::byte> input);
+
+// The work of dequantizing `tensor`; borrows it until it is uploaded.
+device::Work dequantize_work(const nf4::Nf4Tensor& tensor, nf4::OutputType type);
+
+}  // namespace nf4bench::operation

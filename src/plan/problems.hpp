@@ -1,0 +1,15 @@
+#pragma once
+
+#include "operation/operation.hpp"
+#include "plan/plan.hpp"
+
+#include <vector>
+
+namespace nf4bench::plan {
+
+// The problems of a run that `source` poses: in each output type of `settings`, or in its own.
+std::vector<kernels::Problem> problems_of(const operation::Operation& operation,
+                                          const TensorSource& source,
+                                          const record::Settings& settings);
+
+}  // namespace nf4bench::plan
