@@ -59,7 +59,7 @@ kernels::Job job_of(const plan::TensorSource& source, nf4::OutputType type) {
 class Estimator {
  public:
   Estimator(const device::Device& device, const std::vector<plan::SelectedVariant>& variants,
-            const record::RunOptions& options)
+            const record::Settings& options)
       : device_(device), variants_(variants), options_(options) {}
 
   RunEstimate estimate(const std::vector<plan::PlannedTensor>& tensors, bool ceilings);
@@ -76,7 +76,7 @@ class Estimator {
 
   const device::Device& device_;
   const std::vector<plan::SelectedVariant>& variants_;
-  const record::RunOptions& options_;
+  const record::Settings& options_;
   RunEstimate result_;
 };
 
@@ -174,7 +174,7 @@ std::int64_t buffer_bytes(const device::Device& device, const plan::TensorSource
 RunEstimate estimate_run(const device::Device& device,
                          const std::vector<plan::PlannedTensor>& tensors,
                          const std::vector<plan::SelectedVariant>& variants,
-                         const record::RunOptions& options, bool ceilings) {
+                         const record::Settings& options, bool ceilings) {
   return Estimator(device, variants, options).estimate(tensors, ceilings);
 }
 

@@ -27,7 +27,7 @@ struct RunEstimate {
 RunEstimate estimate_run(const device::Device& device,
                          const std::vector<plan::PlannedTensor>& tensors,
                          const std::vector<plan::SelectedVariant>& variants,
-                         const record::RunOptions& options, bool ceilings);
+                         const record::Settings& options, bool ceilings);
 
 // Bytes that the buffers of one tensor take on `device` at most, all sets for cold samples
 // included.

@@ -40,7 +40,7 @@ record::Measurement untimed_row(const RunContext& context, const RowFacts& facts
 }
 
 record::StopReason stop_reason(const Contender& contender, const CellTiming& timing,
-                               const record::RunOptions& options) {
+                               const record::Settings& options) {
   if (timing.was_interrupted) return record::StopReason::kInterrupted;
   return is_steady(contender.samples_s, options) ? record::StopReason::kPrecision
                                                  : record::StopReason::kTimeLimit;

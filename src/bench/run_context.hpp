@@ -15,7 +15,7 @@ struct RunContext {
   device::Device& device;
   const std::vector<plan::SelectedVariant>& variants;
   const record::Ceilings& ceilings;
-  const record::RunOptions& options;
+  const record::Settings& options;
   const RunObserver& observer;
   const std::atomic<bool>& interrupted;
   std::function<double()> clock_s;

@@ -57,7 +57,7 @@ void warn_of_non_finite(record::Report& report, plan::TensorSource& source) {
 }  // namespace
 
 record::Report start_report(const std::vector<std::string>& argv, device::Device& device,
-                            const record::RunOptions& options,
+                            const record::Settings& options,
                             const std::vector<plan::SelectedVariant>& variants) {
   record::Report report;
   report.tool = report::tool_info();

@@ -10,7 +10,7 @@ namespace nf4bench::bench {
 
 // What a report says of a run before it measures: program, machine, device, settings and variants.
 record::Report start_report(const std::vector<std::string>& argv, device::Device& device,
-                            const record::RunOptions& options,
+                            const record::Settings& options,
                             const std::vector<plan::SelectedVariant>& variants);
 
 // Lists the planned tensors in `report`. When one is first loaded its hash is filled in, and what

@@ -280,7 +280,7 @@ void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
 
 RunOutcome run_benchmark(device::Device& device, const std::vector<plan::PlannedTensor>& tensors,
                          const std::vector<plan::SelectedVariant>& variants,
-                         const record::Ceilings& ceilings, const record::RunOptions& options,
+                         const record::Ceilings& ceilings, const record::Settings& options,
                          const RunObserver& observer, const std::atomic<bool>& interrupted) {
   const std::function<double()> clock_s = observer.clock_s ? observer.clock_s : steady_clock_s;
   Progress progress(clock_s, observer.on_progress);

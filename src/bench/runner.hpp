@@ -43,7 +43,7 @@ struct RunOutcome {
 // least three), and cells not begun have no rows.
 RunOutcome run_benchmark(device::Device& device, const std::vector<plan::PlannedTensor>& tensors,
                          const std::vector<plan::SelectedVariant>& variants,
-                         const record::Ceilings& ceilings, const record::RunOptions& options,
+                         const record::Ceilings& ceilings, const record::Settings& options,
                          const RunObserver& observer, const std::atomic<bool>& interrupted);
 
 }  // namespace nf4bench::bench

@@ -12,7 +12,7 @@ namespace nf4bench::bench {
 
 namespace {
 
-std::string mismatch_reason(const record::Comparison& comparison) {
+std::string mismatch_reason(const record::Verification& comparison) {
   return fmt::format(
       "{} of {} elements differ from the reference, the first at {}, by up to {} ulp",
       comparison.mismatches, comparison.compared, comparison.first_mismatch.value_or(-1),
@@ -38,7 +38,7 @@ Verdict verify_variant(const RunContext& context, device::Workload& workload, st
   if (std::string reason = workload.unsupported(selected.variant); !reason.empty()) {
     return {record::Status::kSkipped, std::move(reason), std::nullopt};
   }
-  record::Comparison comparison;
+  record::Verification comparison;
   const std::optional<std::string> failure = device_failure(context, {selected.name, index}, [&] {
     comparison = workload.verify(selected.variant, expected);
   });

@@ -16,7 +16,7 @@ namespace nf4bench::bench {
 struct Verdict {
   record::Status status = record::Status::kPassed;
   std::string reason;  // empty when passed
-  std::optional<record::Comparison> comparison;
+  std::optional<record::Verification> comparison;
 };
 
 // The reference's output of `tensor`, as much of it as `scope` compares.

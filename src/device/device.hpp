@@ -59,8 +59,8 @@ class Workload {
 
   // Poisons every output buffer, runs `variant` once and compares all of its output with
   // `expected` (the reference's bytes, or a prefix of them that ends on an element).
-  virtual record::Comparison verify(const kernels::Variant& variant,
-                                    std::span<const std::byte> expected) = 0;
+  virtual record::Verification verify(const kernels::Variant& variant,
+                                      std::span<const std::byte> expected) = 0;
 
   // Poisons the output, runs `variant` once and returns what it wrote.
   virtual std::vector<std::byte> output_of(const kernels::Variant& variant) = 0;

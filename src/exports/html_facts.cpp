@@ -86,7 +86,7 @@ std::string environment_section(const Page& page) {
 
 std::string method_section(const Page& page) {
   const record::Report& report = page.report;
-  const record::RunOptions& settings = report.settings;
+  const record::Settings& settings = report.settings;
   Facts facts;
   facts.text("Verified",
              fmt::format("{}, {}, bit for bit against the reference, before and after timing",

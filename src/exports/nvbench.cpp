@@ -122,7 +122,7 @@ json::JsonText summaries_of(const ExportRow& row) {
   return json::json_array(all);
 }
 
-json::JsonText state_of(const ExportRow& row, const record::RunOptions& settings) {
+json::JsonText state_of(const ExportRow& row, const record::Settings& settings) {
   const record::Measurement& m = *row.measurement;
   std::string name = "Device=0";
   std::vector<json::JsonText> axes;
@@ -169,7 +169,7 @@ json::JsonText axes_of(const std::vector<const ExportRow*>& rows) {
 }
 
 json::JsonText benchmark_of(const std::vector<const ExportRow*>& rows, std::size_t index,
-                            const record::RunOptions& settings) {
+                            const record::Settings& settings) {
   const record::Measurement& first = *rows.front()->measurement;
   std::vector<json::JsonText> states;
   states.reserve(rows.size());

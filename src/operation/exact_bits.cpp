@@ -46,7 +46,7 @@ using Float32Pattern = Pattern<std::uint32_t, 0x7f800000>;
 template <typename Bits, Bits kInfinity>
 void compare_elements(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
                       const std::byte* actual, std::int64_t first, std::int64_t last,
-                      record::Comparison& found) {
+                      record::Verification& found) {
   for (std::int64_t i = first; i < last; ++i) {
     const auto offset = static_cast<std::size_t>(i) * sizeof(Bits);
     Bits wanted = 0;
@@ -62,9 +62,9 @@ void compare_elements(Pattern<Bits, kInfinity> pattern, const std::byte* expecte
 }
 
 template <typename Bits, Bits kInfinity>
-record::Comparison compare_range(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
-                                 const std::byte* actual, std::int64_t first, std::int64_t last) {
-  record::Comparison found;
+record::Verification compare_range(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
+                                   const std::byte* actual, std::int64_t first, std::int64_t last) {
+  record::Verification found;
   found.compared = last - first;
   for (std::int64_t start = first; start < last; start += kStride) {
     const std::int64_t end = std::min(last, start + kStride);
@@ -76,8 +76,8 @@ record::Comparison compare_range(Pattern<Bits, kInfinity> pattern, const std::by
   return found;
 }
 
-record::Comparison compare_range(nf4::OutputType type, const std::byte* expected,
-                                 const std::byte* actual, std::int64_t first, std::int64_t last) {
+record::Verification compare_range(nf4::OutputType type, const std::byte* expected,
+                                   const std::byte* actual, std::int64_t first, std::int64_t last) {
   switch (type) {
     case nf4::OutputType::kFloat16:
       return compare_range(Float16Pattern{}, expected, actual, first, last);
@@ -89,7 +89,7 @@ record::Comparison compare_range(nf4::OutputType type, const std::byte* expected
   return compare_range(Float32Pattern{}, expected, actual, first, last);
 }
 
-void merge(record::Comparison& total, const record::Comparison& part) {
+void merge(record::Verification& total, const record::Verification& part) {
   total.compared += part.compared;
   total.mismatches += part.mismatches;
   total.max_ulp = std::max(total.max_ulp, part.max_ulp);
@@ -100,18 +100,18 @@ void merge(record::Comparison& total, const record::Comparison& part) {
 
 }  // namespace
 
-record::Comparison compare_outputs(nf4::OutputType type, std::span<const std::byte> expected,
-                                   std::span<const std::byte> actual) {
+record::Verification compare_outputs(nf4::OutputType type, std::span<const std::byte> expected,
+                                     std::span<const std::byte> actual) {
   if (expected.size() != actual.size() || expected.size() % nf4::size_in_bytes(type) != 0) {
     throw Error(ErrorKind::kVerification,
                 fmt::format("cannot compare {} bytes of {} with {} expected ones", actual.size(),
                             to_string(type), expected.size()));
   }
   const auto elements = static_cast<std::int64_t>(expected.size() / nf4::size_in_bytes(type));
-  record::Comparison total;
+  record::Verification total;
   std::mutex mutex;
   parallel_for(elements, kStride * 16, [&](std::int64_t first, std::int64_t last) {
-    const record::Comparison part =
+    const record::Verification part =
         compare_range(type, expected.data(), actual.data(), first, last);
     const std::lock_guard lock(mutex);
     merge(total, part);

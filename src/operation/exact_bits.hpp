@@ -9,7 +9,7 @@
 namespace nf4bench::operation {
 
 // Compares `actual` with `expected`, both row-major values of `type` and of the same length.
-record::Comparison compare_outputs(nf4::OutputType type, std::span<const std::byte> expected,
-                                   std::span<const std::byte> actual);
+record::Verification compare_outputs(nf4::OutputType type, std::span<const std::byte> expected,
+                                     std::span<const std::byte> actual);
 
 }  // namespace nf4bench::operation

@@ -44,7 +44,7 @@ MemoryNeed memory_need(const TensorSource& source, nf4::OutputType type, record:
   return {.host_bytes = input + expected, .device_bytes = buffers + expected};
 }
 
-void check_memory(const std::vector<PlannedTensor>& tensors, const record::RunOptions& options,
+void check_memory(const std::vector<PlannedTensor>& tensors, const record::Settings& options,
                   const record::DeviceInfo& device, std::int64_t host_bytes) {
   const auto check = [&](const TensorSource& source, nf4::OutputType type) {
     const MemoryNeed need = memory_need(source, type, device.kind, options.verify);

@@ -24,7 +24,7 @@ MemoryNeed memory_need(const TensorSource& source, nf4::OutputType type, record:
 
 // Throws when a tensor of the run can never fit, whatever else is in memory: Error(kDevice) where
 // it is the device's that is too small, Error(kInput) for the `host_bytes` of the host.
-void check_memory(const std::vector<PlannedTensor>& tensors, const record::RunOptions& options,
+void check_memory(const std::vector<PlannedTensor>& tensors, const record::Settings& options,
                   const record::DeviceInfo& device, std::int64_t host_bytes);
 
 }  // namespace nf4bench::plan

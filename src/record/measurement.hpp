@@ -47,7 +47,7 @@ struct Measurement {
   LaunchMode launch = LaunchMode::kGraph;
   Status status = Status::kSkipped;
   std::string reason;                         // empty when passed
-  std::optional<Comparison> verification;     // absent when nothing could be compared
+  std::optional<Verification> verification;   // absent when nothing could be compared
   std::optional<statistics::Summary> time_s;  // absent unless timed
   std::vector<double> samples_s;              // seconds a call, in the order taken
   std::vector<double> sm_clock_hz;            // per sample; empty where unknown

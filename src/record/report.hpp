@@ -71,7 +71,7 @@ struct Report {
   DeviceInfo device;
   DeviceState state_before;
   std::optional<DeviceState> state_after;
-  RunOptions settings;
+  Settings settings;
   std::vector<ReportTensor> tensors;
   std::vector<Measurement> measurements;
   Ceilings ceilings;

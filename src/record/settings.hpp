@@ -17,7 +17,7 @@ enum class VerifyScope : std::uint8_t {
 // How many elements VerifyScope::kSampled compares at most.
 inline constexpr std::int64_t kSampledElements = std::int64_t{16} << 20;
 
-struct RunOptions {
+struct Settings {
   std::vector<nf4::OutputType> output_types;  // empty: the type each tensor's state names
   std::vector<CacheMode> caches = {CacheMode::kCold};
   std::vector<LaunchMode> launches;  // empty: the device's first

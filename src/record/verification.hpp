@@ -7,7 +7,7 @@ namespace nf4bench::record {
 
 // The outcome of comparing an output with the reference. Two NaN are equal, whatever their bits;
 // everything else must agree bit for bit, the sign of zero included.
-struct Comparison {
+struct Verification {
   std::int64_t compared = 0;                   // elements looked at
   std::int64_t mismatches = 0;                 // elements that differ
   std::optional<std::int64_t> first_mismatch;  // flat index of the first that differs

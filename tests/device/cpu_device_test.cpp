@@ -112,7 +112,7 @@ TEST(CpuDevice, EveryVariantPassesInEveryType) {
       const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
       for (const kernels::Variant& variant : device->variants()) {
         EXPECT_EQ(workload->unsupported(variant), "");
-        const record::Comparison found = workload->verify(variant, expected);
+        const record::Verification found = workload->verify(variant, expected);
         EXPECT_TRUE(found.is_exact()) << variant.name << " " << to_string(type);
         EXPECT_EQ(found.compared, tensor.elements);
         EXPECT_EQ(workload->output_of(variant), expected) << variant.name;
@@ -144,7 +144,7 @@ TEST(CpuDevice, AWrongVariantIsFound) {
       device->upload(tensor, nf4::OutputType::kBfloat16, device::UploadPurpose::kVerify);
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
   Seen seen;
-  const record::Comparison found = workload->verify(probe(seen, spoil), expected);
+  const record::Verification found = workload->verify(probe(seen, spoil), expected);
   EXPECT_EQ(found.mismatches, 1);
   EXPECT_EQ(found.first_mismatch, 1000);
   EXPECT_EQ(found.max_ulp, 1u);

@@ -47,8 +47,8 @@ struct Ending {
   }
 };
 
-record::RunOptions all_modes() {
-  record::RunOptions options;
+record::Settings all_modes() {
+  record::Settings options;
   options.output_types = {nf4::OutputType::kFloat16};
   options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream};

@@ -42,7 +42,7 @@ class Bitsandbytes : public GpuTest {
       const auto workload = device_->upload(tensor, type, purpose);
       for (const kernels::Variant& variant : peers_->variants()) {
         ASSERT_EQ(workload->unsupported(variant), "");
-        const record::Comparison comparison = workload->verify(variant, expected);
+        const record::Verification comparison = workload->verify(variant, expected);
         EXPECT_EQ(comparison.compared, tensor.elements);
         EXPECT_TRUE(comparison.is_exact())
             << variant.name << " " << to_string(type) << " " << nf4::shape_to_string(spec.shape)

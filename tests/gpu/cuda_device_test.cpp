@@ -38,8 +38,8 @@ class CudaDeviceTest : public GpuTest {
                                      const std::vector<std::byte>& actual,
                                      device::Workload& workload) {
     const Forged forged{actual};
-    const record::Comparison host = operation::compare_outputs(type, expected, actual);
-    const record::Comparison device = workload.verify(forging(forged), expected);
+    const record::Verification host = operation::compare_outputs(type, expected, actual);
+    const record::Verification device = workload.verify(forging(forged), expected);
     EXPECT_EQ(device.compared, host.compared);
     EXPECT_EQ(device.mismatches, host.mismatches);
     EXPECT_EQ(device.first_mismatch, host.first_mismatch);
@@ -75,7 +75,7 @@ TEST_F(CudaDeviceTest, SeesAnOutputThatWasNotWritten) {
   const auto workload =
       device_->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kVerify);
   const Forged all_but_last{{expected.begin(), expected.end() - 2}};
-  const record::Comparison comparison = workload->verify(forging(all_but_last), expected);
+  const record::Verification comparison = workload->verify(forging(all_but_last), expected);
   EXPECT_EQ(comparison.mismatches, 1);
   EXPECT_EQ(comparison.first_mismatch, 64 * 64 - 1);
 }

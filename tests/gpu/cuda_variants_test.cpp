@@ -24,7 +24,7 @@ class CudaVariants : public GpuTest {
       const auto workload = device_->upload(tensor, type, device::UploadPurpose::kVerify);
       for (const kernels::Variant& variant : device_->variants()) {
         ASSERT_EQ(workload->unsupported(variant), "") << variant.name;
-        const record::Comparison comparison = workload->verify(variant, expected);
+        const record::Verification comparison = workload->verify(variant, expected);
         EXPECT_EQ(comparison.compared, tensor.elements);
         EXPECT_TRUE(comparison.is_exact())
             << variant.name << " " << to_string(type) << " " << nf4::shape_to_string(spec.shape)

@@ -88,7 +88,7 @@ testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4
     return testing::AssertionFailure() << variant.name << " says " << reason;
   }
   variant.launch(job, kernels::Launch{});
-  const record::Comparison found = operation::compare_outputs(type, expected, output.span());
+  const record::Verification found = operation::compare_outputs(type, expected, output.span());
   if (!output.is_canary_alive() || !workspace.is_canary_alive()) {
     return testing::AssertionFailure() << variant.name << " wrote behind its buffers";
   }

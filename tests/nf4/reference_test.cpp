@@ -70,7 +70,7 @@ std::vector<std::byte> oracle(const nf4::Nf4Tensor& tensor, nf4::OutputType type
 void expect_oracle(const nf4::SyntheticSpec& spec) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
   for (const nf4::OutputType type : nf4::kOutputTypes) {
-    const record::Comparison found = operation::compare_outputs(
+    const record::Verification found = operation::compare_outputs(
         type, oracle(tensor, type), nf4::reference_dequantize(tensor, type));
     EXPECT_EQ(found.compared, tensor.elements);
     EXPECT_EQ(found.mismatches, 0)

@@ -11,25 +11,25 @@ namespace nf4bench {
 namespace {
 
 template <typename Bits>
-record::Comparison compare(nf4::OutputType type, const std::vector<Bits>& expected,
-                           const std::vector<Bits>& actual) {
+record::Verification compare(nf4::OutputType type, const std::vector<Bits>& expected,
+                             const std::vector<Bits>& actual) {
   return operation::compare_outputs(type, std::as_bytes(std::span(expected)),
                                     std::as_bytes(std::span(actual)));
 }
 
-record::Comparison halves(std::uint16_t expected, std::uint16_t actual) {
+record::Verification halves(std::uint16_t expected, std::uint16_t actual) {
   return compare<std::uint16_t>(nf4::OutputType::kFloat16, {expected}, {actual});
 }
-record::Comparison bfloats(std::uint16_t expected, std::uint16_t actual) {
+record::Verification bfloats(std::uint16_t expected, std::uint16_t actual) {
   return compare<std::uint16_t>(nf4::OutputType::kBfloat16, {expected}, {actual});
 }
-record::Comparison floats(std::uint32_t expected, std::uint32_t actual) {
+record::Verification floats(std::uint32_t expected, std::uint32_t actual) {
   return compare<std::uint32_t>(nf4::OutputType::kFloat32, {expected}, {actual});
 }
 
 TEST(Comparison, EqualBitsAreExact) {
   const std::vector<std::uint16_t> values = {0x0000, 0x8000, 0x3c00, 0x7c00, 0x7fff};
-  const record::Comparison found = compare(nf4::OutputType::kFloat16, values, values);
+  const record::Verification found = compare(nf4::OutputType::kFloat16, values, values);
   EXPECT_TRUE(found.is_exact());
   EXPECT_EQ(found.compared, 5);
   EXPECT_FALSE(found.first_mismatch);
@@ -37,7 +37,7 @@ TEST(Comparison, EqualBitsAreExact) {
 }
 
 TEST(Comparison, NothingIsExact) {
-  const record::Comparison found = operation::compare_outputs(nf4::OutputType::kFloat32, {}, {});
+  const record::Verification found = operation::compare_outputs(nf4::OutputType::kFloat32, {}, {});
   EXPECT_TRUE(found.is_exact());
   EXPECT_EQ(found.compared, 0);
 }
@@ -82,7 +82,7 @@ TEST(Comparison, CountsEveryMismatchAndFindsTheFirst) {
   std::vector<std::uint16_t> actual = expected;
   for (const std::size_t i : {16'383u, 16'384u, 500'000u, 999'999u, 1'000'002u}) ++actual[i];
   actual[500'000] += 40;
-  const record::Comparison found = compare(nf4::OutputType::kFloat16, expected, actual);
+  const record::Verification found = compare(nf4::OutputType::kFloat16, expected, actual);
   EXPECT_EQ(found.compared, 1'000'003);
   EXPECT_EQ(found.mismatches, 5);
   EXPECT_EQ(found.first_mismatch, 16'383);
@@ -92,7 +92,7 @@ TEST(Comparison, CountsEveryMismatchAndFindsTheFirst) {
 TEST(Comparison, EverythingWrongIsCountedInFull) {
   const std::vector<std::uint32_t> expected(700'001, 0x3f800000);
   const std::vector<std::uint32_t> actual(700'001, 0xebebebeb);
-  const record::Comparison found = compare(nf4::OutputType::kFloat32, expected, actual);
+  const record::Verification found = compare(nf4::OutputType::kFloat32, expected, actual);
   EXPECT_EQ(found.mismatches, 700'001);
   EXPECT_EQ(found.first_mismatch, 0);
 }
@@ -101,7 +101,7 @@ TEST(Comparison, TakesUnalignedBytes) {
   std::vector<std::byte> bytes(4 * 3 + 1);
   const std::uint32_t bits[] = {0x3f800000, 0x40000000, 0x40400000};
   std::memcpy(bytes.data() + 1, bits, sizeof(bits));
-  const record::Comparison found = operation::compare_outputs(
+  const record::Verification found = operation::compare_outputs(
       nf4::OutputType::kFloat32, std::span(bytes).subspan(1), std::as_bytes(std::span(bits)));
   EXPECT_TRUE(found.is_exact());
 }

@@ -24,7 +24,7 @@ plan::TensorSource source_of(std::int64_t elements, nf4::AbsmaxKind kind) {
 
 std::string refusal(const plan::TensorSource& source, const record::DeviceInfo& device,
                     std::int64_t host, ErrorKind kind) {
-  record::RunOptions options;
+  record::Settings options;
   options.output_types = {nf4::OutputType::kFloat32};
   try {
     plan::check_memory(plan::plan_tensors({source}, plan::TensorChoice::kAll), options, device,
@@ -99,7 +99,7 @@ TEST(MemoryPlan, LooksAtTensorsThatAreOnlyVerified) {
   std::vector<plan::PlannedTensor> planned =
       plan::plan_tensors({source_of(10, nf4::AbsmaxKind::kPlain)}, plan::TensorChoice::kAll);
   planned.front().verify_also = {other};
-  record::RunOptions options;
+  record::Settings options;
   options.output_types = {nf4::OutputType::kFloat32};
   EXPECT_THROW(plan::check_memory(planned, options, gpu_of(kHuge), 457), Error);
   options.verify = record::VerifyScope::kSampled;

@@ -50,7 +50,7 @@ record::Measurement row_of(const record::ReportTensor& tensor, const std::string
 record::Measurement passed(record::Measurement m, std::int64_t elements, double median_s,
                            double baseline_s, const std::string& baseline) {
   m.status = record::Status::kPassed;
-  m.verification = record::Comparison{elements, 0, std::nullopt, 0};
+  m.verification = record::Verification{elements, 0, std::nullopt, 0};
   m.samples_s = samples_around(median_s);
   m.time_s = statistics::summarize(m.samples_s);
   m.launches_per_sample = 3;
@@ -87,7 +87,7 @@ void add_gpu_cell(record::Report& report, const record::ReportTensor& tensor,
   wrong.status = record::Status::kFailed;
   wrong.reason = "12 of " + std::to_string(tensor.elements) +
                  " elements differ from the reference, the first at 77, by up to 3 ulp";
-  wrong.verification = record::Comparison{tensor.elements, 12, 77, 3};
+  wrong.verification = record::Verification{tensor.elements, 12, 77, 3};
   report.measurements.push_back(wrong);
   record::Measurement skipped = row("warp_persistent");
   skipped.reason = "needs at least 8192 blocks";

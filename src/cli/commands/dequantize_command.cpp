@@ -66,7 +66,7 @@ std::vector<std::byte> decode(device::Device& device, const kernels::Variant& va
                             escaped(tensor.name), device.info().id, reason));
   }
   std::vector<std::byte> output = workload->output_of(variant);
-  const record::Comparison comparison =
+  const record::Verification comparison =
       operation::compare_outputs(type, nf4::reference_dequantize(tensor, type), output);
   if (!comparison.is_exact()) {
     throw Error(

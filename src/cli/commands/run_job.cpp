@@ -27,8 +27,8 @@ namespace {
 constexpr char kNoBaseline[] = "none";
 
 // Everything that can be said about the words of the command line before a file is opened.
-record::RunOptions parse_options(const RunArguments& arguments) {
-  record::RunOptions options = arguments.options;
+record::Settings parse_options(const RunArguments& arguments) {
+  record::Settings options = arguments.options;
   options.output_types = parse_output_types(arguments.dtypes);
   options.caches = parse_caches(arguments.caches);
   options.launches = parse_launches(arguments.launches);
@@ -77,7 +77,7 @@ std::vector<plan::SelectedVariant> choose_variants(const std::vector<std::string
 }
 
 // Fills in and checks what depends on the device.
-void settle_options(record::RunOptions& options, const RunArguments& arguments,
+void settle_options(record::Settings& options, const RunArguments& arguments,
                     const device::Device& device, const peer::Peers& peers) {
   options.baseline = choose_baseline(arguments.baseline, device, peers);
   const auto available = device.launch_modes();
@@ -141,7 +141,7 @@ void measure(record::Report& report, report::ReportFile& file, device::Device& d
 }  // namespace
 
 ExitCode execute(const RunArguments& arguments, const Context& context) {
-  record::RunOptions options = parse_options(arguments);
+  record::Settings options = parse_options(arguments);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   plan::Sources sources = plan::find_sources(source_request(arguments));
   const auto device = device::open_device(

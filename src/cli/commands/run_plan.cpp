@@ -48,7 +48,7 @@ std::string variant_names(const RunPlan& plan) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool is_cold(const record::RunOptions& options) {
+bool is_cold(const record::Settings& options) {
   return std::find(options.caches.begin(), options.caches.end(), record::CacheMode::kCold) !=
          options.caches.end();
 }
@@ -73,7 +73,7 @@ Rows tensor_rows(const RunPlan& plan) {
 
 Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
   const record::DeviceInfo& device = plan.device.info();
-  const record::RunOptions& options = plan.options;
+  const record::Settings& options = plan.options;
   Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)},
                {"variants", variant_names(plan)},
                {"caches", words(options.caches)},

@@ -14,7 +14,7 @@ struct RunPlan {
   const device::Device& device;
   const std::vector<plan::PlannedTensor>& tensors;
   const std::vector<plan::SelectedVariant>& variants;
-  const record::RunOptions& options;
+  const record::Settings& options;
 };
 
 // What --dry-run prints.

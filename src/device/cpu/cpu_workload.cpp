@@ -65,8 +65,8 @@ class CpuWorkload final : public Workload {
   int buffer_sets() const override { return static_cast<int>(jobs_.size()); }
   std::int64_t bytes_read() const override { return bytes_read_; }
   std::int64_t bytes_written() const override { return bytes_written_; }
-  record::Comparison verify(const kernels::Variant& variant,
-                            std::span<const std::byte> expected) override;
+  record::Verification verify(const kernels::Variant& variant,
+                              std::span<const std::byte> expected) override;
   std::vector<std::byte> output_of(const kernels::Variant& variant) override;
   Sample sample(const kernels::Variant& variant, const SampleSpec& spec) override;
 
@@ -215,8 +215,8 @@ void CpuWorkload::run_poisoned(const kernels::Variant& variant) {
   workspace.check_guards("workspace", variant.workspace_bytes(jobs_.front()));
 }
 
-record::Comparison CpuWorkload::verify(const kernels::Variant& variant,
-                                       std::span<const std::byte> expected) {
+record::Verification CpuWorkload::verify(const kernels::Variant& variant,
+                                         std::span<const std::byte> expected) {
   run_poisoned(variant);
   const std::span<const std::byte> output = sets_.front().output.span();
   return operation::compare_outputs(type_, expected,

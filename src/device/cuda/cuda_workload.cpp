@@ -22,8 +22,8 @@ class CudaWorkload final : public Workload {
   int buffer_sets() const override { return static_cast<int>(jobs().size()); }
   std::int64_t bytes_read() const override { return bytes_read_; }
   std::int64_t bytes_written() const override { return tensor_.output().bytes(); }
-  record::Comparison verify(const kernels::Variant& variant,
-                            std::span<const std::byte> expected) override;
+  record::Verification verify(const kernels::Variant& variant,
+                              std::span<const std::byte> expected) override;
   std::vector<std::byte> output_of(const kernels::Variant& variant) override;
   Sample sample(const kernels::Variant& variant, const SampleSpec& spec) override;
 
@@ -133,8 +133,8 @@ void CudaWorkload::run_poisoned(const kernels::Variant& variant) {
       "workspace", static_cast<std::int64_t>(variant.workspace_bytes(tensor_.jobs().front())));
 }
 
-record::Comparison CudaWorkload::verify(const kernels::Variant& variant,
-                                        std::span<const std::byte> expected) {
+record::Verification CudaWorkload::verify(const kernels::Variant& variant,
+                                          std::span<const std::byte> expected) {
   const auto bytes = static_cast<std::int64_t>(expected.size());
   if (expected_source_.data() != expected.data() || expected_source_.size() != expected.size()) {
     expected_source_ = {};  // until all of it is there
@@ -146,7 +146,7 @@ record::Comparison CudaWorkload::verify(const kernels::Variant& variant,
     expected_source_ = expected;
   }
   run_poisoned(variant);
-  record::Comparison comparison;
+  record::Verification comparison;
   comparison.compared = bytes / static_cast<std::int64_t>(nf4::size_in_bytes(type_));
   if (comparison.compared == 0) return comparison;
   kernels::cuda::DeviceComparison found = {0, ~0ull, 0};

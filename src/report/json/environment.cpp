@@ -86,7 +86,7 @@ json::JsonText device_json(const record::Report& report, NumberGuard& guard) {
   });
 }
 
-json::JsonText settings_json(const record::RunOptions& settings, NumberGuard& guard) {
+json::JsonText settings_json(const record::Settings& settings, NumberGuard& guard) {
   guard.enter("settings");
   return json::json_object({
       {"output_dtypes", names(settings.output_types)},

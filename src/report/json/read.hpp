@@ -45,7 +45,7 @@ record::ToolInfo read_tool(const json::JsonNode& node);
 record::HostInfo read_host(const json::JsonNode& node);
 record::DeviceInfo read_device(const json::JsonNode& node);
 record::DeviceState read_device_state(const json::JsonNode& node);
-record::RunOptions read_settings(const json::JsonNode& node);
+record::Settings read_settings(const json::JsonNode& node);
 record::ReportVariant read_variant(const json::JsonNode& node);
 
 }  // namespace nf4bench::report

@@ -72,8 +72,8 @@ record::ReportVariant read_variant(const json::JsonNode& node) {
   return variant;
 }
 
-record::RunOptions read_settings(const json::JsonNode& node) {
-  record::RunOptions settings;
+record::Settings read_settings(const json::JsonNode& node) {
+  record::Settings settings;
   settings.output_types = read_all(node["output_dtypes"], read_output_type);
   settings.caches = read_all(node["caches"], read_cache);
   settings.launches = read_all(node["launches"], read_launch);

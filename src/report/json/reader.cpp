@@ -58,8 +58,8 @@ record::ReportTensor read_tensor(const json::JsonNode& node) {
   return tensor;
 }
 
-record::Comparison read_verification(const json::JsonNode& node) {
-  record::Comparison comparison;
+record::Verification read_verification(const json::JsonNode& node) {
+  record::Verification comparison;
   comparison.compared = node["compared"].count();
   comparison.mismatches = node["mismatches"].count();
   const json::JsonNode first = node["first_mismatch"];

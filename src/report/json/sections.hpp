@@ -49,7 +49,7 @@ json::JsonText json_strings(const std::vector<std::string>& values);
 json::JsonText tool_json(const record::ToolInfo& tool);
 json::JsonText host_json(const record::HostInfo& host);
 json::JsonText device_json(const record::Report& report, NumberGuard& guard);
-json::JsonText settings_json(const record::RunOptions& settings, NumberGuard& guard);
+json::JsonText settings_json(const record::Settings& settings, NumberGuard& guard);
 json::JsonText variants_json(const std::vector<record::ReportVariant>& variants);
 
 // The variants under the scheme of report/marking.hpp.

@@ -25,7 +25,7 @@ json::JsonText tensor_json(const record::ReportTensor& tensor) {
   });
 }
 
-json::JsonText verification_json(const std::optional<record::Comparison>& comparison) {
+json::JsonText verification_json(const std::optional<record::Verification>& comparison) {
   if (!comparison) return json::json_null();
   return json::json_object({
       {"compared", json::json_integer(comparison->compared)},
