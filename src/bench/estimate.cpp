@@ -32,7 +32,7 @@ bool contains(const std::vector<record::CacheMode>& caches, record::CacheMode mo
 }
 
 std::int64_t output_bytes(const plan::TensorSource& source, nf4::OutputType type) {
-  return source.elements * static_cast<std::int64_t>(nf4::size_in_bytes(type));
+  return source.geometry.elements() * static_cast<std::int64_t>(nf4::size_in_bytes(type));
 }
 
 // A job of the tensor's size whose buffers are not there: for questions, not for launching.
@@ -40,16 +40,16 @@ kernels::Job job_of(const plan::TensorSource& source, nf4::OutputType type) {
   alignas(256) static std::byte nowhere[256];
   kernels::Job job;
   job.packed = reinterpret_cast<const std::uint8_t*>(nowhere);
-  if (source.absmax_kind == nf4::AbsmaxKind::kNested) {
+  if (source.geometry.absmax_kind == nf4::AbsmaxKind::kNested) {
     job.absmax_codes = job.packed;
     job.nested_absmax = reinterpret_cast<const float*>(nowhere);
     job.nested_map = job.nested_absmax;
   } else {
     job.absmax = reinterpret_cast<const float*>(nowhere);
   }
-  job.elements = source.elements;
-  job.blocks = nf4::block_count(source.elements, source.blocksize);
-  job.block_shift = std::countr_zero(static_cast<unsigned>(source.blocksize));
+  job.elements = source.geometry.elements();
+  job.blocks = nf4::block_count(source.geometry.elements(), source.geometry.blocksize);
+  job.block_shift = std::countr_zero(static_cast<unsigned>(source.geometry.blocksize));
   job.output_type = type;
   job.output = nowhere;
   job.workspace = nowhere;
@@ -118,7 +118,8 @@ void Estimator::add_type(const plan::TensorSource& source, nf4::OutputType type)
 void Estimator::add_verification(const plan::TensorSource& source) {
   ++result_.verifications;
   const auto comparisons = static_cast<double>(2 * variants_.size() + 1);
-  result_.most_s += kSlowestComparison * comparisons * static_cast<double>(source.elements);
+  result_.most_s +=
+      kSlowestComparison * comparisons * static_cast<double>(source.geometry.elements());
 }
 
 void Estimator::add_cell(const kernels::Job& job, record::LaunchMode launch) {

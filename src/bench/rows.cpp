@@ -24,16 +24,18 @@ const Contender* find_contender(const CellTiming& timing, std::size_t index) {
   return nullptr;
 }
 
+record::Cell cell_of(const RowFacts& facts, const CellTiming& timing) {
+  record::Cell cell = facts.cell;
+  cell.cache = timing.cache;
+  cell.launch = timing.launch;
+  return cell;
+}
+
 record::Measurement untimed_row(const RunContext& context, const RowFacts& facts,
                                 const CellTiming& timing, std::size_t index) {
   record::Measurement row;
-  row.tensor = facts.tensor;
+  row.cell = cell_of(facts, timing);
   row.variant = context.variants[index].name;
-  row.operation = "dequantize";
-  row.device = context.device.info().id;
-  row.output_type = facts.output_type;
-  row.cache = timing.cache;
-  row.launch = timing.launch;
   row.bytes_read = facts.bytes_read;
   row.bytes_written = facts.bytes_written;
   return row;
@@ -50,7 +52,7 @@ record::StopReason stop_reason(const Contender& contender, const CellTiming& tim
 std::string impossible_rate(const RunContext& context, const RowFacts& facts,
                             const record::Measurement& row) {
   const record::DeviceInfo& info = context.device.info();
-  if (!info.peak_bytes_per_s || row.cache != record::CacheMode::kCold) return "";
+  if (!info.peak_bytes_per_s || row.cell.cache != record::CacheMode::kCold) return "";
   const std::int64_t working_set = facts.buffer_sets * (facts.bytes_read + facts.bytes_written);
   if (working_set < kLargeWorkingSet * info.l2_bytes) return "";
   if (*row.bytes_per_s <= kPeakTolerance * *info.peak_bytes_per_s) return "";
@@ -103,10 +105,12 @@ void add_speedups(const std::string& baseline_name, std::vector<record::Measurem
 
 }  // namespace
 
-RowFacts facts_of(const std::string& tensor, nf4::OutputType type,
+RowFacts facts_of(const RunContext& context, const std::string& tensor, nf4::OutputType type,
                   const device::Workload& workload) {
-  return {.tensor = tensor,
-          .output_type = type,
+  return {.cell = {.operation = record::kDequantize,
+                   .tensor = tensor,
+                   .device = context.device.info().id,
+                   .output_type = type},
           .bytes_read = workload.bytes_read(),
           .bytes_written = workload.bytes_written(),
           .buffer_sets = workload.buffer_sets()};
@@ -153,10 +157,7 @@ std::optional<record::StreamCeiling> stream_ceiling(const RowFacts& facts,
     const double median_s = statistics::median(shape.samples_s);
     if (best && best->median_s <= median_s) continue;
     const double bytes = static_cast<double>(facts.bytes_read + facts.bytes_written);
-    best = record::StreamCeiling{.tensor = facts.tensor,
-                                 .output_type = facts.output_type,
-                                 .cache = timing.cache,
-                                 .launch = timing.launch,
+    best = record::StreamCeiling{.cell = cell_of(facts, timing),
                                  .shape = shape.variant->name,
                                  .median_s = median_s,
                                  .bytes_per_s = bytes / median_s};

@@ -12,15 +12,14 @@ namespace nf4bench::bench {
 
 // What all rows of one tensor and output type have in common.
 struct RowFacts {
-  std::string tensor;  // id
-  nf4::OutputType output_type = nf4::OutputType::kFloat16;
+  record::Cell cell;  // but for the cache and the launch mode
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
   int buffer_sets = 1;
 };
 
 // Of the tensor with this id.
-RowFacts facts_of(const std::string& tensor, nf4::OutputType type,
+RowFacts facts_of(const RunContext& context, const std::string& tensor, nf4::OutputType type,
                   const device::Workload& workload);
 
 // The rows of one cell, one a variant in catalogue order: from the verdicts, which take the second

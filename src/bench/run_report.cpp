@@ -18,10 +18,7 @@ record::ReportTensor report_tensor(const plan::PlannedTensor& planned) {
   return {.id = planned.id,
           .name = source.name,
           .source = source.source,
-          .shape = source.shape,
-          .elements = source.elements,
-          .blocksize = source.blocksize,
-          .absmax_kind = source.absmax_kind,
+          .geometry = source.geometry,
           .dtype = source.dtype,
           .sha256 = "",
           .multiplicity = planned.multiplicity};

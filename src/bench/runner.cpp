@@ -94,7 +94,7 @@ device::UploadPurpose Runner::purpose() const {
 
 // Of one output type.
 double Runner::verify_cost(const plan::TensorSource& source) const {
-  return kVerifyCost * static_cast<double>(source.elements) *
+  return kVerifyCost * static_cast<double>(source.geometry.elements()) *
          static_cast<double>(context_.variants.size() + 1);
 }
 
@@ -162,7 +162,7 @@ void Runner::verify_other(const plan::PlannedTensor& planned, const plan::Tensor
     const std::vector<std::byte> expected =
         expected_output(tensor, type, record::VerifyScope::kAll);
     const auto workload = upload(tensor, type, device::UploadPurpose::kVerify);
-    at_hand_ = {facts_of(planned.id, type, *workload), known};
+    at_hand_ = {facts_of(context_, planned.id, type, *workload), known};
     std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (known[i].status == record::Status::kFailed || found[i].status != record::Status::kFailed)
@@ -182,7 +182,7 @@ void Runner::run_type(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
   const std::vector<std::byte> expected = expected_output(tensor, type, context_.options.verify);
   const auto workload = upload(tensor, type, purpose());
-  const RowFacts facts = facts_of(planned.id, type, *workload);
+  const RowFacts facts = facts_of(context_, planned.id, type, *workload);
   at_hand_ = {facts, verdicts};
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
   if (context_.is_interrupted()) return;

@@ -2,6 +2,7 @@
 
 #include "nf4/tensor.hpp"
 #include "operation/exact_bits.hpp"
+#include "record/cell.hpp"
 #include "record/device_info.hpp"
 #include "variant.hpp"
 

@@ -16,11 +16,7 @@ plan::TensorSource source_of(const std::vector<std::int64_t>& shape) {
   plan::TensorSource source;
   source.name = spec.name;
   source.source = "synthetic";
-  source.shape = shape;
-  source.elements = 1;
-  for (const std::int64_t extent : shape) source.elements *= extent;
-  source.blocksize = spec.blocksize;
-  source.absmax_kind = spec.absmax_kind;
+  source.geometry = {.shape = shape, .blocksize = spec.blocksize, .absmax_kind = spec.absmax_kind};
   source.dtype = spec.dtype;
   source.load = [spec] { return nf4::make_synthetic(spec); };
   return source;

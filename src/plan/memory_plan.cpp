@@ -23,22 +23,22 @@ void require(const TensorSource& source, nf4::OutputType type, std::int64_t need
 }  // namespace
 
 std::int64_t input_bytes(const TensorSource& source) {
-  const std::int64_t blocks = nf4::block_count(source.elements, source.blocksize);
+  const std::int64_t blocks = source.geometry.blocks();
   const std::int64_t scales =
-      source.absmax_kind == nf4::AbsmaxKind::kPlain
+      source.geometry.absmax_kind == nf4::AbsmaxKind::kPlain
           ? 4 * blocks
           : blocks + 4 * (nf4::block_count(blocks, nf4::kNestedBlocksize) + nf4::kNestedMapEntries);
-  return nf4::packed_bytes(source.elements) + scales;
+  return nf4::packed_bytes(source.geometry.elements()) + scales;
 }
 
 MemoryNeed memory_need(const TensorSource& source, nf4::OutputType type, record::DeviceKind kind,
                        record::VerifyScope verify) {
   const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(type));
-  const std::int64_t compared = verify == record::VerifyScope::kAll
-                                    ? source.elements
-                                    : std::min(source.elements, record::kSampledElements);
+  const std::int64_t elements = source.geometry.elements();
+  const std::int64_t compared =
+      verify == record::VerifyScope::kAll ? elements : std::min(elements, record::kSampledElements);
   const std::int64_t input = input_bytes(source);
-  const std::int64_t buffers = input + source.elements * size;
+  const std::int64_t buffers = input + elements * size;
   const std::int64_t expected = compared * size;
   if (kind == record::DeviceKind::kCpu) return {.host_bytes = input + expected + buffers};
   return {.host_bytes = input + expected, .device_bytes = buffers + expected};

@@ -13,9 +13,8 @@ namespace nf4bench::plan {
 
 namespace {
 
-bool has_same_geometry(const TensorSource& a, const TensorSource& b) {
-  return a.shape == b.shape && a.blocksize == b.blocksize && a.absmax_kind == b.absmax_kind &&
-         a.dtype == b.dtype;
+bool costs_the_same(const TensorSource& a, const TensorSource& b) {
+  return a.geometry == b.geometry && a.dtype == b.dtype;
 }
 
 // How often `name` is selected: by the pattern that selects it most often.
@@ -47,7 +46,7 @@ std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, Tenso
   std::vector<PlannedTensor> plan;
   for (TensorSource& source : sources) {
     const auto same = std::find_if(plan.begin(), plan.end(), [&](const PlannedTensor& planned) {
-      return choice == TensorChoice::kOnePerGeometry && has_same_geometry(planned.source, source);
+      return choice == TensorChoice::kOnePerGeometry && costs_the_same(planned.source, source);
     });
     if (same != plan.end()) {
       same->multiplicity += source.multiplicity;

@@ -2,6 +2,7 @@
 
 #include "device/device.hpp"
 #include "nf4/tensor.hpp"
+#include "record/geometry.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -14,10 +15,7 @@ namespace nf4bench::plan {
 struct TensorSource {
   std::string name;
   std::string source;  // file, "synthetic" or "preset llama-3.1-8b"
-  std::vector<std::int64_t> shape;
-  std::int64_t elements = 0;
-  int blocksize = 64;
-  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
+  record::Geometry geometry;
   nf4::OutputType dtype = nf4::OutputType::kBfloat16;
   std::int64_t multiplicity = 1;  // tensors of the model that this one already stands for
   std::function<nf4::Nf4Tensor()> load;

@@ -19,10 +19,9 @@ namespace {
 TensorSource source_of(const io::Checkpoint& checkpoint, const io::TensorEntry& entry) {
   return {.name = entry.name,
           .source = entry.source,
-          .shape = entry.shape,
-          .elements = entry.elements,
-          .blocksize = entry.blocksize,
-          .absmax_kind = entry.absmax_kind,
+          .geometry = {.shape = entry.shape,
+                       .blocksize = entry.blocksize,
+                       .absmax_kind = entry.absmax_kind},
           .dtype = entry.dtype,
           .multiplicity = 1,
           .load = [&checkpoint, &entry] { return checkpoint.load(entry); }};
@@ -30,14 +29,11 @@ TensorSource source_of(const io::Checkpoint& checkpoint, const io::TensorEntry& 
 
 TensorSource synthetic_source(const nf4::SyntheticSpec& spec, const std::string& source,
                               std::int64_t multiplicity) {
-  std::int64_t elements = 1;
-  for (const std::int64_t extent : spec.shape) elements *= extent;
   return {.name = spec.name,
           .source = source,
-          .shape = spec.shape,
-          .elements = elements,
-          .blocksize = spec.blocksize,
-          .absmax_kind = spec.absmax_kind,
+          .geometry = {.shape = spec.shape,
+                       .blocksize = spec.blocksize,
+                       .absmax_kind = spec.absmax_kind},
           .dtype = spec.dtype,
           .multiplicity = multiplicity,
           .load = [spec] { return nf4::make_synthetic(spec); }};

@@ -9,25 +9,6 @@ namespace nf4bench::record {
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 
-// Which data a sample finds in the last-level cache.
-enum class CacheMode : std::uint8_t {
-  kCold,  // buffer sets rotate, so that the cache holds nothing useful
-  kHot,   // the same buffers again and again
-};
-
-// How launches are issued.
-enum class LaunchMode : std::uint8_t {
-  kGraph,   // replayed from a CUDA graph: GPU time
-  kStream,  // plain launches (CUDA) or plain calls (CPU): what an eager caller pays
-};
-
-constexpr const char* to_string(CacheMode mode) {
-  return mode == CacheMode::kCold ? "cold" : "hot";
-}
-constexpr const char* to_string(LaunchMode mode) {
-  return mode == LaunchMode::kGraph ? "graph" : "stream";
-}
-
 // What is fixed about a device while the process lives.
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::kCpu;

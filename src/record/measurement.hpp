@@ -1,7 +1,6 @@
 #pragma once
 
-#include "nf4/format.hpp"
-#include "record/device_info.hpp"
+#include "record/cell.hpp"
 #include "record/verification.hpp"
 #include "statistics/statistics.hpp"
 
@@ -36,15 +35,10 @@ struct Speedup {
   statistics::Interval ci95{1.0, 1.0};
 };
 
-// One variant on one tensor, output type, cache mode and launch mode. Plain data.
+// One variant in one cell. Plain data.
 struct Measurement {
-  std::string tensor;     // id of the tensor in the report
-  std::string operation;  // "dequantize"
+  Cell cell;
   std::string variant;
-  std::string device;  // "cuda:0", "cpu"
-  nf4::OutputType output_type = nf4::OutputType::kFloat16;
-  CacheMode cache = CacheMode::kCold;
-  LaunchMode launch = LaunchMode::kGraph;
   Status status = Status::kSkipped;
   std::string reason;                         // empty when passed
   std::optional<Verification> verification;   // absent when nothing could be compared
@@ -64,10 +58,7 @@ struct Measurement {
 
 // The best kernel that only moves the bytes of a geometry, in one cell.
 struct StreamCeiling {
-  std::string tensor;
-  nf4::OutputType output_type = nf4::OutputType::kFloat16;
-  CacheMode cache = CacheMode::kCold;
-  LaunchMode launch = LaunchMode::kGraph;
+  Cell cell;
   std::string shape;  // name of the access shape that was fastest
   double median_s = 0.0;
   double bytes_per_s = 0.0;

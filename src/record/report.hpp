@@ -1,6 +1,7 @@
 #pragma once
 
-#include "nf4/tensor.hpp"
+#include "record/device_info.hpp"
+#include "record/geometry.hpp"
 #include "record/measurement.hpp"
 #include "record/settings.hpp"
 
@@ -20,10 +21,7 @@ struct ReportTensor {
   std::string id;
   std::string name;
   std::string source;
-  std::vector<std::int64_t> shape;
-  std::int64_t elements = 0;
-  int blocksize = 0;
-  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
+  Geometry geometry;
   nf4::OutputType dtype = nf4::OutputType::kBfloat16;
   std::string sha256;  // of packed weight, absmax and nested state, in that order
   std::int64_t multiplicity = 1;
@@ -81,19 +79,16 @@ struct Report {
   std::vector<ReportVariant> variants;  // empty when read from a report of before there were any
 };
 
-// One variant over all tensors of one output type, cache mode and launch mode.
+// One variant over all tensors.
 struct VariantSummary {
+  Cell cell;  // without a tensor
   std::string variant;
-  nf4::OutputType output_type = nf4::OutputType::kFloat16;
-  CacheMode cache = CacheMode::kCold;
-  LaunchMode launch = LaunchMode::kGraph;
   std::int64_t cells = 0;                 // measurements that passed
   std::optional<double> speedup_geomean;  // over the cells with a speedup
   std::optional<double> speedup_min;
   std::optional<double> speedup_max;
   std::optional<double> model_time_s;   // sum of median x multiplicity; absent unless all passed
   std::optional<double> model_speedup;  // baseline's model time / this one's
-  std::string operation;
 };
 
 }  // namespace nf4bench::record

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "nf4/format.hpp"
-#include "record/device_info.hpp"
+#include "record/cell.hpp"
 
 #include <cstdint>
 #include <string>

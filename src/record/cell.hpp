@@ -1,0 +1,54 @@
+#pragma once
+
+#include "nf4/format.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace nf4bench::record {
+
+// Which data a sample finds in the last-level cache.
+enum class CacheMode : std::uint8_t {
+  kCold,  // buffer sets rotate, so that the cache holds nothing useful
+  kHot,   // the same buffers again and again
+};
+
+// How launches are issued.
+enum class LaunchMode : std::uint8_t {
+  kGraph,   // replayed from a CUDA graph: GPU time
+  kStream,  // plain launches (CUDA) or plain calls (CPU): what an eager caller pays
+};
+
+constexpr const char* to_string(CacheMode mode) {
+  return mode == CacheMode::kCold ? "cold" : "hot";
+}
+constexpr const char* to_string(LaunchMode mode) {
+  return mode == LaunchMode::kGraph ? "graph" : "stream";
+}
+
+// The only operation so far: reports do not name that of a stream ceiling.
+inline constexpr const char* kDequantize = "dequantize";
+
+// What variants are timed side by side in: measurements of one cell differ in the variant alone.
+struct Cell {
+  std::string operation;  // "dequantize"
+  std::string tensor;     // id of the tensor in the report
+  std::string device;     // "cuda:0", "cpu"
+  nf4::OutputType output_type = nf4::OutputType::kFloat16;
+  std::int64_t tokens = 0;  // 0: the operation has none
+  CacheMode cache = CacheMode::kCold;
+  LaunchMode launch = LaunchMode::kGraph;
+
+  // The same cell of every tensor: equal for cells that differ in the tensor alone.
+  Cell over_all_tensors() const {
+    Cell all = *this;
+    all.tensor.clear();
+    return all;
+  }
+
+  // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
+  auto operator<=>(const Cell&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+}  // namespace nf4bench::record
