@@ -7,28 +7,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace nf4bench::compare {
 
 CellKey key_of(const record::ReportTensor& tensor, const record::Measurement& measurement) {
-  return {.shape = tensor.shape,
-          .blocksize = tensor.blocksize,
-          .absmax_kind = tensor.absmax_kind,
-          .operation = measurement.operation,
-          .output_type = measurement.output_type,
-          .cache = measurement.cache,
-          .launch = measurement.launch,
-          .variant = measurement.variant};
+  record::Cell cell = measurement.cell.over_all_tensors();
+  cell.device.clear();
+  return {.geometry = tensor.geometry, .cell = std::move(cell), .variant = measurement.variant};
 }
 
 std::string shape_text(const CellKey& key) {
-  return fmt::format("{}", fmt::join(key.shape, "x"));
+  return fmt::format("{}", fmt::join(key.geometry.shape, "x"));
 }
 
 std::string block_text(const CellKey& key) {
-  return fmt::format("{} block {} {}  {}", shape_text(key), key.blocksize,
-                     key.absmax_kind == nf4::AbsmaxKind::kNested ? "nested" : "plain",
-                     report::cell_name(key.output_type, key.cache, key.launch));
+  return fmt::format("{} block {} {}  {}", shape_text(key), key.geometry.blocksize,
+                     to_string(key.geometry.absmax_kind), report::cell_name(key.cell));
 }
 
 bool is_same_block(const CellKey& a, const CellKey& b) {

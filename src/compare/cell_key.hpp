@@ -3,22 +3,16 @@
 #include "report/report.hpp"
 
 #include <compare>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace nf4bench::compare {
 
 // What makes measurements of different reports the same cell: the geometry, the variant and how it
-// was launched. Names of tensors do not matter.
+// was launched. Names of tensors and devices do not matter.
 struct CellKey {
-  std::vector<std::int64_t> shape;
-  int blocksize = 0;
-  nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
-  std::string operation;
-  nf4::OutputType output_type = nf4::OutputType::kFloat16;
-  record::CacheMode cache = record::CacheMode::kCold;
-  record::LaunchMode launch = record::LaunchMode::kGraph;
+  record::Geometry geometry;
+  record::Cell cell;  // without a tensor and a device
   std::string variant;
 
   // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.

@@ -153,7 +153,7 @@ std::vector<RunCell> run_cells(const record::Report& report, Metric metric) {
   std::map<CellKey, std::size_t> places;
   for (const record::Measurement& m : report.measurements) {
     if (metric == Metric::kSpeedup && m.variant == report.settings.baseline) continue;
-    RunCell cell = cell_of(m, key_of(*tensors.at(m.tensor), m), metric, report.device.kind);
+    RunCell cell = cell_of(m, key_of(*tensors.at(m.cell.tensor), m), metric, report.device.kind);
     const auto [place, is_new] = places.try_emplace(cell.key, cells.size());
     if (is_new) {
       cells.push_back(std::move(cell));

@@ -40,21 +40,22 @@ class Line {
 
 void add_cell(Line& line, const ExportRow& row) {
   const record::Measurement& m = *row.measurement;
-  const record::ReportTensor unknown;
+  record::ReportTensor unknown;
+  unknown.geometry = {.shape = {0}, .blocksize = 0};  // nothing that could be taken for a size
   const record::ReportTensor& tensor = row.tensor != nullptr ? *row.tensor : unknown;
-  line.text("tensor", m.tensor);
+  line.text("tensor", m.cell.tensor);
   line.text("tensor_name", tensor.name);
-  line.text("shape", row.tensor != nullptr ? nf4::shape_to_string(tensor.shape) : "");
-  line.count("elements", tensor.elements);
-  line.count("blocksize", tensor.blocksize);
-  line.text("absmax", to_string(tensor.absmax_kind));
+  line.text("shape", row.tensor != nullptr ? nf4::shape_to_string(tensor.geometry.shape) : "");
+  line.count("elements", tensor.geometry.elements());
+  line.count("blocksize", tensor.geometry.blocksize);
+  line.text("absmax", to_string(tensor.geometry.absmax_kind));
   line.count("multiplicity", tensor.multiplicity);
-  line.text("operation", m.operation);
+  line.text("operation", m.cell.operation);
   line.text("variant", m.variant);
-  line.text("device", m.device);
-  line.text("output_dtype", to_string(m.output_type));
-  line.text("cache", to_string(m.cache));
-  line.text("launch", to_string(m.launch));
+  line.text("device", m.cell.device);
+  line.text("output_dtype", to_string(m.cell.output_type));
+  line.text("cache", to_string(m.cell.cache));
+  line.text("launch", to_string(m.cell.launch));
   line.text("status", to_string(m.status));
   line.text("reason", m.reason);
 }

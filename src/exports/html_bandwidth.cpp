@@ -27,23 +27,23 @@ struct Chart {
   std::vector<double> ticks;  // bytes a second
 };
 
-auto kind_of(const record::Measurement& m) {
-  return std::make_tuple(m.operation, m.output_type, m.cache, m.launch);
+record::Cell cell_of(const ExportRow& row) {
+  return row.measurement->cell.over_all_tensors();
 }
 
 double elements_of(const Page& page, std::size_t row) {
-  return static_cast<double>(page.rows[row].tensor->elements);
+  return static_cast<double>(page.rows[row].tensor->geometry.elements());
 }
 
 std::vector<Chart> charts_of(const Page& page) {
   std::vector<Chart> charts;
   for (std::size_t i = 0; i < page.rows.size(); ++i) {
     const ExportRow& row = page.rows[i];
-    const bool has_point = row.is_timed && row.tensor != nullptr && row.tensor->elements > 0 &&
-                           row.measurement->bytes_per_s;
+    const bool has_point = row.is_timed && row.tensor != nullptr &&
+                           row.tensor->geometry.elements() > 0 && row.measurement->bytes_per_s;
     if (!has_point) continue;
     auto chart = std::find_if(charts.begin(), charts.end(), [&](const Chart& c) {
-      return kind_of(*page.rows[c.rows.front()].measurement) == kind_of(*row.measurement);
+      return cell_of(page.rows[c.rows.front()]) == cell_of(row);
     });
     if (chart == charts.end()) chart = charts.insert(charts.end(), Chart{});
     chart->rows.push_back(i);
@@ -187,8 +187,7 @@ std::string figure_of(const Page& page, const Chart& chart) {
   std::string text = fmt::format(
       "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2}\" role=\"img\" "
       "aria-label=\"Bandwidth over size, {0}\">\n",
-      report::cell_name(first.output_type, first.cache, first.launch), coordinate(kWidth),
-      coordinate(kHeight));
+      report::cell_name(first.cell), coordinate(kWidth), coordinate(kHeight));
   text += grid_of(chart);
   text += ceiling_line(chart, "peak", page.report.device.peak_bytes_per_s.value_or(0.0));
   text += ceiling_line(chart, "copy", page.report.ceilings.copy_bytes_per_s);

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
 
 namespace nf4bench::exports {
 namespace {
@@ -42,18 +41,13 @@ std::string_view entity_of(char c) {
   }
 }
 
-auto cell_of(const ExportRow& row) {
-  const record::Measurement& m = *row.measurement;
-  return std::tie(m.tensor, m.operation, m.output_type, m.cache, m.launch);
-}
-
 std::string title_of(const ExportRow& row) {
   const record::Measurement& m = *row.measurement;
   std::string title = html_text(shape_name(row));
   if (row.tensor != nullptr && row.tensor->multiplicity > 1) {
     title += fmt::format(" (x{})", row.tensor->multiplicity);
   }
-  return title + " " + report::cell_name(m.output_type, m.cache, m.launch);
+  return title + " " + report::cell_name(row.measurement->cell);
 }
 
 // The baseline, then by how far a variant gets at best: what is far behind shares the last colour.
@@ -110,7 +104,7 @@ Page page_of(const record::Report& report) {
       page.variants.push_back(variant);
     }
     const auto cell = std::find_if(page.cells.begin(), page.cells.end(), [&](const PageCell& c) {
-      return cell_of(page.rows[c.rows.front()]) == cell_of(row);
+      return page.rows[c.rows.front()].measurement->cell == row.measurement->cell;
     });
     if (cell == page.cells.end()) {
       page.cells.push_back({title_of(row), {i}});

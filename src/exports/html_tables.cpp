@@ -30,7 +30,7 @@ std::string totals_row(const Page& page, const record::VariantSummary& each, dou
                       coordinate(100.0 * *each.model_time_s / longest_s));
   }
   return fmt::format("<tr><td>{}</td><td>{}</td>", html_text(each.variant),
-                     report::cell_name(each.output_type, each.cache, each.launch)) +
+                     report::cell_name(each.cell)) +
          number_cell(fmt::format("{}", each.cells)) +
          number_cell(ratio_text(each.speedup_geomean)) + number_cell(ratio_text(each.speedup_min)) +
          number_cell(ratio_text(each.speedup_max)) +
@@ -58,11 +58,10 @@ std::string timed_cells(const record::Measurement& m) {
 std::string row_of(const Page& page, std::size_t index) {
   const ExportRow& row = page.rows[index];
   const record::Measurement& m = *row.measurement;
-  std::string text =
-      fmt::format("<tr id=\"{}\"><td>{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td>",
-                  anchor_of(index), html_text(m.variant), html_text(shape_name(row)),
-                  report::cell_name(m.output_type, m.cache, m.launch),
-                  m.status == record::Status::kPassed ? "good" : "bad", to_string(m.status));
+  std::string text = fmt::format(
+      "<tr id=\"{}\"><td>{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td>", anchor_of(index),
+      html_text(m.variant), html_text(shape_name(row)), report::cell_name(m.cell),
+      m.status == record::Status::kPassed ? "good" : "bad", to_string(m.status));
   text += row.is_timed
               ? timed_cells(m)
               : fmt::format("<td class=\"reason\" colspan=\"9\">{}</td>", html_text(m.reason));

@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <tuple>
-
 namespace nf4bench::exports {
 namespace {
 
@@ -23,21 +21,16 @@ std::string plain(const std::string& text) {
   return safe;
 }
 
-auto cell_of(const ExportRow& row) {
-  const record::Measurement& m = *row.measurement;
-  return std::tie(m.tensor, m.operation, m.output_type, m.cache, m.launch);
-}
-
 std::string heading_of(const ExportRow& row) {
   const record::Measurement& m = *row.measurement;
   std::string text = fmt::format("\n#### {} ", plain(shape_name(row)));
   if (row.tensor != nullptr) {
-    text += fmt::format("block {} {}, x{}, ", row.tensor->blocksize,
-                        to_string(row.tensor->absmax_kind), row.tensor->multiplicity);
+    text += fmt::format("block {} {}, x{}, ", row.tensor->geometry.blocksize,
+                        to_string(row.tensor->geometry.absmax_kind), row.tensor->multiplicity);
   }
   return text +
-         fmt::format("{} {} {}\n\n", to_string(m.output_type), to_string(m.cache),
-                     to_string(m.launch)) +
+         fmt::format("{} {} {}\n\n", to_string(m.cell.output_type), to_string(m.cell.cache),
+                     to_string(m.cell.launch)) +
          "| variant | median | +/- % | GB/s | % copy | speedup | 95 % interval |\n"
          "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
 }
@@ -81,9 +74,9 @@ std::string totals_of(const record::Report& report) {
             ? text::format_time(*each.model_time_s, text::time_scale({*each.model_time_s}))
             : "";
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", plain(each.variant),
-                        report::cell_name(each.output_type, each.cache, each.launch), each.cells,
-                        ratio(each.speedup_geomean), ratio(each.speedup_min),
-                        ratio(each.speedup_max), time, ratio(each.model_speedup));
+                        report::cell_name(each.cell), each.cells, ratio(each.speedup_geomean),
+                        ratio(each.speedup_min), ratio(each.speedup_max), time,
+                        ratio(each.model_speedup));
   }
   return text;
 }
@@ -98,7 +91,8 @@ std::string to_markdown(const record::Report& report) {
   const std::vector<ExportRow> rows = export_rows(report);
   const ExportRow* last = nullptr;
   for (const ExportRow& row : rows) {
-    if (last == nullptr || cell_of(*last) != cell_of(row)) text += heading_of(row);
+    if (last == nullptr || last->measurement->cell != row.measurement->cell)
+      text += heading_of(row);
     text += line_of(row);
     last = &row;
   }

@@ -55,12 +55,12 @@ AxisValues axis_values_of(const ExportRow& row) {
   const record::Measurement& m = *row.measurement;
   const bool known = row.tensor != nullptr;
   return {{{"Shape", "string", shape_name(row)},
-           {"Blocksize", "int64", fmt::format("{}", known ? row.tensor->blocksize : 0)},
-           {"Absmax", "string", known ? to_string(row.tensor->absmax_kind) : "unknown"},
-           {"Type", "string", to_string(m.output_type)},
-           {"Cache", "string", to_string(m.cache)},
-           {"Launch", "string", to_string(m.launch)},
-           {"Tensor", "string", m.tensor}}};
+           {"Blocksize", "int64", fmt::format("{}", known ? row.tensor->geometry.blocksize : 0)},
+           {"Absmax", "string", known ? to_string(row.tensor->geometry.absmax_kind) : "unknown"},
+           {"Type", "string", to_string(m.cell.output_type)},
+           {"Cache", "string", to_string(m.cell.cache)},
+           {"Launch", "string", to_string(m.cell.launch)},
+           {"Tensor", "string", m.cell.tensor}}};
 }
 
 json::JsonText axis_json(const AxisValue& axis) {
@@ -175,7 +175,7 @@ json::JsonText benchmark_of(const std::vector<const ExportRow*>& rows, std::size
   states.reserve(rows.size());
   for (const ExportRow* row : rows) states.push_back(state_of(*row, settings));
   return json::json_object(
-      {{"name", json::json_string(fmt::format("{}/{}", first.operation, first.variant))},
+      {{"name", json::json_string(fmt::format("{}/{}", first.cell.operation, first.variant))},
        {"index", json::json_integer(static_cast<std::int64_t>(index))},
        {"min_samples", json::json_integer(settings.min_samples)},
        {"skip_time", json::json_number(-1.0)},
@@ -192,7 +192,9 @@ std::string to_nvbench(const record::Report& report) {
   std::vector<std::vector<const ExportRow*>> variants;
   for (const ExportRow& row : rows) {
     const auto found = std::find_if(variants.begin(), variants.end(), [&](const auto& group) {
-      return group.front()->measurement->variant == row.measurement->variant;
+      const record::Measurement& first = *group.front()->measurement;
+      return first.cell.operation == row.measurement->cell.operation &&
+             first.variant == row.measurement->variant;
     });
     if (found == variants.end()) {
       variants.push_back({&row});

@@ -5,21 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 
 namespace nf4bench::exports {
 namespace {
 
-template <typename Cell>
-auto cell_of(const Cell& cell) {
-  return std::tie(cell.tensor, cell.output_type, cell.cache, cell.launch);
-}
-
 const record::StreamCeiling* find_stream(const record::Report& report,
                                          const record::Measurement& m) {
-  const auto found = std::find_if(
-      report.stream_ceilings.begin(), report.stream_ceilings.end(),
-      [&](const record::StreamCeiling& stream) { return cell_of(stream) == cell_of(m); });
+  const auto found =
+      std::find_if(report.stream_ceilings.begin(), report.stream_ceilings.end(),
+                   [&](const record::StreamCeiling& stream) { return stream.cell == m.cell; });
   return found == report.stream_ceilings.end() ? nullptr : &*found;
 }
 
@@ -37,13 +31,14 @@ bool is_timed(const record::Measurement& m) {
 
 std::string name_of(const ExportRow& row) {
   const record::Measurement& m = *row.measurement;
-  std::string geometry = shape_name(row);
+  std::string text = shape_name(row);
   if (row.tensor != nullptr) {
-    geometry +=
-        fmt::format("/block:{}/{}", row.tensor->blocksize, to_string(row.tensor->absmax_kind));
+    const record::Geometry& geometry = row.tensor->geometry;
+    text += fmt::format("/block:{}/{}", geometry.blocksize, to_string(geometry.absmax_kind));
   }
-  return fmt::format("{}/{}/{}/{}/{}/{}", m.operation, m.variant, geometry,
-                     to_string(m.output_type), to_string(m.cache), to_string(m.launch));
+  return fmt::format("{}/{}/{}/{}/{}/{}", m.cell.operation, m.variant, text,
+                     to_string(m.cell.output_type), to_string(m.cell.cache),
+                     to_string(m.cell.launch));
 }
 
 // Tensors of one geometry, as --all-tensors times them, differ in nothing but their ids.
@@ -53,7 +48,7 @@ void tell_apart(std::vector<ExportRow>& rows) {
   std::map<std::string, int> repeats;
   for (ExportRow& row : rows) {
     if (uses[row.name] == 1) continue;
-    row.name += '/' + row.measurement->tensor;
+    row.name += '/' + row.measurement->cell.tensor;
     const int repeat = ++repeats[row.name];
     if (repeat > 1) row.name += fmt::format("#{}", repeat);
   }
@@ -65,7 +60,7 @@ std::vector<ExportRow> export_rows(const record::Report& report) {
   std::vector<ExportRow> rows;
   rows.reserve(report.measurements.size());
   for (const record::Measurement& m : report.measurements) {
-    ExportRow row{&m, find_tensor(report, m.tensor), find_stream(report, m), is_timed(m), ""};
+    ExportRow row{&m, find_tensor(report, m.cell.tensor), find_stream(report, m), is_timed(m), ""};
     row.name = name_of(row);
     rows.push_back(std::move(row));
   }
@@ -74,7 +69,8 @@ std::vector<ExportRow> export_rows(const record::Report& report) {
 }
 
 std::string shape_name(const ExportRow& row) {
-  return row.tensor != nullptr ? nf4::shape_to_string(row.tensor->shape) : row.measurement->tensor;
+  return row.tensor != nullptr ? nf4::shape_to_string(row.tensor->geometry.shape)
+                               : row.measurement->cell.tensor;
 }
 
 std::string number_text(double value) {

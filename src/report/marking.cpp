@@ -31,8 +31,8 @@ Record collect(const record::Report& report, Marking& marking) {
     if (m.status == record::Status::kFailed) ++record.failed;
     if (m.status != record::Status::kPassed) continue;
     ++record.passed;
-    if (m.output_type == nf4::OutputType::kFloat16) marking.tested_float16 = true;
-    if (m.output_type == nf4::OutputType::kBfloat16) marking.tested_bfloat16 = true;
+    if (m.cell.output_type == nf4::OutputType::kFloat16) marking.tested_float16 = true;
+    if (m.cell.output_type == nf4::OutputType::kBfloat16) marking.tested_bfloat16 = true;
     if (m.speedup && m.speedup->ratio > 0.0) record.ratios.push_back(m.speedup->ratio);
   }
   return record;

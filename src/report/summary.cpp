@@ -9,23 +9,9 @@
 namespace nf4bench::report {
 namespace {
 
-// All measurements of one kind: what a summary line and its neighbours are about.
-struct CellKind {
-  std::string operation;
-  nf4::OutputType output_type;
-  record::CacheMode cache;
-  record::LaunchMode launch;
-
-  auto operator<=>(const CellKind&) const = default;
-};
-
-CellKind kind_of(const record::Measurement& m) {
-  return {m.operation, m.output_type, m.cache, m.launch};
-}
-
-// The measurements of one kind, by variant, both in order of appearance.
+// The measurements of one cell over all tensors, by variant, all in order of appearance.
 struct Group {
-  CellKind kind;
+  record::Cell cell;  // without a tensor
   std::set<std::string> tensors;
   std::vector<std::pair<std::string, std::vector<const record::Measurement*>>> variants;
 };
@@ -39,13 +25,13 @@ auto& find_or_add(Items& items, Predicate&& is_wanted, Make&& make) {
 std::vector<Group> group_measurements(const record::Report& report) {
   std::vector<Group> groups;
   for (const record::Measurement& m : report.measurements) {
-    const CellKind kind = kind_of(m);
+    const record::Cell cell = m.cell.over_all_tensors();
     Group& group = find_or_add(
-        groups, [&](const Group& g) { return g.kind == kind; },
+        groups, [&](const Group& g) { return g.cell == cell; },
         [&] {
-          return Group{kind, {}, {}};
+          return Group{cell, {}, {}};
         });
-    group.tensors.insert(m.tensor);
+    group.tensors.insert(m.cell.tensor);
     auto& variant = find_or_add(
         group.variants, [&](const auto& v) { return v.first == m.variant; },
         [&] { return std::pair(m.variant, std::vector<const record::Measurement*>()); });
@@ -62,22 +48,20 @@ std::optional<double> model_time(const std::vector<const record::Measurement*>& 
   std::set<std::string> passed;
   double total = 0.0;
   for (const record::Measurement* row : rows) {
-    const auto count = multiplicity.find(row->tensor);
+    const auto count = multiplicity.find(row->cell.tensor);
     const bool is_timed = row->status == record::Status::kPassed && row->time_s;
-    if (!is_timed || count == multiplicity.end() || !passed.insert(row->tensor).second) continue;
+    if (!is_timed || count == multiplicity.end() || !passed.insert(row->cell.tensor).second)
+      continue;
     total += row->time_s->median * static_cast<double>(count->second);
   }
   return passed == group.tensors ? std::optional(total) : std::nullopt;
 }
 
-record::VariantSummary summarize_rows(const std::string& variant, const CellKind& kind,
+record::VariantSummary summarize_rows(const std::string& variant, const record::Cell& cell,
                                       const std::vector<const record::Measurement*>& rows) {
   record::VariantSummary summary;
+  summary.cell = cell;
   summary.variant = variant;
-  summary.operation = kind.operation;
-  summary.output_type = kind.output_type;
-  summary.cache = kind.cache;
-  summary.launch = kind.launch;
   std::vector<double> ratios;
   for (const record::Measurement* row : rows) {
     if (row->status != record::Status::kPassed) continue;
@@ -104,7 +88,7 @@ std::vector<record::VariantSummary> summarize_variants(const record::Report& rep
     const std::size_t first = all.size();
     std::optional<double> baseline_time;
     for (const auto& [variant, rows] : group.variants) {
-      record::VariantSummary summary = summarize_rows(variant, group.kind, rows);
+      record::VariantSummary summary = summarize_rows(variant, group.cell, rows);
       // The tensors still to come are unknown to an unfinished report: it has no total.
       if (report.complete) summary.model_time_s = model_time(rows, group, multiplicity);
       if (variant == report.settings.baseline) baseline_time = summary.model_time_s;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 namespace nf4bench::report {
 namespace {
@@ -13,18 +12,14 @@ namespace {
 constexpr double kManyThrottled = 0.10;  // of a measurement's samples
 constexpr std::size_t kCellsNamed = 8;
 
-auto cell_of(const record::Measurement& m) {
-  return std::tie(m.tensor, m.operation, m.device, m.output_type, m.cache, m.launch);
-}
-
 // The hardest hit measurement of each cell that has one with many throttled samples.
 std::vector<const record::Measurement*> throttled_cells(const record::Report& report) {
   std::vector<const record::Measurement*> cells;
   for (const record::Measurement& m : report.measurements) {
     if (record::throttled_share(m) <= kManyThrottled) continue;
-    const auto cell = std::find_if(
-        cells.begin(), cells.end(),
-        [&](const record::Measurement* other) { return cell_of(*other) == cell_of(m); });
+    const auto cell =
+        std::find_if(cells.begin(), cells.end(),
+                     [&](const record::Measurement* other) { return other->cell == m.cell; });
     if (cell == cells.end()) {
       cells.push_back(&m);
     } else if (record::throttled_share(**cell) < record::throttled_share(m)) {
@@ -38,8 +33,9 @@ std::string cell_warning(const std::vector<const record::Measurement*>& cells) {
   std::vector<std::string> names;
   for (const record::Measurement* m : cells) {
     if (names.size() == kCellsNamed) break;
-    names.push_back(fmt::format("{} {} {} {} ({} {:.0f} %)", m->tensor, to_string(m->output_type),
-                                to_string(m->cache), to_string(m->launch), m->variant,
+    names.push_back(fmt::format("{} {} {} {} ({} {:.0f} %)", m->cell.tensor,
+                                to_string(m->cell.output_type), to_string(m->cell.cache),
+                                to_string(m->cell.launch), m->variant,
                                 100.0 * record::throttled_share(*m)));
   }
   if (cells.size() > names.size()) {

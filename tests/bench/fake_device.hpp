@@ -145,7 +145,7 @@ class FakeWorkload final : public device::Workload {
 
   // Compares as a real device does; a scripted mismatch is a flipped bit in the last element.
   record::Verification verify(const kernels::Variant& variant,
-                            std::span<const std::byte> expected) override {
+                              std::span<const std::byte> expected) override {
     FakeCall call = new_call(FakeCall::Kind::kVerify, variant);
     const FakeScript& script = device_.begin(call);
     std::vector<std::byte> actual = nf4::reference_dequantize(tensor_, type_);

@@ -39,9 +39,8 @@ inline plan::TensorSource fake_source(const std::string& name, std::int64_t rows
   plan::TensorSource source;
   source.name = name;
   source.source = tensor.source;
-  source.shape = tensor.shape;
-  source.elements = tensor.elements;
-  source.absmax_kind = tensor.absmax_kind;
+  source.geometry.shape = tensor.shape;
+  source.geometry.absmax_kind = tensor.absmax_kind;
   source.dtype = tensor.dtype;
   source.load = [name, rows] { return fake_tensor(name, rows); };
   return source;

@@ -126,13 +126,13 @@ TEST(Verification, OfAnotherTensorFailsTheGeometry) {
       bench.run({fake_source("a"), fake_source("b"), fake_source("c", 16)});
   EXPECT_EQ(outcome.tensors_verified, 3);
   ASSERT_EQ(bench.rows.size(), 4u);
-  EXPECT_EQ(bench.rows[1].tensor, "t0");
+  EXPECT_EQ(bench.rows[1].cell.tensor, "t0");
   EXPECT_EQ(bench.rows[1].status, record::Status::kFailed);
   expect_no_times(bench.rows[1]);
   EXPECT_EQ(bench.rows[1].reason.rfind("on b: 1 of 512 elements differ", 0), 0u)
       << bench.rows[1].reason;
   EXPECT_EQ(bench.rows[0].status, record::Status::kPassed);
-  EXPECT_EQ(bench.rows[3].tensor, "t1");
+  EXPECT_EQ(bench.rows[3].cell.tensor, "t1");
   EXPECT_EQ(bench.rows[3].status, record::Status::kPassed);
 }
 

@@ -30,7 +30,7 @@ TEST(Interruption, FinishesTheCellAtHandFromItsSamples) {
   ASSERT_EQ(bench.rows.size(), 2u);  // the hot cell and the second tensor were not begun
   for (const record::Measurement& row : bench.rows) {
     EXPECT_EQ(row.status, record::Status::kPassed);
-    EXPECT_EQ(row.cache, record::CacheMode::kCold);
+    EXPECT_EQ(row.cell.cache, record::CacheMode::kCold);
     EXPECT_EQ(row.stopped_by, record::StopReason::kInterrupted);
     EXPECT_GE(row.samples_s.size(), 5u);
     EXPECT_LE(row.samples_s.size(), 6u);

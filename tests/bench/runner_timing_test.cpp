@@ -25,11 +25,11 @@ TEST(Runner, ReportsASpeedupWithItsTimes) {
   const record::Measurement slow = bench.row("slow");
   const record::Measurement fast = bench.row("fast");
   EXPECT_EQ(fast.status, record::Status::kPassed);
-  EXPECT_EQ(fast.tensor, "t0");
-  EXPECT_EQ(fast.device, "fake");
-  EXPECT_EQ(fast.output_type, nf4::OutputType::kBfloat16);
-  EXPECT_EQ(fast.cache, record::CacheMode::kCold);
-  EXPECT_EQ(fast.launch, record::LaunchMode::kGraph);
+  EXPECT_EQ(fast.cell.tensor, "t0");
+  EXPECT_EQ(fast.cell.device, "fake");
+  EXPECT_EQ(fast.cell.output_type, nf4::OutputType::kBfloat16);
+  EXPECT_EQ(fast.cell.cache, record::CacheMode::kCold);
+  EXPECT_EQ(fast.cell.launch, record::LaunchMode::kGraph);
   EXPECT_TRUE(fast.reason.empty());
   ASSERT_TRUE(fast.verification);
   EXPECT_EQ(fast.verification->compared, 512);
@@ -62,8 +62,9 @@ TEST(Runner, OrdersRowsByTensorTypeCacheLaunchAndVariant) {
   bench.run({fake_source("a", 8), fake_source("b", 16)});
   Names found;
   for (const record::Measurement& row : bench.rows) {
-    found.push_back(row.tensor + " " + to_string(row.output_type) + " " + to_string(row.cache) +
-                    " " + to_string(row.launch) + " " + row.variant);
+    found.push_back(row.cell.tensor + " " + to_string(row.cell.output_type) + " " +
+                    to_string(row.cell.cache) + " " + to_string(row.cell.launch) + " " +
+                    row.variant);
   }
   Names wanted;
   for (const std::string tensor : {"t0", "t1"}) {
@@ -178,7 +179,7 @@ TEST(Runner, ReplaysColdGraphsInMultiplesOfTheBufferSets) {
   bench.run();
   for (const record::Measurement& row : bench.rows) {
     const bool is_cold_graph =
-        row.cache == record::CacheMode::kCold && row.launch == record::LaunchMode::kGraph;
+        row.cell.cache == record::CacheMode::kCold && row.cell.launch == record::LaunchMode::kGraph;
     if (is_cold_graph) {
       EXPECT_EQ(row.launches_per_sample % 7, 0);
     }
@@ -224,7 +225,7 @@ TEST(Runner, UsesTheFirstLaunchModeByDefault) {
   FakeRun bench;
   bench.device.modes = {record::LaunchMode::kStream};
   bench.run();
-  EXPECT_EQ(bench.row("fast").launch, record::LaunchMode::kStream);
+  EXPECT_EQ(bench.row("fast").cell.launch, record::LaunchMode::kStream);
   EXPECT_EQ(bench.row("fast").status, record::Status::kPassed);
 }
 

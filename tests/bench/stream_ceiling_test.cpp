@@ -21,7 +21,7 @@ TEST(StreamCeiling, IsTheFastestShapeOfTheCell) {
   bench.run();
   ASSERT_EQ(bench.streams.size(), 1u);
   EXPECT_EQ(bench.streams[0].shape, "bulk");
-  EXPECT_EQ(bench.streams[0].tensor, "t0");
+  EXPECT_EQ(bench.streams[0].cell.tensor, "t0");
   EXPECT_DOUBLE_EQ(bench.streams[0].median_s, 1.5e-4);
   EXPECT_NEAR(bench.streams[0].bytes_per_s, 1312 / 1.5e-4, 1e-3);
   EXPECT_DOUBLE_EQ(*bench.row("fast").fraction_of_stream, 0.75);

@@ -23,9 +23,9 @@ TEST(Uncapturable, IsVerifiedButSkippedInGraphCellsAndTimedInStreamOnes) {
                        run.ceilings, run.options, observer, run.interrupted);
   ASSERT_EQ(rows.size(), 4u);
   for (const record::Measurement& row : rows) {
-    const bool is_skipped = row.variant == "fast" && row.launch == record::LaunchMode::kGraph;
+    const bool is_skipped = row.variant == "fast" && row.cell.launch == record::LaunchMode::kGraph;
     EXPECT_EQ(row.status, is_skipped ? record::Status::kSkipped : record::Status::kPassed)
-        << row.variant << to_string(row.launch) << row.reason;
+        << row.variant << to_string(row.cell.launch) << row.reason;
     EXPECT_EQ(row.reason.find("--launch stream") != std::string::npos, is_skipped);
     EXPECT_TRUE(row.verification && row.verification->is_exact());
   }

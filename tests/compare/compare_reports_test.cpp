@@ -67,7 +67,7 @@ TEST(CompareReports, CellsGetTheirOwnVerdicts) {
 TEST(CompareReports, TheOrderOfRowsAndIdsDoesNotMatter) {
   report::NamedReport fresh = named_run("b", 1, {{"two", 60e-6}, {"one", 30e-6}});
   fresh.report.tensors[0].id = "another";
-  for (record::Measurement& row : fresh.report.measurements) row.tensor = "another";
+  for (record::Measurement& row : fresh.report.measurements) row.cell.tensor = "another";
   const compare::ComparisonResult result =
       compare(named_run("a", 0, {{"one", 30e-6}, {"two", 60e-6}}), fresh);
   EXPECT_EQ(result.count(compare::CellVerdict::kSame), 2);
@@ -261,7 +261,7 @@ TEST(Gate, AFilterThatLeavesNothingDoesNotPass) {
 
 TEST(Gate, ReportsOfOtherGeometriesDoNotPass) {
   report::NamedReport fresh = plain_run(1);
-  fresh.report.tensors[0].shape = {2048, 4096};
+  fresh.report.tensors[0].geometry.shape = {2048, 4096};
   EXPECT_EQ(gate_code(compare(plain_run(0), fresh)), ExitCode::kGateFailed);
 }
 

@@ -18,9 +18,8 @@ record::ReportTensor tensor_of(std::size_t number, std::int64_t rows) {
   tensor.id = fmt::format("t{}", number);
   tensor.name = fmt::format("layer.{}", number);
   tensor.source = "synthetic";
-  tensor.shape = {rows, 4096};
-  tensor.elements = rows * 4096;
-  tensor.blocksize = 64;
+  tensor.geometry.shape = {rows, 4096};
+  tensor.geometry.blocksize = 64;
   tensor.sha256 = std::string(64, 'a');
   return tensor;
 }
@@ -66,11 +65,11 @@ record::Report gpu_run(int minute) {
 
 record::Measurement passed_row(const std::string& variant, double median_s, double baseline_s) {
   record::Measurement m;
-  m.operation = "dequantize";
-  m.tensor = "t0";
+  m.cell.operation = "dequantize";
+  m.cell.tensor = "t0";
   m.variant = variant;
-  m.device = "cuda:0";
-  m.output_type = nf4::OutputType::kBfloat16;
+  m.cell.device = "cuda:0";
+  m.cell.output_type = nf4::OutputType::kBfloat16;
   m.status = record::Status::kPassed;
   m.launches_per_sample = 10;
   // Multiples of 17 modulo 41 visit every step of the range once, in no order.
@@ -107,10 +106,10 @@ record::Measurement RunSimulator::draw_cell(double median_s, double run_offset) 
   const double center = median_s * std::exp(run_offset + model_.cell_offset * normal());
   const double drift = model_.drift * normal();
   record::Measurement m;
-  m.operation = "dequantize";
+  m.cell.operation = "dequantize";
   m.variant = "fused";
-  m.device = "cuda:0";
-  m.output_type = nf4::OutputType::kBfloat16;
+  m.cell.device = "cuda:0";
+  m.cell.output_type = nf4::OutputType::kBfloat16;
   m.status = record::Status::kPassed;
   m.launches_per_sample = 10;
   for (int i = 0; i < model_.samples; ++i) {
@@ -131,7 +130,7 @@ report::NamedReport RunSimulator::draw(const std::vector<double>& medians_s) {
   for (std::size_t i = 0; i < medians_s.size(); ++i) {
     run.report.tensors.push_back(tensor_of(i, static_cast<std::int64_t>(i) + 1));
     run.report.measurements.push_back(draw_cell(medians_s[i], run_offset));
-    run.report.measurements.back().tensor = run.report.tensors.back().id;
+    run.report.measurements.back().cell.tensor = run.report.tensors.back().id;
   }
   return run;
 }

@@ -12,7 +12,7 @@ namespace {
 
 template <typename Bits>
 record::Verification compare(nf4::OutputType type, const std::vector<Bits>& expected,
-                           const std::vector<Bits>& actual) {
+                             const std::vector<Bits>& actual) {
   return operation::compare_outputs(type, std::as_bytes(std::span(expected)),
                                     std::as_bytes(std::span(actual)));
 }

@@ -16,9 +16,8 @@ constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 plan::TensorSource source_of(std::int64_t elements, nf4::AbsmaxKind kind) {
   plan::TensorSource source;
   source.name = std::string("w");
-  source.shape = {elements};
-  source.elements = elements;
-  source.absmax_kind = kind;
+  source.geometry.shape = {elements};
+  source.geometry.absmax_kind = kind;
   return source;
 }
 

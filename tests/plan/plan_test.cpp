@@ -10,9 +10,7 @@ namespace {
 plan::TensorSource source(const std::string& name, std::vector<std::int64_t> shape) {
   plan::TensorSource result;
   result.name = name;
-  result.shape = std::move(shape);
-  result.elements = 1;
-  for (const std::int64_t extent : result.shape) result.elements *= extent;
+  result.geometry.shape = std::move(shape);
   return result;
 }
 
@@ -66,9 +64,9 @@ TEST(Plan, TimesTheFirstTensorOfEachGeometryInOrderOfAppearance) {
 TEST(Plan, TellsGeometriesApartByEachOfTheirParts) {
   plan::TensorSource transposed = source("transposed", {32, 64});
   plan::TensorSource blocks = source("blocks", {64, 32});
-  blocks.blocksize = 128;
+  blocks.geometry.blocksize = 128;
   plan::TensorSource plain = source("plain", {64, 32});
-  plain.absmax_kind = nf4::AbsmaxKind::kPlain;
+  plain.geometry.absmax_kind = nf4::AbsmaxKind::kPlain;
   plan::TensorSource half = source("half", {64, 32});
   half.dtype = nf4::OutputType::kFloat16;
   const auto plan = plan::plan_tensors({source("first", {64, 32}), transposed, blocks, plain, half},

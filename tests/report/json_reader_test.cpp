@@ -64,7 +64,7 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.settings.seed, 18446744073709551615u);
   EXPECT_EQ(is.settings.caches, was.settings.caches);
   EXPECT_EQ(is.tensors[1].multiplicity, 128);
-  EXPECT_EQ(is.tensors[0].shape, (std::vector<std::int64_t>{14336, 4096}));
+  EXPECT_EQ(is.tensors[0].geometry.shape, (std::vector<std::int64_t>{14336, 4096}));
   ASSERT_EQ(is.measurements.size(), was.measurements.size());
   EXPECT_EQ(is.measurements[0].samples_s, was.measurements[0].samples_s);
   EXPECT_EQ(is.measurements[0].throttled_samples, 0);

@@ -14,9 +14,9 @@ namespace {
 
 record::Measurement passed(nf4::OutputType type, double ratio) {
   record::Measurement m;
-  m.operation = "dequantize";
+  m.cell.operation = "dequantize";
   m.variant = "kernel";
-  m.output_type = type;
+  m.cell.output_type = type;
   m.status = record::Status::kPassed;
   m.speedup = record::Speedup{"base", ratio, {ratio, ratio}};
   return m;

@@ -17,10 +17,8 @@ record::ReportTensor tensor_of(const std::string& id, const std::string& name,
   tensor.id = id;
   tensor.name = name;
   tensor.source = "preset llama-3.1-8b";
-  tensor.elements = 1;
-  for (const std::int64_t extent : shape) tensor.elements *= extent;
-  tensor.shape = std::move(shape);
-  tensor.blocksize = 64;
+  tensor.geometry.shape = std::move(shape);
+  tensor.geometry.blocksize = 64;
   tensor.sha256 = std::string(62, '4') + "a" + id.substr(1);
   tensor.multiplicity = multiplicity;
   return tensor;
@@ -35,15 +33,16 @@ record::Measurement row_of(const record::ReportTensor& tensor, const std::string
                            record::CacheMode cache, record::LaunchMode launch,
                            const std::string& device) {
   record::Measurement m;
-  m.operation = "dequantize";
-  m.tensor = tensor.id;
+  m.cell.operation = "dequantize";
+  m.cell.tensor = tensor.id;
   m.variant = variant;
-  m.device = device;
-  m.output_type = tensor.dtype;
-  m.cache = cache;
-  m.launch = launch;
-  m.bytes_read = tensor.elements / 2 + tensor.elements / 64 + tensor.elements / 64 / 256 * 4;
-  m.bytes_written = tensor.elements * 2;
+  m.cell.device = device;
+  m.cell.output_type = tensor.dtype;
+  m.cell.cache = cache;
+  m.cell.launch = launch;
+  const std::int64_t elements = tensor.geometry.elements();
+  m.bytes_read = elements / 2 + elements / 64 + elements / 64 / 256 * 4;
+  m.bytes_written = elements * 2;
   return m;
 }
 
@@ -69,12 +68,13 @@ void add_gpu_cell(record::Report& report, const record::ReportTensor& tensor,
   const auto row = [&](const char* variant) {
     return row_of(tensor, variant, cache, record::LaunchMode::kGraph, "cuda:0");
   };
+  const std::int64_t elements = tensor.geometry.elements();
   // Small geometries gain less: what a launch costs stays the same.
   const double drag = 1.0 + 2.0e-6 / baseline_s;
   const auto timed = [&](const char* variant, double share) {
     const double fraction = share < 1.0 ? share * drag : share;
     record::Measurement m =
-        passed(row(variant), tensor.elements, baseline_s * fraction, baseline_s, "multi_kernel");
+        passed(row(variant), elements, baseline_s * fraction, baseline_s, "multi_kernel");
     m.fraction_of_stream = 0.29 / fraction;
     m.sm_clock_hz = {1.98e9, 1.98e9, 1.965e9, 1.98e9, 1.95e9};
     m.throttled_samples = 0;
@@ -85,9 +85,9 @@ void add_gpu_cell(record::Report& report, const record::ReportTensor& tensor,
   timed("lut_shared_pair", 0.3519);
   record::Measurement wrong = row("select_tree");
   wrong.status = record::Status::kFailed;
-  wrong.reason = "12 of " + std::to_string(tensor.elements) +
+  wrong.reason = "12 of " + std::to_string(elements) +
                  " elements differ from the reference, the first at 77, by up to 3 ulp";
-  wrong.verification = record::Verification{tensor.elements, 12, 77, 3};
+  wrong.verification = record::Verification{elements, 12, 77, 3};
   report.measurements.push_back(wrong);
   record::Measurement skipped = row("warp_persistent");
   skipped.reason = "needs at least 8192 blocks";
@@ -97,8 +97,8 @@ void add_gpu_cell(record::Report& report, const record::ReportTensor& tensor,
     timed("warp_persistent", 0.3011);
   }
   timed("fused", 0.2967);
-  report.stream_ceilings.push_back({tensor.id, tensor.dtype, cache, record::LaunchMode::kGraph,
-                                    "vector16", baseline_s * 0.29, 0.9713 * kCopyRate});
+  report.stream_ceilings.push_back(
+      {row("vector16").cell, "vector16", baseline_s * 0.29, 0.9713 * kCopyRate});
 }
 
 void add_gpu_machine(record::Report& report) {
@@ -220,13 +220,13 @@ record::Report cpu_report() {
                                           "cke.weight",
                                           {5, 129, 3}, 1);
   tensor.source = "data/plain \"odd\".safetensors";
-  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
+  tensor.geometry.absmax_kind = nf4::AbsmaxKind::kPlain;
   tensor.dtype = nf4::OutputType::kFloat16;
   report.tensors = {tensor};
   const auto add = [&](const char* variant, double median_s) {
     report.measurements.push_back(passed(
         row_of(tensor, variant, record::CacheMode::kCold, record::LaunchMode::kStream, "cpu"),
-        tensor.elements, median_s, 4.5e-6, "multi_pass"));
+        tensor.geometry.elements(), median_s, 4.5e-6, "multi_pass"));
   };
   add("reference", 18.0625e-6);
   add("multi_pass", 4.5e-6);

@@ -12,8 +12,8 @@ namespace {
 record::Measurement row(const std::string& tensor, const std::string& variant, double median_s,
                         double ratio) {
   record::Measurement m;
-  m.operation = "dequantize";
-  m.tensor = tensor;
+  m.cell.operation = "dequantize";
+  m.cell.tensor = tensor;
   m.variant = variant;
   m.status = record::Status::kPassed;
   m.time_s.emplace().median = median_s;
@@ -107,15 +107,15 @@ TEST(Summary, HasNoSpeedupWhereNoneWasMeasured) {
 
 TEST(Summary, KeepsOutputTypesCachesAndLaunchesApart) {
   record::Report report = two_geometries();
-  report.measurements[2].cache = record::CacheMode::kHot;
-  report.measurements[3].cache = record::CacheMode::kHot;
+  report.measurements[2].cell.cache = record::CacheMode::kHot;
+  report.measurements[3].cell.cache = record::CacheMode::kHot;
   const auto all = report::summarize_variants(report);
   ASSERT_EQ(all.size(), 4U);
   EXPECT_EQ(all[0].model_time_s, 24.0);  // the cold cell consists of t0 alone
-  EXPECT_EQ(all[2].cache, record::CacheMode::kHot);
+  EXPECT_EQ(all[2].cell.cache, record::CacheMode::kHot);
   EXPECT_EQ(all[2].model_time_s, 120.0);
-  report.measurements[2].output_type = nf4::OutputType::kFloat32;
-  report.measurements[3].launch = record::LaunchMode::kStream;
+  report.measurements[2].cell.output_type = nf4::OutputType::kFloat32;
+  report.measurements[3].cell.launch = record::LaunchMode::kStream;
   EXPECT_EQ(report::summarize_variants(report).size(), 4U);
 }
 

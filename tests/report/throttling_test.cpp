@@ -13,10 +13,10 @@ using Warnings = std::vector<std::string>;
 record::Measurement row(const std::string& tensor, const std::string& variant,
                         std::int64_t throttled) {
   record::Measurement m;
-  m.operation = "dequantize";
-  m.tensor = tensor;
+  m.cell.operation = "dequantize";
+  m.cell.tensor = tensor;
   m.variant = variant;
-  m.output_type = nf4::OutputType::kBfloat16;
+  m.cell.output_type = nf4::OutputType::kBfloat16;
   m.samples_s.assign(10, 1e-5);
   m.throttled_samples = throttled;
   return m;
@@ -32,7 +32,7 @@ TEST(ThrottlingWarnings, NameEachCellOnceWithItsWorstVariant) {
   record::Report report;
   report.measurements = {row("t0", "a", 2), row("t0", "b", 9), row("t0", "c", 3), row("t1", "a", 1),
                          row("t2", "a", 2)};
-  report.measurements.back().cache = record::CacheMode::kHot;
+  report.measurements.back().cell.cache = record::CacheMode::kHot;
   EXPECT_EQ(report::throttling_warnings(report),
             Warnings{"Over 10 % of the samples had an SM clock more than 5 % under the highest of "
                      "their cell, in these cells (worst variant, its share): "

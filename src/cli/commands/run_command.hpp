@@ -27,7 +27,7 @@ struct RunArguments {
   std::string device = "auto";
   std::vector<std::string> caches = {"cold"};
   std::vector<std::string> launches;  // empty: the device's first
-  record::Settings options;         // the numbers; the lists above are parsed into it
+  record::Settings options;           // the numbers; the lists above are parsed into it
   bool all_tensors = false;
   bool no_ceilings = false;
   std::string verify = "all";

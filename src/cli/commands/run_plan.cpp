@@ -57,14 +57,15 @@ Rows tensor_rows(const RunPlan& plan) {
   Rows rows = {{"id", "shape", "absmax", "types", "times", "memory", "tensor"}};
   for (const plan::PlannedTensor& planned : plan.tensors) {
     const plan::TensorSource& source = planned.source;
+    const record::Geometry& geometry = source.geometry;
     std::vector<nf4::OutputType> types = plan.options.output_types;
     if (types.empty()) types = {source.dtype};
     std::int64_t most = 0;
     for (const nf4::OutputType type : types) {
       most = std::max(most, bench::buffer_bytes(plan.device, source, type, is_cold(plan.options)));
     }
-    rows.push_back({planned.id, nf4::shape_to_string(source.shape),
-                    fmt::format("{}/{}", to_string(source.absmax_kind), source.blocksize),
+    rows.push_back({planned.id, nf4::shape_to_string(geometry.shape),
+                    fmt::format("{}/{}", to_string(geometry.absmax_kind), geometry.blocksize),
                     words(types), fmt::format("{}", planned.multiplicity), size_text(most),
                     escaped(source.name, 80)});
   }

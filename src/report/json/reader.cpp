@@ -39,18 +39,18 @@ record::ReportTensor read_tensor(const json::JsonNode& node) {
   tensor.id = node["id"].string();
   tensor.name = node["name"].string();
   tensor.source = node["source"].string();
-  tensor.shape =
+  record::Geometry& geometry = tensor.geometry;
+  geometry.shape =
       read_all(node["shape"], [](const json::JsonNode& extent) { return extent.count(); });
   std::optional<std::uint64_t> elements = 1;
-  for (const std::int64_t extent : tensor.shape) {
+  for (const std::int64_t extent : geometry.shape) {
     if (elements) elements = checked_multiply(*elements, static_cast<std::uint64_t>(extent));
   }
-  tensor.elements = node["elements"].count();
-  if (elements != static_cast<std::uint64_t>(tensor.elements)) {
+  if (elements != static_cast<std::uint64_t>(node["elements"].count())) {
     node["elements"].refuse("the product of the shape");
   }
-  tensor.blocksize = node["blocksize"].small_count();
-  tensor.absmax_kind =
+  geometry.blocksize = node["blocksize"].small_count();
+  geometry.absmax_kind =
       node["nested"].boolean() ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
   tensor.dtype = read_output_type(node["dtype"]);
   tensor.sha256 = node["sha256"].string_or_empty();
@@ -112,13 +112,13 @@ void read_samples(const json::JsonNode& node, record::Measurement& m) {
 record::Measurement read_measurement(const json::JsonNode& node,
                                      const std::set<std::string>& tensors) {
   record::Measurement m;
-  m.tensor = known_tensor(node["tensor"], tensors);
-  m.operation = node["operation"].string();
+  m.cell.tensor = known_tensor(node["tensor"], tensors);
+  m.cell.operation = node["operation"].string();
   m.variant = node["variant"].string();
-  m.device = node["device"].string();
-  m.output_type = read_output_type(node["output_dtype"]);
-  m.cache = read_cache(node["cache"]);
-  m.launch = read_launch(node["launch"]);
+  m.cell.device = node["device"].string();
+  m.cell.output_type = read_output_type(node["output_dtype"]);
+  m.cell.cache = read_cache(node["cache"]);
+  m.cell.launch = read_launch(node["launch"]);
   m.status = read_enum<record::Status>(node["status"], kStatuses);
   m.reason = node["reason"].string_or_empty();
   m.verification = read_optional(node["verification"], read_verification);
@@ -139,10 +139,11 @@ record::Measurement read_measurement(const json::JsonNode& node,
 record::StreamCeiling read_stream(const json::JsonNode& node,
                                   const std::set<std::string>& tensors) {
   record::StreamCeiling stream;
-  stream.tensor = known_tensor(node["tensor"], tensors);
-  stream.output_type = read_output_type(node["output_dtype"]);
-  stream.cache = read_cache(node["cache"]);
-  stream.launch = read_launch(node["launch"]);
+  stream.cell.operation = record::kDequantize;
+  stream.cell.tensor = known_tensor(node["tensor"], tensors);
+  stream.cell.output_type = read_output_type(node["output_dtype"]);
+  stream.cell.cache = read_cache(node["cache"]);
+  stream.cell.launch = read_launch(node["launch"]);
   stream.shape = node["shape"].string();
   stream.median_s = node["median_s"].optional_number(0.0).value_or(0.0);
   stream.bytes_per_s = node["bytes_per_s"].optional_number(0.0).value_or(0.0);
@@ -203,6 +204,8 @@ record::Report read_report(const json::JsonNode& root) {
   report.ceilings = read_ceilings(ceilings);
   report.stream_ceilings = read_all(
       ceilings["stream"], [&](const json::JsonNode& node) { return read_stream(node, ids); });
+  for (record::StreamCeiling& stream : report.stream_ceilings)
+    stream.cell.device = report.device.id;
   report.tensors_verified = root["summary"]["tensors_verified"].count();
   report.warnings = root["warnings"].strings();
   return report;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 namespace nf4bench::report {
 namespace {
@@ -17,15 +16,11 @@ struct Block {
   std::vector<text::GridRow> lines;
 };
 
-auto cell_of(const record::Measurement& m) {
-  return std::tie(m.tensor, m.operation, m.device, m.output_type, m.cache, m.launch);
-}
-
 std::vector<Block> blocks_of(const record::Report& report) {
   std::vector<Block> blocks;
   for (const record::Measurement& m : report.measurements) {
     auto block = std::find_if(blocks.begin(), blocks.end(),
-                              [&](const Block& b) { return cell_of(*b.first) == cell_of(m); });
+                              [&](const Block& b) { return b.first->cell == m.cell; });
     if (block == blocks.end()) block = blocks.insert(blocks.end(), Block{&m, {}, {}});
     block->rows.push_back(&m);
   }
@@ -162,14 +157,13 @@ const record::ReportTensor* find_tensor(const record::Report& report, const std:
 // "14336x4096  bf16  nested/64  x64  cold graph"
 std::string block_title(const record::Measurement& m, const record::ReportTensor* tensor) {
   if (tensor == nullptr) {
-    return fmt::format("{}  {}", text::fitted(m.tensor, 30),
-                       cell_name(m.output_type, m.cache, m.launch));
+    return fmt::format("{}  {}", text::fitted(m.cell.tensor, 30), cell_name(m.cell));
   }
-  std::string title =
-      fmt::format("{}  {}  {}/{}", nf4::shape_to_string(tensor->shape), short_name(m.output_type),
-                  to_string(tensor->absmax_kind), tensor->blocksize);
+  std::string title = fmt::format(
+      "{}  {}  {}/{}", nf4::shape_to_string(tensor->geometry.shape), short_name(m.cell.output_type),
+      to_string(tensor->geometry.absmax_kind), tensor->geometry.blocksize);
   if (tensor->multiplicity > 1) title += fmt::format("  x{}", tensor->multiplicity);
-  return title + fmt::format("  {} {}", to_string(m.cache), to_string(m.launch));
+  return title + fmt::format("  {} {}", to_string(m.cell.cache), to_string(m.cell.launch));
 }
 
 // "copy 4284 GB/s, stream 97 %"
@@ -178,9 +172,7 @@ std::string block_ceilings(const record::Report& report, const record::Measureme
   if (!(copy > 0.0)) return "";
   std::string text = fmt::format("copy {} GB/s", text::format_gigabytes(copy));
   for (const record::StreamCeiling& stream : report.stream_ceilings) {
-    if (stream.bytes_per_s > 0.0 &&
-        std::tie(stream.tensor, stream.output_type, stream.cache, stream.launch) ==
-            std::tie(m.tensor, m.output_type, m.cache, m.launch)) {
+    if (stream.bytes_per_s > 0.0 && stream.cell == m.cell) {
       text += fmt::format(", stream {:.0f} %", 100.0 * stream.bytes_per_s / copy);
     }
   }
@@ -189,7 +181,7 @@ std::string block_ceilings(const record::Report& report, const record::Measureme
 
 // Which tensor was timed: "model.layers.0.mlp.up_proj.weight", where the shape does not say it.
 void append_tensor_name(TablePage& page, const record::ReportTensor& tensor) {
-  if (tensor.name.empty() || tensor.name == nf4::shape_to_string(tensor.shape)) return;
+  if (tensor.name.empty() || tensor.name == nf4::shape_to_string(tensor.geometry.shape)) return;
   page.line("  " + text::fitted(tensor.name, page.width() - 2), text::Tone::kFaint);
 }
 
@@ -231,7 +223,7 @@ void append_blocks(TablePage& page, const record::Report& report) {
   }
   const text::GridLayout layout = text::fit_columns(block_columns(), all_lines, page.width());
   for (const Block& block : blocks) {
-    const record::ReportTensor* tensor = find_tensor(report, block.first->tensor);
+    const record::ReportTensor* tensor = find_tensor(report, block.first->cell.tensor);
     page.blank();
     page.heading(block_title(*block.first, tensor), block_ceilings(report, *block.first));
     if (tensor != nullptr) append_tensor_name(page, *tensor);

@@ -43,7 +43,7 @@ class TablePage {
 const char* short_name(nf4::OutputType type);
 
 // "bf16  cold graph"
-std::string cell_name(nf4::OutputType type, record::CacheMode cache, record::LaunchMode launch);
+std::string cell_name(const record::Cell& cell);
 
 // A variant's name as the table shows it.
 std::string shown_variant(const std::string& name);

@@ -5,14 +5,9 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 namespace nf4bench::report {
 namespace {
-
-auto cell_of(const record::VariantSummary& s) {
-  return std::tie(s.operation, s.output_type, s.cache, s.launch);
-}
 
 // The tensors that any variant was to run on in one cell, and how many they stand for.
 struct Extent {
@@ -20,12 +15,10 @@ struct Extent {
   std::int64_t tensors = 0;
 };
 
-Extent extent_of(const record::Report& report, const record::VariantSummary& cell) {
+Extent extent_of(const record::Report& report, const record::Cell& cell) {
   std::set<std::string> ids;
   for (const record::Measurement& m : report.measurements) {
-    if (std::tie(m.operation, m.output_type, m.cache, m.launch) == cell_of(cell)) {
-      ids.insert(m.tensor);
-    }
+    if (m.cell.over_all_tensors() == cell) ids.insert(m.cell.tensor);
   }
   Extent extent;
   for (const record::ReportTensor& tensor : report.tensors) {
@@ -67,10 +60,11 @@ std::vector<std::string> summary_cells(const record::VariantSummary& s,
   };
 }
 
-using Cell = std::vector<record::VariantSummary>;
+// The variants of one cell over all tensors.
+using CellSummary = std::vector<record::VariantSummary>;
 
 // The variant with the shortest total; none when there is nothing to choose from.
-std::string fastest_of(const Cell& cell) {
+std::string fastest_of(const CellSummary& cell) {
   const record::VariantSummary* fastest = nullptr;
   int timed = 0;
   for (const record::VariantSummary& s : cell) {
@@ -81,7 +75,7 @@ std::string fastest_of(const Cell& cell) {
   return timed > 1 ? fastest->variant : std::string();
 }
 
-std::vector<text::GridRow> summary_rows(const Cell& cell, const Extent& extent,
+std::vector<text::GridRow> summary_rows(const CellSummary& cell, const Extent& extent,
                                         const std::string& baseline) {
   std::vector<double> times;
   for (const record::VariantSummary& s : cell) {
@@ -105,14 +99,13 @@ std::vector<text::GridRow> summary_rows(const Cell& cell, const Extent& extent,
   return rows;
 }
 
-void append_cell(TablePage& page, const record::Report& report, const Cell& cell) {
-  const Extent extent = extent_of(report, cell.front());
+void append_cell(TablePage& page, const record::Report& report, const CellSummary& cell) {
+  const Extent extent = extent_of(report, cell.front().cell);
   if (extent.tensors <= 1) return;  // the block above says it all
   const std::vector<text::GridRow> rows = summary_rows(cell, extent, report.settings.baseline);
   const text::GridLayout layout = text::fit_columns(summary_columns(), rows, page.width());
   page.blank();
-  page.heading("All tensors once  " +
-                   cell_name(cell.front().output_type, cell.front().cache, cell.front().launch),
+  page.heading("All tensors once  " + cell_name(cell.front().cell),
                fmt::format("{} of {} geometr{}", text::format_count(extent.tensors, "tensor"),
                            extent.geometries, extent.geometries == 1 ? "y" : "ies"));
   page.grid_header(layout);
@@ -122,12 +115,12 @@ void append_cell(TablePage& page, const record::Report& report, const Cell& cell
 }  // namespace
 
 void append_summary(TablePage& page, const record::Report& report) {
-  std::vector<Cell> cells;
+  std::vector<CellSummary> cells;
   for (record::VariantSummary& s : summarize_variants(report)) {
-    if (cells.empty() || cell_of(cells.back().front()) != cell_of(s)) cells.emplace_back();
+    if (cells.empty() || cells.back().front().cell != s.cell) cells.emplace_back();
     cells.back().push_back(std::move(s));
   }
-  for (const Cell& cell : cells) append_cell(page, report, cell);
+  for (const CellSummary& cell : cells) append_cell(page, report, cell);
 }
 
 }  // namespace nf4bench::report

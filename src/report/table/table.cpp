@@ -151,8 +151,9 @@ const char* short_name(nf4::OutputType type) {
                                               : "fp32";
 }
 
-std::string cell_name(nf4::OutputType type, record::CacheMode cache, record::LaunchMode launch) {
-  return fmt::format("{}  {} {}", short_name(type), to_string(cache), to_string(launch));
+std::string cell_name(const record::Cell& cell) {
+  return fmt::format("{}  {} {}", short_name(cell.output_type), to_string(cell.cache),
+                     to_string(cell.launch));
 }
 
 std::string shown_variant(const std::string& name) {
