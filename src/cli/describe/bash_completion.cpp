@@ -85,7 +85,7 @@ std::string word_case(const CommandView& command, const std::vector<std::string>
     names.insert(names.end(), option.names.begin(), option.names.end());
   }
   std::string other = ":";
-  if (command.name.empty()) other = fmt::format("_nf4bench_words '{}'", joined(commands, " "));
+  if (command.is_program()) other = fmt::format("_nf4bench_words '{}'", joined(commands, " "));
   if (!command.positionals.empty()) other = action(command.positionals.front());
   return fmt::format(
       "    '{}')\n      if [[ $current == -* ]]; then\n        _nf4bench_words '{}'\n      else\n"
@@ -98,7 +98,7 @@ std::string word_case(const CommandView& command, const std::vector<std::string>
 std::string bash_completion(const std::vector<CommandView>& views) {
   std::vector<std::string> commands;
   for (const CommandView& command : views) {
-    if (!command.name.empty()) commands.push_back(command.name);
+    if (!command.is_program()) commands.push_back(command.name);
   }
   std::string values;
   std::string words;

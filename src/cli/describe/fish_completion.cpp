@@ -27,7 +27,7 @@ std::string value_part(const OptionView& option) {
 }
 
 std::string condition(const CommandView& command) {
-  if (command.name.empty()) return "__fish_use_subcommand";
+  if (command.is_program()) return "__fish_use_subcommand";
   return quoted("__fish_seen_subcommand_from " + command.name);
 }
 
@@ -53,7 +53,7 @@ std::string fish_completion(const std::vector<CommandView>& views) {
       "# Completion for fish, written by \"nf4bench completion fish\".\n"
       "complete -c nf4bench -f\n";
   for (const CommandView& command : views) {
-    if (command.name.empty()) continue;
+    if (command.is_program()) continue;
     text += fmt::format("complete -c nf4bench -n __fish_use_subcommand -a {} -d {}\n", command.name,
                         quoted(command.summary));
   }

@@ -143,7 +143,7 @@ std::string man_page(const std::vector<CommandView>& views, const std::string& v
   for (const OptionView& option : program.options) text += option_entry(option);
   text += ".SH COMMANDS\n";
   for (const CommandView& command : views) {
-    if (!command.name.empty()) text += section(command);
+    if (!command.is_program()) text += section(command);
   }
   text += fmt::format(kSettings, fmt::arg("variable", variable_of("run", "max-time")));
   return text + kExitStatus;

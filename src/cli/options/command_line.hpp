@@ -17,10 +17,9 @@ struct CommandLine {
 };
 
 // Adds to `argv` what the environment, then the configuration file set and nothing above them does.
-// `app` has parsed `argv`, with `command` in it; `config` is the value of --config, empty when it
-// was not given. Throws Error(kUsage).
-CommandLine complete(const std::vector<std::string>& argv, const CommandApp& app,
-                     const CommandApp& command, const std::string& config,
+// `views` are those of the program after it has parsed `argv`; the result borrows their options.
+// Throws Error(kUsage).
+CommandLine complete(const std::vector<std::string>& argv, const std::vector<CommandView>& views,
                      const TryToParse& try_to_parse);
 
 // " (--threads is set by bench.toml:3)" for each of `settings` whose option or value `message`

@@ -19,6 +19,6 @@ struct Environment {
 // Looks for the variables of `command`'s options. Values of a repeated option are separated by
 // semicolons, those of a list by commas; an empty value says nothing. Throws Error(kUsage) that
 // begins with the variable.
-Environment settings_from_environment(const CommandApp& command, const TryToParse& try_to_parse);
+Environment settings_from_environment(const CommandView& command, const TryToParse& try_to_parse);
 
 }  // namespace nf4bench::cli
