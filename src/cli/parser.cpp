@@ -1,6 +1,6 @@
 #include "cli/parser.hpp"
 
-#include "cli/commands/compare_command.hpp"
+#include "cli/commands/compare/compare_job.hpp"
 #include "cli/commands/completion_command.hpp"
 #include "cli/commands/dequantize_command.hpp"
 #include "cli/commands/doctor_command.hpp"
@@ -8,7 +8,7 @@
 #include "cli/commands/history_command.hpp"
 #include "cli/commands/inspect_command.hpp"
 #include "cli/commands/list_command.hpp"
-#include "cli/commands/run_command.hpp"
+#include "cli/commands/run/run_job.hpp"
 #include "cli/commands/synth_command.hpp"
 #include "cli/options/command_app.hpp"
 #include "report/tool.hpp"

@@ -1,4 +1,4 @@
-#include "cli/commands/run_ending.hpp"
+#include "cli/commands/run/run_ending.hpp"
 
 #include "base/terminal.hpp"
 #include "cli/signals.hpp"

@@ -1,4 +1,4 @@
-#include "cli/commands/compare_command.hpp"
+#include "cli/commands/compare/compare_command.hpp"
 
 #include "cli/options/catalogs.hpp"
 #include "cli/options/compare_choices.hpp"

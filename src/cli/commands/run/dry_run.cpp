@@ -1,6 +1,7 @@
-#include "cli/commands/run_plan.hpp"
+#include "cli/commands/run/dry_run.hpp"
 
 #include "base/text.hpp"
+#include "bench/estimate.hpp"
 #include "text/columns.hpp"
 
 #include <fmt/format.h>
@@ -61,7 +62,7 @@ Rows tensor_rows(const RunPlan& plan) {
     if (types.empty()) types = {source.dtype};
     std::int64_t most = 0;
     for (const nf4::OutputType type : types) {
-      most = std::max(most, bench::buffer_bytes(plan.device, source, type, is_cold(plan.options)));
+      most = std::max(most, bench::buffer_bytes(*plan.device, source, type, is_cold(plan.options)));
     }
     rows.push_back({planned.id, nf4::shape_to_string(source.shape),
                     fmt::format("{}/{}", to_string(source.absmax_kind), source.blocksize),
@@ -72,7 +73,7 @@ Rows tensor_rows(const RunPlan& plan) {
 }
 
 Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
-  const record::DeviceInfo& device = plan.device.info();
+  const record::DeviceInfo& device = plan.device->info();
   const record::RunOptions& options = plan.options;
   Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)},
                {"variants", variant_names(plan)},
@@ -104,7 +105,9 @@ Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
 
 }  // namespace
 
-std::string describe(const RunPlan& plan, const bench::RunEstimate& estimate) {
+std::string describe(const RunPlan& plan) {
+  const bench::RunEstimate estimate = bench::estimate_run(*plan.device, plan.tensors, plan.variants,
+                                                          plan.options, plan.measures_ceilings);
   return text::align_columns(tensor_rows(plan), 0) + "\n" +
          text::align_columns(fact_rows(plan, estimate), 0) +
          "\nNothing was measured and no report was written: --dry-run.\n";

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "base/error.hpp"
-#include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
 #include <string>
@@ -29,8 +27,5 @@ struct CompareArguments {
 };
 
 CLI::App* add_compare_command(CLI::App& app, CompareArguments& arguments);
-
-// Judges new reports against old ones; with --gate the exit code says whether they pass.
-ExitCode execute(const CompareArguments& arguments, const Context& context);
 
 }  // namespace nf4bench::cli

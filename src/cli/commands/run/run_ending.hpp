@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "cli/commands/run_command.hpp"
+#include "cli/commands/run/run_command.hpp"
 #include "report/report.hpp"
 #include "report/report_file.hpp"
 

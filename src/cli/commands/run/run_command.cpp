@@ -1,4 +1,4 @@
-#include "cli/commands/run_command.hpp"
+#include "cli/commands/run/run_command.hpp"
 
 #include "cli/options/catalogs.hpp"
 #include "cli/options/choices.hpp"

@@ -1,10 +1,8 @@
 #pragma once
 
-#include "base/error.hpp"
-#include "bench/runner.hpp"
-#include "cli/context.hpp"
 #include "cli/options/options.hpp"
 #include "nf4/synthetic.hpp"
+#include "record/settings.hpp"
 
 #include <string>
 #include <vector>
@@ -40,8 +38,5 @@ struct RunArguments {
 };
 
 CLI::App* add_run_command(CLI::App& app, RunArguments& arguments);
-
-// The main job: load, verify, time, report.
-ExitCode execute(const RunArguments& arguments, const Context& context);
 
 }  // namespace nf4bench::cli

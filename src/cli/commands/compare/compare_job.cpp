@@ -1,6 +1,7 @@
+#include "cli/commands/compare/compare_job.hpp"
+
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "cli/commands/compare_command.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/compare_choices.hpp"
 #include "compare/baseline_store.hpp"
