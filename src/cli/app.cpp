@@ -19,13 +19,13 @@ namespace {
 
 using Outcome = ParseResult::Outcome;
 
-// What is wrong with a command line, whatever it lacks; empty when nothing is.
+// What is wrong with a command line, apart from what is missing; empty when nothing is wrong.
 std::string problem_of(const std::vector<std::string>& argv) {
   const ParseResult result = Parser().parse(argv);
   return result.outcome == Outcome::kRefused ? result.text : "";
 }
 
-// Parses `line` and does what it says. Its errors speak of `typed`, the line that people know.
+// Parses and runs `line`. Messages are about `typed`, the line that the user knows.
 ExitCode run_complete(const CommandLine& line, const std::vector<std::string>& typed) {
   Parser parser;
   const ParseResult result = parser.parse(line.argv);

@@ -32,7 +32,7 @@ constexpr char kFooter[] = R"(Start with:
 Options that are not on the command line are looked for in the environment (NF4BENCH_RUN_DEVICE for
 --device of run), then in the file that --config or NF4BENCH_CONFIG names: TOML, a section a command.)";
 
-// The arguments of every command; only those of the one given are read.
+// The arguments of every command; only those of the command that is given are read.
 struct Arguments {
   RunArguments run;
   ListArguments list;
@@ -44,7 +44,7 @@ struct Arguments {
   ExportArguments export_report;
   DoctorArguments doctor;
   CompletionArguments completion;
-  std::string config;  // of the program and of every command; read from their views
+  std::string config;  // of the program and of every command; taken from their views
 };
 
 struct Command {
@@ -70,7 +70,7 @@ std::vector<Command> add_commands(CommandApp& app, Arguments& arguments) {
       command(add_export_command(app, arguments.export_report), arguments.export_report),
       command(add_doctor_command(app, arguments.doctor), arguments.doctor),
   };
-  // These two tell of the definitions themselves.
+  // These two print what the definitions above say.
   commands.push_back({add_completion_command(app, arguments.completion), [&](const Context&) {
                         return print_completion(arguments.completion, views_of(app));
                       }});
@@ -85,7 +85,7 @@ void add_config_option(CLI::App& app, std::string& path) {
       .command_line_only();
 }
 
-// CLI11 leaves two empty lines between groups of options.
+// CLI11 prints two empty lines between groups of options; one is enough.
 std::string without_double_blanks(std::string text) {
   for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
   return text;

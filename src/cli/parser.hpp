@@ -14,16 +14,16 @@ namespace nf4bench::cli {
 struct ParseResult {
   enum class Outcome {
     kParsed,
-    kLacking,   // something required is not there; it may be set elsewhere
-    kRefused,   // it can never be right
-    kAnswered,  // --help or --version: nothing is to be done
+    kLacking,   // something is missing that may still be set elsewhere
+    kRefused,   // no setting elsewhere can make it right
+    kAnswered,  // --help or --version: there is nothing to do but print
   };
   Outcome outcome = Outcome::kParsed;
-  std::string text;  // the answer, or what is lacking or wrong; empty when it is parsed
+  std::string text;  // the answer, or what is missing or wrong; empty for kParsed
 };
 
-// All commands with their options, and what one command line says of them. Parses once: what was
-// read is kept. The only class that knows how CLI11 parses.
+// All commands with their options. Parses one command line and keeps what it read, so that each
+// command line needs a parser of its own.
 class Parser {
  public:
   Parser();
@@ -36,7 +36,7 @@ class Parser {
   // The program and its commands, with what was parsed so far.
   std::vector<CommandView> views() const;
 
-  // Does what the command line asks for. It must have been parsed.
+  // Runs the command that was parsed.
   ExitCode run(const Context& context) const;
 
  private:

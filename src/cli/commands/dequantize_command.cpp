@@ -18,7 +18,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::cli {
@@ -107,6 +109,32 @@ std::vector<io::TensorEntry> select_entries(const io::Checkpoint& checkpoint,
   return selected;
 }
 
+// What decodes while the output file is written. Borrowed.
+struct Decoding {
+  const io::Checkpoint& checkpoint;
+  device::Device& device;
+  const kernels::Variant& variant;
+  ProgressLine& progress;
+};
+
+std::vector<std::byte> decode_entry(const Decoding& decoding, const io::TensorEntry& entry,
+                                    nf4::OutputType type) {
+  const nf4::Nf4Tensor tensor = decoding.checkpoint.load(entry);
+  warn_of_non_finite(tensor, type, decoding.progress);
+  return decode(decoding.device, decoding.variant, tensor, type);
+}
+
+// `entry` as a tensor of the output file; `produce` gives its bytes.
+io::OutputTensor output_tensor(const io::TensorEntry& entry, nf4::OutputType type,
+                               std::function<std::vector<std::byte>()> produce) {
+  const auto element_bytes = static_cast<std::int64_t>(nf4::size_in_bytes(type));
+  return {.name = entry.name,
+          .dtype = safetensors_dtype(type),
+          .shape = entry.shape,
+          .bytes = entry.elements * element_bytes,
+          .produce = std::move(produce)};
+}
+
 }  // namespace
 
 CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
@@ -150,24 +178,17 @@ ExitCode execute(const DequantizeArguments& arguments, const Context&) {
   const std::atomic<bool>& interrupted = watch_for_interruption();
   ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
 
+  const Decoding decoding = {checkpoint, *device, variant, progress};
   std::vector<io::OutputTensor> outputs;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const io::TensorEntry& entry = entries[i];
-    const nf4::OutputType output_type = type.value_or(entry.dtype);
+    const nf4::OutputType output_type = type.value_or(entries[i].dtype);
     const auto produce = [&, i, output_type] {
       stop_when_interrupted(interrupted);
       progress.update(static_cast<double>(i) / static_cast<double>(entries.size()),
                       escaped(entries[i].name));
-      const nf4::Nf4Tensor tensor = checkpoint.load(entries[i]);
-      warn_of_non_finite(tensor, output_type, progress);
-      return decode(*device, variant, tensor, output_type);
+      return decode_entry(decoding, entries[i], output_type);
     };
-    const auto element_bytes = static_cast<std::int64_t>(nf4::size_in_bytes(output_type));
-    outputs.push_back({.name = entry.name,
-                       .dtype = safetensors_dtype(output_type),
-                       .shape = entry.shape,
-                       .bytes = entry.elements * element_bytes,
-                       .produce = produce});
+    outputs.push_back(output_tensor(entries[i], output_type, produce));
   }
   io::write_safetensors(arguments.output, outputs);
   progress.clear();

@@ -46,8 +46,8 @@ std::vector<std::string> json_files(const std::string& input) {
   return files;
 }
 
-// Adds the reports of a folder and returns the variants in each; what is no report is named and
-// passed over.
+// Adds the reports in `input` and returns the variants of each. In a folder, files that are no
+// reports are named on stderr and skipped.
 std::vector<std::set<std::string>> add_reports(compare::HistoryBuilder& builder,
                                                const std::string& input) {
   const bool is_folder = fs::is_directory(input);

@@ -6,7 +6,7 @@
 namespace nf4bench::cli {
 namespace {
 
-// Between single quotes fish knows two escapes.
+// fish knows two escapes between single quotes: of the quote and of the backslash.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) {
@@ -16,7 +16,7 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-// The switches of "complete" for what may be a value.
+// The switches of "complete" that tell which values the option takes.
 std::string value_part(const OptionView& option) {
   const std::string words = fmt::format("{}", fmt::join(option.facts.choices, " "));
   if (option.is_flag()) return "";

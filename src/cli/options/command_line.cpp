@@ -30,11 +30,11 @@ std::vector<const OptionView*> typed_options(const CommandView& command) {
   return typed;
 }
 
-// Where the command's name stands: the first word that is neither an option nor one's value.
+// The index of the command's name: the first word that is no option and no value of one.
 std::size_t place_of_command(const std::vector<std::string>& argv) {
   std::size_t place = 1;
   while (place < argv.size() && argv[place].starts_with("-")) {
-    place += argv[place] == "--config" ? 2 : 1;  // the one option there that has a value
+    place += argv[place] == "--config" ? 2 : 1;  // the only option there with a value
   }
   return std::min(place, argv.size() - 1);
 }
@@ -81,7 +81,8 @@ bool names_option(const std::string& message, const std::string& name) {
   const std::size_t at = message.find("--" + name);
   if (at == std::string::npos) return false;
   const std::string_view rest = std::string_view(message).substr(at + 2 + name.size());
-  return rest.empty() || (rest[0] != '-' && std::islower(rest[0]) == 0);  // no longer name
+  return rest.empty() ||
+         (rest[0] != '-' && std::islower(rest[0]) == 0);  // else a longer name begins like this
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace nf4bench::cli {
 
 class CommandApp;
 
-// An option as it was declared, and what the last command line that was parsed says of it.
+// An option as it was declared, and as the command line gave it.
 struct OptionView {
   std::vector<std::string> names;  // "-o", "--output"; empty for a positional argument
   std::string positional;          // "input"; empty for an option
@@ -17,9 +17,9 @@ struct OptionView {
   std::string help;                // on one line
   std::string group;
   OptionFacts facts;
-  bool is_settable = true;            // by the environment and a configuration file, too
-  std::vector<std::string> excluded;  // first names of options that must not stand beside it
-  std::vector<std::string> given;     // its values on the command line; empty when it is not there
+  bool is_settable = true;            // also by the environment and a configuration file
+  std::vector<std::string> excluded;  // first names of the options that it does not go with
+  std::vector<std::string> given;     // values on the command line; empty when it is not there
 
   bool is_flag() const { return facts.value == OptionFacts::Value::kNone; }
   bool is_repeatable() const { return facts.count != OptionFacts::Count::kOnce; }
@@ -40,7 +40,8 @@ struct CommandView {
   bool is_program() const { return name.empty(); }
 };
 
-// The program, then its commands: plain data, so that nothing but the parser needs CLI11.
+// The program, then its commands. Plain data, so that completions, messages and settings need no
+// CLI11.
 std::vector<CommandView> views_of(const CommandApp& app);
 
 }  // namespace nf4bench::cli

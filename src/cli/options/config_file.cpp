@@ -19,7 +19,7 @@
 namespace nf4bench::cli {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = 1 << 20;  // larger ones are no configuration
+constexpr std::uintmax_t kMostBytes = 1 << 20;  // a larger file is no configuration
 
 std::string read_text(const std::string& path) {
   const auto refuse = [&](const std::string& why) {

@@ -12,7 +12,7 @@ Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
                       {"--peer", "NAME=PATH ...",
                        "Variants of somebody else's library: bitsandbytes', or\n"
                        "one made with nf4bench_peer.h (repeatable)"})
-      .command_line_only();  // what runs foreign code is said where it is run
+      .command_line_only();  // foreign code runs only when the command line names it
 }
 
 peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,

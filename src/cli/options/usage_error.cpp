@@ -20,7 +20,7 @@ std::vector<std::string> command_names(const std::vector<CommandView>& views) {
   return names;
 }
 
-// Every spelling of every option, with its dashes; of each option the long ones first.
+// Every name of every option, with its dashes; for each option its long names first.
 std::vector<std::string> option_names(const CommandView& command) {
   const auto is_long = [](const std::string& name) { return name.starts_with("--"); };
   std::vector<std::string> names;
@@ -36,7 +36,7 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The command that `argv` names; the program itself when it names none.
+// The command that `argv` names; the program when it names none.
 const CommandView& command_of(const std::vector<CommandView>& views,
                               const std::vector<std::string>& argv) {
   for (std::size_t i = 1; i < argv.size(); ++i) {
@@ -47,7 +47,7 @@ const CommandView& command_of(const std::vector<CommandView>& views,
   return views.front();
 }
 
-// The first word of `argv` that looks like an option and is none; empty when there is none.
+// The first word of `argv` that looks like an option but is not in `known`; else empty.
 std::string unknown_option(const std::vector<std::string>& argv,
                            const std::vector<std::string>& known) {
   for (std::size_t i = 1; i < argv.size(); ++i) {

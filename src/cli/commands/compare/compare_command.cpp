@@ -86,7 +86,7 @@ void add_gate_options(CLI::App& command, CompareArguments& a) {
       {"--confirm", "COMMAND",
        "Run this once when a cell is SLOWER or UNSURE, and pool\nthe report that it writes to "
        "$NF4BENCH_CONFIRM_JSON;\n$NF4BENCH_CONFIRM_VARIANTS lists the variants in doubt"})
-      .command_line_only()  // a command is said where it is run
+      .command_line_only()  // a command runs only when the command line names it
       .group(group);
 }
 

@@ -9,7 +9,7 @@ namespace nf4bench::cli {
 
 // The arguments of "nf4bench compare" as they were typed.
 struct CompareArguments {
-  std::vector<std::string> reports;  // BASE NEW...; all NEW when the base is named by an option
+  std::vector<std::string> reports;  // BASE NEW...; all are NEW when an option names the base
   std::vector<std::string> base;     // further files of the base
   std::string baseline;              // name in the store
   std::string save_baseline;         // name in the store

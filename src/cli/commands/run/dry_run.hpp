@@ -6,7 +6,7 @@
 
 namespace nf4bench::cli {
 
-// What "nf4bench run --dry-run" prints of a run that is planned.
+// What "nf4bench run --dry-run" prints.
 std::string describe(const RunPlan& plan);
 
 }  // namespace nf4bench::cli

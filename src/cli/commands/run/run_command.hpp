@@ -25,7 +25,7 @@ struct RunArguments {
   std::string device = "auto";
   std::vector<std::string> caches = {"cold"};
   std::vector<std::string> launches;  // empty: the device's first
-  record::RunOptions options;         // the numbers; the lists above are parsed into it
+  record::RunOptions options;         // its numbers; its lists are made from the words above
   bool all_tensors = false;
   bool no_ceilings = false;
   std::string verify = "all";

@@ -9,24 +9,24 @@
 
 namespace nf4bench::cli {
 
-// What "nf4bench run" writes and shows when it ends, in whichever way. Borrows all that it is
+// Writes and shows what there is when "nf4bench run" ends, however it ends. Borrows what it is
 // given.
 class RunEnding {
  public:
   RunEnding(record::Report& report, report::ReportFile& file, const RunArguments& arguments)
       : report_(report), file_(file), arguments_(arguments) {}
 
-  // The run came to its end or was interrupted: saves the report, shows the table, and says on
-  // stderr what a reader of the table could overlook. A report that cannot be saved is at least
-  // shown.
+  // For a run that was finished or interrupted: saves the report, shows the table, and says on
+  // stderr what a reader of the table could overlook. When the report cannot be saved, the table is
+  // shown before the error is thrown.
   ExitCode publish() const;
 
-  // An error ended the run: the report says so, and what there is of it is saved and shown as far
-  // as that is possible. Never throws an Error.
+  // For a run that an error ended: notes the error in the report, and saves and shows as much of
+  // the report as it can. Never throws an Error.
   void break_off(const std::string& problem) const;
 
-  // The same for a call that does not return, and then the end of the process: whatever would be
-  // destroyed or waited for may belong to that call.
+  // The same for a call that does not return. Ends the process at once, because the call may still
+  // use whatever would be destroyed or waited for.
   [[noreturn]] void abandon(const std::string& problem) const;
 
  private:

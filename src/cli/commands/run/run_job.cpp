@@ -18,7 +18,7 @@
 namespace nf4bench::cli {
 namespace {
 
-// What a run writes while it goes on. Borrowed.
+// What is written while a run goes on. Borrowed.
 struct RunOutput {
   record::Report& report;
   report::ReportFile& file;
@@ -33,7 +33,7 @@ record::Report start_report(RunPlan& plan, const Context& context) {
   return report;
 }
 
-// Notes a warning that is empty where there is nothing to warn of.
+// Adds a warning, which may be empty, to the report and to stderr.
 void warn(record::Report& report, const std::string& warning) {
   if (warning.empty()) return;
   report.warnings.push_back(warning);
@@ -59,7 +59,7 @@ bench::RunObserver observe(const RunOutput& output) {
               }};
 }
 
-// Fills the report, and keeps its file up to date meanwhile.
+// Fills the report and keeps its file up to date.
 void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& interrupted) {
   record::Report& report = output.report;
   if (plan.measures_ceilings) {

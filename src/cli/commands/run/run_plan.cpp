@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kNoBaseline[] = "none";
 
-// Everything that can be said about the words of the command line before a file is opened.
+// Checks all words that can be checked before a file is opened.
 record::RunOptions parse_options(const RunArguments& arguments) {
   record::RunOptions options = arguments.options;
   options.output_types = parse_output_types(arguments.dtypes);
@@ -36,14 +36,14 @@ plan::SourceRequest source_request(const RunArguments& arguments) {
                                  .presets = arguments.presets,
                                  .synthetic = arguments.synthetic,
                                  .tensor_regex = arguments.tensor_regex};
-  // The power that a GPU draws depends on the data: no zeros.
+  // Random codes, because the power that a GPU draws depends on the data.
   request.synthetic.distribution = nf4::Distribution::kRandomCodes;
   request.synthetic.absmax_kind =
       arguments.plain ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
   return request;
 }
 
-// The variant that speedups refer to; empty for none, as when its library could not be loaded.
+// The variant that speedups refer to; empty for none, also when its library could not be loaded.
 std::string choose_baseline(const std::string& word, const device::Device& device,
                             const peer::Peers& peers) {
   if (word == kNoBaseline || (!word.empty() && peers.is_of_absent_peer(word))) return "";
@@ -54,7 +54,7 @@ std::string choose_baseline(const std::string& word, const device::Device& devic
   return word;
 }
 
-// The selected variants, led by the baseline if it was not selected.
+// The selected variants; the baseline is put first if it was not selected.
 std::vector<plan::SelectedVariant> choose_variants(const std::vector<std::string>& patterns,
                                                    const std::string& baseline,
                                                    const peer::Peers& peers) {
@@ -68,7 +68,7 @@ std::vector<plan::SelectedVariant> choose_variants(const std::vector<std::string
   return selected;
 }
 
-// The launch modes asked for, all of which `device` must have; else its first.
+// The launch modes that are wanted, if `device` has them all; its first when none is named.
 std::vector<record::LaunchMode> choose_launches(const std::vector<record::LaunchMode>& wanted,
                                                 const device::Device& device) {
   const auto available = device.launch_modes();

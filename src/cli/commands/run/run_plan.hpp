@@ -15,18 +15,18 @@ namespace nf4bench::cli {
 
 // Everything that "nf4bench run" has settled before it measures.
 struct RunPlan {
-  record::RunOptions options;  // the launch modes and the baseline are those of the run
+  record::RunOptions options;  // launch modes and baseline are those of this device
   bool measures_ceilings = true;
-  std::vector<std::unique_ptr<io::Checkpoint>> checkpoints;  // which the tensors load from
+  std::vector<std::unique_ptr<io::Checkpoint>> checkpoints;  // the tensors are loaded from these
   std::unique_ptr<device::Device> device;
-  peer::Peers peers;  // which the variants have their names from
+  peer::Peers peers;  // owns the names of the variants
   std::vector<plan::SelectedVariant> variants;
   std::vector<plan::PlannedTensor> tensors;
   std::vector<std::string> warnings;  // for the report
 };
 
-// Opens what `arguments` name: inputs, device, peers. Throws Error when one of them cannot be used
-// or they do not go together.
+// Opens the inputs, the device and the peers that `arguments` name, and chooses what is measured.
+// Throws Error when something cannot be used or does not fit the device.
 RunPlan plan_run(const RunArguments& arguments);
 
 }  // namespace nf4bench::cli
