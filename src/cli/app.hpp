@@ -2,8 +2,8 @@
 
 namespace nf4bench::cli {
 
-// Parses the command line, runs the subcommand and returns the process's exit code. Errors are
-// caught here, and only here, and printed as one line on stderr.
+// Parses the command line, runs the command and returns the exit code of the process. This is the
+// only place that catches errors and prints them, as one line on stderr.
 int run_app(int argc, char** argv);
 
 }  // namespace nf4bench::cli

@@ -5,7 +5,7 @@
 
 namespace nf4bench::cli {
 
-// What every command is handed besides its own arguments.
+// What every command gets besides its own arguments.
 struct Context {
   std::vector<std::string> argv;  // as the process was started
 };

@@ -2,9 +2,10 @@
 
 namespace nf4bench::cli {
 
-// What every command relies on, whatever the parent process left behind: a full disk or a limit on
-// file sizes is an error and no signal, and nothing that is opened later passes for stdout or
-// stderr. A standard stream that was closed can then neither be read nor written.
+// Makes the process one that every command can rely on, however its parent started it. A limit on
+// file sizes becomes an error instead of a signal. A standard stream that the parent closed is
+// opened on /dev/null, or else the next file that is opened would get its number and take what is
+// meant for stdout or stderr.
 void set_up_process();
 
 }  // namespace nf4bench::cli

@@ -5,7 +5,7 @@
 namespace nf4bench::cli {
 namespace {
 
-// Signal handlers can reach nothing but globals; these two are written by the handler alone.
+// A signal handler can reach only globals; nothing but the handler writes these two.
 std::atomic<bool> interrupted = false;
 volatile std::sig_atomic_t signal_number = 0;
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -20,7 +20,7 @@ void remember(int number) {
 const std::atomic<bool>& watch_for_interruption() {
   struct sigaction action {};
   action.sa_handler = remember;
-  // One shot: the second signal finds the default disposition, which ends the process.
+  // SA_RESETHAND: the second signal meets the default action, which ends the process.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);

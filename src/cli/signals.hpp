@@ -7,11 +7,11 @@
 
 namespace nf4bench::cli {
 
-// From now on the first SIGINT or SIGTERM only sets the flag that is returned; a second one of the
-// same kind ends the process at once, as it would have without this call.
+// From now on the first SIGINT or SIGTERM only sets the flag that is returned. A second one of the
+// same kind ends the process at once, as it would without this call.
 const std::atomic<bool>& watch_for_interruption();
 
-// kInterrupted or kTerminated once such a signal has come, else empty.
+// kInterrupted or kTerminated once such a signal has come; else empty.
 std::optional<ExitCode> interruption();
 
 }  // namespace nf4bench::cli

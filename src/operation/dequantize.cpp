@@ -47,9 +47,4 @@ const Operation& dequantize() {
   return operation;
 }
 
-const std::vector<Operation>& operations() {
-  static const std::vector<Operation> all = {dequantize()};
-  return all;
-}
-
 }  // namespace nf4bench::operation

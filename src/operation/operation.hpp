@@ -59,7 +59,21 @@ struct Operation {
   std::function<const kernels::Catalog&(record::DeviceKind kind)> catalog;
 };
 
-// The operations of this program, by name; the first is the default.
+// The operations of this program; the first is the default.
 const std::vector<Operation>& operations();
+
+// What this build has for one operation on one kind of device, whether such a device is here or
+// not.
+struct BuiltIn {
+  const Operation& operation;
+  record::DeviceKind device;
+  const kernels::Catalog& catalog;
+};
+
+// CUDA first; only the CPU in a build without CUDA.
+std::vector<BuiltIn> built_in_catalogs();
+
+// The names of all their variants, each once, in order of appearance.
+std::vector<std::string> built_in_variant_names();
 
 }  // namespace nf4bench::operation

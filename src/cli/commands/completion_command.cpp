@@ -54,10 +54,11 @@ CLI::App* add_man_command(CLI::App& app) {
   return add_command(app, "man", "Print the manual page as roff", kManExamples);
 }
 
-ExitCode print_completion(const CompletionArguments& arguments, const CommandApp& app) {
+ExitCode print_completion(const CompletionArguments& arguments,
+                          const std::vector<CommandView>& views) {
   for (const Shell& shell : kShells) {
     if (arguments.shell != shell.name) continue;
-    write_stdout(shell.script(views_of(app)));
+    write_stdout(shell.script(views));
     return ExitCode::kOk;
   }
   throw Error(
@@ -66,8 +67,8 @@ ExitCode print_completion(const CompletionArguments& arguments, const CommandApp
                   fmt::join(shell_names(), ", "), did_you_mean(arguments.shell, shell_names())));
 }
 
-ExitCode print_man_page(const CommandApp& app) {
-  write_stdout(man_page(views_of(app), report::tool_info().version));
+ExitCode print_man_page(const std::vector<CommandView>& views) {
+  write_stdout(man_page(views, report::tool_info().version));
   return ExitCode::kOk;
 }
 

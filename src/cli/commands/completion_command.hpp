@@ -1,13 +1,13 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "cli/options/command_view.hpp"
 #include "cli/options/options.hpp"
 
 #include <string>
+#include <vector>
 
 namespace nf4bench::cli {
-
-class CommandApp;
 
 // The arguments of "nf4bench completion" as they were typed.
 struct CompletionArguments {
@@ -17,10 +17,11 @@ struct CompletionArguments {
 CLI::App* add_completion_command(CLI::App& app, CompletionArguments& arguments);
 CLI::App* add_man_command(CLI::App& app);
 
-// Prints the completion script for a shell, made from the definitions in `app`.
-ExitCode print_completion(const CompletionArguments& arguments, const CommandApp& app);
+// Prints the completion script for a shell. `views` are those of the program.
+ExitCode print_completion(const CompletionArguments& arguments,
+                          const std::vector<CommandView>& views);
 
 // Prints the manual page.
-ExitCode print_man_page(const CommandApp& app);
+ExitCode print_man_page(const std::vector<CommandView>& views);
 
 }  // namespace nf4bench::cli

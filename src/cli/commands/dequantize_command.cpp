@@ -2,7 +2,6 @@
 
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "cli/options/catalogs.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/progress_line.hpp"
@@ -11,6 +10,10 @@
 #include "io/writers.hpp"
 #include "nf4/finiteness.hpp"
 #include "nf4/reference.hpp"
+#include "operation/dequantize.hpp"
+#include "operation/exact_bits.hpp"
+#include "operation/operation.hpp"
+#include "operation/weight.hpp"
 #include "plan/name_filter.hpp"
 #include "plan/plan.hpp"
 #include "plan/sources.hpp"
@@ -18,7 +21,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::cli {
@@ -48,8 +53,9 @@ kernels::Variant choose_variant(const std::string& word, const device::Device& d
     throw Error(ErrorKind::kUsage, fmt::format("--variant: \"{}\" matches {} variants; wanted one",
                                                escaped(word), selected.size()));
   }
-  const std::string flagship = device.info().kind == record::DeviceKind::kCuda ? "fused" : "simd";
-  const auto& variants = device.variants();
+  const kernels::Catalog& catalog = operation::dequantize().catalog(device.info().kind);
+  const std::string flagship = catalog.flagship;
+  const auto& variants = catalog.variants;
   const auto found = std::find_if(variants.begin(), variants.end(),
                                   [&](const kernels::Variant& v) { return flagship == v.name; });
   return found == variants.end() ? variants.front() : *found;
@@ -58,7 +64,8 @@ kernels::Variant choose_variant(const std::string& word, const device::Device& d
 // Decodes `tensor` and returns the bytes, which are the reference's bit for bit.
 std::vector<std::byte> decode(device::Device& device, const kernels::Variant& variant,
                               const nf4::Nf4Tensor& tensor, nf4::OutputType type) {
-  const auto workload = device.upload(tensor, type, device::UploadPurpose::kVerify);
+  const auto workload =
+      device.upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify);
   const std::string reason = workload->unsupported(variant);
   if (!reason.empty()) {
     throw Error(ErrorKind::kUsage,
@@ -107,6 +114,32 @@ std::vector<io::TensorEntry> select_entries(const io::Checkpoint& checkpoint,
   return selected;
 }
 
+// What decodes while the output file is written. Borrowed.
+struct Decoding {
+  const io::Checkpoint& checkpoint;
+  device::Device& device;
+  const kernels::Variant& variant;
+  ProgressLine& progress;
+};
+
+std::vector<std::byte> decode_entry(const Decoding& decoding, const io::TensorEntry& entry,
+                                    nf4::OutputType type) {
+  const nf4::Nf4Tensor tensor = decoding.checkpoint.load(entry);
+  warn_of_non_finite(tensor, type, decoding.progress);
+  return decode(decoding.device, decoding.variant, tensor, type);
+}
+
+// `entry` as a tensor of the output file; `produce` gives its bytes.
+io::OutputTensor output_tensor(const io::TensorEntry& entry, nf4::OutputType type,
+                               std::function<std::vector<std::byte>()> produce) {
+  const auto element_bytes = static_cast<std::int64_t>(nf4::size_in_bytes(type));
+  return {.name = entry.name,
+          .dtype = safetensors_dtype(type),
+          .shape = entry.shape,
+          .bytes = entry.elements * element_bytes,
+          .produce = std::move(produce)};
+}
+
 }  // namespace
 
 CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
@@ -126,7 +159,7 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
       .suggests(device_words());
   add_single(*command, a.variant,
              {"--variant", "NAME", "Decode with this variant [fused; on the CPU simd]"})
-      .suggests(built_in_variant_names());
+      .suggests(operation::built_in_variant_names());
   add_peer_option(*command, a.peers);
   add_single(*command, a.dtype,
              {"--dtype", "TYPE", "float16, bfloat16, float32 or stored: what each names [stored]"})
@@ -145,29 +178,23 @@ ExitCode execute(const DequantizeArguments& arguments, const Context&) {
   const io::Checkpoint checkpoint = plan::open_nf4(arguments.input);
   const std::vector<io::TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
   const auto device = device::open_device(arguments.device, {});
-  const peer::Peers peers = load_peers(peer_arguments, *device);
+  const peer::Peers peers =
+      load_peers(peer_arguments, *device, operation::dequantize().catalog(device->info().kind));
   const kernels::Variant variant = choose_variant(arguments.variant, *device, peers);
   const std::atomic<bool>& interrupted = watch_for_interruption();
   ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
 
+  const Decoding decoding = {checkpoint, *device, variant, progress};
   std::vector<io::OutputTensor> outputs;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const io::TensorEntry& entry = entries[i];
-    const nf4::OutputType output_type = type.value_or(entry.dtype);
+    const nf4::OutputType output_type = type.value_or(entries[i].dtype);
     const auto produce = [&, i, output_type] {
       stop_when_interrupted(interrupted);
       progress.update(static_cast<double>(i) / static_cast<double>(entries.size()),
                       escaped(entries[i].name));
-      const nf4::Nf4Tensor tensor = checkpoint.load(entries[i]);
-      warn_of_non_finite(tensor, output_type, progress);
-      return decode(*device, variant, tensor, output_type);
+      return decode_entry(decoding, entries[i], output_type);
     };
-    const auto element_bytes = static_cast<std::int64_t>(nf4::size_in_bytes(output_type));
-    outputs.push_back({.name = entry.name,
-                       .dtype = safetensors_dtype(output_type),
-                       .shape = entry.shape,
-                       .bytes = entry.elements * element_bytes,
-                       .produce = produce});
+    outputs.push_back(output_tensor(entries[i], output_type, produce));
   }
   io::write_safetensors(arguments.output, outputs);
   progress.clear();

@@ -22,7 +22,7 @@ constexpr char kExamples[] = R"(Examples:
 No setting is changed. Exit codes: 0 usable, 6 a gate run here would be worthless, 5 no usable
 device, 130 or 143 interrupted.)";
 
-// Why "auto" came down to the CPU; empty when it did not, or when the CPU was asked for.
+// Why "auto" chose the CPU; empty when it did not, or when the CPU was asked for.
 std::string cuda_problem(const DoctorArguments& arguments, const device::Device& device) {
   std::string problem;
   if (arguments.device == "auto" && device.info().kind == record::DeviceKind::kCpu) {

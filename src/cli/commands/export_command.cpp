@@ -87,7 +87,7 @@ Format parse_format(const std::string& word, exports::ActionMetric metric) {
                           fmt::join(format_names(), ", "), did_you_mean(word, format_names())));
 }
 
-// A slip of the fingers must not replace the measurements by what was made of them.
+// A typing error must not overwrite a report with its export.
 void check_is_other_file(const ExportArguments& arguments) {
   std::error_code ignored;
   if (std::filesystem::equivalent(arguments.report, arguments.output, ignored)) {

@@ -2,10 +2,10 @@
 
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "cli/options/catalogs.hpp"
 #include "cli/options/compare_choices.hpp"
 #include "compare/history/history.hpp"
 #include "compare/history/history_text.hpp"
+#include "operation/operation.hpp"
 #include "report/report_input.hpp"
 
 #include <fmt/format.h>
@@ -46,8 +46,8 @@ std::vector<std::string> json_files(const std::string& input) {
   return files;
 }
 
-// Adds the reports of a folder and returns the variants in each; what is no report is named and
-// passed over.
+// Adds the reports in `input` and returns the variants of each. In a folder, files that are no
+// reports are named on stderr and skipped.
 std::vector<std::set<std::string>> add_reports(compare::HistoryBuilder& builder,
                                                const std::string& input) {
   const bool is_folder = fs::is_directory(input);
@@ -79,7 +79,7 @@ CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
       .one_of(metric_words());
   add_list(*command, arguments.variants,
            {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"})
-      .suggests(built_in_variant_names());
+      .suggests(operation::built_in_variant_names());
   add_single(*command, arguments.threshold,
              {"--threshold", "FRACTION", "The smallest step to tell [4 x the noise]"})
       .may_be_number();

@@ -1,10 +1,10 @@
 #include "cli/commands/list_command.hpp"
 
 #include "base/terminal.hpp"
-#include "cli/options/catalogs.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "device/devices.hpp"
+#include "operation/operation.hpp"
 #include "plan/presets.hpp"
 #include "text/columns.hpp"
 
@@ -83,25 +83,24 @@ Listing list_variants(const ListArguments& arguments) {
   Listing listing = {
       .json = Json::array(), .rows = {{"device", "variant", "launches", "idea"}}, .note = ""};
   std::deque<peer::Peers> loaded;  // own names that are listed
-  for (const Catalog& catalog : built_in_catalogs()) {
-    if (!kind.empty() && kind != catalog.device) continue;
-    const record::DeviceKind device =
-        catalog.device == "cuda" ? record::DeviceKind::kCuda : record::DeviceKind::kCpu;
+  for (const operation::BuiltIn& built_in : operation::built_in_catalogs()) {
+    const std::string device = built_in.device == record::DeviceKind::kCuda ? "cuda" : "cpu";
+    if (!kind.empty() && kind != device) continue;
     const peer::Peers& peers = loaded.emplace_back(
-        peer_arguments, peer::PeerHost{.kind = device, .tools = peer::cuda_tools()},
-        catalog.variants);
+        peer_arguments, peer::PeerHost{.kind = built_in.device, .tools = peer::cuda_tools()},
+        built_in.catalog.variants);
     for (const kernels::Variant& variant : peers.variants()) {
       const kernels::Traits& traits = variant.traits;
-      listing.json.push_back({{"device", catalog.device},
+      listing.json.push_back({{"device", device},
                               {"name", variant.name},
-                              {"operation", "dequantize"},
+                              {"operation", built_in.operation.name},
                               {"summary", variant.summary},
                               {"mirrors", traits.mirrors},
                               {"launches", traits.launches},
                               {"inline_ptx", traits.inline_ptx},
                               {"cache_hints", traits.cache_hints},
                               {"persistent", traits.persistent}});
-      listing.rows.push_back({catalog.device, variant.name, traits_text(traits), variant.summary});
+      listing.rows.push_back({device, variant.name, traits_text(traits), variant.summary});
     }
   }
   listing.note = absent_peers(loaded);

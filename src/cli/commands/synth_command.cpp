@@ -53,7 +53,7 @@ nf4::SyntheticSpec parse_spec(const SynthArguments& arguments) {
   return spec;
 }
 
-// One spec a --shape. Without a name of its own the i-th tensor is "layers.i.weight".
+// One spec for each --shape. The i-th tensor is called "layers.i.weight" if it is given no name.
 std::vector<nf4::SyntheticSpec> parse_specs(const SynthArguments& arguments) {
   nf4::SyntheticSpec spec = parse_spec(arguments);
   std::vector<nf4::SyntheticSpec> specs;
@@ -70,7 +70,7 @@ std::vector<nf4::SyntheticSpec> parse_specs(const SynthArguments& arguments) {
                               escaped(word)));
     }
     specs.push_back(spec);
-    ++spec.seed;  // no two tensors hold the same bytes
+    ++spec.seed;  // so that no two tensors hold the same bytes
   }
   return specs;
 }

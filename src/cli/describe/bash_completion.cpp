@@ -6,7 +6,7 @@
 namespace nf4bench::cli {
 namespace {
 
-// bash splits words at "=" before it asks, and leaves matching to the function.
+// bash splits words at "=" before it calls the function, and does no matching of its own.
 constexpr char kFrame[] = R"(# Completion for bash, written by "nf4bench completion bash".
 
 # Offers the words in $1; in a list ($2) those for the item after the last comma.
@@ -54,7 +54,7 @@ std::string joined(const std::vector<std::string>& words, const char* separator)
   return fmt::format("{}", fmt::join(words, separator));
 }
 
-// What completes a value of the option.
+// The shell code that completes a value of the option.
 std::string action(const OptionView& option) {
   if (!option.facts.choices.empty()) {
     return fmt::format("_nf4bench_words '{}'{}", joined(option.facts.choices, " "),
@@ -63,7 +63,7 @@ std::string action(const OptionView& option) {
   return option.facts.names_files ? "_nf4bench_files" : ":";
 }
 
-// The cases of a command's options that take a value.
+// A case for each option of the command that takes a value.
 std::string value_cases(const CommandView& command) {
   std::string cases;
   for (const OptionView& option : command.options) {
@@ -78,14 +78,15 @@ std::string value_cases(const CommandView& command) {
   return cases;
 }
 
-// Where no value of an option is wanted: options behind a dash, else arguments or commands.
+// Completes a word that is no value of an option: after a dash an option, else an argument or a
+// command.
 std::string word_case(const CommandView& command, const std::vector<std::string>& commands) {
   std::vector<std::string> names;
   for (const OptionView& option : command.options) {
     names.insert(names.end(), option.names.begin(), option.names.end());
   }
   std::string other = ":";
-  if (command.name.empty()) other = fmt::format("_nf4bench_words '{}'", joined(commands, " "));
+  if (command.is_program()) other = fmt::format("_nf4bench_words '{}'", joined(commands, " "));
   if (!command.positionals.empty()) other = action(command.positionals.front());
   return fmt::format(
       "    '{}')\n      if [[ $current == -* ]]; then\n        _nf4bench_words '{}'\n      else\n"
@@ -98,7 +99,7 @@ std::string word_case(const CommandView& command, const std::vector<std::string>
 std::string bash_completion(const std::vector<CommandView>& views) {
   std::vector<std::string> commands;
   for (const CommandView& command : views) {
-    if (!command.name.empty()) commands.push_back(command.name);
+    if (!command.is_program()) commands.push_back(command.name);
   }
   std::string values;
   std::string words;

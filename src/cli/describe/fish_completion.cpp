@@ -6,7 +6,7 @@
 namespace nf4bench::cli {
 namespace {
 
-// Between single quotes fish knows two escapes.
+// fish knows two escapes between single quotes: of the quote and of the backslash.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) {
@@ -16,7 +16,7 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-// The switches of "complete" for what may be a value.
+// The switches of "complete" that tell which values the option takes.
 std::string value_part(const OptionView& option) {
   const std::string words = fmt::format("{}", fmt::join(option.facts.choices, " "));
   if (option.is_flag()) return "";
@@ -27,7 +27,7 @@ std::string value_part(const OptionView& option) {
 }
 
 std::string condition(const CommandView& command) {
-  if (command.name.empty()) return "__fish_use_subcommand";
+  if (command.is_program()) return "__fish_use_subcommand";
   return quoted("__fish_seen_subcommand_from " + command.name);
 }
 
@@ -53,7 +53,7 @@ std::string fish_completion(const std::vector<CommandView>& views) {
       "# Completion for fish, written by \"nf4bench completion fish\".\n"
       "complete -c nf4bench -f\n";
   for (const CommandView& command : views) {
-    if (command.name.empty()) continue;
+    if (command.is_program()) continue;
     text += fmt::format("complete -c nf4bench -n __fish_use_subcommand -a {} -d {}\n", command.name,
                         quoted(command.summary));
   }

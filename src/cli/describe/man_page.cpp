@@ -67,7 +67,7 @@ The reports are not comparable.
 Interrupted by a signal.
 )";
 
-// `text` as roff shows it unchanged.
+// `text`, escaped so that roff shows it unchanged.
 std::string roff(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -98,7 +98,7 @@ std::string option_entry(const OptionView& option) {
                      roff(option.help));
 }
 
-// The end of a help text, line by line as it stands there.
+// The end of a help text, with its lines as they are.
 std::string verbatim(const std::string& text) {
   return fmt::format(".PP\n.nf\n{}\n.fi\n", roff(text));
 }
@@ -114,7 +114,7 @@ std::string synopsis(const CommandView& command) {
 std::string section(const CommandView& command) {
   std::string text = fmt::format(".SS {}\n{}.\n", roff(synopsis(command)), roff(command.summary));
   for (const OptionView& positional : command.positionals) text += option_entry(positional);
-  // As in the help, those without a heading of their own come first; --help is one of them.
+  // As in the help, options without a heading come first; --help has none.
   std::string group = command.options.front().group;
   for (const OptionView& option : command.options) {
     if (option.group == group) text += option_entry(option);
@@ -143,7 +143,7 @@ std::string man_page(const std::vector<CommandView>& views, const std::string& v
   for (const OptionView& option : program.options) text += option_entry(option);
   text += ".SH COMMANDS\n";
   for (const CommandView& command : views) {
-    if (!command.name.empty()) text += section(command);
+    if (!command.is_program()) text += section(command);
   }
   text += fmt::format(kSettings, fmt::arg("variable", variable_of("run", "max-time")));
   return text + kExitStatus;

@@ -88,7 +88,7 @@ std::string zsh_completion(const std::vector<CommandView>& views) {
   std::string options;
   std::string cases;
   for (const CommandView& command : views) {
-    if (command.name.empty()) {
+    if (command.is_program()) {
       for (const OptionView& option : command.options) options += option_lines(option, "    ");
       continue;
     }

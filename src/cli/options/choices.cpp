@@ -66,7 +66,7 @@ std::vector<Value> choose_list(const std::string& option, const std::vector<std:
   return values;
 }
 
-// Names that others give the output types.
+// What other programs call the output types.
 const std::pair<const char*, const char*> kOtherTypeNames[] = {
     {"fp16", "float16"}, {"f16", "float16"}, {"half", "float16"},  {"bf16", "bfloat16"},
     {"fp32", "float32"}, {"f32", "float32"}, {"float", "float32"}, {"single", "float32"}};

@@ -25,10 +25,10 @@ std::vector<std::string> distribution_words();
 std::vector<std::string> device_words();  // besides cuda:N
 std::vector<std::string> preset_words();
 
-// `words` and `word` behind them.
+// `words`, then `word`.
 std::vector<std::string> and_word(std::vector<std::string> words, const std::string& word);
 
-// "stored" gives the empty list: the type each tensor's state names.
+// The empty list for "stored", which means the type that the state of each tensor names.
 std::vector<nf4::OutputType> parse_output_types(const std::vector<std::string>& words);
 
 // One of float16, bfloat16 and float32.
@@ -39,10 +39,10 @@ std::vector<record::LaunchMode> parse_launches(const std::vector<std::string>& w
 record::VerifyScope parse_verify(const std::string& word);
 nf4::Distribution parse_distribution(const std::string& word);
 
-// Checks the spelling of auto, cpu, cuda or cuda:N; not whether such a device is there.
+// Checks that `word` is auto, cpu, cuda or cuda:N, but not that there is such a device.
 void check_device_name(const std::string& word);
 
-// Checks that a variant of this very name exists in `available`.
+// Checks that `available` has a variant of this name; wildcards are not allowed.
 void check_baseline(const std::string& word, const std::vector<kernels::Variant>& available);
 
 }  // namespace nf4bench::cli

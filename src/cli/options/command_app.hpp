@@ -1,5 +1,7 @@
 #pragma once
 
+#include "cli/options/option_facts.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <map>
@@ -8,25 +10,9 @@
 
 namespace nf4bench::cli {
 
-// What the declaration of an option says beyond what CLI11 keeps of it.
-struct OptionFacts {
-  enum class Value { kNone, kText, kInteger, kNumber };
-  enum class Count {
-    kOnce,
-    kRepeated,  // any number of times, one value each
-    kList       // the same, and a value may be a comma-separated list
-  };
-  Value value = Value::kText;
-  Count count = Count::kOnce;
-  bool names_files = false;
-  bool may_be_number = false;          // a text that a configuration file may give as a number
-  std::vector<std::string> choices{};  // values that are offered; empty when there is no such list
-  bool takes_only_choices = false;     // any other value is refused
-  std::string variable{};              // an environment variable besides the usual one
-};
-
 // A command, or the program: CLI11's parser with the facts about its options. Includes CLI11's
-// header, which takes seconds to compile; options.hpp is for the command files.
+// header, which takes seconds to compile: options.hpp declares options and command_view.hpp shows
+// them without it.
 class CommandApp final : public CLI::App {
  public:
   explicit CommandApp(const std::string& description) : CLI::App(description) {}

@@ -7,24 +7,23 @@
 
 namespace nf4bench::cli {
 
-// A command line with everything on it that is in effect.
+// A command line on which everything stands that is in effect.
 struct CommandLine {
-  // As typed, with the options that the environment and a configuration file set written out
-  // behind the command's name.
+  // As it was typed, and after the command's name the options that the environment and a
+  // configuration file set.
   std::vector<std::string> argv;
-  std::vector<Setting> settings;      // those that were written out, with where they come from
+  std::vector<Setting> settings;      // the options that were added, and where each was set
   std::vector<std::string> warnings;  // for stderr
 };
 
-// Adds to `argv` what the environment, then the configuration file set and nothing above them does.
-// `app` has parsed `argv`, with `command` in it; `config` is the value of --config, empty when it
-// was not given. Throws Error(kUsage).
-CommandLine complete(const std::vector<std::string>& argv, const CommandApp& app,
-                     const CommandApp& command, const std::string& config,
+// Adds to `argv` what the environment sets and `argv` does not, then what the configuration file
+// sets and neither of them does. `views` are those of a parser that has parsed `argv`; the result
+// borrows their options. Throws Error(kUsage).
+CommandLine complete(const std::vector<std::string>& argv, const std::vector<CommandView>& views,
                      const TryToParse& try_to_parse);
 
-// " (--threads is set by bench.toml:3)" for each of `settings` whose option or value `message`
-// names; else empty.
+// " (--threads is set by bench.toml:3)" for each of `settings` whose option or value stands in
+// `message`; else empty.
 std::string origins_of(const std::string& message, const std::vector<Setting>& settings);
 
 }  // namespace nf4bench::cli

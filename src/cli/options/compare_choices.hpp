@@ -10,7 +10,7 @@
 
 namespace nf4bench::cli {
 
-// Words that "compare" and "history" have in common, turned into values. All throw Error(kUsage).
+// Turns words that "compare" and "history" share into values. All throw Error(kUsage).
 
 std::vector<std::string> metric_words();
 
@@ -21,7 +21,7 @@ compare::Metric parse_metric(const std::string& word);
 
 std::set<std::string> measured_variants(const record::Report& report);
 
-// Checks that each pattern of --variant matches one of `measured`, if there is any.
+// Checks that each pattern of --variant matches one of `measured`, unless that is empty.
 void check_variant_patterns(const std::vector<std::string>& patterns,
                             const std::set<std::string>& measured);
 

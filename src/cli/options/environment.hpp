@@ -13,12 +13,13 @@ std::string variable_of(const std::string& command, const std::string& option);
 // What the environment says of a command.
 struct Environment {
   std::vector<Setting> settings;
-  std::vector<std::string> warnings;  // of variables that begin like the command's and name nothing
+  std::vector<std::string>
+      warnings;  // about variables that look like the command's but set nothing
 };
 
 // Looks for the variables of `command`'s options. Values of a repeated option are separated by
-// semicolons, those of a list by commas; an empty value says nothing. Throws Error(kUsage) that
+// semicolons, those of a list by commas; an empty value sets nothing. Throws Error(kUsage) that
 // begins with the variable.
-Environment settings_from_environment(const CommandApp& command, const TryToParse& try_to_parse);
+Environment settings_from_environment(const CommandView& command, const TryToParse& try_to_parse);
 
 }  // namespace nf4bench::cli

@@ -29,7 +29,7 @@ CLI::Option* add_many(CLI::App& command, std::vector<std::string>& target, const
       ->allow_extra_args(false);
 }
 
-// CLI11's own range takes NaN for a number that lies in it.
+// CLI11's own range check lets NaN pass.
 CLI::Validator is_between(double low, double high) {
   return CLI::Validator(
       [low, high](const std::string& word) {
@@ -145,7 +145,7 @@ Option add_list(CLI::App& command, std::vector<std::string>& target, const Optio
 }
 
 Option add_flag(CLI::App& command, const char* flags, bool& target, const char* help) {
-  // A blank, or the help would show what the flag excludes and needs beside its name.
+  // Without the blank the help would list what the flag excludes and needs after its name.
   return with_facts(command, command.add_flag(flags, target, help)->option_text(" "),
                     {.value = OptionFacts::Value::kNone});
 }

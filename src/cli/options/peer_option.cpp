@@ -12,16 +12,16 @@ Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
                       {"--peer", "NAME=PATH ...",
                        "Variants of somebody else's library: bitsandbytes', or\n"
                        "one made with nf4bench_peer.h (repeatable)"})
-      .command_line_only();  // what runs foreign code is said where it is run
+      .command_line_only();  // foreign code runs only when the command line names it
 }
 
 peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,
-                       const device::Device& device) {
+                       const device::Device& device, const kernels::Catalog& catalog) {
   const record::DeviceInfo& info = device.info();
   const peer::PeerHost host = {.kind = info.kind,
                                .compute_capability = info.compute_capability,
                                .tools = peer::cuda_tools()};
-  peer::Peers peers(arguments, host, device.variants());
+  peer::Peers peers(arguments, host, catalog.variants);
   for (const std::string& warning : peers.warnings()) {
     write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
   }

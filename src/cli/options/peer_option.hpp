@@ -11,12 +11,12 @@ namespace nf4bench::cli {
 // --peer NAME=PATH, in every command that has variants.
 Option add_peer_option(CLI::App& command, std::vector<std::string>& words);
 
-// Loads the peers for `device` and says on stderr which of them are not there.
+// Loads the peers for `device` and warns on stderr about those that cannot be used.
 peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,
-                       const device::Device& device);
+                       const device::Device& device, const kernels::Catalog& catalog);
 
-// `patterns` without those that name only peers which are not there. Throws Error(kInput) when none
-// is left of some: an empty list would mean all variants.
+// `patterns` without those that match only peers that could not be loaded. Throws Error(kInput)
+// when no pattern is left, because an empty list would mean all variants.
 std::vector<std::string> without_absent_peers(const std::vector<std::string>& patterns,
                                               const peer::Peers& peers);
 

@@ -3,7 +3,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
-#include "cli/options/command_app.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,11 +17,20 @@ bool contains(const Items& items, const Item& item) {
   return std::find(items.begin(), items.end(), item) != items.end();
 }
 
-bool is_flag(const Setting& setting, const CommandApp& command) {
-  return command.facts_of(setting.option).value == OptionFacts::Value::kNone;
+// All options of `command`, in the order in which messages name them.
+std::vector<const OptionView*> options_of(const CommandView& command) {
+  std::vector<const OptionView*> all;
+  for (const OptionView& positional : command.positionals) all.push_back(&positional);
+  for (const OptionView& option : command.options) all.push_back(&option);
+  return all;
 }
 
-void check_choices(const Setting& setting, const OptionFacts& facts) {
+std::string without_dashes(const std::string& long_name) {
+  return long_name.substr(2);
+}
+
+void check_choices(const Setting& setting) {
+  const OptionFacts& facts = setting.option->facts;
   if (!facts.takes_only_choices) return;
   for (const std::string& value : setting.values) {
     if (contains(facts.choices, value)) continue;
@@ -35,20 +43,22 @@ void check_choices(const Setting& setting, const OptionFacts& facts) {
 
 }  // namespace
 
-std::vector<SettableName> settable_names(const CommandApp& command) {
+std::vector<SettableName> settable_names(const CommandView& command) {
   std::vector<SettableName> names;
-  for (const CLI::Option* option : command.get_options()) {
-    if (!option->get_configurable()) continue;
-    for (const std::string& name : option->get_lnames()) names.push_back({name, option});
-    if (option->get_positional()) names.push_back({option->get_single_name(), option});
+  for (const OptionView* option : options_of(command)) {
+    if (!option->is_settable) continue;
+    for (const std::string& name : option->names) {
+      if (name.starts_with("--")) names.push_back({without_dashes(name), option});
+    }
+    if (option->is_positional()) names.push_back({option->positional, option});
   }
   return names;
 }
 
-bool is_command_line_only(const CommandApp& command, const std::string& name) {
-  const auto options = command.get_options();
-  return std::any_of(options.begin(), options.end(), [&](const CLI::Option* option) {
-    return !option->get_configurable() && option->check_lname(name);
+bool is_command_line_only(const CommandView& command, const std::string& name) {
+  const auto& options = command.options;
+  return std::any_of(options.begin(), options.end(), [&](const OptionView& option) {
+    return !option.is_settable && contains(option.names, "--" + name);
   });
 }
 
@@ -75,43 +85,37 @@ std::vector<std::string> values_of(const std::vector<std::string>& texts,
   return values;
 }
 
-std::vector<std::string> words_of(const Setting& setting, const CommandApp& command) {
-  if (is_flag(setting, command)) {
+std::vector<std::string> words_of(const Setting& setting) {
+  if (setting.option->is_flag()) {
     if (setting.values != std::vector<std::string>{"true"}) return {};
     return {"--" + setting.name};
   }
   std::vector<std::string> words;
   for (const std::string& value : setting.values) {
-    const bool is_positional = setting.option->get_positional();
+    const bool is_positional = setting.option->is_positional();
     words.push_back(is_positional ? value : fmt::format("--{}={}", setting.name, value));
   }
   return words;
 }
 
-void check(const Setting& setting, const CommandApp& command, const TryToParse& try_to_parse) {
-  check_choices(setting, command.facts_of(setting.option));
-  std::vector<std::string> argv = {"nf4bench", command.get_name()};
-  if (setting.option->get_positional()) argv.emplace_back("--");
-  const std::vector<std::string> words = words_of(setting, command);
+void check(const Setting& setting, const CommandView& command, const TryToParse& try_to_parse) {
+  check_choices(setting);
+  std::vector<std::string> argv = {"nf4bench", command.name};
+  if (setting.option->is_positional()) argv.emplace_back("--");
+  const std::vector<std::string> words = words_of(setting);
   argv.insert(argv.end(), words.begin(), words.end());
-  try {
-    try_to_parse(argv);
-  } catch (
-      const CLI::RequiredError&) {  // NOLINT(bugprone-empty-catch): others may be set elsewhere
-  } catch (const CLI::RequiresError&) {  // NOLINT(bugprone-empty-catch)
-  } catch (const CLI::ParseError& error) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{}: {}", setting.origin, escaped(error.what(), 400)));
-  }
+  const std::string problem = try_to_parse(argv);
+  if (problem.empty()) return;
+  throw Error(ErrorKind::kUsage, fmt::format("{}: {}", setting.origin, escaped(problem, 400)));
 }
 
 std::vector<Setting> not_overruled(const std::vector<Setting>& layer, const SettledOptions& above) {
   std::vector<Setting> kept;
   for (const Setting& setting : layer) {
-    const auto excluded = setting.option->get_excludes();
     const bool is_excluded =
-        std::any_of(excluded.begin(), excluded.end(),
-                    [&](const CLI::Option* option) { return contains(above.active, option); });
+        std::any_of(above.active.begin(), above.active.end(), [&](const OptionView* option) {
+          return contains(setting.option->excluded, option->first_name());
+        });
     if (!is_excluded && !contains(above.set, setting.option)) kept.push_back(setting);
   }
   return kept;

@@ -1,59 +1,55 @@
 #pragma once
 
+#include "cli/options/command_view.hpp"
+
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace CLI {
-class Option;
-}  // namespace CLI
-
 namespace nf4bench::cli {
 
-class CommandApp;
-struct OptionFacts;
-
-// What a configuration file or the environment says of one option.
+// What a configuration file or the environment says of one option. Borrows the option.
 struct Setting {
-  const CLI::Option* option = nullptr;
-  std::string name;                 // "max-time"; of a positional argument its own name
-  std::vector<std::string> values;  // none: the option's default; of a flag "true" or "false"
+  const OptionView* option = nullptr;
+  std::string name;                 // "max-time"; for a positional argument its own name
+  std::vector<std::string> values;  // empty: the default; for a flag "true" or "false"
   std::string origin;               // "bench.toml:3" or "NF4BENCH_RUN_MAX_TIME"
 };
 
 // The names under which the options of `command` can be set, each with its option.
 struct SettableName {
   std::string name;
-  const CLI::Option* option;
+  const OptionView* option;
 };
-std::vector<SettableName> settable_names(const CommandApp& command);
+std::vector<SettableName> settable_names(const CommandView& command);
 
 // Whether `name` is an option of `command` that only the command line may give.
-bool is_command_line_only(const CommandApp& command, const std::string& name);
+bool is_command_line_only(const CommandView& command, const std::string& name);
 
-// The parts of `text` between separators; one more than there are separators.
+// The parts of `text` between separators: always one part more than there are separators.
 std::vector<std::string> split(const std::string& text, char separator);
 
-// `texts` as the values of an option: lists taken apart at their commas, empty ones left out.
+// The values of an option in `texts`: lists are split at commas, empty values are left out.
 std::vector<std::string> values_of(const std::vector<std::string>& texts, const OptionFacts& facts);
 
-// The words that say on a command line what `setting` says; none when it says what is the default.
-std::vector<std::string> words_of(const Setting& setting, const CommandApp& command);
+// What to write on a command line instead of `setting`; nothing when it sets the default.
+std::vector<std::string> words_of(const Setting& setting);
 
-// Parses a whole command line and throws what CLI11 throws over it.
-using TryToParse = std::function<void(const std::vector<std::string>& argv)>;
+// Parses a whole command line and says what is wrong with it; empty when nothing is, or when
+// something is missing that may be set elsewhere.
+using TryToParse = std::function<std::string(const std::vector<std::string>& argv)>;
 
-// Throws Error(kUsage) that begins with the origin when `command` would not take the setting.
-void check(const Setting& setting, const CommandApp& command, const TryToParse& try_to_parse);
+// Throws Error(kUsage) that begins with the origin when `command` does not take the setting.
+void check(const Setting& setting, const CommandView& command, const TryToParse& try_to_parse);
 
-// What is set so far, from the top layer down.
+// What the layers above have set: the command line, then the environment.
 struct SettledOptions {
-  std::vector<const CLI::Option*> set;     // those switched off and left at their defaults included
-  std::vector<const CLI::Option*> active;  // those that were really given
+  std::vector<const OptionView*> set;  // also flags switched off and options left at their defaults
+  std::vector<const OptionView*> active;  // without these
 };
 
-// Of the settings of the next layer those that hold: an option that is set already, or excludes an
-// active one, is no longer this layer's to set.
+// The settings of the next layer that take effect. A setting does not when its option is set above,
+// or when it excludes an option that is active.
 std::vector<Setting> not_overruled(const std::vector<Setting>& layer, const SettledOptions& above);
 
 }  // namespace nf4bench::cli

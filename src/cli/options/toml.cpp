@@ -34,7 +34,7 @@ class Collector {
     }
   }
 
-  // In the order of the text, which the library does not keep.
+  // Sorted into the order of the text, which the library does not keep.
   TomlDocument result() && {
     const auto by_line = [](const auto& a, const auto& b) { return a.line < b.line; };
     std::stable_sort(document_.tables.begin(), document_.tables.end(), by_line);

@@ -17,7 +17,7 @@ struct TomlValue {
 // "the string", "the integer", ... with its text: for messages.
 std::string describe(const TomlValue& value);
 
-// A key with its value; tables, inline ones too, are taken apart into one entry a key.
+// A key with its value. Each key of a table, also of an inline one, is an entry of its own.
 struct TomlEntry {
   std::vector<std::string> path;  // {"run", "max-time"}
   TomlValue value;
@@ -36,8 +36,8 @@ struct TomlDocument {
   std::vector<TomlEntry> entries;
 };
 
-// Reads TOML 1.0 but for dates, times, infinities and arrays of tables, for which nothing here has
-// a use. Throws Error(kUsage) that begins with "NAME:LINE: ".
+// Reads TOML 1.0, but refuses dates, times, infinities and arrays of tables, which no option takes.
+// Throws Error(kUsage) that begins with "NAME:LINE: ".
 TomlDocument parse_toml(std::string_view text, const std::string& name);
 
 }  // namespace nf4bench::cli

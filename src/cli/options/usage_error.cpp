@@ -3,29 +3,31 @@
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace nf4bench::cli {
 namespace {
 
-std::vector<std::string> command_names(const CLI::App& app) {
+std::vector<std::string> command_names(const std::vector<CommandView>& views) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
+  for (const CommandView& view : views) {
+    if (!view.is_program()) names.push_back(view.name);
   }
   return names;
 }
 
-// Every spelling of every option, with its dashes.
-std::vector<std::string> option_names(const CLI::App& command) {
+// Every name of every option, with its dashes; for each option its long names first.
+std::vector<std::string> option_names(const CommandView& command) {
+  const auto is_long = [](const std::string& name) { return name.starts_with("--"); };
   std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  for (const OptionView& option : command.options) {
+    const auto& own = option.names;
+    std::copy_if(own.begin(), own.end(), std::back_inserter(names), is_long);
+    std::remove_copy_if(own.begin(), own.end(), std::back_inserter(names), is_long);
   }
   return names;
 }
@@ -34,18 +36,18 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The subcommand that `argv` names; the app itself when it names none.
-const CLI::App& command_of(const CLI::App& app, const std::vector<std::string>& argv) {
-  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+// The command that `argv` names; the program when it names none.
+const CommandView& command_of(const std::vector<CommandView>& views,
+                              const std::vector<std::string>& argv) {
   for (std::size_t i = 1; i < argv.size(); ++i) {
-    for (const CLI::App* command : all) {
-      if (command->get_name() == argv[i]) return *command;
+    for (const CommandView& view : views) {
+      if (!view.is_program() && view.name == argv[i]) return view;
     }
   }
-  return app;
+  return views.front();
 }
 
-// The first word of `argv` that looks like an option and is none; empty when there is none.
+// The first word of `argv` that looks like an option but is not in `known`; else empty.
 std::string unknown_option(const std::vector<std::string>& argv,
                            const std::vector<std::string>& known) {
   for (std::size_t i = 1; i < argv.size(); ++i) {
@@ -56,33 +58,32 @@ std::string unknown_option(const std::vector<std::string>& argv,
   return "";
 }
 
-std::string help_hint(const CLI::App& app, const CLI::App& command) {
-  const bool is_top = &command == &app;
-  return fmt::format("; see nf4bench {}--help", is_top ? "" : command.get_name() + " ");
+std::string help_hint(const CommandView& command) {
+  return fmt::format("; see nf4bench {}--help", command.is_program() ? "" : command.name + " ");
 }
 
 }  // namespace
 
-std::string explain_usage_error(const CLI::App& app, const CLI::ParseError& error,
+std::string explain_usage_error(const std::vector<CommandView>& views, const std::string& problem,
                                 const std::vector<std::string>& argv) {
-  const CLI::App& command = command_of(app, argv);
-  const std::vector<std::string> commands = command_names(app);
+  const CommandView& command = command_of(views, argv);
+  const std::vector<std::string> commands = command_names(views);
   const std::vector<std::string> options = option_names(command);
   if (argv.size() < 2) {
     return fmt::format("no command given; wanted one of {}{}", fmt::join(commands, ", "),
-                       help_hint(app, app));
+                       help_hint(views.front()));
   }
-  if (&command == &app && !argv[1].starts_with("-")) {
+  if (command.is_program() && !argv[1].starts_with("-")) {
     return fmt::format("\"{}\" is not a command; wanted one of {}.{}", escaped(argv[1]),
                        fmt::join(commands, ", "), did_you_mean(argv[1], commands));
   }
   const std::string unknown = unknown_option(argv, options);
   if (!unknown.empty()) {
-    const std::string owner = &command == &app ? "nf4bench" : command.get_name();
+    const std::string owner = command.is_program() ? "nf4bench" : command.name;
     return fmt::format("\"{}\" is not an option of {}.{}{}", escaped(unknown), owner,
-                       did_you_mean(unknown, options), help_hint(app, command));
+                       did_you_mean(unknown, options), help_hint(command));
   }
-  return escaped(error.what(), 400) + help_hint(app, command);
+  return escaped(problem, 400) + help_hint(command);
 }
 
 }  // namespace nf4bench::cli

@@ -1,18 +1,16 @@
 #pragma once
 
+#include "cli/options/command_view.hpp"
+
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-class ParseError;
-}  // namespace CLI
-
 namespace nf4bench::cli {
 
-// One line for people about a command line that could not be parsed: what was wrong with it, the
-// nearest command or option for a misspelt one, and which help to read.
-std::string explain_usage_error(const CLI::App& app, const CLI::ParseError& error,
+// Explains in one line why a command line could not be parsed: what is wrong, the nearest command
+// or option to a misspelt one, and which help to read. `views` are those of the program, `problem`
+// is the message of the parser.
+std::string explain_usage_error(const std::vector<CommandView>& views, const std::string& problem,
                                 const std::vector<std::string>& argv);
 
 }  // namespace nf4bench::cli

@@ -1,6 +1,7 @@
-#include "cli/commands/run_plan.hpp"
+#include "cli/commands/run/dry_run.hpp"
 
 #include "base/text.hpp"
+#include "bench/estimate.hpp"
 #include "text/columns.hpp"
 
 #include <fmt/format.h>
@@ -48,11 +49,6 @@ std::string variant_names(const RunPlan& plan) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool is_cold(const record::Settings& options) {
-  return std::find(options.caches.begin(), options.caches.end(), record::CacheMode::kCold) !=
-         options.caches.end();
-}
-
 Rows tensor_rows(const RunPlan& plan) {
   Rows rows = {{"id", "shape", "absmax", "types", "times", "memory", "tensor"}};
   for (const plan::PlannedTensor& planned : plan.tensors) {
@@ -60,20 +56,17 @@ Rows tensor_rows(const RunPlan& plan) {
     const record::Geometry& geometry = source.geometry;
     std::vector<nf4::OutputType> types = plan.options.output_types;
     if (types.empty()) types = {source.dtype};
-    std::int64_t most = 0;
-    for (const nf4::OutputType type : types) {
-      most = std::max(most, bench::buffer_bytes(plan.device, source, type, is_cold(plan.options)));
-    }
     rows.push_back({planned.id, nf4::shape_to_string(geometry.shape),
                     fmt::format("{}/{}", to_string(geometry.absmax_kind), geometry.blocksize),
-                    words(types), fmt::format("{}", planned.multiplicity), size_text(most),
+                    words(types), fmt::format("{}", planned.multiplicity),
+                    size_text(bench::buffer_bytes(plan.request(), source)),
                     escaped(source.name, 80)});
   }
   return rows;
 }
 
 Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
-  const record::DeviceInfo& device = plan.device.info();
+  const record::DeviceInfo& device = plan.device->info();
   const record::Settings& options = plan.options;
   Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)},
                {"variants", variant_names(plan)},
@@ -105,7 +98,8 @@ Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
 
 }  // namespace
 
-std::string describe(const RunPlan& plan, const bench::RunEstimate& estimate) {
+std::string describe(const RunPlan& plan) {
+  const bench::RunEstimate estimate = bench::estimate_run(plan.request());
   return text::align_columns(tensor_rows(plan), 0) + "\n" +
          text::align_columns(fact_rows(plan, estimate), 0) +
          "\nNothing was measured and no report was written: --dry-run.\n";

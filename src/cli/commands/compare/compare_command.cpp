@@ -1,7 +1,7 @@
-#include "cli/commands/compare_command.hpp"
+#include "cli/commands/compare/compare_command.hpp"
 
-#include "cli/options/catalogs.hpp"
 #include "cli/options/compare_choices.hpp"
+#include "operation/operation.hpp"
 
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ void add_rule_options(CLI::App& command, CompareArguments& a) {
   add_list(command, a.variants,
            {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"})
       .group(group)
-      .suggests(built_in_variant_names());
+      .suggests(operation::built_in_variant_names());
   add_single(
       command, a.threshold,
       {"--threshold", "FRACTION", "Smaller changes do not matter: 0.02 or 2%\n[4 x the noise]"})
@@ -86,7 +86,7 @@ void add_gate_options(CLI::App& command, CompareArguments& a) {
       {"--confirm", "COMMAND",
        "Run this once when a cell is SLOWER or UNSURE, and pool\nthe report that it writes to "
        "$NF4BENCH_CONFIRM_JSON;\n$NF4BENCH_CONFIRM_VARIANTS lists the variants in doubt"})
-      .command_line_only()  // a command is said where it is run
+      .command_line_only()  // a command runs only when the command line names it
       .group(group);
 }
 

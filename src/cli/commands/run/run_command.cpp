@@ -1,8 +1,8 @@
-#include "cli/commands/run_command.hpp"
+#include "cli/commands/run/run_command.hpp"
 
-#include "cli/options/catalogs.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
+#include "operation/operation.hpp"
 
 #include <fmt/format.h>
 
@@ -62,8 +62,10 @@ void add_synthetic_options(CLI::App& command, RunArguments& a) {
       .group(group);
 }
 
-void add_choice_options(CLI::App& command, RunArguments& a) {
-  const char* group = "How it runs";
+constexpr char kHowItRuns[] = "How it runs";
+
+void add_variant_options(CLI::App& command, RunArguments& a) {
+  const char* group = kHowItRuns;
   add_single(command, a.device,
              {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
       .group(group)
@@ -73,14 +75,18 @@ void add_choice_options(CLI::App& command, RunArguments& a) {
             "Variants to measure; * and ? are wildcards [all];\n"
             "\"nf4bench list variants\" shows them"})
       .group(group)
-      .suggests(built_in_variant_names());
+      .suggests(operation::built_in_variant_names());
   add_peer_option(command, a.peers).group(group);
   add_single(command, a.baseline,
              {"--baseline", "NAME",
               "The variant that speedups refer to, always measured\n"
               "[multi_kernel; on the CPU multi_pass]; \"none\" for none"})
       .group(group)
-      .suggests(and_word(built_in_variant_names(), "none"));
+      .suggests(and_word(operation::built_in_variant_names(), "none"));
+}
+
+void add_mode_options(CLI::App& command, RunArguments& a) {
+  const char* group = kHowItRuns;
   add_list(
       command, a.dtypes,
       {"--dtype", "TYPE,...",
@@ -167,7 +173,8 @@ CLI::App* add_run_command(CLI::App& app, RunArguments& arguments) {
       app, "run", "Verify and time every variant, write a report of speedups", kExamples);
   add_input_options(*command, arguments);
   add_synthetic_options(*command, arguments);
-  add_choice_options(*command, arguments);
+  add_variant_options(*command, arguments);
+  add_mode_options(*command, arguments);
   add_sampling_options(*command, arguments);
   add_output_options(*command, arguments);
   return command;

@@ -1,4 +1,4 @@
-#include "cli/commands/run_ending.hpp"
+#include "cli/commands/run/run_ending.hpp"
 
 #include "base/terminal.hpp"
 #include "cli/signals.hpp"
@@ -23,7 +23,7 @@ ExitCode verdict(const record::Report& report) {
   return has(record::Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
 }
 
-// One line on stderr for an outcome that a reader of the table alone could overlook.
+// One line on stderr for an outcome that is easily overlooked in the table.
 void explain_verdict(ExitCode code, const record::Report& report, const std::string& json) {
   if (code == ExitCode::kVerificationFailed) {
     const auto failed = std::count_if(
@@ -63,11 +63,11 @@ void RunEnding::break_off(const std::string& problem) const {
   report_.finished_at = report::utc_now();
   try {
     file_.finish();
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the error that ended the run is told
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the first error counts
   }
   try {
     if (!report_.measurements.empty()) show_table();
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): so it is
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the same
   }
 }
 

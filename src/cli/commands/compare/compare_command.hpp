@@ -1,7 +1,5 @@
 #pragma once
 
-#include "base/error.hpp"
-#include "cli/context.hpp"
 #include "cli/options/options.hpp"
 
 #include <string>
@@ -11,7 +9,7 @@ namespace nf4bench::cli {
 
 // The arguments of "nf4bench compare" as they were typed.
 struct CompareArguments {
-  std::vector<std::string> reports;  // BASE NEW...; all NEW when the base is named by an option
+  std::vector<std::string> reports;  // BASE NEW...; all are NEW when an option names the base
   std::vector<std::string> base;     // further files of the base
   std::string baseline;              // name in the store
   std::string save_baseline;         // name in the store
@@ -29,8 +27,5 @@ struct CompareArguments {
 };
 
 CLI::App* add_compare_command(CLI::App& app, CompareArguments& arguments);
-
-// Judges new reports against old ones; with --gate the exit code says whether they pass.
-ExitCode execute(const CompareArguments& arguments, const Context& context);
 
 }  // namespace nf4bench::cli

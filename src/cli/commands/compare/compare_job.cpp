@@ -1,6 +1,7 @@
+#include "cli/commands/compare/compare_job.hpp"
+
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "cli/commands/compare_command.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/compare_choices.hpp"
 #include "compare/baseline_store.hpp"
@@ -64,7 +65,7 @@ Sides read_sides(const CompareArguments& arguments) {
   std::vector<std::string> base = arguments.base;
   std::vector<std::string> fresh = arguments.reports;
   const bool is_base_named = !base.empty() || !arguments.baseline.empty();
-  // Several reports to be stored are runs of one side, to be pooled when they are compared with.
+  // With --save-baseline all reports belong to one side: they are stored and pooled later.
   if (!is_base_named && fresh.size() > 1 && arguments.save_baseline.empty()) {
     base.push_back(fresh.front());
     fresh.erase(fresh.begin());
@@ -82,7 +83,7 @@ Sides read_sides(const CompareArguments& arguments) {
   return sides;
 }
 
-// Compares, and once more with the report of the confirming run if there are doubts.
+// Compares; when there are doubts, runs the command of --confirm and compares again.
 compare::ComparisonResult compare_and_confirm(Sides& sides, const CompareArguments& arguments,
                                               const compare::CompareOptions& options) {
   std::set<std::string> measured;
@@ -97,7 +98,7 @@ compare::ComparisonResult compare_and_confirm(Sides& sides, const CompareArgumen
                            result.count(compare::CellVerdict::kUnsure)));
   try {
     sides.fresh.push_back(compare::run_confirmation(arguments.confirm, result));
-  } catch (const Error& error) {  // the first verdicts stand, and no gate passes
+  } catch (const Error& error) {  // the first verdicts stay, and no gate passes
     result.faults.emplace_back(error.what());
     return result;
   }
@@ -117,13 +118,13 @@ void print(const compare::ComparisonResult& result, const compare::GateDecision*
   }
 }
 
-// Without a gate only the absence of a comparison is worth an exit code.
+// Without a gate slower cells are no failure, but having compared nothing is one.
 ExitCode ungated_code(const compare::ComparisonResult& result) {
   if (!result.is_comparable) return ExitCode::kNotComparable;
   return result.measured() == 0 ? ExitCode::kInconclusive : ExitCode::kOk;
 }
 
-// One line on stderr for a log that shows no stdout.
+// One line on stderr, because many logs do not show stdout.
 void explain_not_comparable(const compare::ComparisonResult& result) {
   std::vector<std::string> names;
   for (const compare::Difference& each : result.differences) {

@@ -1,10 +1,8 @@
 #pragma once
 
-#include "base/error.hpp"
-#include "bench/runner.hpp"
-#include "cli/context.hpp"
 #include "cli/options/options.hpp"
 #include "nf4/synthetic.hpp"
+#include "record/settings.hpp"
 
 #include <string>
 #include <vector>
@@ -27,7 +25,7 @@ struct RunArguments {
   std::string device = "auto";
   std::vector<std::string> caches = {"cold"};
   std::vector<std::string> launches;  // empty: the device's first
-  record::Settings options;           // the numbers; the lists above are parsed into it
+  record::Settings options;           // its numbers; its lists are made from the words above
   bool all_tensors = false;
   bool no_ceilings = false;
   std::string verify = "all";
@@ -40,8 +38,5 @@ struct RunArguments {
 };
 
 CLI::App* add_run_command(CLI::App& app, RunArguments& arguments);
-
-// The main job: load, verify, time, report.
-ExitCode execute(const RunArguments& arguments, const Context& context);
 
 }  // namespace nf4bench::cli

@@ -1,0 +1,111 @@
+#include "cli/commands/run/run_job.hpp"
+
+#include "base/terminal.hpp"
+#include "bench/run_report.hpp"
+#include "bench/runner.hpp"
+#include "cli/commands/run/dry_run.hpp"
+#include "cli/commands/run/run_ending.hpp"
+#include "cli/commands/run/run_plan.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/signals.hpp"
+#include "device/device_use.hpp"
+#include "report/host.hpp"
+#include "report/report_file.hpp"
+#include "report/throttling.hpp"
+
+#include <fmt/format.h>
+
+namespace nf4bench::cli {
+namespace {
+
+// What is written while a run goes on. Borrowed.
+struct RunOutput {
+  record::Report& report;
+  report::ReportFile& file;
+  const RunEnding& ending;
+  ProgressLine& progress;
+};
+
+record::Report start_report(RunPlan& plan, const Context& context) {
+  record::Report report =
+      bench::start_report(context.argv, *plan.device, plan.options, plan.variants);
+  report.warnings = plan.warnings;
+  return report;
+}
+
+// Adds a warning, which may be empty, to the report and to stderr.
+void warn(record::Report& report, const std::string& warning) {
+  if (warning.empty()) return;
+  report.warnings.push_back(warning);
+  write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
+}
+
+bench::RunObserver observe(const RunOutput& output) {
+  return {.on_loaded =
+              [output](const bench::LoadedTensor& loaded) {
+                bench::note_loaded(output.report, loaded);
+              },
+          .on_measurement =
+              [output](const record::Measurement& measurement) {
+                output.report.measurements.push_back(measurement);
+                output.file.changed();
+              },
+          .on_stream_ceiling =
+              [output](const record::StreamCeiling& ceiling) {
+                output.report.stream_ceilings.push_back(ceiling);
+              },
+          .on_progress = [output](double done,
+                                  const std::string& what) { output.progress.update(done, what); },
+          .on_hang =
+              [output](const std::string& problem) {
+                output.progress.clear();
+                output.ending.abandon(problem);
+              }};
+}
+
+// Fills the report and keeps its file up to date.
+void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& interrupted) {
+  record::Report& report = output.report;
+  if (plan.options.measure_stream_shapes) {
+    output.progress.update(0.0, "measuring what the memory can do");
+    report.ceilings = plan.device->measure_ceilings();
+  }
+  const bench::RunOutcome outcome =
+      bench::run_benchmark(plan.request(), report.ceilings, observe(output), interrupted);
+  report.tensors_verified = outcome.tensors_verified;
+  report.state_after = plan.device->state();
+  report.finished_at = report::utc_now();
+  report.complete = !outcome.interrupted;
+  const std::vector<std::string> throttling = report::throttling_warnings(report);
+  report.warnings.insert(report.warnings.end(), throttling.begin(), throttling.end());
+}
+
+}  // namespace
+
+ExitCode execute(const RunArguments& arguments, const Context& context) {
+  RunPlan plan = plan_run(arguments);
+  if (arguments.dry_run) {
+    write_stdout(describe(plan));
+    return ExitCode::kOk;
+  }
+
+  const std::atomic<bool>& interrupted = watch_for_interruption();
+  record::Report report = start_report(plan, context);
+  bench::list_tensors(report, plan.tensors);
+  report::ReportFile file(arguments.json, report);
+  const RunEnding ending(report, file, arguments);
+  const device::DeviceUse use(plan.device->info());
+  warn(report, use.company_at_start());
+  try {
+    ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent
+                                          : ProgressLine::Mode::kAuto);
+    measure(plan, {report, file, ending, progress}, interrupted);
+  } catch (const Error& error) {
+    ending.break_off(error.what());
+    throw;
+  }
+  warn(report, use.company_meanwhile());
+  return ending.publish();
+}
+
+}  // namespace nf4bench::cli

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "bench/runner.hpp"
+#include "cli/commands/run/run_command.hpp"
+#include "device/device.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "operation/operation.hpp"
+#include "peer/peers.hpp"
+#include "plan/plan.hpp"
+#include "record/settings.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
+
+// Everything that "nf4bench run" has settled before it measures.
+struct RunPlan {
+  record::Settings options;  // launch modes and baseline are those of this device
+  const operation::Operation& operation;
+  std::vector<std::unique_ptr<io::Checkpoint>> checkpoints;  // the tensors are loaded from these
+  std::unique_ptr<device::Device> device;
+  peer::Peers peers;  // owns the names of the variants
+  std::vector<plan::SelectedVariant> variants;
+  std::vector<plan::PlannedTensor> tensors;
+  std::vector<std::string> warnings;  // for the report
+
+  bench::RunRequest request() const { return {*device, operation, tensors, variants, options}; }
+};
+
+// Opens the inputs, the device and the peers that `arguments` name, and chooses what is measured.
+// Throws Error when something cannot be used or does not fit the device.
+RunPlan plan_run(const RunArguments& arguments);
+
+}  // namespace nf4bench::cli

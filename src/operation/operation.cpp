@@ -1,0 +1,36 @@
+#include "operation/operation.hpp"
+
+#include "operation/dequantize.hpp"
+
+#include <algorithm>
+
+namespace nf4bench::operation {
+
+const std::vector<Operation>& operations() {
+  static const std::vector<Operation> all = {dequantize()};
+  return all;
+}
+
+std::vector<BuiltIn> built_in_catalogs() {
+  std::vector<BuiltIn> found;
+  for (const record::DeviceKind device : {record::DeviceKind::kCuda, record::DeviceKind::kCpu}) {
+    for (const Operation& operation : operations()) {
+      const kernels::Catalog& catalog = operation.catalog(device);
+      if (!catalog.variants.empty()) found.push_back({operation, device, catalog});
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> built_in_variant_names() {
+  std::vector<std::string> names;
+  for (const BuiltIn& each : built_in_catalogs()) {
+    for (const kernels::Variant& variant : each.catalog.variants) {
+      const bool is_known = std::find(names.begin(), names.end(), variant.name) != names.end();
+      if (!is_known) names.emplace_back(variant.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace nf4bench::operation
