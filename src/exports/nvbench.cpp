@@ -17,14 +17,12 @@ json::JsonText version_of(const std::string& text) {
 }
 
 json::JsonText meta_of(const record::Report& report) {
-  std::vector<json::JsonText> argv;
-  for (const std::string& word : report.command) argv.push_back(json::json_string(word));
   const json::JsonText maker =
       json::json_object({{"string", json::json_string("nf4bench " + report.tool.version)},
                          {"git_sha", json::json_string(report.tool.git_commit)},
                          {"git_is_dirty", json::json_bool(report.tool.git_dirty)}});
   return json::json_object(
-      {{"argv", json::json_array(argv)},
+      {{"argv", json::json_strings(report.command)},
        {"version", json::json_object({{"json", version_of("1.0.0")}, {"nf4bench", maker}})}});
 }
 
