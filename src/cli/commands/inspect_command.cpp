@@ -4,7 +4,8 @@
 #include "base/text.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "plan/sources.hpp"
-#include "text/columns.hpp"
+#include "text/text_grid.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -80,12 +81,6 @@ std::string to_json(const std::string& input, const io::Checkpoint& checkpoint) 
                      array(checkpoint.others(), "  ", element));
 }
 
-std::string size_text(std::int64_t bytes) {
-  if (bytes < 10 * 1024) return fmt::format("{} B", bytes);
-  if (bytes < 10 * 1024 * 1024) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
-}
-
 std::vector<std::string> row_of(const io::TensorEntry& entry) {
   return {escaped(entry.name, 80),
           nf4::shape_to_string(entry.shape),
@@ -93,8 +88,8 @@ std::vector<std::string> row_of(const io::TensorEntry& entry) {
           to_string(entry.absmax_kind),
           to_string(entry.dtype),
           to_string(entry.storage),
-          size_text(entry.packed_bytes),
-          size_text(entry.state_bytes),
+          text::format_size(entry.packed_bytes),
+          text::format_size(entry.state_bytes),
           entry.problem.empty() ? "ok" : "unusable"};
 }
 

@@ -6,7 +6,7 @@
 #include "cli/options/peer_option.hpp"
 #include "device/devices.hpp"
 #include "plan/presets.hpp"
-#include "text/columns.hpp"
+#include "text/text_grid.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
