@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace nf4bench::exports {
 namespace {
@@ -152,10 +153,11 @@ json::JsonText axes_of(const std::vector<const ExportRow*>& rows) {
       if (std::find(seen.begin(), seen.end(), value) != seen.end()) continue;
       seen.push_back(value);
       const bool is_integer = axis_values_of(*row)[axis].type == std::string_view("int64");
-      values.push_back(json::json_object(
-          {{"input_string", json::json_string(value)},
-           {"description", json::json_string("")},
-           {"value", is_integer ? json::JsonText{value} : json::json_string(value)}}));
+      values.push_back(
+          json::json_object({{"input_string", json::json_string(value)},
+                             {"description", json::json_string("")},
+                             {"value", is_integer ? json::json_integer(std::stoll(value))
+                                                  : json::json_string(value)}}));
     }
     const AxisValue first = axis_values_of(*rows.front())[axis];
     axes.push_back(json::json_object({{"name", json::json_string(first.name)},
