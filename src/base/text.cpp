@@ -15,10 +15,6 @@ struct Decoded {
   bool is_valid = false;
 };
 
-bool is_continuation(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xc0u) == 0x80u;
-}
-
 // Length that the lead byte announces; 0 for a byte that cannot lead.
 std::size_t sequence_length(unsigned char lead) {
   if (lead < 0x80) return 1;
@@ -30,18 +26,14 @@ std::size_t sequence_length(unsigned char lead) {
 
 // Decodes the character that `text` starts with; `text` is not empty.
 Decoded decode_front(std::string_view text) {
-  static constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const auto [length, is_character] = utf8_front(text);
+  if (!is_character) return {};
   const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = sequence_length(lead);
-  if (length == 0 || length > text.size()) return {};
   if (length == 1) return {lead, 1, true};
   char32_t code_point = lead & (0x7fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
-    if (!is_continuation(text[i])) return {};
     code_point = (code_point << 6) | (static_cast<unsigned char>(text[i]) & 0x3fu);
   }
-  const bool is_surrogate = code_point >= 0xd800 && code_point <= 0xdfff;
-  if (code_point < kSmallest[length] || is_surrogate || code_point > 0x10ffff) return {};
   return {code_point, length, true};
 }
 
@@ -100,11 +92,28 @@ std::string escaped(std::string_view text, std::size_t max_chars) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const Decoded character = decode_front(text);
-    if (!character.is_valid) return false;
-    text.remove_prefix(character.length);
+    const Utf8Front front = utf8_front(text);
+    if (!front.is_character) return false;
+    text.remove_prefix(front.length);
   }
   return true;
+}
+
+Utf8Front utf8_front(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t length = sequence_length(lead);
+  if (length == 0) return {};
+  // The second byte rules out overlong forms, surrogates and what is past U+10FFFF.
+  unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  for (std::size_t i = 1; i < length; ++i) {
+    const bool is_there = i < text.size();
+    const auto byte = static_cast<unsigned char>(is_there ? text[i] : 0);
+    if (byte < low || byte > high) return {i, false};
+    low = 0x80;
+    high = 0xbf;
+  }
+  return {length, true};
 }
 
 bool matches_wildcard(std::string_view pattern, std::string_view text) {

@@ -12,6 +12,14 @@ std::string escaped(std::string_view text, std::size_t max_chars = 200);
 // True when `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text);
 
+// What `text`, which is not empty, begins with: a character of UTF-8, or else the longest run of
+// bytes that one could have begun with.
+struct Utf8Front {
+  std::size_t length = 1;
+  bool is_character = false;
+};
+Utf8Front utf8_front(std::string_view text);
+
 // Shell-style match with * (any run) and ? (any one character), the whole of `text`.
 bool matches_wildcard(std::string_view pattern, std::string_view text);
 

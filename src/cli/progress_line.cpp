@@ -1,10 +1,10 @@
 #include "cli/progress_line.hpp"
 
+#include "text/units.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <unistd.h>
 
 namespace nf4bench::cli {
@@ -14,13 +14,6 @@ constexpr std::chrono::milliseconds kRedrawEvery{200};
 constexpr double kLeastFractionForEta = 0.01;  // an estimate from less is a guess
 
 }  // namespace
-
-std::string duration_text(double seconds) {
-  const auto total = static_cast<std::int64_t>(std::ceil(std::max(seconds, 0.0)));
-  if (total < 60) return fmt::format("{} s", total);
-  if (total < 3600) return fmt::format("{} min {:02} s", total / 60, total % 60);
-  return fmt::format("{} h {:02} min", total / 3600, total % 3600 / 60);
-}
 
 ProgressLine::ProgressLine(Mode mode)
     : terminal_(terminal_of(STDERR_FILENO)), shows_(mode == Mode::kAuto && terminal_.rewrites) {}
@@ -38,7 +31,7 @@ void ProgressLine::update(double done, const std::string& what) {
   std::string left;
   if (fraction >= kLeastFractionForEta) {
     const double elapsed = std::chrono::duration<double>(now - started_).count();
-    left = fmt::format(", {} left", duration_text(elapsed * (1.0 - fraction) / fraction));
+    left = fmt::format(", {} left", text::format_duration(elapsed * (1.0 - fraction) / fraction));
   }
   std::string line = fmt::format("[{:3.0f} %{}] {}", 100.0 * fraction, left, what);
   const auto columns = static_cast<std::size_t>(terminal_.width - 1);

@@ -7,9 +7,6 @@
 
 namespace nf4bench::cli {
 
-// "1 h 02 min", "3 min 20 s", "12 s".
-std::string duration_text(double seconds);
-
 // One line on stderr that says how far a job is and how long it may still take. Silent when stderr
 // is no terminal that can overwrite a line. Redraws a few times a second at most, so that it does
 // not disturb what is measured.

@@ -1,5 +1,5 @@
-#include "compare/result/json_parts.hpp"
 #include "doctor/diagnosis_text.hpp"
+#include "json/json_text.hpp"
 #include "statistics/statistics.hpp"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
                             {"schema_version", json::json_string(kDoctorSchemaVersion)},
                             {"device", device_json(diagnosis.device)},
                             {"verdict", json::json_string(verdict_word(diagnosis.worst))},
-                            {"findings", compare::json_list(diagnosis.findings, finding_json)},
+                            {"findings", json::json_array_of(diagnosis.findings, finding_json)},
                             {"aa_run", aa_json(diagnosis)}})
              .text +
          "\n";

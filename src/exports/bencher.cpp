@@ -32,11 +32,12 @@ json::JsonText measures_of(const record::Measurement& m) {
 }  // namespace
 
 std::string to_bencher(const record::Report& report) {
-  std::vector<NamedJson> benchmarks;
-  for (const ExportRow& row : export_rows(report)) {
+  const std::vector<ExportRow> rows = export_rows(report);
+  std::vector<json::JsonMember> benchmarks;
+  for (const ExportRow& row : rows) {
     if (row.is_timed) benchmarks.push_back({row.name, measures_of(*row.measurement)});
   }
-  return json_object_of(benchmarks).text + '\n';
+  return json::json_object(benchmarks).text + '\n';
 }
 
 }  // namespace nf4bench::exports

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace nf4bench::exports {
 namespace {
@@ -17,14 +18,12 @@ json::JsonText version_of(const std::string& text) {
 }
 
 json::JsonText meta_of(const record::Report& report) {
-  std::vector<json::JsonText> argv;
-  for (const std::string& word : report.command) argv.push_back(json::json_string(word));
   const json::JsonText maker =
       json::json_object({{"string", json::json_string("nf4bench " + report.tool.version)},
                          {"git_sha", json::json_string(report.tool.git_commit)},
                          {"git_is_dirty", json::json_bool(report.tool.git_dirty)}});
   return json::json_object(
-      {{"argv", json::json_array(argv)},
+      {{"argv", json::json_strings(report.command)},
        {"version", json::json_object({{"json", version_of("1.0.0")}, {"nf4bench", maker}})}});
 }
 
@@ -154,10 +153,11 @@ json::JsonText axes_of(const std::vector<const ExportRow*>& rows) {
       if (std::find(seen.begin(), seen.end(), value) != seen.end()) continue;
       seen.push_back(value);
       const bool is_integer = axis_values_of(*row)[axis].type == std::string_view("int64");
-      values.push_back(json::json_object(
-          {{"input_string", json::json_string(value)},
-           {"description", json::json_string("")},
-           {"value", is_integer ? json::JsonText{value} : json::json_string(value)}}));
+      values.push_back(
+          json::json_object({{"input_string", json::json_string(value)},
+                             {"description", json::json_string("")},
+                             {"value", is_integer ? json::json_integer(std::stoll(value))
+                                                  : json::json_string(value)}}));
     }
     const AxisValue first = axis_values_of(*rows.front())[axis];
     axes.push_back(json::json_object({{"name", json::json_string(first.name)},

@@ -98,18 +98,4 @@ std::optional<double> standard_deviation(const std::vector<double>& samples) {
   return std::sqrt(squares / (count - 1.0));
 }
 
-json::JsonText json_object_of(const std::vector<NamedJson>& members) {
-  std::vector<std::string> names;  // quoted and escaped, less the quotes
-  names.reserve(members.size());
-  for (const NamedJson& member : members) {
-    const std::string quoted = json::json_string(member.name).text;
-    names.push_back(quoted.substr(1, quoted.size() - 2));
-  }
-  std::vector<json::JsonMember> escaped_members;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    escaped_members.push_back({names[i], members[i].value});
-  }
-  return json::json_object(escaped_members);
-}
-
 }  // namespace nf4bench::exports

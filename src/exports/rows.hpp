@@ -39,11 +39,4 @@ std::optional<double> mean_clock_hz(const record::Measurement& measurement);
 // The samples' standard deviation; none with fewer than two.
 std::optional<double> standard_deviation(const std::vector<double>& samples);
 
-// An object whose member names come from a report: they are escaped.
-struct NamedJson {
-  std::string name;
-  json::JsonText value;
-};
-json::JsonText json_object_of(const std::vector<NamedJson>& members);
-
 }  // namespace nf4bench::exports

@@ -10,7 +10,9 @@
 namespace nf4bench::json {
 namespace {
 
-constexpr int kMaxDepth = 127;  // what serde_json takes, and with it the reference reader
+constexpr int kMaxTensorDepth = 127;  // what serde_json takes, and with it the reference reader
+
+constexpr int kNumberOverflow = 406;  // nlohmann's number for this error
 
 // What nlohmann's parser says, without the identifier and the position that it puts before it.
 std::string_view detail_of(std::string_view message) {
@@ -31,17 +33,18 @@ bool stopped_at_python_float(std::string_view text, std::size_t position) {
 // The interface that nlohmann's SAX parser calls; the names are its own.
 class Adapter {
  public:
-  Adapter(std::string_view where, std::string_view text, const JsonSink& sink)
-      : where_(where), text_(text), sink_(sink) {
+  Adapter(std::string_view text, const JsonRules& rules, const JsonSink& sink)
+      : text_(text), rules_(rules), sink_(sink) {
     keys_.expect(text.size());
   }
 
   bool null() { return pass({.kind = JsonKind::kNull}); }
-  bool boolean(bool /*value*/) { return pass({.kind = JsonKind::kBoolean}); }
+  bool boolean(bool value) { return pass({.kind = JsonKind::kBoolean, .truth = value}); }
   bool number_integer(std::int64_t value) {
     // -0 loses its sign as an integer, and a sign matters to whoever reads a float.
-    return pass(
-        {.kind = JsonKind::kNegative, .number = value == 0 ? -0.0 : static_cast<double>(value)});
+    return pass({.kind = JsonKind::kNegative,
+                 .signed_value = value,
+                 .number = value == 0 ? -0.0 : static_cast<double>(value)});
   }
   bool number_unsigned(std::uint64_t value) {
     return pass({.kind = JsonKind::kUnsigned,
@@ -66,8 +69,7 @@ class Adapter {
   }
   bool end_object() {
     if (const auto duplicate = keys_.close_object()) {
-      throw input_error(
-          where_, fmt::format("the key {} occurs twice in one object", in_quotes(*duplicate)));
+      throw rules_.error({.kind = JsonFault::Kind::kTwice, .key = *duplicate});
     }
     return leave(JsonKind::kEndObject);
   }
@@ -75,15 +77,14 @@ class Adapter {
 
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
                    const nlohmann::json::exception& error) {
-    const std::string near =
-        last_key_.empty() ? "" : fmt::format(" after the key {}", in_quotes(last_key_));
-    if (stopped_at_python_float(text_, position)) {
-      throw input_error(where_, fmt::format("byte {}{}: found NaN or Infinity, wanted a finite "
-                                            "number (JSON has no others)",
-                                            position, near));
-    }
-    throw input_error(where_, fmt::format("not valid JSON at byte {}{}: {}", position, near,
-                                          escaped(detail_of(error.what()))));
+    using Kind = JsonFault::Kind;
+    const Kind kind = stopped_at_python_float(text_, position) ? Kind::kNotFinite
+                      : error.id == kNumberOverflow            ? Kind::kTooLarge
+                                                               : Kind::kSyntax;
+    throw rules_.error({.kind = kind,
+                        .position = position,
+                        .key = last_key_,
+                        .detail = std::string(detail_of(error.what()))});
   }
 
  private:
@@ -93,10 +94,7 @@ class Adapter {
     return true;
   }
   bool enter(JsonKind kind) {
-    if (depth_ >= kMaxDepth) {
-      throw input_error(where_, "JSON nesting", fmt::format("more than {} levels", kMaxDepth),
-                        fmt::format("at most {}", kMaxDepth));
-    }
+    if (depth_ >= rules_.max_depth) throw rules_.error({.kind = JsonFault::Kind::kDepth});
     pass({.kind = kind});
     ++depth_;
     return true;
@@ -106,26 +104,60 @@ class Adapter {
     return pass({.kind = kind});
   }
 
-  std::string_view where_;
   std::string_view text_;
+  const JsonRules& rules_;
   const JsonSink& sink_;
   KeyLedger keys_;
   std::string last_key_;
   int depth_ = 0;
 };
 
+// A fault as the readers of tensors word it.
+Error tensor_file_error(std::string_view where, const JsonFault& fault) {
+  const auto near = [&] {
+    return fault.key.empty() ? "" : fmt::format(" after the key {}", in_quotes(fault.key));
+  };
+  switch (fault.kind) {
+    case JsonFault::Kind::kByteOrderMark:
+      return input_error(where, "JSON text", "a byte order mark", "none");
+    case JsonFault::Kind::kNul:
+      return input_error(where, "JSON text",
+                         fmt::format("a NUL character at byte {}", fault.position), "none");
+    case JsonFault::Kind::kDepth:
+      return input_error(where, "JSON nesting", fmt::format("more than {} levels", kMaxTensorDepth),
+                         fmt::format("at most {}", kMaxTensorDepth));
+    case JsonFault::Kind::kTwice:
+      return input_error(
+          where, fmt::format("the key {} occurs twice in one object", in_quotes(fault.key)));
+    case JsonFault::Kind::kNotFinite:
+      return input_error(where, fmt::format("byte {}{}: found NaN or Infinity, wanted a finite "
+                                            "number (JSON has no others)",
+                                            fault.position, near()));
+    case JsonFault::Kind::kTooLarge:
+    case JsonFault::Kind::kSyntax:
+      break;
+  }
+  return input_error(where, fmt::format("not valid JSON at byte {}{}: {}", fault.position, near(),
+                                        escaped(fault.detail)));
+}
+
 }  // namespace
 
-void read_json(std::string_view where, std::string_view text, const JsonSink& sink) {
+void read_json(std::string_view text, const JsonRules& rules, const JsonSink& sink) {
   // nlohmann's parser skips a byte order mark and takes a NUL for the end of the text.
   if (text.starts_with("\xef\xbb\xbf")) {
-    throw input_error(where, "JSON text", "a byte order mark", "none");
+    throw rules.error({.kind = JsonFault::Kind::kByteOrderMark});
   }
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    throw input_error(where, "JSON text", fmt::format("a NUL character at byte {}", nul), "none");
+    throw rules.error({.kind = JsonFault::Kind::kNul, .position = nul});
   }
-  Adapter adapter(where, text, sink);
+  Adapter adapter(text, rules, sink);
   nlohmann::json::sax_parse(text.begin(), text.end(), &adapter);
+}
+
+void read_json(std::string_view where, std::string_view text, const JsonSink& sink) {
+  const auto error = [&](const JsonFault& fault) { return tensor_file_error(where, fault); };
+  read_json(text, {.max_depth = kMaxTensorDepth, .error = error}, sink);
 }
 
 std::string describe(const JsonEvent& event) {

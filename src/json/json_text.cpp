@@ -1,7 +1,10 @@
 #include "json/json_text.hpp"
 
-#include <nlohmann/json.hpp>
+#include "base/text.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -30,32 +33,98 @@ std::string decimal(double value) {
   return {buffer.data(), end};
 }
 
-// Moves every line of `text` but the first two columns to the right. Strings hold no raw newline.
-void append_indented(std::string& out, const std::string& text) {
-  std::size_t start = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', start)) {
-    out.append(text, start, end + 1 - start).append("  ");
-    start = end + 1;
-  }
-  out.append(text, start);
+// True for the ASCII that a JSON string holds as it is.
+bool is_plain(char character) {
+  const auto byte = static_cast<unsigned char>(character);
+  return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-std::string container(char open, char close, const std::vector<std::string>& items) {
+// An ASCII character that a JSON string cannot hold as it is.
+std::string escape(char character) {
+  switch (character) {
+    case '"':
+      return "\\\"";
+    case '\\':
+      return "\\\\";
+    case '\b':
+      return "\\b";
+    case '\f':
+      return "\\f";
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    default:
+      return fmt::format("\\u{:04x}", static_cast<unsigned>(character));
+  }
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const auto plain = static_cast<std::size_t>(
+        std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const Utf8Front front = utf8_front(text);
+    if (front.length > 1 && front.is_character) {
+      out += text.substr(0, front.length);
+    } else {
+      out += front.is_character ? escape(text[0]) : "\xef\xbf\xbd";
+    }
+    text.remove_prefix(front.length);
+  }
+  return out + '"';
+}
+
+// An element of an array, or a member of an object with its name before it.
+struct Piece {
+  std::string name;  // quoted, with its colon; empty in an array
+  std::string_view value;
+};
+
+// Whether `pieces` fit one line, brackets and separators counted.
+bool is_short(const std::vector<Piece>& pieces) {
   std::size_t length = 2;
-  bool is_short = true;
-  for (const std::string& item : items) {
-    length += item.size() + 2;
-    is_short = is_short && length <= kLineLimit && item.find('\n') == std::string::npos;
+  for (const Piece& piece : pieces) {
+    length += piece.name.size() + piece.value.size() + 2;
+    if (length > kLineLimit || piece.value.find('\n') != std::string_view::npos) return false;
   }
-  const char* separator = is_short ? "" : "\n  ";
-  std::string out(1, open);
-  for (const std::string& item : items) {
-    out += separator;
-    append_indented(out, item);
-    separator = is_short ? ", " : ",\n  ";
+  return true;
+}
+
+// Moves every line of `text` but the first two columns to the right. Strings hold no raw newline.
+void append_indented(std::string& out, std::string_view text) {
+  std::size_t start = 0;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos;
+       end = text.find('\n', start)) {
+    out.append(text.substr(start, end + 1 - start)).append("  ");
+    start = end + 1;
   }
-  if (!is_short) out += '\n';
-  return out + close;
+  out.append(text.substr(start));
+}
+
+std::string container(std::string_view brackets, const std::vector<Piece>& pieces,
+                      JsonLayout layout) {
+  const bool breaks = (layout == JsonLayout::kExpanded && !pieces.empty()) ||
+                      (layout == JsonLayout::kFitted && !is_short(pieces));
+  const char* next = breaks ? ",\n  " : layout == JsonLayout::kCompact ? "," : ", ";
+  const char* separator = breaks ? "\n  " : "";
+  std::string out(1, brackets.front());
+  for (const Piece& piece : pieces) {
+    out.append(separator).append(piece.name);
+    if (breaks) {
+      append_indented(out, piece.value);
+    } else {
+      out.append(piece.value);
+    }
+    separator = next;
+  }
+  if (breaks) out += '\n';
+  return out + brackets.back();
 }
 
 template <typename Number>
@@ -92,28 +161,40 @@ JsonText json_number(double value) {
   return std::isfinite(value) ? JsonText{decimal(value)} : json_null();
 }
 
+JsonText json_float(double value) {
+  if (!std::isfinite(value)) return json_null();
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return {text};
+}
+
 JsonText json_string(std::string_view value) {
-  return {nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  return {quoted(value)};
 }
 
 JsonText json_string_or_null(std::string_view value) {
   return value.empty() ? json_null() : json_string(value);
 }
 
-JsonText json_object(const std::vector<JsonMember>& members) {
-  std::vector<std::string> items;
-  items.reserve(members.size());
+JsonText json_object(const std::vector<JsonMember>& members, JsonLayout layout) {
+  const char* colon = layout == JsonLayout::kCompact ? ":" : ": ";
+  std::vector<Piece> pieces;
+  pieces.reserve(members.size());
   for (const JsonMember& member : members) {
-    items.push_back('"' + std::string(member.name) + "\": " + member.value.text);
+    pieces.push_back({quoted(member.name) + colon, member.value.text});
   }
-  return {container('{', '}', items)};
+  return {container("{}", pieces, layout)};
 }
 
-JsonText json_array(const std::vector<JsonText>& items) {
-  std::vector<std::string> texts;
-  texts.reserve(items.size());
-  for (const JsonText& item : items) texts.push_back(item.text);
-  return {container('[', ']', texts)};
+JsonText json_array(const std::vector<JsonText>& items, JsonLayout layout) {
+  std::vector<Piece> pieces;
+  pieces.reserve(items.size());
+  for (const JsonText& item : items) pieces.push_back({"", item.text});
+  return {container("[]", pieces, layout)};
+}
+
+JsonText json_strings(const std::vector<std::string>& values, JsonLayout layout) {
+  return json_array_of(values, json_string, layout);
 }
 
 JsonText json_numbers(std::span<const double> values) {

@@ -8,16 +8,24 @@
 
 namespace nf4bench::json {
 
-// A finished piece of JSON text: what short containers hold stands on one line, long ones have one
-// member a line. Made only by the functions below, so that a plain string is never taken for JSON.
+// A finished piece of JSON text. Made only by the functions below, so that a plain string is never
+// taken for JSON.
 struct JsonText {
   std::string text;
 };
 
-// A member of an object. `name` is written as it is: plain letters, digits and underscores.
+// A member of an object; `name` may be any text.
 struct JsonMember {
   std::string_view name;
   JsonText value;
+};
+
+// How a container is laid out. What it holds is finished already and keeps its own layout.
+enum class JsonLayout : std::uint8_t {
+  kFitted,    // what is short on one line, what is long with a member a line
+  kExpanded,  // a member a line, however short
+  kOneLine,   // all on one line, as Python writes it
+  kCompact,   // no blank anywhere
 };
 
 JsonText json_null();
@@ -28,14 +36,31 @@ JsonText json_unsigned(std::uint64_t value);
 // The shortest decimal that reads back as the same double. Null when it is not finite.
 JsonText json_number(double value);
 
+// The same as Python writes it, which never looks like an integer: 2.0, 1e+16.
+JsonText json_float(double value);
+
 // Bytes that are not UTF-8 become U+FFFD.
 JsonText json_string(std::string_view value);
 
 // Null when `value` is empty.
 JsonText json_string_or_null(std::string_view value);
 
-JsonText json_object(const std::vector<JsonMember>& members);
-JsonText json_array(const std::vector<JsonText>& items);
+JsonText json_object(const std::vector<JsonMember>& members,
+                     JsonLayout layout = JsonLayout::kFitted);
+JsonText json_array(const std::vector<JsonText>& items, JsonLayout layout = JsonLayout::kFitted);
+
+// An array of what `to_text` makes of each item.
+template <typename Item, typename Function>
+JsonText json_array_of(const std::vector<Item>& items, Function&& to_text,
+                       JsonLayout layout = JsonLayout::kFitted) {
+  std::vector<JsonText> texts;
+  texts.reserve(items.size());
+  for (const Item& item : items) texts.push_back(to_text(item));
+  return json_array(texts, layout);
+}
+
+JsonText json_strings(const std::vector<std::string>& values,
+                      JsonLayout layout = JsonLayout::kFitted);
 
 // Arrays of numbers stand on one line, however many there are.
 JsonText json_numbers(std::span<const double> values);

@@ -2,56 +2,59 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "json/json_events.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace nf4bench::json {
 namespace {
 
-constexpr std::size_t kMaxDepth = 32;  // a report needs six
+constexpr int kMaxDepth = 32;  // a report needs six
 
-// Builds the tree from the parser's events, so that depth and repeated fields are seen at once.
+JsonTree leaf_of(const JsonEvent& event) {
+  switch (event.kind) {
+    case JsonKind::kBoolean:
+      return {event.truth};
+    case JsonKind::kUnsigned:
+      return {event.unsigned_value};
+    case JsonKind::kNegative:
+      return {event.signed_value};
+    case JsonKind::kFloat:
+      return {event.number};
+    case JsonKind::kString:
+      return {std::string(event.text)};
+    default:
+      return {nullptr};
+  }
+}
+
 class TreeBuilder {
  public:
-  explicit TreeBuilder(const std::string& source) : source_(source) {}
+  void operator()(const JsonEvent& event) {
+    switch (event.kind) {
+      case JsonKind::kKey:
+        std::get<JsonTree::Object>(open_.back()->value).emplace_back(event.text, JsonTree());
+        break;
+      // The pointers stay good: a container grows only after those inside it were closed.
+      case JsonKind::kBeginObject:
+        open_.push_back(place({JsonTree::Object()}));
+        break;
+      case JsonKind::kBeginArray:
+        open_.push_back(place({JsonTree::Array()}));
+        break;
+      case JsonKind::kEndObject:
+      case JsonKind::kEndArray:
+        open_.pop_back();
+        break;
+      default:
+        place(leaf_of(event));
+    }
+  }
 
   JsonTree take() { return std::move(root_); }
-
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error(ErrorKind::kInput, fmt::format("{}: {}", escaped(source_), problem));
-  }
-
-  bool null() { return add({nullptr}); }
-  bool boolean(bool value) { return add({value}); }
-  bool number_integer(std::int64_t value) { return add({value}); }
-  bool number_unsigned(std::uint64_t value) { return add({value}); }
-  bool number_float(double value, const std::string&) { return add({value}); }
-  bool string(std::string& value) { return add({std::move(value)}); }
-  bool binary(nlohmann::json::binary_t&) { return false; }
-
-  bool start_object(std::size_t) { return open({JsonTree::Object()}); }
-  bool start_array(std::size_t) { return open({JsonTree::Array()}); }
-  bool key(std::string& name) {
-    std::get<JsonTree::Object>(open_.back()->value).emplace_back(std::move(name), JsonTree());
-    return true;
-  }
-  bool end_object() {
-    refuse_repeated_fields(std::get<JsonTree::Object>(open_.back()->value));
-    open_.pop_back();
-    return true;
-  }
-  bool end_array() {
-    open_.pop_back();
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) {
-    const char* what = e.id == 406 ? "a number that is too large" : "no valid JSON";
-    fail(fmt::format("{} at byte {}", what, position));
-  }
 
  private:
   // Where the next value goes.
@@ -69,42 +72,37 @@ class TreeBuilder {
     return &member;
   }
 
-  bool add(JsonTree value) {
-    place(std::move(value));
-    return true;
-  }
-
-  // The pointers stay good: a container grows only after those inside it were closed.
-  bool open(JsonTree value) {
-    if (open_.size() == kMaxDepth) fail(fmt::format("is nested deeper than {} levels", kMaxDepth));
-    open_.push_back(place(std::move(value)));
-    return true;
-  }
-
-  void refuse_repeated_fields(const JsonTree::Object& object) const {
-    std::vector<std::string_view> names;
-    names.reserve(object.size());
-    for (const auto& [name, value] : object) names.push_back(name);
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) fail(fmt::format("has the field \"{}\" twice", escaped(*twice, 60)));
-  }
-
-  const std::string& source_;
   JsonTree root_;
   std::vector<JsonTree*> open_;
 };
 
+std::string wording(const JsonFault& fault) {
+  switch (fault.kind) {
+    case JsonFault::Kind::kByteOrderMark:
+      return "starts with a byte order mark, wanted none";
+    case JsonFault::Kind::kNul:
+      return fmt::format("has a NUL character at byte {}, wanted none", fault.position);
+    case JsonFault::Kind::kDepth:
+      return fmt::format("is nested deeper than {} levels", kMaxDepth);
+    case JsonFault::Kind::kTwice:
+      return fmt::format("has the field \"{}\" twice", escaped(fault.key, 60));
+    case JsonFault::Kind::kTooLarge:
+      return fmt::format("a number that is too large at byte {}", fault.position);
+    case JsonFault::Kind::kNotFinite:
+    case JsonFault::Kind::kSyntax:
+      break;
+  }
+  return fmt::format("no valid JSON at byte {}", fault.position);
+}
+
 }  // namespace
 
 JsonTree parse_json(std::string_view text, const std::string& source) {
-  TreeBuilder builder(source);
-  // nlohmann's parser skips a byte order mark and takes a NUL for the end of the text.
-  if (text.starts_with("\xef\xbb\xbf")) builder.fail("starts with a byte order mark, wanted none");
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    builder.fail(fmt::format("has a NUL character at byte {}, wanted none", nul));
-  }
-  nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
+  const auto error = [&](const JsonFault& fault) {
+    return Error(ErrorKind::kInput, fmt::format("{}: {}", escaped(source), wording(fault)));
+  };
+  TreeBuilder builder;
+  read_json(text, {.max_depth = kMaxDepth, .error = error}, std::ref(builder));
   return builder.take();
 }
 

@@ -8,8 +8,13 @@
 namespace nf4bench::text {
 namespace {
 
-constexpr int kGap = 2;     // blanks between columns
+constexpr char kGap[] = "  ";  // between columns
+constexpr int kGapWidth = 2;
 constexpr int kMargin = 2;  // the marker and a blank
+
+bool starts_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0u) != 0x80u;  // no UTF-8 continuation
+}
 
 std::string padded(const std::string& text, int width, Align align) {
   const std::string blanks(static_cast<std::size_t>(std::max(0, width - text_width(text))), ' ');
@@ -26,7 +31,7 @@ int total_width(const std::vector<int>& widths) {
   const auto shown =
       std::count_if(widths.begin(), widths.end(), [](int width) { return width > 0; });
   return kMargin + std::accumulate(widths.begin(), widths.end(), 0) +
-         kGap * std::max(0, static_cast<int>(shown) - 1);
+         kGapWidth * std::max(0, static_cast<int>(shown) - 1);
 }
 
 int column_width(const GridColumn& column, std::size_t index, const std::vector<GridRow>& rows) {
@@ -50,16 +55,46 @@ std::size_t first_to_drop(const GridLayout& layout) {
   return chosen;
 }
 
-std::string cells_line(const GridLayout& layout, const std::vector<std::string>& cells,
-                       char marker) {
-  std::string line = {marker, ' '};
+// The cells of the shown columns, each as wide as its column.
+std::string side_by_side(const GridLayout& layout, const std::vector<std::string>& cells) {
+  std::string line;
   const char* gap = "";
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (layout.widths[i] == 0) continue;
     line += gap + padded(cells[i], layout.widths[i], layout.columns[i].align);
-    gap = "  ";
+    gap = kGap;
   }
-  return trimmed(line);
+  return line;
+}
+
+std::string cells_line(const GridLayout& layout, const std::vector<std::string>& cells,
+                       char marker) {
+  return trimmed(std::string{marker, ' '} + side_by_side(layout, cells));
+}
+
+// Left-aligned columns for `rows`, which may have fewer cells than the longest.
+GridLayout plain_layout(const std::vector<std::vector<std::string>>& rows) {
+  GridLayout layout;
+  for (const auto& row : rows) {
+    layout.widths.resize(std::max(layout.widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      layout.widths[i] = std::max(layout.widths[i], text_width(row[i]));
+    }
+  }
+  layout.columns.resize(layout.widths.size(), {"", Align::kLeft});
+  return layout;
+}
+
+// `text` cut to `width` characters, the cut shown by "...". What would be left of it in less than
+// ten says nothing: then it stays whole.
+std::string cut(const std::string& text, int width) {
+  constexpr int kShortest = 10;
+  if (width < kShortest || text_width(text) <= width) return text;
+  std::size_t bytes = 0;
+  for (int seen = 0; bytes < text.size(); ++bytes) {
+    if (starts_character(text[bytes]) && seen++ == width - 3) break;
+  }
+  return text.substr(0, bytes) + "...";
 }
 
 }  // namespace
@@ -94,9 +129,21 @@ std::string header_line(const GridLayout& layout) {
 std::string row_line(const GridLayout& layout, const GridRow& row) {
   if (row.message.empty()) return cells_line(layout, row.cells, row.marker);
   std::string line = {row.marker, ' '};
-  line += padded(row.cells.at(0), layout.widths[0], layout.columns[0].align) + "  ";
+  line += padded(row.cells.at(0), layout.widths[0], layout.columns[0].align) + kGap;
   const int room = std::max(16, layout.line_width - text_width(line));
   return line + fitted(row.message, room);
+}
+
+std::string align_columns(const std::vector<std::vector<std::string>>& rows, int line_width) {
+  const GridLayout layout = plain_layout(rows);
+  std::string text;
+  for (std::vector<std::string> row : rows) {
+    int left_of_last = 0;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) left_of_last += layout.widths[i] + kGapWidth;
+    if (line_width > 0 && !row.empty()) row.back() = cut(row.back(), line_width - left_of_last);
+    text += trimmed(side_by_side(layout, row)) + '\n';
+  }
+  return text;
 }
 
 std::string fitted(std::string_view text, int width) {
@@ -107,10 +154,7 @@ std::string fitted(std::string_view text, int width) {
 }
 
 int text_width(std::string_view text) {
-  const auto is_character = [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xc0u) != 0x80u;  // no UTF-8 continuation
-  };
-  return static_cast<int>(std::count_if(text.begin(), text.end(), is_character));
+  return static_cast<int>(std::count_if(text.begin(), text.end(), starts_character));
 }
 
 std::vector<std::string> wrapped(std::string_view text, int line_width, int indent) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace nf4bench::text {
 namespace {
@@ -52,6 +53,28 @@ std::string format_ratio(double ratio) {
 
 std::string format_ratio_interval(double low, double high) {
   return fmt::format("[{}, {}]", ratio_digits(low), ratio_digits(high));
+}
+
+std::string format_size(std::int64_t bytes) {
+  const auto in = [&](int shift) {
+    return static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << shift);
+  };
+  if (bytes < 10 << 10) return fmt::format("{} B", bytes);
+  if (bytes < 10 << 20) return fmt::format("{:.1f} KiB", in(10));
+  if (bytes < std::int64_t{10} << 30) return fmt::format("{:.1f} MiB", in(20));
+  return fmt::format("{:.1f} GiB", in(30));
+}
+
+std::string format_duration(double seconds) {
+  constexpr double kLongest = 1e12;  // that an integer is sure to hold
+  constexpr double kTenths = 9.95;   // from here on, tenths would be written as 10.0
+  const double known = std::min(kLongest, std::max(0.0, seconds));
+  if (known < kTenths) return fmt::format("{:.1f} s", known);
+  const std::int64_t whole = std::llround(known);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  const std::int64_t minutes = std::llround(known / 60.0);
+  return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
 }
 
 std::string format_count(long long count, const std::string& noun) {

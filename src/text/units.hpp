@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,12 @@ std::string format_ratio(double ratio);
 
 // "[3.352, 3.391]"
 std::string format_ratio_interval(double low, double high);
+
+// "512 B", "40.3 MiB", "79.6 GiB": a unit from ten of it on.
+std::string format_size(std::int64_t bytes);
+
+// For people who wait: "0.3 s", "12 s", "3 min 20 s", "1 h 02 min". Below zero is zero.
+std::string format_duration(double seconds);
 
 // A count with its noun: "1 tensor", "12 tensors".
 std::string format_count(long long count, const std::string& noun);

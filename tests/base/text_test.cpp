@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace nf4bench {
 namespace {
@@ -35,6 +36,21 @@ TEST(Text, C1ControlsAndBidirectionalOverridesAreEscaped) {
   EXPECT_EQ(escaped("\xef\xbb\xbf"
                     "bom"),
             "\\ufeffbom");  // byte order mark
+}
+
+TEST(Text, BeginsWithACharacterOrTheLongestPartOfOne) {
+  const auto front = [](std::string_view text) {
+    const Utf8Front found = utf8_front(text);
+    return std::pair(found.length, found.is_character);
+  };
+  EXPECT_EQ(front("ab"), std::pair(std::size_t{1}, true));
+  EXPECT_EQ(front("\xf0\x9f\x98\x80x"), std::pair(std::size_t{4}, true));
+  EXPECT_EQ(front("\xf0\x9f\x98x"), std::pair(std::size_t{3}, false));
+  EXPECT_EQ(front("\xf0\x9f"), std::pair(std::size_t{2}, false));
+  EXPECT_EQ(front("\x80\x80"), std::pair(std::size_t{1}, false));
+  EXPECT_EQ(front("\xe0\x9f\x80"), std::pair(std::size_t{1}, false));      // overlong
+  EXPECT_EQ(front("\xed\xa0\x80"), std::pair(std::size_t{1}, false));      // a surrogate
+  EXPECT_EQ(front("\xf4\x90\x80\x80"), std::pair(std::size_t{1}, false));  // past U+10FFFF
 }
 
 TEST(Text, InvalidBytesAreEscapedOneByOne) {

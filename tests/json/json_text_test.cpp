@@ -1,6 +1,7 @@
 #include "json/json_text.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <bit>
 #include <cmath>
@@ -27,6 +28,34 @@ TEST(JsonText, GivesMembersOfLongContainersALineEach) {
   EXPECT_EQ(json::json_object({{"x", json::json_integer(1)}, {"y", inner}}).text, expected);
 }
 
+TEST(JsonText, GivesEveryMemberALineWhereAsked) {
+  constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
+  const json::JsonText shape = json::json_array_of(std::vector{3, 4}, json::json_integer, kLayout);
+  EXPECT_EQ(shape.text, "[\n  3,\n  4\n]");
+  EXPECT_EQ(
+      json::json_object({{"shape", shape}, {"none", json::json_array({}, kLayout)}}, kLayout).text,
+      "{\n  \"shape\": [\n    3,\n    4\n  ],\n  \"none\": []\n}");
+}
+
+TEST(JsonText, KeepsLongContainersOnOneLineWhereAsked) {
+  const std::string word(60, 'a');
+  const std::vector<json::JsonMember> members = {{"x", json::json_string(word)},
+                                                 {"y", json::json_string(word)}};
+  const std::string quoted = '"' + word + '"';
+  EXPECT_EQ(json::json_object(members, json::JsonLayout::kOneLine).text,
+            "{\"x\": " + quoted + ", \"y\": " + quoted + "}");
+  EXPECT_EQ(json::json_object(members, json::JsonLayout::kCompact).text,
+            "{\"x\":" + quoted + ",\"y\":" + quoted + "}");
+}
+
+TEST(JsonText, WritesBlanksInCompactContainersNowhere) {
+  EXPECT_EQ(json::json_strings({"a", "b c"}, json::JsonLayout::kCompact).text, R"(["a","b c"])");
+}
+
+TEST(JsonText, EscapesTheNamesOfMembers) {
+  EXPECT_EQ(json::json_object({{"a\"b\n", json::json_null()}}).text, R"({"a\"b\n": null})");
+}
+
 TEST(JsonText, WritesEmptyContainers) {
   EXPECT_EQ(json::json_object({}).text, "{}");
   EXPECT_EQ(json::json_array({}).text, "[]");
@@ -45,6 +74,29 @@ TEST(JsonText, EscapesWhatStringsMayHold) {
 
 TEST(JsonText, ReplacesBytesThatAreNotUtf8) {
   EXPECT_EQ(json::json_string("a\xff").text, "\"a\xef\xbf\xbd\"");
+}
+
+// The oracle is another writer of JSON.
+TEST(JsonText, WritesAnyBytesAsAnIndependentWriterDoes) {
+  constexpr std::string_view kBytes =
+      "a\x7f\x80\x8f\x90\x9f\xa0\xbf\xc1\xc2\xdf\xe0\xe1\xec\xed\xef"
+      "\xf0\xf1\xf3\xf4\xf5\xff\"\\/\b\f\n\r\t\x01\x1f";
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 100000; ++i) {
+    std::string text;
+    for (std::uint64_t n = random() % 9; n > 0; --n) text += kBytes[random() % kBytes.size()];
+    ASSERT_EQ(json::json_string(text).text,
+              nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+}
+
+TEST(JsonText, WritesFloatsAsPythonDoes) {
+  EXPECT_EQ(json::json_float(2.0).text, "2.0");
+  EXPECT_EQ(json::json_float(-0.0).text, "-0.0");
+  EXPECT_EQ(json::json_float(3352320000000.0).text, "3352320000000.0");
+  EXPECT_EQ(json::json_float(1e16).text, "1e+16");
+  EXPECT_EQ(json::json_float(1.25e-5).text, "1.25e-05");
+  EXPECT_EQ(json::json_float(std::nan("")).text, "null");
 }
 
 TEST(JsonText, WritesEmptyStringsAsNullOnlyWhereAsked) {

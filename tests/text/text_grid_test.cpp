@@ -73,5 +73,37 @@ TEST(TextGrid, WrapsAtBlanks) {
   EXPECT_TRUE(text::wrapped("", 5, 0).empty());
 }
 
+TEST(Columns, AreAsWideAsTheirWidestCell) {
+  EXPECT_EQ(text::align_columns({{"a", "bb", "c"}, {"aaa", "b", "c"}}, 0),
+            "a    bb  c\naaa  b   c\n");
+}
+
+TEST(Columns, CutTheLastOneToTheWidth) {
+  EXPECT_EQ(text::align_columns({{"a", "0123456789abcdef"}}, 16), "a  0123456789...\n");
+}
+
+TEST(Columns, CountCharactersAndNotBytes) {
+  EXPECT_EQ(text::align_columns({{"\xc3\xa9", "x"}, {"ab", "y"}}, 0), "\xc3\xa9   x\nab  y\n");
+}
+
+TEST(Columns, LeaveNoBlanksAtTheEndOfALine) {
+  EXPECT_EQ(text::align_columns({{"a", ""}, {"b", "c"}}, 0), "a\nb  c\n");
+}
+
+TEST(Columns, StayWholeWhereTooLittleIsLeftOfTheWidth) {
+  EXPECT_EQ(text::align_columns({{"a", "0123456789abcdef"}}, 12), "a  0123456789abcdef\n");
+}
+
+TEST(Columns, CutNoCharacterInTwo) {
+  EXPECT_EQ(text::align_columns({{"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+                                  "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"}},
+                                10),
+            "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9...\n");
+}
+
+TEST(Columns, TakeRowsOfDifferentLengths) {
+  EXPECT_EQ(text::align_columns({{"a", "b", "c"}, {"dd"}, {}}, 80), "a   b  c\ndd\n\n");
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
+
 namespace nf4bench {
 namespace {
 
@@ -59,6 +62,34 @@ TEST(Units, WritePercentWithOneDecimal) {
 TEST(Units, CountInWords) {
   EXPECT_EQ(text::format_count(1, "tensor"), "1 tensor");
   EXPECT_EQ(text::format_count(0, "tensor"), "0 tensors");
+}
+
+TEST(Units, WriteSizesInTheUnitThatSuits) {
+  constexpr std::int64_t kMebi = 1 << 20;
+  EXPECT_EQ(text::format_size(0), "0 B");
+  EXPECT_EQ(text::format_size(10239), "10239 B");
+  EXPECT_EQ(text::format_size(10240), "10.0 KiB");
+  EXPECT_EQ(text::format_size(10 * kMebi), "10.0 MiB");
+  EXPECT_EQ(text::format_size(10240 * kMebi - 1), "10240.0 MiB");
+  EXPECT_EQ(text::format_size(81559 * kMebi), "79.6 GiB");
+}
+
+TEST(Units, WriteDurationsAsFineAsTheyMatter) {
+  EXPECT_EQ(text::format_duration(0.26), "0.3 s");
+  EXPECT_EQ(text::format_duration(9.94), "9.9 s");
+  EXPECT_EQ(text::format_duration(9.96), "10 s");
+  EXPECT_EQ(text::format_duration(59.4), "59 s");
+  EXPECT_EQ(text::format_duration(59.5), "1 min 00 s");
+  EXPECT_EQ(text::format_duration(61.0), "1 min 01 s");
+  EXPECT_EQ(text::format_duration(3599.6), "1 h 00 min");
+  EXPECT_EQ(text::format_duration(3720.0), "1 h 02 min");
+  EXPECT_EQ(text::format_duration(86400.0), "24 h 00 min");
+}
+
+TEST(Units, SurviveDurationsThatAreNone) {
+  EXPECT_EQ(text::format_duration(-1.0), "0.0 s");
+  EXPECT_EQ(text::format_duration(std::nan("")), "0.0 s");
+  EXPECT_EQ(text::format_duration(HUGE_VAL), "277777777 h 47 min");
 }
 
 }  // namespace

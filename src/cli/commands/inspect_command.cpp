@@ -3,21 +3,19 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "io/checkpoint/checkpoint.hpp"
+#include "json/json_text.hpp"
 #include "plan/sources.hpp"
-#include "text/columns.hpp"
+#include "text/text_grid.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <vector>
 
 namespace nf4bench::cli {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr char kExamples[] = R"(Examples:
   Every NF4 tensor of a file, and what else it holds:
@@ -26,64 +24,42 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench inspect data/llama_layer.safetensors --json
 Exit code 3 when there is no NF4 tensor or one that cannot be decoded.)";
 
-// As JSON. A name from a file may be no UTF-8, which JSON cannot hold.
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
+
+json::JsonText to_json(const io::TensorEntry& entry) {
+  return json::json_object(
+      {{"name", json::json_string(entry.name)},
+       {"source", json::json_string(entry.source)},
+       {"shape", json::json_array_of(entry.shape, json::json_integer, kLayout)},
+       {"elements", json::json_integer(entry.elements)},
+       {"blocksize", json::json_integer(entry.blocksize)},
+       {"nested", json::json_bool(entry.absmax_kind == nf4::AbsmaxKind::kNested)},
+       {"dtype", json::json_string(to_string(entry.dtype))},
+       {"storage", json::json_string(to_string(entry.storage))},
+       {"packed_bytes", json::json_integer(entry.packed_bytes)},
+       {"state_bytes", json::json_integer(entry.state_bytes)},
+       {"warnings", json::json_strings(entry.warnings, kLayout)},
+       {"problem", json::json_string_or_null(entry.problem)}},
+      kLayout);
 }
 
-// A JSON array of what `to_text` makes of each element, which is written without line breaks of its
-// own or with `indent` after each.
-template <class Elements, class ToText>
-std::string array(const Elements& elements, const std::string& indent, ToText to_text) {
-  std::string text = "[";
-  for (const auto& element : elements) {
-    text += text.size() == 1 ? "\n" : ",\n";
-    text += indent + "  " + to_text(element);
-  }
-  if (text.size() > 1) text += "\n" + indent;
-  return text + "]";
-}
-
-// Written without a tree in between: a model may have a hundred thousand of them.
-std::string to_json(const io::TensorEntry& entry) {
-  const std::string indent = "      ";
-  std::string text = "{\n";
-  const auto add = [&](const char* name, const std::string& value) {
-    fmt::format_to(std::back_inserter(text), "{}\"{}\": {},\n", indent, name, value);
-  };
-  add("name", quoted(entry.name));
-  add("source", quoted(entry.source));
-  add("shape", array(entry.shape, indent, [](std::int64_t n) { return std::to_string(n); }));
-  add("elements", std::to_string(entry.elements));
-  add("blocksize", std::to_string(entry.blocksize));
-  add("nested", entry.absmax_kind == nf4::AbsmaxKind::kNested ? "true" : "false");
-  add("dtype", quoted(to_string(entry.dtype)));
-  add("storage", quoted(to_string(entry.storage)));
-  add("packed_bytes", std::to_string(entry.packed_bytes));
-  add("state_bytes", std::to_string(entry.state_bytes));
-  add("warnings", array(entry.warnings, indent, quoted));
-  add("problem", entry.problem.empty() ? "null" : quoted(entry.problem));
-  text.erase(text.size() - 2, 1);  // the last comma
-  return text + "    }";
-}
-
-std::string to_json(const io::OtherTensors& other) {
-  return fmt::format("{{\n      \"kind\": {},\n      \"count\": {},\n      \"example\": {}\n    }}",
-                     quoted(other.kind), other.names.size(),
-                     quoted(std::string(other.names.front())));
+json::JsonText to_json(const io::OtherTensors& other) {
+  return json::json_object(
+      {{"kind", json::json_string(other.kind)},
+       {"count", json::json_integer(static_cast<std::int64_t>(other.names.size()))},
+       {"example", json::json_string(other.names.front())}},
+      kLayout);
 }
 
 std::string to_json(const std::string& input, const io::Checkpoint& checkpoint) {
   const auto element = [](const auto& each) { return to_json(each); };
-  return fmt::format("{{\n  \"input\": {},\n  \"tensors\": {},\n  \"others\": {}\n}}\n",
-                     quoted(input), array(checkpoint.tensors(), "  ", element),
-                     array(checkpoint.others(), "  ", element));
-}
-
-std::string size_text(std::int64_t bytes) {
-  if (bytes < 10 * 1024) return fmt::format("{} B", bytes);
-  if (bytes < 10 * 1024 * 1024) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
+  return json::json_object(
+             {{"input", json::json_string(input)},
+              {"tensors", json::json_array_of(checkpoint.tensors(), element, kLayout)},
+              {"others", json::json_array_of(checkpoint.others(), element, kLayout)}},
+             kLayout)
+             .text +
+         "\n";
 }
 
 std::vector<std::string> row_of(const io::TensorEntry& entry) {
@@ -93,8 +69,8 @@ std::vector<std::string> row_of(const io::TensorEntry& entry) {
           to_string(entry.absmax_kind),
           to_string(entry.dtype),
           to_string(entry.storage),
-          size_text(entry.packed_bytes),
-          size_text(entry.state_bytes),
+          text::format_size(entry.packed_bytes),
+          text::format_size(entry.state_bytes),
           entry.problem.empty() ? "ok" : "unusable"};
 }
 

@@ -4,13 +4,13 @@
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "device/devices.hpp"
+#include "json/json_text.hpp"
 #include "operation/operation.hpp"
 #include "plan/presets.hpp"
-#include "text/columns.hpp"
+#include "text/text_grid.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -21,7 +21,6 @@
 namespace nf4bench::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
 constexpr char kExamples[] = R"(Examples:
@@ -36,9 +35,11 @@ constexpr char kExamples[] = R"(Examples:
   The models whose layer shapes are known:
     nf4bench list presets)";
 
+constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
+
 // What one listing says, in both forms.
 struct Listing {
-  Json json;
+  std::vector<json::JsonText> json;
   Rows rows;
   std::string note;  // for stderr; empty when there is nothing to add
 };
@@ -77,30 +78,39 @@ std::string absent_peers(const std::deque<peer::Peers>& loaded) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
+// The word that stands for a kind of device.
+const char* word_of(record::DeviceKind kind) {
+  return kind == record::DeviceKind::kCuda ? "cuda" : "cpu";
+}
+
+json::JsonText variant_json(const operation::BuiltIn& built_in, const kernels::Variant& variant) {
+  const kernels::Traits& traits = variant.traits;
+  return json::json_object({{"device", json::json_string(word_of(built_in.device))},
+                            {"name", json::json_string(variant.name)},
+                            {"operation", json::json_string(built_in.operation.name)},
+                            {"summary", json::json_string(variant.summary)},
+                            {"mirrors", json::json_string(traits.mirrors)},
+                            {"launches", json::json_integer(traits.launches)},
+                            {"inline_ptx", json::json_bool(traits.inline_ptx)},
+                            {"cache_hints", json::json_bool(traits.cache_hints)},
+                            {"persistent", json::json_bool(traits.persistent)}},
+                           kLayout);
+}
+
 Listing list_variants(const ListArguments& arguments) {
   const std::string kind = device_kind(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
-  Listing listing = {
-      .json = Json::array(), .rows = {{"device", "variant", "launches", "idea"}}, .note = ""};
+  Listing listing = {.json = {}, .rows = {{"device", "variant", "launches", "idea"}}, .note = ""};
   std::deque<peer::Peers> loaded;  // own names that are listed
   for (const operation::BuiltIn& built_in : operation::built_in_catalogs()) {
-    const std::string device = built_in.device == record::DeviceKind::kCuda ? "cuda" : "cpu";
+    const std::string device = word_of(built_in.device);
     if (!kind.empty() && kind != device) continue;
     const peer::Peers& peers = loaded.emplace_back(
         peer_arguments, peer::PeerHost{.kind = built_in.device, .tools = peer::cuda_tools()},
         built_in.catalog.variants);
     for (const kernels::Variant& variant : peers.variants()) {
-      const kernels::Traits& traits = variant.traits;
-      listing.json.push_back({{"device", device},
-                              {"name", variant.name},
-                              {"operation", built_in.operation.name},
-                              {"summary", variant.summary},
-                              {"mirrors", traits.mirrors},
-                              {"launches", traits.launches},
-                              {"inline_ptx", traits.inline_ptx},
-                              {"cache_hints", traits.cache_hints},
-                              {"persistent", traits.persistent}});
-      listing.rows.push_back({device, variant.name, traits_text(traits), variant.summary});
+      listing.json.push_back(variant_json(built_in, variant));
+      listing.rows.push_back({device, variant.name, traits_text(variant.traits), variant.summary});
     }
   }
   listing.note = absent_peers(loaded);
@@ -108,16 +118,6 @@ Listing list_variants(const ListArguments& arguments) {
     listing.note = "this build has no CUDA variants; build with the CUDA Toolkit to get them";
   }
   return listing;
-}
-
-// `value`, or null for what is not known.
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
 }
 
 std::string rate_text(const std::optional<double>& bytes_per_s) {
@@ -134,25 +134,31 @@ std::string details_of(const record::DeviceInfo& device) {
                      device.driver);
 }
 
+json::JsonText device_json(const record::DeviceInfo& device) {
+  const bool is_cuda = device.kind == record::DeviceKind::kCuda;
+  const std::optional<double>& peak = device.peak_bytes_per_s;
+  return json::json_object(
+      {{"id", json::json_string(device.id)},
+       {"name", json::json_string(device.name)},
+       {"kind", json::json_string(is_cuda ? "cuda" : "cpu")},
+       {"compute_capability",
+        is_cuda ? json::json_integer(device.compute_capability) : json::json_null()},
+       {"multiprocessors", json::json_integer(device.multiprocessors)},
+       {"l2_bytes", json::json_integer(device.l2_bytes)},
+       {"memory_bytes", json::json_integer(device.memory_bytes)},
+       {"peak_bytes_per_s", peak ? json::json_float(*peak) : json::json_null()},
+       {"uuid", json::json_string_or_null(device.uuid)},
+       {"pci_id", json::json_string_or_null(device.pci_id)},
+       {"driver", json::json_string_or_null(device.driver)},
+       {"simd", json::json_string_or_null(device.simd)}},
+      kLayout);
+}
+
 Listing list_all_devices() {
   const device::DeviceListing found = device::list_devices();
-  Listing listing = {
-      .json = Json::array(), .rows = {{"device", "name", "memory", "details"}}, .note = ""};
+  Listing listing = {.json = {}, .rows = {{"device", "name", "memory", "details"}}, .note = ""};
   for (const record::DeviceInfo& device : found.devices) {
-    listing.json.push_back({{"id", device.id},
-                            {"name", device.name},
-                            {"kind", device.kind == record::DeviceKind::kCuda ? "cuda" : "cpu"},
-                            {"compute_capability", device.kind == record::DeviceKind::kCuda
-                                                       ? Json(device.compute_capability)
-                                                       : Json(nullptr)},
-                            {"multiprocessors", device.multiprocessors},
-                            {"l2_bytes", device.l2_bytes},
-                            {"memory_bytes", device.memory_bytes},
-                            {"peak_bytes_per_s", or_null(device.peak_bytes_per_s)},
-                            {"uuid", or_null(device.uuid)},
-                            {"pci_id", or_null(device.pci_id)},
-                            {"driver", or_null(device.driver)},
-                            {"simd", or_null(device.simd)}});
+    listing.json.push_back(device_json(device));
     listing.rows.push_back(
         {device.id, device.name,
          fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (1 << 30)),
@@ -163,22 +169,26 @@ Listing list_all_devices() {
 }
 
 Listing list_all_presets() {
-  Listing listing = {.json = Json::array(),
-                     .rows = {{"preset", "layer", "shape (out x in)", "count"}},
-                     .note = ""};
+  Listing listing = {
+      .json = {}, .rows = {{"preset", "layer", "shape (out x in)", "count"}}, .note = ""};
   for (const plan::Preset& preset : plan::presets()) {
-    Json layers = Json::array();
+    std::vector<json::JsonText> layers;
     for (const plan::PresetLayer& layer : preset.layers) {
-      layers.push_back({{"role", layer.role},
-                        {"shape", {layer.out_features, layer.in_features}},
-                        {"count", layer.count}});
+      const std::vector<json::JsonText> shape = {json::json_integer(layer.out_features),
+                                                 json::json_integer(layer.in_features)};
+      layers.push_back(json::json_object({{"role", json::json_string(layer.role)},
+                                          {"shape", json::json_array(shape, kLayout)},
+                                          {"count", json::json_integer(layer.count)}},
+                                         kLayout));
       const bool is_first = layers.size() == 1;
       listing.rows.push_back({is_first ? preset.name : "", layer.role,
                               fmt::format("{}x{}", layer.out_features, layer.in_features),
                               fmt::format("{}", layer.count)});
     }
-    listing.json.push_back(
-        {{"name", preset.name}, {"summary", preset.summary}, {"layers", std::move(layers)}});
+    listing.json.push_back(json::json_object({{"name", json::json_string(preset.name)},
+                                              {"summary", json::json_string(preset.summary)},
+                                              {"layers", json::json_array(layers, kLayout)}},
+                                             kLayout));
   }
   return listing;
 }
@@ -218,7 +228,7 @@ CLI::App* add_list_command(CLI::App& app, ListArguments& arguments) {
 ExitCode execute(const ListArguments& arguments, const Context&) {
   const Listing listing = make_listing(arguments);
   if (arguments.json) {
-    write_stdout(listing.json.dump(2) + "\n");
+    write_stdout(json::json_array(listing.json, kLayout).text + "\n");
   } else {
     write_stdout(text::align_columns(listing.rows, terminal_of(STDOUT_FILENO).width));
   }

@@ -23,7 +23,7 @@ json::JsonText series_json(const HistorySeries& series, Metric metric) {
   members.push_back({"runs", json::json_integers(runs)});
   members.push_back({"values", json::json_numbers(values)});
   members.push_back(
-      {"steps", json_list(series.steps, [&](const HistoryStep& step) {
+      {"steps", json::json_array_of(series.steps, [&](const HistoryStep& step) {
          return json::json_object(
              {{"run", json::json_integer(static_cast<std::int64_t>(series.points[step.point].run))},
               {"relative", json::json_number(shown_change(step.log_change, metric))},
@@ -41,8 +41,8 @@ json::JsonText device_json(const HistoryDevice& device, Metric metric) {
        {"threshold", json::json_number(device.threshold)},
        {"run_noise", json::json_object({{"relative", json::json_number(device.noise.relative)},
                                         {"origin", json::json_string(device.noise.origin)}})},
-       {"runs", json_list(device.runs, run_json)},
-       {"series", json_list(device.series, [&](const HistorySeries& series) {
+       {"runs", json::json_array_of(device.runs, run_json)},
+       {"series", json::json_array_of(device.series, [&](const HistorySeries& series) {
           return series_json(series, metric);
         })}});
 }
@@ -53,10 +53,11 @@ std::string history_json(const History& history) {
   return json::json_object({{"schema", json::json_string(kHistorySchema)},
                             {"schema_version", json::json_string(kHistorySchemaVersion)},
                             {"metric", json::json_string(to_string(history.metric))},
-                            {"devices", json_list(history.devices,
-                                                  [&](const HistoryDevice& device) {
-                                                    return device_json(device, history.metric);
-                                                  })}})
+                            {"devices", json::json_array_of(history.devices,
+                                                            [&](const HistoryDevice& device) {
+                                                              return device_json(device,
+                                                                                 history.metric);
+                                                            })}})
              .text +
          "\n";
 }

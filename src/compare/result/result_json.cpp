@@ -12,12 +12,9 @@ json::JsonText label_json(const ReportLabel& label) {
 }
 
 json::JsonText difference_json(const Difference& difference) {
-  const auto strings = [](const std::vector<std::string>& values) {
-    return json_list(values, [](const std::string& value) { return json::json_string(value); });
-  };
   return json::json_object({{"name", json::json_string(difference.name)},
-                            {"base", strings(difference.base)},
-                            {"new", strings(difference.fresh)},
+                            {"base", json::json_strings(difference.base)},
+                            {"new", json::json_strings(difference.fresh)},
                             {"matters", json::json_bool(difference.matters)},
                             {"allowed", json::json_bool(difference.allowed)}});
 }
@@ -61,9 +58,7 @@ json::JsonText gate_json(const GateDecision* decision) {
   if (decision == nullptr) return json::json_null();
   return json::json_object({{"passed", json::json_bool(decision->code == ExitCode::kOk)},
                             {"exit_code", json::json_integer(static_cast<int>(decision->code))},
-                            {"reasons", json_list(decision->reasons, [](const std::string& text) {
-                               return json::json_string(text);
-                             })}});
+                            {"reasons", json::json_strings(decision->reasons)}});
 }
 
 }  // namespace
@@ -84,22 +79,22 @@ std::string comparison_json(const ComparisonResult& result, const GateDecision* 
               {"run_noise", noise},
               {"confidence", json::json_number(1.0 - kFamilyError)},
               {"device", json::json_string(result.device)},
-              {"base", json_list(result.base, label_json)},
-              {"new", json_list(result.fresh, label_json)},
+              {"base", json::json_array_of(result.base, label_json)},
+              {"new", json::json_array_of(result.fresh, label_json)},
               {"comparable", json::json_bool(result.is_comparable)},
-              {"differences", json_list(result.differences, difference_json)},
-              {"faults",
-               json_list(result.faults,
-                         [](const std::string& text) { return json::json_string(text); })},
+              {"differences", json::json_array_of(result.differences, difference_json)},
+              {"faults", json::json_strings(result.faults)},
               {"counts", counts_json(result)},
               {"median_change", shift},
               {"gate", gate_json(decision)},
-              {"cells",
-               json_list(result.cells,
-                         [&](const ComparedCell& cell) { return cell_json(cell, result.metric); })},
-              {"new_cells",
-               json_list(result.new_cells,
-                         [](const CellKey& key) { return json::json_object(key_members(key)); })}})
+              {"cells", json::json_array_of(result.cells,
+                                            [&](const ComparedCell& cell) {
+                                              return cell_json(cell, result.metric);
+                                            })},
+              {"new_cells", json::json_array_of(result.new_cells,
+                                                [](const CellKey& key) {
+                                                  return json::json_object(key_members(key));
+                                                })}})
              .text +
          "\n";
 }

@@ -5,9 +5,9 @@
 #include "base/text.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 #include "json/json_events.hpp"
+#include "json/json_text.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -185,13 +185,6 @@ std::int64_t product_of(std::string_view where, const std::vector<std::int64_t>&
   return static_cast<std::int64_t>(elements);
 }
 
-// repr() of a Python float: shortest digits that read back the same, and never without a point.
-std::string python_float(float value) {
-  std::string text = fmt::format("{}", static_cast<double>(value));
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";
-  return text;
-}
-
 }  // namespace
 
 QuantState read_quant_state(std::string_view where, std::string_view text) {
@@ -229,15 +222,16 @@ QuantState read_quant_state(std::string_view where, std::string_view text) {
 }
 
 std::string write_quant_state(const nf4::Nf4Tensor& tensor) {
-  std::string text =
-      fmt::format(R"({{"quant_type": "nf4", "blocksize": {}, "dtype": "{}", "shape": [{}])",
-                  tensor.blocksize, to_string(tensor.dtype), fmt::join(tensor.shape, ", "));
+  std::vector<json::JsonMember> members = {{"quant_type", json::json_string("nf4")},
+                                           {"blocksize", json::json_integer(tensor.blocksize)},
+                                           {"dtype", json::json_string(to_string(tensor.dtype))},
+                                           {"shape", json::json_integers(tensor.shape)}};
   if (tensor.is_nested()) {
-    text +=
-        fmt::format(R"(, "nested_blocksize": {}, "nested_dtype": "float32", "nested_offset": {})",
-                    nf4::kNestedBlocksize, python_float(tensor.nested_offset));
+    members.push_back({"nested_blocksize", json::json_integer(nf4::kNestedBlocksize)});
+    members.push_back({"nested_dtype", json::json_string("float32")});
+    members.push_back({"nested_offset", json::json_float(tensor.nested_offset)});
   }
-  return text + "}";
+  return json::json_object(members, json::JsonLayout::kOneLine).text;
 }
 
 }  // namespace nf4bench::io

@@ -5,10 +5,9 @@
 #include "io/output_check.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 #include "io/writers.hpp"
+#include "json/json_text.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -44,21 +43,31 @@ std::vector<Placed> in_file_order(const std::filesystem::path& path,
   return placed;
 }
 
+json::JsonText entry_json(const OutputTensor& tensor, std::uint64_t begin, std::uint64_t end) {
+  constexpr json::JsonLayout kLayout = json::JsonLayout::kCompact;
+  return json::json_object(
+      {{"dtype", json::json_string(tensor.dtype)},
+       {"shape", json::json_array_of(tensor.shape, json::json_integer, kLayout)},
+       {"data_offsets",
+        json::json_array({json::json_unsigned(begin), json::json_unsigned(end)}, kLayout)}},
+      kLayout);
+}
+
 std::string header_text(const std::filesystem::path& path, const std::vector<Placed>& placed) {
   constexpr std::size_t kAlignment = 8;
+  constexpr json::JsonLayout kLayout = json::JsonLayout::kCompact;
   // transformers refuses files that do not say which framework wrote them.
-  std::string text = R"({"__metadata__":{"format":"pt"})";
+  std::vector<json::JsonMember> members = {
+      {"__metadata__", json::json_object({{"format", json::json_string("pt")}}, kLayout)}};
+  members.reserve(placed.size() + 1);
   std::uint64_t begin = 0;
   for (const Placed& p : placed) {
     const auto end = checked_add(begin, static_cast<std::uint64_t>(p.tensor->bytes));
     if (!end) throw output_error(path, "the tensors are more than 64 bits can count");
-    fmt::format_to(std::back_inserter(text), R"(,{}:{{"dtype":"{}","shape":[{}],)",
-                   nlohmann::json(p.tensor->name).dump(), p.tensor->dtype,
-                   fmt::join(p.tensor->shape, ","));
-    fmt::format_to(std::back_inserter(text), R"("data_offsets":[{},{}]}})", begin, *end);
+    members.push_back({p.tensor->name, entry_json(*p.tensor, begin, *end)});
     begin = *end;
   }
-  text += '}';
+  std::string text = json::json_object(members, kLayout).text;
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   if (text.size() > kMaxHeaderBytes) {
     throw output_error(path, fmt::format("the header would have {} bytes, more than the {} that "

@@ -5,7 +5,8 @@ namespace {
 
 template <typename Enum>
 json::JsonText names(const std::vector<Enum>& values) {
-  return json_array_of(values, [](Enum value) { return json::json_string(to_string(value)); });
+  return json::json_array_of(values,
+                             [](Enum value) { return json::json_string(to_string(value)); });
 }
 
 json::JsonText optional_bool(std::optional<bool> value) {
@@ -21,16 +22,12 @@ json::JsonText state_json(const record::DeviceState& state, NumberGuard& guard) 
       {"power_limit_w", guard.number("power_limit_w", state.power_limit_w)},
       {"temperature_c", guard.number("temperature_c", state.temperature_c)},
       {"persistence", optional_bool(state.persistence)},
-      {"throttle_reasons", json_strings(state.throttle_reasons)},
+      {"throttle_reasons", json::json_strings(state.throttle_reasons)},
       {"unavailable", json::json_string_or_null(state.unavailable)},
   });
 }
 
 }  // namespace
-
-json::JsonText json_strings(const std::vector<std::string>& values) {
-  return json_array_of(values, [](const std::string& value) { return json::json_string(value); });
-}
 
 json::JsonText tool_json(const record::ToolInfo& tool) {
   return json::json_object({

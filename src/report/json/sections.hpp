@@ -35,16 +35,6 @@ class NumberGuard {
   std::vector<std::string> notes_;
 };
 
-template <typename Item, typename Function>
-json::JsonText json_array_of(const std::vector<Item>& items, Function&& to_text) {
-  std::vector<json::JsonText> texts;
-  texts.reserve(items.size());
-  for (const Item& item : items) texts.push_back(to_text(item));
-  return json::json_array(texts);
-}
-
-json::JsonText json_strings(const std::vector<std::string>& values);
-
 // The sections that say what ran, where and how.
 json::JsonText tool_json(const record::ToolInfo& tool);
 json::JsonText host_json(const record::HostInfo& host);

@@ -51,7 +51,7 @@ json::JsonText one_marking_json(const Marking& marking, NumberGuard& guard) {
 }  // namespace
 
 json::JsonText variants_json(const std::vector<record::ReportVariant>& variants) {
-  return json_array_of(variants, variant_json);
+  return json::json_array_of(variants, variant_json);
 }
 
 json::JsonText marking_json(const record::Report& report, NumberGuard& guard) {

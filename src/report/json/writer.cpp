@@ -175,7 +175,7 @@ json::JsonText summary_json(const record::Report& report, NumberGuard& guard) {
 json::JsonText warnings_json(const record::Report& report, const NumberGuard& guard) {
   std::vector<std::string> warnings = report.warnings;
   warnings.insert(warnings.end(), guard.notes().begin(), guard.notes().end());
-  return json_strings(warnings);
+  return json::json_strings(warnings);
 }
 
 }  // namespace
@@ -187,13 +187,13 @@ std::string to_json(const record::Report& report) {
       {"schema_version", json::json_string(record::kReportSchemaVersion)},
       {"complete", json::json_bool(report.complete)},
       {"tool", tool_json(report.tool)},
-      {"command", json_strings(report.command)},
+      {"command", json::json_strings(report.command)},
       {"started_at", json::json_string_or_null(report.started_at)},
       {"finished_at", json::json_string_or_null(report.finished_at)},
       {"host", host_json(report.host)},
       {"device", device_json(report, guard)},
       {"settings", settings_json(report.settings, guard)},
-      {"tensors", json_array_of(report.tensors, tensor_json)},
+      {"tensors", json::json_array_of(report.tensors, tensor_json)},
       {"variants", variants_json(report.variants)},
       {"measurements", guarded_array("measurements", report.measurements, guard, measurement_json)},
       {"ceilings", ceilings_json(report, guard)},

@@ -2,7 +2,8 @@
 
 #include "base/text.hpp"
 #include "bench/estimate.hpp"
-#include "text/columns.hpp"
+#include "text/text_grid.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,24 +14,6 @@ namespace nf4bench::cli {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
-
-std::string size_text(std::int64_t bytes) {
-  const auto in = [&](int shift) {
-    return static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << shift);
-  };
-  if (bytes < 10 << 10) return fmt::format("{} B", bytes);
-  if (bytes < 10 << 20) return fmt::format("{:.1f} KiB", in(10));
-  if (bytes < std::int64_t{10} << 30) return fmt::format("{:.1f} MiB", in(20));
-  return fmt::format("{:.1f} GiB", in(30));
-}
-
-// No finer than it is known.
-std::string duration_text(double seconds) {
-  if (seconds < 10.0) return fmt::format("{:.1f} s", seconds);
-  if (seconds < 120.0) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 7200.0) return fmt::format("{:.0f} min", seconds / 60.0);
-  return fmt::format("{:.1f} h", seconds / 3600.0);
-}
 
 // The names of enumerated values, separated by commas.
 template <class Value>
@@ -59,7 +42,7 @@ Rows tensor_rows(const RunPlan& plan) {
     rows.push_back({planned.id, nf4::shape_to_string(geometry.shape),
                     fmt::format("{}/{}", to_string(geometry.absmax_kind), geometry.blocksize),
                     words(types), fmt::format("{}", planned.multiplicity),
-                    size_text(bench::buffer_bytes(plan.request(), source)),
+                    text::format_size(bench::buffer_bytes(plan.request(), source)),
                     escaped(source.name, 80)});
   }
   return rows;
@@ -87,12 +70,12 @@ Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
                    options.verify == record::VerifyScope::kSampled ? ", the first 16 Mi elements"
                                                                    : ", every element")});
   if (device.kind == record::DeviceKind::kCuda) {
-    rows.push_back({"device memory", size_text(estimate.device_bytes) + " at most"});
+    rows.push_back({"device memory", text::format_size(estimate.device_bytes) + " at most"});
   }
-  rows.push_back({"host memory", size_text(estimate.host_bytes) + " at most"});
+  rows.push_back({"host memory", text::format_size(estimate.host_bytes) + " at most"});
   rows.push_back(
-      {"time", fmt::format("{} at least, about {} at most", duration_text(estimate.least_s),
-                           duration_text(estimate.most_s))});
+      {"time", fmt::format("{} at least, about {} at most", text::format_duration(estimate.least_s),
+                           text::format_duration(estimate.most_s))});
   return rows;
 }
 
