@@ -1,5 +1,7 @@
 #include "catalog.hpp"
 #include "cpu/simd_target.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/exact_bits.hpp"
@@ -8,9 +10,15 @@
 #include <hwy/targets.h>
 #include <omp.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 
@@ -149,6 +157,50 @@ TEST(CpuVariants, DecodeATensorOfManyParts) {
                                              .blocksize = blocksize,
                                              .distribution = nf4::Distribution::kRandomCodes}));
   }
+}
+
+// Whatever bits a file may hold, as long as it is valid: any code, any scale, any finite map.
+TEST(CpuVariants, DecodeArbitraryBits) {
+  std::mt19937 random(1);
+  const auto any_float = [&] { return nf4::float_of(static_cast<std::uint32_t>(random())); };
+  const auto any_byte = [&] { return static_cast<std::uint8_t>(random()); };
+  for (int round = 0; round < 40; ++round) {
+    const nf4::AbsmaxKind kind =
+        round % 2 == 0 ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
+    nf4::Nf4Tensor tensor =
+        nf4::make_synthetic({.shape = {static_cast<std::int64_t>(random() % 9000 + 1)},
+                             .blocksize = 32 << random() % 3,
+                             .absmax_kind = kind});
+    std::generate(tensor.packed.begin(), tensor.packed.end(), any_byte);
+    std::generate(tensor.absmax.begin(), tensor.absmax.end(), any_float);
+    std::generate(tensor.absmax_codes.begin(), tensor.absmax_codes.end(), any_byte);
+    std::generate(tensor.nested_absmax.begin(), tensor.nested_absmax.end(), any_float);
+    for (float& value : tensor.nested_map) {
+      do value = any_float();
+      while (!std::isfinite(value));
+    }
+    if (round % 4 == 1) tensor.nested_offset = tensor.nested_map.front();
+    expect_all_variants(tensor);
+  }
+}
+
+// The tensors that the fuzz target end_to_end begins with, as they are loaded.
+TEST(CpuVariants, DecodeTheTensorsOfTheFuzzCorpus) {
+  int decoded = 0;
+  const std::string corpus = NF4BENCH_SOURCE_DIR "/tests/fuzz/corpus/end_to_end";
+  for (const auto& file : std::filesystem::directory_iterator(corpus)) {
+    std::ifstream stream(file.path(), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+    const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+    const io::Checkpoint checkpoint =
+        io::Checkpoint::open_memory("fuzz.safetensors", {begin, begin + bytes.size()});
+    for (const io::TensorEntry& entry : checkpoint.tensors()) {
+      if (!entry.problem.empty()) continue;
+      expect_all_variants(checkpoint.load(entry));
+      ++decoded;
+    }
+  }
+  EXPECT_GE(decoded, 5);
 }
 
 TEST(CpuVariants, TheNumberOfThreadsChangesNothing) {
