@@ -74,7 +74,7 @@ TEST(Settings, LongNamesAndArgumentsCanBeSetButNotWhatTheCommandLineAloneTakes) 
 TEST(UsageError, NamesTheNearestOptionOfTheCommand) {
   EXPECT_EQ(
       explain_usage_error(small_program(), "", {"nf4bench", "draw", "--quite"}),
-      "\"--quite\" is not an option of draw. Did you mean --quiet?; see nf4bench draw --help");
+      "\"--quite\" is not an option of draw. Did you mean -q, --quiet?; see nf4bench draw --help");
 }
 
 TEST(UsageError, RepeatsTheParserWhenEveryWordIsKnown) {
