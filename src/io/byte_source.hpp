@@ -3,13 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace nf4bench::io {
-
-class NpzArchive;
 
 // Which file a path led to, so that a path opened again is known to lead to the same bytes.
 struct FileIdentity {
@@ -31,8 +30,11 @@ class ByteSource {
   // Borrows `bytes`; `name` stands in messages for a path.
   static ByteSource in_memory(std::string_view name, std::span<const std::byte> bytes);
 
-  // Borrows `archive`: the range of all its members, called as the archive is.
-  static ByteSource of_members(const NpzArchive& archive);
+  // Fills a span with the bytes from an offset on; both have been checked against the range.
+  using Reader = std::function<void(std::uint64_t offset, std::span<std::byte> out)>;
+
+  // A range of `bytes` bytes that `reader` produces; `name` stands in messages for a path.
+  static ByteSource of_range(std::string name, std::uint64_t bytes, Reader reader);
 
   ByteSource(ByteSource&& other) noexcept;
   ByteSource& operator=(ByteSource&& other) noexcept;
@@ -55,7 +57,7 @@ class ByteSource {
   std::string name_;
   FileIdentity identity_;
   std::span<const std::byte> memory_;
-  const NpzArchive* archive_ = nullptr;
+  Reader reader_;
   int descriptor_ = -1;
 };
 

@@ -1,7 +1,7 @@
 #include "io/npy/npy.hpp"
 
 #include "fuzz/targets.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <algorithm>
 #include <string>

@@ -2,8 +2,8 @@
 
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/npy/npy_folder.hpp"
-#include "io/npz/npz.hpp"
+#include "io/checkpoint/npy_folder.hpp"
+#include "io/checkpoint/npz_file.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 #include "io/safetensors/shard_index.hpp"
 
@@ -160,7 +160,7 @@ ByteSource open_again(const InputFile& file) {
   if (!file.is_memory && source.identity() != file.identity) {
     throw input_error(source.name(), "the file changed since its header was read; try again");
   }
-  return file.archive ? ByteSource::of_members(*file.archive) : std::move(source);
+  return file.archive ? file.archive->range() : std::move(source);
 }
 
 }  // namespace nf4bench::io

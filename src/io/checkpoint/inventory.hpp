@@ -1,8 +1,8 @@
 #pragma once
 
 #include "io/byte_source.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
 #include "io/npz/npz_archive.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,6 @@
 #include <vector>
 
 namespace nf4bench::io {
-
-inline constexpr std::size_t kMaxShards = 10'000;
 
 // A file of the input, to be opened when something in it is wanted.
 struct InputFile {

@@ -3,7 +3,7 @@
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/safetensors/safetensors_header.hpp"
+#include "io/stored_tensors.hpp"
 #include "json/json_events.hpp"
 
 #include <fmt/format.h>

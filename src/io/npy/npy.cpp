@@ -2,9 +2,9 @@
 
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
 #include "io/little_endian.hpp"
 #include "io/npy/npy_dict.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <fmt/format.h>
 

@@ -286,4 +286,10 @@ void NpzArchive::read(std::uint64_t offset, std::span<std::byte> out) const {
   impl_->expect_end(number, file.get());
 }
 
+ByteSource NpzArchive::range() const {
+  return ByteSource::of_range(
+      name(), size(),
+      [this](std::uint64_t offset, std::span<std::byte> out) { read(offset, out); });
+}
+
 }  // namespace nf4bench::io

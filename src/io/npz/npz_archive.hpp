@@ -42,6 +42,9 @@ class NpzArchive {
   // its length and its checksum are what the directory says, when this returns.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
 
+  // The range of all members as a source with the archive's name. Borrows this archive.
+  ByteSource range() const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

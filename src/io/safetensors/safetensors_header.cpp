@@ -3,8 +3,8 @@
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/checkpoint/look_alike.hpp"
 #include "io/little_endian.hpp"
+#include "io/look_alike.hpp"
 #include "json/json_events.hpp"
 
 #include <fmt/format.h>

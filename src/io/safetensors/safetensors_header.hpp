@@ -1,15 +1,13 @@
 #pragma once
 
 #include "io/byte_source.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <cstdint>
 
 namespace nf4bench::io {
 
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the reference reader's limit
-inline constexpr std::size_t kMaxStoredTensors = 4'000'000;
-inline constexpr std::size_t kMaxStoredRank = 32;
 
 // Reads the header of the safetensors file `source` and appends what it declares to `tensors`, as
 // of file number `file`. Accepted headers describe the file completely: every byte after the

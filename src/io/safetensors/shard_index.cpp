@@ -2,7 +2,6 @@
 
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/checkpoint/inventory.hpp"
 #include "json/json_events.hpp"
 
 #include <fmt/format.h>

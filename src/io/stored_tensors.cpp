@@ -1,4 +1,4 @@
-#include "io/checkpoint/stored_tensors.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

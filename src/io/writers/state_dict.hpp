@@ -1,6 +1,6 @@
 #pragma once
 
-#include "io/writers.hpp"
+#include "io/writers/writers.hpp"
 #include "nf4/tensor.hpp"
 
 #include <vector>

@@ -1,9 +1,9 @@
-#include "io/npy/npy_folder.hpp"
+#include "io/checkpoint/npy_folder.hpp"
 
 #include "base/input_error.hpp"
 #include "base/text.hpp"
 #include "io/npy/npy.hpp"
-#include "io/safetensors/safetensors_header.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "io/checkpoint/name_table.hpp"
 #include "io/element_type.hpp"
+#include "io/name_table.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -11,6 +11,9 @@
 #include <vector>
 
 namespace nf4bench::io {
+
+inline constexpr std::size_t kMaxStoredTensors = 4'000'000;
+inline constexpr std::size_t kMaxStoredRank = 32;
 
 // One tensor as a file holds it: typed bytes at a range, whose meaning nobody has looked at yet.
 struct StoredTensor {

@@ -1,9 +1,9 @@
-#include "io/npz/npz.hpp"
+#include "io/checkpoint/npz_file.hpp"
 
 #include "base/input_error.hpp"
-#include "io/checkpoint/look_alike.hpp"
+#include "io/checkpoint/npy_folder.hpp"
+#include "io/look_alike.hpp"
 #include "io/npy/npy.hpp"
-#include "io/npy/npy_folder.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "io/element_type.hpp"
-#include "io/writers.hpp"
+#include "io/writers/writers.hpp"
 
 #include <filesystem>
 #include <string_view>
