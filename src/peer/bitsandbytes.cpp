@@ -53,8 +53,13 @@ void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
   if (!job.nested) return;
   auto* const scales = static_cast<float*>(job.workspace);
   in_order(library, tools, launch.stream, [&] {
-    library.call(library.decode_absmax, job.nested_map, job.absmax_codes, job.nested_absmax, scales,
-                 nf4::kNestedBlocksize, job.blocks, launch.stream);
+    library.call(library.decode_absmax,
+                 {.map = job.nested_map,
+                  .codes = job.absmax_codes,
+                  .absmax = job.nested_absmax,
+                  .blocksize = nf4::kNestedBlocksize,
+                  .count = job.blocks},
+                 scales, launch.stream);
   });
   tools.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
 }
@@ -64,8 +69,12 @@ void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools,
   const float* const scales =
       job.nested ? static_cast<const float*>(job.workspace) : job.absmax;
   in_order(library, tools, launch.stream, [&] {
-    library.call(library.decode_weight[static_cast<std::size_t>(job.output_type)], nullptr,
-                 job.packed, scales, job.output, 1 << job.block_shift, job.elements, launch.stream);
+    library.call(library.decode_weight[static_cast<std::size_t>(job.output_type)],
+                 {.codes = job.packed,
+                  .absmax = scales,
+                  .blocksize = 1 << job.block_shift,
+                  .count = job.elements},
+                 job.output, launch.stream);
   });
 }
 
@@ -81,17 +90,18 @@ kernels::Variant common_parts(const BitsandbytesLibrary& library, const char* na
 
 }  // namespace
 
-void BitsandbytesLibrary::call(void* function, const float* code, const std::uint8_t* codes,
-                               const float* absmax, void* out, int blocksize, std::int64_t count,
+void BitsandbytesLibrary::call(void* function, const BlockwiseCodes& input, void* out,
                                CUstream_st* stream) const {
   using WithStream =
       void (*)(const float*, const std::uint8_t*, const float*, void*, int, int, CUstream_st*);
   using WithoutStream = void (*)(const float*, const std::uint8_t*, const float*, void*, int, int);
-  const int n = static_cast<int>(count);
+  const int count = static_cast<int>(input.count);
   if (takes_stream) {
-    reinterpret_cast<WithStream>(function)(code, codes, absmax, out, blocksize, n, stream);
+    reinterpret_cast<WithStream>(function)(input.map, input.codes, input.absmax, out,
+                                           input.blocksize, count, stream);
   } else {
-    reinterpret_cast<WithoutStream>(function)(code, codes, absmax, out, blocksize, n);
+    reinterpret_cast<WithoutStream>(function)(input.map, input.codes, input.absmax, out,
+                                              input.blocksize, count);
   }
 }
 
