@@ -109,16 +109,21 @@ std::vector<Part> parts_at_work(const ReasonCounts& work) {
   return parts;
 }
 
-// Compares the counters of slowed time before and after the measurement.
-void add_slowed(std::vector<Part>& parts, const std::string& cause,
-                const std::optional<double>& before, const std::optional<double>& after,
-                double worked_s) {
-  if (!before || !after || worked_s <= 0.0) return;
-  const double share = std::min(1.0, (*after - *before) / worked_s);
+// Seconds that a cause had slowed the GPU down, before and after the measurement.
+struct SlowedSeconds {
+  std::string cause;
+  std::optional<double> before;
+  std::optional<double> after;
+};
+
+void add_slowed(std::vector<Part>& parts, const SlowedSeconds& slowed, double worked_s) {
+  if (!slowed.before || !slowed.after || worked_s <= 0.0) return;
+  const double share = std::min(1.0, (*slowed.after - *slowed.before) / worked_s);
   if (share <= kIdleShare) return;
-  parts.push_back({Severity::kWarning,
-                   fmt::format("slowed by {} for {:.0f} % of the time", cause, 100.0 * share),
-                   cause == "power"});
+  parts.push_back(
+      {Severity::kWarning,
+       fmt::format("slowed by {} for {:.0f} % of the time", slowed.cause, 100.0 * share),
+       slowed.cause == "power"});
 }
 
 std::string process_text(const device::GpuProcess& process) {
@@ -232,9 +237,10 @@ Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::s
     finding.found = kUnknown;
   }
   std::vector<Part> parts = parts_at_work(work);
-  add_slowed(parts, "power", gpu.before.slowed_by_power_s, gpu.after.slowed_by_power_s,
+  add_slowed(parts, {"power", gpu.before.slowed_by_power_s, gpu.after.slowed_by_power_s},
              gpu.worked_s);
-  add_slowed(parts, "heat", gpu.before.slowed_by_heat_s, gpu.after.slowed_by_heat_s, gpu.worked_s);
+  add_slowed(parts, {"heat", gpu.before.slowed_by_heat_s, gpu.after.slowed_by_heat_s},
+             gpu.worked_s);
   for (const auto& [reason, count] : rest.forced) {
     parts.push_back({Severity::kNote, reason + " at rest"});
   }
