@@ -39,7 +39,7 @@ FileIdentity identity_of(const struct stat& status) {
   identity.device = status.st_dev;
   identity.inode = status.st_ino;
   identity.bytes = static_cast<std::uint64_t>(status.st_size);
-  // Unsigned, because a file may carry any time stamp and a product of it may wrap.
+  // Unsigned, because a file may have any time stamp and the product may wrap around.
   identity.modified_ns =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(status.st_mtim.tv_sec) * kNanoseconds +
                                 static_cast<std::uint64_t>(status.st_mtim.tv_nsec));

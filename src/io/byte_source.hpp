@@ -10,7 +10,8 @@
 
 namespace nf4bench::io {
 
-// Which file a path led to, so that a path opened again is known to lead to the same bytes.
+// Which file a path led to. Shows whether the path, when it is opened again, leads to the same
+// bytes.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -20,8 +21,8 @@ struct FileIdentity {
 };
 
 // Untrusted bytes read by range: a regular file, memory, or the unpacked members of an archive.
-// Nothing is mapped, so a file that shrinks while it is read is an error and never a signal. All
-// errors are Error(kInput).
+// Nothing is mapped into memory, so a file that shrinks while it is read causes an error and not a
+// signal. All errors are Error(kInput).
 class ByteSource {
  public:
   // Opens a regular file. Never blocks, whatever the path leads to.

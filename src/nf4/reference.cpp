@@ -38,7 +38,7 @@ struct Output<OutputType::kFloat32> {
   static Bits from(float value) { return bits_of(value); }
 };
 
-// What each code decodes to under one scale; within a block an output depends on nothing else.
+// What each code decodes to with one scale. Within a block the output depends on the code alone.
 template <OutputType kType>
 std::array<typename Output<kType>::Bits, kCodes> decoded_codes(float scale) {
   std::array<typename Output<kType>::Bits, kCodes> decoded;

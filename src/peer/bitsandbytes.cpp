@@ -16,12 +16,13 @@ constexpr std::array<const char*, 3> kDecodeWeight = {"cdequantize_blockwise_fp1
                                                       "cdequantize_blockwise_bf16_nf4",
                                                       "cdequantize_blockwise_fp32_nf4"};
 
-// The C functions have the same names in all builds. The C++ function behind one of them carries
-// its arguments in its name; this is the one without a stream. Builds that hide it are recent.
+// The C functions have the same names in all builds, but the mangled name of the C++ function
+// behind them tells its arguments. This is the one without a stream. Recent builds hide all such
+// names.
 constexpr const char* kWithoutStream = "_Z28dequantizeBlockwise_fp16_nf4PfPhS_P6__halfii";
 
-// Threads behind the end of the weight read the scales of blocks that are not there, up to a tile
-// of 1024 elements: 32 blocks of 32. The values are not used, the memory has to exist.
+// Threads behind the end of the weight read scales of blocks that do not exist, up to a tile of
+// 1024 elements, which is 32 blocks of 32. The values are not used, but the memory must be there.
 constexpr std::size_t kReadBehindScales = 32 * sizeof(float);
 
 const char* unsupported(const kernels::Problem& problem, const kernels::DeviceFacts&) {
@@ -39,7 +40,8 @@ std::size_t workspace_bytes(const kernels::Problem& problem) {
   return static_cast<std::size_t>(problem.blocks) * sizeof(float) + kReadBehindScales;
 }
 
-// Launches around which a library that knows no streams needs order.
+// Makes `launches`. A library without streams launches on the default stream, so the launches are
+// put in order with `stream`.
 template <class Launches>
 void in_order(const BitsandbytesLibrary& library, const CudaTools& tools, CUstream_st* stream,
               Launches launches) {

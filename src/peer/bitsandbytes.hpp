@@ -40,8 +40,8 @@ bool is_bitsandbytes(const SharedLibrary& library);
 BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library);
 
 // `chain_name`: the three launches of Unsloth's fast_dequantize (absmax, offset, weight; plain
-// tensors need the last alone). `decode_name`: the last launch alone, on scales decoded beforehand.
-// The names are borrowed.
+// tensors need only the last one). `decode_name`: only the last launch, on scales decoded
+// beforehand. The names are borrowed.
 std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
                                                     const CudaTools& tools, const char* chain_name,
                                                     const char* decode_name);

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
-// What of a folder concerns the readers, each list sorted.
+// The files of a folder that the readers care about, each list sorted.
 struct FolderListing {
   std::vector<fs::path> indexes;
   std::vector<fs::path> shards;
@@ -62,7 +62,7 @@ void add_shard(const fs::path& path, Inventory& inventory) {
   read_safetensors_header(source, file, inventory.tensors);
 }
 
-// A name that two shards hold is refused: which of them a loader takes is anybody's guess.
+// Refuses a name that occurs in two shards: loaders differ in which of the two they take.
 void index_names(Inventory& inventory) {
   const auto twin = inventory.tensors.index();
   if (!twin) return;

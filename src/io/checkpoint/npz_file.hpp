@@ -8,10 +8,10 @@ namespace nf4bench::io {
 
 inline constexpr std::string_view kNpzSuffix = ".npz";
 
-// Takes each member of the .npz archive `file` for one tensor, named as in a .npy folder; members
-// that such a folder would not read are passed over. `file` has a path, or memory. A damaged member
-// is noted as unreadable and spoils only the tensor that needs it. Throws Error(kInput) for an
-// archive that is damaged as a whole.
+// Each member of the .npz archive `file` is one tensor, named as in a .npy folder. Members that are
+// ignored in such a folder are ignored here too. `file` has a path, or memory. A damaged member is
+// noted as unreadable and only spoils the weight that needs it. Throws Error(kInput) for an archive
+// that is damaged as a whole.
 Inventory open_npz(InputFile file);
 
 }  // namespace nf4bench::io

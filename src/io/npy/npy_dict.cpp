@@ -134,7 +134,7 @@ class DictParser {
     position_ = std::min(next, text_.size());
   }
 
-  // The next character; NUL, which no rule accepts, at the end.
+  // The next character; at the end NUL, which no rule accepts.
   char peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
 
   bool accept(char c) {

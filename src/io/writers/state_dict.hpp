@@ -7,8 +7,8 @@
 
 namespace nf4bench::io {
 
-// The entries of bitsandbytes' state dict for `tensor`: weight, absmax, quant_map, nested_absmax
-// and nested_quant_map when nested, quant state. They borrow from `tensor`. Throws Error(kOutput)
+// The entries of bitsandbytes' state dict for `tensor`: weight, absmax, quant_map, quant state and,
+// when nested, nested_absmax and nested_quant_map. They borrow from `tensor`. Throws Error(kOutput)
 // for an offset that JSON cannot hold.
 std::vector<OutputTensor> state_dict_entries(const nf4::Nf4Tensor& tensor);
 
