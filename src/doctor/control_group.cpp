@@ -85,7 +85,7 @@ void add_folder(ControlGroupTime& time, const fs::path& folder, Version version)
   if (const auto paused = paused_s(folder)) time.paused_s = time.paused_s.value_or(0.0) + *paused;
 }
 
-// Version 2 has no cpu.max in its root: that there is a root and no group below means no limit.
+// The root of version 2 has no cpu.max, so a process that is in no group below it has no limit.
 bool is_unlimited_root(const Group& group) {
   std::error_code ignored;
   return group.version == Version::kTwo && group.path.empty() &&
@@ -101,7 +101,7 @@ ControlGroupTime read_control_group(const fs::path& root) {
     const std::optional<Group> group = group_of(line, root);
     if (!group) continue;
     if (is_unlimited_root(*group)) time.is_known = true;
-    // Inside a container the path may be that of the host: only the mount's own root is there then.
+    // Inside a container the path may be that of the host. Then only the root of the mount exists.
     for (fs::path path = group->path;; path = path.parent_path()) {
       add_folder(time, group->mount / path, group->version);
       if (path.empty()) break;

@@ -1,4 +1,4 @@
-// Mutators that break what they change would fuzz the first check of a reader and nothing behind.
+// Mutators must keep files readable: broken ones would only ever reach the first check of a reader.
 
 #include "fuzz/second_reader.hpp"
 #include "fuzz/strict_json.hpp"

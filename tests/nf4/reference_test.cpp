@@ -21,13 +21,13 @@ std::vector<T> values_of(const std::vector<std::byte>& bytes) {
   return values;
 }
 
-// The flush to zero, said in numbers rather than bits.
+// The flush to zero, in terms of numbers instead of bits.
 double flushed(double value) {
   return std::fabs(value) < 0x1p-126 ? std::copysign(0.0, value) : value;
 }
 
-// A product of two floats is exact in double, so one conversion rounds it as IEEE 754 does. What
-// rounds up to the smallest normal number is normal, hence the flush comes after.
+// A product of two floats is exact in double, so one conversion rounds it as IEEE 754 does. The
+// flush comes after, because what rounds up to the smallest normal number is normal.
 float product(float a, float b) {
   const auto rounded = static_cast<float>(flushed(a) * flushed(b));
   return static_cast<float>(flushed(rounded));
