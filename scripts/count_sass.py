@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts machine instructions an element of the compiled kernels, and holds them to a budget.
+"""Counts machine instructions per element of the compiled kernels, and holds them to a budget.
 
 Reads cubins, objects or programs with cuobjdump and nvdisasm (of the CUDA Toolkit, or the
 PyPI packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm). For every kernel that is specialised for
