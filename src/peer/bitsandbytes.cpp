@@ -68,8 +68,7 @@ void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
 
 void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools,
                    const kernels::Job& job, const kernels::Launch& launch) {
-  const float* const scales =
-      job.nested ? static_cast<const float*>(job.workspace) : job.absmax;
+  const float* const scales = job.nested ? static_cast<const float*>(job.workspace) : job.absmax;
   in_order(library, tools, launch.stream, [&] {
     library.call(library.decode_weight[static_cast<std::size_t>(job.output_type)],
                  {.codes = job.packed,
