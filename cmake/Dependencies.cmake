@@ -1,5 +1,5 @@
-# Finds what the project links, from the distribution, and names the command that installs what is
-# missing. Sets NF4BENCH_WITH_CUDA.
+# Finds the libraries that the project links. They come from the distribution; when one is missing,
+# the error names the command that installs it. Sets NF4BENCH_WITH_CUDA.
 
 function(nf4bench_require package debian_package)
   find_package(${package} ${ARGN} QUIET)
@@ -23,8 +23,8 @@ find_path(NF4BENCH_TOML_INCLUDE toml++/toml.h)
 if(NOT NF4BENCH_TOML_INCLUDE)
   message(FATAL_ERROR "nf4bench needs toml++. On Debian or Ubuntu: apt-get install libtomlplusplus-dev")
 endif()
-# libzip: .npz archives; BSD-3-Clause, fuzzed by OSS-Fuzz, packaged by Debian. Debian's own CMake
-# package of it fails unless programs of another package are installed, so it is found by its files.
+# libzip: .npz archives; BSD-3-Clause, fuzzed by OSS-Fuzz, packaged by Debian. Its CMake package in
+# Debian fails without the programs of another package, so the library is found by its files.
 find_path(NF4BENCH_LIBZIP_INCLUDE zip.h)
 find_library(NF4BENCH_LIBZIP_LIBRARY zip)
 if(NOT NF4BENCH_LIBZIP_INCLUDE OR NOT NF4BENCH_LIBZIP_LIBRARY)
@@ -42,7 +42,7 @@ nf4bench_require(OpenSSL libssl-dev COMPONENTS Crypto)
 nf4bench_require(OpenMP libgomp1 COMPONENTS CXX)
 nf4bench_require(Threads libc6-dev)
 if(NF4BENCH_TESTS)
-  # GoogleMock comes with it, but in a package of its own on Debian, which pulls in the other.
+  # On Debian GoogleMock is a package of its own, which installs GoogleTest too.
   nf4bench_require(GTest libgmock-dev)
   if(NOT TARGET GTest::gmock)
     message(FATAL_ERROR "The tests need GoogleMock. On Debian or Ubuntu: apt-get install libgmock-dev")

@@ -17,16 +17,17 @@ target_compile_options(nf4bench_flags INTERFACE
   $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=-Werror>
   $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:-Werror=all-warnings>)
 if(NF4BENCH_SANITIZE)
-  # A target with the property NF4BENCH_UNINSTRUMENTED is linked with the sanitizers and no more.
+  # A target with the property NF4BENCH_UNINSTRUMENTED is linked with the sanitizers, but not compiled
+  # with them.
   set(is_instrumented $<NOT:$<BOOL:$<TARGET_PROPERTY:NF4BENCH_UNINSTRUMENTED>>>)
   target_compile_options(nf4bench_flags INTERFACE
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,${is_instrumented}>:-fsanitize=${NF4BENCH_SANITIZE}
                                                         -fno-omit-frame-pointer
                                                         -fno-sanitize-recover=all>
-    # Functions of C libraries that are loaded at run time are called by types of our own, in which
-    # pointers to their structs are void*.
+    # Functions of C libraries that are loaded at run time are called through types of our own, which
+    # have void* where the library has a pointer to a struct.
     $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fno-sanitize=function>
-    # GCC sees false ones in instrumented code, in its own <regex> first of all.
+    # In instrumented code GCC gives false warnings, most of all for its own <regex>.
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
   if(NF4BENCH_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # As GCC says it; clang knows only __has_feature(address_sanitizer).

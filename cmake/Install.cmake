@@ -1,12 +1,12 @@
-# What "cmake --install" brings along besides the program: its completions and manual page, which it
-# writes itself from the definitions of its commands, the header for peers, and the documentation.
+# What "cmake --install" installs besides the program: the header for peers, the documentation, and the
+# completions and manual page, which the program writes itself from the definitions of its commands.
 
 include(GNUInstallDirs)
 
 # nf4bench_generate(FILE ARGUMENTS...): FILE in the build tree is what the program prints.
 function(nf4bench_generate file)
   set(output ${PROJECT_BINARY_DIR}/generated/${file})
-  # In an environment without options for it: they are not for this use.
+  # Options in the environment must not change the output.
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/generated
     COMMAND ${CMAKE_COMMAND} -E env --unset=NF4BENCH_CONFIG

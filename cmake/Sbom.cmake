@@ -13,7 +13,7 @@ function(sbom_append list entry)
 endfunction()
 
 # sbom_package(NAME VERSION LICENCE RELATIONSHIP): one package. LICENCE is an SPDX expression,
-# RELATIONSHIP is what the program has to it: STATIC_LINK (headers, too) or DYNAMIC_LINK.
+# RELATIONSHIP is how the program uses it: STATIC_LINK (also for headers) or DYNAMIC_LINK.
 macro(sbom_package name version licence relationship)
   string(REGEX REPLACE "[^A-Za-z0-9.]" "-" sbom_id "${name}")
   sbom_append(sbom_packages "{\"SPDXID\": \"SPDXRef-${sbom_id}\", \"name\": \"${name}\",
@@ -56,7 +56,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 else()
   sbom_package("libgomp" "${CMAKE_CXX_COMPILER_VERSION}" "${gcc_licence}" DYNAMIC_LINK)
 endif()
-# The system's own may be newer than the compiler; no file says so before the program runs.
+# The system's library may be newer than the compiler's, but no file says so before the program runs.
 sbom_package("libstdc++" "NOASSERTION" "${gcc_licence}" DYNAMIC_LINK)
 sbom_package("libgcc" "NOASSERTION" "${gcc_licence}" DYNAMIC_LINK)
 sbom_package("glibc" "${libc_version}" "LGPL-2.1-or-later" DYNAMIC_LINK)

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 /* The version of this header. It changes only when a library built with the old one would break;
- * then the exported function gets another name too. Structs may grow at their end meanwhile: their
- * first member says how much of them there is. */
+ * then the exported function gets another name too. Without a new version structs may only grow at
+ * their end: their first member says how large they are. */
 #define NF4BENCH_PEER_ABI 1u
 
 #if defined(_MSC_VER)
@@ -48,7 +48,7 @@ enum {
 };
 
 /* One tensor to decode. nf4bench owns every buffer. Inputs are read only. All buffers start at a
- * multiple of 256 bytes and end with their last byte: what lies behind belongs to somebody else.
+ * multiple of 256 bytes and end with their last byte: the memory behind it is not theirs.
  *
  *   scale of block b     absmax[b], or when nested, in float32 and with two roundings (no fma):
  *                        nested_map[absmax_codes[b]] * nested_absmax[b / 256] + nested_offset
@@ -81,7 +81,7 @@ typedef struct nf4bench_peer_device {
   int64_t l2_bytes;           /* last-level cache */
 } nf4bench_peer_device;
 
-/* One way to do it. The library owns these, and the strings, for as long as the process lives. */
+/* One implementation. The library owns it and its strings for as long as the process lives. */
 typedef struct nf4bench_peer_variant {
   /* Letters, digits, '_' and '-'. Shown as "NAME.name", NAME being the word before '=' in --peer;
    * NULL or "" gives just NAME. */
@@ -89,22 +89,23 @@ typedef struct nf4bench_peer_variant {
   const char* summary; /* one line: the idea; may be NULL */
   int32_t operation;   /* NF4BENCH_PEER_DEQUANTIZE */
   int32_t device;      /* NF4BENCH_PEER_CPU or NF4BENCH_PEER_CUDA */
-  int32_t launches;    /* kernels, or passes over the data, a call */
+  int32_t launches;    /* kernels, or passes over the data, per call */
   uint32_t flags;      /* NF4BENCH_PEER_NOT_CAPTURABLE or 0 */
 
-  /* NULL when the variant can do `job` there, else why not, as a string that stays. Buffers in
-   * `job` may be NULL here. The whole pointer may be NULL: every job is fine. */
+  /* Returns NULL when the variant can do `job` on `device`, else the reason, as a string that stays
+   * valid. Buffers in `job` may be NULL here. The pointer itself may be NULL: the variant can do
+   * every job. */
   const char* (*unsupported)(const nf4bench_peer_job* job, const nf4bench_peer_device* device);
 
-  /* Bytes of scratch memory that launch() needs. The same for jobs of the same shape. May be NULL:
-   * none. Its content does not survive from one call to the next. */
+  /* Bytes of scratch memory that launch() needs, the same for jobs of the same shape. Its content
+   * is lost between calls. The pointer may be NULL: launch() needs none. */
   size_t (*workspace_bytes)(const nf4bench_peer_job* job);
 
   /* Decodes `job`. CUDA: enqueues the work on `stream`, a cudaStream_t that does not wait for the
    * default stream, on the device that is current for the calling thread, and returns without
    * waiting. CPU: `stream` is NULL and the output is complete on return. `job` itself is gone after
-   * the call. Returns 0, or any other number as an error: the variant then is a failed row that
-   * names it. A CUDA library returns cudaGetLastError(); nobody else can ask its runtime. */
+   * the call. Returns 0, or another number for an error, which the variant's failed row then shows.
+   * A CUDA library returns cudaGetLastError(), because nf4bench cannot ask another runtime. */
   int (*launch)(const nf4bench_peer_job* job, void* stream);
 } nf4bench_peer_variant;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every command that README.md, docs/*.md and the program's own help show.
 
-In Markdown, commands are the lines of code fences marked sh. What becomes of one:
+In Markdown, commands are the lines of code fences marked sh. What is done with each kind:
   ./build/nf4bench ...    run with the given binary, in a scratch folder that holds data/
   ./scripts/..., ./.ci/run, cmake, ctest, git, cd, ...   checked: the script or the preset exists
 A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for options that exist.

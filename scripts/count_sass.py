@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Counts machine instructions an element of the compiled kernels, and holds them to a budget.
+"""Counts machine instructions per element of the compiled kernels, and holds them to a budget.
 
 Reads cubins, objects or programs with cuobjdump and nvdisasm (of the CUDA Toolkit, or the
-PyPI packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm). For every kernel that is specialised for an output type it takes the main
-path, the cheapest way through the code that makes all the widest stores, and divides its instructions
-by the elements that those stores write. Instructions of a loop count once, as do its elements.
+PyPI packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm). For every kernel that is specialised for
+an output type it takes the main path: the cheapest way through the code that makes all the widest
+stores. It divides the instructions of that path by the elements that it stores. Instructions of a loop
+count once, as do its elements.
 
     scripts/count_sass.py build/kernels/cuda/*.a
     scripts/count_sass.py --budget tests/gpu/sass_budget.json build/kernels/cuda/*.a
@@ -63,11 +64,12 @@ def successors(index, address, lines, index_of):
 def main_path(lines):
     """The cheapest way to an EXIT among those that store most through the widest stores.
 
-    That leaves out what only a tensor's ragged end, or one thread of a block, runs. Backward
-    branches are not taken: a loop counts once.
+    That leaves out the early return of threads with no work, and what only a tensor's ragged end or
+    one thread of a block runs. Backward branches are not taken: a loop counts once.
     """
+    wide = min(16, max((store_bytes(text) for _, text in lines), default=0))
     index_of = {address: i for i, (address, _) in enumerate(lines)}
-    best = [None] * (len(lines) + 1)  # (-bytes of 16-byte stores, instructions, next)
+    best = [None] * (len(lines) + 1)  # (-bytes of wide stores, instructions, next)
     for i in range(len(lines) - 1, -1, -1):
         address, text = lines[i]
         following, ends = successors(i, address, lines, index_of)
@@ -75,9 +77,9 @@ def main_path(lines):
         if ends:
             options.append((0, 0, None))
         if options:
-            wide = store_bytes(text) if store_bytes(text) >= 16 else 0
+            written = store_bytes(text) if store_bytes(text) >= wide else 0
             stored, count, after = min(options, key=lambda option: option[:2])
-            best[i] = (stored - wide, count + (not text.startswith("NOP")), after)
+            best[i] = (stored - written, count + (not text.startswith("NOP")), after)
     path, i = [], 0
     while i is not None and best[i]:
         path.append(lines[i][1])

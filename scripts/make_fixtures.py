@@ -24,7 +24,7 @@ TYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.
 
 
 def values(kind, shape, name):
-    """Weights of one kind; the seed is the tensor's name, so that no tensor moves another's."""
+    """Weights of one kind. The seed is the tensor's name, so that a new tensor changes no other one."""
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
     weights = torch.randn(shape, generator=generator) * 0.02
     if kind == "outlier":

@@ -21,7 +21,7 @@ try:
 except ImportError:
     sys.exit("plot.py needs matplotlib. On Debian or Ubuntu: apt-get install python3-matplotlib")
 
-# Told apart by people who see few colours (after Okabe and Ito).
+# Colours that colour-blind people can tell apart (after Okabe and Ito).
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#b8528f", "#b58900", "#2aa1d8", "#7a5cc2", "#6b4423"]
 MARKERS = "osD^vP*X"
 STYLE = {

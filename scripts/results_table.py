@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints Markdown tables of reports: a row a geometry, a variant beside the baseline and the ceilings.
+"""Prints Markdown tables of reports, with a row for each geometry: a variant, the baseline, the ceilings.
 
     scripts/results_table.py REPORT... [--variant fused]
     scripts/results_table.py --models REPORT...

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks reports of nf4bench against docs/report.schema.json.
 
-Prints one line a file. Exit code: 0 when all are valid, 3 when one is not, 2 on wrong usage.
-With --strict a field that the schema does not know is an error, too. Readers ignore such fields
-(minor versions add them); what this version writes must have none.
+Prints one line for each file. Exit code: 0 when all are valid, 3 when one is not, 2 on wrong usage.
+With --strict an unknown field is an error, too. Readers ignore unknown fields, because minor versions
+add some; but what this version writes must have none.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 #pragma once
 
-// Load and store cache operators, each a named function. `Hints` types choose between them.
+// Ways to access memory with different cache hints: types with a load() and a store(), of which a
+// kernel takes one as its template parameter, and functions for single accesses.
 
 #include <cstdint>
 

@@ -35,7 +35,7 @@ int open_file(const fs::path& path, int flags) {
   }
 }
 
-// Makes the rename itself durable; where the folder cannot be synced the rename still holds.
+// Makes the rename itself durable. It still holds where the folder cannot be synced.
 void sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
@@ -63,8 +63,8 @@ bool is_temporary_of(std::string_view prefix, std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == kTemporaryDigits;
 }
 
-// Marks a new temporary file as that of a living process. False when remove_leftovers() of another
-// process was faster.
+// Marks a new temporary file as one of a living process. Returns false when another process was
+// faster and has removed it as a leftover.
 bool claim(int descriptor) {
   while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
   }
@@ -86,7 +86,7 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(behind_links(path)) {
   if (fs::is_directory(path, ignored)) fail(path, "write a file there", EISDIR);
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
     // Devices and pipes are written in place; a rename would replace them by a file. They are
-    // opened by the path given: what a link in /proc or /dev/fd holds is no path.
+    // opened by the given path, because a link in /proc or /dev/fd does not hold one.
     path_ = path;
     descriptor_ = open_file(path, 0);
     if (descriptor_ < 0) fail(path, "open it for writing", errno);
@@ -157,7 +157,7 @@ void remove_leftovers(const fs::path& path) noexcept {
     for (; !error && it != end; it.increment(error)) {
       if (is_temporary_of(prefix, it->path().filename().native())) remove_unless_locked(it->path());
     }
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): they can wait for another day
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): leftovers do no harm
   }
 }
 

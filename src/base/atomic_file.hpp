@@ -7,9 +7,9 @@
 
 namespace nf4bench {
 
-// A file that appears whole or not at all: written under a temporary name in the same folder and
-// renamed by commit(). Without commit() the destructor removes it. Throws Error(kOutput). A process
-// that is killed leaves the temporary file behind; see remove_leftovers().
+// A file that appears whole or not at all. It is written under a temporary name in the same folder,
+// and commit() renames it. Without commit() the destructor removes it. Throws Error(kOutput). A
+// process that is killed leaves the temporary file behind; see remove_leftovers().
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -29,8 +29,8 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-// Removes the temporary files that killed processes left when they wrote `path`; those of living
-// ones are locked and stay. Never throws.
+// Removes temporary files that killed processes left behind when they wrote `path`. Files of living
+// processes are locked and stay. Never throws.
 void remove_leftovers(const std::filesystem::path& path) noexcept;
 
 // The file that a chain of links ends at, whether it exists or not: what a commit replaces.

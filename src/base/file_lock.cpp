@@ -54,8 +54,8 @@ std::string text_of(int descriptor) {
   return std::string(read.substr(0, read.find_first_not_of("0123456789")));
 }
 
-// Waits for the moment that another process needs to do the same, and no longer: whoever may open
-// the file could keep it locked.
+// Another process that does the same holds the lock for a moment only. This does not wait longer
+// than that, because anybody who may open the file could keep it locked.
 void share(int descriptor) {
   constexpr int kAttempts = 100;
   constexpr std::chrono::milliseconds kPause{2};
@@ -64,7 +64,7 @@ void share(int descriptor) {
   }
 }
 
-// What is written serves those who read it; that it may fail changes no lock.
+// The text only informs whoever reads the file. The lock holds even when it cannot be written.
 void write_quietly(int descriptor, std::string_view text) {
   [[maybe_unused]] const ssize_t ignored = ::write(descriptor, text.data(), text.size());
 }
@@ -104,11 +104,11 @@ void OutputLock::release() {
   file_ = Descriptor();
 }
 
-// Whoever gets the file for itself alone was the first and shares it from then on. Changing a lock
-// is no atomic step, but between two steps of one process another one still finds it locked or
-// arrives later, and is counted.
+// A process that can lock the file for itself is the first one, and shares the lock from then on.
+// Changing the lock takes two steps. A process that comes between them either still finds the file
+// locked, or arrives later and is counted.
 SharedUse::SharedUse(const fs::path& file) {
-  // Files of others in a folder that all may write must not be opened with O_CREAT.
+  // Linux may refuse O_CREAT for files of other users in a folder that everybody may write to.
   file_ = Descriptor(open_lock(file, O_APPEND));
   if (!file_.is_open()) {
     file_ = Descriptor(open_lock(file, O_APPEND | O_CREAT));

@@ -8,8 +8,8 @@
 namespace nf4bench {
 
 // Locks between processes. The system drops them when their process ends, however it ends. Where a
-// file system has no locks, or a lock file cannot be made, nothing is locked and nobody is told:
-// a lock warns of a mistake and is no reason to refuse work.
+// file system has no locks, or a lock file cannot be made, nothing is locked and there is no
+// message: locks only warn of mistakes, and a missing lock is no reason to refuse work.
 
 // A file descriptor that is closed at the end; -1 for none.
 class Descriptor {
@@ -43,7 +43,7 @@ class OutputLock {
   // Another process has it.
   bool is_taken() const { return is_taken_; }
 
-  // That process's number, as far as it is known: "1234".
+  // The number of that process, "1234"; empty when it is not known.
   const std::string& holder() const { return holder_; }
 
  private:
@@ -53,16 +53,16 @@ class OutputLock {
   std::string holder_;
 };
 
-// One of any number of processes that use the same thing at a time, each of which learns of the
-// others. All of them name the same file, which stays.
+// One of several processes that use the same thing at the same time and want to know of each other.
+// All of them name the same file, which is never removed.
 class SharedUse {
  public:
   explicit SharedUse(const std::filesystem::path& file);
 
-  // Others used it when this process began to.
+  // Others were using it when this process began.
   bool had_company() const { return had_company_; }
 
-  // Others began to use it after this process did, whether they still do or not.
+  // Others have begun to use it since then, even if they have stopped again.
   bool got_company() const;
 
  private:

@@ -22,7 +22,7 @@ std::int64_t limit_in(const fs::path& path) {
   return file >> bytes && bytes > 0 ? bytes : kUnlimited;
 }
 
-// The least limit of this process's control group and those around it, of version 2.
+// The lowest limit of this process's control group and of the groups around it (version 2).
 std::int64_t control_group_limit() {
   const fs::path root = "/sys/fs/cgroup";
   std::ifstream file("/proc/self/cgroup");

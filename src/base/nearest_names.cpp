@@ -25,7 +25,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
-// How far `name` is from what was typed; the word within the name, or the reverse, is near.
+// How far `name` is from the typed word. It is near when one contains the other.
 std::size_t distance(const std::string& word, const std::string& name) {
   const bool contains = word.size() >= 3 && (name.find(word) != std::string::npos ||
                                              word.find(name) != std::string::npos);
@@ -40,7 +40,7 @@ std::vector<std::string> nearest_names(const std::string& word,
   const std::size_t bound = std::max<std::size_t>(2, word.size() / 3);
   for (const std::string& name : names) {
     const std::size_t far = distance(word, name);
-    // A word that shares no letter with a name is as far from it as the longer of both.
+    // A word without a common letter is as far from a name as the longer of the two is long.
     if (far <= bound && far < std::max(word.size(), name.size())) ranked.emplace_back(far, name);
   }
   std::stable_sort(ranked.begin(), ranked.end(),

@@ -5,8 +5,8 @@
 
 namespace nf4bench {
 
-// Up to three names that resemble `word`, by edit distance or because one holds the other, nearest
-// first, for "did you mean". Empty when none does.
+// For "did you mean": up to three names that resemble `word`, nearest first. Names resemble each
+// other when their edit distance is small or one contains the other.
 std::vector<std::string> nearest_names(const std::string& word,
                                        const std::vector<std::string>& names);
 

@@ -38,7 +38,7 @@ void Sha256::update(std::span<const std::byte> bytes) {
 
 std::string Sha256::hex() {
   static constexpr char kDigits[] = "0123456789abcdef";
-  // A copy is finished, so that hex() may be asked for at any point and more than once.
+  // Finishing ends a computation, so a copy is finished: hex() may be called again and again.
   const Sha256 copy;
   require(EVP_MD_CTX_copy_ex(context_of(copy.context_), context_of(context_)),
           "EVP_MD_CTX_copy_ex");

@@ -24,7 +24,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Columns of the terminal; 0 when there is none that says.
+// Columns of the terminal; 0 when they are not known.
 int columns_of(int descriptor) {
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) return size.ws_col;

@@ -6,7 +6,8 @@
 namespace nf4bench {
 
 // `text` fit for a terminal: control characters, quotes, backslashes and bytes that are not valid
-// UTF-8 are escaped (\n, \x1b, \u0000); over `max_chars` characters are cut and end in "...".
+// UTF-8 are escaped (\n, \x1b, \u0000); a text of more than `max_chars` characters is cut and ends
+// in "...".
 std::string escaped(std::string_view text, std::size_t max_chars = 200);
 
 // True when `text` is well-formed UTF-8 (no overlong forms, no surrogates).

@@ -25,8 +25,7 @@ plan::TensorSource source_of(const std::vector<std::int64_t>& shape) {
 
 // One run of both sides: their rows.
 std::vector<record::Measurement> one_run(device::Device& device, const AaOptions& options,
-                                         const AaRun& aa, int number,
-                                         const std::atomic<bool>& interrupted) {
+                                         int number, const std::atomic<bool>& interrupted) {
   record::Settings run;
   run.launches = {device.launch_modes().front()};
   run.max_time_s = options.run_s / 2;
@@ -44,12 +43,21 @@ std::vector<record::Measurement> one_run(device::Device& device, const AaOptions
           },
       .clock_s = options.clock_s};
   const operation::Operation& operation = operation::dequantize();
-  const auto planned = plan::plan_tensors({source_of(aa.shape)}, plan::TensorChoice::kAll);
+  const auto planned = plan::plan_tensors({source_of(options.shape)}, plan::TensorChoice::kAll);
   const auto sides = plan::select_variants(operation.catalog(device.info().kind).variants,
-                                           {aa.variant, aa.variant});
+                                           {options.variant, options.variant});
   bench::run_benchmark({device, operation, planned, sides, run}, record::Ceilings{}, observer,
                        interrupted);
   return rows;
+}
+
+AaOptions with_defaults(AaOptions options, const device::Device& device) {
+  const record::DeviceKind kind = device.info().kind;
+  if (options.variant.empty()) options.variant = operation::dequantize().catalog(kind).flagship;
+  if (options.shape.empty()) {
+    options.shape.assign(2, kind == record::DeviceKind::kCuda ? 4096 : 2048);
+  }
+  return options;
 }
 
 // Why `rows` are no measurement of two sides; empty when they are.
@@ -64,18 +72,14 @@ std::string failure_of(const std::vector<record::Measurement>& rows) {
 
 }  // namespace
 
-AaRun run_against_itself(device::Device& device, const AaOptions& options,
+AaRun run_against_itself(device::Device& device, const AaOptions& asked,
                          const std::atomic<bool>& interrupted) {
-  const bool is_gpu = device.info().kind == record::DeviceKind::kCuda;
+  const AaOptions options = with_defaults(asked, device);
   AaRun aa;
   aa.variant = options.variant;
-  if (aa.variant.empty()) {
-    aa.variant = operation::dequantize().catalog(device.info().kind).flagship;
-  }
   aa.shape = options.shape;
-  if (aa.shape.empty()) aa.shape.assign(2, is_gpu ? 4096 : 2048);
   for (int number = 0; number <= options.runs; ++number) {
-    const std::vector<record::Measurement> rows = one_run(device, options, aa, number, interrupted);
+    const std::vector<record::Measurement> rows = one_run(device, options, number, interrupted);
     aa.was_interrupted = interrupted.load();
     if (aa.was_interrupted) return aa;
     aa.failure = failure_of(rows);

@@ -22,13 +22,13 @@ struct AaOptions {
   std::function<void(double done)> on_progress;
 };
 
-// The medians of both sides of a run: seconds a call.
+// The medians of both sides of a run, in seconds per call.
 struct AaPair {
   double first_s = 0.0;
   double second_s = 0.0;
 };
 
-// What came of it.
+// What the runs found.
 struct AaRun {
   std::string variant;
   std::vector<std::int64_t> shape;
@@ -38,8 +38,9 @@ struct AaRun {
   bool was_interrupted = false;
 };
 
-// Measures a variant against itself in `options.runs` runs as "nf4bench run" would make them, after
-// one that is thrown away. Throws Error(kDevice) when the device fails altogether.
+// Measures a variant against itself in `options.runs` runs, made as "nf4bench run" would make them.
+// One more run comes first and is thrown away. Throws Error(kDevice) when the device fails
+// altogether.
 AaRun run_against_itself(device::Device& device, const AaOptions& options,
                          const std::atomic<bool>& interrupted);
 

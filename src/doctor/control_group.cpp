@@ -3,6 +3,7 @@
 #include "doctor/checks/small_files.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -16,11 +17,14 @@ namespace fs = std::filesystem;
 constexpr double kMicro = 1e-6;
 constexpr double kNano = 1e-9;
 
-// The group of one hierarchy: where that is mounted and the path inside.
+// The two interfaces that Linux has for control groups; their files differ.
+enum class Version : std::uint8_t { kOne, kTwo };
+
+// A group of one hierarchy: where the hierarchy is mounted, and the group's path inside.
 struct Group {
   fs::path mount;
   fs::path path;  // relative; empty for the root
-  bool is_version_2 = false;
+  Version version = Version::kOne;
 };
 
 // A line of /proc/self/cgroup is "NUMBER:CONTROLLERS:PATH"; version 2 has no controllers.
@@ -34,20 +38,20 @@ std::optional<Group> group_of(const std::string& line, const fs::path& root) {
   std::error_code ignored;
   if (controllers.empty()) {
     const bool is_hybrid = fs::is_directory(mounts / "unified", ignored);
-    return Group{is_hybrid ? mounts / "unified" : mounts, path, true};
+    return Group{is_hybrid ? mounts / "unified" : mounts, path, Version::kTwo};
   }
   std::istringstream names(controllers);
   for (std::string name; std::getline(names, name, ',');) {
     if (name != "cpu") continue;
     const bool has_short_name = fs::is_directory(mounts / "cpu", ignored);
-    return Group{mounts / (has_short_name ? "cpu" : controllers), path, false};
+    return Group{mounts / (has_short_name ? "cpu" : controllers), path, Version::kOne};
   }
   return std::nullopt;
 }
 
 // Processors that the group at `folder` grants; 0 for no limit, absent when it does not say.
-std::optional<double> limit_of(const fs::path& folder, bool is_version_2) {
-  if (is_version_2) {
+std::optional<double> limit_of(const fs::path& folder, Version version) {
+  if (version == Version::kTwo) {
     const std::vector<std::string> words = words_of(first_line(folder / "cpu.max"));
     if (words.size() != 2) return std::nullopt;
     if (words[0] == "max") return 0.0;
@@ -73,18 +77,18 @@ std::optional<double> paused_s(const fs::path& folder) {
   return std::nullopt;
 }
 
-void add_folder(ControlGroupTime& time, const fs::path& folder, bool is_version_2) {
-  if (const auto limit = limit_of(folder, is_version_2)) {
+void add_folder(ControlGroupTime& time, const fs::path& folder, Version version) {
+  if (const auto limit = limit_of(folder, version)) {
     time.is_known = true;
     if (*limit > 0.0) time.limit = std::min(time.limit.value_or(*limit), *limit);
   }
   if (const auto paused = paused_s(folder)) time.paused_s = time.paused_s.value_or(0.0) + *paused;
 }
 
-// Version 2 has no cpu.max in its root: that there is a root and no group below means no limit.
+// The root of version 2 has no cpu.max, so a process that is in no group below it has no limit.
 bool is_unlimited_root(const Group& group) {
   std::error_code ignored;
-  return group.is_version_2 && group.path.empty() &&
+  return group.version == Version::kTwo && group.path.empty() &&
          fs::exists(group.mount / "cgroup.controllers", ignored) &&
          first_line(group.mount / "cgroup.controllers").find("cpu") != std::string::npos;
 }
@@ -97,9 +101,9 @@ ControlGroupTime read_control_group(const fs::path& root) {
     const std::optional<Group> group = group_of(line, root);
     if (!group) continue;
     if (is_unlimited_root(*group)) time.is_known = true;
-    // Inside a container the path may be that of the host: only the mount's own root is there then.
+    // Inside a container the path may be that of the host. Then only the root of the mount exists.
     for (fs::path path = group->path;; path = path.parent_path()) {
-      add_folder(time, group->mount / path, group->is_version_2);
+      add_folder(time, group->mount / path, group->version);
       if (path.empty()) break;
     }
   }

@@ -5,7 +5,7 @@
 
 namespace nf4bench::doctor {
 
-// What the control groups of this process, version 1 or 2, say of processor time.
+// What the control groups of this process (version 1 or 2) tell about processor time.
 struct ControlGroupTime {
   bool is_known = false;
   std::optional<double> limit;     // processors that it may keep busy; absent: no limit

@@ -10,7 +10,7 @@
 
 namespace nf4bench::doctor {
 
-// What the facts come to.
+// What the facts mean for a measurement.
 struct Diagnosis {
   record::DeviceInfo device;
   std::vector<Finding> findings;  // worst first, else in the order of the checks
@@ -22,7 +22,8 @@ struct Diagnosis {
 // Judges `facts`. Pure: looks at nothing else.
 Diagnosis diagnose(const DoctorFacts& facts);
 
-// "fit", "doubtful" or "worthless": what a gate run under findings up to `worst` is.
+// "fit", "doubtful" or "worthless": what a gate is, run on a machine whose worst finding is
+// `worst`.
 const char* verdict_word(Severity worst);
 
 // The verdict and why, as one line without a full stop.

@@ -48,8 +48,8 @@ Margins margins_of(const std::vector<Finding>& findings) {
   return margins;
 }
 
-// The text in its own column, beside severity and check. Reasons are given for what is bad,
-// remedies on one line, whole, so that they can be copied.
+// The text in its own column, beside severity and check. Bad findings come with a reason. Remedies
+// are on one line, so that they can be copied.
 void append_finding(report::TablePage& page, const Finding& finding, const Margins& margins) {
   const std::string label = fmt::format("{:<{}}  {:<{}}  ", to_string(finding.severity),
                                         margins.severity, finding.check, margins.check);

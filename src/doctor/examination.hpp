@@ -13,9 +13,9 @@ namespace nf4bench::doctor {
 struct ExaminationOptions {
   std::filesystem::path root = "/";  // where /proc and /sys are
   std::string architectures;         // what this program was built for
-  std::string cuda_problem;          // why the CPU was taken for want of a GPU; empty otherwise
-  double rest_s = 1.2;               // of doing nothing: the driver looks back for up to a second
-  AaOptions aa;                      // its on_progress is not used
+  std::string cuda_problem;          // why there is no GPU and the CPU was taken; else empty
+  double rest_s = 1.2;  // doing nothing: the driver's figures reach back up to a second
+  AaOptions aa;         // its on_progress is not used
   std::function<void(double done, const std::string& what)> on_progress;
 };
 

@@ -11,12 +11,12 @@
 
 namespace nf4bench::doctor {
 
-// All that the checks judge by. Plain data: tests write it by hand.
+// Everything that the checks look at. Plain data, so that tests can write it by hand.
 struct DoctorFacts {
   record::DeviceInfo device;
   AaRun aa;
   std::string architectures;         // this program's, as CMake has them; empty without CUDA
-  std::string cuda_problem;          // why the CPU was taken for want of a GPU; empty otherwise
+  std::string cuda_problem;          // why there is no GPU and the CPU was taken; else empty
   device::DriverFacts driver;        // NVIDIA's, if there is one
   std::optional<GpuConditions> gpu;  // of a CUDA device
   std::optional<CpuConditions> cpu;  // of the CPU device

@@ -18,7 +18,7 @@ const char* to_string(Severity severity);
 
 // What one check found.
 struct Finding {
-  std::string check;  // "clocks": a word that stays the same over versions
+  std::string check;  // "clocks": a word that stays the same in all versions
   Severity severity = Severity::kOk;
   std::string found;   // one sentence without its full stop
   std::string why;     // it matters

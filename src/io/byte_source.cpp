@@ -2,7 +2,6 @@
 
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/npz/npz_archive.hpp"
 
 #include <fmt/format.h>
 
@@ -40,7 +39,7 @@ FileIdentity identity_of(const struct stat& status) {
   identity.device = status.st_dev;
   identity.inode = status.st_ino;
   identity.bytes = static_cast<std::uint64_t>(status.st_size);
-  // Unsigned, because a file may carry any time stamp and a product of it may wrap.
+  // Unsigned, because a file may have any time stamp and the product may wrap around.
   identity.modified_ns =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(status.st_mtim.tv_sec) * kNanoseconds +
                                 static_cast<std::uint64_t>(status.st_mtim.tv_nsec));
@@ -80,11 +79,11 @@ ByteSource ByteSource::in_memory(std::string_view name, std::span<const std::byt
   return source;
 }
 
-ByteSource ByteSource::of_members(const NpzArchive& archive) {
+ByteSource ByteSource::of_range(std::string name, std::uint64_t bytes, Reader reader) {
   ByteSource source;
-  source.name_ = archive.name();
-  source.archive_ = &archive;
-  source.identity_.bytes = archive.size();
+  source.name_ = std::move(name);
+  source.reader_ = std::move(reader);
+  source.identity_.bytes = bytes;
   return source;
 }
 
@@ -92,14 +91,14 @@ ByteSource::ByteSource(ByteSource&& other) noexcept
     : name_(std::move(other.name_)),
       identity_(other.identity_),
       memory_(other.memory_),
-      archive_(other.archive_),
+      reader_(std::move(other.reader_)),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 ByteSource& ByteSource::operator=(ByteSource&& other) noexcept {
   std::swap(name_, other.name_);
   std::swap(identity_, other.identity_);
   std::swap(memory_, other.memory_);
-  std::swap(archive_, other.archive_);
+  std::swap(reader_, other.reader_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
 }
@@ -114,8 +113,8 @@ void ByteSource::read(std::uint64_t offset, std::span<std::byte> out) const {
                                          offset, offset + out.size(), size()));
   }
   if (out.empty()) return;
-  if (archive_ != nullptr) {
-    archive_->read(offset, out);
+  if (reader_) {
+    reader_(offset, out);
     return;
   }
   if (descriptor_ < 0) {

@@ -3,15 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace nf4bench::io {
 
-class NpzArchive;
-
-// Which file a path led to, so that a path opened again is known to lead to the same bytes.
+// Which file a path led to. Shows whether the path, when it is opened again, leads to the same
+// bytes.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -21,8 +21,8 @@ struct FileIdentity {
 };
 
 // Untrusted bytes read by range: a regular file, memory, or the unpacked members of an archive.
-// Nothing is mapped, so a file that shrinks while it is read is an error and never a signal. All
-// errors are Error(kInput).
+// Nothing is mapped into memory, so a file that shrinks while it is read causes an error and not a
+// signal. All errors are Error(kInput).
 class ByteSource {
  public:
   // Opens a regular file. Never blocks, whatever the path leads to.
@@ -31,8 +31,11 @@ class ByteSource {
   // Borrows `bytes`; `name` stands in messages for a path.
   static ByteSource in_memory(std::string_view name, std::span<const std::byte> bytes);
 
-  // Borrows `archive`: the range of all its members, called as the archive is.
-  static ByteSource of_members(const NpzArchive& archive);
+  // Fills a span with the bytes from an offset on; both have been checked against the range.
+  using Reader = std::function<void(std::uint64_t offset, std::span<std::byte> out)>;
+
+  // A range of `bytes` bytes that `reader` produces; `name` stands in messages for a path.
+  static ByteSource of_range(std::string name, std::uint64_t bytes, Reader reader);
 
   ByteSource(ByteSource&& other) noexcept;
   ByteSource& operator=(ByteSource&& other) noexcept;
@@ -55,7 +58,7 @@ class ByteSource {
   std::string name_;
   FileIdentity identity_;
   std::span<const std::byte> memory_;
-  const NpzArchive* archive_ = nullptr;
+  Reader reader_;
   int descriptor_ = -1;
 };
 

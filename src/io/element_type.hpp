@@ -6,7 +6,8 @@
 
 namespace nf4bench::io {
 
-// Every element type that safetensors knows, in its order: files list the last of them first.
+// Every element type that safetensors knows, in its own order. Tensors in a file are sorted by it,
+// the last type first.
 enum class ElementType : std::uint8_t {
   kBool,
   kF4,
@@ -35,13 +36,13 @@ enum class ElementType : std::uint8_t {
 // What is known of an element type.
 struct ElementTypeFacts {
   std::string_view spelling;  // in a safetensors header: "BF16"
-  std::string_view name;      // for people: "bfloat16"
+  std::string_view name;      // in messages: "bfloat16"
   std::uint32_t bits;         // of one element
 };
 
 const ElementTypeFacts& facts(ElementType type);
 
-// The type spelled `spelling` in a safetensors header; empty for anything else, case matters.
+// The type spelled `spelling` in a safetensors header; empty for anything else. Case matters.
 std::optional<ElementType> element_type(std::string_view spelling);
 
 }  // namespace nf4bench::io

@@ -1,9 +1,9 @@
 #pragma once
 
-// The exact arithmetic of bitsandbytes' CUDA path, in portable form. Every other implementation is
-// held to these bits. Sources: bitsandbytes is built with --use_fast_math, so its multiplications
-// flush subnormal inputs and results to signed zero; torch's addition of the offset does not.
-// Compile with -ffp-contract=off: a contracted multiply-add changes scales by an ulp.
+// The exact arithmetic of bitsandbytes' CUDA path, in portable form. Every other implementation
+// must give the same bits. bitsandbytes is built with --use_fast_math, so its multiplications flush
+// subnormal inputs and results to signed zero; torch, which adds the offset, does not. Compile with
+// -ffp-contract=off: a contracted multiply-add changes scales by an ulp.
 
 #include "nf4/format.hpp"
 

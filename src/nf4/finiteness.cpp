@@ -38,7 +38,7 @@ std::int64_t non_finite_outputs(const Nf4Tensor& tensor, OutputType type, std::i
   const std::int64_t count = std::min<std::int64_t>(tensor.blocksize, tensor.elements - first);
   const std::size_t size = size_in_bytes(type);
   const std::span output = std::span(buffer).first(static_cast<std::size_t>(count) * size);
-  reference_dequantize(tensor, type, first, count, output);
+  reference_dequantize(tensor, type, {first, count}, output);
   std::int64_t found = 0;
   for (std::size_t at = 0; at < output.size(); at += size) {
     std::uint32_t bits = 0;

@@ -7,7 +7,7 @@
 
 namespace nf4bench::nf4 {
 
-// What of a tensor is infinite or NaN: seldom meant, and decoded all the same.
+// How many values of a tensor are infinite or NaN. That is seldom meant, but decoded all the same.
 struct NonFinite {
   std::int64_t scales = 0;   // of tensor.blocks()
   std::int64_t outputs = 0;  // of tensor.elements, in one output type

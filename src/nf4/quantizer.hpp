@@ -15,7 +15,7 @@ namespace nf4bench::nf4 {
 int nearest_code(float value);
 
 // Quantizes one block: writes packed_bytes(weights.size()) bytes and returns the block's absmax.
-// An odd count is filled up with the code of zero.
+// The code of zero fills the last byte of an odd count.
 float quantize_block(std::span<const float> weights, std::uint8_t* packed);
 
 // Stores `absmax` as nested state: subtracts the mean, then 256 values at a time share a scale and

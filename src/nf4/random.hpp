@@ -1,7 +1,8 @@
 #pragma once
 
-// Random numbers that are the same on every machine: drawn by index, so that threads need no order,
-// and shaped with IEEE operations alone (+, -, *, /, sqrt), since libm differs between systems.
+// Random numbers that are the same on every machine. They are drawn by index, so that threads may
+// draw them in any order, and computed with IEEE operations only (+, -, *, /, sqrt), because libm
+// differs between systems.
 
 #include <cmath>
 #include <cstdint>

@@ -38,7 +38,7 @@ struct Output<OutputType::kFloat32> {
   static Bits from(float value) { return bits_of(value); }
 };
 
-// What each code decodes to under one scale; within a block an output depends on nothing else.
+// What each code decodes to with one scale. Within a block the output depends on the code alone.
 template <OutputType kType>
 std::array<typename Output<kType>::Bits, kCodes> decoded_codes(float scale) {
   std::array<typename Output<kType>::Bits, kCodes> decoded;
@@ -76,8 +76,9 @@ float block_scale(const Nf4Tensor& tensor, std::int64_t block) {
                       tensor.nested_absmax[index / kNestedBlocksize], tensor.nested_offset);
 }
 
-void reference_dequantize(const Nf4Tensor& tensor, OutputType type, std::int64_t first,
-                          std::int64_t count, std::span<std::byte> output) {
+void reference_dequantize(const Nf4Tensor& tensor, OutputType type, ElementRange range,
+                          std::span<std::byte> output) {
+  const auto [first, count] = range;
   if (first < 0 || count < 0 || first > tensor.elements - count ||
       output.size() != static_cast<std::size_t>(count) * size_in_bytes(type)) {
     throw Error(ErrorKind::kInput,
@@ -100,7 +101,7 @@ std::vector<std::byte> reference_dequantize(const Nf4Tensor& tensor, OutputType 
   parallel_for(tensor.elements, kGrain, [&](std::int64_t first, std::int64_t last) {
     const std::span part = std::span(output).subspan(static_cast<std::size_t>(first) * size,
                                                      static_cast<std::size_t>(last - first) * size);
-    reference_dequantize(tensor, type, first, last - first, part);
+    reference_dequantize(tensor, type, {first, last - first}, part);
   });
   return output;
 }

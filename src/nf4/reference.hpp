@@ -12,13 +12,19 @@ namespace nf4bench::nf4 {
 // The scale of block `block`, bit for bit as bitsandbytes' CUDA path computes it.
 float block_scale(const Nf4Tensor& tensor, std::int64_t block);
 
-// Decodes elements [first, first + count) to `type`, scalar and unhurried: the truth that every
-// variant is compared with. `output` holds count * size_in_bytes(type) bytes, element `first`
-// first.
-void reference_dequantize(const Nf4Tensor& tensor, OutputType type, std::int64_t first,
-                          std::int64_t count, std::span<std::byte> output);
+// Elements [first, first + count) of a tensor.
+struct ElementRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
 
-// The whole tensor, decoded on all cores by reference_dequantize().
+// Decodes `range` to `type`: the truth that every variant is compared with. Plain scalar code on
+// one core, without a trick that a kernel could share. `output` holds size_in_bytes(type) bytes for
+// each element of the range. Throws Error(kInput) when the range or `output` does not fit.
+void reference_dequantize(const Nf4Tensor& tensor, OutputType type, ElementRange range,
+                          std::span<std::byte> output);
+
+// The whole tensor, its ranges shared out among all cores.
 std::vector<std::byte> reference_dequantize(const Nf4Tensor& tensor, OutputType type);
 
 }  // namespace nf4bench::nf4

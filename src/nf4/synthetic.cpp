@@ -84,7 +84,7 @@ float draw_weight(const SyntheticSpec& spec, const RandomStream& weights,
   return static_cast<float>(is_outlier ? 20.0 * normal : normal);
 }
 
-// Draws and quantizes all weights; returns one absmax a block.
+// Draws and quantizes all weights; returns the absmax of each block.
 std::vector<float> quantize_weights(const SyntheticSpec& spec, Nf4Tensor& tensor) {
   const RandomStream weights(spec.seed, kWeights);
   const RandomStream outliers(spec.seed, kOutliers);
@@ -162,7 +162,7 @@ constexpr float kExtremeScales[] = {
     -0.03f,
 };
 
-// One half of the blocks walks through the list above, the other half has random bits.
+// Half of the blocks take their scales from the list above in turn, the other half has random bits.
 std::vector<float> draw_extreme_scales(const SyntheticSpec& spec, std::int64_t blocks) {
   const RandomStream stream(spec.seed, kScales);
   const std::uint64_t start = stream.at(-1);
@@ -182,7 +182,7 @@ void draw_extremes(const SyntheticSpec& spec, Nf4Tensor& tensor) {
     tensor.absmax = draw_extreme_scales(spec, tensor.blocks());
     return;
   }
-  // Without an offset, with one that swallows what is small, subnormal, and negative.
+  // No offset, one that swallows small scales, a subnormal one, and a negative one.
   constexpr float kOffsets[] = {0.0f, 0.03f, 0x1p-130f, -0x1p-127f, -0.0f, -1.5f};
   tensor.nested_offset = kOffsets[spec.seed % std::size(kOffsets)];
   tensor.nested_map = dynamic_map();

@@ -10,8 +10,8 @@ namespace nf4bench::nf4 {
 
 // How a block's scale is stored.
 enum class AbsmaxKind : std::uint8_t {
-  kPlain,   // one float32 a block
-  kNested,  // one uint8 code a block, a float32 per 256 codes, a 256-entry map and an offset
+  kPlain,   // one float32 for each block
+  kNested,  // one uint8 code for each block, a float32 per 256 codes, a map, an offset
 };
 
 // "plain" or "nested".

@@ -19,7 +19,7 @@ std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels:
   const nf4::OutputType type = problem.output_type;
   if (weight.elements <= most_values) return nf4::reference_dequantize(weight, type);
   std::vector<std::byte> expected(static_cast<std::size_t>(most_values) * nf4::size_in_bytes(type));
-  nf4::reference_dequantize(weight, type, 0, most_values, expected);
+  nf4::reference_dequantize(weight, type, {0, most_values}, expected);
   return expected;
 }
 

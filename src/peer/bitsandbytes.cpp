@@ -16,12 +16,13 @@ constexpr std::array<const char*, 3> kDecodeWeight = {"cdequantize_blockwise_fp1
                                                       "cdequantize_blockwise_bf16_nf4",
                                                       "cdequantize_blockwise_fp32_nf4"};
 
-// The C functions have the same names in all builds. The C++ function behind one of them carries
-// its arguments in its name; this is the one without a stream. Builds that hide it are recent.
+// The C functions have the same names in all builds, but the mangled name of the C++ function
+// behind them tells its arguments. This is the one without a stream. Recent builds hide all such
+// names.
 constexpr const char* kWithoutStream = "_Z28dequantizeBlockwise_fp16_nf4PfPhS_P6__halfii";
 
-// Threads behind the end of the weight read the scales of blocks that are not there, up to a tile
-// of 1024 elements: 32 blocks of 32. The values are not used, the memory has to exist.
+// Threads behind the end of the weight read scales of blocks that do not exist, up to a tile of
+// 1024 elements, which is 32 blocks of 32. The values are not used, but the memory must be there.
 constexpr std::size_t kReadBehindScales = 32 * sizeof(float);
 
 const char* unsupported(const kernels::Problem& problem, const kernels::DeviceFacts&) {
@@ -39,7 +40,8 @@ std::size_t workspace_bytes(const kernels::Problem& problem) {
   return static_cast<std::size_t>(problem.blocks) * sizeof(float) + kReadBehindScales;
 }
 
-// Launches around which a library that knows no streams needs order.
+// Makes `launches`. A library without streams launches on the default stream, so the launches are
+// put in order with `stream`.
 template <class Launches>
 void in_order(const BitsandbytesLibrary& library, const CudaTools& tools, CUstream_st* stream,
               Launches launches) {
@@ -53,19 +55,27 @@ void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
   if (!job.nested) return;
   auto* const scales = static_cast<float*>(job.workspace);
   in_order(library, tools, launch.stream, [&] {
-    library.call(library.decode_absmax, job.nested_map, job.absmax_codes, job.nested_absmax, scales,
-                 nf4::kNestedBlocksize, job.blocks, launch.stream);
+    library.call(library.decode_absmax,
+                 {.map = job.nested_map,
+                  .codes = job.absmax_codes,
+                  .absmax = job.nested_absmax,
+                  .blocksize = nf4::kNestedBlocksize,
+                  .count = job.blocks},
+                 scales, launch.stream);
   });
   tools.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
 }
 
 void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools,
                    const kernels::Job& job, const kernels::Launch& launch) {
-  const float* const scales =
-      job.nested ? static_cast<const float*>(job.workspace) : job.absmax;
+  const float* const scales = job.nested ? static_cast<const float*>(job.workspace) : job.absmax;
   in_order(library, tools, launch.stream, [&] {
-    library.call(library.decode_weight[static_cast<std::size_t>(job.output_type)], nullptr,
-                 job.packed, scales, job.output, 1 << job.block_shift, job.elements, launch.stream);
+    library.call(library.decode_weight[static_cast<std::size_t>(job.output_type)],
+                 {.codes = job.packed,
+                  .absmax = scales,
+                  .blocksize = 1 << job.block_shift,
+                  .count = job.elements},
+                 job.output, launch.stream);
   });
 }
 
@@ -81,17 +91,18 @@ kernels::Variant common_parts(const BitsandbytesLibrary& library, const char* na
 
 }  // namespace
 
-void BitsandbytesLibrary::call(void* function, const float* code, const std::uint8_t* codes,
-                               const float* absmax, void* out, int blocksize, std::int64_t count,
+void BitsandbytesLibrary::call(void* function, const BlockwiseCodes& input, void* out,
                                CUstream_st* stream) const {
   using WithStream =
       void (*)(const float*, const std::uint8_t*, const float*, void*, int, int, CUstream_st*);
   using WithoutStream = void (*)(const float*, const std::uint8_t*, const float*, void*, int, int);
-  const int n = static_cast<int>(count);
+  const int count = static_cast<int>(input.count);
   if (takes_stream) {
-    reinterpret_cast<WithStream>(function)(code, codes, absmax, out, blocksize, n, stream);
+    reinterpret_cast<WithStream>(function)(input.map, input.codes, input.absmax, out,
+                                           input.blocksize, count, stream);
   } else {
-    reinterpret_cast<WithoutStream>(function)(code, codes, absmax, out, blocksize, n);
+    reinterpret_cast<WithoutStream>(function)(input.map, input.codes, input.absmax, out,
+                                              input.blocksize, count);
   }
 }
 

@@ -5,22 +5,32 @@
 #include "variant.hpp"
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 namespace nf4bench::peer {
 
+// What one of bitsandbytes' functions decodes: codes in blocks of `blocksize`, to values that are
+// scaled by one absmax for each block.
+struct BlockwiseCodes {
+  const float* map = nullptr;  // the value of each code; null where the function has its own
+  const std::uint8_t* codes = nullptr;
+  const float* absmax = nullptr;
+  int blocksize = 0;
+  std::int64_t count = 0;  // values
+};
+
 // The functions of libbitsandbytes that dequantize, and how they are called.
 struct BitsandbytesLibrary {
-  // Scales of a nested tensor: out[b] = code[A[b]] * absmax[b / blocksize].
+  // Scales of a nested tensor: out[b] = map[codes[b]] * absmax[b / blocksize].
   void* decode_absmax = nullptr;
-  // Weights, by OutputType; `code` is ignored.
+  // Weights, by OutputType; the map is ignored.
   std::array<void*, 3> decode_weight = {};
   // Builds before 0.44 take no stream and launch on the default stream.
   bool takes_stream = true;
 
-  // (code, A, absmax, out, blocksize, n), and a stream where one is taken.
-  void call(void* function, const float* code, const std::uint8_t* codes, const float* absmax,
-            void* out, int blocksize, std::int64_t count, CUstream_st* stream) const;
+  // Enqueues one of the functions above; on the default stream where none is taken.
+  void call(void* function, const BlockwiseCodes& input, void* out, CUstream_st* stream) const;
 };
 
 // True when `library` exports any of these functions.
@@ -30,8 +40,8 @@ bool is_bitsandbytes(const SharedLibrary& library);
 BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library);
 
 // `chain_name`: the three launches of Unsloth's fast_dequantize (absmax, offset, weight; plain
-// tensors need the last alone). `decode_name`: the last launch alone, on scales decoded beforehand.
-// The names are borrowed.
+// tensors need only the last one). `decode_name`: only the last launch, on scales decoded
+// beforehand. The names are borrowed.
 std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
                                                     const CudaTools& tools, const char* chain_name,
                                                     const char* decode_name);

@@ -7,8 +7,8 @@ struct CUstream_st;
 
 namespace nf4bench::peer {
 
-// What driving somebody else's kernels takes of CUDA, so that the driving itself can be tested
-// without.
+// The few calls of CUDA that are needed to run other libraries' kernels. Tests replace them, and so
+// test everything else without CUDA.
 struct CudaTools {
   // Enqueues scales[b] += offset.
   void (*add_offset)(float* scales, std::int64_t count, float offset,
@@ -19,7 +19,7 @@ struct CudaTools {
   void (*wait_for_default_stream)(CUstream_st* stream) = nullptr;
 };
 
-// In cuda_tools.cpp, or cuda_tools_absent.cpp for builds without CUDA, where there are none.
+// The real ones; none in builds without CUDA (cuda_tools_absent.cpp).
 std::optional<CudaTools> cuda_tools();
 
 }  // namespace nf4bench::peer

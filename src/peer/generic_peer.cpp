@@ -64,7 +64,7 @@ nf4bench_peer_device to_c(const kernels::DeviceFacts& facts, record::DeviceKind 
           .l2_bytes = facts.l2_bytes};
 }
 
-// Runs somebody else's code. A C function must not throw, but one written in C++ may all the same.
+// Runs code of another library. A C function must not throw, but one written in C++ may do so.
 void launch_guarded(const nf4bench_peer_variant& variant, const kernels::Job& job,
                     const kernels::Launch& launch) {
   if (job.elements == 0) return;  // peers are promised at least one

@@ -13,8 +13,8 @@ namespace nf4bench::peer {
 // True when `library` exports what include/nf4bench_peer.h describes.
 bool is_generic_peer(const SharedLibrary& library);
 
-// Its variants for devices of `kind`, called `name` or "`name`.VARIANT"; none when it has none for
-// that kind. Their strings are kept in `strings`. Throws Error(kInput) saying which entry of the
+// The library's variants for devices of `kind`, called `name` or "`name`.VARIANT"; there may be
+// none. Their strings are kept in `strings`. Throws Error(kInput) saying which entry of the
 // library's table breaks which rule of the header.
 std::vector<kernels::Variant> generic_variants(const SharedLibrary& library,
                                                const std::string& name, record::DeviceKind kind,

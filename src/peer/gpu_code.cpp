@@ -16,8 +16,8 @@
 namespace nf4bench::peer {
 namespace {
 
-// A fat binary: a header, then entries one behind the other. The layout is not documented; what
-// does not look like this is passed over.
+// A fat binary: a header, followed by its entries. The layout is not documented, so whatever looks
+// different is skipped.
 constexpr std::uint32_t kMagic = 0xba55ed50;
 constexpr std::size_t kAlignment = 8;
 constexpr std::uint16_t kPtx = 1;
@@ -68,7 +68,8 @@ void read_entries(std::span<const std::byte> bytes, Found& found) {
 
 }  // namespace
 
-// Binaries run on devices of the same major version and no lower minor one, PTX on all later ones.
+// Machine code runs on devices of the same major version with the same or a higher minor version.
+// PTX runs on all later devices.
 bool GpuCode::may_run_on(int compute_capability) const {
   if (binaries.empty() && ptx.empty()) return true;
   const auto fits = [&](int architecture) {

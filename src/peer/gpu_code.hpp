@@ -8,7 +8,7 @@
 namespace nf4bench::peer {
 
 // The architectures (90 for sm_90) for which a library holds GPU code, as CUDA's fat binaries list
-// them; sorted, each once. Empty where there is none, or none in a form that is known.
+// them; sorted, each once. Empty when there is none, or when its form is not known.
 struct GpuCode {
   std::vector<int> binaries;
   std::vector<int> ptx;
@@ -19,8 +19,9 @@ struct GpuCode {
 
 GpuCode gpu_code_of(std::span<const std::byte> library);
 
-// Throws Error(kInput) when the library at `path` has code for other devices alone. Worth asking
-// first: bitsandbytes ends the whole process when a launch fails. 0 is an unknown device.
+// Throws Error(kInput) when the library at `path` has code only for other devices. To be called
+// before anything is launched, because bitsandbytes ends the whole process when a launch fails. 0
+// is an unknown device.
 void require_gpu_code(const std::string& path, int compute_capability);
 
 }  // namespace nf4bench::peer

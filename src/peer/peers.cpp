@@ -32,7 +32,7 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
   return bitsandbytes_variants(found, *host.tools, chain, decode);
 }
 
-// Throws Error(kInput) when there is nothing in the library that can be used on `host`.
+// Throws Error(kInput) when nothing in the library can be used on `host`.
 std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host,
                                    std::deque<std::string>& strings) {
   SharedLibrary library(argument.path);

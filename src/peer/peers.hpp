@@ -15,13 +15,13 @@ namespace nf4bench::peer {
 // Where peers are to run.
 struct PeerHost {
   record::DeviceKind kind = record::DeviceKind::kCpu;
-  int compute_capability = 0;        // 0: not known, so that nothing is refused for it
+  int compute_capability = 0;        // 0: not known, so nothing is refused
   std::optional<CudaTools> tools{};  // cuda_tools()
 };
 
-// The peers of one command, loaded. A library that cannot be used is a warning, not an error: the
-// others and the built-in variants go on. Owns the names of the variants; the libraries themselves
-// stay loaded until the process ends.
+// The peers of one command, loaded. A library that cannot be used causes a warning, not an error:
+// the others and the built-in variants are measured. Owns the names of the variants; the libraries
+// themselves stay loaded until the process ends.
 class Peers {
  public:
   // Throws Error(kUsage) when a peer's variant would have the name of one in `built_in`.
@@ -31,7 +31,7 @@ class Peers {
   // The built-in variants, then those of each peer in the order given.
   const std::vector<kernels::Variant>& variants() const { return variants_; }
 
-  // One line for each peer that offers nothing here: "peer NAME: why".
+  // One line for each peer that cannot be used here: "peer NAME: why".
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   // The names of those peers, in the same order.

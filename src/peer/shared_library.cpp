@@ -13,7 +13,7 @@
 namespace nf4bench::peer {
 namespace {
 
-// Opening a pipe would wait for a writer, so that is looked at first.
+// Checked first, because opening a pipe would wait for a writer.
 void require_regular_file(const std::string& path) {
   struct stat facts = {};
   if (stat(path.c_str(), &facts) != 0) {

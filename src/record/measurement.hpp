@@ -53,7 +53,7 @@ struct Measurement {
   std::optional<double> fraction_of_copy;    // bytes_per_s / copy ceiling of the run
   std::optional<double> fraction_of_stream;  // best stream kernel's median of this cell / median
   std::optional<Speedup> speedup;            // absent unless both sides passed
-  std::optional<std::int64_t> throttled_samples;  // see bench/throttling.hpp; absent without clocks
+  std::optional<std::int64_t> throttled_samples;  // see throttling.hpp; absent without clocks
 };
 
 // The best kernel that only moves the bytes of a geometry, in one cell.

@@ -185,8 +185,8 @@ TEST_F(AtomicFileTest, LeftoversBehindALinkAreFound) {
   EXPECT_TRUE(fs::is_empty(folder_ / "real"));
 }
 
-// Two processes at once, one of which cleans up all the time: no write of the other gets lost. In
-// memory, where writes are fast enough to meet the cleaner at every step.
+// Two processes at once: one writes, the other cleans up all the time. No write is lost. In memory,
+// where writes are fast enough to meet the cleaner at every step.
 TEST_F(AtomicFileTest, SurvivesACleanerThatNeverRests) {
   std::string pattern = "/dev/shm/nf4bench-test-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) GTEST_SKIP() << "no /dev/shm here";

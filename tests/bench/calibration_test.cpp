@@ -44,7 +44,8 @@ TEST(Calibration, BatchesAShortCallUntilTheSampleIsLongEnough) {
   }
 }
 
-// A first sample of one launch holds the whole overhead of a launch, later ones share it.
+// The first sample, of one launch, bears the whole overhead of a launch. In later ones the launches
+// share it.
 TEST(Calibration, SeesThroughAnOverheadThatBatchingShares) {
   const auto seconds = [](int launches) { return 2e-6 + 20e-6 / launches; };
   const Calibrated result = calibrate(1e-4, 1, seconds);

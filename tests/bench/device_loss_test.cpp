@@ -15,7 +15,7 @@ namespace {
 
 using Kind = FakeCall::Kind;
 
-// From call number `nth` of `variant` and `kind` on, every call of anybody fails.
+// From call number `nth` of `variant` and `kind` on, every call of every variant fails.
 void break_at(FakeRun& bench, const std::string& variant, Kind kind, std::int64_t nth) {
   bench.device.script(variant).device_error = [&bench, kind, nth](const FakeCall& call) {
     if (call.kind != kind || call.nth != nth) return "";
@@ -34,8 +34,8 @@ std::string error_of(FakeRun& bench, const std::vector<plan::TensorSource>& sour
   return "";
 }
 
-// The rows that a lost device leaves of the tensor at hand: the culprit's says what happened, the
-// others' who it was, and none has a time.
+// The rows of the current tensor after the device was lost: that of the culprit says what happened,
+// the others name the culprit, and none has a time.
 void expect_loss_rows(const std::vector<record::Measurement>& rows, const std::string& culprit,
                       const std::string& cause) {
   for (const record::Measurement& row : rows) {
@@ -69,9 +69,9 @@ TEST(DeviceLoss, LeavesTheRowsSoFarAndSaysWhoseFaultItWas) {
   EXPECT_EQ(bench.rows[4].bytes_written, 16 * 64 * 2);
 }
 
-// Every call of a run with two cells and a second tensor of the geometry, and a stream shape beside
-// the variants: whichever breaks the device, the run ends with an error, no workload is left, and
-// every variant has its row.
+// A run with two cells, two tensors of one geometry, and a stream shape beside the variants.
+// Whichever call breaks the device, the run ends with an error, no workload is left, and every
+// variant has its row.
 TEST(DeviceLoss, AtAnyCallEndsInAnErrorAndRowsForAllVariants) {
   const auto prepare = [](FakeRun& bench) {
     bench.options.min_samples = 3;

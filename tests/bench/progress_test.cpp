@@ -52,8 +52,9 @@ TEST(Progress, NeverFalls) {
   }
 }
 
-// Timing ends early when it is steady, verification takes as long as it takes: had both one scale,
-// half of a run of ten cheap cells and one long verification would pass for nearly all of it.
+// Timing ends early when it is steady, but verification takes its full time. With one scale for
+// both, a run of ten cheap cells and one long verification would seem nearly done when it is half
+// done.
 TEST(Progress, LearnsHowFastEachKindOfWorkGoes) {
   Watched watched;
   watched.progress.expect(bench::Work::kTime, 100.0);

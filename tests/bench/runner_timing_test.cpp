@@ -40,7 +40,7 @@ TEST(Runner, ReportsASpeedupWithItsTimes) {
   EXPECT_EQ(fast.sm_clock_hz, std::vector<double>(10, 1.5e9));
   EXPECT_EQ(fast.launches_per_sample, 1);
   EXPECT_EQ(fast.stopped_by, record::StopReason::kPrecision);
-  EXPECT_EQ(fast.bytes_read, 256 + 8 * 4);  // packed nibbles and one float a block
+  EXPECT_EQ(fast.bytes_read, 256 + 8 * 4);  // packed nibbles and one float for each block
   EXPECT_EQ(fast.bytes_written, 1024);
   EXPECT_NEAR(*fast.bytes_per_s, (256 + 32 + 1024) / 2e-4, 1e-3);
   EXPECT_NEAR(*fast.fraction_of_copy, (256 + 32 + 1024) / 2e-4 / 1e9, 1e-12);

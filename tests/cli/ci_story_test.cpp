@@ -40,7 +40,7 @@ class CiStory : public testing::Test {
     return folder.path(name);
   }
 
-  // The machine that runs the tests is busy: its noise is stated as what it is.
+  // The machine that runs the tests is busy, so its noise is stated as high.
   Outcome gate(const std::string& report, const std::vector<std::string>& more = {}) const {
     std::vector<std::string> arguments = {
         "compare", report, "--baseline",  "main", "--baseline-dir", store, "--gate",
@@ -102,7 +102,7 @@ TEST_F(CiStory, ADoubtIsSettledByAnotherRunOfTheProgram) {
                                     "\"$NF4BENCH_CONFIRM_VARIANTS\" --baseline none --max-time 0.5 "
                                     "--cache hot --no-ceilings "
                                     "--quiet --json \"$NF4BENCH_CONFIRM_JSON\""});
-  // One slow run and one that is not: that is no proof of a slowdown.
+  // One slow run and one normal run do not prove a slowdown.
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
   const json result = json::parse(outcome.out);
   EXPECT_EQ(result["new"].size(), 2u);

@@ -29,7 +29,7 @@ bool is_installed(const std::string& program) {
   return shell("command -v " + program).exit_code == 0;
 }
 
-// A test of a program that is not there is skipped, and says so.
+// A test of a program that is not installed is skipped, and says so.
 #define NEEDS(program) \
   if (!is_installed(program)) GTEST_SKIP() << (program) << " is not installed"
 

@@ -1,6 +1,6 @@
 #include "cli/decoded_file.hpp"
 #include "cli/process.hpp"
-#include "io/writers.hpp"
+#include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
 
 #include <gmock/gmock.h>

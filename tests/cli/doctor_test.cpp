@@ -1,5 +1,5 @@
-// "nf4bench doctor" from outside. What it finds here depends on the machine; that its parts agree
-// does not.
+// "nf4bench doctor" from outside. What it finds depends on the machine, but its parts must agree on
+// every machine.
 
 #include "cli/process.hpp"
 
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// No CUDA device is there for the program, and the driver's library is the one of tests/doctor.
+// The program finds no CUDA device, and takes the driver's library from tests/doctor.
 test::Command without_gpu(const std::vector<std::string>& arguments) {
   test::Command command = test::nf4bench_command(arguments);
   command.environment.emplace_back("CUDA_VISIBLE_DEVICES=");

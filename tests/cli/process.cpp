@@ -64,7 +64,7 @@ Process::Process(const Command& command) {
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(out.child, STDOUT_FILENO);
     dup2(err.child, STDERR_FILENO);
-    // Tests run side by side on one CPU, and none is to be warned of the others.
+    // Tests run side by side on one CPU. None should be warned of the others.
     setenv("NF4BENCH_LOCKS", "", 1);
     for (const std::string& setting : command.environment) {
       putenv(const_cast<char*>(setting.c_str()));

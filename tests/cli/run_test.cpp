@@ -1,6 +1,6 @@
 #include "cli/process.hpp"
-#include "io/checkpoint/state_dict.hpp"
-#include "io/writers.hpp"
+#include "io/writers/state_dict.hpp"
+#include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
 
 #include <gmock/gmock.h>
@@ -25,8 +25,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// A run on the CPU that takes no longer than it must: hot, since cold buffers are made to exceed
-// the last-level cache whatever the shape, and without ceilings.
+// A run on the CPU that is as short as it can be: without ceilings, and hot, because cold buffers
+// exceed the last-level cache whatever the shape.
 std::vector<std::string> short_run(const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"run",        "--device", "cpu",           "--no-ceilings",
                                         "--max-time", "0.02",     "--min-samples", "3"};
@@ -45,7 +45,7 @@ json report_of(std::vector<std::string> more) {
   return json::parse(outcome.out);
 }
 
-// Of one shape with everything else left at its default; several tests look at one run.
+// A run of one shape, with defaults for all else. Several tests look at this one run.
 const json& usual_report() {
   static const json report = report_of({"--shape", "64x64"});
   return report;
@@ -301,7 +301,7 @@ TEST(Run, TensorFilterThatMatchesOtherKindsAloneSaysWhichTheyAre) {
   }
 }
 
-// 200 elements in blocks of 64, of which the last, cut one has a scale that is NaN.
+// 200 elements in blocks of 64. The last block is cut short, and its scale is NaN.
 std::string write_tensor_with_a_nan(const ScratchFolder& scratch) {
   nf4::Nf4Tensor tensor =
       nf4::make_synthetic({.name = "odd", .shape = {200}, .absmax_kind = nf4::AbsmaxKind::kPlain});

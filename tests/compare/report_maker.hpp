@@ -40,7 +40,7 @@ class RunSimulator {
  public:
   RunSimulator(NoiseModel model, std::uint64_t seed) : model_(model), random_(seed) {}
 
-  // A run of a cell for each of `medians_s`, all of different shapes.
+  // A run with one cell for each of `medians_s`, each of another shape.
   report::NamedReport draw(const std::vector<double>& medians_s);
 
   double uniform();

@@ -104,7 +104,8 @@ NoiseModel doubled_noise() {
 TEST(Simulation, OneRunAgainstItselfRaisesFewFalseAlarms) {
   const Tally tally = run_study({.name = "A/A, 1 cell, 1 run a side", .comparisons = 10000}, 1);
   EXPECT_LE(tally.alarm_rate(), 0.01);
-  // A rule that never speaks would pass the line above: noise this large does cross the threshold.
+  // A rule that never finds anything would pass the line above, but this noise does cross the
+  // threshold.
   EXPECT_GT(tally.alarms, 0);
 }
 
@@ -137,7 +138,8 @@ TEST(Simulation, OneSlowCellAmongManyIsCaught) {
   EXPECT_LE(tally.alarm_rate(), 0.01);
 }
 
-// Two runs a side know little of their own scatter; that must not cost the power of one run.
+// Two runs on each side say little about their own scatter. They must not detect less than single
+// runs.
 TEST(Simulation, TwoRunsASideCatchASlowdownOfFivePercent) {
   const Tally tally = run_study({.name = "5 % slower, 1 of 20 cells, 2 runs a side",
                                  .comparisons = 1000,
@@ -149,7 +151,7 @@ TEST(Simulation, TwoRunsASideCatchASlowdownOfFivePercent) {
   EXPECT_LE(tally.alarm_rate(), 0.01);
 }
 
-// A machine that is noisier than stated is found out when there are several runs.
+// Several runs show that a machine is noisier than stated.
 TEST(Simulation, SeveralRunsHoldTheirGroundAtTwiceTheStatedNoise) {
   run_study({.name = "A/A at twice the noise, 1 cell, 1 run a side",
              .comparisons = 3000,

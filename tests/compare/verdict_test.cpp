@@ -53,7 +53,7 @@ TEST(Verdict, BeyondTheThresholdButWithinNoiseIsUnsure) {
   EXPECT_THAT(ruling.reason, HasSubstr("within the noise"));
 }
 
-// Nothing was seen, but nothing could have been.
+// No change was seen, but the data could not have shown one.
 TEST(Verdict, EqualTimesInMuchNoiseAreUnsure) {
   const compare::Ruling ruling = rule({run_of(30e-6)}, {run_of(30e-6)}, {}, {.run_noise = 0.02});
   EXPECT_EQ(ruling.verdict, compare::CellVerdict::kUnsure);
@@ -70,7 +70,7 @@ TEST(Verdict, ADifferenceBelowTheTimerResolutionIsTheSame) {
   compare::RunValue base = run_of(2.0e-6);
   compare::RunValue fresh = run_of(2.2e-6);  // 10 % slower
   EXPECT_EQ(rule({base}, {fresh}).verdict, compare::CellVerdict::kSlower);
-  base.resolution_s = fresh.resolution_s = 0.5e-6;  // one launch a sample
+  base.resolution_s = fresh.resolution_s = 0.5e-6;  // one launch per sample
   const compare::Ruling ruling = rule({base}, {fresh});
   EXPECT_EQ(ruling.verdict, compare::CellVerdict::kSame);
   EXPECT_THAT(ruling.reason, HasSubstr("timer"));

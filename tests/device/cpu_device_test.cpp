@@ -21,8 +21,8 @@ namespace {
 constexpr device::SampleSpec kCold = {record::CacheMode::kCold, record::LaunchMode::kStream, 1};
 constexpr device::SampleSpec kHot = {record::CacheMode::kHot, record::LaunchMode::kStream, 1};
 
-// One workload with all its buffer sets for all tests: five times the caches of a server is more
-// than a gigabyte.
+// One workload for all tests, because its buffer sets are five times as large as the caches: more
+// than a gigabyte on a server.
 class CpuTiming : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -297,7 +297,7 @@ TEST(CpuDevice, HandsThreadsAndConfigurationOn) {
 }
 
 TEST(CpuDevice, SaysHowMuchMemoryIsMissing) {
-  // A tensor that claims more elements than it holds: upload must refuse before it looks at them.
+  // A tensor that claims more elements than it has. Upload must refuse it before it reads them.
   nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "huge", .shape = {64}});
   tensor.elements = std::int64_t{1} << 45;
   try {

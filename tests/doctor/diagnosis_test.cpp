@@ -1,4 +1,4 @@
-// What all checks together come to, and how it is told.
+// What all checks together mean, and how it is shown.
 
 #include "doctor/diagnosis.hpp"
 
@@ -47,7 +47,7 @@ doctor::DoctorFacts ailing_gpu() {
   return facts;
 }
 
-// A laptop in a container, at work for others, without the GPU that it has.
+// A laptop that is busy with other work, in a container that cannot use its GPU.
 doctor::DoctorFacts ailing_cpu() {
   doctor::DoctorFacts facts = sound_cpu();
   facts.aa.failure = "failed: 1 of 4194304 elements differ";

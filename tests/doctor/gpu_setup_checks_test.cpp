@@ -126,7 +126,7 @@ struct ArchitectureCase {
   doctor::Severity severity;
 };
 
-// Binary compatibility as the CUDA programming guide has it: machine code runs on later minor
+// Binary compatibility according to the CUDA programming guide: machine code runs on later minor
 // revisions of its major one, PTX is compiled for anything later, "a" and "f" are for their own.
 class Architectures : public testing::TestWithParam<ArchitectureCase> {};
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Facts of machines, written by hand: sound ones, for tests to break in one place.
+// Facts about machines that are fit, written by hand. Tests change them in one place.
 
 #include "doctor/facts.hpp"
 #include "doctor/finding.hpp"

@@ -1,4 +1,4 @@
-// Checkpoints as large as they come, as sparse files. Each test prints what it measured.
+// The largest checkpoints that there are, as sparse files. Each test prints what it measured.
 
 #include "faults/short_run.hpp"
 #include "faults/synthetic_checkpoint.hpp"
@@ -49,10 +49,11 @@ void print(const std::string& what, const Timed& timed) {
              timed.outcome.cpu_seconds, timed.outcome.peak_bytes / kMegabyte);
 }
 
-// 48 layers x 128 experts x 3 projections x 6 entries are as many entries; here as many weights.
+// 48 layers x 128 experts x 3 projections x 6 entries: a real model has so many entries, this one
+// so many weights.
 constexpr int kWeights = 110'592;
 
-// Seconds that the JSON library takes, now and on this machine, to read the header of as many
+// Seconds that the JSON library takes on this machine at this moment to read the header of as many
 // weights and do nothing with it.
 double yardstick_s() {
   static const std::string header = [] {
@@ -72,16 +73,16 @@ double yardstick_s() {
 
 struct Promise {
   std::size_t lines = 0;
-  double seconds = 2.0;  // where the yardstick is no more than kYardstickS
+  double seconds = 2.0;  // where the yardstick takes kYardstickS or less
 };
 
-// Two cores of a virtual machine that others share need 0.4 to 0.8 s. Where it is slower, or at the
-// moment has less to give, as much more is allowed.
+// Two cores of a shared virtual machine need 0.4 to 0.8 s. A slower or busier machine may take
+// longer in proportion.
 constexpr double kYardstickS = 0.45;
 
 void expect_inspected(const std::vector<std::string>& arguments, const std::string& what,
                       const Promise& promise) {
-  constexpr int kRuns = 5;  // no disturbance makes a program faster than it is
+  constexpr int kRuns = 5;  // the fastest counts: disturbances only slow a program down
   Timed timed;
   double cost_s = 0.0;
   double limit_s = 0.0;

@@ -1,4 +1,4 @@
-// Every call that the CUDA device makes, failing in turn, while a whole run goes on.
+// A whole run on the CUDA device, again and again: each time another call of the runtime fails.
 
 #include "base/error.hpp"
 #include "bench/runner.hpp"
@@ -91,9 +91,10 @@ Ending run_all(const Script& script) {
   return ending;
 }
 
-// Fails call number 1, 2, ... of a run until one gets through, and returns how many were made to.
-// Each run ends in an error or a failed row that names CUDA's error, or lacks the ceiling of the
-// cell if it was a stream shape that failed, and leaves nothing behind.
+// Repeats a run in which call number 1, 2, ... fails, until no call is left that could fail, and
+// returns how many runs had a failure. Each run ends in an error or a failed row that names CUDA's
+// error, or lacks the ceiling of the cell if it was a stream shape that failed, and leaves nothing
+// behind.
 int fail_each_call(Script script, const std::string& name) {
   std::set<std::string> calls;
   int with_rows = 0;
@@ -167,7 +168,7 @@ std::string ask_for_all(const device::Device& device, device::Workload& workload
   return problems;
 }
 
-// What a call that failed once left behind must not pass for what it should have made.
+// What a failed call left behind must not be taken for what it should have made.
 TEST(CudaFaults, AWorkloadCanBeAskedAgainAfterAnyFailure) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
   const std::vector<std::byte> expected =

@@ -26,7 +26,7 @@ State& state() {
   return the_state;
 }
 
-// What a call returns before it does anything.
+// The error that a call is to return instead of doing anything.
 cudaError_t enter(const char* name, Counted kind = Counted::kAllCalls) {
   State& s = state();
   if (s.sticky != cudaSuccess) return s.last = s.sticky;
@@ -39,7 +39,7 @@ cudaError_t enter(const char* name, Counted kind = Counted::kAllCalls) {
   return s.last = s.script.error;
 }
 
-// A launch has no result of its own.
+// A launch returns nothing.
 bool may_launch(const char* name) {
   return enter(name) == cudaSuccess;
 }
@@ -59,7 +59,7 @@ cudaError_t allocate(const char* name, void** pointer, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Releasing never fails to release, but a broken device says so again.
+// Releasing always releases, but on a broken device it returns the error again.
 cudaError_t release(void* object) {
   if (object != nullptr) --state().live;
   std::free(object);

@@ -90,7 +90,7 @@ TEST(FileSizeLimit, OfAnExportLeavesNothing) {
   EXPECT_EQ(files_in(scratch.path("")), 1);
 }
 
-// A file system of 64 KiB; not everybody may mount one.
+// A file system of 64 KiB. Mounting one takes privileges.
 class SmallDisk : public testing::Test {
  protected:
   void SetUp() override {
@@ -170,8 +170,7 @@ TEST(ClosedPipe, OnStdoutComesAfterTheReportIsSaved) {
   EXPECT_EQ(report_at(path).at("complete"), true);
 }
 
-// Without care the first file that is opened becomes stdout or stderr, and gets what is meant for
-// these.
+// The first file that is opened would otherwise become stdout or stderr, and get their output.
 TEST(ClosedStream, OfErrorsTakesNothingFromTheRunAndWritesIntoNoFile) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");

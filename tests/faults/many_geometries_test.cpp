@@ -1,4 +1,4 @@
-// A thousand geometries in one run take no more memory than a hundred, but for the report itself.
+// A run of a thousand geometries takes as much memory as one of a hundred, apart from the report.
 
 #include "faults/short_run.hpp"
 

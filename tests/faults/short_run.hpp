@@ -13,8 +13,8 @@
 
 namespace nf4bench::test {
 
-// Arguments of a run on the CPU that takes a few hundredths of a second a shape. Options in `more`
-// stand in place of the ones here.
+// Arguments of a run on the CPU that takes a few hundredths of a second for each shape. Options in
+// `more` replace the ones here.
 inline std::vector<std::string> short_run(const std::string& report,
                                           const std::vector<std::string>& more = {}) {
   const std::array<std::pair<std::string, std::string>, 7> defaults = {{{"--device", "cpu"},

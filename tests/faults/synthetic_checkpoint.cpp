@@ -67,7 +67,7 @@ class Shard {
     describe(name, dtype, count, bytes);
   }
 
-  // Returns the bytes written; the file is larger by its holes.
+  // Returns the bytes written; with its holes the file is larger.
   std::int64_t write(const std::string& path) {
     header_.back() = '}';
     header_.resize((header_.size() + 7) / 8 * 8, ' ');

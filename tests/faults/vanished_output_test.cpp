@@ -1,4 +1,4 @@
-// Outputs that cannot be written from the start, or no more.
+// Outputs that cannot be written, from the start or later.
 
 #include "faults/short_run.hpp"
 
@@ -37,7 +37,7 @@ TEST(VanishedFolder, IsAnErrorAtTheEndAndTheTableIsShown) {
   fs::remove_all(scratch.path("gone"));
   process.send(SIGTERM);
   const Outcome outcome = process.wait();
-  EXPECT_EQ(outcome.exit_code, 143);  // the signal ended it, whatever else went wrong
+  EXPECT_EQ(outcome.exit_code, 143);  // the signal decides, whatever else went wrong
   EXPECT_THAT(outcome.err, AllOf(HasSubstr(path), HasSubstr("No such file or directory")));
   EXPECT_THAT(outcome.out, HasSubstr("INCOMPLETE"));
 }
@@ -52,7 +52,7 @@ TEST(FolderThatCanNotBeWritten, IsRefusedBeforeMeasuring) {
   EXPECT_THAT(outcome.err, HasSubstr("Permission denied"));
 }
 
-// As the folder above, for root as well: nobody may make files in /proc.
+// Like the folder above, but it stops root as well: nobody can create files in /proc.
 TEST(FolderThatTakesNoFiles, IsRefusedBeforeMeasuring) {
   const Outcome outcome = nf4bench(endless_run("/proc/self/report.json"));
   EXPECT_EQ(outcome.exit_code, 3);

@@ -16,7 +16,7 @@ __extension__ typedef unsigned __int128 Wide;
 // Ends the process, as a crash does, unless `holds`; says which claim failed.
 void require(bool holds, std::string_view claim);
 
-// Text that users see: one line of printable UTF-8, not endless.
+// Text that users see must be one line of printable UTF-8 of limited length.
 void require_printable(std::string_view text);
 
 // The same for text of many lines, each ended by a newline; colours are off.

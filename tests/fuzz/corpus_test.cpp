@@ -1,4 +1,5 @@
-// Every target on every file of its corpus: what fuzzing found once stays found, in every build.
+// Runs every target on every file of its corpus, so that what fuzzing found once is tested in every
+// build.
 
 #include "fuzz/targets.hpp"
 #include "io/raw_files.hpp"
@@ -24,7 +25,7 @@ std::vector<fs::path> corpus_of(std::string_view target) {
 }
 
 void run_on(const Target& target, const std::string& file) {
-  // An allocation of exactly this size, so that a sanitizer sees who reads past its end.
+  // An allocation of exactly this size, so that a sanitizer sees reads past its end.
   const std::vector<std::byte> bytes = testing::to_bytes(file);
   target.run(bytes);
 }

@@ -33,7 +33,7 @@ void check_tensor(const nf4::Nf4Tensor& tensor) {
     // The last third alone, which begins anywhere in a block and in a byte.
     const std::int64_t first = tensor.elements - tensor.elements / 3;
     std::vector<std::byte> part(static_cast<std::size_t>(tensor.elements - first) * size);
-    nf4::reference_dequantize(tensor, type, first, tensor.elements - first, part);
+    nf4::reference_dequantize(tensor, type, {first, tensor.elements - first}, part);
     require(part.empty() || std::memcmp(part.data(), whole.data() + whole.size() - part.size(),
                                         part.size()) == 0,
             "a part decodes as it does in the whole");

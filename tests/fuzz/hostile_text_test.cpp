@@ -1,5 +1,5 @@
-// Reports come from strangers, and a terminal obeys what is printed: no text of a report reaches a
-// table or a page with its control characters.
+// A report may be hostile, and a terminal obeys control characters. So none of a report's control
+// characters may reach a table or a page.
 
 #include "base/error.hpp"
 #include "compare/compare_reports.hpp"
@@ -37,7 +37,7 @@ std::string shown(const report::NamedReport& base, const report::NamedReport& fr
          compare::comparison_markdown(result, &decision);
 }
 
-// Control characters that `text` holds, but for the ends of its lines.
+// Counts the control characters in `text`, apart from the ends of lines.
 std::size_t control_characters(const std::string& text) {
   std::size_t count = text.find(kHostile.substr(0, 2)) == std::string::npos ? 0 : 1;
   for (const char c : text) {

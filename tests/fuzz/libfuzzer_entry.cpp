@@ -1,4 +1,5 @@
-// The program of one target: compiled once a target, with NF4BENCH_FUZZ_TARGET as its number.
+// The program of one target. It is compiled once for each target, whose number is
+// NF4BENCH_FUZZ_TARGET.
 
 #include "fuzz/targets.hpp"
 

@@ -1,7 +1,7 @@
 #include "io/npy/npy.hpp"
 
 #include "fuzz/targets.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <algorithm>
 #include <string>
@@ -9,7 +9,7 @@
 namespace nf4bench::fuzz {
 namespace {
 
-// A header that says the same again, as numpy writes it.
+// The same header as numpy would write it.
 std::string written_again(const io::NpyHeader& header) {
   const char* descr = nullptr;
   switch (io::facts(header.type).bits) {

@@ -20,10 +20,10 @@ std::string in_little_endian(std::uint32_t value) {
   return text;
 }
 
-// A member is read as declared or not at all, and a part of it as in the whole.
+// A member is read as declared or not at all. A part of it is the same as in the whole.
 void check_member(const io::NpzArchive& archive, std::size_t number, Bytes input) {
   const io::NpzMember& member = archive.members()[number];
-  const io::ByteSource range = io::ByteSource::of_members(archive);
+  const io::ByteSource range = archive.range();
   std::string whole;
   const bool is_read = accepts([&] { whole = range.read_text(member.begin, member.bytes); });
   std::string start;

@@ -18,7 +18,7 @@ DeclaredState declared(const io::QuantState& state) {
   return declared;
 }
 
-// Written as bitsandbytes writes it and read again, a state is the same in every bit.
+// A state that is written as bitsandbytes writes it, and read again, is the same in every bit.
 void check_round_trip(const io::QuantState& state) {
   nf4::Nf4Tensor tensor;
   tensor.shape = state.shape;

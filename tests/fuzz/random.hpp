@@ -6,7 +6,7 @@
 
 namespace nf4bench::fuzz {
 
-// The mutators' dice: what libFuzzer's seed decides.
+// The random choices of the mutators, from libFuzzer's seed.
 class Random {
  public:
   explicit Random(unsigned seed) : engine_(seed) {}

@@ -1,5 +1,5 @@
 // Prints, for every file of a folder, what this project's reader decides of it: its name, a tab,
-// and ACCEPT or the message. reference_readers.py holds that against the reference readers.
+// and ACCEPT or the message. reference_readers.py compares that with the reference readers.
 
 #include "base/error.hpp"
 #include "io/npy/npy.hpp"

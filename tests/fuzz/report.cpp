@@ -15,7 +15,7 @@ constexpr int kMaxDepth = 32;
 
 using Side = std::vector<report::NamedReport>;
 
-// All forms of a comparison, fit to print and, as JSON, strict.
+// All forms of a comparison must be safe to print, and the JSON must be strict.
 compare::ComparisonResult compared(const Side& base, const Side& fresh,
                                    const compare::CompareOptions& options) {
   compare::ComparisonResult result = compare::compare_reports(base, fresh, options);
@@ -27,7 +27,7 @@ compare::ComparisonResult compared(const Side& base, const Side& fresh,
   return result;
 }
 
-// The report of a machine on which everything takes half as long again.
+// The report of a machine on which everything takes 1.5 times as long.
 record::Report slower(record::Report report) {
   constexpr double kFactor = 1.5;
   for (record::Measurement& measurement : report.measurements) {

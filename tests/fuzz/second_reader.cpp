@@ -38,7 +38,8 @@ std::optional<std::vector<std::uint64_t>> integers(const JsonValue* value) {
   return list;
 }
 
-// Bytes of a tensor; empty when a product on the way exceeds 64 bits or bits do not fill bytes.
+// Bytes of a tensor; empty when a product exceeds 64 bits, or when the bits do not fill whole
+// bytes.
 std::optional<std::uint64_t> byte_count(const std::vector<std::uint64_t>& shape, unsigned bits) {
   Wide product = 1;
   for (const std::uint64_t dimension : shape) {

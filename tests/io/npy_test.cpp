@@ -4,10 +4,9 @@
 
 #include "base/sha256.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
-#include "io/npy/npy_folder.hpp"
+#include "io/checkpoint/npy_folder.hpp"
 #include "io/raw_files.hpp"
-#include "io/safetensors/safetensors_header.hpp"
+#include "io/stored_tensors.hpp"
 #include "nf4/reference.hpp"
 
 #include <gtest/gtest.h>

@@ -165,7 +165,7 @@ TEST(NpzDamage, OpeningReadsHeadersOnly) {
   const std::vector<std::byte> bytes = to_bytes(archive);
   const io::NpzArchive members(io::ByteSource::in_memory("x.npz", bytes));
   EXPECT_EQ(members.read_start(0, 100), array.substr(0, 100));
-  refusal([&] { io::ByteSource::of_members(members).read_text(0, 100); });
+  refusal([&] { members.range().read_text(0, 100); });
 }
 
 TEST(NpzDamage, ArchiveThatShrinksWhileItIsReadIsAnError) {
@@ -173,7 +173,7 @@ TEST(NpzDamage, ArchiveThatShrinksWhileItIsReadIsAnError) {
   const std::string archive = zip_archive({{.name = "a", .packed = std::string(100'000, 'x')}});
   write_raw(folder / "a.npz", archive);
   const io::NpzArchive members(io::ByteSource::open(folder / "a.npz"));
-  const io::ByteSource range = io::ByteSource::of_members(members);
+  const io::ByteSource range = members.range();
   ASSERT_EQ(range.read_text(0, 1), "x");
   fs::resize_file(folder / "a.npz", 50'000);
   const std::string wanted = fmt::format(

@@ -228,7 +228,7 @@ TEST(NpzArchive, RangeIsAllMembersEndToEnd) {
   const std::vector<std::byte> bytes = to_bytes(archive);
   const io::NpzArchive members(io::ByteSource::in_memory("x.npz", bytes));
   ASSERT_EQ(members.size(), 7u);
-  const io::ByteSource range = io::ByteSource::of_members(members);
+  const io::ByteSource range = members.range();
   EXPECT_EQ(range.size(), 7u);
   EXPECT_EQ(range.name(), "x.npz");
   EXPECT_EQ(range.read_text(0, 3), "123");

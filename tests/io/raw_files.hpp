@@ -3,7 +3,7 @@
 // Files made byte by byte, without the project's own writers.
 
 #include "io/checkpoint/checkpoint.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // Bad and odd files against the verdicts of the reference readers, safetensors 0.8.0 and numpy
 // 2.5.2: the same verdict, or a deviation that docs/formats.md lists.
 
-#include "io/checkpoint/stored_tensors.hpp"
 #include "io/npy/npy.hpp"
 #include "io/raw_files.hpp"
 #include "io/reference_cases.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <gtest/gtest.h>
 

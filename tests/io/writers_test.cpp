@@ -1,4 +1,4 @@
-#include "io/writers.hpp"
+#include "io/writers/writers.hpp"
 
 #include "base/error.hpp"
 #include "io/byte_source.hpp"

@@ -29,8 +29,8 @@ namespace {
 constexpr int kPoison = 0xeb;
 constexpr std::size_t kAlignment = 256;
 
-// Memory as a job promises it: aligned, and not a byte longer than asked for, so that a sanitizer
-// sees whoever leaves it. Without one, a canary behind the end sees those who write.
+// Memory as a job promises it: aligned, and not a byte longer than asked for. A sanitizer sees
+// accesses beyond it; without one, a canary behind the end shows writes.
 class Buffer {
  public:
   explicit Buffer(std::size_t bytes) : bytes_(bytes) {
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(CpuVariants, EveryBlocksize,
                          testing::Values(32, 64, 128, 256, 512, 1024, 2048, 4096),
                          testing::PrintToStringParamName());
 
-// Long enough for many parts a thread and, with nested absmax, for many nested blocks.
+// Long enough for many parts per thread and, with nested absmax, for many nested blocks.
 TEST(CpuVariants, DecodeATensorOfManyParts) {
   for (const int blocksize : {32, 64, 4096}) {
     expect_all_variants(nf4::make_synthetic({.shape = {1031, 2049},
@@ -267,7 +267,7 @@ TEST(Simd, EveryInstructionSetDecodesAlike) {
 }
 
 #if defined(__x86_64__)
-// AVX2 and the path without vectors are always there to be tested on the machines we build on.
+// Every machine that runs these tests has AVX2, and the path without vectors.
 TEST(Simd, HasMoreThanOneInstructionSet) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no AVX2";
   EXPECT_TRUE(target_names().contains("AVX2"));
@@ -275,7 +275,7 @@ TEST(Simd, HasMoreThanOneInstructionSet) {
 }
 #endif
 
-// One block a scale: around the powers of two where conversions change their ways, both signs.
+// Each block has another scale: both signs, around the powers of two at which conversions change.
 TEST(Simd, DecodesEveryMagnitudeOfScale) {
   for (const int blocksize : {32, 128}) {
     nf4::Nf4Tensor tensor;

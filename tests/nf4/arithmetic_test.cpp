@@ -94,7 +94,7 @@ __attribute__((target("f16c"))) std::uint16_t processor_float16(float value) {
 }
 
 TEST(Float16, AgreesWithTheProcessor) {
-  // Every processor with AVX2 has F16C, which not every compiler lets one ask for.
+  // Every processor with AVX2 has F16C. Not every compiler can ask for F16C itself.
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no F16C";
   for_hard_values(NarrowOracle::float16(), [](float value) {
     ASSERT_EQ(nf4::to_float16_bits(value), processor_float16(value)) << std::hexfloat << value;

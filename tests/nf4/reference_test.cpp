@@ -21,13 +21,13 @@ std::vector<T> values_of(const std::vector<std::byte>& bytes) {
   return values;
 }
 
-// The flush to zero, said in numbers rather than bits.
+// The flush to zero, in terms of numbers instead of bits.
 double flushed(double value) {
   return std::fabs(value) < 0x1p-126 ? std::copysign(0.0, value) : value;
 }
 
-// A product of two floats is exact in double, so one conversion rounds it as IEEE 754 does. What
-// rounds up to the smallest normal number is normal, hence the flush comes after.
+// A product of two floats is exact in double, so one conversion rounds it as IEEE 754 does. The
+// flush comes after, because what rounds up to the smallest normal number is normal.
 float product(float a, float b) {
   const auto rounded = static_cast<float>(flushed(a) * flushed(b));
   return static_cast<float>(flushed(rounded));
@@ -131,7 +131,7 @@ TEST(Reference, ARangeEqualsThatPartOfTheWhole) {
   for (const auto& [first, count] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {0, 0}, {0, 1}, {1, 1}, {63, 2}, {64, 64}, {65, 200}, {36'999, 1}, {37'000, 0}}) {
     std::vector<std::byte> part(static_cast<std::size_t>(count) * 2);
-    nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16, first, count, part);
+    nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16, {first, count}, part);
     EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + first * 2))
         << first << " + " << count;
   }
@@ -141,7 +141,7 @@ TEST(Reference, RefusesRangesOutsideTheTensor) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100}});
   std::vector<std::byte> output(4);
   const auto decode = [&](std::int64_t first, std::int64_t count) {
-    nf4::reference_dequantize(tensor, nf4::OutputType::kFloat32, first, count, output);
+    nf4::reference_dequantize(tensor, nf4::OutputType::kFloat32, {first, count}, output);
   };
   EXPECT_NO_THROW(decode(99, 1));
   EXPECT_THROW(decode(100, 1), Error);

@@ -61,8 +61,8 @@ TEST(Synthetic, TheNumberOfThreadsChangesNothing) {
   }
 }
 
-// Pinned, so that a change of the generator is a decision: reports of different versions are
-// compared by these bytes.
+// Pinned, so that nobody changes the generator by accident: reports of different versions are
+// compared only when these bytes are the same.
 TEST(Synthetic, TheSameSpecGivesTheSameBytesOnEveryMachine) {
   const std::string hashes[] = {
       "fd0a308bf541db85766f7ea023f6f5207e751d225f446f15f35ebf6858dbcedd",

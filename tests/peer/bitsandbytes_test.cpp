@@ -1,5 +1,5 @@
-// How libbitsandbytes is called, seen by a stand-in that exports the same functions and decodes on
-// the host.
+// How libbitsandbytes is called. A stand-in exports the same functions, decodes on the host and
+// records its calls.
 
 #include "peer/bitsandbytes.hpp"
 
@@ -126,7 +126,7 @@ TEST_F(Bitsandbytes, TakesTheFunctionOfTheOutputType) {
     device->upload(tensor, type, device::UploadPurpose::kVerify)->output_of(chain());
   }
   const std::vector<FakeCall> seen = calls();
-  ASSERT_EQ(seen.size(), 3u);  // plain tensors need the last launch alone
+  ASSERT_EQ(seen.size(), 3u);  // plain tensors need only the last launch
   EXPECT_STREQ(seen[0].function, "cdequantize_blockwise_fp16_nf4");
   EXPECT_STREQ(seen[1].function, "cdequantize_blockwise_bf16_nf4");
   EXPECT_STREQ(seen[2].function, "cdequantize_blockwise_fp32_nf4");
@@ -153,7 +153,7 @@ TEST_F(Bitsandbytes, PreparedScalesSurviveWhatOtherVariantsWrite) {
       device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
   const device::SampleSpec spec = {record::CacheMode::kCold, record::LaunchMode::kStream, 1};
   std::vector<std::byte> last(static_cast<std::size_t>(workload->bytes_written()));
-  // Shares its output with all others, and spoils every workspace it is given.
+  // Writes to the output that all variants share, and spoils every workspace that it gets.
   kernels::Variant spoiler = chain();
   spoiler.name = "spoiler";
   spoiler.launch = [](const kernels::Job& job, const kernels::Launch&) {

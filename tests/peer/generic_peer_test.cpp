@@ -49,7 +49,7 @@ std::string verdict(const std::string& name, const nf4::SyntheticSpec& spec,
   }
 }
 
-// Under a sanitizer, which is to see stray writes itself, only buffers for timing have guards.
+// Under a sanitizer, which finds stray writes itself, only buffers for timing have guards.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr UploadPurpose kGuarded = UploadPurpose::kTimeHot;
 #else

@@ -1,4 +1,4 @@
-// A peer whose table, and whose misdeeds, the tests choose through NF4BENCH_TEST_PEER.
+// A peer whose table and faults the tests choose through NF4BENCH_TEST_PEER.
 
 #include "nf4/arithmetic.hpp"
 #include "nf4/format.hpp"
@@ -104,8 +104,8 @@ int throw_up(const nf4bench_peer_job*, void*) {
   throw std::runtime_error("no luck");
 }
 
-// What a kernel may do that nobody can stop. Small tensors are spared, so that there is something
-// to lose.
+// What a kernel can do that nobody can stop. Small tensors are spared, so that a run has results to
+// lose.
 constexpr std::int64_t kSpared = 4096;
 
 int hang(const nf4bench_peer_job* job, void* stream) {

@@ -244,7 +244,7 @@ bool is_array_element(const std::string& pointer) {
   return last >= '0' && last <= '9';
 }
 
-// What the reader computes anew or knows, and what older reports lack.
+// What the reader computes itself, and what older reports lack.
 bool is_optional(const std::string& pointer) {
   return pointer == "/summary/variants" || pointer == "/summary/marking" ||
          pointer == "/tool/name" || pointer == "/variants" ||
@@ -283,7 +283,7 @@ TEST(JsonReader, SurvivesEveryValueReplacedByEveryType) {
   EXPECT_GT(refused, 1000);
 }
 
-// Whatever the reader accepts, the writer and the table must take, too.
+// The writer and the table must take whatever the reader accepts.
 TEST(JsonReader, SurvivesRandomDamage) {
   const std::string whole = small_json().dump();
   std::mt19937 random(11);

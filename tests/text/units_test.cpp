@@ -8,7 +8,7 @@
 namespace nf4bench {
 namespace {
 
-// `time_s` on the scale of itself alone.
+// `time_s`, in the unit that fits it best.
 std::string alone(double time_s) {
   return text::format_time(time_s, text::time_scale({time_s}));
 }

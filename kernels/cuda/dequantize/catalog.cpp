@@ -1,7 +1,7 @@
 #include "catalog.hpp"
 
-#include "cuda/device_tools.hpp"
 #include "cuda/dequantize/variants.hpp"
+#include "cuda/device_tools.hpp"
 
 namespace nf4bench::kernels::cuda {
 

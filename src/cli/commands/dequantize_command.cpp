@@ -7,7 +7,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
 #include "device/devices.hpp"
-#include "io/writers.hpp"
+#include "io/writers/writers.hpp"
 #include "nf4/finiteness.hpp"
 #include "nf4/reference.hpp"
 #include "operation/dequantize.hpp"

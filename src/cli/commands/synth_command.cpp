@@ -3,7 +3,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
-#include "io/writers.hpp"
+#include "io/writers/writers.hpp"
 #include "plan/shape.hpp"
 
 #include <fmt/format.h>

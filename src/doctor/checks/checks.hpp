@@ -1,6 +1,6 @@
 #pragma once
 
-// The checks, one a subject. Each is a pure function of what it judges.
+// The checks, one for each subject. Each is a pure function of the facts that it judges.
 
 #include "doctor/aa_noise.hpp"
 #include "doctor/facts.hpp"
@@ -41,7 +41,7 @@ Finding check_smt(const CpuSetup& setup, int threads);
 Finding check_virtual_machine(const CpuSetup& setup);
 Finding check_missing_cuda(const DoctorFacts& facts);
 
-// The word for what cannot be read.
+// What a finding says about a fact that cannot be read.
 inline constexpr char kUnknown[] = "unknown";
 
 }  // namespace nf4bench::doctor

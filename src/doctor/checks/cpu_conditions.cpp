@@ -49,7 +49,7 @@ void add_frequency_scaling(CpuSetup& setup, const fs::path& root,
   }
 }
 
-// How many cores `processors` belong to; absent where the system does not tell for each.
+// How many cores `processors` belong to; absent unless the system tells for each of them.
 std::optional<int> count_cores(const fs::path& root, const std::vector<int>& processors) {
   std::set<std::string> cores;
   for (const int processor : processors) {
@@ -62,7 +62,7 @@ std::optional<int> count_cores(const fs::path& root, const std::vector<int>& pro
   return static_cast<int>(cores.size());
 }
 
-// The flag is x86's; other processors have no way to tell.
+// Only x86 has this flag; other processors do not tell.
 std::optional<bool> is_virtual_machine(const fs::path& root) {
   for (const std::string& line : lines_of(root / "proc/cpuinfo")) {
     if (!line.starts_with("flags")) continue;

@@ -9,7 +9,7 @@
 
 namespace nf4bench::doctor {
 
-// Time that some processors spent, in ticks of the system, since it started.
+// Time that some processors have spent since the system started, in ticks.
 struct CpuTimes {
   double busy = 0.0;
   double stolen = 0.0;  // the processor was another virtual machine's
@@ -30,7 +30,7 @@ struct CpuSetup {
   std::string scaling_driver;
   std::optional<double> max_clock_hz;  // the least of them, as the hardware has it
   std::optional<bool> boost;           // clocks above the nominal one are allowed
-  bool boost_is_intel = false;         // which of the two switches it is
+  bool boost_is_intel = false;         // set through Intel's file, not cpufreq's
   std::optional<bool> smt;
   std::optional<int> cores;     // that the processors belong to
   std::optional<double> load;   // average of the last minute

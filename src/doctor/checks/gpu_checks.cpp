@@ -12,14 +12,14 @@
 namespace nf4bench::doctor {
 namespace {
 
-// Clocks of short samples are themselves known to about this only: the counter behind them ticks
-// once a microsecond, a sample lasts from 100.
+// The clock of a short sample is only known to about this share: it comes from a counter that ticks
+// once a microsecond, and a sample may last as little as 100 microseconds.
 constexpr double kSteadyClocks = 0.01;
-// As in a run's "throttled" (bench/throttling.hpp).
+// As in a run's "throttled" (record/throttling.hpp).
 constexpr double kMovingClocks = 0.05;
 constexpr double kRampsUp = 0.9;
 constexpr double kMegahertz = 1e6;
-constexpr int kClockStepMhz = 15;  // clocks that a GPU can be locked to are this far apart
+constexpr int kClockStepMhz = 15;  // clocks that a GPU can be locked to are multiples of this
 
 constexpr double kIdleShare = 0.01;  // the driver counts in percent
 constexpr double kBusyShare = 0.10;
@@ -54,14 +54,14 @@ std::set<std::string> memory_clocks(const std::vector<device::GpuReading>& readi
   return clocks;
 }
 
-// Reasons that power, heat or broken hardware give. The others (clocks that somebody set, sync
+// Reasons that come from power, heat or broken hardware. The others (clocks set by a user, sync
 // boost) hold clocks steady.
 bool is_forced(const std::string& reason) {
   return reason.find("power") != std::string::npos || reason.find("thermal") != std::string::npos ||
          reason.find("hardware") != std::string::npos;
 }
 
-// How often each forced reason was active; empty when no reading knows.
+// How often each forced reason was active; empty when no reading tells.
 struct ReasonCounts {
   std::size_t known = 0;  // readings
   std::vector<std::pair<std::string, std::size_t>> forced;
@@ -109,16 +109,21 @@ std::vector<Part> parts_at_work(const ReasonCounts& work) {
   return parts;
 }
 
-// Compares the counters of slowed time before and after the measurement.
-void add_slowed(std::vector<Part>& parts, const std::string& cause,
-                const std::optional<double>& before, const std::optional<double>& after,
-                double worked_s) {
-  if (!before || !after || worked_s <= 0.0) return;
-  const double share = std::min(1.0, (*after - *before) / worked_s);
+// Seconds that a cause had slowed the GPU down, before and after the measurement.
+struct SlowedSeconds {
+  std::string cause;
+  std::optional<double> before;
+  std::optional<double> after;
+};
+
+void add_slowed(std::vector<Part>& parts, const SlowedSeconds& slowed, double worked_s) {
+  if (!slowed.before || !slowed.after || worked_s <= 0.0) return;
+  const double share = std::min(1.0, (*slowed.after - *slowed.before) / worked_s);
   if (share <= kIdleShare) return;
-  parts.push_back({Severity::kWarning,
-                   fmt::format("slowed by {} for {:.0f} % of the time", cause, 100.0 * share),
-                   cause == "power"});
+  parts.push_back(
+      {Severity::kWarning,
+       fmt::format("slowed by {} for {:.0f} % of the time", slowed.cause, 100.0 * share),
+       slowed.cause == "power"});
 }
 
 std::string process_text(const device::GpuProcess& process) {
@@ -232,9 +237,10 @@ Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::s
     finding.found = kUnknown;
   }
   std::vector<Part> parts = parts_at_work(work);
-  add_slowed(parts, "power", gpu.before.slowed_by_power_s, gpu.after.slowed_by_power_s,
+  add_slowed(parts, {"power", gpu.before.slowed_by_power_s, gpu.after.slowed_by_power_s},
              gpu.worked_s);
-  add_slowed(parts, "heat", gpu.before.slowed_by_heat_s, gpu.after.slowed_by_heat_s, gpu.worked_s);
+  add_slowed(parts, {"heat", gpu.before.slowed_by_heat_s, gpu.after.slowed_by_heat_s},
+             gpu.worked_s);
   for (const auto& [reason, count] : rest.forced) {
     parts.push_back({Severity::kNote, reason + " at rest"});
   }

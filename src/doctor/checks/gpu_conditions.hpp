@@ -9,7 +9,7 @@ namespace nf4bench::doctor {
 
 // A GPU as the driver shows it around a measurement.
 struct GpuConditions {
-  device::GpuCondition before;              // idle, as far as this program goes
+  device::GpuCondition before;              // this program is idle
   device::GpuCondition after;               // the measurement
   std::vector<device::GpuReading> at_rest;  // while this program did nothing
   std::vector<device::GpuReading> at_work;  // between the samples of the measurement

@@ -10,7 +10,7 @@
 namespace nf4bench::doctor {
 namespace {
 
-constexpr double kSameLimit = 0.99;  // of the default power limit; below it somebody lowered it
+constexpr double kSameLimit = 0.99;  // of the default power limit; less means that it was lowered
 
 Finding unknown(Finding finding) {
   finding.severity = Severity::kNote;

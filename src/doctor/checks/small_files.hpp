@@ -14,7 +14,7 @@ std::string first_line(const std::filesystem::path& path);
 
 std::vector<std::string> lines_of(const std::filesystem::path& path);
 
-// `text` as a number, all of it but blanks around it.
+// The number that `text` is, with blanks around it; absent when it is anything else.
 std::optional<double> number(const std::string& text);
 
 // The number in the first line of `path`.

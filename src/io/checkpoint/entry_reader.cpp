@@ -52,7 +52,8 @@ std::optional<StorageType> storage_of(ElementType type) {
   }
 }
 
-// The number of the first value that is not the codebook's, rounded to 16 bits when stored so.
+// The index of the first value that differs from the codebook. Values stored in 16 bits are
+// compared with the codebook rounded to 16 bits.
 template <typename T, typename Encode>
 std::optional<int> first_foreign(const std::string& bytes, Encode encode) {
   const std::vector<T> values = values_of<T>(bytes);
@@ -161,7 +162,7 @@ void EntryReader::judge_weight(const StoredTensor& weight, TensorEntry& entry) c
   entry.storage = *storage;
   const auto wanted = static_cast<std::uint64_t>(entry.packed_bytes);
   const std::uint64_t element_bytes = facts(weight.type).bits / 8;
-  // It may be padded to whole elements, but not by one element more.
+  // The weight may be padded up to a whole element, but not by more.
   if (weight.bytes >= wanted && weight.bytes - wanted < element_bytes) return;
   const bool lost_tail = weight.bytes < wanted && wanted - weight.bytes < element_bytes;
   throw input_error(
@@ -186,8 +187,8 @@ void EntryReader::judge_absmax(const TensorGroup& group, const TensorEntry& entr
                  nf4::block_count(entry.elements, entry.blocksize));
 }
 
-// bitsandbytes decodes with its own table whatever the file's says, so a file with another table
-// holds something that it would misread.
+// bitsandbytes decodes with its own table, whatever the file says. So it would misread a file that
+// has another table.
 void EntryReader::judge_quant_map(const StoredTensor& map) {
   const bool is_float = map.type == ElementType::kF32 || map.type == ElementType::kF16 ||
                         map.type == ElementType::kBf16;

@@ -23,7 +23,7 @@ class EntryReader {
  public:
   explicit EntryReader(const Inventory& inventory) : inventory_(inventory), files_(inventory) {}
 
-  // What is wrong with the group itself is its entry's problem, not an exception.
+  // A fault of the group itself becomes the problem of its entry and is not thrown.
   JudgedEntry read(const TensorGroup& group);
 
  private:
@@ -47,7 +47,7 @@ class EntryReader {
 
   const Inventory& inventory_;
   OpenFiles files_;
-  std::string sound_map_;  // bytes of the last nested_quant_map that needed no warning
+  std::string sound_map_;  // bytes of the last nested_quant_map without a warning
   std::string source_;     // file of the group being judged
   std::string_view name_;  // its weight's
 };

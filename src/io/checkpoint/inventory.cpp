@@ -2,8 +2,8 @@
 
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/npy/npy_folder.hpp"
-#include "io/npz/npz.hpp"
+#include "io/checkpoint/npy_folder.hpp"
+#include "io/checkpoint/npz_file.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 #include "io/safetensors/shard_index.hpp"
 
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
-// What of a folder concerns the readers, each list sorted.
+// The files of a folder that the readers care about, each list sorted.
 struct FolderListing {
   std::vector<fs::path> indexes;
   std::vector<fs::path> shards;
@@ -62,7 +62,7 @@ void add_shard(const fs::path& path, Inventory& inventory) {
   read_safetensors_header(source, file, inventory.tensors);
 }
 
-// A name that two shards hold is refused: which of them a loader takes is anybody's guess.
+// Refuses a name that occurs in two shards: loaders differ in which of the two they take.
 void index_names(Inventory& inventory) {
   const auto twin = inventory.tensors.index();
   if (!twin) return;
@@ -160,7 +160,7 @@ ByteSource open_again(const InputFile& file) {
   if (!file.is_memory && source.identity() != file.identity) {
     throw input_error(source.name(), "the file changed since its header was read; try again");
   }
-  return file.archive ? ByteSource::of_members(*file.archive) : std::move(source);
+  return file.archive ? file.archive->range() : std::move(source);
 }
 
 }  // namespace nf4bench::io

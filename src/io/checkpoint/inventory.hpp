@@ -1,8 +1,8 @@
 #pragma once
 
 #include "io/byte_source.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
 #include "io/npz/npz_archive.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,7 @@
 
 namespace nf4bench::io {
 
-inline constexpr std::size_t kMaxShards = 10'000;
-
-// A file of the input, to be opened when something in it is wanted.
+// A file of the input. It is opened again when its data are read.
 struct InputFile {
   std::filesystem::path path = {};
   FileIdentity identity = {};          // when its header was read
@@ -42,8 +40,8 @@ Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes);
 // The bytes of `file` as they are now, in memory or at its path.
 ByteSource open_bytes(const InputFile& file);
 
-// Opens `file` again and makes sure that it is still the file whose header was read. For an archive
-// that is the range of its members; it borrows from `file`.
+// Opens `file` again and makes sure that it is still the file whose header was read. For an
+// archive, this is the range of its members. Borrows from `file`.
 ByteSource open_again(const InputFile& file);
 
 }  // namespace nf4bench::io

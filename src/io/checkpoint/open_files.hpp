@@ -10,8 +10,8 @@
 
 namespace nf4bench::io {
 
-// The few files of an inventory that were used last, kept open: a checkpoint may have more shards
-// than a process may have descriptors.
+// Keeps the last few used files of an inventory open. Not all of them, because a checkpoint may
+// have more shards than a process may have open files.
 class OpenFiles {
  public:
   explicit OpenFiles(const Inventory& inventory) : inventory_(inventory) {}

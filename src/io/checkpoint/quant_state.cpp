@@ -3,7 +3,7 @@
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/safetensors/safetensors_header.hpp"
+#include "io/stored_tensors.hpp"
 #include "json/json_events.hpp"
 #include "json/json_text.hpp"
 
@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, Field::kCount> kFieldNames = {
     "quant_type",       "blocksize",    "dtype",        "shape",
     "nested_blocksize", "nested_dtype", "nested_offset"};
 
-// A value that nobody has judged yet.
+// A value as it was read, not judged yet.
 struct RawValue {
   json::JsonKind kind = json::JsonKind::kNull;
   std::uint64_t unsigned_value = 0;
@@ -81,7 +81,7 @@ RawState read_raw_state(std::string_view where, std::string_view text) {
   return state;
 }
 
-// Judges the raw values; every accessor throws unless the value is what it returns.
+// Judges the raw values: each accessor returns a value, or throws when it is not what it should be.
 class StateReader {
  public:
   StateReader(std::string_view where, const RawState& raw) : where_(where), raw_(raw) {}

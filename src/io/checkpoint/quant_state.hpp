@@ -25,12 +25,13 @@ struct QuantState {
   std::vector<std::string> warnings;
 };
 
-// Reads a quant state as bitsandbytes packs it. Throws Error(kInput), which starts with `where`,
-// for JSON that is not strict, fields that are missing or of the wrong type, and values out of
-// their range. The fields of a state whose quant_type is not "nf4" are not looked at.
+// Reads a quant state as bitsandbytes packs it. Throws Error(kInput) for JSON that is not strict,
+// fields that are missing or of the wrong type, and values out of range; its message starts with
+// `where`. When quant_type is not "nf4", the other fields are ignored.
 QuantState read_quant_state(std::string_view where, std::string_view text);
 
-// The same as bitsandbytes writes it, byte for byte: Python's json.dumps of its fields in order.
+// Writes a quant state byte for byte as bitsandbytes does: Python's json.dumps of the fields in
+// order.
 std::string write_quant_state(const nf4::Nf4Tensor& tensor);
 
 }  // namespace nf4bench::io

@@ -1,7 +1,7 @@
 #include "io/checkpoint/tensor_group.hpp"
 
+#include "io/checkpoint/npy_folder.hpp"
 #include "io/natural_order.hpp"
-#include "io/npy/npy_folder.hpp"
 
 #include <algorithm>
 #include <map>
@@ -28,8 +28,8 @@ std::string_view without_suffix(std::string_view name, std::string_view suffix) 
   return name.substr(0, name.size() - suffix.size());
 }
 
-// Which piece a tensor called `name` is; none for a weight, whose name may be any. No two suffixes
-// end alike, for each begins with a dot.
+// Which piece a tensor called `name` is; none for a weight, which may have any name. At most one
+// suffix matches, because each begins with a dot.
 std::optional<Piece> piece_of(std::string_view name) {
   for (std::size_t piece = 0; piece < kPieces; ++piece) {
     const std::string_view suffix = kSuffixes[piece];
@@ -80,9 +80,10 @@ class Grouping {
     }
   }
 
-  // Makes a group of the tensor `number`, which is named as a `known` piece, and of what is named
-  // after the same weight. A search costs a few cache misses, so it is made where that piece is as
-  // far from the last group's as the known one is, and not at all for pieces that no name ends as.
+  // Makes a group of tensor `number`, whose name says that it is the piece `known`, and of the
+  // other pieces of the same weight. Looking a name up costs a few cache misses. So the first guess
+  // is that the pieces follow each other as in the last group, and pieces that occur nowhere in the
+  // input are not looked up.
   void claim(Piece known, std::size_t number) {
     TensorGroup group;
     group.name = without_suffix(tensors_[number].name, suffix_of(known));
@@ -101,7 +102,8 @@ class Grouping {
     }
     const bool has_state =
         group[Piece::kStateNf4] || group[Piece::kStateFp4] || group[Piece::kStateJson];
-    // Pieces without a weight and a state may be anything: other libraries have an absmax too.
+    // Pieces that have neither a weight nor a quant state may be anything: other libraries have an
+    // absmax too.
     if (!has_state && !group[Piece::kWeight]) return;
     for (const auto& piece : group.pieces) {
       if (piece) is_claimed_[*piece] = true;

@@ -20,8 +20,8 @@ enum class Piece : std::uint8_t {
   kQuantMap,
   kNestedAbsmax,
   kNestedQuantMap,
-  kStateNf4,   // the quant state, under the key that says nf4
-  kStateFp4,   // under the key that says fp4
+  kStateNf4,   // the quant state, under the key that names nf4
+  kStateFp4,   // under the key that names fp4
   kStateJson,  // in a .npy folder or .npz archive, as JSON text
 };
 

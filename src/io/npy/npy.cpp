@@ -2,9 +2,9 @@
 
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
-#include "io/checkpoint/stored_tensors.hpp"
 #include "io/little_endian.hpp"
 #include "io/npy/npy_dict.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <fmt/format.h>
 
@@ -54,8 +54,8 @@ ElementType type_of(const std::string& where, const std::string& descr) {
                     "'|u1', '<f4', '<f2', '<V2' or another number");
 }
 
-// Bytes that an array of `shape` fills. Empty when they overflow, even if a dimension is zero: the
-// answer must not depend on the order of the dimensions.
+// Bytes of an array of `shape`. Empty when a product overflows, even if another dimension is zero,
+// because the answer must not depend on the order of the dimensions.
 std::optional<std::uint64_t> bytes_of(const std::vector<std::uint64_t>& shape, ElementType type) {
   std::optional<std::uint64_t> bytes = facts(type).bits / 8;
   bool is_empty = false;

@@ -20,9 +20,9 @@ struct NpyHeader {
   std::uint64_t data_bytes = 0;
 };
 
-// Reads the header of the .npy file `source`, versions 1.0 to 3.0. Accepted are little-endian
-// arrays of plain numbers in C order (or of one long dimension, where the order means nothing) that
-// fill the file to its last byte. V2 and <u2 are taken for bfloat16, which numpy has no name for.
+// Reads the header of the .npy file `source`, versions 1.0 to 3.0. Accepts little-endian arrays of
+// plain numbers that fill the file to its last byte. They must be in C order, unless only one
+// dimension is longer than 1. V2 and <u2 are taken for bfloat16, because numpy has no name for it.
 // Throws Error(kInput) for everything else.
 NpyHeader read_npy_header(const ByteSource& source);
 

@@ -3,7 +3,7 @@
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/safetensors/safetensors_header.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <fmt/format.h>
 
@@ -42,15 +42,15 @@ class DictParser {
     const std::string key = parse_string("header", "a quoted key");
     expect(':', "a colon after the key");
     if (key == "descr") {
-      refuse_second(descr_.has_value(), key);
+      refuse_second(descr_, key);
       descr_ = parse_string("descr",
                             "a type in quotes such as '|u1' or '<f4' (structured types "
                             "are not read)");
     } else if (key == "fortran_order") {
-      refuse_second(is_fortran_order_.has_value(), key);
+      refuse_second(is_fortran_order_, key);
       is_fortran_order_ = parse_boolean();
     } else if (key == "shape") {
-      refuse_second(shape_.has_value(), key);
+      refuse_second(shape_, key);
       shape_ = parse_shape();
     } else {
       throw input_error(where_, "header key", in_quotes(key),
@@ -58,8 +58,9 @@ class DictParser {
     }
   }
 
-  void refuse_second(bool is_there, const std::string& key) const {
-    if (is_there) throw input_error(where_, fmt::format("the key '{}' occurs twice", key));
+  template <typename Value>
+  void refuse_second(const std::optional<Value>& first, const std::string& key) const {
+    if (first) throw input_error(where_, fmt::format("the key '{}' occurs twice", key));
   }
 
   std::string parse_string(std::string_view field, std::string_view wanted) {
@@ -133,7 +134,7 @@ class DictParser {
     position_ = std::min(next, text_.size());
   }
 
-  // The next character; NUL, which no rule accepts, at the end.
+  // The next character; at the end NUL, which no rule accepts.
   char peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
 
   bool accept(char c) {

@@ -18,8 +18,8 @@ struct NpyDict {
 enum class LongSuffix : std::uint8_t { kAllowed, kRefused };
 
 // Reads exactly what numpy writes: a dict literal with the keys descr, fortran_order and shape,
-// once each, in any order. Nothing is evaluated and nothing nests. Throws Error(kInput), which
-// starts with `where`, for any other text.
+// once each, in any order. Evaluates nothing and allows no nesting. Throws Error(kInput) for any
+// other text; its message starts with `where`.
 NpyDict parse_npy_dict(std::string_view where, std::string_view text, LongSuffix suffix);
 
 }  // namespace nf4bench::io

@@ -21,10 +21,12 @@ namespace {
 // libzip counts wrongly when it is asked for 4 GiB or more at once.
 constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
 
-// A bit of deflate stands for 129 bytes at most: 258 for a length of one bit and a distance of one.
+// One bit of deflate gives at most 129 bytes: a match of 258 bytes takes a length and a distance of
+// one bit each.
 constexpr std::uint64_t kMaxRatio = 1032;
 
-// What libzip reads from. It is C, so what is thrown here waits until libzip has returned.
+// What libzip reads from. libzip is C, so an error that occurs here is kept and thrown after libzip
+// has returned.
 struct Feed {
   explicit Feed(ByteSource bytes) : source(std::move(bytes)) { zip_error_init(&error); }
   Feed(const Feed&) = delete;
@@ -99,7 +101,7 @@ struct Close {
 
 using OpenMember = std::unique_ptr<zip_file_t, Close>;
 
-// Why a member cannot be unpacked, by what the directory says of it; empty when it can.
+// Why a member cannot be unpacked, according to the directory; empty when it can.
 std::string problem_of(const std::string& where, const zip_stat_t& status) {
   if (status.encryption_method != ZIP_EM_NONE) {
     return input_error(where, "encryption", "an encrypted member", "none").what();
@@ -157,8 +159,8 @@ void NpzArchive::Impl::open() {
   zip_error_init(&error);
   zip_source_t* source = zip_source_function_create(serve, &feed, &error);
   if (source != nullptr) {
-    // Not ZIP_CHECKCONS: it takes minutes for members with thousands of extra fields each, and
-    // says nothing of what is read: the directory alone is believed, and data have a checksum.
+    // Without ZIP_CHECKCONS, which takes minutes for members with thousands of extra fields and
+    // checks nothing that is used here: only the directory is believed, and data have a checksum.
     archive.reset(zip_open_from_source(source, ZIP_RDONLY, &error));
   }
   if (archive) {
@@ -284,6 +286,12 @@ void NpzArchive::read(std::uint64_t offset, std::span<std::byte> out) const {
   impl_->fill(number, file.get(), out);
   impl_->skip(number, file.get(), member.bytes - skipped - out.size());
   impl_->expect_end(number, file.get());
+}
+
+ByteSource NpzArchive::range() const {
+  return ByteSource::of_range(
+      name(), size(),
+      [this](std::uint64_t offset, std::span<std::byte> out) { read(offset, out); });
 }
 
 }  // namespace nf4bench::io

@@ -38,9 +38,12 @@ class NpzArchive {
   // checksum is that of the whole member.
   std::string read_start(std::size_t member, std::uint64_t count) const;
 
-  // Fills `out` from `offset` on, a range in one member. That member is unpacked to its end, and
-  // its length and its checksum are what the directory says, when this returns.
+  // Fills `out` from `offset` on, a range in one member. Unpacks that member to its end, and throws
+  // unless its length and checksum are those of the directory.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
+
+  // The range of all members as a source with the archive's name. Borrows this archive.
+  ByteSource range() const;
 
  private:
   struct Impl;

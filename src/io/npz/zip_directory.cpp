@@ -53,8 +53,8 @@ bool has_locator(const Tail& tail, std::size_t end) {
   return end >= kLocatorBytes && has_at(tail.bytes, end - kLocatorBytes, "PK\x06\x07"sv);
 }
 
-// Where in the tail the only end record is. Four bytes of a weight may look like the start of one;
-// a record counts when it ends the file, or when its first fields are such as a reader accepts.
+// Where in the tail the only end record is. Four bytes of a weight may look like the start of one.
+// So a record counts only when it ends the file, or when a reader would accept its first fields.
 std::size_t find_end(const ByteSource& source, const Tail& tail) {
   std::vector<std::size_t> found;
   for (std::size_t at = tail.bytes.find("PK\x05\x06"sv);
@@ -88,7 +88,7 @@ Directory read_end32(const ByteSource& source, std::string_view end) {
           .members = number_at(end, 10, 2)};
 }
 
-// Fields of the short record repeat those of the long one or say that they are there.
+// A field of the short record repeats the one of the long record, or says that it is there.
 bool agree(std::string_view end, const Directory& directory) {
   const auto is = [](std::uint64_t small, std::uint64_t limit, std::uint64_t large) {
     return small == limit || small == large;
@@ -166,7 +166,7 @@ void check_name(const ByteSource& source, std::string_view name) {
       fmt::format("a file's name without a path, of at most {} bytes", kMaxZipNameBytes));
 }
 
-// The name of the entry that `rest` begins with, which is taken off it.
+// Removes the entry at the start of `rest` and returns its name.
 std::string_view take_entry(const ByteSource& source, std::string_view& rest) {
   const auto damaged = [&] {
     return input_error(source.name(), "an entry of the central directory is damaged");

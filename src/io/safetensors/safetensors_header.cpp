@@ -3,8 +3,8 @@
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/checkpoint/look_alike.hpp"
 #include "io/little_endian.hpp"
+#include "io/look_alike.hpp"
 #include "json/json_events.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
 
-// Of ""{"dtype":"U8","shape":[],"data_offsets":[0,0]}, with the colon and the comma.
+// The length of "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, with its comma.
 constexpr std::uint64_t kFewestEntryBytes = 50;
 
 // A list of integers that a tensor's object may hold.
@@ -30,8 +30,8 @@ struct List {
   std::vector<std::uint64_t> values;
 };
 
-// What one tensor's object in the header said, so far. One serves them all: a header has more
-// tensors than memory should be asked for.
+// What the object of the current tensor has said so far. It is reused for each tensor, because a
+// header may have too many of them to allocate memory each time.
 struct Declaration {
   std::string name;
   std::optional<ElementType> type;
@@ -102,7 +102,7 @@ class HeaderWalk {
     if (event.kind == json::JsonKind::kKey) {
       field_ = field_of(event.text);
     } else if (field_ == Field::kType) {
-      // A second dtype is refused when the object ends; until then it must not pass for the first.
+      // A second dtype is refused when the object ends. Until then it must not replace the first.
       current_.type.reset();
       if (event.kind == json::JsonKind::kString) current_.type = element_type(event.text);
       if (!current_.type) {
@@ -155,7 +155,7 @@ class HeaderWalk {
                   .bytes = bytes});
   }
 
-  // end - begin, which must lie in the file and be what type and shape ask for.
+  // end - begin. The range must lie in the file and have the length that type and shape need.
   std::uint64_t checked_bytes(std::uint64_t begin, std::uint64_t end) const {
     const auto found = [&] { return fmt::format("[{}, {}]", begin, end); };
     if (begin > end) throw input_error(where(), "data_offsets", found(), "begin <= end");
@@ -280,7 +280,7 @@ void read_safetensors_header(const ByteSource& source, std::uint32_t file, Store
   const std::size_t first = tensors.size();
   {
     const std::string text = source.read_text(kLengthBytes, length);
-    // No header has more names than this; what is not used of it is never touched.
+    // No header has more names than this. Memory that is not used is never touched.
     tensors.expect(length / kFewestEntryBytes, length);
     HeaderWalk walk(source, file, data_begin, tensors);
     json::read_json(fmt::format("{}: header", source.name()), text, std::ref(walk));

@@ -2,7 +2,6 @@
 
 #include "base/input_error.hpp"
 #include "base/text.hpp"
-#include "io/checkpoint/inventory.hpp"
 #include "json/json_events.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +67,7 @@ class IndexWalk {
     index_.shard_of.push_back(shard->second);
   }
 
-  // An index comes from a stranger and must not lead out of its own folder.
+  // An index may be hostile and must not lead out of its own folder.
   void check_shard_name(std::string_view name, std::size_t tensor) const {
     constexpr std::string_view kForbidden("/\\\0", 3);
     if (name.find_first_of(kForbidden) != std::string_view::npos ||

@@ -1,14 +1,16 @@
 #pragma once
 
 #include "io/byte_source.hpp"
-#include "io/checkpoint/name_table.hpp"
+#include "io/name_table.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace nf4bench::io {
 
+inline constexpr std::size_t kMaxShards = 10'000;
 inline constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{256} << 20;
 
 // Which shard each tensor of a sharded checkpoint is in.

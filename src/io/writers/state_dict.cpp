@@ -1,4 +1,4 @@
-#include "io/checkpoint/state_dict.hpp"
+#include "io/writers/state_dict.hpp"
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -21,13 +21,16 @@ std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-// An entry whose bytes are `values`, which outlive it.
+// A one-dimensional entry whose bytes are `values`, which outlive it.
 template <typename T>
 OutputTensor borrowed(const nf4::Nf4Tensor& tensor, Piece piece, const char* dtype,
-                      std::vector<std::int64_t> shape, const std::vector<T>& values) {
+                      const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));
-  return {tensor.name + std::string(suffix_of(piece)), dtype, std::move(shape),
-          static_cast<std::int64_t>(bytes.size()), [bytes] { return copy_of(bytes); }};
+  return {tensor.name + std::string(suffix_of(piece)),
+          dtype,
+          {static_cast<std::int64_t>(values.size())},
+          static_cast<std::int64_t>(bytes.size()),
+          [bytes] { return copy_of(bytes); }};
 }
 
 // An entry that keeps its bytes itself.
@@ -59,17 +62,14 @@ std::vector<OutputTensor> state_dict_entries(const nf4::Nf4Tensor& tensor) {
                             escaped(tensor.name), tensor.nested_offset));
   }
   std::vector<OutputTensor> entries;
-  entries.push_back(borrowed(tensor, Piece::kWeight, "U8", {nf4::packed_bytes(tensor.elements), 1},
-                             tensor.packed));
+  entries.push_back(borrowed(tensor, Piece::kWeight, "U8", tensor.packed));
+  entries.back().shape.push_back(1);  // bitsandbytes stores a column of bytes
   if (tensor.is_nested()) {
-    entries.push_back(
-        borrowed(tensor, Piece::kAbsmax, "U8", {tensor.blocks()}, tensor.absmax_codes));
-    entries.push_back(borrowed(tensor, Piece::kNestedAbsmax, "F32", {tensor.nested_blocks()},
-                               tensor.nested_absmax));
-    entries.push_back(borrowed(tensor, Piece::kNestedQuantMap, "F32", {nf4::kNestedMapEntries},
-                               tensor.nested_map));
+    entries.push_back(borrowed(tensor, Piece::kAbsmax, "U8", tensor.absmax_codes));
+    entries.push_back(borrowed(tensor, Piece::kNestedAbsmax, "F32", tensor.nested_absmax));
+    entries.push_back(borrowed(tensor, Piece::kNestedQuantMap, "F32", tensor.nested_map));
   } else {
-    entries.push_back(borrowed(tensor, Piece::kAbsmax, "F32", {tensor.blocks()}, tensor.absmax));
+    entries.push_back(borrowed(tensor, Piece::kAbsmax, "F32", tensor.absmax));
   }
   entries.push_back(owned(tensor, Piece::kQuantMap, "F32", codebook()));
   entries.push_back(owned(tensor, Piece::kStateNf4, "U8", write_quant_state(tensor)));

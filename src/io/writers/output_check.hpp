@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "io/element_type.hpp"
-#include "io/writers.hpp"
+#include "io/writers/writers.hpp"
 
 #include <filesystem>
 #include <string_view>
@@ -10,11 +10,11 @@
 
 namespace nf4bench::io {
 
-// The element type of `tensor`, whose shape and bytes agree with it; an Error(kOutput) naming
-// `path` and the tensor when they do not, or when its name is not UTF-8.
+// The element type of `tensor`. Throws Error(kOutput) naming `path` and the tensor when its shape
+// and bytes do not agree with the type, or when its name is not UTF-8.
 ElementType checked_type(const std::filesystem::path& path, const OutputTensor& tensor);
 
-// The bytes of `tensor`, as many as it promised; an Error(kOutput) otherwise.
+// The bytes of `tensor`. Throws Error(kOutput) when they are not as many as it promised.
 std::vector<std::byte> produced_bytes(const std::filesystem::path& path,
                                       const OutputTensor& tensor);
 

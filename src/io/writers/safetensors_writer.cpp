@@ -1,10 +1,10 @@
 #include "base/atomic_file.hpp"
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "io/checkpoint/state_dict.hpp"
-#include "io/output_check.hpp"
 #include "io/safetensors/safetensors_header.hpp"
-#include "io/writers.hpp"
+#include "io/writers/output_check.hpp"
+#include "io/writers/state_dict.hpp"
+#include "io/writers/writers.hpp"
 #include "json/json_text.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "io/checkpoint/name_table.hpp"
+#include "io/name_table.hpp"
 
 #include <algorithm>
 #include <functional>

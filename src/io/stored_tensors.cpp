@@ -1,4 +1,4 @@
-#include "io/checkpoint/stored_tensors.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@ namespace nf4bench::io {
 void StoredTensors::expect(std::size_t tensors, std::size_t name_bytes) {
   names_.expect(tensors, name_bytes);
   reserve_more(rows_, tensors);
-  reserve_more(dimensions_, tensors);  // one a tensor; most have one or two
+  reserve_more(dimensions_, tensors);  // most tensors have one or two
 }
 
 void StoredTensors::add(const StoredTensor& tensor) {

@@ -1,9 +1,9 @@
-#include "io/npy/npy_folder.hpp"
+#include "io/checkpoint/npy_folder.hpp"
 
 #include "base/input_error.hpp"
 #include "base/text.hpp"
 #include "io/npy/npy.hpp"
-#include "io/safetensors/safetensors_header.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <fmt/format.h>
 
@@ -60,7 +60,7 @@ Inventory open_npy_folder(const std::filesystem::path& folder,
   }
   Inventory inventory;
   for (const std::filesystem::path& file : files) add_file(file, inventory);
-  // x.quant_state.json.npy would be called what x.quant_state.json is called.
+  // x.quant_state.json.npy and x.quant_state.json would be the same tensor.
   if (const auto twin = inventory.tensors.index()) {
     throw input_error(
         escaped(folder.native()),

@@ -1,9 +1,9 @@
-#include "io/npz/npz.hpp"
+#include "io/checkpoint/npz_file.hpp"
 
 #include "base/input_error.hpp"
-#include "io/checkpoint/look_alike.hpp"
+#include "io/checkpoint/npy_folder.hpp"
+#include "io/look_alike.hpp"
 #include "io/npy/npy.hpp"
-#include "io/npy/npy_folder.hpp"
 
 #include <fmt/format.h>
 
@@ -18,8 +18,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// A zip archive that begins with something else is two files in one: which of them is read would
-// depend on the reader.
+// A zip archive that begins with other bytes may be two files in one, and readers would differ in
+// which of the two they read.
 void require_zip(const ByteSource& source) {
   const std::string first = source.read_text(0, std::min<std::uint64_t>(source.size(), 64));
   if (first.starts_with("PK\x03\x04"sv) || first.starts_with("PK\x05\x06"sv)) return;
@@ -68,7 +68,7 @@ Inventory open_npz(InputFile file) {
   for (std::size_t number = 0; number < members.size(); ++number) {
     if (is_npy_folder_file(members[number].name)) add_member(*input.archive, number, inventory);
   }
-  // x.quant_state.json.npy would be called what x.quant_state.json is called.
+  // x.quant_state.json.npy and x.quant_state.json would be the same tensor.
   if (const auto twin = inventory.tensors.index()) {
     throw input_error(input.archive->name(), fmt::format("two members hold the tensor {}",
                                                          in_quotes(inventory.tensors[*twin].name)));

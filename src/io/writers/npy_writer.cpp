@@ -1,8 +1,8 @@
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
-#include "io/checkpoint/state_dict.hpp"
-#include "io/output_check.hpp"
-#include "io/writers.hpp"
+#include "io/writers/output_check.hpp"
+#include "io/writers/state_dict.hpp"
+#include "io/writers/writers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -10,8 +10,8 @@
 
 namespace nf4bench::io {
 
-// Makes room for `count` elements more, and for enough that doing so again and again costs no more
-// than adding one by one.
+// Makes room for `count` more elements. Grows at least as push_back() does, so that many small
+// calls do not copy again and again.
 template <typename Container>
 void reserve_more(Container& container, std::size_t count) {
   const std::size_t wanted = container.size() + count;
@@ -21,11 +21,11 @@ void reserve_more(Container& container, std::size_t count) {
 }
 
 // Names by number and numbers by name, for millions of names from a file that may be hostile.
-// Lookups compare hashes first and names after, in a sorted array: names chosen to collide make a
-// lookup slower by a logarithm and no more.
+// Lookups search a sorted array by hash and then by name, so names that were chosen to collide make
+// them slower by a logarithm only.
 class NameTable {
  public:
-  // Makes room for `names` more of `bytes` together.
+  // Makes room for `names` more names with `bytes` bytes together.
   void expect(std::size_t names, std::size_t bytes);
 
   // Appends `name`; its number is size() before the call.
@@ -51,7 +51,7 @@ class NameTable {
   std::string text_;
   std::vector<std::size_t> ends_;   // of each name in text_
   std::vector<Slot> slots_;         // by hash, then name
-  std::vector<std::size_t> first_;  // slot of the first hash whose top bits are at least the index
+  std::vector<std::size_t> first_;  // first slot whose hash has top bits >= the index
   unsigned shift_ = 64;             // how far a hash is shifted to leave its top bits
 };
 

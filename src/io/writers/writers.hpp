@@ -12,8 +12,8 @@
 
 namespace nf4bench::io {
 
-// One tensor to be written to a .safetensors file. `produce` gives its bytes when its turn comes,
-// so that a file of any size is written with one tensor in memory.
+// One tensor to be written to a .safetensors file. `produce` returns its bytes when it is written,
+// so that only one tensor at a time is in memory.
 struct OutputTensor {
   std::string name;
   std::string dtype;  // safetensors spelling: "U8", "F16", "BF16", "F32"
@@ -31,7 +31,8 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Outp
 void write_nf4_safetensors(const std::filesystem::path& path,
                            std::span<const nf4::Nf4Tensor> tensors);
 
-// The same tensors as a folder of .npy files, one a state-dict entry, made if missing.
+// Writes the same entries as a folder of .npy files, one for each entry. Makes the folder if it is
+// missing.
 void write_nf4_npy_folder(const std::filesystem::path& folder,
                           std::span<const nf4::Nf4Tensor> tensors);
 

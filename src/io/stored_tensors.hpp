@@ -1,7 +1,7 @@
 #pragma once
 
-#include "io/checkpoint/name_table.hpp"
 #include "io/element_type.hpp"
+#include "io/name_table.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,11 @@
 
 namespace nf4bench::io {
 
-// One tensor as a file holds it: typed bytes at a range, whose meaning nobody has looked at yet.
+inline constexpr std::size_t kMaxStoredTensors = 4'000'000;
+inline constexpr std::size_t kMaxStoredRank = 32;
+
+// One tensor as a file holds it: a range of bytes with a type and a shape, whose meaning is not
+// known yet.
 struct StoredTensor {
   std::string_view name = {};  // borrowed
   ElementType type = ElementType::kU8;
@@ -22,10 +26,10 @@ struct StoredTensor {
   std::uint64_t bytes = 0;
 };
 
-// All tensors of an input, from however many files; compact, because there may be millions.
+// All tensors of an input, from all its files. Compact, because there may be millions.
 class StoredTensors {
  public:
-  // Makes room for `tensors` more at most, whose names have `name_bytes` together.
+  // Makes room for `tensors` more tensors, whose names have `name_bytes` bytes together.
   void expect(std::size_t tensors, std::size_t name_bytes);
 
   void add(const StoredTensor& tensor);

@@ -18,8 +18,8 @@ bool is_npy_folder_file(std::string_view name);
 // The name of the tensor in a file called `name`: without .npy.
 std::string_view tensor_name(std::string_view name);
 
-// Takes each of `files` for one tensor, named as the file without .npy. A damaged file is noted as
-// unreadable and spoils only the tensor that needs it.
+// Each of `files` is one tensor, whose name is that of the file without .npy. A damaged file is
+// noted as unreadable and only spoils the weight that needs it.
 Inventory open_npy_folder(const std::filesystem::path& folder,
                           const std::vector<std::filesystem::path>& files);
 

@@ -1,4 +1,4 @@
-#include "io/output_check.hpp"
+#include "io/writers/output_check.hpp"
 
 #include "base/checked.hpp"
 #include "base/text.hpp"

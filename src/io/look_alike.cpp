@@ -1,4 +1,4 @@
-#include "io/checkpoint/look_alike.hpp"
+#include "io/look_alike.hpp"
 
 #include <algorithm>
 #include <array>
