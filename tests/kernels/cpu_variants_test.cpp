@@ -88,11 +88,12 @@ testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4
   job.elements = tensor.elements;
   job.blocks = tensor.blocks();
   job.block_shift = __builtin_ctz(static_cast<unsigned>(tensor.blocksize));
+  job.nested = tensor.is_nested();
   job.output_type = type;
   job.output = output.as<void>();
-  const Buffer workspace(variant.workspace_bytes(job));
+  const Buffer workspace(static_cast<std::size_t>(kernels::workspace_of(variant, job)));
   job.workspace = workspace.as<void>();
-  if (const char* reason = variant.unsupported(job, {}); reason != nullptr) {
+  if (const char* reason = kernels::why_unsupported(variant, job, {}); reason != nullptr) {
     return testing::AssertionFailure() << variant.name << " says " << reason;
   }
   variant.launch(job, kernels::Launch{});
@@ -111,7 +112,7 @@ testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4
 void expect_all_variants(const nf4::Nf4Tensor& tensor) {
   for (const nf4::OutputType type : nf4::kOutputTypes) {
     const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
-    for (const kernels::Variant& variant : kernels::cpu_variants()) {
+    for (const kernels::Variant& variant : kernels::cpu::dequantize().variants) {
       EXPECT_TRUE(decodes(variant, tensor, type, expected));
     }
   }
@@ -215,7 +216,7 @@ TEST(CpuVariants, TheNumberOfThreadsChangesNothing) {
 
 TEST(CpuVariants, TheCatalogueIsOrderedAndComplete) {
   std::vector<std::string> names;
-  for (const kernels::Variant& variant : kernels::cpu_variants()) {
+  for (const kernels::Variant& variant : kernels::cpu::dequantize().variants) {
     names.emplace_back(variant.name);
     EXPECT_NE(std::string(variant.summary), "");
     EXPECT_GE(variant.traits.launches, 1);
@@ -225,7 +226,7 @@ TEST(CpuVariants, TheCatalogueIsOrderedAndComplete) {
 }
 
 const kernels::Variant& simd() {
-  return kernels::cpu_variants().back();
+  return kernels::cpu::dequantize().variants.back();
 }
 
 // Restricts `simd` to one instruction set while it lives.
