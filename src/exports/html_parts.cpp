@@ -42,7 +42,6 @@ std::string_view entity_of(char c) {
 }
 
 std::string title_of(const ExportRow& row) {
-  const record::Measurement& m = *row.measurement;
   std::string title = html_text(shape_name(row));
   if (row.tensor != nullptr && row.tensor->multiplicity > 1) {
     title += fmt::format(" (x{})", row.tensor->multiplicity);

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "device/device.hpp"
-#include "nf4/reference.hpp"
+#include "operation/dequantize.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -50,8 +50,21 @@ class FakeDevice final : public device::Device {
                       const std::vector<std::string>& stream_names = {}) {
     info_.id = "fake";
     info_.name = "Fake device";
-    for (const std::string& name : variant_names) variants_.push_back(make_variant(name));
-    for (const std::string& name : stream_names) streams_.push_back(make_variant(name));
+    for (const std::string& name : variant_names) {
+      catalog_.variants.push_back(make_variant(name));
+    }
+    for (const std::string& name : stream_names) {
+      catalog_.stream_shapes.push_back(make_variant(name));
+    }
+  }
+
+  const std::vector<kernels::Variant>& variants() const { return catalog_.variants; }
+
+  // Dequantization with this device's variants.
+  operation::Operation operation() const {
+    operation::Operation operation = operation::dequantize();
+    operation.catalog = [this](record::DeviceKind) -> const kernels::Catalog& { return catalog_; };
+    return operation;
   }
 
   // The script of a variant or stream shape, to be filled in by the test.
@@ -63,10 +76,8 @@ class FakeDevice final : public device::Device {
 
   const record::DeviceInfo& info() const override { return info_; }
   record::DeviceState state() override { return {}; }
-  const std::vector<kernels::Variant>& variants() const override { return variants_; }
-  const std::vector<kernels::Variant>& stream_shapes() const override { return streams_; }
   std::span<const record::LaunchMode> launch_modes() const override { return modes; }
-  std::unique_ptr<device::Workload> upload(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+  std::unique_ptr<device::Workload> upload(const device::Work& work,
                                            device::UploadPurpose purpose) override;
   record::Ceilings measure_ceilings() override {
     return {.copy_bytes = 1 << 20,
@@ -114,17 +125,15 @@ class FakeDevice final : public device::Device {
 
   record::DeviceInfo info_;
   std::deque<std::string> names_;  // what Variant::name points to
-  std::vector<kernels::Variant> variants_;
-  std::vector<kernels::Variant> streams_;
+  kernels::Catalog catalog_;
   std::map<std::string, FakeScript> scripts_;
   std::map<std::pair<FakeCall::Kind, std::string>, std::int64_t> counts_;
 };
 
 class FakeWorkload final : public device::Workload {
  public:
-  FakeWorkload(FakeDevice& device, const nf4::Nf4Tensor& tensor, nf4::OutputType type,
-               device::UploadPurpose purpose)
-      : device_(device), tensor_(tensor), type_(type), purpose_(purpose) {
+  FakeWorkload(FakeDevice& device, const device::Work& work, device::UploadPurpose purpose)
+      : device_(device), work_(work), purpose_(purpose) {
     device_.most_workloads_alive =
         std::max(device_.most_workloads_alive, ++device_.workloads_alive);
   }
@@ -138,28 +147,23 @@ class FakeWorkload final : public device::Workload {
   int buffer_sets() const override {
     return purpose_ == device::UploadPurpose::kTime ? device_.buffer_sets : 1;
   }
-  std::int64_t bytes_read() const override { return nf4bench::nf4::bytes_read(tensor_); }
-  std::int64_t bytes_written() const override {
-    return tensor_.elements * static_cast<std::int64_t>(nf4::size_in_bytes(type_));
-  }
 
-  // Compares as a real device does; a scripted mismatch is a flipped bit in the last element.
+  // Judges as a real device does; a scripted mismatch is a flipped bit in the last element.
   record::Verification verify(const kernels::Variant& variant,
                               std::span<const std::byte> expected) override {
     FakeCall call = new_call(FakeCall::Kind::kVerify, variant);
     const FakeScript& script = device_.begin(call);
-    std::vector<std::byte> actual = nf4::reference_dequantize(tensor_, type_);
-    actual.resize(expected.size());
+    std::vector<std::byte> actual(expected.begin(), expected.end());
     if (script.is_wrong && script.is_wrong(call)) {
-      actual[actual.size() - nf4::size_in_bytes(type_)] ^= std::byte{1};
+      actual[actual.size() - nf4::size_in_bytes(work_.problem.output_type)] ^= std::byte{1};
     }
-    return operation::compare_outputs(type_, expected, actual);
+    return work_.judge.on_host(expected, actual);
   }
 
   std::vector<std::byte> output_of(const kernels::Variant& variant) override {
     FakeCall call = new_call(FakeCall::Kind::kVerify, variant);
     device_.begin(call);
-    return nf4::reference_dequantize(tensor_, type_);
+    return std::vector<std::byte>(static_cast<std::size_t>(work_.output_bytes));
   }
 
   device::Sample sample(const kernels::Variant& variant, const device::SampleSpec& spec) override {
@@ -174,29 +178,27 @@ class FakeWorkload final : public device::Workload {
  private:
   FakeCall new_call(FakeCall::Kind kind, const kernels::Variant& variant) const {
     return {.kind = kind,
-            .tensor = tensor_.name,
+            .tensor = work_.name,
             .variant = variant.name,
-            .type = type_,
+            .type = work_.problem.output_type,
             .purpose = purpose_,
             .at_s = device_.now_s};
   }
 
   FakeDevice& device_;
-  nf4::Nf4Tensor tensor_;
-  nf4::OutputType type_;
+  device::Work work_;
   device::UploadPurpose purpose_;
 };
 
-inline std::unique_ptr<device::Workload> FakeDevice::upload(const nf4::Nf4Tensor& tensor,
-                                                            nf4::OutputType type,
+inline std::unique_ptr<device::Workload> FakeDevice::upload(const device::Work& work,
                                                             device::UploadPurpose purpose) {
   FakeCall call{.kind = FakeCall::Kind::kUpload,
-                .tensor = tensor.name,
-                .type = type,
+                .tensor = work.name,
+                .type = work.problem.output_type,
                 .purpose = purpose,
                 .at_s = now_s};
   begin(call);
-  return std::make_unique<FakeWorkload>(*this, tensor, type, purpose);
+  return std::make_unique<FakeWorkload>(*this, work, purpose);
 }
 
 inline FakeScript& FakeDevice::begin(FakeCall& call) {

@@ -81,9 +81,11 @@ struct FakeRun {
                               const std::string& what) { progress.emplace_back(done, what); },
         .clock_s = [this] { return device.now_s; },
         .on_hang = on_hang};
-    outcome = bench::run_benchmark(device, plan::plan_tensors(sources, choice),
-                                   plan::select_variants(device.variants(), patterns), ceilings,
-                                   options, observer, interrupted);
+    const operation::Operation operation = device.operation();
+    const auto planned = plan::plan_tensors(sources, choice);
+    const auto variants = plan::select_variants(device.variants(), patterns);
+    outcome = bench::run_benchmark({device, operation, planned, variants, options}, ceilings,
+                                   observer, interrupted);
     return outcome;
   }
 

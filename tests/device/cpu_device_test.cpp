@@ -3,6 +3,8 @@
 #include "device/devices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/dequantize.hpp"
+#include "operation/weight.hpp"
 
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -30,7 +32,8 @@ class CpuTiming : public testing::Test {
     tensor_ = nf4::make_synthetic(
         {.shape = {4096, 2048}, .distribution = nf4::Distribution::kRandomCodes});
     available_ = device::available_memory_bytes();
-    workload_ = device_->upload(tensor_, nf4::OutputType::kBfloat16, device::UploadPurpose::kTime);
+    workload_ = device_->upload(operation::dequantize_work(tensor_, nf4::OutputType::kBfloat16),
+                                device::UploadPurpose::kTime);
   }
   static void TearDownTestSuite() {
     workload_.reset();
@@ -59,10 +62,10 @@ kernels::Variant probe(Seen& seen,
                        void (*work)(Seen&, const kernels::Job&, const kernels::Launch&)) {
   kernels::Variant variant;
   variant.name = "probe";
-  variant.unsupported = [](const kernels::Job&, const kernels::DeviceFacts&) -> const char* {
+  variant.unsupported = [](const kernels::Problem&, const kernels::DeviceFacts&) -> const char* {
     return nullptr;
   };
-  variant.workspace_bytes = [](const kernels::Job&) { return std::size_t{0}; };
+  variant.workspace_bytes = [](const kernels::Problem&) { return std::size_t{0}; };
   variant.launch = [&seen, work](const kernels::Job& job, const kernels::Launch& launch) {
     work(seen, job, launch);
   };
@@ -81,7 +84,7 @@ void record(Seen& seen, const kernels::Job& job, const kernels::Launch& launch) 
 }
 
 const kernels::Variant& simd_of(device::Device& device) {
-  return device.variants().back();
+  return operation::dequantize().catalog(device.info().kind).variants.back();
 }
 
 TEST(CpuDevice, DescribesItself) {
@@ -108,9 +111,11 @@ TEST(CpuDevice, EveryVariantPassesInEveryType) {
   for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
     const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {333, 515}, .absmax_kind = kind});
     for (const nf4::OutputType type : nf4::kOutputTypes) {
-      const auto workload = device->upload(tensor, type, device::UploadPurpose::kVerify);
+      const auto workload =
+          device->upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify);
       const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
-      for (const kernels::Variant& variant : device->variants()) {
+      for (const kernels::Variant& variant :
+           operation::dequantize().catalog(device->info().kind).variants) {
         EXPECT_EQ(workload->unsupported(variant), "");
         const record::Verification found = workload->verify(variant, expected);
         EXPECT_TRUE(found.is_exact()) << variant.name << " " << to_string(type);
@@ -123,8 +128,9 @@ TEST(CpuDevice, EveryVariantPassesInEveryType) {
 
 TEST(CpuDevice, BytesComeFromTheFormat) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64, 64}});
-  const auto workload = device::open_cpu_device({})->upload(tensor, nf4::OutputType::kFloat32,
-                                                            device::UploadPurpose::kVerify);
+  const auto workload = device::open_cpu_device({})->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kFloat32),
+      device::UploadPurpose::kVerify);
   EXPECT_EQ(workload->bytes_read(), 2048 + 64 + 4 + 1024);
   EXPECT_EQ(workload->bytes_written(), 64 * 64 * 4);
   EXPECT_EQ(workload->buffer_sets(), 1);
@@ -141,7 +147,8 @@ TEST(CpuDevice, AWrongVariantIsFound) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
   const auto device = device::open_cpu_device({});
   const auto workload =
-      device->upload(tensor, nf4::OutputType::kBfloat16, device::UploadPurpose::kVerify);
+      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kBfloat16),
+                     device::UploadPurpose::kVerify);
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
   Seen seen;
   const record::Verification found = workload->verify(probe(seen, spoil), expected);
@@ -154,7 +161,8 @@ TEST(CpuDevice, AVariantThatWritesNothingIsFoundEvenAfterARightOne) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
   const auto device = device::open_cpu_device({});
   const auto workload =
-      device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kVerify);
+      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+                     device::UploadPurpose::kVerify);
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
   EXPECT_TRUE(workload->verify(simd_of(*device), expected).is_exact());
   Seen seen;
@@ -166,7 +174,8 @@ TEST(CpuDevice, APrefixIsEnoughToVerify) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
   const auto device = device::open_cpu_device({});
   const auto workload =
-      device->upload(tensor, nf4::OutputType::kBfloat16, device::UploadPurpose::kVerify);
+      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kBfloat16),
+                     device::UploadPurpose::kVerify);
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
   const auto half = std::span(expected).first(999 * 2);
   EXPECT_EQ(workload->verify(simd_of(*device), half).compared, 999);
@@ -176,12 +185,13 @@ TEST(CpuDevice, APrefixIsEnoughToVerify) {
 
 TEST(CpuDevice, ReportsAVariantsReasonForNotRunning) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {8, 8}});
-  const auto workload = device::open_cpu_device({})->upload(tensor, nf4::OutputType::kFloat16,
-                                                            device::UploadPurpose::kVerify);
+  const auto workload = device::open_cpu_device({})->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+      device::UploadPurpose::kVerify);
   Seen seen;
   kernels::Variant variant = probe(seen, record);
-  variant.unsupported = [](const kernels::Job& job, const kernels::DeviceFacts&) {
-    return job.output_type == nf4::OutputType::kFloat16 ? "no half precision" : nullptr;
+  variant.unsupported = [](const kernels::Problem& problem, const kernels::DeviceFacts&) {
+    return problem.output_type == nf4::OutputType::kFloat16 ? "no half precision" : nullptr;
   };
   EXPECT_EQ(workload->unsupported(variant), "no half precision");
 }
@@ -262,7 +272,8 @@ TEST_F(CpuTiming, TimesWhatAVariantTakes) {
 TEST_F(CpuTiming, SamplesOfAllVariantsArePlausible) {
   const auto expected = nf4::reference_dequantize(tensor_, nf4::OutputType::kBfloat16);
   const auto moved = static_cast<double>(workload_->bytes_read() + workload_->bytes_written());
-  for (const kernels::Variant& variant : device_->variants()) {
+  for (const kernels::Variant& variant :
+       operation::dequantize().catalog(device_->info().kind).variants) {
     for (const device::SampleSpec& spec : {kCold, kHot}) {
       const double seconds = workload_->sample(variant, spec).seconds;
       EXPECT_GT(seconds, 0.0) << variant.name;
@@ -274,7 +285,8 @@ TEST_F(CpuTiming, SamplesOfAllVariantsArePlausible) {
 
 TEST(CpuDevice, HasNoGraphs) {
   const auto workload = device::open_cpu_device({})->upload(
-      nf4::make_synthetic({.shape = {64, 64}}), nf4::OutputType::kFloat32,
+      operation::dequantize_work(nf4::make_synthetic({.shape = {64, 64}}),
+                                 nf4::OutputType::kFloat32),
       device::UploadPurpose::kVerify);
   Seen seen;
   EXPECT_THROW(workload->sample(probe(seen, record),
@@ -288,7 +300,8 @@ TEST(CpuDevice, HandsThreadsAndConfigurationOn) {
   for (const int threads : {1, 2, 5}) {
     const auto device = device::open_cpu_device({.config = "wide", .threads = threads});
     const auto workload =
-        device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kVerify);
+        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+                       device::UploadPurpose::kVerify);
     Seen seen;
     workload->output_of(probe(seen, record));
     EXPECT_EQ(seen.threads, threads);
@@ -301,8 +314,9 @@ TEST(CpuDevice, SaysHowMuchMemoryIsMissing) {
   nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "huge", .shape = {64}});
   tensor.elements = std::int64_t{1} << 45;
   try {
-    device::open_cpu_device({})->upload(tensor, nf4::OutputType::kFloat32,
-                                        device::UploadPurpose::kVerify);
+    device::open_cpu_device({})->upload(
+        operation::dequantize_work(tensor, nf4::OutputType::kFloat32),
+        device::UploadPurpose::kVerify);
     FAIL() << "uploaded 128 TiB";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice);
@@ -328,8 +342,8 @@ TEST(CpuBufferSets, OfATinyTensorTakeNoMoreMemoryThanThoseOfALargeOne) {
       nf4::make_synthetic({.shape = {1, 1}, .absmax_kind = nf4::AbsmaxKind::kPlain});
   const auto device = device::open_cpu_device({});
   const std::int64_t before = device::available_memory_bytes();
-  const auto workload =
-      device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
+  const auto workload = device->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kFloat16), device::UploadPurpose::kTime);
   EXPECT_GT(workload->buffer_sets(), 1000);
   EXPECT_LT(before - device::available_memory_bytes(), std::int64_t{4} << 30);
 }

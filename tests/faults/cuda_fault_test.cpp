@@ -6,6 +6,8 @@
 #include "faults/fake_cuda_runtime.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/dequantize.hpp"
+#include "operation/weight.hpp"
 #include "plan/plan.hpp"
 
 #include <fmt/format.h>
@@ -81,9 +83,10 @@ Ending run_all(const Script& script) {
   try {
     const auto device = device::open_cuda_device(0, {});
     const record::Ceilings ceilings = device->measure_ceilings();
-    bench::run_benchmark(*device, plan::plan_tensors({source}, plan::TensorChoice::kAll),
-                         plan::select_variants(device->variants(), {}), ceilings, all_modes(),
-                         observer, interrupted);
+    bench::run_benchmark(
+        *device, plan::plan_tensors({source}, plan::TensorChoice::kAll),
+        plan::select_variants(operation::dequantize().catalog(device->info().kind).variants, {}),
+        ceilings, all_modes(), observer, interrupted);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice) << error.what();
     ending.error = error.what();
@@ -154,7 +157,8 @@ TEST(CudaFaults, AFaultAtEachCallThatBreaksTheDeviceIsAClearEnd) {
 std::string ask_for_all(const device::Device& device, device::Workload& workload,
                         const std::vector<std::byte>& expected) {
   std::string problems;
-  for (const kernels::Variant& variant : device.variants()) {
+  for (const kernels::Variant& variant :
+       operation::dequantize().catalog(device.info().kind).variants) {
     try {
       for (const record::LaunchMode mode :
            {record::LaunchMode::kGraph, record::LaunchMode::kStream}) {
@@ -178,7 +182,8 @@ TEST(CudaFaults, AWorkloadCanBeAskedAgainAfterAnyFailure) {
     fake_cuda::play({});
     const auto device = device::open_cuda_device(0, {});
     const auto workload =
-        device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
+        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+                       device::UploadPurpose::kTime);
     fake_cuda::play({.fail_at = k});
     ask_for_all(*device, *workload, expected);
     if (fake_cuda::failed_call().empty()) return;

@@ -273,7 +273,7 @@ kernels::Variant fake_variant(const char* name, std::size_t workspace) {
   kernels::Variant variant;
   variant.name = name;
   variant.summary = "writes what it is told to";
-  variant.unsupported = [](const kernels::Job&, const kernels::DeviceFacts&) -> const char* {
+  variant.unsupported = [](const kernels::Problem&, const kernels::DeviceFacts&) -> const char* {
     return nullptr;
   };
   variant.workspace_bytes = [workspace](const kernels::Job&) { return workspace; };

@@ -39,7 +39,7 @@ class Bitsandbytes : public GpuTest {
     const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
     for (const nf4::OutputType type : nf4::kOutputTypes) {
       const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
-      const auto workload = device_->upload(tensor, type, purpose);
+      const auto workload = device_->upload(operation::dequantize_work(tensor, type), purpose);
       for (const kernels::Variant& variant : peers_->variants()) {
         ASSERT_EQ(workload->unsupported(variant), "");
         const record::Verification comparison = workload->verify(variant, expected);
@@ -88,13 +88,14 @@ TEST_F(Bitsandbytes, IsExactForExtremeScalesBetweenGuards) {
 TEST_F(Bitsandbytes, PreparedScalesSurviveTimingAndOtherVariants) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {1024, 1024}});
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  const auto workload =
-      device_->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
+  const auto workload = device_->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kFloat16), device::UploadPurpose::kTime);
   for (const record::LaunchMode launch :
        {record::LaunchMode::kGraph, record::LaunchMode::kStream}) {
     for (const record::CacheMode cache : {record::CacheMode::kCold, record::CacheMode::kHot}) {
       for (int round = 0; round < 3; ++round) {
-        for (const kernels::Variant& variant : device_->variants()) {
+        for (const kernels::Variant& variant :
+             operation::dequantize().catalog(device_->info().kind).variants) {
           EXPECT_GT(workload->sample(variant, {cache, launch, 7}).seconds, 0.0);
         }
         const double whole = workload->sample(chain(), {cache, launch, 7}).seconds;

@@ -23,7 +23,7 @@ class CudaDeviceTest : public GpuTest {
   static kernels::Variant forging(const Forged& forged) {
     kernels::Variant variant;
     variant.name = "forged";
-    variant.unsupported = [](const kernels::Job&, const kernels::DeviceFacts&) -> const char* {
+    variant.unsupported = [](const kernels::Problem&, const kernels::DeviceFacts&) -> const char* {
       return nullptr;
     };
     variant.workspace_bytes = [](const kernels::Job&) -> std::size_t { return 0; };
@@ -57,7 +57,8 @@ TEST_F(CudaDeviceTest, ComparesAsTheHostDoes) {
       const std::uint32_t bits = size == 2 ? i : i * 65537u;
       std::memcpy(expected.data() + i * size, &bits, size);
     }
-    const auto workload = device_->upload(tensor, type, device::UploadPurpose::kVerify);
+    const auto workload =
+        device_->upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify);
     for (const int shift : {0, 1, 7, 32768}) {
       std::vector<std::byte> actual(expected.size());
       for (std::size_t i = 0; i < 65536; ++i) {
@@ -73,7 +74,8 @@ TEST_F(CudaDeviceTest, SeesAnOutputThatWasNotWritten) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64, 64}});
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
   const auto workload =
-      device_->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kVerify);
+      device_->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+                      device::UploadPurpose::kVerify);
   const Forged all_but_last{{expected.begin(), expected.end() - 2}};
   const record::Verification comparison = workload->verify(forging(all_but_last), expected);
   EXPECT_EQ(comparison.mismatches, 1);
@@ -83,8 +85,8 @@ TEST_F(CudaDeviceTest, SeesAnOutputThatWasNotWritten) {
 TEST_F(CudaDeviceTest, NoticesWritesOutsideTheOutput) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64, 64}});
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  const auto workload =
-      device_->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
+  const auto workload = device_->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kFloat16), device::UploadPurpose::kTime);
   const auto bytes = static_cast<std::ptrdiff_t>(expected.size());
   for (const auto offset : {std::ptrdiff_t{-1}, bytes}) {
     const Forged stray{{std::byte{0}}, offset};
@@ -95,12 +97,13 @@ TEST_F(CudaDeviceTest, NoticesWritesOutsideTheOutput) {
 TEST_F(CudaDeviceTest, TakesPlausibleSamplesInEveryMode) {
   const nf4::Nf4Tensor tensor =
       nf4::make_synthetic({.shape = {4096, 4096}, .distribution = nf4::Distribution::kRandomCodes});
-  const auto workload =
-      device_->upload(tensor, nf4::OutputType::kBfloat16, device::UploadPurpose::kTime);
+  const auto workload = device_->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kBfloat16), device::UploadPurpose::kTime);
   EXPECT_GT(static_cast<double>(workload->buffer_sets()) *
                 static_cast<double>(workload->bytes_read() + workload->bytes_written()),
             5.0 * static_cast<double>(device_->info().l2_bytes));
-  for (const kernels::Variant& variant : device_->variants()) {
+  for (const kernels::Variant& variant :
+       operation::dequantize().catalog(device_->info().kind).variants) {
     for (const record::CacheMode cache : {record::CacheMode::kCold, record::CacheMode::kHot}) {
       for (const record::LaunchMode launch :
            {record::LaunchMode::kGraph, record::LaunchMode::kStream}) {
@@ -118,7 +121,8 @@ TEST_F(CudaDeviceTest, SaysHowMuchMemoryIsMissing) {
   tensor.elements = std::int64_t{1} << 40;
   tensor.shape = {tensor.elements};
   try {
-    device_->upload(tensor, nf4::OutputType::kFloat32, device::UploadPurpose::kVerify);
+    device_->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat32),
+                    device::UploadPurpose::kVerify);
     FAIL() << "4 TiB fitted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice);

@@ -21,8 +21,10 @@ class CudaVariants : public GpuTest {
     const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
     for (const nf4::OutputType type : types) {
       const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
-      const auto workload = device_->upload(tensor, type, device::UploadPurpose::kVerify);
-      for (const kernels::Variant& variant : device_->variants()) {
+      const auto workload =
+          device_->upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify);
+      for (const kernels::Variant& variant :
+           operation::dequantize().catalog(device_->info().kind).variants) {
         ASSERT_EQ(workload->unsupported(variant), "") << variant.name;
         const record::Verification comparison = workload->verify(variant, expected);
         EXPECT_EQ(comparison.compared, tensor.elements);
@@ -87,8 +89,10 @@ TEST_F(CudaVariants, AreExactForEveryHalfPrecisionScale) {
     }
     for (const nf4::OutputType type : kTypes) {
       const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
-      const auto workload = device_->upload(tensor, type, device::UploadPurpose::kVerify);
-      for (const kernels::Variant& variant : device_->variants()) {
+      const auto workload =
+          device_->upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify);
+      for (const kernels::Variant& variant :
+           operation::dequantize().catalog(device_->info().kind).variants) {
         EXPECT_TRUE(workload->verify(variant, expected).is_exact())
             << variant.name << " " << to_string(type);
       }
@@ -98,7 +102,8 @@ TEST_F(CudaVariants, AreExactForEveryHalfPrecisionScale) {
 
 TEST_F(CudaVariants, AreExactInEveryConfiguration) {
   int configurations = 0;
-  for (const kernels::Variant& variant : device_->variants()) {
+  for (const kernels::Variant& variant :
+       operation::dequantize().catalog(device_->info().kind).variants) {
     for (const char* const* config = variant.configs; config != nullptr && *config; ++config) {
       ++configurations;
       const auto device = device::open_cuda_device(0, {.config = *config});
@@ -110,7 +115,8 @@ TEST_F(CudaVariants, AreExactInEveryConfiguration) {
                                    .absmax_kind = kind,
                                    .distribution = nf4::Distribution::kExtremes});
           for (const nf4::OutputType type : kTypes) {
-            const auto workload = device->upload(tensor, type, device::UploadPurpose::kVerify);
+            const auto workload = device->upload(operation::dequantize_work(tensor, type),
+                                                 device::UploadPurpose::kVerify);
             const auto expected = nf4::reference_dequantize(tensor, type);
             for (int run = 0; run < 3; ++run) {
               EXPECT_TRUE(workload->verify(variant, expected).is_exact())

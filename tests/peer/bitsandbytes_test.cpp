@@ -6,6 +6,8 @@
 #include "device/devices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/dequantize.hpp"
+#include "operation/weight.hpp"
 #include "peer/fake_bitsandbytes.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +73,8 @@ TEST_F(Bitsandbytes, ChainAndDecodeAreExact) {
           nf4::make_synthetic({.shape = {77, 131}, .blocksize = blocksize, .absmax_kind = kind});
       for (const nf4::OutputType type : nf4::kOutputTypes) {
         const auto expected = nf4::reference_dequantize(tensor, type);
-        const auto workload = device->upload(tensor, type, device::UploadPurpose::kVerify);
+        const auto workload = device->upload(operation::dequantize_work(tensor, type),
+                                             device::UploadPurpose::kVerify);
         for (const kernels::Variant& variant : variants_) {
           EXPECT_TRUE(workload->verify(variant, expected).is_exact())
               << variant.name << to_string(kind) << blocksize << to_string(type);
@@ -123,7 +126,8 @@ TEST_F(Bitsandbytes, TakesTheFunctionOfTheOutputType) {
   const nf4::Nf4Tensor tensor =
       nf4::make_synthetic({.shape = {64}, .absmax_kind = nf4::AbsmaxKind::kPlain});
   for (const nf4::OutputType type : nf4::kOutputTypes) {
-    device->upload(tensor, type, device::UploadPurpose::kVerify)->output_of(chain());
+    device->upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify)
+        ->output_of(chain());
   }
   const std::vector<FakeCall> seen = calls();
   ASSERT_EQ(seen.size(), 3u);  // plain tensors need only the last launch
@@ -135,7 +139,8 @@ TEST_F(Bitsandbytes, TakesTheFunctionOfTheOutputType) {
 
 TEST_F(Bitsandbytes, DecodesScalesOnceAndNotInATimedCall) {
   const auto workload = device::open_cpu_device({})->upload(
-      nf4::make_synthetic({.shape = {64, 64}}), nf4::OutputType::kFloat16,
+      operation::dequantize_work(nf4::make_synthetic({.shape = {64, 64}}),
+                                 nf4::OutputType::kFloat16),
       device::UploadPurpose::kVerify);
   const device::SampleSpec spec = {record::CacheMode::kHot, record::LaunchMode::kStream, 3};
   workload->sample(decode(), spec);
@@ -149,8 +154,8 @@ TEST_F(Bitsandbytes, DecodesScalesOnceAndNotInATimedCall) {
 TEST_F(Bitsandbytes, PreparedScalesSurviveWhatOtherVariantsWrite) {
   const auto device = device::open_cpu_device({});
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {512, 64}});
-  const auto workload =
-      device->upload(tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
+  const auto workload = device->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kFloat16), device::UploadPurpose::kTime);
   const device::SampleSpec spec = {record::CacheMode::kCold, record::LaunchMode::kStream, 1};
   std::vector<std::byte> last(static_cast<std::size_t>(workload->bytes_written()));
   // Writes to the output that all variants share, and spoils every workspace that it gets.
@@ -200,8 +205,9 @@ TEST_F(BitsandbytesWithoutStream, IsToldFromItsSymbols) {
 TEST_F(BitsandbytesWithoutStream, IsExactAndOrderedAroundTheDefaultStream) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {77, 131}});
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
-  const auto workload = device::open_cpu_device({})->upload(tensor, nf4::OutputType::kBfloat16,
-                                                            device::UploadPurpose::kVerify);
+  const auto workload = device::open_cpu_device({})->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kBfloat16),
+      device::UploadPurpose::kVerify);
   EXPECT_TRUE(workload->verify(chain(), expected).is_exact());
   EXPECT_EQ(steps, (std::vector<std::string>{"default waits", "stream waits", "add_offset",
                                              "default waits", "stream waits"}));

@@ -4,6 +4,8 @@
 #include "device/devices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/dequantize.hpp"
+#include "operation/weight.hpp"
 #include "peer/peers.hpp"
 
 #include <gmock/gmock.h>
@@ -40,7 +42,8 @@ std::string verdict(const std::string& name, const nf4::SyntheticSpec& spec,
   const auto device = device::open_cpu_device({});
   const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  const auto workload = device->upload(tensor, nf4::OutputType::kFloat16, purpose);
+  const auto workload =
+      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16), purpose);
   try {
     return workload->verify(find(peers, "mine." + name), expected).is_exact() ? "" : "wrong";
   } catch (const Error& error) {
@@ -79,7 +82,7 @@ TEST(GenericPeer, IsExactAndHasItsWorkspace) {
                              .distribution = nf4::Distribution::kExtremes});
     for (const nf4::OutputType type : nf4::kOutputTypes) {
       const auto expected = nf4::reference_dequantize(tensor, type);
-      const auto workload = device->upload(tensor, type, kGuarded);
+      const auto workload = device->upload(operation::dequantize_work(tensor, type), kGuarded);
       for (const char* name : {"mine", "mine.scratch"}) {
         const kernels::Variant& variant = find(peers, name);
         EXPECT_EQ(workload->unsupported(variant), "");
@@ -97,12 +100,15 @@ TEST(GenericPeer, IsExactAndHasItsWorkspace) {
 TEST(GenericPeer, GivesItsOwnReasonForWhatItCanNotDo) {
   const peer::Peers peers = load("good");
   const auto device = device::open_cpu_device({});
-  const auto nested = device->upload(nf4::make_synthetic({.shape = {64}}),
-                                     nf4::OutputType::kFloat32, device::UploadPurpose::kVerify);
+  const auto nested = device->upload(
+      operation::dequantize_work(nf4::make_synthetic({.shape = {64}}), nf4::OutputType::kFloat32),
+      device::UploadPurpose::kVerify);
   EXPECT_EQ(nested->unsupported(find(peers, "mine.plain")), "plain tensors only");
-  const auto plain =
-      device->upload(nf4::make_synthetic({.shape = {64}, .absmax_kind = nf4::AbsmaxKind::kPlain}),
-                     nf4::OutputType::kFloat32, device::UploadPurpose::kVerify);
+  const auto plain = device->upload(
+      operation::dequantize_work(
+          nf4::make_synthetic({.shape = {64}, .absmax_kind = nf4::AbsmaxKind::kPlain}),
+          nf4::OutputType::kFloat32),
+      device::UploadPurpose::kVerify);
   EXPECT_EQ(plain->unsupported(find(peers, "mine.plain")), "");
 }
 
@@ -146,7 +152,9 @@ TEST(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
 TEST(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
   const peer::Peers peers = load("bad");
   const auto workload = device::open_cpu_device({})->upload(
-      nf4::make_synthetic({.shape = {256, 256}}), nf4::OutputType::kFloat16, kGuarded);
+      operation::dequantize_work(nf4::make_synthetic({.shape = {256, 256}}),
+                                 nf4::OutputType::kFloat16),
+      kGuarded);
   kernels::Variant greedy = find(peers, "mine.nothing");
   greedy.name = "greedy";
   greedy.workspace_bytes = [](const kernels::Job&) { return std::size_t{100000}; };
@@ -160,7 +168,8 @@ TEST(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
   const auto device = device::open_cpu_device({});
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {33, 77}});
   const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
-  const auto workload = device->upload(tensor, nf4::OutputType::kBfloat16, kGuarded);
+  const auto workload =
+      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kBfloat16), kGuarded);
   for (const kernels::Variant& variant : bad.variants()) {
     bool passed = false;
     try {
