@@ -19,8 +19,10 @@ TEST(Uncapturable, IsVerifiedButSkippedInGraphCellsAndTimedInStreamOnes) {
   bench::RunObserver observer{};
   observer.on_measurement = [&](const record::Measurement& row) { rows.push_back(row); };
   observer.clock_s = [&] { return run.device.now_s; };
-  bench::run_benchmark(run.device, plan::plan_tensors({fake_source("a")}, run.choice), variants,
-                       run.ceilings, run.options, observer, run.interrupted);
+  const operation::Operation operation = run.device.operation();
+  const auto planned = plan::plan_tensors({fake_source("a")}, run.choice);
+  bench::run_benchmark({run.device, operation, planned, variants, run.options}, run.ceilings,
+                       observer, run.interrupted);
   ASSERT_EQ(rows.size(), 4u);
   for (const record::Measurement& row : rows) {
     const bool is_skipped = row.variant == "fast" && row.cell.launch == record::LaunchMode::kGraph;

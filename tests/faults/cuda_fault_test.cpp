@@ -83,10 +83,13 @@ Ending run_all(const Script& script) {
   try {
     const auto device = device::open_cuda_device(0, {});
     const record::Ceilings ceilings = device->measure_ceilings();
-    bench::run_benchmark(
-        *device, plan::plan_tensors({source}, plan::TensorChoice::kAll),
-        plan::select_variants(operation::dequantize().catalog(device->info().kind).variants, {}),
-        ceilings, all_modes(), observer, interrupted);
+    const operation::Operation& operation = operation::dequantize();
+    const auto planned = plan::plan_tensors({source}, plan::TensorChoice::kAll);
+    const auto variants =
+        plan::select_variants(operation.catalog(device->info().kind).variants, {});
+    const record::Settings settings = all_modes();
+    bench::run_benchmark({*device, operation, planned, variants, settings}, ceilings, observer,
+                         interrupted);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice) << error.what();
     ending.error = error.what();

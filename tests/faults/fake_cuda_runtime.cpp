@@ -273,10 +273,7 @@ kernels::Variant fake_variant(const char* name, std::size_t workspace) {
   kernels::Variant variant;
   variant.name = name;
   variant.summary = "writes what it is told to";
-  variant.unsupported = [](const kernels::Problem&, const kernels::DeviceFacts&) -> const char* {
-    return nullptr;
-  };
-  variant.workspace_bytes = [workspace](const kernels::Job&) { return workspace; };
+  variant.workspace_bytes = [workspace](const kernels::Problem&) { return workspace; };
   variant.launch = [](const kernels::Job& job, const kernels::Launch&) {
     if (!may_launch("launch")) return;
     const std::vector<std::byte>& output = *fake_cuda::state().output;
@@ -287,22 +284,23 @@ kernels::Variant fake_variant(const char* name, std::size_t workspace) {
 
 }  // namespace
 
-const std::vector<kernels::Variant>& cuda_variants() {
-  static const std::vector<kernels::Variant> variants = [] {
-    std::vector<kernels::Variant> made = {fake_variant("bare", 0),
-                                          fake_variant("with_workspace", 512),
-                                          fake_variant("with_prepare", 512)};
-    made.back().prepare = [](const kernels::Job& job, const kernels::Launch&) {
+namespace kernels::cuda {
+
+const Catalog& dequantize() {
+  static const Catalog catalog = [] {
+    Catalog made;
+    made.variants = {fake_variant("bare", 0), fake_variant("with_workspace", 512),
+                     fake_variant("with_prepare", 512)};
+    made.variants.back().prepare = [](const Job& job, const Launch&) {
       if (may_launch("prepare")) std::memset(job.workspace, 0, 512);
     };
+    made.stream_shapes = {fake_variant("stream", 0)};
+    made.judge = launch_compare;
     return made;
   }();
-  return variants;
+  return catalog;
 }
 
-const std::vector<kernels::Variant>& cuda_stream_shapes() {
-  static const std::vector<kernels::Variant> shapes = {fake_variant("stream", 0)};
-  return shapes;
-}
+}  // namespace kernels::cuda
 
 }  // namespace nf4bench

@@ -3,6 +3,8 @@
 #include "base/error.hpp"
 #include "bench/fake_run.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/dequantize.hpp"
+#include "plan/problems.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,13 +23,25 @@ plan::TensorSource source_of(std::int64_t elements, nf4::AbsmaxKind kind) {
   return source;
 }
 
+plan::MemoryNeed need_of(const plan::TensorSource& source, nf4::OutputType type,
+                         record::DeviceKind kind,
+                         record::VerifyScope scope = record::VerifyScope::kAll) {
+  record::Settings settings;
+  settings.output_types = {type};
+  const operation::Operation& operation = operation::dequantize();
+  const auto problems = plan::problems_of(operation, source, settings);
+  EXPECT_EQ(problems.size(), 1u);
+  return plan::memory_need(operation, problems.front(), kind, scope);
+}
+
 std::string refusal(const plan::TensorSource& source, const record::DeviceInfo& device,
                     std::int64_t host, ErrorKind kind) {
   record::Settings options;
   options.output_types = {nf4::OutputType::kFloat32};
   try {
-    plan::check_memory(plan::plan_tensors({source}, plan::TensorChoice::kAll), options, device,
-                       host);
+    plan::check_memory(operation::dequantize(),
+                       plan::plan_tensors({source}, plan::TensorChoice::kAll), options,
+                       {device, host});
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), kind);
     return error.what();
@@ -49,8 +63,7 @@ TEST(MemoryPlan, CountsWhatATensorReallyHas) {
     for (const std::int64_t elements : {1, 63, 65, 4096, 100'000}) {
       const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {elements}, .absmax_kind = kind});
       const plan::MemoryNeed need =
-          plan::memory_need(source_of(elements, kind), nf4::OutputType::kFloat16,
-                            record::DeviceKind::kCuda, record::VerifyScope::kAll);
+          need_of(source_of(elements, kind), nf4::OutputType::kFloat16, record::DeviceKind::kCuda);
       EXPECT_EQ(need.host_bytes, nf4::bytes_read(tensor) + 2 * elements) << elements;
       EXPECT_EQ(need.device_bytes, nf4::bytes_read(tensor) + 4 * elements) << elements;
     }
@@ -59,8 +72,8 @@ TEST(MemoryPlan, CountsWhatATensorReallyHas) {
 
 TEST(MemoryPlan, OfTheCpuDeviceAddsItsBuffersToTheHosts) {
   const plan::TensorSource source = source_of(4096, nf4::AbsmaxKind::kPlain);
-  const plan::MemoryNeed need = plan::memory_need(
-      source, nf4::OutputType::kFloat32, record::DeviceKind::kCpu, record::VerifyScope::kAll);
+  const plan::MemoryNeed need =
+      need_of(source, nf4::OutputType::kFloat32, record::DeviceKind::kCpu);
   EXPECT_EQ(need.host_bytes, 2 * (2048 + 4 * 64 + 4 * 4096));
   EXPECT_EQ(need.device_bytes, 0);
 }
@@ -68,7 +81,7 @@ TEST(MemoryPlan, OfTheCpuDeviceAddsItsBuffersToTheHosts) {
 TEST(MemoryPlan, WhenSampledNeedsLittleOfTheReference) {
   const plan::TensorSource source = source_of(std::int64_t{1} << 30, nf4::AbsmaxKind::kNested);
   const auto need = [&](record::VerifyScope scope) {
-    return plan::memory_need(source, nf4::OutputType::kFloat16, record::DeviceKind::kCuda, scope)
+    return need_of(source, nf4::OutputType::kFloat16, record::DeviceKind::kCuda, scope)
         .device_bytes;
   };
   EXPECT_EQ(need(record::VerifyScope::kAll) - need(record::VerifyScope::kSampled),
@@ -100,9 +113,10 @@ TEST(MemoryPlan, LooksAtTensorsThatAreOnlyVerified) {
   planned.front().verify_also = {other};
   record::Settings options;
   options.output_types = {nf4::OutputType::kFloat32};
-  EXPECT_THROW(plan::check_memory(planned, options, gpu_of(kHuge), 457), Error);
+  const record::DeviceInfo gpu = gpu_of(kHuge);
+  EXPECT_THROW(plan::check_memory(operation::dequantize(), planned, options, {gpu, 457}), Error);
   options.verify = record::VerifyScope::kSampled;
-  EXPECT_NO_THROW(plan::check_memory(planned, options, gpu_of(kHuge), 457));
+  EXPECT_NO_THROW(plan::check_memory(operation::dequantize(), planned, options, {gpu, 457}));
 }
 
 }  // namespace
