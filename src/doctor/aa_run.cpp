@@ -2,7 +2,6 @@
 
 #include "bench/runner.hpp"
 #include "nf4/synthetic.hpp"
-#include "operation/dequantize.hpp"
 
 #include <utility>
 
@@ -42,7 +41,7 @@ std::vector<record::Measurement> one_run(device::Device& device, const AaOptions
             if (options.on_progress) options.on_progress((number + done) / (options.runs + 1));
           },
       .clock_s = options.clock_s};
-  const operation::Operation& operation = operation::dequantize();
+  const operation::Operation& operation = *options.operation;
   const auto planned = plan::plan_tensors({source_of(options.shape)}, plan::TensorChoice::kAll);
   const auto sides = plan::select_variants(operation.catalog(device.info().kind).variants,
                                            {options.variant, options.variant});

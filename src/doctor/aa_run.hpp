@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "operation/dequantize.hpp"
 #include "plan/plan.hpp"
 
 #include <atomic>
@@ -13,6 +14,7 @@ namespace nf4bench::doctor {
 
 // How the same variant is measured against itself.
 struct AaOptions {
+  const operation::Operation* operation = &operation::dequantize();
   std::string variant;              // empty: the flagship of the device
   std::vector<std::int64_t> shape;  // empty: 4096x4096 on a GPU, 2048x2048 on the CPU
   int runs = 5;

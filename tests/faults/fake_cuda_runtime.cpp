@@ -244,13 +244,13 @@ namespace nf4bench {
 
 using fake_cuda::may_launch;
 
-namespace cuda {
+namespace kernels::cuda {
 
-void launch_compare(nf4::OutputType type, const void* expected, const void* actual, std::int64_t,
-                    std::int64_t count, DeviceComparison* result, CUstream_st*) {
+void launch_compare(const OutputPair& outputs, DeviceVerdict* verdict, CUstream_st*) {
   if (!may_launch("launch_compare")) return;
-  const std::size_t bytes = static_cast<std::size_t>(count) * nf4::size_in_bytes(type);
-  if (std::memcmp(expected, actual, bytes) != 0) *result = {1, 0, 1};
+  const std::size_t bytes =
+      static_cast<std::size_t>(outputs.count) * nf4::size_in_bytes(outputs.type);
+  if (std::memcmp(outputs.expected, outputs.actual, bytes) != 0) *verdict = {1, 0, 1};
 }
 void launch_clock_stamp(ClockStamp*, int, CUstream_st*) {
   may_launch("launch_clock_stamp");
@@ -265,7 +265,7 @@ void launch_busy(std::int64_t, CUstream_st*) {
   may_launch("launch_busy");
 }
 
-}  // namespace cuda
+}  // namespace kernels::cuda
 
 namespace {
 
