@@ -41,8 +41,16 @@ if(NF4BENCH_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "NF4BENCH_FUZZ needs clang, which has libFuzzer: cmake --preset checks")
 endif()
 
-# nf4bench_library(NAME SOURCES... ) : a static library with the project's flags.
+# nf4bench_library(NAME [COLD | BARE] SOURCES...): a static library with the project's flags. COLD:
+# nothing in it is worth the time that full optimization takes. BARE: without precompiled headers.
 function(nf4bench_library name)
-  add_library(${name} STATIC ${ARGN})
+  cmake_parse_arguments(ARG "COLD;BARE" "" "" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE nf4bench_flags)
+  if(ARG_COLD)
+    target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+    nf4bench_precompile(${name} cold)
+  elseif(NOT ARG_BARE)
+    nf4bench_precompile(${name} hot)
+  endif()
 endfunction()
