@@ -7,10 +7,15 @@ set(CMAKE_CUDA_STANDARD 17)  # CMake 3.25 knows no CUDA C++20 for recent toolkit
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# A target with the property NF4BENCH_UNOPTIMIZED compiles in less time than it takes to optimize.
+set(is_unoptimized
+    $<AND:$<CONFIG:Release>,$<BOOL:$<TARGET_PROPERTY:NF4BENCH_UNOPTIMIZED>>>)
+
 add_library(nf4bench_flags INTERFACE)
 target_compile_options(nf4bench_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
                             -ffp-contract=off -fvisibility=hidden>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,${is_unoptimized}>:-O0>
   # Kernels name every rounding themselves; nothing may be contracted behind their back.
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off$<SEMICOLON>--fmad=false>
   $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
