@@ -7,10 +7,15 @@ set(CMAKE_CUDA_STANDARD 17)  # CMake 3.25 knows no CUDA C++20 for recent toolkit
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# A target with the property NF4BENCH_UNOPTIMIZED compiles in less time than it takes to optimize.
+set(is_unoptimized
+    $<AND:$<CONFIG:Release>,$<BOOL:$<TARGET_PROPERTY:NF4BENCH_UNOPTIMIZED>>>)
+
 add_library(nf4bench_flags INTERFACE)
 target_compile_options(nf4bench_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
                             -ffp-contract=off -fvisibility=hidden>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,${is_unoptimized}>:-O0>
   # Kernels name every rounding themselves; nothing may be contracted behind their back.
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-ffp-contract=off$<SEMICOLON>--fmad=false>
   $<$<AND:$<BOOL:${NF4BENCH_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
@@ -41,8 +46,17 @@ if(NF4BENCH_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "NF4BENCH_FUZZ needs clang, which has libFuzzer: cmake --preset checks")
 endif()
 
-# nf4bench_library(NAME SOURCES... ) : a static library with the project's flags.
+# nf4bench_library(NAME [COLD | BARE] SOURCES...): a static library with the project's flags. COLD:
+# nothing in it is worth the time that full optimization takes. BARE: without precompiled headers.
 function(nf4bench_library name)
-  add_library(${name} STATIC ${ARGN})
+  cmake_parse_arguments(ARG "COLD;BARE" "" "" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE nf4bench_flags)
+  set_property(GLOBAL APPEND PROPERTY nf4bench_libraries ${name})
+  if(ARG_COLD)
+    target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+    nf4bench_precompile(${name} cold)
+  elseif(NOT ARG_BARE)
+    nf4bench_precompile(${name} hot)
+  endif()
 endfunction()

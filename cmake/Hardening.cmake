@@ -25,7 +25,7 @@ foreach(flag IN LISTS checked_flags)
 endforeach()
 target_compile_options(nf4bench_flags INTERFACE
   # Distributions predefine a lower level; without optimization there is none.
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3>)
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>,$<NOT:${is_unoptimized}>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3>)
 target_compile_definitions(nf4bench_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)
 target_link_options(nf4bench_flags INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)

@@ -51,6 +51,39 @@ configure() {
   grep -E 'CUDA device:' "$log" >&2 || true
 }
 
+# How far the build that writes LOG is, as it says itself: "[12/219]".
+progress_of() { grep -oE '^\[[^]]+\]' "$1" 2> /dev/null | tail -1 || true; }
+
+# show_progress LOG: says how far the build is until it is killed: in one line that moves on a
+# terminal, elsewhere in a line every 20 seconds.
+show_progress() {
+  local log=$1 seconds=0 now
+  while kill -0 $$ 2> /dev/null; do
+    sleep 1 > /dev/null 2>&1
+    seconds=$((seconds + 1))
+    now=$(progress_of "$log")
+    if [ -t 2 ]; then
+      printf '\r    %-20s' "$now" >&2
+    elif [ $((seconds % 20)) -eq 0 ]; then
+      say "$now after $seconds s"
+    fi
+  done
+}
+
+# build BUILD_DIR LOG [TARGET...]: builds, or prints the log and ends the script.
+build() {
+  local build=$1 log=$2 status=0 printer
+  shift 2
+  : > "$log"
+  show_progress "$log" &
+  printer=$!
+  cmake --build "$build" -j "$(parallel_jobs)" ${1:+--target "$@"} > "$log" 2>&1 < /dev/null || status=$?
+  kill "$printer" 2> /dev/null || true
+  wait "$printer" 2> /dev/null || true
+  if [ -t 2 ]; then printf '\r%24s\r' '' >&2; fi
+  [ "$status" -eq 0 ] || { cat "$log" >&2; die "the build of $build failed"; }
+}
+
 # Sets the array device_options: what CMake needs to build for the GPUs here, or for the CPU alone.
 # Says which and why in one line. With NF4BENCH_CUDA=OFF in the environment no GPU is looked for.
 choose_device_options() {

@@ -52,7 +52,7 @@ std::vector<record::Measurement> one_run(device::Device& device, const AaOptions
 
 AaOptions with_defaults(AaOptions options, const device::Device& device) {
   const record::DeviceKind kind = device.info().kind;
-  if (options.variant.empty()) options.variant = operation::dequantize().catalog(kind).flagship;
+  if (options.variant.empty()) options.variant = options.operation->catalog(kind).flagship;
   if (options.shape.empty()) {
     options.shape.assign(2, kind == record::DeviceKind::kCuda ? 4096 : 2048);
   }

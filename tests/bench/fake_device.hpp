@@ -61,7 +61,9 @@ class FakeDevice final : public device::Device {
   const std::vector<kernels::Variant>& variants() const { return catalog_.variants; }
 
   // Dequantization with this device's variants.
-  operation::Operation operation() const {
+  operation::Operation operation() {
+    catalog_.flagship = operation::dequantize().catalog(info_.kind).flagship;
+    if (info_.kind == record::DeviceKind::kCuda) catalog_.flagship = "fused";  // in any build
     operation::Operation operation = operation::dequantize();
     operation.catalog = [this](record::DeviceKind) -> const kernels::Catalog& { return catalog_; };
     return operation;

@@ -22,7 +22,8 @@ class AaRunTest : public testing::Test {
   doctor::AaRun run() {
     return doctor::run_against_itself(
         device,
-        {.variant = "fast",
+        {.operation = &operation,
+         .variant = "fast",
          .shape = {8, 64},
          .runs = 3,
          .run_s = 0.01,
@@ -32,6 +33,7 @@ class AaRunTest : public testing::Test {
   }
 
   FakeDevice device;
+  operation::Operation operation = device.operation();
   std::atomic<bool> interrupted{false};
   std::vector<double> progress;
 };

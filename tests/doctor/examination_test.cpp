@@ -41,10 +41,13 @@ class ExaminationTest : public testing::Test {
 
   doctor::DoctorFacts examine_as(record::DeviceKind kind) {
     device.mutable_info().kind = kind;
+    operation = device.operation();
+    options.aa.operation = &operation;
     return doctor::examine(device, options, interrupted);
   }
 
   FakeDevice device{{"fused", "simd"}};
+  operation::Operation operation;
   doctor::ExaminationOptions options;
   std::atomic<bool> interrupted{false};
 };

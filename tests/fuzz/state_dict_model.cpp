@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kMaxBytes = 4096;  // of a tensor whose length a mutation decides
 
 // A JSON string of any bytes; those that JSON cannot hold unescaped are hexadecimal.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr const char* kDigits = "0123456789abcdef";
   std::string result = "\"";
   for (const char c : text) {
@@ -61,7 +61,7 @@ std::string to_file(const Model& model) {
   std::string data;
   for (const ModelTensor& tensor : model) {
     if (header.size() > 1) header += ',';
-    header += quoted(tensor.name) + ":{\"dtype\":" + quoted(tensor.dtype) + ",\"shape\":[";
+    header += in_quotes(tensor.name) + ":{\"dtype\":" + in_quotes(tensor.dtype) + ",\"shape\":[";
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
       if (i > 0) header += ',';
       header += std::to_string(tensor.shape[i]);

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy on the sources in src/ and kernels/ that a build folder compiles.
+
+Most of its time goes into the headers, so some files of a folder are checked as one. Files that do not
+compile together, and files of which something is reported, are checked alone. Each file is also compiled
+alone, without precompiled headers: those are of another compiler, and hide an include that is missing.
+
+  scripts/tidy.py BUILD [--jobs N]      exit code 1 when something is found
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FILES_AT_ONCE = 8
+PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
+# What needs a file of its own: with others, their uses count, too.
+ALONE = "-*,misc-unused-*,readability-duplicate-include,clang-diagnostic-*"
+
+
+def sources_of(build):
+    """Commands of our .cpp files without what belongs to precompiled headers."""
+    entries = []
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        path = pathlib.Path(entry["file"])
+        if path.suffix == ".cpp" and any(ROOT / part in path.parents for part in ("src", "kernels")):
+            entries.append({**entry, "command": PRECOMPILED.sub("", entry["command"])})
+    return sorted(entries, key=lambda entry: entry["file"])
+
+
+def groups_of(entries):
+    """Lists of entries that are compiled alike: of one folder and one library."""
+    alike = collections.defaultdict(list)
+    for entry in entries:
+        flags = entry["command"].split(" -o ")[0]
+        alike[os.path.dirname(entry["file"]), flags].append(entry)
+    for group in alike.values():
+        for first in range(0, len(group), FILES_AT_ONCE):
+            yield group[first:first + FILES_AT_ONCE]
+
+
+def together(group, path):
+    """The entry of a file at `path`, written here, that includes those of `group`."""
+    lines = [f'#include "{entry["file"]}"  // NOLINT\n' for entry in group]
+    path.write_text("".join(lines), encoding="utf-8")
+    command = group[0]["command"].replace(group[0]["file"], str(path))
+    return {"directory": group[0]["directory"], "command": command, "file": str(path)}
+
+
+def tidy(folder, path, *options):
+    """What clang-tidy reports of a file; empty when nothing is wrong."""
+    command = ["clang-tidy", "-p", folder, "--quiet", *options, path]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def check(folder, group, whole):
+    """What is reported of the files of a group, of which `whole` holds all."""
+    paths = [entry["file"] for entry in group]
+    if len(paths) > 1 and not tidy(folder, whole):
+        return [tidy(folder, path, f"--checks={ALONE}") for path in paths]
+    return [tidy(folder, path) for path in paths]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path, help="a configured build folder")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="clang-tidy at once")
+    arguments = parser.parse_args()
+    entries = sources_of(arguments.build)
+    if not entries:
+        sys.exit(f"error: {arguments.build} compiles no source of src/ or kernels/")
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / ".clang-tidy").write_bytes((ROOT / ".clang-tidy").read_bytes())
+        groups = list(groups_of(entries))
+        wholes = [together(g, pathlib.Path(folder, f"{i}.cpp")) for i, g in enumerate(groups)]
+        database = pathlib.Path(folder, "compile_commands.json")
+        database.write_text(json.dumps(entries + wholes), encoding="utf-8")
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            checks = [pool.submit(check, folder, g, w["file"]) for g, w in zip(groups, wholes)]
+            found = [text for each in checks for text in each.result() if text]
+    print("".join(found), end="")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
