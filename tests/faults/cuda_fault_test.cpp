@@ -69,8 +69,7 @@ Ending run_all(const Script& script) {
   fake_cuda::play(script);
   plan::TensorSource source;
   source.name = tensor.name;
-  source.shape = tensor.shape;
-  source.elements = tensor.elements;
+  source.geometry.shape = tensor.shape;
   source.load = [] { return tensor; };
   Ending ending;
   double now_s = 0.0;

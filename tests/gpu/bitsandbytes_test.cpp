@@ -4,6 +4,8 @@
 #include "gpu_fixture.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/dequantize.hpp"
+#include "operation/weight.hpp"
 #include "peer/peers.hpp"
 
 #include <cstdint>

@@ -5,6 +5,8 @@
 #include "gpu_fixture.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/dequantize.hpp"
+#include "operation/weight.hpp"
 
 #include <cstdint>
 #include <cstring>

@@ -3,6 +3,8 @@
 
 #include "device/devices.hpp"
 #include "faults/short_run.hpp"
+#include "operation/dequantize.hpp"
+#include "operation/weight.hpp"
 
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
