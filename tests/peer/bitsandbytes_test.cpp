@@ -91,6 +91,7 @@ TEST_F(Bitsandbytes, IsCalledAsUnslothCallsIt) {
   std::vector<float> scales(tensor.absmax_codes.size());
   kernels::Job job;
   job.packed = tensor.packed.data();
+  job.nested = true;
   job.absmax_codes = tensor.absmax_codes.data();
   job.nested_absmax = tensor.nested_absmax.data();
   job.nested_map = tensor.nested_map.data();

@@ -54,7 +54,9 @@ void CudaExecutor::upload_expected(std::span<const std::byte> expected) {
   expected_source_ = {};  // until all of it is there
   expected_ = CudaBuffer();
   expected_ = CudaBuffer(static_cast<std::int64_t>(expected.size()));
-  check_cuda(cudaMemcpy(expected_.data(), expected.data(), expected.size(), cudaMemcpyHostToDevice),
+  // On the stream of the comparison: a copy on another one may still be under way when it starts.
+  check_cuda(cudaMemcpyAsync(expected_.data(), expected.data(), expected.size(),
+                             cudaMemcpyHostToDevice, context_.stream.get()),
              "copy the reference to the device");
   expected_source_ = expected;
 }
