@@ -61,9 +61,16 @@ std::string impossible_rate(const RunContext& context, const RowFacts& facts,
       *row.bytes_per_s / 1e9, *info.peak_bytes_per_s / 1e9);
 }
 
+// What the rows of one cell are made of.
+struct CellRows {
+  const RowFacts& facts;
+  const CellTiming& timing;
+};
+
 // Adds what follows from the samples to a row whose output is right.
-void add_times(const RunContext& context, const RowFacts& facts, const CellTiming& timing,
-               const Contender& contender, record::Measurement& row) {
+record::Measurement with_times(record::Measurement row, const RunContext& context,
+                               const CellRows& cell, const Contender& contender) {
+  const auto& [facts, timing] = cell;
   row.status = record::Status::kPassed;
   row.time_s = statistics::summarize(contender.samples_s);
   row.samples_s = contender.samples_s;
@@ -82,6 +89,7 @@ void add_times(const RunContext& context, const RowFacts& facts, const CellTimin
   }
   row.reason = impossible_rate(context, facts, row);
   if (!row.reason.empty()) row.status = record::Status::kInvalid;
+  return row;
 }
 
 // Fills in the speedup of every row that passed, if the baseline's row did.
@@ -142,7 +150,7 @@ std::vector<record::Measurement> cell_rows(const RunContext& context, const RowF
     } else if (contender->samples_s.size() < kFewestSamples) {
       continue;
     } else {
-      add_times(context, facts, timing, *contender, row);
+      row = with_times(std::move(row), context, {facts, timing}, *contender);
     }
     rows.push_back(std::move(row));
   }

@@ -7,18 +7,24 @@
 namespace nf4bench::exports {
 namespace {
 
+// A figure with what is known of its uncertainty.
+struct Figure {
+  const char* unit = "";
+  double value = 0.0;
+  double spread = 0.0;
+};
+
 // The action compares by name alone: the name has to say which machine the number is from.
-json::JsonText entry(const record::Report& report, const ExportRow& row, const char* unit,
-                     double value, double spread) {
+json::JsonText entry(const record::Report& report, const ExportRow& row, const Figure& figure) {
   const record::Measurement& m = *row.measurement;
   std::string extra = fmt::format(
       "median of {}; driver {}; nf4bench {}",
       text::format_count(static_cast<long long>(m.samples_s.size()), "sample"),
       report.device.driver.empty() ? "none" : report.device.driver, report.tool.version);
   return json::json_object({{"name", json::json_string(report.device.name + '/' + row.name)},
-                            {"unit", json::json_string(unit)},
-                            {"value", json::json_number(value)},
-                            {"range", json::json_string(number_text(spread))},
+                            {"unit", json::json_string(figure.unit)},
+                            {"value", json::json_number(figure.value)},
+                            {"range", json::json_string(number_text(figure.spread))},
                             {"extra", json::json_string(extra)}});
 }
 
@@ -32,12 +38,12 @@ std::string to_github_action(const record::Report& report, ActionMetric metric) 
     const statistics::Summary& time = *m.time_s;
     const double relative = (time.ci95.high - time.ci95.low) / 2.0 / time.median;
     if (metric == ActionMetric::kTime) {
-      entries.push_back(entry(report, row, "s", time.median, relative * time.median));
+      entries.push_back(entry(report, row, {"s", time.median, relative * time.median}));
     } else if (metric == ActionMetric::kBandwidth && m.bytes_per_s) {
-      entries.push_back(entry(report, row, "bytes/s", *m.bytes_per_s, relative * *m.bytes_per_s));
+      entries.push_back(entry(report, row, {"bytes/s", *m.bytes_per_s, relative * *m.bytes_per_s}));
     } else if (metric == ActionMetric::kSpeedup && m.speedup) {
       const double spread = (m.speedup->ci95.high - m.speedup->ci95.low) / 2.0;
-      entries.push_back(entry(report, row, "x", m.speedup->ratio, spread));
+      entries.push_back(entry(report, row, {"x", m.speedup->ratio, spread}));
     }
   }
   return json::json_array(entries).text + '\n';

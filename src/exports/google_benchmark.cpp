@@ -91,8 +91,8 @@ void add_samples(std::vector<json::JsonText>& entries, const ExportRow& row, con
   }
 }
 
-void add_aggregate(std::vector<json::JsonText>& entries, const ExportRow& row, const Place& place,
-                   const std::string& name, double seconds) {
+json::JsonText aggregate_of(const ExportRow& row, const Place& place, const std::string& name,
+                            double seconds) {
   const record::Measurement& m = *row.measurement;
   std::vector<json::JsonMember> members = head_of(row, place, '_' + name);
   members.push_back({"aggregate_name", json::json_string(name)});
@@ -100,7 +100,7 @@ void add_aggregate(std::vector<json::JsonText>& entries, const ExportRow& row, c
   members.push_back(
       {"iterations", json::json_integer(static_cast<std::int64_t>(m.samples_s.size()))});
   add_times(members, seconds, m);
-  entries.push_back(json::json_object(members));
+  return json::json_object(members);
 }
 
 }  // namespace
@@ -120,8 +120,8 @@ std::string to_google_benchmark(const record::Report& report) {
     }
     const Place place{static_cast<std::int64_t>(family), sizes[family]++};
     add_samples(entries, row, place);
-    add_aggregate(entries, row, place, "mean", row.measurement->time_s->mean);
-    add_aggregate(entries, row, place, "median", row.measurement->time_s->median);
+    entries.push_back(aggregate_of(row, place, "mean", row.measurement->time_s->mean));
+    entries.push_back(aggregate_of(row, place, "median", row.measurement->time_s->median));
   }
   return json::json_object(
              {{"context", context_of(report, rows)}, {"benchmarks", json::json_array(entries)}})

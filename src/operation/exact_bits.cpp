@@ -42,17 +42,23 @@ using Float16Pattern = Pattern<std::uint16_t, 0x7c00>;
 using Bfloat16Pattern = Pattern<std::uint16_t, 0x7f80>;
 using Float32Pattern = Pattern<std::uint32_t, 0x7f800000>;
 
-// Adds elements [first, last) to `found`.
+// The elements [first, last) of two outputs.
+struct Stretch {
+  const std::byte* expected = nullptr;  // of element 0
+  const std::byte* actual = nullptr;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
 template <typename Bits, Bits kInfinity>
-void compare_elements(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
-                      const std::byte* actual, std::int64_t first, std::int64_t last,
+void compare_elements(Pattern<Bits, kInfinity> pattern, const Stretch& stretch,
                       record::Verification& found) {
-  for (std::int64_t i = first; i < last; ++i) {
+  for (std::int64_t i = stretch.first; i < stretch.last; ++i) {
     const auto offset = static_cast<std::size_t>(i) * sizeof(Bits);
     Bits wanted = 0;
     Bits got = 0;
-    std::memcpy(&wanted, expected + offset, sizeof(Bits));
-    std::memcpy(&got, actual + offset, sizeof(Bits));
+    std::memcpy(&wanted, stretch.expected + offset, sizeof(Bits));
+    std::memcpy(&got, stretch.actual + offset, sizeof(Bits));
     const std::uint64_t distance = wanted == got ? 0 : pattern.distance(wanted, got);
     if (distance == 0) continue;
     ++found.mismatches;
@@ -62,31 +68,29 @@ void compare_elements(Pattern<Bits, kInfinity> pattern, const std::byte* expecte
 }
 
 template <typename Bits, Bits kInfinity>
-record::Verification compare_range(Pattern<Bits, kInfinity> pattern, const std::byte* expected,
-                                   const std::byte* actual, std::int64_t first, std::int64_t last) {
+record::Verification compare_stretch(Pattern<Bits, kInfinity> pattern, const Stretch& all) {
   record::Verification found;
-  found.compared = last - first;
-  for (std::int64_t start = first; start < last; start += kStride) {
-    const std::int64_t end = std::min(last, start + kStride);
+  found.compared = all.last - all.first;
+  for (std::int64_t start = all.first; start < all.last; start += kStride) {
+    const std::int64_t end = std::min(all.last, start + kStride);
     const auto offset = static_cast<std::size_t>(start) * sizeof(Bits);
     const auto bytes = static_cast<std::size_t>(end - start) * sizeof(Bits);
-    if (std::memcmp(expected + offset, actual + offset, bytes) == 0) continue;
-    compare_elements(pattern, expected, actual, start, end, found);
+    if (std::memcmp(all.expected + offset, all.actual + offset, bytes) == 0) continue;
+    compare_elements(pattern, {all.expected, all.actual, start, end}, found);
   }
   return found;
 }
 
-record::Verification compare_range(nf4::OutputType type, const std::byte* expected,
-                                   const std::byte* actual, std::int64_t first, std::int64_t last) {
+record::Verification compare_stretch(nf4::OutputType type, const Stretch& stretch) {
   switch (type) {
     case nf4::OutputType::kFloat16:
-      return compare_range(Float16Pattern{}, expected, actual, first, last);
+      return compare_stretch(Float16Pattern{}, stretch);
     case nf4::OutputType::kBfloat16:
-      return compare_range(Bfloat16Pattern{}, expected, actual, first, last);
+      return compare_stretch(Bfloat16Pattern{}, stretch);
     case nf4::OutputType::kFloat32:
       break;
   }
-  return compare_range(Float32Pattern{}, expected, actual, first, last);
+  return compare_stretch(Float32Pattern{}, stretch);
 }
 
 void merge(record::Verification& total, const record::Verification& part) {
@@ -112,7 +116,7 @@ record::Verification compare_outputs(nf4::OutputType type, std::span<const std::
   std::mutex mutex;
   parallel_for(elements, kStride * 16, [&](std::int64_t first, std::int64_t last) {
     const record::Verification part =
-        compare_range(type, expected.data(), actual.data(), first, last);
+        compare_stretch(type, {expected.data(), actual.data(), first, last});
     const std::lock_guard lock(mutex);
     merge(total, part);
   });

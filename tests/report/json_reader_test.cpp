@@ -52,6 +52,15 @@ TEST(JsonReader, ReadsBackAnEmptyReport) {
 }
 
 // Independent of the writer: values of fields against those of the report that was written.
+TEST(JsonReader, TakesOperationsThatItDoesNotKnowIfTheyAreWords) {
+  EXPECT_EQ(refusal_with("/measurements/0/operation", "matmul_2"), "");
+  for (const char* bad : {"", "\x1b[31m", "two words", "Dequantize"}) {
+    EXPECT_NE(refusal_with("/measurements/0/operation", bad).find("the name of an operation"),
+              std::string::npos)
+        << bad;
+  }
+}
+
 TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   const record::Report was = gpu_report();
   const record::Report is = report::report_from_json(report::to_json(was), "r.json");

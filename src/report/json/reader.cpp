@@ -109,11 +109,23 @@ void read_samples(const json::JsonNode& node, record::Measurement& m) {
   }
 }
 
+// Any operation, also one that this program does not have; as a word that is fit to print.
+std::string read_operation(const json::JsonNode& node) {
+  constexpr std::size_t kMostCharacters = 64;
+  const std::string word = node.string();
+  const bool is_word =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+  if (word.empty() || word.size() > kMostCharacters || !is_word) {
+    node.refuse("the name of an operation: small letters, digits and _");
+  }
+  return word;
+}
+
 record::Measurement read_measurement(const json::JsonNode& node,
                                      const std::set<std::string>& tensors) {
   record::Measurement m;
   m.cell.tensor = known_tensor(node["tensor"], tensors);
-  m.cell.operation = node["operation"].string();
+  m.cell.operation = read_operation(node["operation"]);
   m.variant = node["variant"].string();
   m.cell.device = node["device"].string();
   m.cell.output_type = read_output_type(node["output_dtype"]);
