@@ -20,6 +20,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 namespace nf4bench {
@@ -226,7 +227,10 @@ TEST(CpuVariants, TheCatalogueIsOrderedAndComplete) {
 }
 
 const kernels::Variant& simd() {
-  return kernels::cpu::dequantize().variants.back();
+  for (const kernels::Variant& variant : kernels::cpu::dequantize().variants) {
+    if (variant.name == std::string("simd")) return variant;
+  }
+  throw std::logic_error("there is no variant simd");
 }
 
 // Restricts `simd` to one instruction set while it lives.
