@@ -95,7 +95,7 @@ TEST_F(Baseline, WhatIsNoMeasurementIsNoBaseline) {
   EXPECT_FALSE(std::filesystem::exists(store));
 }
 
-TEST_F(Baseline, ABaselineCanNotBeCalledAPath) {
+TEST_F(Baseline, ABaselineCannotBeCalledAPath) {
   for (const char* name : {"../main", "a/b", ".hidden", ""}) {
     EXPECT_NE(compare({base, "--save-baseline", name}).exit_code, 0) << name;
   }

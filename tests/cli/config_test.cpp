@@ -254,7 +254,7 @@ TEST_F(Config, BrokenTomlIsNamedWithPlace) {
   EXPECT_THAT(complaint(std::string("[run]\nseed = 1\0", 15)), HasSubstr(with_place(2)));
 }
 
-TEST_F(Config, FileThatCanNotBeReadIsAUsageError) {
+TEST_F(Config, FileThatCannotBeReadIsAUsageError) {
   const Outcome absent = run({"run", "--config", "/does/not/exist.toml"});
   EXPECT_EQ(absent.exit_code, 2);
   EXPECT_THAT(absent.err, HasSubstr("/does/not/exist.toml"));

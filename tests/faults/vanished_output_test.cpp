@@ -42,7 +42,7 @@ TEST(VanishedFolder, IsAnErrorAtTheEndAndTheTableIsShown) {
   EXPECT_THAT(outcome.out, HasSubstr("INCOMPLETE"));
 }
 
-TEST(FolderThatCanNotBeWritten, IsRefusedBeforeMeasuring) {
+TEST(FolderThatCannotBeWritten, IsRefusedBeforeMeasuring) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   const ScratchFolder scratch;
   fs::create_directory(scratch.path("locked"));

@@ -111,7 +111,7 @@ TEST_F(Bitsandbytes, PreparedScalesSurviveTimingAndOtherVariants) {
   EXPECT_TRUE(workload->verify(chain(), expected).is_exact());
 }
 
-TEST_F(Bitsandbytes, SaysWhatItCanNotDo) {
+TEST_F(Bitsandbytes, SaysWhatItCannotDo) {
   const kernels::DeviceFacts facts = device::facts_of(device_->info());
   kernels::Job job;
   job.elements = (std::int64_t{1} << 31) - 1;

@@ -179,7 +179,7 @@ TEST_F(Bitsandbytes, PreparedScalesSurviveWhatOtherVariantsWrite) {
   }
 }
 
-TEST_F(Bitsandbytes, DeclinesWhatThirtyTwoBitsCanNotCount) {
+TEST_F(Bitsandbytes, DeclinesWhatThirtyTwoBitsCannotCount) {
   kernels::Job job;
   job.elements = std::numeric_limits<int>::max();
   EXPECT_EQ(chain().unsupported(job, {}), nullptr);

@@ -54,7 +54,7 @@ std::string verdict(const std::string& name, const nf4::SyntheticSpec& spec,
 
 // Under a sanitizer, which finds stray writes itself, only buffers for timing have guards.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr UploadPurpose kGuarded = UploadPurpose::kTimeHot;
+constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kTimeHot;
 #else
 constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kVerify;
 #endif
@@ -97,7 +97,7 @@ TEST(GenericPeer, IsExactAndHasItsWorkspace) {
   }
 }
 
-TEST(GenericPeer, GivesItsOwnReasonForWhatItCanNotDo) {
+TEST(GenericPeer, GivesItsOwnReasonForWhatItCannotDo) {
   const peer::Peers peers = load("good");
   const auto device = device::open_cpu_device({});
   const auto nested = device->upload(
