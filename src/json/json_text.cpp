@@ -107,13 +107,29 @@ void append_indented(std::string& out, std::string_view text) {
   out.append(text.substr(start));
 }
 
+// Bytes that a container of `pieces` takes at most.
+std::size_t length_of(const std::vector<Piece>& pieces, bool breaks) {
+  constexpr std::size_t kSeparator = 4;  // ",\n  "
+  constexpr std::size_t kIndent = 2;     // of each further line
+  std::size_t length = kSeparator;
+  for (const Piece& piece : pieces) {
+    length += piece.name.size() + piece.value.size() + kSeparator;
+    if (!breaks) continue;
+    const auto lines = std::count(piece.value.begin(), piece.value.end(), '\n');
+    length += kIndent * static_cast<std::size_t>(lines);
+  }
+  return length;
+}
+
 std::string container(std::string_view brackets, const std::vector<Piece>& pieces,
                       JsonLayout layout) {
   const bool breaks = (layout == JsonLayout::kExpanded && !pieces.empty()) ||
                       (layout == JsonLayout::kFitted && !is_short(pieces));
   const char* next = breaks ? ",\n  " : layout == JsonLayout::kCompact ? "," : ", ";
   const char* separator = breaks ? "\n  " : "";
-  std::string out(1, brackets.front());
+  std::string out;
+  out.reserve(length_of(pieces, breaks));  // a model's list of tensors is large
+  out += brackets.front();
   for (const Piece& piece : pieces) {
     out.append(separator).append(piece.name);
     if (breaks) {
@@ -124,7 +140,8 @@ std::string container(std::string_view brackets, const std::vector<Piece>& piece
     separator = next;
   }
   if (breaks) out += '\n';
-  return out + brackets.back();
+  out += brackets.back();
+  return out;
 }
 
 template <typename Number>
@@ -137,6 +154,16 @@ std::string number_line(std::span<const Number> values) {
     separator = ", ";
   }
   return out + "]";
+}
+
+JsonText object_of(std::span<const JsonMember> members, JsonLayout layout) {
+  const char* colon = layout == JsonLayout::kCompact ? ":" : ": ";
+  std::vector<Piece> pieces;
+  pieces.reserve(members.size());
+  for (const JsonMember& member : members) {
+    pieces.push_back({quoted(member.name) + colon, member.value.text});
+  }
+  return {container("{}", pieces, layout)};
 }
 
 }  // namespace
@@ -176,14 +203,12 @@ JsonText json_string_or_null(std::string_view value) {
   return value.empty() ? json_null() : json_string(value);
 }
 
+JsonText json_object(std::initializer_list<JsonMember> members, JsonLayout layout) {
+  return object_of(members, layout);
+}
+
 JsonText json_object(const std::vector<JsonMember>& members, JsonLayout layout) {
-  const char* colon = layout == JsonLayout::kCompact ? ":" : ": ";
-  std::vector<Piece> pieces;
-  pieces.reserve(members.size());
-  for (const JsonMember& member : members) {
-    pieces.push_back({quoted(member.name) + colon, member.value.text});
-  }
-  return {container("{}", pieces, layout)};
+  return object_of(members, layout);
 }
 
 JsonText json_array(const std::vector<JsonText>& items, JsonLayout layout) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ JsonText json_string(std::string_view value);
 // Null when `value` is empty.
 JsonText json_string_or_null(std::string_view value);
 
+// Two, so that members that are listed where it is called are not copied.
+JsonText json_object(std::initializer_list<JsonMember> members,
+                     JsonLayout layout = JsonLayout::kFitted);
 JsonText json_object(const std::vector<JsonMember>& members,
                      JsonLayout layout = JsonLayout::kFitted);
 JsonText json_array(const std::vector<JsonText>& items, JsonLayout layout = JsonLayout::kFitted);
