@@ -112,7 +112,7 @@ void read_samples(const json::JsonNode& node, record::Measurement& m) {
 // Any operation, also one that this program does not have; as a word that is fit to print.
 std::string read_operation(const json::JsonNode& node) {
   constexpr std::size_t kMostCharacters = 64;
-  const std::string word = node.string();
+  std::string word = node.string();
   const bool is_word =
       word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
   if (word.empty() || word.size() > kMostCharacters || !is_word) {
@@ -226,7 +226,7 @@ record::Report read_report(const json::JsonNode& root) {
 }  // namespace
 
 std::size_t read_word(const json::JsonNode& node, const std::vector<std::string>& words) {
-  const std::string word = node.string();
+  std::string word = node.string();
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) node.refuse(fmt::format("one of {}", fmt::join(words, ", ")));
   return static_cast<std::size_t>(found - words.begin());
