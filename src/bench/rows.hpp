@@ -12,7 +12,7 @@ namespace nf4bench::bench {
 
 // What all rows of one tensor and output type have in common.
 struct RowFacts {
-  record::Cell cell;  // but for the cache and the launch mode
+  record::Cell cell;  // its cache and launch mode are not set
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
   int buffer_sets = 1;
@@ -22,9 +22,9 @@ struct RowFacts {
 RowFacts facts_of(const RunContext& context, const std::string& tensor,
                   const kernels::Problem& problem, int buffer_sets);
 
-// The rows of one cell, one a variant in catalogue order: from the verdicts, which take the second
-// verification into account, and from the samples. An interrupted cell lacks the rows of variants
-// that have too few samples.
+// The rows of one cell, one for each variant in catalogue order: from the verdicts, which take the
+// second verification into account, and from the samples. An interrupted cell lacks the rows of
+// variants that have too few samples.
 std::vector<record::Measurement> cell_rows(const RunContext& context, const RowFacts& facts,
                                            const std::vector<Verdict>& verdicts,
                                            const CellTiming& timing);

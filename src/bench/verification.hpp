@@ -28,8 +28,8 @@ std::vector<std::byte> expected_output(const operation::Operation& operation,
 Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
                        std::span<const std::byte> expected);
 
-// Verifies the variants whose verdict in `verdicts` (one a variant of the run) is still passed and
-// returns the verdicts brought up to date. Stops early when interrupted.
+// Verifies the variants whose verdict in `verdicts` (one for each variant of the run) is still
+// passed and returns the verdicts brought up to date. Stops early when interrupted.
 std::vector<Verdict> verify_variants(const RunContext& context, device::Workload& workload,
                                      std::span<const std::byte> expected,
                                      std::vector<Verdict> verdicts);

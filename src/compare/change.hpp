@@ -20,7 +20,7 @@ struct Change {
   bool runs_agree = true;   // false when runs of one side differ more than run_noise explains
 };
 
-// The chance that any of the intervals of a comparison misses its true change is at most this.
+// All intervals of a comparison hold their true changes at once, but for this chance.
 inline constexpr double kFamilyError = 0.01;
 
 // Compares runs, not samples: a side is the mean over its runs, each of which deviates by run_noise

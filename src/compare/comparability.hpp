@@ -21,7 +21,8 @@ struct Difference {
 // The names that a Difference may have and that may matter.
 const std::vector<std::string>& difference_names();
 
-// What differs between any of the reports. Values that a report does not know differ from none.
+// What differs between any of the reports. A value that a report does not know differs
+// from no other.
 // Times want the same device, driver, clocks and build; ratios within a run carry over from one
 // device of a model to another.
 std::vector<Difference> find_differences(const std::vector<report::NamedReport>& base,

@@ -7,9 +7,9 @@
 
 namespace nf4bench::compare {
 
-// What makes reports unfit for a gate whatever their cells say, a sentence each: unfinished runs,
-// reports without a measurement, and one run given twice, as when an old file was left in place of
-// the one that a failed job should have written.
+// Why reports are unfit for a gate, whatever their cells say: one sentence for each fault. Faults
+// are unfinished runs, reports without a measurement, and a run that is given twice. The last
+// happens when a failed job leaves an old file in place.
 std::vector<std::string> find_report_faults(const std::vector<report::NamedReport>& base,
                                             const std::vector<report::NamedReport>& fresh);
 

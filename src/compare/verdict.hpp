@@ -17,7 +17,7 @@ enum class CellVerdict : std::uint8_t {
   kSame,
 };
 
-// In the order in which people want to hear of them.
+// The most urgent first.
 inline constexpr CellVerdict kCellVerdicts[] = {CellVerdict::kInvalid, CellVerdict::kMissing,
                                                 CellVerdict::kSlower,  CellVerdict::kUnsure,
                                                 CellVerdict::kFaster,  CellVerdict::kSame};

@@ -7,22 +7,22 @@
 namespace nf4bench::exports {
 
 // A report in the words of other tools. Each function gives the whole text of a file. Numbers are
-// the shortest decimals that read back as the same double; none is ever NaN or Infinity. Rows
-// without a time are left out where the tool would take any number that stands in for one for a
-// measurement; each format says how it names them.
+// the shortest decimals that read back as the same double; none is ever NaN or Infinity. Where a
+// tool would take any number for a measurement, rows without a time are left out; each format says
+// how it names them.
 
-// RFC 4180, one line a measurement, times in seconds, empty fields for what is not known.
+// RFC 4180: a line for each measurement, times in seconds, empty fields for what is not known.
 std::string to_csv(const record::Report& report);
 
-// GitHub-flavoured tables: one a geometry and cell, then whole-model totals.
+// GitHub-flavoured tables: one for each geometry and cell, then totals of the whole model.
 std::string to_markdown(const record::Report& report);
 
-// The JSON of Google Benchmark: an "iteration" entry a sample, then mean and median as aggregates.
+// The JSON of Google Benchmark: an "iteration" entry for each sample, then mean and median.
 // Rows without a time are named in the context.
 std::string to_google_benchmark(const record::Report& report);
 
-// The JSON of nvbench, schema 1.0.0: a benchmark a variant, a state a cell. Rows without a time are
-// skipped states.
+// The JSON of nvbench, schema 1.0.0: a benchmark for each variant, a state for each cell. Rows
+// without a time are skipped states.
 std::string to_nvbench(const record::Report& report);
 
 // Bencher Metric Format: the measures latency (ns), throughput (bytes/s) and speedup.

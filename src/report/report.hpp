@@ -24,7 +24,7 @@ struct TableStyle {
   bool marking = false;  // show the marks of report/marking.hpp, too
 };
 
-// The table for people: one block a geometry and cell, variants as rows, then the model total.
+// The table: a block for each geometry and cell, with a row for each variant; then the model total.
 std::string to_table(const record::Report& report, const TableStyle& style);
 
 }  // namespace nf4bench::report

@@ -19,7 +19,7 @@ struct GridColumn {
 };
 
 struct GridRow {
-  std::vector<std::string> cells;  // one a column; an empty one is a value that is not known
+  std::vector<std::string> cells;  // one for each column; empty: not known
   char marker = ' ';               // in the margin
   Tone tone = Tone::kPlain;
   std::string message;  // in place of all cells but the first

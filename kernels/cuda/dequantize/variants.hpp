@@ -1,6 +1,7 @@
 #pragma once
 
-// Every CUDA variant of `dequantize`, one a file beside this one. catalog.cpp orders them.
+// Every CUDA variant of `dequantize`; each has a file of its own beside this one. catalog.cpp
+// orders them.
 
 #include "variant.hpp"
 

@@ -7,7 +7,7 @@
 
 namespace nf4bench::compare {
 
-// For people at a terminal: cells that changed first, with when and by how much, then the others.
+// For a terminal: first the cells that changed, with when and by how much, then the others.
 std::string history_table(const History& history, const report::TableStyle& style);
 
 inline constexpr const char* kHistorySchema = "nf4bench.history";

@@ -20,11 +20,11 @@ struct StepModel {
 // A level holds at least this many values: one or two odd runs are no step.
 inline constexpr std::size_t kShortestLevel = 3;
 
-// Splits `values`, in the order of time, into levels so that the absolute deviations from the
-// levels' medians, counted in standard deviations, plus a price per level are least. Absolute
-// deviations make single wild values harmless. The noise is estimated from neighbouring values
-// where it is greater than the model's. Steps to a level of too few values of its own and steps
-// below the threshold are merged away.
+// Splits `values`, in the order of time, into levels. The best split has the smallest sum of a
+// price for each level and of the absolute deviations from the levels' medians, in standard
+// deviations. Absolute deviations make single wild values harmless. The noise is estimated from
+// neighbouring values where it is greater than the model's. Steps to a level of too few values of
+// its own and steps below the threshold are merged away.
 std::vector<LevelStep> find_steps(std::span<const double> values, const StepModel& model);
 
 }  // namespace nf4bench::compare

@@ -10,7 +10,7 @@ namespace nf4bench::compare {
 
 // The forms in which a comparison is shown; `decision` is null when there was no gate.
 
-// For people at a terminal: one block a geometry and launch, variants as rows.
+// For a terminal: a block for each geometry and launch mode, with a row for each variant.
 std::string comparison_table(const ComparisonResult& result, const GateDecision* decision,
                              const report::TableStyle& style);
 

@@ -51,10 +51,10 @@ std::string shown_variant(const std::string& name);
 inline constexpr char kFastestMark = '*';
 inline constexpr char kBaselineMark = '=';
 
-// One block a geometry and cell, with all variants; then how to read it.
+// A block for each geometry and cell, with all variants; then how to read it.
 void append_blocks(TablePage& page, const record::Report& report);
 
-// One block a cell: all geometries together, and the time of the whole model.
+// A block for each cell: all geometries together, and the time of the whole model.
 void append_summary(TablePage& page, const record::Report& report);
 
 // The variants under the scheme of report/marking.hpp.
