@@ -35,7 +35,6 @@ class BufferedWorkload final : public Workload {
 
  private:
   const std::vector<kernels::Job>& jobs() const { return sets_.jobs(); }
-  kernels::Launch launch() const;
   void reserve_workspace(const kernels::Variant& variant);
   void reserve_own_workspaces(const kernels::Variant& variant, std::int64_t bytes);
   const GuardedBuffer& first_workspace(const kernels::Variant& variant) const;
@@ -45,6 +44,7 @@ class BufferedWorkload final : public Workload {
   void run_poisoned(const kernels::Variant& variant);
 
   WorkloadHost host_;
+  kernels::Launch launch_;  // the same for all calls; points into host_
   Work work_;
   std::int64_t guard_;
   BufferSets sets_;
@@ -56,6 +56,9 @@ class BufferedWorkload final : public Workload {
 BufferedWorkload::BufferedWorkload(const WorkloadHost& host, const Work& work,
                                    const WorkloadPlan& plan, std::unique_ptr<Executor> executor)
     : host_(host),
+      launch_{.stream = host_.stream,
+              .device = facts_of(host_.info),
+              .config = host_.config.empty() ? nullptr : host_.config.c_str()},
       work_(work),
       guard_(plan.guard),
       sets_(host.memory, work, plan.guard),
@@ -68,12 +71,6 @@ BufferedWorkload::BufferedWorkload(const WorkloadHost& host, const Work& work,
 std::string BufferedWorkload::unsupported(const kernels::Variant& variant) const {
   const char* reason = why_unsupported(variant, work_.problem, facts_of(host_.info));
   return reason == nullptr ? "" : reason;
-}
-
-kernels::Launch BufferedWorkload::launch() const {
-  return {.stream = host_.stream,
-          .device = facts_of(host_.info),
-          .config = host_.config.empty() ? nullptr : host_.config.c_str()};
 }
 
 // Makes the workspaces that `variant` needs, and fills them if it prepares them. A workspace that
@@ -117,11 +114,11 @@ kernels::Job BufferedWorkload::job_of(const kernels::Variant& variant, std::size
 
 // Nothing is launched for a tensor without elements.
 void BufferedWorkload::prepare(const kernels::Variant& variant, std::size_t set) const {
-  if (work_.problem.elements > 0) variant.prepare(job_of(variant, set), launch());
+  if (work_.problem.elements > 0) variant.prepare(job_of(variant, set), launch_);
 }
 
 void BufferedWorkload::call(const kernels::Variant& variant, std::size_t set) const {
-  if (work_.problem.elements > 0) variant.launch(job_of(variant, set), launch());
+  if (work_.problem.elements > 0) variant.launch(job_of(variant, set), launch_);
 }
 
 void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
