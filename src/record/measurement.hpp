@@ -1,6 +1,7 @@
 #pragma once
 
 #include "record/cell.hpp"
+#include "record/host_load.hpp"
 #include "record/verification.hpp"
 #include "statistics/statistics.hpp"
 
@@ -30,9 +31,9 @@ enum class StopReason : std::uint8_t {
 const char* to_string(StopReason reason);
 
 struct Speedup {
-  std::string baseline;  // variant name
-  double ratio = 1.0;    // baseline time / this time
-  statistics::Interval ci95{1.0, 1.0};
+  std::string baseline;                                  // variant name
+  double ratio = 1.0;                                    // baseline time / this time
+  std::optional<statistics::Interval> ci95{{1.0, 1.0}};  // none with too few rounds
 };
 
 // One variant in one cell. Plain data.
@@ -54,6 +55,7 @@ struct Measurement {
   std::optional<double> fraction_of_stream;  // best stream kernel's median of this cell / median
   std::optional<Speedup> speedup;            // absent unless both sides passed
   std::optional<std::int64_t> throttled_samples;  // see throttling.hpp; absent without clocks
+  std::optional<HostLoad> load;                   // while the cell was timed; absent where unknown
 };
 
 // The best kernel that only moves the bytes of a geometry, in one cell.
