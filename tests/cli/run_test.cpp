@@ -1,4 +1,5 @@
 #include "cli/process.hpp"
+#include "cpu/stream_memory.hpp"
 #include "io/writers/state_dict.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
@@ -74,6 +75,17 @@ TEST(Run, ReportOnStdoutIsTheOnlyThingThereAndFitsTheSchema) {
                                    "/scripts/validate_report.py' --strict " +
                                    path);
   EXPECT_EQ(validation.exit_code, 0) << validation.out << validation.err;
+}
+
+// Cold, whatever the machine's caches are: a short run of a tiny tensor takes little of anything.
+TEST(Run, OfATinyTensorTakesLittleMemoryAndTime) {
+  const Outcome outcome = nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--max-time",
+                                    "0.01", "--no-ceilings", "--quiet"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  if (kernels::cpu::can_evict()) {
+    EXPECT_LT(outcome.peak_bytes, std::int64_t{128} << 20);
+  }
+  EXPECT_LT(outcome.cpu_seconds, 5.0);
 }
 
 TEST(Run, TableGoesToStderrWhenStdoutHoldsTheReport) {
