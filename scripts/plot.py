@@ -21,14 +21,20 @@ try:
 except ImportError:
     sys.exit("plot.py needs matplotlib. On Debian or Ubuntu: apt-get install python3-matplotlib")
 
-# Colours that colour-blind people can tell apart (after Okabe and Ito).
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#b8528f", "#b58900", "#2aa1d8", "#7a5cc2", "#6b4423"]
+# Colours that colour-blind people can tell apart: those of Okabe and Ito but for yellow, which is
+# faint on white; brown takes its place.
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#6b4423"]
 MARKERS = "osD^vP*X"
+DASHES = ["-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2))]
+HATCHES = [None, "///", "...", "xxx"]
 STYLE = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "axes.axisbelow": True, "grid.color": "#e3e7eb", "legend.frameon": False, "figure.dpi": 150,
     "svg.hashsalt": "nf4bench", "svg.fonttype": "path",
 }
+
+
+MOST_LINES = 24  # of a history, and below each other in a legend
 
 
 class NotDrawable(Exception):
@@ -69,12 +75,25 @@ def timed_rows(report, chosen):
     return [m for m in rows if cell_kind(m) == kind], kind
 
 
-def look_of(rows):
-    """A colour and a marker for each variant, the same in every plot of these rows."""
-    names = list(dict.fromkeys(m["variant"] for m in rows))
-    return {name: {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)],
-                   "linestyle": "-" if i < len(COLOURS) else "--"}
-            for i, name in enumerate(names)}
+def looks_of(names):
+    """How each name is drawn, the same in every plot of these names. Names of one colour differ in
+    their dashes and their markers; 32 names differ in all that they are drawn with."""
+    looks = {}
+    for i, name in enumerate(names):
+        colour, turn = i % len(COLOURS), i // len(COLOURS)
+        looks[name] = {"color": COLOURS[colour], "linestyle": DASHES[turn % len(DASHES)],
+                       "marker": MARKERS[(colour + turn) % len(MARKERS)]}
+    return looks
+
+
+def variants_of(rows):
+    return dict.fromkeys(m["variant"] for m in rows)
+
+
+def add_legend(axes, names):
+    """Beside the plot, in the order of the lines, with room for a whole period of their dashes."""
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, handlelength=4,
+                ncol=math.ceil(len(names) / MOST_LINES))
 
 
 def size_text(elements, _position=None):
@@ -107,7 +126,8 @@ def draw_bandwidth(reports, chosen):
     rows, kind = timed_rows(report, chosen)
     sizes = {t["id"]: t["elements"] for t in report["tensors"]}
     figure, axes = pyplot.subplots(figsize=(8, 4.6))
-    for variant, look in look_of(rows).items():
+    looks = looks_of(variants_of(rows))
+    for variant, look in looks.items():
         points = sorted((sizes[m["tensor"]], m["bytes_per_s"] / 1e9)
                         for m in rows if m["variant"] == variant)
         axes.plot(*zip(*points), label=variant, linewidth=1.8, markersize=4.5, **look)
@@ -118,7 +138,7 @@ def draw_bandwidth(reports, chosen):
     axes.set_xlabel("elements of the tensor")
     axes.set_ylabel("GB/s, read and written")
     axes.set_title(f"{report['device']['name']}: {kind}", loc="left", fontsize=10)
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
+    add_legend(axes, looks)
     return figure
 
 
@@ -136,7 +156,7 @@ def draw_speedup(reports, chosen):
     if not rows:
         raise NotDrawable("no measurement has a speedup")
     tensors = [t for t in report["tensors"] if any(m["tensor"] == t["id"] for m in rows)]
-    looks = look_of(rows)
+    looks = looks_of(variants_of(rows))
     step = 0.8 / len(looks)
     figure, axes = pyplot.subplots(figsize=(max(6.0, 0.2 * len(rows) + 3.5), 4.6))
     for i, (variant, look) in enumerate(looks.items()):
@@ -146,7 +166,7 @@ def draw_speedup(reports, chosen):
         ratios = [s["ratio"] for _, s in bars]
         reach = reach_of((s["ratio"], s["ci95"]) for _, s in bars)
         axes.bar([x for x, _ in bars], ratios, step * 0.9, yerr=reach, label=variant,
-                 color=look["color"], hatch="///" if look["linestyle"] == "--" else None,
+                 color=look["color"], hatch=HATCHES[DASHES.index(look["linestyle"])],
                  edgecolor="white", linewidth=0,
                  error_kw={"elinewidth": 1, "capsize": min(2.0, 12 * step)})
     axes.axhline(1.0, color="#656d76", linewidth=1, linestyle=(0, (5, 4)))
@@ -155,7 +175,7 @@ def draw_speedup(reports, chosen):
     axes.grid(visible=False, axis="x")
     axes.set_ylabel(f"speedup over {rows[0]['speedup']['baseline']}")
     axes.set_title(f"{report['device']['name']}: {kind}", loc="left", fontsize=10)
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
+    add_legend(axes, looks)
     return figure
 
 
@@ -169,14 +189,14 @@ def draw_history(reports, chosen):
         for m in rows:
             name = f"{m['variant']}  {shapes[m['tensor']]}"
             lines.setdefault(name, []).append((run, m["time_s"]))
-    if len(lines) > 24:
+    if len(lines) > MOST_LINES:
         raise NotDrawable(f"{len(lines)} lines are too many to tell apart: choose with --variant")
-    for i, (name, points) in enumerate(lines.items()):
+    looks = looks_of(lines)
+    for name, points in lines.items():
         medians = [time["median"] * 1e6 for _, time in points]
         reach = reach_of(((t["median"], t["ci95"]) for _, t in points), 1e6)
         axes.errorbar([run for run, _ in points], medians, yerr=reach, label=name, capsize=2,
-                      linewidth=1.6, markersize=4.5, color=COLOURS[i % len(COLOURS)],
-                      marker=MARKERS[i // len(COLOURS)])
+                      linewidth=1.6, markersize=4.5, **looks[name])
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}"
@@ -185,7 +205,7 @@ def draw_history(reports, chosen):
     axes.set_xticks(range(len(reports)), [r["started_at"][:16].replace("T", "\n") for r in reports])
     axes.set_ylabel("median time, us")
     axes.set_title(f"{reports[-1]['device']['name']}: {kind}", loc="left", fontsize=10)
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
+    add_legend(axes, looks)
     return figure
 
 
