@@ -4,8 +4,6 @@
 
 #include <openssl/evp.h>
 
-#include <array>
-
 namespace nf4bench {
 namespace {
 
@@ -36,22 +34,32 @@ void Sha256::update(std::span<const std::byte> bytes) {
   require(EVP_DigestUpdate(context_of(context_), bytes.data(), bytes.size()), "EVP_DigestUpdate");
 }
 
-std::string Sha256::hex() {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  // Finishing ends a computation, so a copy is finished: hex() may be called again and again.
+std::array<unsigned char, 32> Sha256::digest() {
+  // Finishing ends a computation, so a copy is finished.
   const Sha256 copy;
   require(EVP_MD_CTX_copy_ex(context_of(copy.context_), context_of(context_)),
           "EVP_MD_CTX_copy_ex");
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  require(EVP_DigestFinal_ex(context_of(copy.context_), digest.data(), &length),
+  std::array<unsigned char, 32> bytes{};
+  require(EVP_DigestFinal_ex(context_of(copy.context_), bytes.data(), nullptr),
           "EVP_DigestFinal_ex");
+  return bytes;
+}
+
+std::string Sha256::hex() {
+  static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
-  for (unsigned int i = 0; i < length; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15u];
+  for (const unsigned char byte : digest()) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15u];
   }
   return text;
+}
+
+std::string Sha256::base64() {
+  const std::array<unsigned char, 32> bytes = digest();
+  std::array<unsigned char, 45> text{};  // four characters for three bytes, and the end
+  const int length = EVP_EncodeBlock(text.data(), bytes.data(), static_cast<int>(bytes.size()));
+  return {text.begin(), text.begin() + length};
 }
 
 }  // namespace nf4bench

@@ -1,12 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
 
 namespace nf4bench {
 
-// Lower-case hexadecimal SHA-256, computed piece by piece (OpenSSL's libcrypto).
+// SHA-256, computed piece by piece (OpenSSL's libcrypto). Asking for it does not end it.
 class Sha256 {
  public:
   Sha256();
@@ -14,9 +15,12 @@ class Sha256 {
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
   void update(std::span<const std::byte> bytes);
-  std::string hex();
+  std::string hex();  // lower case
+  std::string base64();
 
  private:
+  std::array<unsigned char, 32> digest();
+
   void* context_;
 };
 

@@ -90,6 +90,12 @@ std::string escaped(std::string_view text, std::size_t max_chars) {
   return result;
 }
 
+bool begins_printable(std::string_view text) {
+  const Decoded front = decode_front(text);
+  const char32_t c = front.code_point;
+  return front.is_valid && c >= 0x20 && c != 0x7f && !is_unprintable(c);
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const Utf8Front front = utf8_front(text);

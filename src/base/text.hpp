@@ -10,6 +10,10 @@ namespace nf4bench {
 // in "...".
 std::string escaped(std::string_view text, std::size_t max_chars = 200);
 
+// True when the character of UTF-8 that `text` begins with stands where it was put: it is no
+// control character, breaks no line and reorders nothing around it.
+bool begins_printable(std::string_view text);
+
 // True when `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text);
 

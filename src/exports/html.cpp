@@ -1,14 +1,30 @@
+#include "base/sha256.hpp"
 #include "exports/export.hpp"
 #include "exports/html_parts.hpp"
 
 #include <fmt/format.h>
 
+#include <span>
+#include <string_view>
+
 namespace nf4bench::exports {
 namespace {
 
-// The page may load nothing, whatever a report smuggles in.
-constexpr char kPolicy[] =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+// How a policy names the very text of a <style> or <script>: "'sha256-...'", in base64.
+std::string source_of(std::string_view text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return fmt::format("'sha256-{}'", hash.base64());
+}
+
+// The page may load nothing and run nothing but its own script, whatever a report smuggles in. No
+// hash allows a style attribute, so the page has none.
+std::string policy() {
+  return fmt::format(
+      "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; "
+      "form-action 'none'",
+      source_of(kPageStyle), source_of(kPageScript));
+}
 
 std::string header_of(const record::Report& report) {
   std::string text = fmt::format(
@@ -38,7 +54,7 @@ std::string to_html(const record::Report& report) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>nf4bench: {}</title>\n<style>{}</style></head>\n<body>\n",
-      kPolicy, html_text(report.device.name), kPageStyle);
+      policy(), html_text(report.device.name), kPageStyle);
   text += header_of(report);
   if (!page.rows.empty()) {
     text += speedup_section(page) + bandwidth_section(page) + samples_section(page) +

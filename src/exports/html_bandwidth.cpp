@@ -12,12 +12,8 @@
 namespace nf4bench::exports {
 namespace {
 
-constexpr double kWidth = 900.0;
 constexpr double kHeight = 400.0;
-constexpr double kLeft = 60.0;
-constexpr double kRight = 90.0;
-constexpr double kTop = 12.0;
-constexpr double kBottom = 46.0;
+constexpr int kMostSizes = 4;  // that find room on a narrow screen
 
 // One chart: all rows of a type, cache and launch mode.
 struct Chart {
@@ -67,13 +63,29 @@ void set_scales(Chart& chart, const Page& page) {
   chart.ticks = round_ticks(most, 6);
 }
 
-double x_of(const Chart& chart, double elements) {
+// From left to right, 0 to 1.
+double share_of(const Chart& chart, double elements) {
   const double span = std::log(chart.most_elements / chart.least_elements);
-  return kLeft + (kWidth - kLeft - kRight) * std::log(elements / chart.least_elements) / span;
+  return std::log(elements / chart.least_elements) / span;
 }
 
-double y_of(const Chart& chart, double rate) {
-  return kTop + (kHeight - kTop - kBottom) * (1.0 - rate / chart.ticks.back());
+// From top to bottom, 0 to 1.
+double depth_of(const Chart& chart, double rate) {
+  return 1.0 - rate / chart.ticks.back();
+}
+
+// Powers of two, a few, evenly spaced; at least one, as a chart spans more than a factor of two.
+std::vector<double> sizes_of(const Chart& chart) {
+  std::vector<double> sizes;
+  double step = 2.0;
+  do {
+    sizes.clear();
+    for (double size = 1.0; size <= chart.most_elements; size *= step) {
+      if (size >= chart.least_elements) sizes.push_back(size);
+    }
+    step *= 2.0;
+  } while (std::ssize(sizes) > kMostSizes);
+  return sizes;
 }
 
 // "0.25 Mi", "16 Mi", "1 Gi"
@@ -87,40 +99,46 @@ std::string elements_text(double elements) {
   return fmt::format("{:.3g} {}", elements, unit);
 }
 
-std::string grid_of(const Chart& chart) {
-  std::string text;
-  const std::string right = coordinate(kWidth - kRight);
-  for (const double tick : chart.ticks) {
-    const double y = y_of(chart, tick);
-    text += fmt::format(
-        "<path class=\"grid\" d=\"M{} {}H{}\"/><text class=\"name\" x=\"{}\" y=\"{}\">{:g}</text>",
-        coordinate(kLeft), coordinate(y), right, coordinate(kLeft - 6.0), coordinate(y + 4.0),
-        tick / 1e9);
-  }
-  const double bottom = kHeight - kBottom;
-  for (double size = 1.0; size <= chart.most_elements; size *= 4.0) {
-    if (size < chart.least_elements) continue;
-    const std::string x = coordinate(x_of(chart, size));
-    text += fmt::format(
-        "<path class=\"grid\" d=\"M{0} {1}V{2}\"/><text class=\"tick\" x=\"{0}\" y=\"{3}\">{4}"
-        "</text>\n",
-        x, coordinate(kTop), coordinate(bottom), coordinate(bottom + 16.0), elements_text(size));
-  }
-  return text + fmt::format(
-                    "<text class=\"tick\" x=\"{}\" y=\"{}\">elements of the tensor</text>"
-                    "<text x=\"4\" y=\"{}\">GB/s</text>\n",
-                    coordinate((kLeft + kWidth - kRight) / 2.0), coordinate(kHeight - 6.0),
-                    coordinate(kHeight - kBottom + 16.0));
+std::string level(const Chart& chart, double rate, const char* style) {
+  return fmt::format("<path class=\"{}\" d=\"M0 {}H{}\"/>", style,
+                     coordinate(kHeight * depth_of(chart, rate)), coordinate(kDrawingWidth));
 }
 
-std::string ceiling_line(const Chart& chart, const char* name, double rate) {
-  if (!(rate > 0.0)) return "";
-  const double y = y_of(chart, rate);
-  return fmt::format(
-      "<path class=\"ceiling\" d=\"M{} {}H{}\"/><text class=\"note\" x=\"{}\" y=\"{}\">{} {}"
-      "</text>\n",
-      coordinate(kLeft), coordinate(y), coordinate(kWidth - kRight),
-      coordinate(kWidth - kRight + 4.0), coordinate(y + 4.0), name, text::format_gigabytes(rate));
+std::string grid_of(const Chart& chart, const std::vector<double>& sizes) {
+  std::string text;
+  for (const double tick : chart.ticks) text += level(chart, tick, "grid");
+  for (const double size : sizes) text += upright(kDrawingWidth * share_of(chart, size), kHeight);
+  return text;
+}
+
+// Words beside the drawing, each at the height of its rate.
+struct Scale {
+  const char* style;
+  const char* x;
+};
+constexpr Scale kRates = {.style = "rates", .x = "100%"};
+constexpr Scale kCeilings = {.style = "ceilings", .x = "4"};
+
+using Words = std::vector<std::pair<double, std::string>>;
+
+std::string scale_of(const Chart& chart, const Scale& scale, const Words& words) {
+  std::string text = fmt::format("<svg class=\"{}\">", scale.style);
+  for (const auto& [rate, word] : words) {
+    text += fmt::format("<text x=\"{}\" y=\"{}%\" dy=\"4\">{}</text>", scale.x,
+                        coordinate(100.0 * depth_of(chart, rate)), word);
+  }
+  return text + "</svg>";
+}
+
+Words ceilings_of(const Page& page) {
+  Words words;
+  for (const auto& [name, rate] :
+       {std::pair("peak", page.report.device.peak_bytes_per_s.value_or(0.0)),
+        std::pair("copy", page.report.ceilings.copy_bytes_per_s)}) {
+    if (rate > 0.0)
+      words.emplace_back(rate, fmt::format("{} {}", name, text::format_gigabytes(rate)));
+  }
+  return words;
 }
 
 using Points = std::vector<std::tuple<double, double, std::size_t>>;  // elements, rate, row
@@ -128,22 +146,24 @@ using Points = std::vector<std::tuple<double, double, std::size_t>>;  // element
 std::string path_of(const Chart& chart, const Points& points, const std::string& style) {
   std::string path;
   for (const auto& [elements, rate, row] : points) {
-    path += fmt::format("{}{} {}", path.empty() ? 'M' : 'L', coordinate(x_of(chart, elements)),
-                        coordinate(y_of(chart, rate)));
+    path += fmt::format("{}{} {}", path.empty() ? 'M' : 'L',
+                        coordinate(kDrawingWidth * share_of(chart, elements)),
+                        coordinate(kHeight * depth_of(chart, rate)));
   }
-  return fmt::format("<path class=\"line {}\" d=\"{}\"/>\n", style, path);
+  return fmt::format("<path class=\"rate {}\" d=\"{}\"/>\n", style, path);
 }
 
 std::string variant_line(const Page& page, const Chart& chart, const std::string& variant,
                          const Points& points) {
   const std::string colour = page.colour_of(variant);
   std::string text = path_of(chart, points, colour);
+  // A line of no length with round ends: a point that stays round when the drawing is stretched.
   for (const auto& [elements, rate, row] : points) {
     text += fmt::format(
-        "<a href=\"#{}\"><title>{}: {} GB/s</title><circle class=\"point {}\" cx=\"{}\" cy=\"{}\" "
-        "r=\"4\"/></a>\n",
+        "<a href=\"#{}\"><title>{}: {} GB/s</title><path class=\"point {}\" d=\"M{} {}h0\"/></a>\n",
         anchor_of(row), html_text(page.rows[row].name), text::format_gigabytes(rate), colour,
-        coordinate(x_of(chart, elements)), coordinate(y_of(chart, rate)));
+        coordinate(kDrawingWidth * share_of(chart, elements)),
+        coordinate(kHeight * depth_of(chart, rate)));
   }
   return text;
 }
@@ -184,14 +204,20 @@ std::string legend_of(const Page& page) {
 
 std::string figure_of(const Page& page, const Chart& chart) {
   const record::Measurement& first = *page.rows[chart.rows.front()].measurement;
-  std::string text = fmt::format(
-      "<figure><figcaption>{0}</figcaption><svg viewBox=\"0 0 {1} {2}\" role=\"img\" "
-      "aria-label=\"Bandwidth over size, {0}\">\n",
-      report::cell_name(first.cell), coordinate(kWidth), coordinate(kHeight));
-  text += grid_of(chart);
-  text += ceiling_line(chart, "peak", page.report.device.peak_bytes_per_s.value_or(0.0));
-  text += ceiling_line(chart, "copy", page.report.ceilings.copy_bytes_per_s);
-  return text + lines_of(page, chart) + "</svg></figure>\n";
+  const std::vector<double> sizes = sizes_of(chart);
+  const Words ceilings = ceilings_of(page);
+  Words rates;
+  for (const double tick : chart.ticks) rates.emplace_back(tick, fmt::format("{:g}", tick / 1e9));
+  std::vector<AxisLabel> labels;
+  for (const double size : sizes) labels.push_back({share_of(chart, size), elements_text(size)});
+  std::string marks = grid_of(chart, sizes);
+  for (const auto& [rate, word] : ceilings) marks += level(chart, rate, "ceiling");
+  return fmt::format(
+             "<figure><figcaption>{}: GB/s over the elements of the tensor</figcaption>"
+             "<div class=\"chart\">\n",
+             report::cell_name(first.cell)) +
+         scale_of(chart, kRates, rates) + drawing(kHeight, marks + lines_of(page, chart)) +
+         scale_of(chart, kCeilings, ceilings) + axis(labels) + "</div></figure>\n";
 }
 
 }  // namespace

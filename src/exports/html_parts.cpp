@@ -16,14 +16,6 @@ namespace {
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr std::size_t kColours = 12;
 
-// Bytes of the character that starts at `at`; 0 when it is not well-formed.
-std::size_t character_length(std::string_view text, std::size_t at) {
-  for (std::size_t length = 1; length <= 4 && at + length <= text.size(); ++length) {
-    if (is_utf8(text.substr(at, length))) return length;
-  }
-  return 0;
-}
-
 std::string_view entity_of(char c) {
   switch (c) {
     case '&':
@@ -66,17 +58,11 @@ void order_variants(Page& page) {
 
 std::string html_text(std::string_view text) {
   std::string safe;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      safe += kReplacement;
-      ++at;
-      continue;
-    }
-    const std::string_view entity = entity_of(text[at]);
-    safe += entity.empty() ? text.substr(at, length) : entity;
-    at += length;
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, utf8_front(text).length);
+    const std::string_view entity = entity_of(text[0]);
+    safe += !begins_printable(text) ? kReplacement : entity.empty() ? character : entity;
+    text.remove_prefix(character.size());
   }
   return safe;
 }

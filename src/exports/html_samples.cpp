@@ -10,11 +10,8 @@
 namespace nf4bench::exports {
 namespace {
 
-constexpr double kWidth = 900.0;
-constexpr double kLeft = 170.0;
-constexpr double kRight = 190.0;
-constexpr double kStrip = 46.0;
-constexpr double kAxis = 26.0;
+constexpr double kHeight = 46.0;
+constexpr double kBottom = 43.0;   // the thick line needs room below
 constexpr std::size_t kBins = 61;  // odd: the median lies in the middle of one
 constexpr double kLeastReach = 0.005;
 constexpr double kMostReach = 0.5;
@@ -33,7 +30,7 @@ double reach_of(const Page& page, const PageCell& cell) {
 }
 
 double x_of(double offset, double reach) {
-  return kLeft + (kWidth - kLeft - kRight) * (offset / reach + 1.0) / 2.0;
+  return kDrawingWidth * (std::clamp(offset / reach, -1.0, 1.0) + 1.0) / 2.0;
 }
 
 struct Histogram {
@@ -55,62 +52,65 @@ Histogram histogram_of(const record::Measurement& m, double reach) {
   return histogram;
 }
 
-std::string bars_of(const Histogram& histogram, const std::string& colour, double bottom) {
+std::string bars_of(const Histogram& histogram, const std::string& colour) {
   const std::size_t most = *std::max_element(histogram.counts.begin(), histogram.counts.end());
-  const double step = (kWidth - kLeft - kRight) / static_cast<double>(kBins);
+  constexpr double kStep = kDrawingWidth / static_cast<double>(kBins);
   std::string text;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     if (histogram.counts[bin] == 0) continue;
     const double height =
-        (kStrip - 10.0) * static_cast<double>(histogram.counts[bin]) / static_cast<double>(most);
-    text += fmt::format("<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-                        colour, coordinate(kLeft + step * static_cast<double>(bin)),
-                        coordinate(bottom - height), coordinate(step - 1.0), coordinate(height));
+        (kBottom - 7.0) * static_cast<double>(histogram.counts[bin]) / static_cast<double>(most);
+    text += bar_of({.x = kStep * static_cast<double>(bin),
+                    .y = kBottom - height,
+                    .width = 0.9 * kStep,
+                    .height = height},
+                   colour);
   }
   return text;
 }
 
-// The thick line; nothing where there were too few samples for an interval.
-std::string interval_of(const statistics::Summary& time, double bottom, double reach) {
-  if (!time.ci95) return "";
-  const double low = std::max(time.ci95->low / time.median - 1.0, -reach);
-  const double high = std::min(time.ci95->high / time.median - 1.0, reach);
-  return fmt::format("<path class=\"interval\" d=\"M{} {}H{}\"/>", coordinate(x_of(low, reach)),
-                     coordinate(bottom), coordinate(x_of(high, reach)));
+// Where the grid and the words below it stand, from the left end of the scale to the right one.
+constexpr std::array kMarks = {-1.0, -0.5, 0.0, 0.5, 1.0};
+
+std::string grid_of() {
+  std::string text;
+  for (const double mark : kMarks) text += upright(x_of(mark, 1.0), kHeight);
+  return text;
 }
 
-std::string strip_of(const Page& page, std::size_t index, std::size_t line, double reach) {
+std::vector<AxisLabel> labels_of(double reach) {
+  std::vector<AxisLabel> labels;
+  for (const double mark : kMarks) {
+    labels.push_back(
+        {.share = (mark + 1.0) / 2.0,
+         .text = mark == 0.0 ? "median" : fmt::format("{:+.2g} %", 100.0 * mark * reach)});
+  }
+  return labels;
+}
+
+// The rule below the bars, and the thick line on it; too few samples have no interval.
+std::string interval_of(const statistics::Summary& time, double reach) {
+  const std::string rule = fmt::format("<path class=\"base\" d=\"M0 {}H{}\"/>", coordinate(kBottom),
+                                       coordinate(kDrawingWidth));
+  if (!time.ci95) return rule;
+  return rule + fmt::format("<path class=\"interval\" d=\"M{} {}H{}\"/>",
+                            coordinate(x_of(time.ci95->low / time.median - 1.0, reach)),
+                            coordinate(kBottom),
+                            coordinate(x_of(time.ci95->high / time.median - 1.0, reach)));
+}
+
+std::string line_of(const Page& page, std::size_t index, double reach) {
   const record::Measurement& m = *page.rows[index].measurement;
-  const double bottom = kStrip * static_cast<double>(line + 1);
   const statistics::Summary& time = *m.time_s;
   const Histogram histogram = histogram_of(m, reach);
-  std::string text = fmt::format("<a href=\"#{}\"><text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
-                                 anchor_of(index), coordinate(kLeft - 8.0),
-                                 coordinate(bottom - 8.0), html_text(m.variant));
-  text += bars_of(histogram, page.colour_of(m.variant), bottom);
-  text += fmt::format("<path class=\"base\" d=\"M{} {}H{}\"/>", coordinate(kLeft),
-                      coordinate(bottom), coordinate(kWidth - kRight));
-  text += interval_of(time, bottom, reach);
   std::string note =
       fmt::format("{}, {}", text::format_time(time.median, text::time_scale({time.median})),
                   text::format_count(static_cast<long long>(m.samples_s.size()), "sample"));
   if (histogram.beyond > 0) note += fmt::format(", {} beyond", histogram.beyond);
-  return text + fmt::format("<text class=\"note\" x=\"{}\" y=\"{}\">{}</text></a>\n",
-                            coordinate(kWidth - kRight + 8.0), coordinate(bottom - 8.0), note);
-}
-
-std::string axis_of(double reach, double bottom) {
-  std::string text;
-  for (const double share : {-1.0, -0.5, 0.0, 0.5, 1.0}) {
-    const std::string x = coordinate(x_of(share * reach, reach));
-    const std::string label =
-        share == 0.0 ? "median" : fmt::format("{:+.2g} %", 100.0 * share * reach);
-    text += fmt::format(
-        "<path class=\"grid\" d=\"M{0} 0V{1}\"/><text class=\"tick\" x=\"{0}\" y=\"{2}\">{3}"
-        "</text>\n",
-        x, coordinate(bottom), coordinate(bottom + 18.0), label);
-  }
-  return text;
+  return chart_line(page, index,
+                    drawing(kHeight, grid_of() + bars_of(histogram, page.colour_of(m.variant)) +
+                                         interval_of(time, reach)),
+                    note);
 }
 
 std::string figure_of(const Page& page, const PageCell& cell, std::size_t number) {
@@ -121,16 +121,10 @@ std::string figure_of(const Page& page, const PageCell& cell, std::size_t number
     }
   }
   const double reach = reach_of(page, cell);
-  const double bottom = kStrip * static_cast<double>(timed.size());
   std::string text = fmt::format(
-      "<figure class=\"samples\" id=\"c{0}\"><figcaption>{1}</figcaption><svg viewBox=\"0 0 {2} "
-      "{3}\" role=\"img\" aria-label=\"Samples of {1}\">\n",
-      number, cell.title, coordinate(kWidth), coordinate(bottom + kAxis));
-  text += axis_of(reach, bottom);
-  for (std::size_t line = 0; line < timed.size(); ++line) {
-    text += strip_of(page, timed[line], line, reach);
-  }
-  return text + "</svg></figure>\n";
+      "<figure class=\"samples\" id=\"c{}\"><figcaption>{}</figcaption>\n", number, cell.title);
+  for (const std::size_t row : timed) text += line_of(page, row, reach);
+  return text + axis_line(labels_of(reach)) + "</figure>\n";
 }
 
 }  // namespace

@@ -26,9 +26,10 @@ std::string number_cell(const std::string& text) {
 std::string totals_row(const Page& page, const record::VariantSummary& each, double longest_s) {
   std::string bar;
   if (each.model_time_s && longest_s > 0.0) {
-    bar = fmt::format("<span class=\"total {}\" style=\"width:{}%\"></span>",
-                      page.colour_of(each.variant),
-                      coordinate(100.0 * *each.model_time_s / longest_s));
+    constexpr double kHeight = 12.0;
+    const double width = kDrawingWidth * *each.model_time_s / longest_s;
+    bar = drawing(kHeight, bar_of({.x = 0.0, .y = 0.0, .width = width, .height = kHeight},
+                                  page.colour_of(each.variant)));
   }
   return fmt::format("<tr><td>{}</td><td>{}</td>", html_text(each.variant),
                      report::cell_name(each.cell)) +

@@ -31,6 +31,13 @@ TEST(Sha256, HashesNothing) {
   EXPECT_EQ(Sha256().hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+// As "printf abc | openssl dgst -sha256 -binary | base64" prints it.
+TEST(Sha256, IsWrittenInBase64AsWell) {
+  Sha256 hash;
+  update(hash, "abc");
+  EXPECT_EQ(hash.base64(), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+}
+
 TEST(Sha256, PiecesGiveTheHashOfTheWhole) {
   Sha256 hash;
   update(hash, "a");

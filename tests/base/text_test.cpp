@@ -38,6 +38,16 @@ TEST(Text, C1ControlsAndBidirectionalOverridesAreEscaped) {
             "\\ufeffbom");  // byte order mark
 }
 
+TEST(Text, OnlyCharactersThatStandWhereTheyArePutArePrintable) {
+  for (const char* text : {"a", " ", "\"", "\\", "\xc3\xa4", "\xf0\x9f\x98\x80"}) {
+    EXPECT_TRUE(begins_printable(text)) << escaped(text);
+  }
+  for (const char* text : {"\n", "\x1b[31m", "\x7f", "\xc2\x9b", "\xe2\x80\xae", "\xe2\x81\xa6",
+                           "\xef\xbb\xbf", "\xff", "\xc3"}) {
+    EXPECT_FALSE(begins_printable(text)) << escaped(text);
+  }
+}
+
 TEST(Text, BeginsWithACharacterOrTheLongestPartOfOne) {
   const auto front = [](std::string_view text) {
     const Utf8Front found = utf8_front(text);

@@ -1,3 +1,4 @@
+#include "base/sha256.hpp"
 #include "exports/export.hpp"
 #include "report/sample_reports.hpp"
 
@@ -8,6 +9,7 @@
 #include <limits>
 #include <regex>
 #include <set>
+#include <span>
 
 namespace nf4bench {
 namespace {
@@ -25,7 +27,8 @@ std::set<std::string> all_matches(const std::string& text, const std::string& pa
 }
 
 // What a hostile report would like to become markup.
-constexpr char kAttack[] = "</title></select><script>alert(1)</script>\"' onload='x\x01\xff&amp;";
+constexpr char kAttack[] =
+    "</title></select><script>alert(1)</script>\"' onload='x\x01\xff&amp;\u202egnp\u0085";
 
 record::Report hostile_report() {
   record::Report report = gpu_report();
@@ -76,8 +79,54 @@ TEST(Html, NeverTakesTextOfTheReportForMarkup) {
   EXPECT_THAT(page, Not(HasSubstr("onload='")));
   EXPECT_THAT(page, Not(HasSubstr("\xff")));
   EXPECT_THAT(page, Not(HasSubstr("\x01")));
+  EXPECT_THAT(page, Not(HasSubstr("\u202e")));  // right-to-left override
+  EXPECT_THAT(page, Not(HasSubstr("\u0085")));  // next line
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)"));
   EXPECT_EQ(all_matches(page, "<(script|title|select)>").size(), 2u);
+}
+
+std::string hash_of(const std::string& text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return "'sha256-" + hash.base64() + "'";
+}
+
+TEST(Html, RunsItsOwnScriptAndStyleAloneAndKnowsThemByHash) {
+  for (const record::Report& report : {gpu_report(), hostile_report()}) {
+    const std::string page = exports::to_html(report);
+    const std::set<std::string> scripts = all_matches(page, "<script>([^<]*)</script>");
+    const std::set<std::string> styles = all_matches(page, "<style>([^<]*)</style>");
+    ASSERT_EQ(scripts.size(), 1u);
+    ASSERT_EQ(styles.size(), 1u);
+    EXPECT_THAT(page, HasSubstr("script-src " + hash_of(*scripts.begin()) + ";"));
+    EXPECT_THAT(page, HasSubstr("style-src " + hash_of(*styles.begin()) + ";"));
+    EXPECT_THAT(page, Not(HasSubstr("unsafe-inline")));
+    EXPECT_THAT(page, Not(HasSubstr(" style=")));
+  }
+}
+
+TEST(Html, ShowsLongNamesInFull) {
+  record::Report report = gpu_report();
+  const std::string name(120, 'n');
+  for (record::Measurement& m : report.measurements) m.variant = name;
+  const std::string page = exports::to_html(report);
+  EXPECT_THAT(page, HasSubstr(">" + name + "<"));
+  EXPECT_THAT(page, Not(HasSubstr("nnn...")));
+}
+
+// From one element to the largest tensor that can be asked for.
+TEST(Html, LabelsAFewSizesWhateverTheyAre) {
+  for (const std::int64_t inputs : {1L, 3L, 5L, 6L, 1L << 20, 1L << 50}) {
+    record::Report report = gpu_report();
+    report.tensors[0].geometry.shape = {1, inputs};
+    const std::string page = exports::to_html(report);
+    const auto start = page.find("<div class=\"chart\">");
+    const auto labels = page.find("<svg class=\"axis\">", start);
+    const std::string axis = page.substr(labels, page.find("</svg>", labels) - labels);
+    const auto count = all_matches(axis, "x=\"([^\"]*)\"").size();
+    EXPECT_GE(count, 1u) << inputs;
+    EXPECT_LE(count, 4u) << inputs;
+  }
 }
 
 TEST(Html, ShowsWhyARowHasNoTime) {
