@@ -1,9 +1,11 @@
+#include "cli/on_a_terminal.hpp"
 #include "cli/process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::IsEmpty;
+using testing::Not;
 
 json listing(const std::vector<std::string>& arguments) {
   const Outcome outcome = nf4bench(arguments);
@@ -37,13 +39,40 @@ TEST(ListVariants, TableHasOneLineAVariant) {
   EXPECT_THAT(outcome.out, HasSubstr("multi_pass"));
 }
 
-TEST(ListVariants, TableFitsTheTerminal) {
-  Command command = nf4bench_command({"list", "variants"});
-  command.environment.emplace_back("COLUMNS=60");
-  const std::string out = Process(command).wait().out;
-  std::size_t start = 0;
-  for (std::size_t end = 0; (end = out.find('\n', start)) != std::string::npos; start = end + 1) {
-    EXPECT_LE(end - start, 60u) << out.substr(start, end - start);
+class ListTables : public OnATerminal {};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line.substr(0, line.find('\r')));  // a terminal ends lines in "\r\n"
+  }
+  return lines;
+}
+
+Command with_columns(const std::vector<std::string>& arguments, const std::string& columns) {
+  Command command = nf4bench_command(arguments);
+  command.environment.push_back("COLUMNS=" + columns);
+  return command;
+}
+
+TEST_F(ListTables, FitTheTerminal) {
+  Command command = with_columns({"list", "variants"}, "60");
+  command.output_stream = Stream::kTerminal;
+  const Outcome outcome = Process(command).wait();
+  EXPECT_THAT(outcome.out, HasSubstr("..."));
+  for (const std::string& line : lines_of(outcome.out)) EXPECT_LE(line.size(), 60u) << line;
+}
+
+TEST(List, CutsNothingWhereThereIsNoTerminal) {
+  for (const char* columns : {"", "40", "60"}) {
+    const std::string out = Process(with_columns({"list", "variants"}, columns)).wait().out;
+    for (const json& variant : listing({"list", "variants", "--json"})) {
+      const auto summary = variant.at("summary").get<std::string>();
+      EXPECT_THAT(lines_of(out), testing::Contains(testing::EndsWith(summary)));
+    }
+    EXPECT_THAT(Process(with_columns({"list", "devices"}, columns)).wait().out,
+                Not(HasSubstr("...")));
   }
 }
 

@@ -1,5 +1,6 @@
 // Where output goes, and what happens when it cannot go there.
 
+#include "cli/on_a_terminal.hpp"
 #include "cli/process.hpp"
 
 #include <gmock/gmock.h>
@@ -79,15 +80,18 @@ TEST(Stdout, CanBePipedIntoHead) {
   EXPECT_THAT(outcome.err, IsEmpty());
 }
 
+class Progress : public OnATerminal {};
+class Table : public OnATerminal {};
+
 Command run_on_a_terminal() {
   Command command = nf4bench_command({"run", "--device", "cpu", "--shape", "64x64", "--cache",
                                       "hot", "--no-ceilings", "--variant", "simd", "--max-time",
                                       "0.3", "--precision", "0"});
-  command.error_stream = ErrorStream::kTerminal;
+  command.error_stream = Stream::kTerminal;
   return command;
 }
 
-TEST(Progress, WithAnEstimateIsShownOnATerminalAndClearedAtTheEnd) {
+TEST_F(Progress, WithAnEstimateIsShownOnATerminalAndClearedAtTheEnd) {
   Command command = run_on_a_terminal();
   command.environment = {"TERM=xterm"};
   const Outcome outcome = Process(command).wait();
@@ -97,20 +101,20 @@ TEST(Progress, WithAnEstimateIsShownOnATerminalAndClearedAtTheEnd) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("\r")));
 }
 
-TEST(Progress, IsNotShownOnADumbTerminal) {
+TEST_F(Progress, IsNotShownOnADumbTerminal) {
   Command command = run_on_a_terminal();
   command.environment = {"TERM=dumb"};
   EXPECT_THAT(Process(command).wait().err, IsEmpty());
 }
 
-TEST(Progress, IsNotShownWhenQuiet) {
+TEST_F(Progress, IsNotShownWhenQuiet) {
   Command command = run_on_a_terminal();
   command.environment = {"TERM=xterm"};
   command.arguments.emplace_back("--quiet");
   EXPECT_THAT(Process(command).wait().err, IsEmpty());
 }
 
-TEST(Table, IsColouredOnATerminalUnlessNoColorIsSet) {
+TEST_F(Table, IsColouredOnATerminalUnlessNoColorIsSet) {
   // With --json - the table is on stderr, which is a terminal here.
   const auto table = [](const std::string& setting) {
     Command command = run_on_a_terminal();

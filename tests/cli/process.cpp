@@ -1,8 +1,10 @@
 #include "cli/process.hpp"
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <poll.h>
@@ -30,10 +32,14 @@ Channel open_pipe() {
 Channel open_terminal() {
   Channel channel;
   if (openpty(&channel.parent, &channel.child, nullptr, nullptr, nullptr) != 0) {
-    throw std::runtime_error("openpty failed");
+    throw std::runtime_error(std::string("openpty: ") + std::strerror(errno));
   }
   fcntl(channel.parent, F_SETFD, FD_CLOEXEC);
   return channel;
+}
+
+Channel open_stream(Stream stream) {
+  return stream == Stream::kPipe ? open_pipe() : open_terminal();
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -54,9 +60,20 @@ bool drain(int descriptor, std::string& text) {
 
 }  // namespace
 
+std::string why_no_terminal() {
+  try {
+    const Channel channel = open_terminal();
+    close(channel.parent);
+    close(channel.child);
+    return "";
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+
 Process::Process(const Command& command) {
-  const Channel out = open_pipe();
-  const Channel err = command.error_stream == ErrorStream::kPipe ? open_pipe() : open_terminal();
+  const Channel out = open_stream(command.output_stream);
+  const Channel err = open_stream(command.error_stream);
   const std::vector<char*> arguments = pointers(command.arguments);
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");

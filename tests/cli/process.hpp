@@ -18,14 +18,19 @@ struct Outcome {
   double cpu_seconds = 0.0;     // of all its threads
 };
 
-// Where a process writes its standard error.
-enum class ErrorStream { kPipe, kTerminal };
+// Where a process writes.
+enum class Stream { kPipe, kTerminal };
 
 struct Command {
   std::vector<std::string> arguments;                     // the program first
   std::vector<std::string> environment = {"NO_COLOR=1"};  // set on top of this process's own
-  ErrorStream error_stream = ErrorStream::kPipe;
+  Stream output_stream = Stream::kPipe;
+  Stream error_stream = Stream::kPipe;
 };
+
+// Why no process can be given a terminal here, as in a bare chroot without /dev/pts; empty when one
+// can.
+std::string why_no_terminal();
 
 // A process that runs beside the test. The destructor ends it.
 class Process {

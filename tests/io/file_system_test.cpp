@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <stdexcept>
@@ -68,7 +70,13 @@ TEST(FileSystem, SocketIsRefused) {
 
 TEST(FileSystem, CharacterDeviceIsRefused) {
   expect_part(open_refusal("/dev/zero"), "file type: found a character device");
-  expect_part(open_refusal("/dev/ptmx"), "file type: found a character device");  // a terminal's
+}
+
+TEST(FileSystem, TerminalIsRefused) {
+  const int terminal = ::open("/dev/ptmx", O_RDWR | O_NOCTTY);
+  if (terminal < 0) GTEST_SKIP() << "/dev/ptmx: " << std::strerror(errno);
+  ::close(terminal);
+  expect_part(open_refusal("/dev/ptmx"), "file type: found a character device");
 }
 
 // The descriptor that the source will get is known beforehand, and then points to a folder.

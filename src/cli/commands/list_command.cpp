@@ -230,7 +230,9 @@ ExitCode execute(const ListArguments& arguments, const Context&) {
   if (arguments.json) {
     write_stdout(json::json_array(listing.json, kLayout).text + "\n");
   } else {
-    write_stdout(text::align_columns(listing.rows, terminal_of(STDOUT_FILENO).width));
+    // Nothing is cut for a reader that is no terminal: grep, a file, a pager.
+    const Terminal terminal = terminal_of(STDOUT_FILENO);
+    write_stdout(text::align_columns(listing.rows, terminal.is_tty ? terminal.width : 0));
   }
   if (!listing.note.empty()) write_stderr(listing.note + "\n");
   return ExitCode::kOk;
