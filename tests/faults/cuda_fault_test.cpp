@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "bench/runner.hpp"
 #include "device/devices.hpp"
+#include "doctor/fake_nvml.hpp"
 #include "faults/fake_cuda_runtime.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
@@ -137,6 +138,13 @@ TEST(CudaFaults, WithoutAnyAllVariantsPassInAllModes) {
     EXPECT_EQ(row.status, record::Status::kPassed) << row.variant << row.reason;
   }
   EXPECT_EQ(fake_cuda::live_objects(), 0);
+}
+
+TEST(CudaFaults, AsksNoDriverOfThisMachine) {
+  fake_cuda::play({});
+  const auto device = device::open_cuda_device(0, {});
+  EXPECT_EQ(device->info().driver, "580.159.04");  // of the NVML that stands in
+  EXPECT_EQ(test::fake_gpu().started, 1);
 }
 
 TEST(CudaFaults, OutOfMemoryAtEachAllocationIsAClearEnd) {
