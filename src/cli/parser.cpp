@@ -30,7 +30,8 @@ constexpr char kFooter[] = R"(Start with:
   nf4bench run --preset llama-3.1-8b          a model's layer shapes, no file needed
   nf4bench run --help                         every option, with examples
 Options that are not on the command line are looked for in the environment (NF4BENCH_RUN_DEVICE for
---device of run), then in the file that --config or NF4BENCH_CONFIG names: TOML, a section a command.)";
+--device of run), then in the file that --config or NF4BENCH_CONFIG names (TOML, a section for each
+command).)";
 
 // The arguments of every command; only those of the command that is given are read.
 struct Arguments {

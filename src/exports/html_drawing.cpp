@@ -6,8 +6,7 @@ namespace nf4bench::exports {
 
 std::string drawing(double height, const std::string& marks) {
   return fmt::format(
-      "<svg class=\"drawing\" viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\" "
-      "aria-hidden=\"true\">{}</svg>",
+      "<svg class=\"drawing\" viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\">{}</svg>",
       coordinate(kDrawingWidth), coordinate(height), marks);
 }
 

@@ -84,7 +84,8 @@ html:not(.js) .choice { display: none; }
   --s2: #009e73; --s3: #b8528f; --s4: #b58900; --s5: #2aa1d8; --s6: #7a5cc2; --s7: #6b4423;
   --s8: #00796b; --s9: #a3195b; --s10: #5d7a00; --s11: #3949ab; }
   body { max-width: none; padding: 0; font-size: 10pt; } nav, .choice { display: none; }
-  .figures { grid-template-columns: 1fr 1fr; } tr { break-inside: avoid; } table { font-size: 6.5pt; }
+  .figures { grid-template-columns: 1fr 1fr; } tr { break-inside: avoid; }
+  table { font-size: 6.5pt; }
   th, td { padding: 2px 4px; } td:first-child { min-width: 0; }
   .wide { overflow: visible; }
   h2, section > p { break-after: avoid; }

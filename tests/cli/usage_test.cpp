@@ -44,16 +44,20 @@ TEST(Help, OfEveryCommandIsOnStdoutAndEndsInExamples) {
   }
 }
 
-TEST(Help, OfEveryCommandFitsAHundredColumns) {
-  for (const char* command : {"run", "list", "inspect", "synth", "dequantize"}) {
-    const std::string text = nf4bench({command, "--help"}).out;
+TEST(Help, FitsAHundredColumns) {
+  const std::vector<std::vector<std::string>> commands = {
+      {},          {"run"},     {"list"},   {"inspect"}, {"synth"},      {"dequantize"},
+      {"compare"}, {"history"}, {"export"}, {"doctor"},  {"completion"}, {"man"}};
+  for (std::vector<std::string> command : commands) {
+    command.emplace_back("--help");
+    const std::string text = nf4bench(command).out;
     std::size_t longest = 0;
     std::size_t start = 0;
     for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos;) {
       longest = std::max(longest, end - start);
       start = end + 1;
     }
-    EXPECT_LE(longest, 100u) << command;
+    EXPECT_LE(longest, 100u) << command.front();
   }
 }
 
@@ -67,6 +71,14 @@ TEST(Help, NamesEveryCommand) {
 
 TEST(Usage, WithoutACommandNamesTheCommands) {
   EXPECT_THAT(refusal({}), AllOf(HasSubstr("run"), HasSubstr("--help")));
+}
+
+TEST(Usage, WhatIsMissingIsExplained) {
+  EXPECT_THAT(refusal({"list"}), HasSubstr("what is required: variants, devices or presets"));
+  EXPECT_THAT(refusal({"completion"}), HasSubstr("shell is required: bash, zsh or fish"));
+  EXPECT_THAT(refusal({"export"}), HasSubstr("report is required: A report as \"nf4bench run"));
+  EXPECT_THAT(refusal({"export", "report.json"}), HasSubstr("--to is required: csv, markdown"));
+  EXPECT_THAT(refusal({"synth", "--shape", "4x4"}), HasSubstr(".npy files; see nf4bench synth"));
 }
 
 TEST(Usage, MisspeltCommandGetsASuggestion) {

@@ -58,6 +58,22 @@ std::string unknown_option(const std::vector<std::string>& argv,
   return "";
 }
 
+bool lacks(const std::string& problem, const OptionView& option) {
+  const auto is_it = [&](const std::string& name) { return problem == name + " is required"; };
+  return is_it(option.positional) || std::any_of(option.names.begin(), option.names.end(), is_it);
+}
+
+// What is to be given, where `problem` only has the name of what is missing.
+std::string meaning_of(const std::string& problem, const CommandView& command) {
+  for (const auto* all : {&command.positionals, &command.options}) {
+    for (const OptionView& option : *all) {
+      if (!lacks(problem, option) || option.help.empty()) continue;
+      return ": " + option.help.substr(0, option.help.find(" (required)"));
+    }
+  }
+  return "";
+}
+
 std::string help_hint(const CommandView& command) {
   return fmt::format("; see nf4bench {}--help", command.is_program() ? "" : command.name + " ");
 }
@@ -83,7 +99,7 @@ std::string explain_usage_error(const std::vector<CommandView>& views, const std
     return fmt::format("\"{}\" is not an option of {}.{}{}", escaped(unknown), owner,
                        did_you_mean(unknown, options), help_hint(command));
   }
-  return escaped(problem, 400) + help_hint(command);
+  return escaped(problem, 400) + meaning_of(problem, command) + help_hint(command);
 }
 
 }  // namespace nf4bench::cli
