@@ -122,16 +122,25 @@ TEST_F(CompleteModel, OfAnIndexIsThatOfItsFolder) {
   EXPECT_EQ(names_in(out_).size(), 6u);
 }
 
-// All that the second shard of this sample holds are scales.
-TEST_F(CompleteModel, LeavesOutAShardOfNothingButScales) {
+// The scales of these real tensors are in the other shard.
+TEST_F(CompleteModel, GivesTheBytesOfBitsandbytesForRealShards) {
   const Outcome outcome = complete(sample("sharded"), out_);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(names_in(out_),
-              ElementsAre("model-00001-of-00002.safetensors", "model.safetensors.index.json"));
-  const auto expected = expected_of("odd_shapes.safetensors");
-  for (const auto& [name, tensor] : read_decoded(out_ + kFirst)) {
-    EXPECT_EQ(tensor.sha256, expected.at(name).sha256.at(expected.at(name).dtype)) << name;
+  const auto llama = expected_of("llama_layer.safetensors");
+  const auto odd = expected_of("odd_shapes.safetensors");
+  const auto decoded = read_decoded(out_ + kFirst);
+  ASSERT_EQ(decoded.size(), 2u);
+  for (const auto& [name, tensor] : decoded) {
+    const ExpectedTensor& expected = llama.contains(name) ? llama.at(name) : odd.at(name);
+    EXPECT_EQ(tensor.sha256, expected.sha256.at(expected.dtype)) << name;
   }
+}
+
+TEST_F(CompleteModel, LeavesOutAShardOfNothingButScales) {
+  fs::create_directory(path("split"));
+  write_split_weight(path("split/a.safetensors"), path("split/b.safetensors"));
+  ASSERT_EQ(complete(path("split"), out_).exit_code, 0);
+  EXPECT_THAT(names_in(out_), ElementsAre("a.safetensors"));
 }
 
 TEST_F(CompleteModel, OfOneFileIsOneFile) {

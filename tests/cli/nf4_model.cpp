@@ -95,6 +95,14 @@ std::string write_model_folder(const std::string& path) {
   return path;
 }
 
+void write_split_weight(const std::string& packed, const std::string& state) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "w", .shape = {8, 64}});
+  Entries entries = io::state_dict_entries(tensor);
+  io::write_safetensors(packed, {entries.front()});
+  entries.erase(entries.begin());
+  io::write_safetensors(state, entries);
+}
+
 std::string stored_bytes(const std::string& path, const std::string& name) {
   const std::string bytes = read_file(path);
   std::uint64_t header_bytes = 0;
