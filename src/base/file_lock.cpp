@@ -63,8 +63,8 @@ bool holds_only(int descriptor, std::string_view letters) {
   std::array<char, 64> text{};
   const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
   if (count < 0) return false;
-  return std::string_view(text.data(), static_cast<std::size_t>(count)).find_first_not_of(letters) ==
-         std::string_view::npos;
+  return std::string_view(text.data(), static_cast<std::size_t>(count))
+             .find_first_not_of(letters) == std::string_view::npos;
 }
 
 // Another process that does the same holds the lock for a moment only. This does not wait longer
@@ -93,8 +93,7 @@ Descriptor::~Descriptor() {
 }
 
 fs::path lock_file_of(const fs::path& output) {
-  return output.parent_path() /
-         fmt::format(".{}.lock", output.filename().string().substr(0, 200));
+  return output.parent_path() / fmt::format(".{}.lock", output.filename().string().substr(0, 200));
 }
 
 OutputLock::OutputLock(const fs::path& output) : path_(lock_file_of(output)) {

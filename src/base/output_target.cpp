@@ -140,9 +140,9 @@ void check_older_file(const OutputTarget& target, const struct stat& status) {
   if (status.st_size == 0 || target.force) return;
   if (target.is_of_kind && target.is_of_kind(beginning_of(target.path))) return;
   refuse(ErrorKind::kUsage, target,
-         target.kind.empty() ? "exists; --force replaces it"
-                             : fmt::format("exists and is not {}; --force replaces it all the same",
-                                           target.kind));
+         target.kind.empty()
+             ? "exists; --force replaces it"
+             : fmt::format("exists and is not {}; --force replaces it all the same", target.kind));
 }
 
 }  // namespace

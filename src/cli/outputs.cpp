@@ -13,8 +13,9 @@
 namespace nf4bench::cli {
 
 Option add_force_option(CLI::App& command, bool& force) {
-  return add_flag(command, "--force", force,
-                  "Replace a file that is there and was not made by this\ncommand, but never an input");
+  return add_flag(
+      command, "--force", force,
+      "Replace a file that is there and was not made by this\ncommand, but never an input");
 }
 
 std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& context) {
@@ -62,7 +63,8 @@ OutputTarget tensor_target(const std::string& path, std::vector<FileRead> read, 
 }
 
 io::WriteOptions write_options(const std::string& command, const OutputTarget& target) {
-  return {.command = command, .check = [target = target](const std::filesystem::path& path) mutable {
+  return {.command = command,
+          .check = [target = target](const std::filesystem::path& path) mutable {
             target.path = path.native();
             check_output(target);
           }};

@@ -27,7 +27,8 @@ struct CommandInputs {
 // All files that a command reads. A new kind of input is a line there.
 std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& context);
 
-// For a text, such as a report: check_output(), and no name that readers of folders take for tensors.
+// For a text, such as a report: check_output(), and no name that readers of folders take for
+// tensors.
 void check_text_output(const OutputTarget& target);
 
 // For reports, which replace reports: `option` names the path.

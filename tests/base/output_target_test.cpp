@@ -98,7 +98,8 @@ TEST_F(OutputTargetTest, RefusesWhatCannotBeAFile) {
   fs::create_directory(folder_ / "folder");
   fs::create_symlink("loop", folder_ / "loop");
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  for (const char* name : {"folder", "folder/", "loop", "pipe", "missing/new", "input/new", "new/"}) {
+  for (const char* name :
+       {"folder", "folder/", "loop", "pipe", "missing/new", "input/new", "new/"}) {
     OutputTarget bad = target(name);
     bad.force = true;
     EXPECT_EQ(refusal(bad), ErrorKind::kOutput) << name;

@@ -31,8 +31,8 @@ const std::string kIndex = "/model.safetensors.index.json";
 
 Outcome complete(const std::string& input, const std::string& output,
                  const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"dequantize", input,       "-o",    output,
-                                    "--device",   "cpu",       "--variant", "lut", "--complete"};
+  std::vector<std::string> words = {"dequantize", input,       "-o",  output,      "--device",
+                                    "cpu",        "--variant", "lut", "--complete"};
   words.insert(words.end(), more.begin(), more.end());
   return nf4bench(words);
 }
@@ -62,9 +62,9 @@ TEST_F(CompleteModel, HasEveryTensorInItsShardAndEverySmallFile) {
               ElementsAre("chat_template.jinja", "config.json", "model-00001-of-00002.safetensors",
                           "model-00002-of-00002.safetensors", "model.safetensors.index.json",
                           "tokenizer.json"));
-  ASSERT_EQ(nf4bench({"dequantize", model_, "-o", path("nf4.safetensors"), "--device", "cpu"})
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      nf4bench({"dequantize", model_, "-o", path("nf4.safetensors"), "--device", "cpu"}).exit_code,
+      0);
   const auto alone = read_decoded(path("nf4.safetensors"));
   auto first = read_decoded(out_ + kFirst);
   auto second = read_decoded(out_ + kSecond);
@@ -93,13 +93,12 @@ TEST_F(CompleteModel, HasAnIndexOfItsOwnBytesAndPlaces) {
             2 * (64 * 96 + 32 * 96 + 32 * 96 + 96 + 32 * 96 + 32));
   const json first = "model-00001-of-00002.safetensors";
   const json second = "model-00002-of-00002.safetensors";
-  EXPECT_EQ(index.at("weight_map"),
-            (json{{"q_proj.weight", first},
-                  {"embed_tokens.weight", first},
-                  {"norm.weight", first},
-                  {"k_proj.weight", second},
-                  {"lm_head.weight", second},
-                  {"k_proj.bias", second}}));
+  EXPECT_EQ(index.at("weight_map"), (json{{"q_proj.weight", first},
+                                          {"embed_tokens.weight", first},
+                                          {"norm.weight", first},
+                                          {"k_proj.weight", second},
+                                          {"lm_head.weight", second},
+                                          {"k_proj.bias", second}}));
 }
 
 TEST_F(CompleteModel, IsNoLongerQuantizedAndKeepsTheRestOfItsConfig) {

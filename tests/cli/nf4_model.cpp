@@ -26,13 +26,12 @@ void add_other(Entries& entries, const std::string& name, std::int64_t rows, std
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<char>(i * 7 + name.size() + i / 256);
   }
-  entries.push_back({.name = name,
-                     .dtype = "BF16",
-                     .shape = {rows, columns},
-                     .bytes = rows * columns * 2,
-                     .produce = [bytes](const io::ByteSink& sink) {
-                       sink(std::as_bytes(std::span(bytes)));
-                     }});
+  entries.push_back(
+      {.name = name,
+       .dtype = "BF16",
+       .shape = {rows, columns},
+       .bytes = rows * columns * 2,
+       .produce = [bytes](const io::ByteSink& sink) { sink(std::as_bytes(std::span(bytes))); }});
 }
 
 constexpr const char* kConfig = R"({
@@ -79,8 +78,8 @@ std::string write_model_folder(const std::string& path) {
   add_other(second, "k_proj.bias", 1, 32);
   nlohmann::json map;
   for (const auto* shard : {&first, &second}) {
-    const std::string name = shard == &first ? "model-00001-of-00002.safetensors"
-                                             : "model-00002-of-00002.safetensors";
+    const std::string name =
+        shard == &first ? "model-00001-of-00002.safetensors" : "model-00002-of-00002.safetensors";
     io::write_safetensors(folder / name, *shard);
     for (const io::OutputTensor& entry : *shard) map[entry.name] = name;
   }

@@ -39,9 +39,8 @@ Words endless(const Words& more) {
 }
 
 Words quick(const Words& more) {
-  return Words{"run",        "--device", "cpu",           "--cache", "hot",       "--no-ceilings",
-               "--max-time", "0.02",     "--min-samples", "3",       "--variant", "simd",
-               "--quiet"} +
+  return Words{"run",  "--device",      "cpu", "--cache",   "hot",  "--no-ceilings", "--max-time",
+               "0.02", "--min-samples", "3",   "--variant", "simd", "--quiet"} +
          more;
 }
 
@@ -102,9 +101,9 @@ TEST_F(OutputSafety, AReportNeverReplacesAShardAnIndexAPeerOrAConfiguration) {
     expect_refused(endless({path(source), "--json", path("index.json")}), "the index of the input");
   }
   shell("printf 'no library' > " + path("peer.so"));
-  expect_refused(endless({input(), "--peer", "mine=" + path("peer.so"), "--json", path("peer.so"),
-                          "--force"}),
-                 "the library of a peer");
+  expect_refused(
+      endless({input(), "--peer", "mine=" + path("peer.so"), "--json", path("peer.so"), "--force"}),
+      "the library of a peer");
   shell("printf '[run]\\ninput = [\"" + input() + "\"]\\n' > " + path("bench.toml"));
   expect_refused(endless({"--config", path("bench.toml"), "--json", path("bench.toml"), "--force"}),
                  "the configuration file");
@@ -187,14 +186,12 @@ TEST_F(OutputSafety, PathsThatCannotBeAFileAreRefusedBeforeMeasuring) {
   fs::create_symlink("gone/report.json", path("dangling.json"));
   shell("echo mine > " + path("file"));
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
-  for (const BadPath& each : {BadPath{"loop.json", "symbolic links"},
-                              BadPath{"dangling.json", "No such file"},
-                              BadPath{"missing/report.json", "No such file"},
-                              BadPath{"missing/", "is the name of a folder"},
-                              BadPath{"file/", "Not a directory"},
-                              BadPath{"file/report.json", "Not a directory"},
-                              BadPath{"model", "is a folder"},
-                              BadPath{"fifo", "is a FIFO"}}) {
+  for (const BadPath& each :
+       {BadPath{"loop.json", "symbolic links"}, BadPath{"dangling.json", "No such file"},
+        BadPath{"missing/report.json", "No such file"},
+        BadPath{"missing/", "is the name of a folder"}, BadPath{"file/", "Not a directory"},
+        BadPath{"file/report.json", "Not a directory"}, BadPath{"model", "is a folder"},
+        BadPath{"fifo", "is a FIFO"}}) {
     const Outcome outcome = nf4bench(endless({input(), "--json", path(each.name)}));
     EXPECT_EQ(outcome.exit_code, 3) << each.name;
     EXPECT_THAT(outcome.err, HasSubstr(each.reason)) << each.name;
@@ -233,9 +230,9 @@ TEST_F(OutputSafety, NamesOfStdoutAndNullStayUsable) {
 }
 
 TEST_F(OutputSafety, APipeWhoseReaderIsGoneIsAnErrorAndNoHang) {
-  const Outcome outcome =
-      shell("timeout 60 $NF4BENCH run --device cpu --cache hot --no-ceilings --max-time 0.02 "
-            "--min-samples 3 --variant simd --shape 8x64 --quiet --json >(exec true); echo $?");
+  const Outcome outcome = shell(
+      "timeout 60 $NF4BENCH run --device cpu --cache hot --no-ceilings --max-time 0.02 "
+      "--min-samples 3 --variant simd --shape 8x64 --quiet --json >(exec true); echo $?");
   EXPECT_THAT(outcome.out, testing::AnyOf("3\n", "141\n")) << outcome.err;
 }
 
@@ -301,8 +298,8 @@ TEST_F(OutputSafety, ExportReplacesExportsOfItsFormatAndOthersWithForce) {
   expect_refused({"export", path("r.json"), "--to", "csv", "-o", input(), "--force"},
                  "named as a file of tensors");
   shell("echo mine > " + path("out"));
-  for (const std::string format : {"csv", "markdown", "google-benchmark", "nvbench", "bencher",
-                                   "html", "github-action"}) {
+  for (const std::string format :
+       {"csv", "markdown", "google-benchmark", "nvbench", "bencher", "html", "github-action"}) {
     SCOPED_TRACE(format);
     const Words write = {"export", path("r.json"), "--to", format, "-o", path("out")};
     expect_refused(write, "exists and is not an export of nf4bench to " + format + "; --force");

@@ -19,7 +19,8 @@ TEST(ModelConfig, LosesItsQuantizationWhereverItStands) {
   EXPECT_EQ(decoded(R"({"a": 1, "quantization_config": null, "b": 2})"), R"({"a": 1, "b": 2})");
   EXPECT_EQ(decoded(R"({"quantization_config": {}})"), "{}");
   EXPECT_EQ(decoded(R"({"quantization_config": 1, "quantization_config": 2})"), "{}");
-  EXPECT_EQ(decoded(R"({"a": 1, "quantization_config": 1, "quantization_config": 2})"), R"({"a": 1})");
+  EXPECT_EQ(decoded(R"({"a": 1, "quantization_config": 1, "quantization_config": 2})"),
+            R"({"a": 1})");
   EXPECT_EQ(decoded(R"({"text_config": {"x": 1, "quantization_config": {}}})"),
             R"({"text_config": {"x": 1}})");
 }
@@ -41,8 +42,8 @@ TEST(ModelConfig, NamesATypeThatWeightsCanHave) {
 
 TEST(ModelConfig, IsRefusedWhenItIsNoObject) {
   for (const std::string text :
-       {"", "[]", "null", "{", "{\"a\"", "{\"a\":", "{\"a\": }", "{\"a\": 1} x", "{\"a\": \"1}", "{1: 2}",
-        "{\"a\": [1}", "\xef\xbb\xbf{}"}) {
+       {"", "[]", "null", "{", "{\"a\"", "{\"a\":", "{\"a\": }", "{\"a\": 1} x", "{\"a\": \"1}",
+        "{1: 2}", "{\"a\": [1}", "\xef\xbb\xbf{}"}) {
     EXPECT_THROW(decoded(text), Error) << text;
   }
   std::string deep = "{\"a\": ";

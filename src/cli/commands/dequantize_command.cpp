@@ -157,9 +157,10 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
        "A safetensors file, Hugging Face folder, index file, .npz archive\nor folder of .npy"})
       .required()
       .files();
-  add_single(*command, a.output,
-             {"-o,--output", "PATH",
-              "OUT.safetensors; with --complete of a Hugging Face folder\nanother folder (required)"})
+  add_single(
+      *command, a.output,
+      {"-o,--output", "PATH",
+       "OUT.safetensors; with --complete of a Hugging Face folder\nanother folder (required)"})
       .required()
       .files();
   add_single(*command, a.device, {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto]"})
@@ -191,9 +192,9 @@ ExitCode execute(const DequantizeArguments& arguments, const Context& context) {
   if (!arguments.complete) check_ending(arguments.output);
   const io::Checkpoint checkpoint = plan::open_nf4(arguments.input);
   const std::vector<io::TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
-  DequantizeOutput output = choose_output(
-      arguments, checkpoint,
-      files_read({.checkpoints = {&checkpoint}, .peers = peer_arguments}, context));
+  DequantizeOutput output =
+      choose_output(arguments, checkpoint,
+                    files_read({.checkpoints = {&checkpoint}, .peers = peer_arguments}, context));
   const auto device = device::open_device(arguments.device, {});
   const peer::Peers peers =
       load_peers(peer_arguments, *device, operation::dequantize().catalog(device->info().kind));

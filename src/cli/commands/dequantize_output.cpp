@@ -69,10 +69,11 @@ void refuse_other_packed_weights(const io::Checkpoint& checkpoint) {
   const std::set<std::string> packed = {"FP4", "LLM.int8", "GPTQ", "GPTQ or AWQ"};
   for (const io::OtherTensors& other : checkpoint.others()) {
     if (!packed.contains(other.kind)) continue;
-    throw Error(ErrorKind::kInput,
-                fmt::format("--complete: the input has {} {} weights (for example \"{}\"), which "
-                            "are not decoded here; leave --complete out to get the NF4 weights alone",
-                            other.names.size(), other.kind, escaped(other.names.front(), 80)));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("--complete: the input has {} {} weights (for example \"{}\"), which "
+                    "are not decoded here; leave --complete out to get the NF4 weights alone",
+                    other.names.size(), other.kind, escaped(other.names.front(), 80)));
   }
 }
 
@@ -103,12 +104,13 @@ void check_model_folder(const OutputTarget& target, const io::Checkpoint& checkp
   }
   const bool is_empty = fs::is_empty(path, error);
   if ((is_empty && !error) || target.force) return;
-  refuse(target, ErrorKind::kUsage,
-         "has files in it; name another folder, or give --force to replace those of the same names");
+  refuse(
+      target, ErrorKind::kUsage,
+      "has files in it; name another folder, or give --force to replace those of the same names");
 }
 
-// The folder of the whole model: each of `tensors` goes to the shard where its stored or packed form
-// was. Shards without a tensor are left out.
+// The folder of the whole model: each of `tensors` goes to the shard where its stored or packed
+// form was. Shards without a tensor are left out.
 io::ModelFolder complete_model(const std::string& path, const io::Checkpoint& checkpoint,
                                std::vector<io::OutputTensor> tensors) {
   const io::CheckpointFiles files = checkpoint.files();
@@ -132,12 +134,13 @@ io::ModelFolder complete_model(const std::string& path, const io::Checkpoint& ch
 
 void check_ending(const std::string& output) {
   if (std::filesystem::path(output).extension() == ".safetensors") return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("-o: \"{}\" does not end in .safetensors, the format that is written{}",
-                          escaped(output),
-                          output == "-" ? "; a file appears when all of it is verified, which stdout "
-                                          "cannot do"
-                                        : ""));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("-o: \"{}\" does not end in .safetensors, the format that is written{}",
+                  escaped(output),
+                  output == "-" ? "; a file appears when all of it is verified, which stdout "
+                                  "cannot do"
+                                : ""));
 }
 
 DequantizeOutput choose_output(const DequantizeArguments& arguments,
@@ -169,8 +172,7 @@ void write(const DequantizeOutput& output, const io::Checkpoint& checkpoint,
     io::write_safetensors(output.target.path, tensors, options);
     return;
   }
-  io::ModelFolder model =
-      complete_model(output.target.path, checkpoint, std::move(tensors));
+  io::ModelFolder model = complete_model(output.target.path, checkpoint, std::move(tensors));
   model.small = output.files.small;
   model.types = types;
   io::write_model(model, options);
@@ -190,7 +192,8 @@ std::string rest_text(const DequantizeOutput& output, const io::Checkpoint& chec
   text += fmt::format(" and {}",
                       text::format_count(static_cast<long long>(files.small.size()), "file"));
   if (files.left_out.empty()) return text;
-  return text + fmt::format("; left out {}", escaped(fmt::format("{}", fmt::join(files.left_out, ", "))));
+  return text +
+         fmt::format("; left out {}", escaped(fmt::format("{}", fmt::join(files.left_out, ", "))));
 }
 
 }  // namespace nf4bench::cli

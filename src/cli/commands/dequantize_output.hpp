@@ -14,9 +14,9 @@ namespace nf4bench::cli {
 // Where "nf4bench dequantize" writes, and what goes there besides decoded weights.
 struct DequantizeOutput {
   OutputTarget target = {};
-  bool is_complete = false;   // with everything else that the input holds
-  bool is_folder = false;     // of a whole model, not one file
-  io::ModelFiles files = {};  // of the input's folder, when is_folder
+  bool is_complete = false;             // with everything else that the input holds
+  bool is_folder = false;               // of a whole model, not one file
+  io::ModelFiles files = {};            // of the input's folder, when is_folder
   std::function<void()> on_piece = {};  // called while tensors are copied; may throw
 };
 

@@ -111,7 +111,8 @@ CLI::App* add_synth_command(CLI::App& app, SynthArguments& arguments) {
 ExitCode execute(const SynthArguments& arguments, const Context& context) {
   const Format format = format_of(arguments.output);
   const std::vector<nf4::SyntheticSpec> specs = parse_specs(arguments);
-  const OutputTarget target = tensor_target(arguments.output, files_read({}, context), arguments.force);
+  const OutputTarget target =
+      tensor_target(arguments.output, files_read({}, context), arguments.force);
   const io::WriteOptions options = write_options("synth", target);
   if (format == Format::kSafetensors) check_output(target);
   std::vector<nf4::Nf4Tensor> tensors;

@@ -29,7 +29,7 @@ struct Inventory {
   std::vector<InputFile> files;
   std::filesystem::path index = {};   // of the shards, when one was read
   std::filesystem::path folder = {};  // whose files were read, when no single file was named
-  StoredTensors tensors;                          // indexed
+  StoredTensors tensors;              // indexed
   std::map<std::size_t, std::string> unreadable;  // tensors whose own file is damaged, and how
 };
 

@@ -44,9 +44,7 @@ class ConfigWalk {
 
   char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
-  void skip_blanks() {
-    at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
-  }
+  void skip_blanks() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
 
   void skip(char wanted) {
     skip_blanks();
@@ -120,7 +118,8 @@ class ConfigWalk {
     if (!value.starts_with('"')) return;
     const bool is_possible =
         value == "\"float16\"" || value == "\"bfloat16\"" || value == "\"float32\"";
-    const std::string& type = types_.wanted.empty() && !is_possible ? types_.decoded : types_.wanted;
+    const std::string& type =
+        types_.wanted.empty() && !is_possible ? types_.decoded : types_.wanted;
     if (!type.empty()) edits_.push_back({begin, at_, fmt::format("\"{}\"", type)});
   }
 

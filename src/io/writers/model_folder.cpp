@@ -126,9 +126,8 @@ class ModelWriter {
         places.push_back({tensor.name, json::json_string(shard.name)});
       }
     }
-    std::sort(places.begin(), places.end(), [](const json::JsonMember& a, const json::JsonMember& b) {
-      return a.name < b.name;
-    });
+    std::sort(places.begin(), places.end(),
+              [](const json::JsonMember& a, const json::JsonMember& b) { return a.name < b.name; });
     constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
     const json::JsonText metadata =
         json::json_object({{"total_size", json::json_unsigned(bytes)}}, kLayout);

@@ -16,8 +16,8 @@ struct ModelFiles {
   std::vector<std::string> left_out;         // names of what is not copied, sorted
 };
 
-// Finds them beside the files of `read`: the regular files of at most 256 MiB that are no weights of
-// any format. Folders are left out, hidden files are not even named. Throws Error(kInput).
+// Finds them beside the files of `read`: the regular files of at most 256 MiB that are no weights
+// of any format. Folders are left out, hidden files are not even named. Throws Error(kInput).
 ModelFiles find_model_files(const CheckpointFiles& read);
 
 // One .safetensors file of a model.

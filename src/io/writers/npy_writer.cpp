@@ -56,8 +56,7 @@ void write_npy(const fs::path& path, const OutputTensor& tensor, const WriteOpti
 
 // Calls `action` for each file of each tensor.
 template <class Action>
-void for_each_file(const fs::path& folder, std::span<const nf4::Nf4Tensor> tensors,
-                   Action action) {
+void for_each_file(const fs::path& folder, std::span<const nf4::Nf4Tensor> tensors, Action action) {
   for (const nf4::Nf4Tensor& tensor : tensors) {
     for (const OutputTensor& entry : state_dict_entries(tensor)) {
       action(path_of(folder, entry), entry);

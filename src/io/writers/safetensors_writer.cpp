@@ -18,7 +18,7 @@
 namespace nf4bench::io {
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;             // of the header, before it
+constexpr std::size_t kLengthBytes = 8;              // of the header, before it
 constexpr std::string_view kWriterKey = "nf4bench";  // of the metadata: the command that wrote it
 
 struct Placed {
@@ -79,8 +79,7 @@ std::string header_text(const std::filesystem::path& path, const std::vector<Pla
   std::string text = json::json_object(members, kLayout).text;
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   if (text.size() > kMaxHeaderBytes) {
-    throw output_error(path,
-                       fmt::format("the header would have {} bytes, more than the {} that "
+    throw output_error(path, fmt::format("the header would have {} bytes, more than the {} that "
                                          "readers accept; write fewer tensors",
                                          text.size(), kMaxHeaderBytes));
   }
