@@ -14,8 +14,9 @@ namespace nf4bench::cli {
 
 Option add_force_option(CLI::App& command, bool& force) {
   return add_flag(
-      command, "--force", force,
-      "Replace a file that is there and was not made by this\ncommand, but never an input");
+             command, "--force", force,
+             "Replace a file that is there and was not made by this\ncommand, but never an input")
+      .command_line_only();  // what may be lost is said where it can be seen
 }
 
 std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& context) {

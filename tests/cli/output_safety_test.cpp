@@ -161,6 +161,17 @@ TEST_F(OutputSafety, OtherFilesAreReplacedOnlyWithForce) {
   EXPECT_EQ(nf4bench(quick({"--shape", "8x64", "--json", path("empty.json")})).exit_code, 0);
 }
 
+TEST_F(OutputSafety, ForceComesFromTheCommandLineAlone) {
+  shell("echo mine > " + path("notes.json"));
+  Command command = nf4bench_command(endless({input(), "--json", path("notes.json")}));
+  command.environment.emplace_back("NF4BENCH_RUN_FORCE=true");
+  EXPECT_EQ(Process(command).wait().exit_code, 2);
+  shell("printf '[run]\\nforce = true\\n' > " + path("bench.toml"));
+  expect_refused(endless({input(), "--json", path("notes.json"), "--config", path("bench.toml")}),
+                 "from the command line alone");
+  EXPECT_EQ(read_file(path("notes.json")), "mine\n");
+}
+
 TEST_F(OutputSafety, AFileThatAppearsDuringTheRunIsNotReplaced) {
   Process process(nf4bench_command(endless({input(), "--json", path("out.json"), "--quiet"})));
   for (int i = 0; i < 4000 && !fs::exists(path("out.json")); ++i) {

@@ -155,6 +155,7 @@ def check_loaded(torch, transformers, model, decoded):
 def check_with_bitsandbytes(torch, transformers, model, decoded):
     """Whether the quantized model was loaded and compared."""
     try:
+        import accelerate  # pylint: disable=import-outside-toplevel,unused-import
         import bitsandbytes  # pylint: disable=import-outside-toplevel
     except ImportError:
         return False
