@@ -122,8 +122,10 @@ class Checker:
         if words[1:2] not in (["compare"], ["history"], ["export"]):
             return
         report = self.sample_report()
-        for word in words[2:]:
+        for before, word in zip(words[1:], words[2:]):
             path = self.scratch / word
+            if before == "-o":
+                continue  # a report is not overwritten by what is made of it
             if word.endswith(".json") and not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(report, path)

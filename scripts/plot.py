@@ -5,14 +5,18 @@
   plot.py REPORT --plot speedup -o speedup.png        speedups with their intervals
   plot.py OLD ... NEW --plot history -o history.png   medians of each cell, run by run
 
-Exit code: 0 when the picture is written, 2 on wrong usage, 3 when a report cannot be drawn.
+Exit code: 0 when the picture is written, 2 on wrong usage or when a file would be lost, 3 when a
+report cannot be drawn.
 """
 
 import argparse
 import fnmatch
+import io
 import json
 import math
+import os
 import sys
+import tempfile
 
 try:
     import matplotlib
@@ -35,10 +39,66 @@ STYLE = {
 
 
 MOST_LINES = 24  # of a history, and below each other in a legend
+MARK = "nf4bench scripts/plot.py"  # in every picture: one that has it may be replaced
 
 
 class NotDrawable(Exception):
     """There is nothing to draw; says why."""
+
+
+class NotReplaceable(Exception):
+    """Something would be lost or cannot be written; says what."""
+
+
+def is_own_picture(path):
+    limit = 64 << 20  # pictures are smaller
+    if os.path.getsize(path) > limit:
+        return False
+    with open(path, "rb") as file:
+        return MARK.encode() in file.read()
+
+
+def check_output(path, reports, force):
+    """Refuses a picture that would replace a report or, without --force, a file of another kind."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise NotReplaceable(f"-o: {path} cannot be written: there is no folder {folder}")
+    if not os.path.exists(path):
+        if os.path.islink(os.path.realpath(path)):
+            raise NotReplaceable(f"-o: {path} is a loop of links")
+        return
+    for report in reports:
+        if os.path.exists(report) and os.path.samefile(path, report):
+            raise NotReplaceable(f"-o: {path} is a report that is read ({report}), which would be lost; "
+                                 "name another file")
+    if not os.path.isfile(path):
+        raise NotReplaceable(f"-o: {path} is no regular file")
+    if os.path.getsize(path) and not force and not is_own_picture(path):
+        raise NotReplaceable(f"-o: {path} exists and is not a picture of plot.py; --force replaces it "
+                             "all the same")
+
+
+def metadata_of(ending):
+    """Without a date, so that the same reports give the same file."""
+    if ending == "png":
+        return {"Software": MARK}
+    return {"Creator": MARK, "Date" if ending == "svg" else "CreationDate": None}
+
+
+def write_whole(path, content):
+    """A picture that is there whole or not at all."""
+    real = os.path.realpath(path)
+    descriptor, temporary = tempfile.mkstemp(prefix=".plot-", dir=os.path.dirname(real))
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, real)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def read_report(path):
@@ -218,6 +278,8 @@ def main(words=None):
     parser.add_argument("reports", metavar="REPORT", nargs="+")
     parser.add_argument("-o", "--output", metavar="FILE", required=True,
                         help="the picture; its ending decides the format")
+    parser.add_argument("--force", action="store_true",
+                        help="replace a file that is no picture of plot.py, but never a report")
     parser.add_argument("--plot", choices=PLOTS, help="[history of several reports, else bandwidth]")
     parser.add_argument("--variant", metavar="NAME,...", help="only these; * and ? are wildcards")
     parser.add_argument("--dtype", choices=("float16", "bfloat16", "float32"))
@@ -227,18 +289,24 @@ def main(words=None):
         parser.error(f"--plot {plot} draws one report")
     if not chosen.output.endswith((".png", ".svg", ".pdf")):
         parser.error("-o wants a name that ends in .png, .svg or .pdf")
+    check_output(chosen.output, chosen.reports, chosen.force)
+    ending = chosen.output.rsplit(".", 1)[1]
+    picture = io.BytesIO()
     with pyplot.rc_context(STYLE):
         figure = PLOTS[plot]([read_report(path) for path in chosen.reports], chosen)
-        # Without a date, so that the same reports give the same file.
-        metadata = {"Date": None} if chosen.output.endswith(".svg") else None
-        figure.savefig(chosen.output, bbox_inches="tight", metadata=metadata)
+        figure.savefig(picture, format=ending, bbox_inches="tight", metadata=metadata_of(ending))
         pyplot.close(figure)
+    check_output(chosen.output, chosen.reports, chosen.force)
+    write_whole(chosen.output, picture.getvalue())
     return 0
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
+    except NotReplaceable as error:
+        print(f"plot.py: {error}", file=sys.stderr)
+        sys.exit(2)
     except NotDrawable as error:
         print(f"plot.py: {error}", file=sys.stderr)
         sys.exit(3)

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <exception>
 #include <fcntl.h>
 #include <random>
@@ -17,6 +18,7 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace nf4bench {
 namespace {
@@ -41,10 +43,6 @@ void sync_folder(const fs::path& folder) {
   if (descriptor < 0) return;
   ::fsync(descriptor);
   ::close(descriptor);
-}
-
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
 // What the names of all temporary files for `path` begin with; eight hexadecimal digits and the
@@ -81,15 +79,17 @@ void remove_unless_locked(const fs::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(behind_links(path)) {
+AtomicFile::AtomicFile(const fs::path& path, Check check)
+    : path_(behind_links(path)), check_(std::move(check)) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) fail(path, "write a file there", EISDIR);
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
     // Devices and pipes are written in place; a rename would replace them by a file. They are
     // opened by the given path, because a link in /proc or /dev/fd does not hold one.
     path_ = path;
-    descriptor_ = open_file(path, 0);
+    descriptor_ = open_file(path, O_NONBLOCK | O_NOCTTY);  // else a pipe nobody reads would wait
     if (descriptor_ < 0) fail(path, "open it for writing", errno);
+    ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
     return;
   }
   std::random_device random;
@@ -137,14 +137,39 @@ void AtomicFile::commit() {
   const int close_error = errno;
   descriptor_ = -1;
   if (closed == 0 && !is_temporary) return;
-  if (closed == 0 && ::rename(temporary_.c_str(), path_.c_str()) == 0) {
+  const int rename_error = closed == 0 ? give_name() : 0;
+  if (closed == 0 && rename_error == 0) {
     sync_folder(folder_of(path_));
     return;
   }
-  const int rename_error = errno;
   if (is_temporary) ::unlink(temporary_.c_str());
   fail(path_, closed == 0 ? "rename the finished file" : "close it",
        closed == 0 ? rename_error : close_error);
+}
+
+// A file that appears at the path after the check is not replaced but checked as well.
+int AtomicFile::give_name() const {
+  for (;;) {
+    check_again();
+    struct stat ignored = {};
+    const bool exists = ::lstat(path_.c_str(), &ignored) == 0;
+    const unsigned flags = exists ? 0 : RENAME_NOREPLACE;
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) == 0) return 0;
+    if (!exists && errno == EEXIST) continue;
+    if (exists || (errno != EINVAL && errno != ENOSYS)) return errno;
+    // This file system has no such flag.
+    return ::rename(temporary_.c_str(), path_.c_str()) == 0 ? 0 : errno;
+  }
+}
+
+void AtomicFile::check_again() const {
+  if (!check_) return;
+  try {
+    check_();
+  } catch (...) {
+    ::unlink(temporary_.c_str());
+    throw;
+  }
 }
 
 void remove_leftovers(const fs::path& path) noexcept {
@@ -172,8 +197,16 @@ fs::path behind_links(fs::path path) {
   return path;
 }
 
-void write_file(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+bool is_temporary_name(const fs::path& path, std::string_view name) {
+  return is_temporary_of(temporary_prefix(path), name);
+}
+
+void write_file(const fs::path& path, std::string_view text, AtomicFile::Check check) {
+  AtomicFile file(path, std::move(check));
   file.write(text);
   file.commit();
 }

@@ -17,6 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What lock files hold.
+constexpr std::string_view kDigits = "0123456789";  // the number of the process that has the lock
+constexpr std::string_view kArrival = ".";          // one for each process that came
+
 // Never follows a link: lock files lie where others may write.
 int open_lock(const fs::path& path, int flags) {
   int descriptor = -1;
@@ -51,7 +55,16 @@ std::string text_of(int descriptor) {
   std::array<char, 32> text{};
   const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
   const std::string_view read(text.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
-  return std::string(read.substr(0, read.find_first_not_of("0123456789")));
+  return std::string(read.substr(0, read.find_first_not_of(kDigits)));
+}
+
+// True when the file begins with `letters` and nothing else: what is no lock must not be emptied.
+bool holds_only(int descriptor, std::string_view letters) {
+  std::array<char, 64> text{};
+  const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
+  if (count < 0) return false;
+  return std::string_view(text.data(), static_cast<std::size_t>(count))
+             .find_first_not_of(letters) == std::string_view::npos;
 }
 
 // Another process that does the same holds the lock for a moment only. This does not wait longer
@@ -79,12 +92,14 @@ Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);
 }
 
-OutputLock::OutputLock(const fs::path& output)
-    : path_(output.parent_path() /
-            fmt::format(".{}.lock", output.filename().string().substr(0, 200))) {
+fs::path lock_file_of(const fs::path& output) {
+  return output.parent_path() / fmt::format(".{}.lock", output.filename().string().substr(0, 200));
+}
+
+OutputLock::OutputLock(const fs::path& output) : path_(lock_file_of(output)) {
   for (;;) {
     Descriptor file(open_lock(path_, O_CREAT));
-    if (!file.is_open()) return;
+    if (!file.is_open() || !holds_only(file.get(), kDigits)) return;
     const int failure = lock(file.get(), LOCK_EX | LOCK_NB);
     if (failure == EWOULDBLOCK) {
       is_taken_ = true;
@@ -114,12 +129,13 @@ SharedUse::SharedUse(const fs::path& file) {
     file_ = Descriptor(open_lock(file, O_APPEND | O_CREAT));
     if (file_.is_open()) ::fchmod(file_.get(), 0666);  // for all users, whatever the umask
   }
+  if (file_.is_open() && !holds_only(file_.get(), kArrival)) file_ = Descriptor();
   if (!file_.is_open()) return;
   const int failure = lock(file_.get(), LOCK_EX | LOCK_NB);
   had_company_ = failure == EWOULDBLOCK;
   if (failure == 0) empty_quietly(file_.get());
   share(file_.get());
-  write_quietly(file_.get(), ".");
+  write_quietly(file_.get(), kArrival);
   arrivals_ = bytes_of(file_.get());
 }
 

@@ -29,8 +29,11 @@ class Descriptor {
   int number_;
 };
 
-// The right to write an output, held through a file ".NAME.lock" beside it that is removed at the
-// end.
+// ".NAME.lock" beside `output`.
+std::filesystem::path lock_file_of(const std::filesystem::path& output);
+
+// The right to write an output, held through its lock file, which is removed at the end. A file of
+// that name which is no lock stays as it is, and nothing is locked.
 class OutputLock {
  public:
   explicit OutputLock(const std::filesystem::path& output);

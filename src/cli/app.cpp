@@ -32,7 +32,7 @@ ExitCode run_complete(const CommandLine& line, const std::vector<std::string>& t
   if (result.outcome != Outcome::kParsed) {
     throw Error(ErrorKind::kUsage, explain_usage_error(parser.views(), result.text, typed));
   }
-  return parser.run({.argv = line.argv});
+  return parser.run({.argv = line.argv, .config = line.config});
 }
 
 ExitCode run_command_line(const std::vector<std::string>& argv) {

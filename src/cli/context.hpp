@@ -8,6 +8,7 @@ namespace nf4bench::cli {
 // What every command gets besides its own arguments.
 struct Context {
   std::vector<std::string> argv;  // as the process was started
+  std::string config;             // the file that options came from; empty when there was none
 };
 
 }  // namespace nf4bench::cli

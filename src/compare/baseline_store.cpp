@@ -58,8 +58,17 @@ fs::path BaselineStore::path_of(const std::string& name, const record::Report& r
   return folder_ / device_key(report) / name;
 }
 
-void BaselineStore::save(const std::string& name,
-                         const std::vector<report::NamedReport>& reports) const {
+void BaselineStore::check_replaceable(const std::string& name, const record::Report& report,
+                                      const CheckPath& check) const {
+  const fs::path path = path_of(name, report);
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_directory(path, ignored)) check(path);
+  for (const fs::path& entry : entries_of(path)) check(entry);
+}
+
+void BaselineStore::save(const std::string& name, const std::vector<report::NamedReport>& reports,
+                         const CheckPath& check) const {
+  check_replaceable(name, reports.front().report, check);
   const fs::path path = path_of(name, reports.front().report);
   const fs::path fresh = path.parent_path() / fmt::format(".{}.{}", name, getpid());
   try {

@@ -3,19 +3,30 @@
 #include "report/named_report.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace nf4bench::compare {
+
+// Says by throwing that the file of this path must not be lost; see check_output().
+using CheckPath = std::function<void(const std::filesystem::path& path)>;
 
 // A folder of named baselines, apart for each device: FOLDER/DEVICE/NAME/run-1.json, ...
 class BaselineStore {
  public:
   explicit BaselineStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
+  // Asks `check` for each file that save() would remove: those of an older baseline `name` of the
+  // device of `report`. Throws Error(kUsage) for a name that is no file name.
+  void check_replaceable(const std::string& name, const record::Report& report,
+                         const CheckPath& check) const;
+
   // Replaces the baseline `name` of the device that `reports`, at least one, were made on, as a
-  // whole. Throws Error(kUsage) for a name that is no file name, Error(kOutput).
-  void save(const std::string& name, const std::vector<report::NamedReport>& reports) const;
+  // whole, if `check` lets all its files go. Throws Error(kUsage) for a name that is no file name,
+  // Error(kOutput).
+  void save(const std::string& name, const std::vector<report::NamedReport>& reports,
+            const CheckPath& check) const;
 
   // The reports of the baseline `name` of the device of `report`. Throws Error(kNotComparable)
   // saying which there are when there is none.

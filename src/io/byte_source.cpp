@@ -149,4 +149,14 @@ std::string ByteSource::read_text(std::uint64_t offset, std::uint64_t count) con
   return text;
 }
 
+void read_in_pieces(const ByteSource& source, const ByteRange& range, const ByteSink& sink,
+                    std::uint64_t most) {
+  std::vector<std::byte> piece;
+  for (std::uint64_t done = 0; done < range.bytes; done += piece.size()) {
+    piece.resize(std::min(range.bytes - done, most));
+    source.read(range.begin + done, piece);
+    sink(piece);
+  }
+}
+
 }  // namespace nf4bench::io

@@ -20,6 +20,9 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
+// Takes bytes that follow those of the call before.
+using ByteSink = std::function<void(std::span<const std::byte>)>;
+
 // Untrusted bytes read by range: a regular file, memory, or the unpacked members of an archive.
 // Nothing is mapped into memory, so a file that shrinks while it is read causes an error and not a
 // signal. All errors are Error(kInput).
@@ -61,5 +64,15 @@ class ByteSource {
   Reader reader_;
   int descriptor_ = -1;
 };
+
+// A part of a source.
+struct ByteRange {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Hands the bytes of `range` to `sink`, in pieces of at most `most` bytes.
+void read_in_pieces(const ByteSource& source, const ByteRange& range, const ByteSink& sink,
+                    std::uint64_t most = std::uint64_t{16} << 20);
 
 }  // namespace nf4bench::io

@@ -1,6 +1,5 @@
 #include "report/report_file.hpp"
 
-#include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
@@ -30,8 +29,16 @@ bool names_a_regular_file(const std::string& path) {
 
 }  // namespace
 
-ReportFile::ReportFile(std::string path, const record::Report& report)
-    : path_(std::move(path)), report_(report), is_replaceable_(names_a_regular_file(path_)) {
+bool begins_as_report(std::string_view beginning) {
+  return beginning.starts_with(
+      fmt::format("{{\n  \"schema\": \"{}\",", std::string_view(record::kReportSchema)));
+}
+
+ReportFile::ReportFile(std::string path, const record::Report& report, AtomicFile::Check check)
+    : path_(std::move(path)),
+      report_(report),
+      check_(std::move(check)),
+      is_replaceable_(names_a_regular_file(path_)) {
   if (path_.empty()) is_saved_ = true;
   if (is_replaceable_) start();
 }
@@ -90,7 +97,7 @@ void ReportFile::save() {
   if (path_ == "-") {
     write_stdout(to_json(report_));
   } else {
-    write_file(path_, to_json(report_));
+    write_file(path_, to_json(report_), check_);
   }
   has_older_ = false;
   plan_next_save(before);

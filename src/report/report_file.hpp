@@ -1,13 +1,18 @@
 #pragma once
 
+#include "base/atomic_file.hpp"
 #include "base/file_lock.hpp"
 #include "report/report.hpp"
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace nf4bench::report {
+
+// Whether a file that begins so is a report, as this program lays it out.
+bool begins_as_report(std::string_view beginning);
 
 // Keeps the file named by --json up to date with a report that grows. A file on disk is replaced as
 // a whole and never holds half a report, and an older one stays until the new one has a
@@ -16,9 +21,9 @@ namespace nf4bench::report {
 class ReportFile {
  public:
   // `path` may be empty: nothing is written. The report must outlive this object. Makes sure at
-  // once that the path can be written, and that no other process is writing it. Throws
-  // Error(kOutput).
-  ReportFile(std::string path, const record::Report& report);
+  // once that the path can be written, and that no other process is writing it; `check` says before
+  // each replacement that the path has become another's. Throws Error(kOutput).
+  ReportFile(std::string path, const record::Report& report, AtomicFile::Check check = {});
 
   // Saves what finish() did not, as when an error ends the run; failures are lost.
   ~ReportFile();
@@ -41,6 +46,7 @@ class ReportFile {
 
   std::string path_;
   const record::Report& report_;
+  AtomicFile::Check check_;
   bool is_replaceable_;
   std::optional<OutputLock> lock_;
   bool has_older_ = false;  // there is a file that is not this run's

@@ -210,6 +210,21 @@ TEST_F(AtomicFileTest, SurvivesACleanerThatNeverRests) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(AtomicFileTest, AsksItsCheckBeforeItReplacesAnything) {
+  write_file(folder_ / "out.json", "old");
+  AtomicFile file(folder_ / "out.json", [] { throw Error(ErrorKind::kUsage, "not this one"); });
+  file.write("new");
+  EXPECT_THROW(file.commit(), Error);
+  EXPECT_EQ(read(folder_ / "out.json"), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(AtomicFileTest, OfAPipeThatNobodyReadsFailsAtOnce) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  expect_failure(folder_ / "pipe", "No such device",
+                 [&] { const AtomicFile file(folder_ / "pipe"); });
+}
+
 TEST_F(AtomicFileTest, TakesARelativeName) {
   const fs::path before = fs::current_path();
   fs::current_path(folder_);

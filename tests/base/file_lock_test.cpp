@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <sys/file.h>
@@ -62,6 +63,21 @@ TEST_F(FileLockTest, OfAnOutputTakenByAnotherIsLeftAlone) {
   const OutputLock lock(folder_ / "report.json");
   { const OutputLock other(folder_ / "report.json"); }
   EXPECT_TRUE(OutputLock(folder_ / "report.json").is_taken());
+}
+
+// Somebody's file may have the name of a lock.
+TEST_F(FileLockTest, LeavesFilesAloneThatAreNoLocks) {
+  const fs::path path = folder_ / ".report.json.lock";
+  for (const std::string text : {"mine", "12 apples", "1234\n"}) {
+    std::ofstream(path) << text;
+    {
+      const OutputLock lock(folder_ / "report.json");
+      EXPECT_FALSE(lock.is_taken());
+    }
+    { const SharedUse use(path); }
+    std::ifstream file(path);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), text);
+  }
 }
 
 TEST_F(FileLockTest, OfAKilledProcessIsTakenOver) {
@@ -130,7 +146,7 @@ TEST_F(FileLockTest, OfSharedUseIsForAllUsers) {
 }
 
 TEST_F(FileLockTest, OfSharedUseDoesNotWaitForAStrangerWhoKeepsTheFile) {
-  std::ofstream(folder_ / "gpu.lock") << "x";
+  std::ofstream(folder_ / "gpu.lock") << ".";
   const Descriptor stranger(open((folder_ / "gpu.lock").c_str(), O_RDWR));
   ASSERT_EQ(flock(stranger.get(), LOCK_EX), 0);
   EXPECT_TRUE(SharedUse(folder_ / "gpu.lock").had_company());

@@ -1,4 +1,5 @@
 #include "cli/decoded_file.hpp"
+#include "cli/nf4_model.hpp"
 #include "cli/process.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // Every sample file whose tensors bitsandbytes has decoded.
 const std::vector<std::string> kSamples = {"llama_layer", "dtypes", "blocksizes",
@@ -124,6 +126,31 @@ TEST(Dequantize, IntoAFolderThatIsNotThereNamesThePath) {
       nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out, "--device", "cpu"});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr(out));
+}
+
+TEST(Dequantize, WritesNoFileOfAnotherEndingAndNoneToStdout) {
+  const ScratchFolder scratch;
+  for (const std::string name : {"out.npz", "out.npy", "out", "out/", "out.safetensors.tmp", "-"}) {
+    const Outcome outcome = shell("cd '" + scratch.path("") + "' && $NF4BENCH dequantize '" +
+                                  sample("llama_layer.safetensors") + "' --device cpu -o " + name);
+    EXPECT_EQ(outcome.exit_code, 2) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("does not end in .safetensors")) << name;
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_TRUE(std::filesystem::is_empty(scratch.path(""))) << name;
+  }
+}
+
+TEST(Dequantize, SaysHowManyTensorsItLeavesOut) {
+  const ScratchFolder scratch;
+  const auto said = [&](const std::string& input) {
+    return nf4bench({"dequantize", input, "-o", scratch.path("out.safetensors"), "--device", "cpu",
+                     "--variant", "lut"})
+        .err;
+  };
+  EXPECT_THAT(said(sample("llama_layer.safetensors")), Not(HasSubstr("left out")));
+  const std::string mixed = write_mixed_file(scratch.path("mixed.safetensors"));
+  EXPECT_THAT(said(mixed), HasSubstr("wrote 1 tensor to "));
+  EXPECT_THAT(said(mixed), HasSubstr("; left out 2 other tensors (--complete writes"));
 }
 
 TEST(Dequantize, AmbiguousVariantIsAUsageError) {

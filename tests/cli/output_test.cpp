@@ -53,8 +53,10 @@ TEST(ReportPath, ThatIsAPipeGetsOneReport) {
 TEST(ReportPath, FinishedReportReplacesTheOldOne) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
-  shell("echo old > " + path);
-  EXPECT_EQ(shell(kRun + "--quiet --json " + path).exit_code, 0);
+  ASSERT_EQ(shell(kRun + "--quiet --json " + path).exit_code, 0);
+  const json first = json::parse(read_file(path));
+  EXPECT_EQ(shell(kRun + "--quiet --dtype float32 --json " + path).exit_code, 0);
+  EXPECT_NE(json::parse(read_file(path)).at("command"), first.at("command"));
   EXPECT_EQ(json::parse(read_file(path)).at("complete"), true);
 }
 

@@ -285,7 +285,7 @@ std::string write_mixed_model(const ScratchFolder& scratch) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "q_proj.weight", .shape = {64}});
   std::vector<io::OutputTensor> entries = io::state_dict_entries(tensor);
   const auto add = [&](const std::string& name, const std::string& dtype) {
-    entries.push_back({name, dtype, {0}, 0, [] { return std::vector<std::byte>(); }});
+    entries.push_back({name, dtype, {0}, 0, [](const io::ByteSink&) {}});
   };
   add("k_proj.weight", "I8");
   add("k_proj.SCB", "F32");

@@ -138,6 +138,37 @@ class Plot(unittest.TestCase):
         self.assertEqual(result.returncode, 3)
         self.assertEqual(result.stderr.count("\n"), 1)
 
+    def test_never_replaces_a_report(self):
+        report = self.folder / "report.png"
+        report.write_bytes((GOLDEN / "gpu.json").read_bytes())
+        (self.folder / "link.png").symlink_to("report.png")
+        os.link(report, self.folder / "hard.png")
+        before = report.read_bytes()
+        for name in ("report.png", "link.png", "hard.png"):
+            for more in ([], ["--force"]):
+                result = run_script(report, "-o", self.folder / name, *more)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn("is a report that is read", result.stderr)
+        self.assertEqual(report.read_bytes(), before)
+
+    def test_replaces_other_files_only_with_force(self):
+        for ending in ("png", "svg", "pdf"):
+            path = self.folder / f"picture.{ending}"
+            path.write_bytes(b"mine")
+            with self.assertRaises(plot.NotReplaceable):
+                draw(GOLDEN / "gpu.json", "-o", path)
+            self.assertEqual(path.read_bytes(), b"mine")
+            self.assertEqual(draw(GOLDEN / "gpu.json", "-o", path, "--force"), 0)
+            self.assertEqual(draw(GOLDEN / "gpu.json", "-o", path), 0)  # its own picture
+        self.assertEqual(len(list(self.folder.iterdir())), 3)
+
+    def test_writes_no_pipes_and_no_broken_places(self):
+        os.mkfifo(self.folder / "pipe.png")
+        (self.folder / "loop.png").symlink_to("loop.png")
+        for name in ("pipe.png", "loop.png", "missing/x.png"):
+            with self.assertRaises(plot.NotReplaceable, msg=name):
+                draw(GOLDEN / "gpu.json", "-o", self.folder / name)
+
 
 if __name__ == "__main__":
     unittest.main()

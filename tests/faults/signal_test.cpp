@@ -34,7 +34,7 @@ struct Sweep {
 void signal_one(int signal, std::chrono::milliseconds delay, Sweep& sweep) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
-  const std::string older = R"({"older": "report"})";
+  const std::string older = "{\n  \"schema\": \"nf4bench.report\",\n  \"older\": true\n}";
   shell("printf '%s' '" + older + "' > '" + path + "'");
   Process process(nf4bench_command(
       with_shapes(short_run(path, {"--min-samples", "50", "--precision", "1"}), 4)));

@@ -80,7 +80,9 @@ io::OutputTensor bytes_tensor(const std::string& name, std::size_t promised, std
           "U8",
           {static_cast<std::int64_t>(promised)},
           static_cast<std::int64_t>(promised),
-          [produced] { return std::vector<std::byte>(produced, std::byte{7}); }};
+          [produced](const io::ByteSink& sink) {
+            sink(std::vector<std::byte>(produced, std::byte{7}));
+          }};
 }
 
 // The files were written by bitsandbytes, torch and the reference safetensors writer.
@@ -139,7 +141,7 @@ TEST(SafetensorsWriter, NamesThatNeedEscapesSurvive) {
 
 TEST(SafetensorsWriter, ListsWideTypesFirstAndThenNames) {
   const TemporaryFolder folder;
-  const auto produce = [] { return std::vector<std::byte>(4); };
+  const auto produce = [](const io::ByteSink& sink) { sink(std::vector<std::byte>(4)); };
   io::write_safetensors(folder / "x.safetensors", {{"b", "U8", {4}, 4, produce},
                                                    {"d", "BF16", {2}, 4, produce},
                                                    {"c", "F32", {1}, 4, produce},

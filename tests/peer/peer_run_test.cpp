@@ -116,20 +116,21 @@ TEST(PeerRun, DequantizeDecodesWithAPeer) {
     return nf4bench({"dequantize", sample("odd_shapes.safetensors"), "-o", scratch.path(to),
                      "--device", "cpu", "--quiet", "--peer", kPeer, "--variant", variant});
   };
-  EXPECT_EQ(decode("mine", "peer").exit_code, 0);
-  EXPECT_EQ(decode("lut", "own").exit_code, 0);
-  EXPECT_EQ(read_file(scratch.path("peer")), read_file(scratch.path("own")));
-  EXPECT_FALSE(read_file(scratch.path("own")).empty());
+  EXPECT_EQ(decode("mine", "peer.safetensors").exit_code, 0);
+  EXPECT_EQ(decode("lut", "own.safetensors").exit_code, 0);
+  EXPECT_EQ(read_file(scratch.path("peer.safetensors")),
+            read_file(scratch.path("own.safetensors")));
+  EXPECT_FALSE(read_file(scratch.path("own.safetensors")).empty());
 }
 
 TEST(PeerRun, DequantizeWritesNothingThatABadPeerMade) {
   const ScratchFolder scratch;
-  Command command =
-      nf4bench_command({"dequantize", sample("odd_shapes.safetensors"), "-o", scratch.path("out"),
-                        "--device", "cpu", "--peer", kPeer, "--variant", "mine.wrong"});
+  Command command = nf4bench_command({"dequantize", sample("odd_shapes.safetensors"), "-o",
+                                      scratch.path("out.safetensors"), "--device", "cpu", "--peer",
+                                      kPeer, "--variant", "mine.wrong"});
   command.environment.emplace_back("NF4BENCH_TEST_PEER=bad");
   EXPECT_EQ(Process(command).wait().exit_code, 4);
-  EXPECT_THAT(read_file(scratch.path("out")), IsEmpty());
+  EXPECT_THAT(read_file(scratch.path("out.safetensors")), IsEmpty());
 }
 
 TEST(PeerRun, ListShowsWhatAPeerOffersAndWhyAnotherDoesNot) {

@@ -2,8 +2,10 @@
 
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "cli/commands/dequantize_output.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
+#include "cli/outputs.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
 #include "device/devices.hpp"
@@ -17,6 +19,7 @@
 #include "plan/name_filter.hpp"
 #include "plan/plan.hpp"
 #include "plan/sources.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
 
@@ -35,6 +38,8 @@ constexpr char kExamples[] = R"(Examples:
   One tensor with a certain variant, as float32:
     nf4bench dequantize data/llama_layer.safetensors -o down.safetensors --tensor down_proj \
       --device cpu --variant lut --dtype float32
+  A whole model, as transformers loads it:
+    nf4bench dequantize data/sharded/ -o decoded/ --complete
 Every value is compared with the CPU reference; on a mismatch nothing is written (exit code 4).)";
 
 const char* safetensors_dtype(nf4::OutputType type) {
@@ -131,7 +136,7 @@ std::vector<std::byte> decode_entry(const Decoding& decoding, const io::TensorEn
 
 // `entry` as a tensor of the output file; `produce` gives its bytes.
 io::OutputTensor output_tensor(const io::TensorEntry& entry, nf4::OutputType type,
-                               std::function<std::vector<std::byte>()> produce) {
+                               std::function<void(const io::ByteSink&)> produce) {
   const auto element_bytes = static_cast<std::int64_t>(nf4::size_in_bytes(type));
   return {.name = entry.name,
           .dtype = safetensors_dtype(type),
@@ -152,7 +157,10 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
        "A safetensors file, Hugging Face folder, index file, .npz archive\nor folder of .npy"})
       .required()
       .files();
-  add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"})
+  add_single(
+      *command, a.output,
+      {"-o,--output", "PATH",
+       "OUT.safetensors; with --complete of a Hugging Face folder\nanother folder (required)"})
       .required()
       .files();
   add_single(*command, a.device, {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto]"})
@@ -164,43 +172,57 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
   add_single(*command, a.dtype,
              {"--dtype", "TYPE", "float16, bfloat16, float32 or stored: what each names [stored]"})
       .one_of(and_word(output_type_words(), "stored"));
-  add_single(*command, a.tensor_regex,
-             {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"});
+  const Option tensor =
+      add_single(*command, a.tensor_regex,
+                 {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"});
+  add_flag(*command, "--complete", a.complete,
+           "The whole model: all other tensors and files copied, and\nconfig.json of a model that "
+           "is not quantized")
+      .excludes(tensor);
+  add_force_option(*command, a.force);
   add_flag(*command, "-q,--quiet", a.quiet, "No progress");
   return command;
 }
 
-ExitCode execute(const DequantizeArguments& arguments, const Context&) {
+ExitCode execute(const DequantizeArguments& arguments, const Context& context) {
   std::optional<nf4::OutputType> type;
   if (arguments.dtype != "stored") type = parse_output_types({arguments.dtype}).front();
   check_device_name(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
+  if (!arguments.complete) check_ending(arguments.output);
   const io::Checkpoint checkpoint = plan::open_nf4(arguments.input);
   const std::vector<io::TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
+  DequantizeOutput output =
+      choose_output(arguments, checkpoint,
+                    files_read({.checkpoints = {&checkpoint}, .peers = peer_arguments}, context));
   const auto device = device::open_device(arguments.device, {});
   const peer::Peers peers =
       load_peers(peer_arguments, *device, operation::dequantize().catalog(device->info().kind));
   const kernels::Variant variant = choose_variant(arguments.variant, *device, peers);
   const std::atomic<bool>& interrupted = watch_for_interruption();
+  output.on_piece = [&interrupted] { stop_when_interrupted(interrupted); };
   ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
 
   const Decoding decoding = {checkpoint, *device, variant, progress};
   std::vector<io::OutputTensor> outputs;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const nf4::OutputType output_type = type.value_or(entries[i].dtype);
-    const auto produce = [&, i, output_type] {
+    const auto produce = [&, i, output_type](const io::ByteSink& sink) {
       stop_when_interrupted(interrupted);
       progress.update(static_cast<double>(i) / static_cast<double>(entries.size()),
                       escaped(entries[i].name));
-      return decode_entry(decoding, entries[i], output_type);
+      sink(decode_entry(decoding, entries[i], output_type));
     };
     outputs.push_back(output_tensor(entries[i], output_type, produce));
   }
-  io::write_safetensors(arguments.output, outputs);
+  write(output, checkpoint, std::move(outputs),
+        {.wanted = type ? to_string(*type) : "",
+         .decoded = to_string(type.value_or(entries.front().dtype))});
   progress.clear();
-  write_stderr(fmt::format("nf4bench: wrote {} tensors to {}, decoded by {} on {}\n",
-                           outputs.size(), escaped(arguments.output), variant.name,
-                           device->info().id));
+  write_stderr(fmt::format("nf4bench: wrote {} to {}, decoded by {} on {}{}\n",
+                           text::format_count(static_cast<long long>(entries.size()), "tensor"),
+                           escaped(arguments.output), variant.name, device->info().id,
+                           rest_text(output, checkpoint)));
   return ExitCode::kOk;
 }
 

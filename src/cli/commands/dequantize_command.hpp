@@ -17,6 +17,8 @@ struct DequantizeArguments {
   std::string variant;  // empty: the device's flagship
   std::string dtype = "stored";
   std::string tensor_regex;
+  bool complete = false;
+  bool force = false;
   bool quiet = false;
 };
 

@@ -4,15 +4,16 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
+#include "cli/outputs.hpp"
 #include "exports/export.hpp"
 #include "report/report_input.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <functional>
-#include <system_error>
+#include <string_view>
 #include <vector>
 
 namespace nf4bench::cli {
@@ -54,20 +55,20 @@ exports::ActionMetric parse_metric(const std::string& word) {
 struct Format {
   const char* name;
   std::function<std::string(const record::Report&)> write;
+  std::vector<std::string_view> marks;  // found in the first 4 KiB of every such file
 };
 
 std::vector<Format> formats_of(exports::ActionMetric metric) {
   return {
-      {"csv", exports::to_csv},
-      {"markdown", exports::to_markdown},
-      {"google-benchmark", exports::to_google_benchmark},
-      {"nvbench", exports::to_nvbench},
-      {"bencher", exports::to_bencher},
-      {"html", exports::to_html},
+      {"csv", exports::to_csv, {"tensor,tensor_name,shape,elements,blocksize,absmax,"}},
+      {"markdown", exports::to_markdown, {"### nf4bench: "}},
+      {"google-benchmark", exports::to_google_benchmark, {"\"library_version\": \"nf4bench "}},
+      {"nvbench", exports::to_nvbench, {"\"nf4bench\": {", "\"string\": \"nf4bench "}},
+      {"bencher", exports::to_bencher, {"\"latency\":", "\"lower_value\":"}},
+      {"html", exports::to_html, {"<title>nf4bench: "}},
       {"github-action",
-       [metric](const record::Report& report) {
-         return exports::to_github_action(report, metric);
-       }},
+       [metric](const record::Report& report) { return exports::to_github_action(report, metric); },
+       {"\"extra\":", "; nf4bench "}},
   };
 }
 
@@ -87,14 +88,20 @@ Format parse_format(const std::string& word, exports::ActionMetric metric) {
                           fmt::join(format_names(), ", "), did_you_mean(word, format_names())));
 }
 
-// A typing error must not overwrite a report with its export.
-void check_is_other_file(const ExportArguments& arguments) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(arguments.report, arguments.output, ignored)) {
-    throw Error(ErrorKind::kUsage, fmt::format("--output: {} is the report itself; name another "
-                                               "file",
-                                               escaped(arguments.output)));
-  }
+// An export replaces an older one of its own format.
+OutputTarget target_of(const ExportArguments& arguments, const Format& format,
+                       const Context& context) {
+  return {.option = "--output",
+          .path = is_stdout(arguments.output) ? "-" : arguments.output,
+          .read = files_read({.reports = {arguments.report}}, context),
+          .kind = fmt::format("an export of nf4bench to {}", format.name),
+          .is_of_kind =
+              [marks = format.marks](std::string_view beginning) {
+                return std::all_of(marks.begin(), marks.end(), [&](std::string_view mark) {
+                  return beginning.find(mark) != std::string_view::npos;
+                });
+              },
+          .force = arguments.force};
 }
 
 }  // namespace
@@ -110,6 +117,7 @@ CLI::App* add_export_command(CLI::App& app, ExportArguments& a) {
       .required()
       .one_of(format_names());
   add_single(*command, a.output, {"-o,--output", "FILE", "Where to; \"-\" is stdout [-]"}).files();
+  add_force_option(*command, a.force);
   add_single(*command, a.metric,
              {"--metric", "NAME",
               "For github-action, whose files hold one metric each:\ntime, bandwidth or speedup "
@@ -118,19 +126,20 @@ CLI::App* add_export_command(CLI::App& app, ExportArguments& a) {
   return command;
 }
 
-ExitCode execute(const ExportArguments& arguments, const Context&) {
+ExitCode execute(const ExportArguments& arguments, const Context& context) {
   const Format format = parse_format(arguments.to, parse_metric(arguments.metric));
   if (arguments.metric != "time" && arguments.to != "github-action") {
     throw Error(ErrorKind::kUsage, fmt::format("--metric goes with --to github-action only; {} "
                                                "holds all metrics",
                                                arguments.to));
   }
-  check_is_other_file(arguments);
+  const OutputTarget target = target_of(arguments, format, context);
+  check_text_output(target);
   const std::string text = format.write(report::read_report(arguments.report).report);
-  if (arguments.output == "-") {
+  if (target.path == "-") {
     write_stdout(text);
   } else {
-    write_file(arguments.output, text);
+    write_file(target.path, text, [&] { check_output(target); });
   }
   return ExitCode::kOk;
 }

@@ -13,6 +13,7 @@ struct ExportArguments {
   std::string report;
   std::string to;
   std::string output = "-";
+  bool force = false;
   std::string metric = "time";
 };
 

@@ -3,6 +3,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
+#include "cli/outputs.hpp"
 #include "io/writers/writers.hpp"
 #include "plan/shape.hpp"
 
@@ -42,6 +43,7 @@ void add_data_options(CLI::App& command, SynthArguments& a) {
                           "extremes: zero blocks, tiny and overflowing scales",
                           a.distribution)})
       .one_of(distribution_words());
+  add_force_option(command, a.force);
 }
 
 nf4::SyntheticSpec parse_spec(const SynthArguments& arguments) {
@@ -106,15 +108,19 @@ CLI::App* add_synth_command(CLI::App& app, SynthArguments& arguments) {
   return command;
 }
 
-ExitCode execute(const SynthArguments& arguments, const Context&) {
+ExitCode execute(const SynthArguments& arguments, const Context& context) {
   const Format format = format_of(arguments.output);
+  const std::vector<nf4::SyntheticSpec> specs = parse_specs(arguments);
+  const OutputTarget target =
+      tensor_target(arguments.output, files_read({}, context), arguments.force);
+  const io::WriteOptions options = write_options("synth", target);
+  if (format == Format::kSafetensors) check_output(target);
   std::vector<nf4::Nf4Tensor> tensors;
-  for (const nf4::SyntheticSpec& spec : parse_specs(arguments))
-    tensors.push_back(nf4::make_synthetic(spec));
+  for (const nf4::SyntheticSpec& spec : specs) tensors.push_back(nf4::make_synthetic(spec));
   if (format == Format::kSafetensors) {
-    io::write_nf4_safetensors(arguments.output, tensors);
+    io::write_nf4_safetensors(arguments.output, tensors, options);
   } else {
-    io::write_nf4_npy_folder(arguments.output, tensors);
+    io::write_nf4_npy_folder(arguments.output, tensors, options);
   }
   write_stderr(fmt::format("nf4bench: wrote {} tensor{} to {}\n", tensors.size(),
                            tensors.size() == 1 ? "" : "s", escaped(arguments.output)));

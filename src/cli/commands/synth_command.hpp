@@ -19,6 +19,7 @@ struct SynthArguments {
   bool nested = false;
   std::string dtype = "bfloat16";
   std::string distribution = "normal";
+  bool force = false;
 };
 
 CLI::App* add_synth_command(CLI::App& app, SynthArguments& arguments);

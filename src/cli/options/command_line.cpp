@@ -90,9 +90,10 @@ bool names_option(const std::string& message, const std::string& name) {
 CommandLine complete(const std::vector<std::string>& argv, const std::vector<CommandView>& views,
                      const TryToParse& try_to_parse) {
   const CommandView* const command = given_command(views);
-  if (command == nullptr) return {.argv = argv, .settings = {}, .warnings = {}};
+  if (command == nullptr) return {.argv = argv, .settings = {}, .warnings = {}, .config = {}};
   const std::string path = config_path(typed_config(views.front(), *command));
   CommandLine line;
+  line.config = path;
   SettledOptions settled = {.set = typed_options(*command), .active = typed_options(*command)};
   const auto add_layer = [&](const std::vector<Setting>& layer) {
     for (const Setting& setting : not_overruled(layer, settled)) {

@@ -14,6 +14,7 @@ struct CommandLine {
   std::vector<std::string> argv;
   std::vector<Setting> settings;      // the options that were added, and where each was set
   std::vector<std::string> warnings;  // for stderr
+  std::string config;                 // the configuration file; empty when there is none
 };
 
 // Adds to `argv` what the environment sets and `argv` does not, then what the configuration file

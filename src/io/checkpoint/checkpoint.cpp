@@ -90,6 +90,41 @@ const std::vector<OtherTensors>& Checkpoint::others() const {
   return impl_->others;
 }
 
+CheckpointFiles Checkpoint::files() const {
+  const Inventory& inventory = impl_->inventory;
+  CheckpointFiles files = {.files = {}, .index = inventory.index, .folder = inventory.folder};
+  for (const InputFile& file : inventory.files) files.files.push_back(file.path);
+  return files;
+}
+
+std::vector<StoredTensor> Checkpoint::rest() const {
+  const StoredTensors& tensors = impl_->inventory.tensors;
+  std::vector<bool> is_nf4(tensors.size(), false);
+  for (const TensorPlan& plan : impl_->plans) {
+    for (const auto& number : plan.group.pieces) {
+      if (number) is_nf4[*number] = true;
+    }
+  }
+  std::vector<StoredTensor> rest;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!is_nf4[i]) rest.push_back(tensors[i]);
+  }
+  return rest;
+}
+
+void Checkpoint::copy(const StoredTensor& tensor, const ByteSink& sink) const {
+  const Inventory& inventory = impl_->inventory;
+  const auto damage = inventory.unreadable.find(inventory.tensors.find(tensor.name).value());
+  if (damage != inventory.unreadable.end()) throw Error(ErrorKind::kInput, damage->second);
+  const InputFile& file = inventory.files[tensor.file];
+  const ByteRange range = {.begin = tensor.begin, .bytes = tensor.bytes};
+  if (file.archive) {
+    read_in_pieces(open_again(file), range, sink, tensor.bytes);  // each read unpacks the member
+  } else {
+    read_in_pieces(open_again(file), range, sink);
+  }
+}
+
 nf4::Nf4Tensor Checkpoint::load(const TensorEntry& entry) const {
   const auto& entries = impl_->entries;
   const auto found = std::lower_bound(

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "io/byte_source.hpp"
+#include "io/stored_tensors.hpp"
 #include "nf4/tensor.hpp"
 
 #include <cstddef>
@@ -39,6 +41,13 @@ struct OtherTensors {
   std::vector<std::string_view> names;  // at least one; borrowed from the checkpoint
 };
 
+// Where an input was read from.
+struct CheckpointFiles {
+  std::vector<std::filesystem::path> files;  // that hold tensors
+  std::filesystem::path index;               // of shards; empty when none was read
+  std::filesystem::path folder;              // whose files these are; empty for a single file
+};
+
 // An opened input: a .safetensors file, a Hugging Face folder or its index, a .npy folder, a .npz
 // archive.
 class Checkpoint {
@@ -58,6 +67,15 @@ class Checkpoint {
   // NF4 tensors in natural name order (layers.2 before layers.10).
   const std::vector<TensorEntry>& tensors() const;
   const std::vector<OtherTensors>& others() const;  // by kind
+
+  CheckpointFiles files() const;
+
+  // The stored tensors that are no part of an NF4 weight, in the order of the files. Borrowed.
+  std::vector<StoredTensor> rest() const;
+
+  // Hands the bytes of one of them to `sink`, in pieces of at most 16 MiB; those of an archive in
+  // one. Throws Error(kInput).
+  void copy(const StoredTensor& tensor, const ByteSink& sink) const;
 
   // Reads one tensor. Throws Error(kInput) for an entry with a problem, or when reading fails.
   nf4::Nf4Tensor load(const TensorEntry& entry) const;

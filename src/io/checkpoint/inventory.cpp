@@ -1,5 +1,6 @@
 #include "io/checkpoint/inventory.hpp"
 
+#include "base/atomic_file.hpp"
 #include "base/input_error.hpp"
 #include "base/text.hpp"
 #include "io/checkpoint/npy_folder.hpp"
@@ -19,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+constexpr std::string_view kShardSuffix = ".safetensors";
 
 // The files of a folder that the readers care about, each list sorted.
 struct FolderListing {
@@ -35,7 +37,7 @@ FolderListing list_folder(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error); !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().native();
     if (name.ends_with(kIndexSuffix)) listing.indexes.push_back(it->path());
-    if (name.ends_with(".safetensors")) listing.shards.push_back(it->path());
+    if (name.ends_with(kShardSuffix)) listing.shards.push_back(it->path());
     if (is_npy_folder_file(name)) listing.arrays.push_back(it->path());
     if (name.ends_with(kNpzSuffix)) listing.archives.push_back(it->path());
   }
@@ -85,6 +87,8 @@ Inventory open_shards(const std::vector<fs::path>& shards) {
 Inventory open_index(const fs::path& path) {
   const ShardIndex index = read_shard_index(ByteSource::open(path));
   Inventory inventory;
+  inventory.index = path;
+  inventory.folder = folder_of(path);
   for (const std::string& shard : index.shards) {
     try {
       add_shard(path.parent_path() / shard, inventory);
@@ -105,7 +109,7 @@ Inventory open_index(const fs::path& path) {
   return inventory;
 }
 
-Inventory open_folder(const fs::path& folder) {
+Inventory open_listed(const fs::path& folder) {
   const FolderListing listing = list_folder(folder);
   if (listing.indexes.size() == 1) return open_index(listing.indexes.front());
   if (listing.indexes.size() > 1) {
@@ -127,7 +131,18 @@ Inventory open_folder(const fs::path& folder) {
                     "a checkpoint");
 }
 
+Inventory open_folder(const fs::path& folder) {
+  Inventory inventory = open_listed(folder);
+  inventory.folder = folder;
+  return inventory;
+}
+
 }  // namespace
+
+bool is_tensor_file_name(std::string_view name) {
+  return name.ends_with(kIndexSuffix) || name.ends_with(kShardSuffix) ||
+         name.ends_with(kNpzSuffix) || is_npy_folder_file(name);
+}
 
 Inventory take_inventory(const fs::path& path) {
   std::error_code error;

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nf4bench::io {
@@ -26,9 +27,14 @@ struct InputFile {
 // Everything that an input holds, before any of it has been understood.
 struct Inventory {
   std::vector<InputFile> files;
-  StoredTensors tensors;                          // indexed
+  std::filesystem::path index = {};   // of the shards, when one was read
+  std::filesystem::path folder = {};  // whose files were read, when no single file was named
+  StoredTensors tensors;              // indexed
   std::map<std::size_t, std::string> unreadable;  // tensors whose own file is damaged, and how
 };
+
+// True for the names of files that a folder is searched for: shards, indexes, arrays, archives.
+bool is_tensor_file_name(std::string_view name);
 
 // Reads all headers of what `path` leads to: a .safetensors file, an index of shards, a folder with
 // either, a folder of .npy files, a .npz archive. Throws Error(kInput).

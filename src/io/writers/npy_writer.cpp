@@ -35,25 +35,39 @@ std::string npy_header(const OutputTensor& tensor, ElementType type) {
   return header + text;
 }
 
-void write_npy(const fs::path& folder, const OutputTensor& tensor) {
+fs::path path_of(const fs::path& folder, const OutputTensor& tensor) {
   constexpr std::size_t kMaxFileName = 255;
-  const std::string name = tensor.name + ".npy";
+  std::string name = tensor.name + ".npy";
   if (name.size() > kMaxFileName || name.find('/') != std::string::npos ||
       name.find('\0') != std::string::npos) {
     throw output_error(
         folder, fmt::format("the tensor name \"{}\" cannot be a file name", escaped(tensor.name)));
   }
-  const fs::path path = folder / name;
+  return folder / name;
+}
+
+void write_npy(const fs::path& path, const OutputTensor& tensor, const WriteOptions& options) {
   const ElementType type = checked_type(path, tensor);
-  AtomicFile file(path);
+  AtomicFile file(path, check_of(options, path));
   file.write(npy_header(tensor, type));
-  file.write(produced_bytes(path, tensor));
+  write_bytes(path, tensor, file);
   file.commit();
+}
+
+// Calls `action` for each file of each tensor.
+template <class Action>
+void for_each_file(const fs::path& folder, std::span<const nf4::Nf4Tensor> tensors, Action action) {
+  for (const nf4::Nf4Tensor& tensor : tensors) {
+    for (const OutputTensor& entry : state_dict_entries(tensor)) {
+      action(path_of(folder, entry), entry);
+    }
+  }
 }
 
 }  // namespace
 
-void write_nf4_npy_folder(const fs::path& folder, std::span<const nf4::Nf4Tensor> tensors) {
+void write_nf4_npy_folder(const fs::path& folder, std::span<const nf4::Nf4Tensor> tensors,
+                          const WriteOptions& options) {
   std::set<std::string_view> names;
   for (const nf4::Nf4Tensor& tensor : tensors) {
     if (!names.insert(tensor.name).second) {
@@ -66,9 +80,12 @@ void write_nf4_npy_folder(const fs::path& folder, std::span<const nf4::Nf4Tensor
   if (error) {
     throw output_error(folder, fmt::format("the folder cannot be made: {}", error.message()));
   }
-  for (const nf4::Nf4Tensor& tensor : tensors) {
-    for (const OutputTensor& entry : state_dict_entries(tensor)) write_npy(folder, entry);
-  }
+  for_each_file(folder, tensors, [&](const fs::path& path, const OutputTensor&) {
+    if (options.check) options.check(path);
+  });
+  for_each_file(folder, tensors, [&](const fs::path& path, const OutputTensor& entry) {
+    write_npy(path, entry, options);
+  });
 }
 
 }  // namespace nf4bench::io

@@ -33,14 +33,21 @@ ElementType checked_type(const std::filesystem::path& path, const OutputTensor& 
   return *type;
 }
 
-std::vector<std::byte> produced_bytes(const std::filesystem::path& path,
-                                      const OutputTensor& tensor) {
-  std::vector<std::byte> bytes = tensor.produce();
-  if (bytes.size() != static_cast<std::size_t>(tensor.bytes)) {
+void write_bytes(const std::filesystem::path& path, const OutputTensor& tensor, AtomicFile& file) {
+  std::size_t written = 0;
+  tensor.produce([&](std::span<const std::byte> bytes) {
+    written += bytes.size();
+    file.write(bytes);
+  });
+  if (written != static_cast<std::size_t>(tensor.bytes)) {
     throw output_error(path, fmt::format("tensor \"{}\" produced {} bytes and promised {}",
-                                         escaped(tensor.name), bytes.size(), tensor.bytes));
+                                         escaped(tensor.name), written, tensor.bytes));
   }
-  return bytes;
+}
+
+AtomicFile::Check check_of(const WriteOptions& options, const std::filesystem::path& path) {
+  if (!options.check) return {};
+  return [check = options.check, path] { check(path); };
 }
 
 Error output_error(const std::filesystem::path& path, std::string_view what) {

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <string_view>
-#include <vector>
 
 namespace nf4bench::io {
 
@@ -14,9 +13,12 @@ namespace nf4bench::io {
 // and bytes do not agree with the type, or when its name is not UTF-8.
 ElementType checked_type(const std::filesystem::path& path, const OutputTensor& tensor);
 
-// The bytes of `tensor`. Throws Error(kOutput) when they are not as many as it promised.
-std::vector<std::byte> produced_bytes(const std::filesystem::path& path,
-                                      const OutputTensor& tensor);
+// Writes the bytes of `tensor` to `file`, whose path messages name. Throws Error(kOutput) when they
+// are not as many as it promised.
+void write_bytes(const std::filesystem::path& path, const OutputTensor& tensor, AtomicFile& file);
+
+// The check of `options` for the file of this path; empty when there is none.
+AtomicFile::Check check_of(const WriteOptions& options, const std::filesystem::path& path);
 
 // The error for something that cannot be written to `path`.
 Error output_error(const std::filesystem::path& path, std::string_view what);

@@ -18,6 +18,9 @@
 namespace nf4bench::io {
 namespace {
 
+constexpr std::size_t kLengthBytes = 8;              // of the header, before it
+constexpr std::string_view kWriterKey = "nf4bench";  // of the metadata: the command that wrote it
+
 struct Placed {
   const OutputTensor* tensor;
   ElementType type;
@@ -53,12 +56,18 @@ json::JsonText entry_json(const OutputTensor& tensor, std::uint64_t begin, std::
       kLayout);
 }
 
-std::string header_text(const std::filesystem::path& path, const std::vector<Placed>& placed) {
+// transformers refuses files that do not say which framework wrote them.
+json::JsonText metadata(const std::string& command) {
+  std::vector<json::JsonMember> members = {{"format", json::json_string("pt")}};
+  if (!command.empty()) members.push_back({kWriterKey, json::json_string(command)});
+  return json::json_object(members, json::JsonLayout::kCompact);
+}
+
+std::string header_text(const std::filesystem::path& path, const std::vector<Placed>& placed,
+                        const std::string& command) {
   constexpr std::size_t kAlignment = 8;
   constexpr json::JsonLayout kLayout = json::JsonLayout::kCompact;
-  // transformers refuses files that do not say which framework wrote them.
-  std::vector<json::JsonMember> members = {
-      {"__metadata__", json::json_object({{"format", json::json_string("pt")}}, kLayout)}};
+  std::vector<json::JsonMember> members = {{"__metadata__", metadata(command)}};
   members.reserve(placed.size() + 1);
   std::uint64_t begin = 0;
   for (const Placed& p : placed) {
@@ -79,29 +88,41 @@ std::string header_text(const std::filesystem::path& path, const std::vector<Pla
 
 }  // namespace
 
-void write_safetensors(const std::filesystem::path& path,
-                       const std::vector<OutputTensor>& tensors) {
+std::unique_ptr<AtomicFile> begin_safetensors(const std::filesystem::path& path,
+                                              const std::vector<OutputTensor>& tensors,
+                                              const WriteOptions& options) {
   const std::vector<Placed> placed = in_file_order(path, tensors);
-  const std::string header = header_text(path, placed);
-  std::array<std::byte, 8> length = {};
+  const std::string header = header_text(path, placed, options.command);
+  std::array<std::byte, kLengthBytes> length = {};
   for (std::size_t i = 0; i < length.size(); ++i) {
     length[i] = static_cast<std::byte>(header.size() >> (8 * i));
   }
   remove_leftovers(path);
-  AtomicFile file(path);
-  file.write(length);
-  file.write(header);
-  for (const Placed& p : placed) file.write(produced_bytes(path, *p.tensor));
-  file.commit();
+  auto file = std::make_unique<AtomicFile>(path, check_of(options, path));
+  file->write(length);
+  file->write(header);
+  for (const Placed& p : placed) write_bytes(path, *p.tensor, *file);
+  return file;
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<OutputTensor>& tensors,
+                       const WriteOptions& options) {
+  begin_safetensors(path, tensors, options)->commit();
 }
 
 void write_nf4_safetensors(const std::filesystem::path& path,
-                           std::span<const nf4::Nf4Tensor> tensors) {
+                           std::span<const nf4::Nf4Tensor> tensors, const WriteOptions& options) {
   std::vector<OutputTensor> entries;
   for (const nf4::Nf4Tensor& tensor : tensors) {
     std::ranges::move(state_dict_entries(tensor), std::back_inserter(entries));
   }
-  write_safetensors(path, entries);
+  write_safetensors(path, entries, options);
+}
+
+bool names_its_command(std::string_view beginning) {
+  // As header_text() begins, which puts the metadata first.
+  const std::string wanted = fmt::format(R"({{"__metadata__":{{"format":"pt","{}":")", kWriterKey);
+  return beginning.size() > kLengthBytes && beginning.substr(kLengthBytes).starts_with(wanted);
 }
 
 }  // namespace nf4bench::io

@@ -17,10 +17,6 @@
 namespace nf4bench::io {
 namespace {
 
-std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
-  return {bytes.begin(), bytes.end()};
-}
-
 // A one-dimensional entry whose bytes are `values`, which outlive it.
 template <typename T>
 OutputTensor borrowed(const nf4::Nf4Tensor& tensor, Piece piece, const char* dtype,
@@ -30,20 +26,21 @@ OutputTensor borrowed(const nf4::Nf4Tensor& tensor, Piece piece, const char* dty
           dtype,
           {static_cast<std::int64_t>(values.size())},
           static_cast<std::int64_t>(bytes.size()),
-          [bytes] { return copy_of(bytes); }};
+          [bytes](const ByteSink& sink) { sink(bytes); }};
 }
 
 // An entry that keeps its bytes itself.
 template <typename Container>
 OutputTensor owned(const nf4::Nf4Tensor& tensor, Piece piece, const char* dtype,
                    const Container& values) {
-  std::vector<std::byte> bytes = copy_of(std::as_bytes(std::span(values)));
+  const auto given = std::as_bytes(std::span(values));
+  std::vector<std::byte> bytes(given.begin(), given.end());
   const auto size = static_cast<std::int64_t>(bytes.size());
   return {tensor.name + std::string(suffix_of(piece)),
           dtype,
           {static_cast<std::int64_t>(values.size())},
           size,
-          [bytes = std::move(bytes)] { return bytes; }};
+          [bytes = std::move(bytes)](const ByteSink& sink) { sink(bytes); }};
 }
 
 std::vector<float> codebook() {

@@ -1,6 +1,7 @@
 #include "cli/commands/compare/compare_command.hpp"
 
 #include "cli/options/compare_choices.hpp"
+#include "cli/outputs.hpp"
 #include "operation/operation.hpp"
 
 #include <fmt/format.h>
@@ -45,6 +46,7 @@ void add_side_options(CLI::App& command, CompareArguments& a) {
              {"--baseline-dir", "DIR", fmt::format("Where baselines are [{}]", a.baseline_dir)})
       .group(group)
       .files();
+  add_force_option(command, a.force).group(group);
 }
 
 void add_rule_options(CLI::App& command, CompareArguments& a) {

@@ -14,6 +14,7 @@ struct CompareArguments {
   std::string baseline;              // name in the store
   std::string save_baseline;         // name in the store
   std::string baseline_dir = ".nf4bench/baselines";
+  bool force = false;
   std::string metric = "time";
   std::vector<std::string> variants;
   std::string threshold;  // empty: the default

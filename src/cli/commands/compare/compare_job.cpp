@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/compare_choices.hpp"
+#include "cli/outputs.hpp"
 #include "compare/baseline_store.hpp"
 #include "compare/compare_reports.hpp"
 #include "compare/confirmation.hpp"
@@ -136,12 +137,25 @@ void explain_not_comparable(const compare::ComparisonResult& result) {
                   fmt::join(names, "; ")));
 }
 
-void save(const CompareArguments& arguments, const std::vector<report::NamedReport>& fresh) {
+// What says that a file of an older baseline must stay: the reports that were named are inputs. The
+// older baseline is none, although --baseline may read it: to replace it is what was asked for.
+compare::CheckPath baseline_check(const CompareArguments& arguments, const Context& context) {
+  CommandInputs inputs = {.reports = arguments.reports};
+  inputs.reports.insert(inputs.reports.end(), arguments.base.begin(), arguments.base.end());
+  return [target = report_target("--save-baseline", "", files_read(inputs, context),
+                                 arguments.force)](const std::filesystem::path& path) mutable {
+    target.path = path.native();
+    check_output(target);
+  };
+}
+
+void save(const CompareArguments& arguments, const std::vector<report::NamedReport>& fresh,
+          const compare::CheckPath& check) {
   const std::vector<std::string> faults = compare::find_report_faults({}, fresh);
   if (!faults.empty()) {
     throw Error(ErrorKind::kInput, fmt::format("{}; such a report is no baseline", faults.front()));
   }
-  compare::BaselineStore(arguments.baseline_dir).save(arguments.save_baseline, fresh);
+  compare::BaselineStore(arguments.baseline_dir).save(arguments.save_baseline, fresh, check);
   write_stderr(fmt::format("saved baseline \"{}\" of {}\n", arguments.save_baseline,
                            fresh.front().report.device.name));
 }
@@ -161,12 +175,18 @@ ExitCode compare_sides(Sides& sides, const CompareArguments& arguments,
 
 }  // namespace
 
-ExitCode execute(const CompareArguments& arguments, const Context&) {
+ExitCode execute(const CompareArguments& arguments, const Context& context) {
   const compare::CompareOptions options = parse_options(arguments);
   Sides sides = read_sides(arguments);
+  const bool saves = !arguments.save_baseline.empty();
+  const compare::CheckPath check = baseline_check(arguments, context);
+  if (saves) {
+    compare::BaselineStore(arguments.baseline_dir)
+        .check_replaceable(arguments.save_baseline, sides.fresh.front().report, check);
+  }
   ExitCode code = ExitCode::kOk;
   if (!sides.base.empty()) code = compare_sides(sides, arguments, options);
-  if (code == ExitCode::kOk && !arguments.save_baseline.empty()) save(arguments, sides.fresh);
+  if (code == ExitCode::kOk && saves) save(arguments, sides.fresh, check);
   return code;
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
+#include "cli/outputs.hpp"
 #include "operation/operation.hpp"
 
 #include <fmt/format.h>
@@ -155,6 +156,7 @@ void add_output_options(CLI::App& command, RunArguments& a) {
              {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
       .group(group)
       .files();
+  add_force_option(command, a.force).group(group);
   add_flag(command, "--dry-run", a.dry_run,
            "Show what would be measured, the memory and the time\n"
            "that it takes; measure nothing, write no report")

@@ -32,6 +32,7 @@ struct RunArguments {
   std::string fused_config;
   int threads = 0;
   std::string json;
+  bool force = false;
   bool dry_run = false;
   bool marking = false;
   bool quiet = false;

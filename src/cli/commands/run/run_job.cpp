@@ -1,5 +1,6 @@
 #include "cli/commands/run/run_job.hpp"
 
+#include "base/output_target.hpp"
 #include "base/terminal.hpp"
 #include "bench/run_report.hpp"
 #include "bench/runner.hpp"
@@ -83,10 +84,14 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
   }
 }
 
-}  // namespace
+// /dev/stdout and its other names mean "-", whose table goes to stderr.
+RunArguments with_stdout_named(RunArguments arguments) {
+  if (is_stdout(arguments.json)) arguments.json = "-";
+  return arguments;
+}
 
-ExitCode execute(const RunArguments& arguments, const Context& context) {
-  RunPlan plan = plan_run(arguments);
+ExitCode run(const RunArguments& arguments, const Context& context) {
+  RunPlan plan = plan_run(arguments, context);
   if (arguments.dry_run) {
     write_stdout(describe(plan));
     return ExitCode::kOk;
@@ -95,7 +100,7 @@ ExitCode execute(const RunArguments& arguments, const Context& context) {
   const std::atomic<bool>& interrupted = watch_for_interruption();
   record::Report report = start_report(plan, context);
   bench::list_tensors(report, plan.tensors);
-  report::ReportFile file(arguments.json, report);
+  report::ReportFile file(arguments.json, report, [&plan] { check_output(plan.output); });
   const RunEnding ending(report, file, arguments);
   const device::DeviceUse use(plan.device->info());
   warn(report, use.company_at_start());
@@ -109,6 +114,12 @@ ExitCode execute(const RunArguments& arguments, const Context& context) {
   }
   warn(report, use.company_meanwhile());
   return ending.publish();
+}
+
+}  // namespace
+
+ExitCode execute(const RunArguments& arguments, const Context& context) {
+  return run(with_stdout_named(arguments), context);
 }
 
 }  // namespace nf4bench::cli

@@ -3,6 +3,7 @@
 #include "base/memory.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
+#include "cli/outputs.hpp"
 #include "device/devices.hpp"
 #include "operation/dequantize.hpp"
 #include "plan/memory_plan.hpp"
@@ -81,16 +82,28 @@ std::vector<record::LaunchMode> choose_launches(const std::vector<record::Launch
   return wanted;
 }
 
+// Where the report goes, checked before foreign code runs and a device is opened.
+OutputTarget choose_output(const RunArguments& arguments, const plan::Sources& sources,
+                           const std::vector<peer::PeerArgument>& peers, const Context& context) {
+  CommandInputs inputs = {.checkpoints = {}, .peers = peers};
+  for (const auto& each : sources.checkpoints) inputs.checkpoints.push_back(each.get());
+  OutputTarget output =
+      report_target("--json", arguments.json, files_read(inputs, context), arguments.force);
+  if (!output.path.empty()) check_text_output(output);
+  return output;
+}
+
 plan::TensorChoice choose_tensors(const RunArguments& arguments) {
   return arguments.all_tensors ? plan::TensorChoice::kAll : plan::TensorChoice::kOnePerGeometry;
 }
 
 }  // namespace
 
-RunPlan plan_run(const RunArguments& arguments) {
+RunPlan plan_run(const RunArguments& arguments, const Context& context) {
   record::Settings options = parse_options(arguments);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   plan::Sources sources = plan::find_sources(source_request(arguments));
+  OutputTarget output = choose_output(arguments, sources, peer_arguments, context);
   auto device = device::open_device(
       arguments.device, {.config = arguments.fused_config, .threads = arguments.threads});
   const operation::Operation& operation = operation::dequantize();
@@ -110,7 +123,8 @@ RunPlan plan_run(const RunArguments& arguments) {
           .peers = std::move(peers),
           .variants = std::move(variants),
           .tensors = std::move(tensors),
-          .warnings = std::move(warnings)};
+          .warnings = std::move(warnings),
+          .output = std::move(output)};
 }
 
 }  // namespace nf4bench::cli

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "base/output_target.hpp"
 #include "bench/runner.hpp"
 #include "cli/commands/run/run_command.hpp"
+#include "cli/context.hpp"
 #include "device/device.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "operation/operation.hpp"
@@ -25,12 +27,13 @@ struct RunPlan {
   std::vector<plan::SelectedVariant> variants;
   std::vector<plan::PlannedTensor> tensors;
   std::vector<std::string> warnings;  // for the report
+  OutputTarget output;                // where the report goes; its path may be empty
 
   bench::RunRequest request() const { return {*device, operation, tensors, variants, options}; }
 };
 
 // Opens the inputs, the device and the peers that `arguments` name, and chooses what is measured.
-// Throws Error when something cannot be used or does not fit the device.
-RunPlan plan_run(const RunArguments& arguments);
+// Throws Error when something cannot be used, does not fit the device or would be overwritten.
+RunPlan plan_run(const RunArguments& arguments, const Context& context);
 
 }  // namespace nf4bench::cli

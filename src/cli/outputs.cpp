@@ -1,0 +1,74 @@
+#include "cli/outputs.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "io/checkpoint/inventory.hpp"
+#include "report/report_file.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+namespace nf4bench::cli {
+
+Option add_force_option(CLI::App& command, bool& force) {
+  return add_flag(
+             command, "--force", force,
+             "Replace a file that is there and was not made by this\ncommand, but never an input")
+      .command_line_only();  // what may be lost is said where it can be seen
+}
+
+std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& context) {
+  std::vector<FileRead> read;
+  for (const io::Checkpoint* checkpoint : inputs.checkpoints) {
+    const io::CheckpointFiles files = checkpoint->files();
+    for (const auto& path : files.files) read.push_back({path, "a file of the input"});
+    if (!files.index.empty()) read.push_back({files.index, "the index of the input"});
+  }
+  for (const peer::PeerArgument& peer : inputs.peers) {
+    read.push_back({peer.path, "the library of a peer"});
+  }
+  for (const std::string& path : inputs.reports) read.push_back({path, "a report that is read"});
+  if (!context.config.empty()) read.push_back({context.config, "the configuration file"});
+  return read;
+}
+
+void check_text_output(const OutputTarget& target) {
+  const std::filesystem::path path = target.path;
+  if (io::is_tensor_file_name(path.filename().native())) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: \"{}\" is named as a file of tensors is; choose another ending",
+                            target.option, escaped(target.path)));
+  }
+  check_output(target);
+}
+
+OutputTarget report_target(const std::string& option, const std::string& path,
+                           std::vector<FileRead> read, bool force) {
+  return {.option = option,
+          .path = path,
+          .read = std::move(read),
+          .kind = "a report of nf4bench",
+          .is_of_kind = report::begins_as_report,
+          .force = force};
+}
+
+OutputTarget tensor_target(const std::string& path, std::vector<FileRead> read, bool force) {
+  return {.option = "-o",
+          .path = path,
+          .read = std::move(read),
+          .kind = "a file of tensors that nf4bench wrote",
+          .is_of_kind = io::names_its_command,
+          .force = force};
+}
+
+io::WriteOptions write_options(const std::string& command, const OutputTarget& target) {
+  return {.command = command,
+          .check = [target = target](const std::filesystem::path& path) mutable {
+            target.path = path.native();
+            check_output(target);
+          }};
+}
+
+}  // namespace nf4bench::cli
