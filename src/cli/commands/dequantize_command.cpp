@@ -2,6 +2,7 @@
 
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "cli/commands/input_options.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/progress_line.hpp"
@@ -17,6 +18,7 @@
 #include "plan/name_filter.hpp"
 #include "plan/plan.hpp"
 #include "plan/sources.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
 
@@ -146,12 +148,7 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
   CLI::App* command =
       add_command(app, "dequantize",
                   "Decode NF4 tensors to a safetensors file, verified bit for bit", kExamples);
-  add_single(
-      *command, a.input,
-      {"input", "",
-       "A safetensors file, Hugging Face folder, index file, .npz archive\nor folder of .npy"})
-      .required()
-      .files();
+  add_one_input(*command, a.input, a.inputs);
   add_single(*command, a.output, {"-o,--output", "FILE", "OUT.safetensors (required)"})
       .required()
       .files();
@@ -175,7 +172,7 @@ ExitCode execute(const DequantizeArguments& arguments, const Context&) {
   if (arguments.dtype != "stored") type = parse_output_types({arguments.dtype}).front();
   check_device_name(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
-  const io::Checkpoint checkpoint = plan::open_nf4(arguments.input);
+  const io::Checkpoint checkpoint = plan::open_nf4(inputs_of(arguments.input, arguments.inputs));
   const std::vector<io::TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
   const auto device = device::open_device(arguments.device, {});
   const peer::Peers peers =
@@ -198,9 +195,9 @@ ExitCode execute(const DequantizeArguments& arguments, const Context&) {
   }
   io::write_safetensors(arguments.output, outputs);
   progress.clear();
-  write_stderr(fmt::format("nf4bench: wrote {} tensors to {}, decoded by {} on {}\n",
-                           outputs.size(), escaped(arguments.output), variant.name,
-                           device->info().id));
+  write_stderr(fmt::format("nf4bench: wrote {} to {}, decoded by {} on {}\n",
+                           text::format_count(static_cast<long long>(outputs.size()), "tensor"),
+                           escaped(arguments.output), variant.name, device->info().id));
   return ExitCode::kOk;
 }
 

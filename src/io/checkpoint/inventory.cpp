@@ -85,6 +85,7 @@ Inventory open_shards(const std::vector<fs::path>& shards) {
 Inventory open_index(const fs::path& path) {
   const ShardIndex index = read_shard_index(ByteSource::open(path));
   Inventory inventory;
+  inventory.index = path;
   for (const std::string& shard : index.shards) {
     try {
       add_shard(path.parent_path() / shard, inventory);

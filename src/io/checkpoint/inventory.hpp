@@ -1,6 +1,7 @@
 #pragma once
 
 #include "io/byte_source.hpp"
+#include "io/checkpoint/raw_dump.hpp"
 #include "io/npz/npz_archive.hpp"
 #include "io/stored_tensors.hpp"
 
@@ -26,6 +27,7 @@ struct InputFile {
 // Everything that an input holds, before any of it has been understood.
 struct Inventory {
   std::vector<InputFile> files;
+  std::filesystem::path index = {};               // of the shards, when one was read
   StoredTensors tensors;                          // indexed
   std::map<std::size_t, std::string> unreadable;  // tensors whose own file is damaged, and how
 };
@@ -33,6 +35,10 @@ struct Inventory {
 // Reads all headers of what `path` leads to: a .safetensors file, an index of shards, a folder with
 // either, a folder of .npy files, a .npz archive. Throws Error(kInput).
 Inventory take_inventory(const std::filesystem::path& path);
+
+// The files of `dumps`. What they do not say becomes a file in memory, so that a dump is judged as
+// any other input. Throws Error(kUsage) when two have one name.
+Inventory take_inventory(const std::vector<RawDump>& dumps);
 
 // The same for the bytes of one .safetensors or .npz file, called `name` in messages.
 Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes);
