@@ -45,6 +45,10 @@ std::vector<std::string> nearest_names(const std::string& word,
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (ranked.size() == names.size() && !ranked.empty()) {  // else all would be suggested
+    const std::size_t least = ranked.front().first;
+    std::erase_if(ranked, [least](const auto& each) { return each.first > least; });
+  }
   std::vector<std::string> nearest;
   for (auto& [far, name] : ranked) {
     if (nearest.size() < kMostSuggestions) nearest.push_back(std::move(name));

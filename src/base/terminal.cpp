@@ -48,7 +48,8 @@ Terminal terminal_of(int descriptor) {
   terminal.colour = terminal.rewrites && environment("NO_COLOR").empty();
   int width = columns_from_environment();
   if (width <= 0 && terminal.is_tty) width = columns_of(descriptor);
-  if (width > 0) terminal.width = std::min(std::max(width, kMinWidth), kMaxWidth);
+  terminal.has_width = width > 0;
+  if (terminal.has_width) terminal.width = std::min(std::max(width, kMinWidth), kMaxWidth);
   return terminal;
 }
 

@@ -7,9 +7,10 @@ namespace nf4bench {
 // What can be done on an output stream.
 struct Terminal {
   bool is_tty = false;
-  bool colour = false;    // a TTY whose user has not asked for plain text (NO_COLOR, TERM=dumb)
-  bool rewrites = false;  // a TTY that can overwrite its current line
-  int width = 100;        // columns, from the terminal or COLUMNS
+  bool colour = false;     // a TTY whose user has not asked for plain text (NO_COLOR, TERM=dumb)
+  bool rewrites = false;   // a TTY that can overwrite its current line
+  bool has_width = false;  // the terminal or COLUMNS says how wide it is; a pipe does not
+  int width = 100;         // columns
 };
 
 // Looks at the stream behind `descriptor`.

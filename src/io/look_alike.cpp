@@ -18,7 +18,9 @@ struct Signature {
 constexpr std::array kSignatures = {
     Signature{"version https://git-lfs"sv,
               "a Git LFS pointer: the data was never downloaded, run git lfs pull"sv},
-    Signature{"\x93NUMPY"sv, "a NumPy .npy array: give the folder that holds all its arrays"sv},
+    Signature{"\x93NUMPY"sv,
+              "a NumPy .npy array: give the folder that holds all its arrays, or --raw "
+              "weight=FILE,absmax=FILE,shape=OUTxIN,blocksize=64"sv},
     Signature{"PK\x03\x04"sv,
               "a zip archive, perhaps a PyTorch .pt; a NumPy archive's name ends in .npz"sv},
     Signature{"PK\x05\x06"sv, "an empty zip archive"sv},

@@ -35,7 +35,7 @@ bool fits_elements(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-std::vector<std::int64_t> parse_shape(const std::string& word) {
+std::vector<std::int64_t> parse_shape(const std::string& word, const char* option) {
   std::vector<std::int64_t> shape;
   std::string_view rest = word;
   while (true) {
@@ -43,9 +43,9 @@ std::vector<std::int64_t> parse_shape(const std::string& word) {
     const std::optional<std::int64_t> extent = positive_number(rest.substr(0, cross));
     if (!extent) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--shape: \"{}\" is not a shape; wanted positive numbers joined by "
-                              "x, as in 14336x4096 (out_features x in_features)",
-                              escaped(word)));
+                  fmt::format("{}: \"{}\" is not a shape; wanted positive numbers joined by x, "
+                              "as in 14336x4096 (out_features x in_features)",
+                              option, escaped(word)));
     }
     shape.push_back(*extent);
     if (cross == std::string_view::npos) break;
@@ -53,16 +53,17 @@ std::vector<std::int64_t> parse_shape(const std::string& word) {
   }
   if (!fits_elements(shape)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--shape: \"{}\" has more elements than a 63-bit count can hold",
+                fmt::format("{}: \"{}\" has more elements than a 63-bit count can hold", option,
                             escaped(word)));
   }
   return shape;
 }
 
-int check_blocksize(int blocksize) {
+int check_blocksize(int blocksize, const char* option) {
   if (nf4::is_legal_blocksize(blocksize)) return blocksize;
-  throw Error(ErrorKind::kUsage, fmt::format("--blocksize: {} is not a power of two from {} to {}",
-                                             blocksize, nf4::kMinBlocksize, nf4::kMaxBlocksize));
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: the blocksize {} is not a power of two from {} to {}", option,
+                          blocksize, nf4::kMinBlocksize, nf4::kMaxBlocksize));
 }
 
 }  // namespace nf4bench::plan

@@ -2,14 +2,14 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "plan/name_filter.hpp"
 #include "plan/presets.hpp"
+#include "plan/raw_words.hpp"
 #include "plan/shape.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -39,16 +39,66 @@ TensorSource synthetic_source(const nf4::SyntheticSpec& spec, const std::string&
           .load = [spec] { return nf4::make_synthetic(spec); }};
 }
 
-void add_input(Sources& sources, const std::string& input, const NameFilter& filter) {
-  sources.checkpoints.push_back(std::make_unique<io::Checkpoint>(open_nf4(input)));
+constexpr const char* kDumps = "the files of --raw";
+
+// All that `words` say, each read by `parse`.
+template <typename Parse>
+auto parse_all(const std::vector<std::string>& words, Parse parse) {
+  std::vector<decltype(parse(words.front()))> parsed;
+  for (const std::string& word : words) parsed.push_back(parse(word));
+  return parsed;
+}
+
+// A shape that names no stack is a mistake, perhaps of spelling.
+void check_stack_shapes(const std::vector<io::StackShape>& shapes,
+                        const std::vector<const io::Checkpoint*>& checkpoints) {
+  for (const io::StackShape& shape : shapes) {
+    const auto has_stack = [&](const io::Checkpoint* checkpoint) {
+      const auto& entries = checkpoint->tensors();
+      return std::any_of(entries.begin(), entries.end(), [&](const io::TensorEntry& entry) {
+        return entry.is_expert_stack && shape.names(entry.name);
+      });
+    };
+    if (std::any_of(checkpoints.begin(), checkpoints.end(), has_stack)) continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--shape-of: no stack of experts in the input is called \"{}\" or ends "
+                            "in \".{}\"; \"nf4bench inspect --all\" lists names",
+                            escaped(shape.name), escaped(shape.name)));
+  }
+}
+
+// Opens every input, the dumps last.
+std::vector<OneInput> open_inputs(const Inputs& inputs) {
+  const auto shapes = parse_all(inputs.stack_shapes, parse_stack_shape);
+  const auto dumps = parse_all(inputs.dumps, parse_raw);
+  std::vector<OneInput> opened;
+  for (const std::string& path : inputs.paths) {
+    opened.push_back({path, io::Checkpoint::open(path, shapes)});
+  }
+  if (!dumps.empty()) opened.push_back({kDumps, io::Checkpoint::open_dumps(dumps)});
+  std::vector<const io::Checkpoint*> searched;
+  for (const OneInput& input : opened) searched.push_back(&input.checkpoint);
+  check_stack_shapes(shapes, searched);
+  return opened;
+}
+
+void require_nf4(const OneInput& input) {
+  if (!input.checkpoint.tensors().empty()) return;
+  throw Error(ErrorKind::kInput, describe_lack(input.name, input.checkpoint));
+}
+
+void add_input(Sources& sources, OneInput input, const NameFilter& filter) {
+  require_nf4(input);
+  sources.checkpoints.push_back(std::make_unique<io::Checkpoint>(std::move(input.checkpoint)));
   const io::Checkpoint& checkpoint = *sources.checkpoints.back();
   for (const io::TensorEntry& entry : checkpoint.tensors()) {
     if (!filter.selects(entry.name)) continue;
     if (!entry.problem.empty()) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{} (\"nf4bench inspect\" lists every tensor; --tensor selects the "
-                              "good ones)",
-                              entry.problem));
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("{} (\"nf4bench inspect --all\" lists every tensor; --tensor selects the "
+                      "good ones)",
+                      entry.problem));
     }
     for (const std::string& warning : entry.warnings) {
       sources.warnings.push_back(fmt::format("{}: {}", escaped(entry.name), warning));
@@ -61,15 +111,36 @@ void add_input(Sources& sources, const std::string& input, const NameFilter& fil
 // that `filter` selects. Empty when there are none.
 std::string list_others(const io::Checkpoint& checkpoint, const NameFilter& filter) {
   std::string text;
-  for (const io::OtherTensors& other : checkpoint.others()) {
-    std::vector<std::string_view> names;
-    std::copy_if(other.names.begin(), other.names.end(), std::back_inserter(names),
-                 [&](std::string_view name) { return filter.selects(std::string(name)); });
-    if (names.empty()) continue;
-    text += fmt::format("{}{} {} (for example \"{}\")", text.empty() ? "" : ", ", names.size(),
-                        other.kind, escaped(names.front(), 80));
+  for (const OtherCount& other : count_others(checkpoint, filter)) {
+    text += fmt::format("{}{} {} (for example \"{}\")", text.empty() ? "" : ", ", other.count,
+                        other.kind, escaped(other.example, 80));
   }
   return text;
+}
+
+bool looks_like_scales(std::string_view name) {
+  return name.find("absmax") != std::string_view::npos;
+}
+
+// What to call arrays, one of which is named like the scales of an NF4 weight; else empty.
+std::string naming_hint(const io::Checkpoint& checkpoint) {
+  const auto& others = checkpoint.others();
+  const bool has_scales =
+      std::any_of(others.begin(), others.end(), [](const io::OtherTensors& other) {
+        return std::any_of(other.names.begin(), other.names.end(), looks_like_scales);
+      });
+  if (!has_scales) return "";
+  const std::vector<std::filesystem::path> files = checkpoint.files().files;
+  const bool is_npy = std::all_of(files.begin(), files.end(), [](const auto& file) {
+    return file.extension() == ".npy" || file.extension() == ".npz" || file.extension() == ".json";
+  });
+  if (!is_npy) {
+    return "; with a weight W belong W.absmax, W.quant_map and W.quant_state.bitsandbytes__nf4, "
+           "and W.nested_absmax and W.nested_quant_map when scales are nested";
+  }
+  return "; with W.npy belong W.absmax.npy, W.quant_map.npy and W.quant_state.json, and "
+         "W.nested_absmax.npy and W.nested_quant_map.npy when scales are nested; files of other "
+         "names are taken by --raw weight=weight.npy,absmax=absmax.npy,shape=OUTxIN,blocksize=64";
 }
 
 // Every synthetic tensor gets a seed of its own, so that no two hold the same bytes.
@@ -97,7 +168,9 @@ void add_synthetic(Sources& sources, const SourceRequest& request, const NameFil
 
 // Everything about the request that can be wrong without looking at a file.
 void check_request(const SourceRequest& request) {
-  if (request.inputs.empty() && request.shapes.empty() && request.presets.empty()) {
+  const Inputs& inputs = request.inputs;
+  if (inputs.paths.empty() && inputs.dumps.empty() && request.shapes.empty() &&
+      request.presets.empty()) {
     throw Error(ErrorKind::kUsage,
                 "run needs something to measure: a file or folder with NF4 tensors "
                 "(data/llama_layer.safetensors is a small sample), --shape 4096x4096, or "
@@ -110,10 +183,23 @@ void check_request(const SourceRequest& request) {
 
 }  // namespace
 
+std::vector<OtherCount> count_others(const io::Checkpoint& checkpoint, const NameFilter& filter) {
+  std::vector<OtherCount> counts;
+  for (const io::OtherTensors& other : checkpoint.others()) {
+    OtherCount found = {.kind = other.kind};
+    for (const std::string_view name : other.names) {
+      if (!filter.selects(std::string(name))) continue;
+      if (++found.count == 1) found.example = name;
+    }
+    if (found.count > 0) counts.push_back(found);
+  }
+  return counts;
+}
+
 std::string describe_lack(const std::string& input, const io::Checkpoint& checkpoint) {
   const std::string others = list_others(checkpoint, NameFilter(""));
-  return fmt::format("no NF4 tensor in {}; found {}", escaped(input),
-                     others.empty() ? "no tensor at all" : others);
+  return fmt::format("no NF4 tensor in {}; found {}{}", escaped(input),
+                     others.empty() ? "no tensor at all" : others, naming_hint(checkpoint));
 }
 
 Error nothing_selected(const std::string& regex,
@@ -125,22 +211,32 @@ Error nothing_selected(const std::string& regex,
     others += (others.empty() || found.empty() ? "" : ", ") + found;
   }
   return {ErrorKind::kUsage,
-          fmt::format("--tensor: \"{}\" matches no NF4 tensor of the input{}; \"nf4bench inspect\" "
-                      "lists their names",
-                      escaped(regex), others.empty() ? "" : ", only " + others)};
+          fmt::format(
+              "--tensor: \"{}\" matches no NF4 tensor of the input{}; \"nf4bench inspect --all\" "
+              "lists their names",
+              escaped(regex), others.empty() ? "" : ", only " + others)};
 }
 
-io::Checkpoint open_nf4(const std::string& input) {
-  io::Checkpoint checkpoint = io::Checkpoint::open(input);
-  if (!checkpoint.tensors().empty()) return checkpoint;
-  throw Error(ErrorKind::kInput, describe_lack(input, checkpoint));
+OneInput open_input(const Inputs& inputs) {
+  if (inputs.paths.size() + (inputs.dumps.empty() ? 0 : 1) != 1) {
+    throw Error(ErrorKind::kUsage,
+                "wanted one input: a file or folder with NF4 tensors, or --raw weight=W.npy,"
+                "absmax=A.npy,shape=OUTxIN,blocksize=64");
+  }
+  return std::move(open_inputs(inputs).front());
+}
+
+io::Checkpoint open_nf4(const Inputs& inputs) {
+  OneInput input = open_input(inputs);
+  require_nf4(input);
+  return std::move(input.checkpoint);
 }
 
 Sources find_sources(const SourceRequest& request) {
   check_request(request);
   const NameFilter filter(request.tensor_regex);
   Sources sources;
-  for (const std::string& input : request.inputs) add_input(sources, input, filter);
+  for (OneInput& input : open_inputs(request.inputs)) add_input(sources, std::move(input), filter);
   add_synthetic(sources, request, filter);
   if (sources.tensors.empty()) {
     std::vector<const io::Checkpoint*> searched;

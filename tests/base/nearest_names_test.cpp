@@ -17,6 +17,11 @@ TEST(NearestNames, FindAWordWithinAName) {
             (Names{"warp_persistent"}));
 }
 
+TEST(NearestNames, AreOnlyTheNearestWhenAllAreNear) {
+  EXPECT_EQ(nearest_names("ksh", {"bash", "zsh", "fish"}), (Names{"zsh"}));
+  EXPECT_EQ(nearest_names("colt", {"cold", "hot"}), (Names{"cold"}));
+}
+
 TEST(NearestNames, AreAtMostThree) {
   EXPECT_EQ(nearest_names("aaaa", {"aaab", "aaac", "aaad", "aaae"}).size(), 3u);
 }

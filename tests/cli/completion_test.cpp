@@ -136,6 +136,7 @@ TEST_F(Completion, BashCompletesFixedValues) {
   EXPECT_THAT(bash({"export", "--to", "c"}), ElementsAre("csv"));
   EXPECT_THAT(bash({"compare", "--metric", "s"}), ElementsAre("speedup"));
   EXPECT_THAT(bash({"list", ""}), ElementsAre("variants", "devices", "presets"));
+  EXPECT_THAT(bash({"list", "presets", "llama-3.1-8"}), ElementsAre("llama-3.1-8b"));
 }
 
 TEST_F(Completion, BashCompletesValuesBehindAnEqualsSign) {
@@ -168,6 +169,7 @@ TEST_F(Completion, FishCompletesCommandsOptionsValuesAndFiles) {
   EXPECT_THAT(fish("nf4bench run --preset=llama-3.1-8"), ElementsAre("--preset=llama-3.1-8b"));
   EXPECT_THAT(fish("nf4bench run data/llama_l"), ElementsAre("data/llama_layer.safetensors"));
   EXPECT_THAT(fish("nf4bench list p"), ElementsAre("presets"));
+  EXPECT_THAT(fish("nf4bench list presets llama-3.1-8"), ElementsAre("llama-3.1-8b"));
   EXPECT_THAT(fish("nf4bench run --seed READ"), IsEmpty());
 }
 
@@ -182,6 +184,7 @@ TEST_F(Completion, ZshCompletesCommandsOptionsValuesAndFiles) {
   EXPECT_THAT(zsh("nf4bench run --device "), AllOf(HasSubstr("auto"), HasSubstr("cuda")));
   EXPECT_THAT(zsh("nf4bench run data/llama_l"), HasSubstr("data/llama_layer.safetensors"));
   EXPECT_THAT(zsh("nf4bench list pre"), HasSubstr("nf4bench list presets"));
+  EXPECT_THAT(zsh("nf4bench list presets llama-3.1-8"), HasSubstr("llama-3.1-8b"));
 }
 
 TEST_F(Completion, EveryOptionOfEveryHelpIsInEveryScript) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,17 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) all.push_back(line);
+  return all;
+}
 
 json inspected(const std::string& file) {
   const Outcome outcome = nf4bench({"inspect", sample(file), "--json"});
@@ -67,11 +77,74 @@ TEST(Inspect, TruncatedArchiveIsOneLineThatNamesIt) {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
 }
 
-TEST(Inspect, TableHasALineATensor) {
-  const Outcome outcome = nf4bench({"inspect", sample("llama_layer.safetensors")});
+TEST(Inspect, TableHasALineAGeometry) {
+  const Outcome outcome = nf4bench({"inspect", sample("moe/per_expert.safetensors")});
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 5);
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("704x256"), HasSubstr("nested")));
+  EXPECT_THAT(lines(outcome.out),
+              ElementsAre("tensors  shape   blocksize  absmax  dtype     stored as  packed    "
+                          "state   status  first tensor",
+                          "2        128x96  64         nested  bfloat16  uint8      12.0 KiB  "
+                          "2568 B  ok      model.layers.0.mlp.experts.0.down_proj.weight",
+                          "4        96x128  64         nested  bfloat16  uint8      24.0 KiB  "
+                          "5136 B  ok      model.layers.0.mlp.experts.0.gate_proj.weight"));
+}
+
+TEST(Inspect, AllListsEachTensor) {
+  const Outcome outcome = nf4bench({"inspect", sample("moe/per_expert.safetensors"), "--all"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(lines(outcome.out).size(), 7u);
+  EXPECT_THAT(outcome.out, AllOf(Not(HasSubstr("tensors")), HasSubstr("experts.1.up_proj.weight")));
+}
+
+TEST(Inspect, TensorSelectsByName) {
+  const Outcome outcome = nf4bench(
+      {"inspect", sample("llama_layer.safetensors"), "--all", "--tensor", "gate_proj|k_proj"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(lines(outcome.out).size(), 3u);
+  const Outcome none = nf4bench({"inspect", sample("llama_layer.safetensors"), "--tensor", "head"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--tensor: \"head\" matches no NF4 tensor"));
+}
+
+TEST(Inspect, FitsTheTerminalButIsWholeInAPipe) {
+  for (const int width : {40, 60, 80, 100}) {
+    for (const bool all : {false, true}) {
+      Command command = nf4bench_command({"inspect", sample("llama_layer.safetensors")});
+      if (all) command.arguments.emplace_back("--all");
+      command.environment.push_back("COLUMNS=" + std::to_string(width));
+      const Outcome outcome = Process(command).wait();
+      for (const std::string& line : lines(outcome.out)) {
+        EXPECT_LE(line.size(), static_cast<std::size_t>(width)) << line;
+      }
+      EXPECT_THAT(outcome.out, AllOf(HasSubstr("704x256"), HasSubstr("weight"), HasSubstr("ok")));
+    }
+  }
+  EXPECT_THAT(nf4bench({"inspect", sample("llama_layer.safetensors"), "--all"}).out,
+              HasSubstr("model.layers.0.self_attn.q_proj.weight"));
+}
+
+// Two weights without quant states: nothing is known of them but their names.
+TEST(Inspect, ShowsNothingThatItDoesNotKnow) {
+  const std::string file = sample("moe/experts4bit.safetensors");
+  const Outcome table = nf4bench({"inspect", file});
+  EXPECT_EQ(table.exit_code, 3);
+  EXPECT_THAT(lines(table.out).at(1), testing::MatchesRegex("2 +- +- +- +- +- +- +- +unusable .*"));
+  EXPECT_THAT(table.out, AllOf(Not(HasSubstr("nested")), Not(HasSubstr("bfloat16"))));
+  const Outcome outcome = nf4bench({"inspect", file, "--json"});
+  for (const json& tensor : json::parse(outcome.out).at("tensors")) {
+    for (const char* field : {"shape", "elements", "blocksize", "nested", "dtype", "storage",
+                              "packed_bytes", "state_bytes"}) {
+      EXPECT_TRUE(tensor.at(field).is_null()) << field;
+    }
+    EXPECT_FALSE(tensor.at("problem").is_null());
+  }
+}
+
+TEST(Inspect, SaysOnceWhatAFileWithoutNf4TensorsHolds) {
+  const Outcome outcome = nf4bench({"inspect", sample("fp4.safetensors")});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, HasSubstr("found 1 FP4"));
 }
 
 TEST(Inspect, NamesFp4ForWhatItIs) {

@@ -99,6 +99,39 @@ TEST(ListPresets, HoldsTheLayerShapesOfLlama8B) {
   EXPECT_EQ(weights, 32 * (attention + mlp));
 }
 
+TEST(ListPresets, TableHasOneLineAPreset) {
+  const Outcome outcome = nf4bench({"list", "presets"});
+  const auto count = listing({"list", "presets", "--json"}).size();
+  EXPECT_EQ(static_cast<std::size_t>(std::count(outcome.out.begin(), outcome.out.end(), '\n')),
+            count + 1);
+  EXPECT_THAT(outcome.out, HasSubstr("Llama 3.1 8B, 32 layers"));
+}
+
+TEST(ListPresets, NameShowsTheLayers) {
+  const Outcome outcome = nf4bench({"list", "presets", "llama-3.1-8b"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "shape (out x in)  tensors  layers\n"
+            "4096x4096         64       q_proj, o_proj\n"
+            "1024x4096         64       k_proj, v_proj\n"
+            "14336x4096        64       gate_proj, up_proj\n"
+            "4096x14336        32       down_proj\n");
+  const json presets = listing({"list", "presets", "llama-3.1-8b", "--json"});
+  ASSERT_EQ(presets.size(), 1u);
+  EXPECT_EQ(presets.at(0).at("name"), "llama-3.1-8b");
+}
+
+TEST(ListPresets, UnknownNameIsAUsageErrorWithTheNearest) {
+  const Outcome outcome = nf4bench({"list", "presets", "llama-3.1-9b"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("llama-3.1-8b"));
+  EXPECT_EQ(nf4bench({"list", "devices", "llama-3.1-8b"}).exit_code, 2);
+}
+
+TEST(ListVariants, TableIsWholeInAPipe) {
+  EXPECT_EQ(nf4bench({"list", "variants"}).out.find("..."), std::string::npos);
+}
+
 TEST(List, DeviceOptionGoesWithVariantsOnly) {
   EXPECT_EQ(nf4bench({"list", "presets", "--device", "cpu"}).exit_code, 2);
 }

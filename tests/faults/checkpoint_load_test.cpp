@@ -107,7 +107,8 @@ TEST(LargeCheckpoint, Of110592WeightsIsInspectedInTwoSeconds) {
   const ScratchFolder scratch;
   write_sparse_checkpoint(scratch.path(""), {.weights = kWeights});
   const std::string file = scratch.path("model.safetensors");
-  expect_inspected({"inspect", file}, "110,592 weights, table", {.lines = kWeights + 1});
+  expect_inspected({"inspect", file}, "110,592 weights, summary", {.lines = 2});
+  expect_inspected({"inspect", file, "--all"}, "110,592 weights, table", {.lines = kWeights + 1});
   expect_inspected({"inspect", file, "--json"}, "110,592 weights, JSON",
                    {.lines = kWeights * 17 + 6});
 }
@@ -115,7 +116,7 @@ TEST(LargeCheckpoint, Of110592WeightsIsInspectedInTwoSeconds) {
 TEST(LargeCheckpoint, Of110592WeightsIn64ShardsIsInspectedInThreeSeconds) {
   const ScratchFolder scratch;
   write_sparse_checkpoint(scratch.path(""), {.weights = kWeights, .shards = 64});
-  expect_inspected({"inspect", scratch.path("")}, "110,592 weights in 64 shards",
+  expect_inspected({"inspect", scratch.path(""), "--all"}, "110,592 weights in 64 shards",
                    {.lines = kWeights + 1, .seconds = 3.0});
 }
 

@@ -213,7 +213,7 @@ TEST(NpyFolder, MissingQuantStateIsNamed) {
   const NpyFolder folder;
   fs::remove(folder / "s2x3x64.weight.quant_state.json");
   expect_part(folder.problem_of("s2x3x64.weight"),
-              "quant_state: found nothing, wanted s2x3x64.weight.quant_state.bitsandbytes__nf4");
+              "quant_state: found nothing, wanted s2x3x64.weight.quant_state.json, which says {");
 }
 
 TEST(NpyFolder, HugeJsonStateIsRefusedWithoutReadingIt) {

@@ -3,6 +3,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/commands/dequantize_output.hpp"
+#include "cli/commands/input_options.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
@@ -151,12 +152,7 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
   CLI::App* command =
       add_command(app, "dequantize",
                   "Decode NF4 tensors to a safetensors file, verified bit for bit", kExamples);
-  add_single(
-      *command, a.input,
-      {"input", "",
-       "A safetensors file, Hugging Face folder, index file, .npz archive\nor folder of .npy"})
-      .required()
-      .files();
+  add_one_input(*command, a.input, a.inputs);
   add_single(
       *command, a.output,
       {"-o,--output", "PATH",
@@ -190,7 +186,7 @@ ExitCode execute(const DequantizeArguments& arguments, const Context& context) {
   check_device_name(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   if (!arguments.complete) check_ending(arguments.output);
-  const io::Checkpoint checkpoint = plan::open_nf4(arguments.input);
+  const io::Checkpoint checkpoint = plan::open_nf4(inputs_of(arguments.input, arguments.inputs));
   const std::vector<io::TensorEntry> entries = select_entries(checkpoint, arguments.tensor_regex);
   DequantizeOutput output =
       choose_output(arguments, checkpoint,

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
+#include "plan/sources.hpp"
 
 #include <string>
 
@@ -11,6 +12,7 @@ namespace nf4bench::cli {
 // The arguments of "nf4bench dequantize" as they were typed.
 struct DequantizeArguments {
   std::string input;
+  plan::Inputs inputs;  // besides `input`
   std::string output;
   std::string device = "auto";
   std::vector<std::string> peers;

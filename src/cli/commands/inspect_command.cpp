@@ -2,128 +2,119 @@
 
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "io/checkpoint/checkpoint.hpp"
+#include "cli/commands/input_options.hpp"
+#include "cli/commands/inspect_table.hpp"
 #include "json/json_text.hpp"
-#include "plan/sources.hpp"
-#include "text/text_grid.hpp"
-#include "text/units.hpp"
+#include "plan/name_filter.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
-#include <vector>
+#include <unistd.h>
+#include <utility>
 
 namespace nf4bench::cli {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
-  Every NF4 tensor of a file, and what else it holds:
+  The geometries in a file, how often each occurs, and what else the file holds:
     nf4bench inspect data/llama_layer.safetensors
-  The same for a script:
+  Every tensor of the MLP:
+    nf4bench inspect data/llama_layer.safetensors --all --tensor mlp
+  All of it for a script:
     nf4bench inspect data/llama_layer.safetensors --json
 Exit code 3 when there is no NF4 tensor or one that cannot be decoded.)";
 
 constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
 
+// `value`, or null when the input does not say it.
+json::JsonText known(bool is_known, json::JsonText value) {
+  return is_known ? std::move(value) : json::json_null();
+}
+
 json::JsonText to_json(const io::TensorEntry& entry) {
+  const bool has_state = entry.has_state();
   return json::json_object(
       {{"name", json::json_string(entry.name)},
        {"source", json::json_string(entry.source)},
-       {"shape", json::json_array_of(entry.shape, json::json_integer, kLayout)},
-       {"elements", json::json_integer(entry.elements)},
-       {"blocksize", json::json_integer(entry.blocksize)},
-       {"nested", json::json_bool(entry.absmax_kind == nf4::AbsmaxKind::kNested)},
-       {"dtype", json::json_string(to_string(entry.dtype))},
-       {"storage", json::json_string(to_string(entry.storage))},
-       {"packed_bytes", json::json_integer(entry.packed_bytes)},
-       {"state_bytes", json::json_integer(entry.state_bytes)},
+       {"shape", known(has_state, json::json_array_of(entry.shape, json::json_integer, kLayout))},
+       {"elements", known(has_state, json::json_integer(entry.elements))},
+       {"blocksize", known(has_state, json::json_integer(entry.blocksize))},
+       {"nested", known(has_state, json::json_bool(entry.absmax_kind == nf4::AbsmaxKind::kNested))},
+       {"dtype", known(has_state, json::json_string(to_string(entry.dtype)))},
+       {"storage",
+        entry.storage ? json::json_string(to_string(*entry.storage)) : json::json_null()},
+       {"packed_bytes", known(has_state, json::json_integer(entry.packed_bytes))},
+       {"state_bytes", known(entry.state_bytes > 0, json::json_integer(entry.state_bytes))},
        {"warnings", json::json_strings(entry.warnings, kLayout)},
        {"problem", json::json_string_or_null(entry.problem)}},
       kLayout);
 }
 
-json::JsonText to_json(const io::OtherTensors& other) {
-  return json::json_object(
-      {{"kind", json::json_string(other.kind)},
-       {"count", json::json_integer(static_cast<std::int64_t>(other.names.size()))},
-       {"example", json::json_string(other.names.front())}},
-      kLayout);
+json::JsonText to_json(const plan::OtherCount& other) {
+  return json::json_object({{"kind", json::json_string(other.kind)},
+                            {"count", json::json_integer(other.count)},
+                            {"example", json::json_string(other.example)}},
+                           kLayout);
 }
 
-std::string to_json(const std::string& input, const io::Checkpoint& checkpoint) {
-  const auto element = [](const auto& each) { return to_json(each); };
+std::string to_json(const std::string& input, const Inspection& inspection) {
   return json::json_object(
              {{"input", json::json_string(input)},
-              {"tensors", json::json_array_of(checkpoint.tensors(), element, kLayout)},
-              {"others", json::json_array_of(checkpoint.others(), element, kLayout)}},
+              {"tensors",
+               json::json_array_of(
+                   inspection.tensors, [](const auto* entry) { return to_json(*entry); }, kLayout)},
+              {"others",
+               json::json_array_of(
+                   inspection.others, [](const auto& other) { return to_json(other); }, kLayout)}},
              kLayout)
              .text +
          "\n";
 }
 
-std::vector<std::string> row_of(const io::TensorEntry& entry) {
-  return {escaped(entry.name, 80),
-          nf4::shape_to_string(entry.shape),
-          fmt::format("{}", entry.blocksize),
-          to_string(entry.absmax_kind),
-          to_string(entry.dtype),
-          to_string(entry.storage),
-          text::format_size(entry.packed_bytes),
-          text::format_size(entry.state_bytes),
-          entry.problem.empty() ? "ok" : "unusable"};
-}
-
-std::string to_table(const io::Checkpoint& checkpoint) {
-  std::vector<std::vector<std::string>> rows = {{"tensor", "shape", "blocksize", "absmax", "dtype",
-                                                 "stored as", "packed", "state", "status"}};
-  std::string remarks;
+Inspection inspect(const io::Checkpoint& checkpoint, const std::string& regex) {
+  const plan::NameFilter filter(regex);
+  Inspection inspection = {.tensors = {}, .others = plan::count_others(checkpoint, filter)};
   for (const io::TensorEntry& entry : checkpoint.tensors()) {
-    rows.push_back(row_of(entry));
-    if (!entry.problem.empty()) remarks += fmt::format("problem: {}\n", entry.problem);
-    for (const std::string& warning : entry.warnings) {
-      remarks += fmt::format("warning: {}: {}\n", escaped(entry.name), warning);
-    }
+    if (filter.selects(entry.name)) inspection.tensors.push_back(&entry);
   }
-  std::string text = rows.size() > 1 ? text::align_columns(rows, 0) : "";
-  for (const io::OtherTensors& other : checkpoint.others()) {
-    text += fmt::format("not NF4: {} {} (for example {})\n", other.names.size(), other.kind,
-                        escaped(other.names.front()));
+  if (inspection.tensors.empty() && !checkpoint.tensors().empty()) {
+    throw plan::nothing_selected(regex, {&checkpoint});
   }
-  return text + remarks;
+  return inspection;
 }
 
 }  // namespace
 
 CLI::App* add_inspect_command(CLI::App& app, InspectArguments& arguments) {
   CLI::App* command = add_command(
-      app, "inspect", "Show every NF4 tensor of an input: shape, state, problems", kExamples);
-  add_single(
-      *command, arguments.input,
-      {"input", "",
-       "A safetensors file, Hugging Face folder, index file, .npz archive\nor folder of .npy"})
-      .required()
-      .files();
-  add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
+      app, "inspect", "Show the NF4 tensors of an input: shapes, states, problems", kExamples);
+  add_one_input(*command, arguments.input, arguments.inputs);
+  add_single(*command, arguments.tensor_regex,
+             {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"});
+  add_flag(*command, "--all", arguments.all, "A line for each tensor, not for each geometry");
+  add_flag(*command, "--json", arguments.json, "Print JSON, with every tensor, instead of a table");
   return command;
 }
 
 ExitCode execute(const InspectArguments& arguments, const Context&) {
-  const io::Checkpoint checkpoint = io::Checkpoint::open(arguments.input);
+  const auto [name, checkpoint] = plan::open_input(inputs_of(arguments.input, arguments.inputs));
+  const Inspection inspection = inspect(checkpoint, arguments.tensor_regex);
+  const Terminal terminal = terminal_of(STDOUT_FILENO);
   if (arguments.json) {
-    write_stdout(to_json(arguments.input, checkpoint));
-  } else {
-    write_stdout(to_table(checkpoint));
+    write_stdout(to_json(name, inspection));
+  } else if (!inspection.tensors.empty()) {
+    write_stdout(inspect_table(inspection, {.lists_all = arguments.all,
+                                            .width = terminal.has_width ? terminal.width : 0}));
   }
-  const auto& tensors = checkpoint.tensors();
-  if (tensors.empty()) {
-    throw Error(ErrorKind::kInput, plan::describe_lack(arguments.input, checkpoint));
-  }
+  const auto& tensors = inspection.tensors;
+  if (tensors.empty()) throw Error(ErrorKind::kInput, plan::describe_lack(name, checkpoint));
   const auto unusable = std::count_if(tensors.begin(), tensors.end(),
-                                      [](const io::TensorEntry& e) { return !e.problem.empty(); });
+                                      [](const auto* entry) { return !entry->problem.empty(); });
   if (unusable == 0) return ExitCode::kOk;
   throw Error(ErrorKind::kInput, fmt::format("{} of {} NF4 tensors in {} cannot be decoded",
-                                             unusable, tensors.size(), escaped(arguments.input)));
+                                             unusable, tensors.size(), escaped(name)));
 }
 
 }  // namespace nf4bench::cli

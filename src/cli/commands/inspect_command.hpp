@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
+#include "plan/sources.hpp"
 
 #include <string>
 
@@ -11,6 +12,9 @@ namespace nf4bench::cli {
 // The arguments of "nf4bench inspect" as they were typed.
 struct InspectArguments {
   std::string input;
+  plan::Inputs inputs;  // besides `input`
+  std::string tensor_regex;
+  bool all = false;
   bool json = false;
 };
 

@@ -1,6 +1,7 @@
 #include "cli/commands/list_command.hpp"
 
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "device/devices.hpp"
@@ -32,8 +33,9 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench list variants --device cpu --json
   Which devices can be measured on:
     nf4bench list devices
-  The models whose layer shapes are known:
-    nf4bench list presets)";
+  The models whose layer shapes are known, and the layers of one:
+    nf4bench list presets
+    nf4bench list presets llama-3.1-8b)";
 
 constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
 
@@ -168,27 +170,41 @@ Listing list_all_devices() {
   return listing;
 }
 
+json::JsonText layer_json(const plan::PresetLayer& layer) {
+  const std::vector<json::JsonText> shape = {json::json_integer(layer.out_features),
+                                             json::json_integer(layer.in_features)};
+  return json::json_object({{"role", json::json_string(layer.role)},
+                            {"shape", json::json_array(shape, kLayout)},
+                            {"count", json::json_integer(layer.count)}},
+                           kLayout);
+}
+
+json::JsonText preset_json(const plan::Preset& preset) {
+  return json::json_object({{"name", json::json_string(preset.name)},
+                            {"summary", json::json_string(preset.summary)},
+                            {"layers", json::json_array_of(preset.layers, layer_json, kLayout)}},
+                           kLayout);
+}
+
 Listing list_all_presets() {
-  Listing listing = {
-      .json = {}, .rows = {{"preset", "layer", "shape (out x in)", "count"}}, .note = ""};
+  Listing listing = {.json = {}, .rows = {{"preset", "shapes", "tensors", "model"}}, .note = ""};
   for (const plan::Preset& preset : plan::presets()) {
-    std::vector<json::JsonText> layers;
-    for (const plan::PresetLayer& layer : preset.layers) {
-      const std::vector<json::JsonText> shape = {json::json_integer(layer.out_features),
-                                                 json::json_integer(layer.in_features)};
-      layers.push_back(json::json_object({{"role", json::json_string(layer.role)},
-                                          {"shape", json::json_array(shape, kLayout)},
-                                          {"count", json::json_integer(layer.count)}},
-                                         kLayout));
-      const bool is_first = layers.size() == 1;
-      listing.rows.push_back({is_first ? preset.name : "", layer.role,
-                              fmt::format("{}x{}", layer.out_features, layer.in_features),
-                              fmt::format("{}", layer.count)});
-    }
-    listing.json.push_back(json::json_object({{"name", json::json_string(preset.name)},
-                                              {"summary", json::json_string(preset.summary)},
-                                              {"layers", json::json_array(layers, kLayout)}},
-                                             kLayout));
+    std::int64_t tensors = 0;
+    for (const plan::PresetLayer& layer : preset.layers) tensors += layer.count;
+    listing.json.push_back(preset_json(preset));
+    listing.rows.push_back({preset.name, fmt::format("{}", preset.layers.size()),
+                            fmt::format("{}", tensors), preset.summary});
+  }
+  return listing;
+}
+
+Listing list_layers(const plan::Preset& preset) {
+  Listing listing = {.json = {preset_json(preset)},
+                     .rows = {{"shape (out x in)", "tensors", "layers"}},
+                     .note = ""};
+  for (const plan::PresetLayer& layer : preset.layers) {
+    listing.rows.push_back({fmt::format("{}x{}", layer.out_features, layer.in_features),
+                            fmt::format("{}", layer.count), layer.role});
   }
   return listing;
 }
@@ -198,12 +214,20 @@ std::vector<std::string> listings() {
 }
 
 Listing make_listing(const ListArguments& arguments) {
+  if (arguments.what != "presets" && !arguments.preset.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("list: found \"{}\" after {}; only \"list presets\" takes a name",
+                            escaped(arguments.preset), arguments.what));
+  }
   if (arguments.what == "variants") return list_variants(arguments);
   if (!arguments.device.empty() || !arguments.peers.empty()) {
     throw Error(ErrorKind::kUsage, "list: --device and --peer go with \"list variants\" only");
   }
   if (arguments.what == "devices") return list_all_devices();
-  if (arguments.what == "presets") return list_all_presets();
+  if (arguments.what == "presets") {
+    return arguments.preset.empty() ? list_all_presets()
+                                    : list_layers(plan::find_preset(arguments.preset));
+  }
   throw Error(ErrorKind::kUsage,
               fmt::format("list: \"{}\" is not one of variants, devices, presets.{}",
                           arguments.what, did_you_mean(arguments.what, listings())));
@@ -217,6 +241,8 @@ CLI::App* add_list_command(CLI::App& app, ListArguments& arguments) {
   add_single(*command, arguments.what, {"what", "", "variants, devices or presets"})
       .required()
       .one_of(listings());
+  add_single(*command, arguments.preset, {"name", "", "The preset whose layers are to be shown"})
+      .suggests(preset_words());
   add_single(*command, arguments.device,
              {"--device", "NAME", "Variants of this device only: cuda, cpu or auto"})
       .suggests(device_words());
@@ -232,7 +258,7 @@ ExitCode execute(const ListArguments& arguments, const Context&) {
   } else {
     // Nothing is cut for a reader that is no terminal: grep, a file, a pager.
     const Terminal terminal = terminal_of(STDOUT_FILENO);
-    write_stdout(text::align_columns(listing.rows, terminal.is_tty ? terminal.width : 0));
+    write_stdout(text::align_columns(listing.rows, terminal.has_width ? terminal.width : 0));
   }
   if (!listing.note.empty()) write_stderr(listing.note + "\n");
   return ExitCode::kOk;

@@ -78,6 +78,18 @@ std::string value_cases(const CommandView& command) {
   return cases;
 }
 
+// Completes an argument. The second is offered behind a word of the first.
+std::string argument_action(const CommandView& command) {
+  const std::string first = action(command.positionals.front());
+  if (command.positionals.size() == 1) return first;
+  const std::string words = joined(command.positionals.front().facts.choices, " '* | *' ");
+  return fmt::format(
+      "case \" ${{COMP_WORDS[*]:0:COMP_CWORD}} \" in\n          *' {} '*) {} ;;\n          *) {} "
+      ";;\n"
+      "        esac",
+      words, action(command.positionals[1]), first);
+}
+
 // Completes a word that is no value of an option: after a dash an option, else an argument or a
 // command.
 std::string word_case(const CommandView& command, const std::vector<std::string>& commands) {
@@ -87,7 +99,7 @@ std::string word_case(const CommandView& command, const std::vector<std::string>
   }
   std::string other = ":";
   if (command.is_program()) other = fmt::format("_nf4bench_words '{}'", joined(commands, " "));
-  if (!command.positionals.empty()) other = action(command.positionals.front());
+  if (!command.positionals.empty()) other = argument_action(command);
   return fmt::format(
       "    '{}')\n      if [[ $current == -* ]]; then\n        _nf4bench_words '{}'\n      else\n"
       "        {}\n      fi\n      ;;\n",

@@ -40,10 +40,24 @@ std::string option_line(const CommandView& command, const OptionView& option) {
                      value_part(option), quoted(option.help));
 }
 
-std::string positional_line(const CommandView& command, const OptionView& positional) {
-  const std::string words = fmt::format("{}", fmt::join(positional.facts.choices, " "));
-  const std::string values = words.empty() ? "-F" : "-a " + quoted(words);
-  return fmt::format("complete -c nf4bench -n {} {}\n", condition(command), values);
+// Lines for the arguments of a command. One that follows another is offered behind one of its
+// words.
+std::string positional_lines(const CommandView& command) {
+  std::string lines;
+  std::string known;  // the words of those before
+  for (std::size_t i = 0; i < command.positionals.size(); ++i) {
+    const std::string words =
+        fmt::format("{}", fmt::join(command.positionals[i].facts.choices, " "));
+    std::string when = "__fish_seen_subcommand_from " + command.name;
+    if (i > 0) when += "; and __fish_seen_subcommand_from " + known;
+    if (i + 1 < command.positionals.size()) {
+      when += "; and not __fish_seen_subcommand_from " + words;
+    }
+    lines += fmt::format("complete -c nf4bench -n {} {}\n", cli::quoted(when),
+                         words.empty() ? "-F" : "-a " + quoted(words));
+    known = words;
+  }
+  return lines;
 }
 
 }  // namespace
@@ -59,9 +73,7 @@ std::string fish_completion(const std::vector<CommandView>& views) {
   }
   for (const CommandView& command : views) {
     for (const OptionView& option : command.options) text += option_line(command, option);
-    for (const OptionView& positional : command.positionals) {
-      text += positional_line(command, positional);
-    }
+    text += positional_lines(command);
   }
   return text;
 }

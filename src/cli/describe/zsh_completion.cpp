@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <string>
+
 namespace nf4bench::cli {
 namespace {
 
@@ -73,8 +75,10 @@ std::string option_lines(const OptionView& option, const std::string& indent) {
 std::string command_case(const CommandView& command) {
   std::string lines;
   for (const OptionView& option : command.options) lines += option_lines(option, "            ");
-  for (const OptionView& positional : command.positionals) {
-    lines += fmt::format("            '{}{}' \\\n", positional.is_repeatable() ? "*" : "1",
+  for (std::size_t i = 0; i < command.positionals.size(); ++i) {
+    const OptionView& positional = command.positionals[i];
+    lines += fmt::format("            '{}{}' \\\n",
+                         positional.is_repeatable() ? "*" : std::to_string(i + 1),
                          value_part(positional, positional.positional));
   }
   return fmt::format("        {})\n          _arguments \\\n{}            && ret=0\n          ;;\n",

@@ -90,7 +90,8 @@ nf4::OutputType choose_output_type(const std::string& word) {
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
   const std::vector<std::string> nearest = nearest_names(word, names);
-  if (nearest.empty()) return "";
+  const bool are_all = nearest.size() == names.size() && names.size() > 1;  // says nothing
+  if (nearest.empty() || are_all) return "";
   return fmt::format(" Did you mean {}?", fmt::join(nearest, ", "));
 }
 

@@ -13,7 +13,7 @@ namespace nf4bench::cli {
 // Words of the command line turned into typed values. All throw Error(kUsage) in one line that
 // names the option, what was found, what is allowed and the nearest allowed word.
 
-// " Did you mean a, b?" with the names nearest to `word`; empty when none is near.
+// " Did you mean a, b?" with the names nearest to `word`; empty when none or all are near.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names);
 
 // The words that options take; the parse functions below refuse all others.

@@ -15,12 +15,13 @@ namespace nf4bench::io {
 namespace {
 
 // On all cores: a checkpoint may have a hundred thousand quant states.
-std::vector<JudgedEntry> judge(const Inventory& inventory, const std::vector<TensorGroup>& groups) {
+std::vector<JudgedEntry> judge(const Inventory& inventory, const std::vector<TensorGroup>& groups,
+                               const std::vector<StackShape>& shapes) {
   constexpr std::int64_t kGrain = 512;
   std::vector<JudgedEntry> judged(groups.size());
   parallel_for(
       static_cast<std::int64_t>(groups.size()), kGrain, [&](std::int64_t first, std::int64_t last) {
-        EntryReader reader(inventory);
+        EntryReader reader(inventory, shapes);
         for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
           judged[i] = reader.read(groups[i]);
         }
@@ -31,10 +32,11 @@ std::vector<JudgedEntry> judge(const Inventory& inventory, const std::vector<Ten
 }  // namespace
 
 struct Checkpoint::Impl {
-  explicit Impl(Inventory taken) : inventory(std::move(taken)) {
+  explicit Impl(Inventory taken, const std::vector<StackShape>& shapes = {})
+      : inventory(std::move(taken)) {
     TensorGroups groups = group_tensors(inventory);
     others = std::move(groups.others);
-    std::vector<JudgedEntry> judged = judge(inventory, groups.four_bit);
+    std::vector<JudgedEntry> judged = judge(inventory, groups.four_bit, shapes);
     OtherTensors fp4 = {"FP4", {}};
     for (std::size_t i = 0; i < judged.size(); ++i) {
       if (judged[i].entry.problem.empty() && judged[i].quant_type == "fp4") {
@@ -74,8 +76,13 @@ Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 Checkpoint::~Checkpoint() = default;
 
-Checkpoint Checkpoint::open(const std::filesystem::path& path) {
-  return Checkpoint(std::make_unique<Impl>(take_inventory(path)));
+Checkpoint Checkpoint::open(const std::filesystem::path& path,
+                            const std::vector<StackShape>& shapes) {
+  return Checkpoint(std::make_unique<Impl>(take_inventory(path), shapes));
+}
+
+Checkpoint Checkpoint::open_dumps(const std::vector<RawDump>& dumps) {
+  return Checkpoint(std::make_unique<Impl>(take_inventory(dumps)));
 }
 
 Checkpoint Checkpoint::open_memory(const std::string& name, std::vector<std::byte> bytes) {
@@ -93,7 +100,9 @@ const std::vector<OtherTensors>& Checkpoint::others() const {
 CheckpointFiles Checkpoint::files() const {
   const Inventory& inventory = impl_->inventory;
   CheckpointFiles files = {.files = {}, .index = inventory.index, .folder = inventory.folder};
-  for (const InputFile& file : inventory.files) files.files.push_back(file.path);
+  for (const InputFile& file : inventory.files) {
+    if (!file.is_memory) files.files.push_back(file.path);
+  }
   return files;
 }
 

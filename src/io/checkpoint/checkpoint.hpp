@@ -1,6 +1,8 @@
 #pragma once
 
 #include "io/byte_source.hpp"
+#include "io/checkpoint/expert_stack.hpp"
+#include "io/checkpoint/raw_dump.hpp"
 #include "io/stored_tensors.hpp"
 #include "nf4/tensor.hpp"
 
@@ -8,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,17 +25,20 @@ const char* to_string(StorageType storage);
 // One NF4 tensor found in an input: everything but its data. Lengths are checked already.
 struct TensorEntry {
   std::string name;
-  std::string source;  // file that holds the packed weight
-  std::vector<std::int64_t> shape;
-  std::int64_t elements = 0;
+  std::string source;               // file that holds the packed weight
+  std::vector<std::int64_t> shape;  // empty when no quant state could be read
+  std::int64_t elements = 0;        // this and the next four follow from the quant state
   int blocksize = 0;
   nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
   nf4::OutputType dtype = nf4::OutputType::kBfloat16;
-  StorageType storage = StorageType::kUint8;
   std::int64_t packed_bytes = 0;
-  std::int64_t state_bytes = 0;       // absmax, nested state and maps
-  std::vector<std::string> warnings;  // odd, but decodable
-  std::string problem;                // why it cannot be decoded, one line; empty when it can
+  std::int64_t state_bytes = 0;        // absmax, nested state and maps; 0 when one of them is wrong
+  std::optional<StorageType> storage;  // of the packed weight, when it is there and fits
+  bool is_expert_stack = false;        // see expert_stack.hpp
+  std::vector<std::string> warnings;   // odd, but decodable
+  std::string problem;                 // why it cannot be decoded, one line; empty when it can
+
+  bool has_state() const { return !shape.empty(); }
 };
 
 // Tensors of another kind that an input holds: "bfloat16", "FP4", "LLM.int8", "GPTQ", ...
@@ -41,20 +47,25 @@ struct OtherTensors {
   std::vector<std::string_view> names;  // at least one; borrowed from the checkpoint
 };
 
-// Where an input was read from.
+// Where an input was read from, damaged files included.
 struct CheckpointFiles {
-  std::vector<std::filesystem::path> files;  // that hold tensors
+  std::vector<std::filesystem::path> files;  // that hold tensors, or the offset of a dump
   std::filesystem::path index;               // of shards; empty when none was read
   std::filesystem::path folder;              // whose files these are; empty for a single file
 };
 
 // An opened input: a .safetensors file, a Hugging Face folder or its index, a .npy folder, a .npz
-// archive.
+// archive, or .npy files of any names.
 class Checkpoint {
  public:
   // Reads headers and quant states, no weights. Throws Error(kInput) in one line when the input as
-  // a whole is unusable; a tensor with a problem of its own is listed with it instead.
-  static Checkpoint open(const std::filesystem::path& path);
+  // a whole is unusable; a tensor with a problem of its own is listed with it instead. The first of
+  // `shapes` that names an expert stack says what is in it.
+  static Checkpoint open(const std::filesystem::path& path,
+                         const std::vector<StackShape>& shapes = {});
+
+  // The same for dumps whose files have any names. Throws Error(kUsage) when two have one name.
+  static Checkpoint open_dumps(const std::vector<RawDump>& dumps);
 
   // The same for the bytes of one file, .npz when `name` ends so and .safetensors when not; `name`
   // stands in messages for its path.

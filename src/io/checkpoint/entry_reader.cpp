@@ -63,12 +63,24 @@ std::optional<int> first_foreign(const std::string& bytes, Encode encode) {
   return std::nullopt;
 }
 
+// What the state says of the tensor.
+void adopt(QuantState& state, TensorEntry& entry) {
+  entry.shape = std::move(state.shape);
+  entry.elements = state.elements;
+  entry.blocksize = state.blocksize;
+  entry.absmax_kind = state.absmax_kind;
+  entry.dtype = state.dtype;
+  entry.packed_bytes = nf4::packed_bytes(state.elements);
+  entry.warnings = std::move(state.warnings);
+}
+
 }  // namespace
 
 JudgedEntry EntryReader::read(const TensorGroup& group) {
   JudgedEntry judged;
   TensorEntry& entry = judged.entry;
   entry.name = group.name;
+  entry.is_expert_stack = group.is_stack;
   std::optional<std::size_t> home = group[Piece::kWeight];
   for (const auto& number : group.pieces) {
     if (!home) home = number;
@@ -91,6 +103,7 @@ std::string EntryReader::where() const {
 
 void EntryReader::judge(const TensorGroup& group, JudgedEntry& judged) {
   TensorEntry& entry = judged.entry;
+  if (group.is_stack) return judge_stack(group, entry);
   const Piece piece = state_piece(group);
   QuantState state = read_state(group);
   judged.quant_type = state.quant_type;
@@ -100,18 +113,24 @@ void EntryReader::judge(const TensorGroup& group, JudgedEntry& judged) {
                       fmt::format("\"{}\", as {} says", wanted, suffix_of(piece).substr(1)));
   }
   if (state.quant_type != "nf4") return;
-  entry.shape = std::move(state.shape);
-  entry.elements = state.elements;
-  entry.blocksize = state.blocksize;
-  entry.absmax_kind = state.absmax_kind;
-  entry.dtype = state.dtype;
-  entry.packed_bytes = nf4::packed_bytes(state.elements);
-  entry.warnings = std::move(state.warnings);
+  adopt(state, entry);
   judged.nested_offset = state.nested_offset;
   judge_weight(required(group, Piece::kWeight), entry);
   judge_absmax(group, entry);
   judge_quant_map(required(group, Piece::kQuantMap));
   judge_nested(group, entry);
+  sum_state_bytes(group, entry);
+}
+
+void EntryReader::judge_stack(const TensorGroup& group, TensorEntry& entry) const {
+  QuantState state = stack_state(where(), required(group, Piece::kWeight),
+                                 required(group, Piece::kAbsmax), shapes_);
+  adopt(state, entry);
+  entry.storage = StorageType::kUint8;
+  sum_state_bytes(group, entry);
+}
+
+void EntryReader::sum_state_bytes(const TensorGroup& group, TensorEntry& entry) const {
   for (const Piece side :
        {Piece::kAbsmax, Piece::kQuantMap, Piece::kNestedAbsmax, Piece::kNestedQuantMap}) {
     if (const auto& number = group[side]) {
@@ -127,8 +146,14 @@ Piece EntryReader::state_piece(const TensorGroup& group) const {
   }
   if (found.size() == 1) return found.front();
   if (found.empty()) {
+    const bool is_dump = source_.ends_with(".npy") || source_.ends_with(".npz");
     throw input_error(where(), "quant_state", "nothing",
-                      fmt::format("{}{}", escaped(group.name), suffix_of(Piece::kStateNf4)));
+                      is_dump
+                          ? fmt::format("{}{}, which says "
+                                        R"({{"quant_type": "nf4", "blocksize": 64, )"
+                                        R"("dtype": "bfloat16", "shape": [OUT, IN]}})",
+                                        escaped(group.name), suffix_of(Piece::kStateJson))
+                          : fmt::format("{}{}", escaped(group.name), suffix_of(Piece::kStateNf4)));
   }
   throw input_error(
       where(), "quant_state",
@@ -159,11 +184,13 @@ void EntryReader::judge_weight(const StoredTensor& weight, TensorEntry& entry) c
     throw input_error(where(), "packed weight", layout(weight.type, weight.shape),
                       "U8, BF16, F16 or F32");
   }
-  entry.storage = *storage;
   const auto wanted = static_cast<std::uint64_t>(entry.packed_bytes);
   const std::uint64_t element_bytes = facts(weight.type).bits / 8;
   // The weight may be padded up to a whole element, but not by more.
-  if (weight.bytes >= wanted && weight.bytes - wanted < element_bytes) return;
+  if (weight.bytes >= wanted && weight.bytes - wanted < element_bytes) {
+    entry.storage = storage;
+    return;
+  }
   const bool lost_tail = weight.bytes < wanted && wanted - weight.bytes < element_bytes;
   throw input_error(
       where(), "packed weight",

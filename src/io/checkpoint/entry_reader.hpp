@@ -1,6 +1,7 @@
 #pragma once
 
 #include "io/checkpoint/checkpoint.hpp"
+#include "io/checkpoint/expert_stack.hpp"
 #include "io/checkpoint/inventory.hpp"
 #include "io/checkpoint/open_files.hpp"
 #include "io/checkpoint/quant_state.hpp"
@@ -8,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nf4bench::io {
 
@@ -21,13 +23,17 @@ struct JudgedEntry {
 // Reads quant states and code tables, and judges whether the pieces of a group fit each other.
 class EntryReader {
  public:
-  explicit EntryReader(const Inventory& inventory) : inventory_(inventory), files_(inventory) {}
+  // Borrows both.
+  EntryReader(const Inventory& inventory, const std::vector<StackShape>& shapes)
+      : inventory_(inventory), shapes_(shapes), files_(inventory) {}
 
   // A fault of the group itself becomes the problem of its entry and is not thrown.
   JudgedEntry read(const TensorGroup& group);
 
  private:
   void judge(const TensorGroup& group, JudgedEntry& judged);
+  void judge_stack(const TensorGroup& group, TensorEntry& entry) const;
+  void sum_state_bytes(const TensorGroup& group, TensorEntry& entry) const;
   Piece state_piece(const TensorGroup& group) const;
   QuantState read_state(const TensorGroup& group);
   void judge_weight(const StoredTensor& weight, TensorEntry& entry) const;
@@ -46,6 +52,7 @@ class EntryReader {
   std::string read_bytes(const StoredTensor& tensor);
 
   const Inventory& inventory_;
+  const std::vector<StackShape>& shapes_;
   OpenFiles files_;
   std::string sound_map_;  // bytes of the last nested_quant_map without a warning
   std::string source_;     // file of the group being judged

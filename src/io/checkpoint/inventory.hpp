@@ -1,6 +1,7 @@
 #pragma once
 
 #include "io/byte_source.hpp"
+#include "io/checkpoint/raw_dump.hpp"
 #include "io/npz/npz_archive.hpp"
 #include "io/stored_tensors.hpp"
 
@@ -39,6 +40,10 @@ bool is_tensor_file_name(std::string_view name);
 // Reads all headers of what `path` leads to: a .safetensors file, an index of shards, a folder with
 // either, a folder of .npy files, a .npz archive. Throws Error(kInput).
 Inventory take_inventory(const std::filesystem::path& path);
+
+// The files of `dumps`. What they do not say becomes a file in memory, so that a dump is judged as
+// any other input. Throws Error(kUsage) when two have one name.
+Inventory take_inventory(const std::vector<RawDump>& dumps);
 
 // The same for the bytes of one .safetensors or .npz file, called `name` in messages.
 Inventory take_inventory(const std::string& name, std::vector<std::byte> bytes);

@@ -14,16 +14,17 @@ namespace {
 
 constexpr std::string_view kArraySuffix = ".npy";
 
-void add_file(const std::filesystem::path& path, Inventory& inventory) {
+}  // namespace
+
+void add_array(const std::filesystem::path& path, std::string_view name, Inventory& inventory) {
   const auto file = static_cast<std::uint32_t>(inventory.files.size());
-  const std::string name = path.filename().native();
   inventory.files.push_back({.path = path});
   std::vector<std::uint64_t> shape;
-  StoredTensor tensor = {.file = file};
+  StoredTensor tensor = {.name = name, .file = file};
   try {
     const ByteSource source = ByteSource::open(path);
     inventory.files.back().identity = source.identity();
-    if (name.ends_with(kJsonStateSuffix)) {
+    if (path.native().ends_with(kJsonStateSuffix)) {
       shape = {source.size()};
       tensor.bytes = source.size();
     } else {
@@ -36,12 +37,9 @@ void add_file(const std::filesystem::path& path, Inventory& inventory) {
   } catch (const Error& error) {
     inventory.unreadable.emplace(inventory.tensors.size(), error.what());
   }
-  tensor.name = tensor_name(name);
   tensor.shape = shape;
   inventory.tensors.add(tensor);
 }
-
-}  // namespace
 
 bool is_npy_folder_file(std::string_view name) {
   return name.ends_with(kArraySuffix) || name.ends_with(kJsonStateSuffix);
@@ -59,7 +57,9 @@ Inventory open_npy_folder(const std::filesystem::path& folder,
                       fmt::format("at most {}", kMaxStoredTensors));
   }
   Inventory inventory;
-  for (const std::filesystem::path& file : files) add_file(file, inventory);
+  for (const std::filesystem::path& file : files) {
+    add_array(file, tensor_name(file.filename().native()), inventory);
+  }
   // x.quant_state.json.npy and x.quant_state.json would be the same tensor.
   if (const auto twin = inventory.tensors.index()) {
     throw input_error(

@@ -18,6 +18,9 @@ bool is_npy_folder_file(std::string_view name);
 // The name of the tensor in a file called `name`: without .npy.
 std::string_view tensor_name(std::string_view name);
 
+// Adds the file at `path` as the tensor `name`. A damaged file is noted as unreadable.
+void add_array(const std::filesystem::path& path, std::string_view name, Inventory& inventory);
+
 // Each of `files` is one tensor, whose name is that of the file without .npy. A damaged file is
 // noted as unreadable and only spoils the weight that needs it.
 Inventory open_npy_folder(const std::filesystem::path& folder,

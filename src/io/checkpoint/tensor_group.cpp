@@ -20,6 +20,11 @@ constexpr std::array<std::string_view, kPieces> kSuffixes = {
     kJsonStateSuffix,
 };
 
+// How the names of an expert stack's tensors end. Codes of nested scales end as the last; they are
+// not read, but named.
+constexpr std::string_view kStackWeight = "_proj";
+constexpr std::array<std::string_view, 2> kStackAbsmax = {"_absmax", "_absmax_q"};
+
 std::size_t at(Piece piece) {
   return static_cast<std::size_t>(piece);
 }
@@ -49,6 +54,8 @@ class Grouping {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (const auto piece = piece_of(tensors_[i].name)) {
         named_as_[at(*piece)].push_back(i);
+      } else {
+        note_stack(i);
       }
     }
   }
@@ -61,6 +68,9 @@ class Grouping {
     for (const Piece piece :
          {Piece::kAbsmax, Piece::kQuantMap, Piece::kNestedAbsmax, Piece::kNestedQuantMap}) {
       claim_by(piece);
+    }
+    for (std::size_t kind = 0; kind < kStackAbsmax.size(); ++kind) {
+      for (const std::size_t number : stack_absmax_[kind]) claim_stack(kStackAbsmax[kind], number);
     }
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_claimed_[i]) count_other(i);
@@ -111,6 +121,29 @@ class Grouping {
     groups_.four_bit.push_back(group);
   }
 
+  void note_stack(std::size_t number) {
+    for (std::size_t kind = 0; kind < kStackAbsmax.size(); ++kind) {
+      if (tensors_[number].name.ends_with(kStackAbsmax[kind])) {
+        stack_absmax_[kind].push_back(number);
+      }
+    }
+  }
+
+  // Makes a group of the scales `number`, whose name ends in `suffix`, and their packed weight.
+  void claim_stack(std::string_view suffix, std::size_t number) {
+    std::string name(without_suffix(tensors_[number].name, suffix));
+    const auto weight = tensors_.find(name.append(kStackWeight));
+    if (!weight || is_claimed_[*weight] || tensors_[*weight].type != ElementType::kU8) return;
+    TensorGroup group;
+    group.name = tensors_[*weight].name;
+    group.is_stack = true;
+    group.pieces[at(Piece::kWeight)] = weight;
+    group.pieces[at(Piece::kAbsmax)] = number;
+    is_claimed_[*weight] = true;
+    is_claimed_[number] = true;
+    groups_.four_bit.push_back(group);
+  }
+
   bool has(std::string_view stem, std::string_view suffix) const {
     return tensors_.find(std::string(stem).append(suffix)).has_value();
   }
@@ -150,6 +183,7 @@ class Grouping {
   std::vector<bool> is_claimed_;
   std::array<std::size_t, kPieces> last_ = {};  // numbers of the pieces that were found last
   std::array<std::vector<std::size_t>, kPieces> named_as_;  // tensors whose name ends as a piece's
+  std::array<std::vector<std::size_t>, kStackAbsmax.size()> stack_absmax_;  // or a stack's scales'
   TensorGroups groups_;
   std::map<std::string, OtherTensors, std::less<>> others_;
 };

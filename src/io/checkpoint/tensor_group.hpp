@@ -34,6 +34,7 @@ std::string_view suffix_of(Piece piece);
 struct TensorGroup {
   std::string_view name;  // of the weight; borrowed from the stored tensors
   std::array<std::optional<std::size_t>, kPieces> pieces;
+  bool is_stack = false;  // of experts: weight and absmax, no quant state
 
   const std::optional<std::size_t>& operator[](Piece piece) const {
     return pieces[static_cast<std::size_t>(piece)];

@@ -1,5 +1,6 @@
 #include "cli/commands/run/run_command.hpp"
 
+#include "cli/commands/input_options.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
@@ -22,14 +23,15 @@ constexpr char kExamples[] = R"(Examples:
 Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usable device,
 6 nothing could be measured, 130 or 143 interrupted (the report so far is kept).)";
 
-void add_input_options(CLI::App& command, RunArguments& a) {
+void add_tensor_options(CLI::App& command, RunArguments& a) {
   const char* group = "What to measure";
   add_repeated(
-      command, a.inputs,
+      command, a.inputs.paths,
       {"input", "",
        "safetensors files, Hugging Face folders, index files, .npz archives\nor folders of .npy"})
       .takes_all()
       .files();
+  add_input_options(command, a.inputs, group);
   add_repeated(command, a.shapes,
                {"--shape", "OUTxIN ...", "A synthetic tensor of this shape (repeatable)"})
       .group(group);
@@ -173,7 +175,7 @@ void add_output_options(CLI::App& command, RunArguments& a) {
 CLI::App* add_run_command(CLI::App& app, RunArguments& arguments) {
   CLI::App* command = add_command(
       app, "run", "Verify and time every variant, write a report of speedups", kExamples);
-  add_input_options(*command, arguments);
+  add_tensor_options(*command, arguments);
   add_synthetic_options(*command, arguments);
   add_variant_options(*command, arguments);
   add_mode_options(*command, arguments);

@@ -2,6 +2,7 @@
 
 #include "cli/options/options.hpp"
 #include "nf4/synthetic.hpp"
+#include "plan/sources.hpp"
 #include "record/settings.hpp"
 
 #include <string>
@@ -11,7 +12,7 @@ namespace nf4bench::cli {
 
 // The arguments of "nf4bench run" as they were typed.
 struct RunArguments {
-  std::vector<std::string> inputs;
+  plan::Inputs inputs;
   std::vector<std::string> shapes;
   std::vector<std::string> presets;
   nf4::SyntheticSpec synthetic;  // of --shape and --preset: blocksize and seed

@@ -1,0 +1,147 @@
+#include "plan/raw_words.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "plan/shape.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nf4bench::plan {
+namespace {
+
+constexpr const char* kRaw = "--raw";
+constexpr const char* kStackShape = "--shape-of";
+
+const std::vector<std::string> kKeys = {"weight",        "absmax",     "shape",  "blocksize",
+                                        "nested_absmax", "nested_map", "offset", "quant_map",
+                                        "dtype",         "name"};
+
+[[noreturn]] void refuse(const std::string& problem) {
+  throw Error(ErrorKind::kUsage, fmt::format("{}: {}", kRaw, problem));
+}
+
+using Fields = std::map<std::string, std::string, std::less<>>;
+
+void add_field(const std::string& text, Fields& fields) {
+  const std::size_t equals = text.find('=');
+  const std::string key = text.substr(0, equals);
+  if (equals == std::string::npos || equals + 1 == text.size() ||
+      std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+    refuse(fmt::format("found \"{}\", wanted KEY=VALUE with one of the keys {}", escaped(text),
+                       fmt::join(kKeys, ", ")));
+  }
+  if (!fields.emplace(key, text.substr(equals + 1)).second) {
+    refuse(fmt::format("{} is given twice", key));
+  }
+}
+
+Fields fields_in(std::string_view word) {
+  Fields fields;
+  while (true) {
+    const std::size_t comma = word.find(',');
+    add_field(std::string(word.substr(0, comma)), fields);
+    if (comma == std::string_view::npos) break;
+    word.remove_prefix(comma + 1);
+  }
+  for (const char* key : {"weight", "absmax", "shape", "blocksize"}) {
+    if (fields.contains(key)) continue;
+    refuse(
+        fmt::format("there is no {}=; wanted at least weight=W.npy,absmax=A.npy,shape=OUTxIN,"
+                    "blocksize=64",
+                    key));
+  }
+  return fields;
+}
+
+// The value of `key`; empty when it is not given.
+std::string value_of(const Fields& fields, std::string_view key) {
+  const auto found = fields.find(key);
+  return found == fields.end() ? "" : found->second;
+}
+
+template <typename Number>
+Number number_of(std::string_view key, const std::string& text) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && last == end) return number;
+  refuse(fmt::format("{}: \"{}\" is not a number", key, escaped(text)));
+}
+
+nf4::OutputType type_of(const std::string& text) {
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    if (text == to_string(type)) return type;
+  }
+  refuse(fmt::format("dtype: \"{}\" is not one of float16, bfloat16, float32", escaped(text)));
+}
+
+// Nested scales need three things; a dump has all of them or none.
+void set_nested(const Fields& fields, io::RawDump& dump) {
+  dump.nested_absmax = value_of(fields, "nested_absmax");
+  dump.nested_map = value_of(fields, "nested_map");
+  const std::string offset = value_of(fields, "offset");
+  const bool has_all = dump.is_nested() && !dump.nested_map.empty() && !offset.empty();
+  const bool has_none = !dump.is_nested() && dump.nested_map.empty() && offset.empty();
+  if (!has_all && !has_none) {
+    refuse("nested scales need nested_absmax=, nested_map= and offset=; plain ones none of them");
+  }
+  if (has_none) return;
+  if (offset.ends_with(".npy")) {
+    dump.offset_file = offset;
+    return;
+  }
+  const auto value = number_of<double>("offset", offset);
+  if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
+    refuse(fmt::format("offset: {} is not a finite float32", escaped(offset)));
+  }
+  dump.nested_offset = static_cast<float>(value);
+}
+
+}  // namespace
+
+io::RawDump parse_raw(const std::string& word) {
+  const Fields fields = fields_in(word);
+  io::RawDump dump;
+  dump.weight = value_of(fields, "weight");
+  dump.absmax = value_of(fields, "absmax");
+  dump.quant_map = value_of(fields, "quant_map");
+  dump.shape = parse_shape(value_of(fields, "shape"), kRaw);
+  dump.blocksize =
+      check_blocksize(number_of<int>("blocksize", value_of(fields, "blocksize")), kRaw);
+  set_nested(fields, dump);
+  if (fields.contains("dtype")) dump.dtype = type_of(value_of(fields, "dtype"));
+  dump.name = value_of(fields, "name");
+  if (dump.name.empty()) dump.name = dump.weight.stem().native();
+  if (dump.name.empty())
+    refuse(fmt::format("weight: \"{}\" names no file", escaped(dump.weight.native())));
+  return dump;
+}
+
+io::StackShape parse_stack_shape(const std::string& word) {
+  const std::size_t equals = word.rfind('=');
+  if (equals == 0 || equals == std::string::npos) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: found \"{}\", wanted NAME=NxK, as in gate_up_proj=1536x2048",
+                            kStackShape, escaped(word)));
+  }
+  const std::vector<std::int64_t> shape = parse_shape(word.substr(equals + 1), kStackShape);
+  if (shape.size() != 2) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: \"{}\" has {} numbers; wanted the outputs and inputs of an "
+                            "expert, as in gate_up_proj=1536x2048",
+                            kStackShape, escaped(word), shape.size()));
+  }
+  return {.name = word.substr(0, equals), .outputs = shape[0], .inputs = shape[1]};
+}
+
+}  // namespace nf4bench::plan

@@ -1,0 +1,174 @@
+// Inputs that do not describe themselves: --raw and --shape-of, and the hints that lead there.
+
+#include "cli/decoded_file.hpp"
+#include "cli/process.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kWeight = "s2x3x64.weight";
+
+// The arrays of one nested weight under the names that people give them.
+class RawInput : public testing::Test {
+ protected:
+  RawInput() {
+    const std::vector<std::pair<std::string, std::string>> names = {
+        {"", "weight"},
+        {".absmax", "absmax"},
+        {".quant_map", "code"},
+        {".nested_absmax", "nested_absmax"},
+        {".nested_quant_map", "nested_quant_map"}};
+    for (const auto& [suffix, name] : names) {
+      fs::copy(sample("npy/" + kWeight + suffix + ".npy"), file(name));
+    }
+  }
+
+  std::string file(const std::string& name) const { return scratch_.path(name + ".npy"); }
+  std::string folder() const { return scratch_.path(""); }
+  std::string path(const std::string& name) const { return scratch_.path(name); }
+
+  // What --raw takes.
+  std::string spec(const std::string& shape = "2x3x64") const {
+    const json state = json::parse(read_file(sample("npy/" + kWeight + ".quant_state.json")));
+    return fmt::format(
+        "weight={},absmax={},shape={},blocksize=64,nested_absmax={},nested_map={},offset={},"
+        "quant_map={},dtype=float16",
+        file("weight"), file("absmax"), shape, file("nested_absmax"), file("nested_quant_map"),
+        state.at("nested_offset").dump(), file("code"));
+  }
+
+ private:
+  ScratchFolder scratch_;
+};
+
+TEST_F(RawInput, FolderOfOtherNamesSaysWhichNamesAreWanted) {
+  for (const std::string command : {"inspect", "run"}) {
+    const Outcome outcome = nf4bench({command, folder()});
+    EXPECT_EQ(outcome.exit_code, 3);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("no NF4 tensor in"), HasSubstr("W.absmax.npy"),
+                      HasSubstr("W.quant_map.npy"), HasSubstr("W.quant_state.json"),
+                      HasSubstr("--raw weight=weight.npy,absmax=absmax.npy,shape=OUTxIN")));
+  }
+}
+
+TEST_F(RawInput, FileAloneLeadsToRaw) {
+  EXPECT_THAT(nf4bench({"inspect", file("weight")}).err, HasSubstr("--raw weight=FILE"));
+}
+
+TEST_F(RawInput, WeightWithoutAStateSaysWhatToWrite) {
+  fs::rename(file("absmax"), file("weight.absmax"));
+  EXPECT_THAT(nf4bench({"inspect", folder()}).out,
+              HasSubstr("quant_state: found nothing, wanted weight.quant_state.json, which says "
+                        R"({"quant_type": "nf4", "blocksize": 64,)"));
+}
+
+TEST_F(RawInput, DequantizeGivesTheBytesOfBitsandbytes) {
+  const auto expected = expected_of("odd_shapes.safetensors").at(kWeight);
+  for (const char* dtype : {"float16", "bfloat16", "float32"}) {
+    const Outcome outcome = nf4bench({"dequantize", "--raw", spec(), "-o", path("out.safetensors"),
+                                      "--device", "cpu", "--dtype", dtype});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("wrote 1 tensor to"));
+    const auto decoded = read_decoded(path("out.safetensors"));
+    ASSERT_TRUE(decoded.contains("weight"));
+    EXPECT_EQ(decoded.at("weight").sha256, expected.sha256.at(dtype));
+  }
+}
+
+TEST_F(RawInput, RunMeasuresItBesideOtherInputs) {
+  const Outcome outcome =
+      nf4bench({"run", "--raw", spec() + ",name=a", "--raw", spec() + ",name=b", "--shape", "64x64",
+                "--device", "cpu", "--variant", "simd", "--max-time", "0.02", "--no-ceilings",
+                "--all-tensors", "--quiet", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::vector<std::string> names;
+  const json report = json::parse(outcome.out);
+  for (const json& tensor : report.at("tensors")) names.push_back(tensor.at("name"));
+  EXPECT_THAT(names, testing::ElementsAre("a", "b", "64x64"));
+}
+
+TEST_F(RawInput, InspectShowsIt) {
+  const Outcome outcome = nf4bench({"inspect", "--raw", spec(), "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json tensor = json::parse(outcome.out).at("tensors").at(0);
+  EXPECT_EQ(tensor.at("name"), "weight");
+  EXPECT_EQ(tensor.at("source"), file("weight"));
+  EXPECT_EQ(tensor.at("nested"), true);
+  EXPECT_EQ(tensor.at("dtype"), "float16");
+}
+
+TEST_F(RawInput, SizesThatDoNotFitAreRefused) {
+  const Outcome outcome = nf4bench({"run", "--raw", spec("2x3x65"), "--device", "cpu"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("packed weight: found 192 bytes"));
+}
+
+TEST_F(RawInput, BadSpecificationIsAUsageError) {
+  const Outcome outcome = nf4bench({"inspect", "--raw", "weight=w.npy"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--raw: there is no absmax="));
+}
+
+TEST_F(RawInput, OneInputIsWanted) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"inspect"},
+           {"inspect", sample("dtypes.safetensors"), "--raw", spec()},
+           {"dequantize", "-o", path("out.safetensors")}}) {
+    const Outcome outcome = nf4bench(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("wanted one input: a file or folder with NF4 tensors, or "
+                                       "--raw weight=W.npy"));
+  }
+}
+
+const std::vector<std::string> kShapes = {"--shape-of", "gate_up_proj=192x128", "--shape-of",
+                                          "down_proj=128x96"};
+
+std::vector<std::string> with_shapes(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), kShapes.begin(), kShapes.end());
+  return arguments;
+}
+
+TEST(ExpertStackInput, IsReadWithItsShapes) {
+  const Outcome outcome =
+      nf4bench(with_shapes({"inspect", sample("moe/experts4bit.safetensors"), "--json"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json tensors = json::parse(outcome.out).at("tensors");
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors.at(0).at("shape"), (json{2, 128, 96}));
+  EXPECT_EQ(tensors.at(1).at("shape"), (json{2, 192, 128}));
+}
+
+TEST(ExpertStackInput, WithoutThemSaysWhatToGive) {
+  const Outcome outcome = nf4bench({"run", sample("moe/experts4bit.safetensors")});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("wanted --shape-of down_proj=NxK"));
+}
+
+TEST(ExpertStackInput, ShapeOfNoStackIsAUsageError) {
+  const Outcome outcome = nf4bench(
+      with_shapes({"inspect", sample("moe/experts4bit.safetensors"), "--shape-of", "up_proj=8x8"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--shape-of: no stack of experts in the input is called "
+                                     "\"up_proj\""));
+}
+
+}  // namespace
+}  // namespace nf4bench::test
