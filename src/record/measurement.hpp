@@ -35,6 +35,12 @@ struct Speedup {
   statistics::Interval ci95{1.0, 1.0};
 };
 
+// The median of a measurement whose variant had a process to itself.
+struct Alone {
+  double median_s = 0.0;
+  statistics::Interval ci95;
+};
+
 // One variant in one cell. Plain data.
 struct Measurement {
   Cell cell;
@@ -54,6 +60,7 @@ struct Measurement {
   std::optional<double> fraction_of_stream;  // best stream kernel's median of this cell / median
   std::optional<Speedup> speedup;            // absent unless both sides passed
   std::optional<std::int64_t> throttled_samples;  // see throttling.hpp; absent without clocks
+  std::optional<Alone> alone;                     // see company.hpp; absent unless asked for
 };
 
 // The best kernel that only moves the bytes of a geometry, in one cell.
