@@ -67,6 +67,17 @@ json::JsonText speedup_json(const std::optional<record::Speedup>& speedup, Numbe
   });
 }
 
+json::JsonText alone_json(const std::optional<record::Alone>& alone, NumberGuard& guard) {
+  if (!alone) return json::json_null();
+  if (!guard.accepts("alone_s", {alone->median_s, alone->ci95.low, alone->ci95.high})) {
+    return json::json_null();
+  }
+  return json::json_object({
+      {"median", json::json_number(alone->median_s)},
+      {"ci95", interval(alone->ci95)},
+  });
+}
+
 json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard) {
   return json::json_object({
       {"tensor", json::json_string(m.cell.tensor)},
@@ -93,6 +104,7 @@ json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard
       {"sm_clock_hz", guard.numbers("sm_clock_hz", m.sm_clock_hz)},
       {"throttled_samples",
        m.throttled_samples ? json::json_integer(*m.throttled_samples) : json::json_null()},
+      {"alone_s", alone_json(m.alone, guard)},
   });
 }
 
