@@ -122,6 +122,13 @@ def draw_bandwidth(reports, chosen):
     return figure
 
 
+def reach_of(values, unit=1.0):
+    """How far the intervals reach below and above; too few samples have no interval."""
+    ends = [(value, interval or (value, value)) for value, interval in values]
+    return [[max(value - low, 0.0) * unit for value, (low, _) in ends],
+            [max(high - value, 0.0) * unit for value, (_, high) in ends]]
+
+
 def draw_speedup(reports, chosen):
     report = reports[0]
     rows, kind = timed_rows(report, chosen)
@@ -137,8 +144,7 @@ def draw_speedup(reports, chosen):
         bars = [(x - 0.4 + step * (i + 0.5), found[t["id"]])
                 for x, t in enumerate(tensors) if t["id"] in found]
         ratios = [s["ratio"] for _, s in bars]
-        reach = [[max(s["ratio"] - s["ci95"][0], 0.0) for _, s in bars],
-                 [max(s["ci95"][1] - s["ratio"], 0.0) for _, s in bars]]
+        reach = reach_of((s["ratio"], s["ci95"]) for _, s in bars)
         axes.bar([x for x, _ in bars], ratios, step * 0.9, yerr=reach, label=variant,
                  color=look["color"], hatch="///" if look["linestyle"] == "--" else None,
                  edgecolor="white", linewidth=0,
@@ -167,8 +173,7 @@ def draw_history(reports, chosen):
         raise NotDrawable(f"{len(lines)} lines are too many to tell apart: choose with --variant")
     for i, (name, points) in enumerate(lines.items()):
         medians = [time["median"] * 1e6 for _, time in points]
-        reach = [[max(t["median"] - t["ci95"][0], 0.0) * 1e6 for _, t in points],
-                 [max(t["ci95"][1] - t["median"], 0.0) * 1e6 for _, t in points]]
+        reach = reach_of(((t["median"], t["ci95"]) for _, t in points), 1e6)
         axes.errorbar([run for run, _ in points], medians, yerr=reach, label=name, capsize=2,
                       linewidth=1.6, markersize=4.5, color=COLOURS[i % len(COLOURS)],
                       marker=MARKERS[i // len(COLOURS)])

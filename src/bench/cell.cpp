@@ -142,7 +142,7 @@ void CellTimer::run_rounds() {
   const double budget = context_.options.max_time_s * static_cast<double>(contenders.size());
   const auto min_rounds = static_cast<std::size_t>(std::max(context_.options.min_samples, 1));
   RoundOrder order(contenders.size(), spec_.seed);
-  std::size_t next_look = std::max(min_rounds, kFewestForInterval);
+  std::size_t next_look = std::max(min_rounds, statistics::kFewestForInterval);
   for (std::size_t rounds = 1; any_running(); ++rounds) {
     run_round(order, contenders);
     if (context_.is_interrupted()) return;
@@ -171,6 +171,7 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   timing_.cache = spec_.cache;
   timing_.launch = spec_.launch;
   const double started = context_.clock_s();
+  const device::LoadReading load = context_.read_load();
   for (const std::size_t index : passed) {
     timing_.variants.push_back({.variant = &context_.variants[index].variant, .index = index});
   }
@@ -183,6 +184,7 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   if (context_.options.measure_stream_shapes && any_running()) find_best_streams();
   warm_up(started + kWarmUpS);
   run_rounds();
+  timing_.load = device::load_between(load, context_.read_load());
   timing_.was_interrupted = context_.is_interrupted();
   return std::move(timing_);
 }
@@ -191,8 +193,8 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
 
 bool is_steady(const std::vector<double>& samples_s, const record::Settings& options) {
   const auto wanted = static_cast<std::size_t>(std::max(options.min_samples, 1));
-  if (samples_s.size() < std::max(wanted, kFewestForInterval)) return false;
-  return statistics::relative_half_width(statistics::summarize(samples_s)) <= options.precision;
+  if (samples_s.size() < std::max(wanted, statistics::kFewestForInterval)) return false;
+  return *statistics::relative_half_width(statistics::summarize(samples_s)) <= options.precision;
 }
 
 CellTiming time_cell(const RunContext& context, device::Workload& workload, const CellSpec& spec,

@@ -18,9 +18,6 @@ inline constexpr std::size_t kFewestSamples = 3;
 inline constexpr double kWarmUpS = 0.05;  // samples before this are thrown away: clocks ramp up
 inline constexpr std::size_t kStreamFinalists = 2;  // the fastest stream shapes take turns, too
 
-// Below six samples the interval of the median is no 95 % interval.
-inline constexpr std::size_t kFewestForInterval = 6;
-
 // A variant or stream shape that is being timed in one cell.
 struct Contender {
   const kernels::Variant* variant = nullptr;
@@ -46,9 +43,10 @@ struct CellSpec {
 struct CellTiming {
   record::CacheMode cache = record::CacheMode::kCold;
   record::LaunchMode launch = record::LaunchMode::kGraph;
-  std::string unavailable{};          // why nothing could be timed; empty otherwise
-  std::vector<Contender> variants{};  // those with an index in `passed`, in that order
-  std::vector<Contender> streams{};   // the one or two fastest stream shapes
+  std::string unavailable{};               // why nothing could be timed; empty otherwise
+  std::vector<Contender> variants{};       // those with an index in `passed`, in that order
+  std::vector<Contender> streams{};        // the one or two fastest stream shapes
+  std::optional<record::HostLoad> load{};  // of the processors meanwhile
   bool was_interrupted = false;
 };
 

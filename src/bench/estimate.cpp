@@ -138,7 +138,8 @@ void Estimator::add_cell(const kernels::Problem& problem, record::LaunchMode lau
       settings.measure_stream_shapes ? static_cast<double>(catalog.stream_shapes.size()) : 0.0;
   const double turns = timed + std::min(shapes, static_cast<double>(kStreamFinalists));
   const double fewest_samples_s =
-      std::max(settings.min_samples, static_cast<int>(kFewestForInterval)) * settings.min_sample_s;
+      std::max(settings.min_samples, static_cast<int>(statistics::kFewestForInterval)) *
+      settings.min_sample_s;
   result_.least_s += kWarmUpS + timed * std::min(settings.max_time_s, fewest_samples_s);
   const double call_s =
       static_cast<double>(problem.elements) * (is_cpu() ? kSlowestCpuCall : kSlowestCudaCall);

@@ -41,6 +41,20 @@ record::Measurement untimed_row(const RunContext& context, const RowFacts& facts
   return row;
 }
 
+// What the cell's rows say of the processors. Of a GPU's times only those of plain launches depend
+// on the host, on the thread that makes them.
+std::optional<record::HostLoad> load_of(const RunContext& context, const CellTiming& timing) {
+  std::optional<record::HostLoad> load = timing.load;
+  if (!load) return load;
+  const record::DeviceInfo& info = context.device.info();
+  if (info.kind == record::DeviceKind::kCpu) {
+    load->disturbed = record::is_disturbed(*load, info.multiprocessors);
+  } else if (timing.launch == record::LaunchMode::kStream) {
+    load->disturbed = record::is_disturbed(*load, 1);
+  }
+  return load;
+}
+
 record::StopReason stop_reason(const Contender& contender, const CellTiming& timing,
                                const record::Settings& options) {
   if (timing.was_interrupted) return record::StopReason::kInterrupted;
@@ -79,6 +93,7 @@ record::Measurement with_times(record::Measurement row, const RunContext& contex
   }
   row.launches_per_sample = contender.launches;
   row.stopped_by = stop_reason(contender, timing, context.options);
+  row.load = load_of(context, timing);
   const double bytes = static_cast<double>(facts.bytes_read + facts.bytes_written);
   row.bytes_per_s = bytes / row.time_s->median;
   if (context.ceilings.copy_bytes_per_s > 0.0) {

@@ -21,6 +21,7 @@ struct RunContext {
   const RunObserver& observer;
   const std::atomic<bool>& interrupted;
   std::function<double()> clock_s;
+  std::function<device::LoadReading()> read_load;
   Progress& progress;
   Watchdog& watchdog;
 

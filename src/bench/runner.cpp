@@ -63,7 +63,7 @@ class Runner {
                     std::vector<Task>& tasks);
   void verify_other_problem(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
                             Task& task);
-  void run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task);
+  bool run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task);
   std::vector<CellTiming> time_cells(const std::string& what, device::Workload& workload,
                                      const std::vector<Verdict>& verdicts);
   CellTiming time_one(const CellSpec& spec, device::Workload& workload,
@@ -160,10 +160,12 @@ void Runner::run_tensor(const plan::PlannedTensor& planned) {
   }
   if (context_.is_interrupted()) return;
   const nf4::Nf4Tensor tensor = load(planned, planned.source);
+  bool was_compared = false;
   for (Task& task : tasks) {
-    if (!context_.is_interrupted()) run_task(planned, tensor, std::move(task));
+    if (context_.is_interrupted()) break;
+    was_compared |= run_task(planned, tensor, std::move(task));
   }
-  if (!context_.is_interrupted()) ++outcome_.tensors_verified;
+  if (was_compared) ++outcome_.tensors_verified;
 }
 
 // Verifies a tensor that is not timed. What fails on it is failed for the geometry.
@@ -195,7 +197,8 @@ void Runner::verify_other_problem(const plan::PlannedTensor& planned, const nf4:
   }
 }
 
-void Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task) {
+// Returns whether all variants were compared with the reference.
+bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task) {
   const kernels::Problem& problem = task.problem;
   std::vector<Verdict> verdicts = std::move(task.verdicts);
   const std::string what = fmt::format("{} {} {}", planned.id, nf4::shape_to_string(tensor.shape),
@@ -207,12 +210,13 @@ void Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
-  if (context_.is_interrupted()) return;
+  if (context_.is_interrupted()) return false;
   at_hand_->verdicts = verdicts;
   const std::vector<CellTiming> cells = time_cells(what, *workload, verdicts);
   verdicts = verify_again(*workload, expected, cells, std::move(verdicts));
   at_hand_.reset();
   report(facts, verdicts, cells);
+  return true;
 }
 
 std::unique_ptr<device::Workload> Runner::upload(const nf4::Nf4Tensor& tensor,
@@ -307,6 +311,8 @@ void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
 RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceilings,
                          const RunObserver& observer, const std::atomic<bool>& interrupted) {
   const std::function<double()> clock_s = observer.clock_s ? observer.clock_s : steady_clock_s;
+  const std::function<device::LoadReading()> read_load =
+      observer.read_load ? observer.read_load : [] { return device::read_load(); };
   const double call_timeout_s = request.settings.call_timeout_s;
   Progress progress(clock_s, observer.on_progress);
   Runner* waiting = nullptr;  // the runner below, which nothing can hang before it exists
@@ -323,6 +329,7 @@ RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceil
                            .observer = observer,
                            .interrupted = interrupted,
                            .clock_s = clock_s,
+                           .read_load = read_load,
                            .progress = progress,
                            .watchdog = watchdog};
   Runner runner(context);

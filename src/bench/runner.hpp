@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/cpu/load_reading.hpp"
 #include "operation/operation.hpp"
 #include "plan/plan.hpp"
 #include "record/measurement.hpp"
@@ -33,6 +34,8 @@ struct RunObserver {
   std::function<void(double done, const std::string& what)> on_progress;
   // Seconds of a steady clock, for time limits; empty: the machine's. Tests script it.
   std::function<double()> clock_s{};
+  // The processors and this process now; empty: the machine's. Tests script it.
+  std::function<device::LoadReading()> read_load{};
   // Called on another thread, after the rows that say so, when a call hangs. It should end the
   // process: neither a kernel nor a library can be stopped. When it returns, the run goes on
   // waiting.

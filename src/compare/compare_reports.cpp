@@ -4,6 +4,7 @@
 #include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,7 @@ struct PooledSide {
   CellState state = CellState::kAbsent;
   std::string reason;
   std::vector<RunValue> runs;
+  std::string doubt;  // why none of the runs decides anything; empty when one does
 };
 
 struct PooledCell {
@@ -38,6 +40,16 @@ void add_run(PooledSide& side, const RunCell& cell, const std::string& source) {
   if (cell.state != CellState::kWrong && !is_first_news) return;
   side.state = cell.state;
   side.reason = fmt::format("{} ({})", cell.reason, source);
+}
+
+// Leaves out the runs that decide nothing, unless there are no others.
+void drop_doubtful_runs(PooledSide& side) {
+  const auto is_doubtful = [](const RunValue& run) { return !run.doubt.empty(); };
+  if (!side.runs.empty() && std::all_of(side.runs.begin(), side.runs.end(), is_doubtful)) {
+    side.doubt = side.runs.front().doubt;
+  } else {
+    std::erase_if(side.runs, is_doubtful);
+  }
 }
 
 class CellPool {
@@ -64,6 +76,8 @@ class CellPool {
         if (is_taken[i] || !is_same_block(cells_[first].key, cells_[i].key)) continue;
         is_taken[i] = true;
         grouped.push_back(cells_[i]);
+        drop_doubtful_runs(grouped.back().base);
+        drop_doubtful_runs(grouped.back().fresh);
       }
     }
     return grouped;
@@ -90,6 +104,15 @@ std::optional<SideValue> side_value(const PooledSide& side, Metric metric) {
   }
   value.value = std::exp(metric == Metric::kTime ? log_cost : -log_cost);
   return value;
+}
+
+// Rules on a cell that both sides measured and one has in doubt; none when neither has.
+std::optional<Ruling> rule_on_doubt(const PooledCell& cell) {
+  std::vector<std::string> doubts;
+  if (!cell.base.doubt.empty()) doubts.push_back("base: " + cell.base.doubt);
+  if (!cell.fresh.doubt.empty()) doubts.push_back("new: " + cell.fresh.doubt);
+  if (doubts.empty()) return std::nullopt;
+  return Ruling{CellVerdict::kUnsure, fmt::format("{}", fmt::join(doubts, "; "))};
 }
 
 // Rules on a cell that not both sides measured; none when neither has anything to say.
@@ -140,9 +163,11 @@ void add_cell(ComparisonResult& result, const PooledCell& cell, int family) {
   if (is_measured(cell.base) && is_measured(cell.fresh)) {
     compared.change = estimate_change(cell.base.runs, cell.fresh.runs,
                                       {.run_noise = result.noise.relative, .cells = family});
-    compared.ruling = rule_on_change(
-        *compared.change, cell.base.runs, cell.fresh.runs,
-        {.threshold = result.threshold, .heeds_clocks = result.metric != Metric::kSpeedup});
+    const RulingLimits limits = {.threshold = result.threshold,
+                                 .heeds_clocks = result.metric != Metric::kSpeedup};
+    const std::optional<Ruling> doubt = rule_on_doubt(cell);
+    compared.ruling =
+        doubt ? *doubt : rule_on_change(*compared.change, cell.base.runs, cell.fresh.runs, limits);
   } else {
     const std::optional<Ruling> ruling = rule_on_gap(cell);
     if (!ruling) return;

@@ -47,6 +47,19 @@ double interval_error(const statistics::Interval& ci95) {
   return (std::log(ci95.high) - std::log(ci95.low)) / 2.0 / kNormal95;
 }
 
+// Why a time that passed decides nothing; empty when it may.
+std::string find_doubt(const record::Measurement& m) {
+  if (m.load && m.load->disturbed) {
+    return fmt::format("other programs kept {:.1f} of {} processors busy", m.load->others,
+                       m.load->processors);
+  }
+  if (m.samples_s.size() < statistics::kFewestForInterval) {
+    return fmt::format("{} samples are too few for an interval, which takes {}", m.samples_s.size(),
+                       statistics::kFewestForInterval);
+  }
+  return "";
+}
+
 // Why the row's numbers cannot be used; empty when they can.
 std::string find_fault(const record::Measurement& m, Metric metric) {
   if (m.status == record::Status::kFailed || m.status == record::Status::kInvalid) {
@@ -54,13 +67,10 @@ std::string find_fault(const record::Measurement& m, Metric metric) {
   }
   if (m.samples_s.empty()) return "passed, but there are no samples";
   if (!are_positive(m.samples_s)) return "passed, but a sample is not a positive time";
-  if (static_cast<std::int64_t>(m.samples_s.size()) < kLeastSamples) {
-    return fmt::format("{} samples are too few, at least {} are wanted", m.samples_s.size(),
-                       kLeastSamples);
-  }
   if (metric == Metric::kSpeedup) {
     if (!m.speedup) return "has no speedup; its baseline was not measured";
-    const double values[] = {m.speedup->ratio, m.speedup->ci95.low, m.speedup->ci95.high};
+    const statistics::Interval ci95 = m.speedup->ci95.value_or(statistics::Interval{1.0, 1.0});
+    const double values[] = {m.speedup->ratio, ci95.low, ci95.high};
     if (!are_positive(values)) return "its speedup is not a positive ratio";
   }
   if (metric == Metric::kFractionOfCopy &&
@@ -86,14 +96,15 @@ RunValue value_of(const record::Measurement& m, Metric metric, record::DeviceKin
   RunValue value;
   value.time_s = statistics::median(m.samples_s);
   value.log_cost = log_cost_of(m, metric, value.time_s);
-  value.log_error =
-      metric == Metric::kSpeedup ? interval_error(m.speedup->ci95) : log_median_error(m.samples_s);
+  value.log_error = metric == Metric::kSpeedup && m.speedup->ci95 ? interval_error(*m.speedup->ci95)
+                                                                  : log_median_error(m.samples_s);
   value.resolution_s = (kind == record::DeviceKind::kCuda ? kCudaResolution_s : kCpuResolution_s) /
                        std::max(m.launches_per_sample, 1);
   if (!m.sm_clock_hz.empty() && are_positive(m.sm_clock_hz)) {
     value.clock_hz = statistics::median(m.sm_clock_hz);
   }
   value.samples = static_cast<std::int64_t>(m.samples_s.size());
+  value.doubt = find_doubt(m);
   return value;
 }
 
@@ -125,6 +136,7 @@ RunValue merged(const RunValue& mean, int count, const RunValue& next) {
   value.clock_hz.reset();
   if (mean.clock_hz && next.clock_hz) value.clock_hz = mix(*mean.clock_hz, *next.clock_hz);
   value.samples = mean.samples + next.samples;
+  if (value.doubt.empty()) value.doubt = next.doubt;
   return value;
 }
 
@@ -141,7 +153,9 @@ void merge(RunCell& cell, int& count, const RunCell& next) {
 }  // namespace
 
 double log_median_error(std::span<const double> samples) {
-  const double error = interval_error(statistics::median_interval(samples));
+  const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+  const statistics::Interval range{*least, *most};
+  const double error = interval_error(statistics::median_interval(samples).value_or(range));
   return samples.size() < 4 * kParts ? error : std::max(error, parts_error(samples));
 }
 

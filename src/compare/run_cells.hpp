@@ -21,6 +21,7 @@ struct RunValue {
   double resolution_s = 0.0;         // a difference between two calls that the timer cannot see
   std::optional<double> clock_hz{};  // median SM clock of the samples
   std::int64_t samples = 0;
+  std::string doubt{};  // why nothing follows from it; empty when something does
 };
 
 // How a cell fared in one run, the best first.
@@ -38,12 +39,9 @@ struct RunCell {
   RunValue value;      // only when it is
 };
 
-// A sample median is not used with fewer samples than this.
-inline constexpr std::int64_t kLeastSamples = 5;
-
 // The standard error of the logarithm of the median of `samples` (positive, in the order taken):
-// the greater of what their order statistics and, from 32 samples on, what the medians of eight
-// consecutive parts say. The latter sees clocks that drift.
+// the greater of what their order statistics (of fewer than six their range) and, from 32 samples
+// on, what the medians of eight consecutive parts say. The latter sees clocks that drift.
 double log_median_error(std::span<const double> samples);
 
 // The cells of `report` in order of appearance. Tensors of one geometry share a cell: their mean

@@ -1,6 +1,6 @@
 #include "doctor/control_group.hpp"
 
-#include "doctor/checks/small_files.hpp"
+#include "device/cpu/small_files.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -52,24 +52,24 @@ std::optional<Group> group_of(const std::string& line, const fs::path& root) {
 // Processors that the group at `folder` grants; 0 for no limit, absent when it does not say.
 std::optional<double> limit_of(const fs::path& folder, Version version) {
   if (version == Version::kTwo) {
-    const std::vector<std::string> words = words_of(first_line(folder / "cpu.max"));
+    const std::vector<std::string> words = device::words_of(device::first_line(folder / "cpu.max"));
     if (words.size() != 2) return std::nullopt;
     if (words[0] == "max") return 0.0;
-    const auto quota = number(words[0]);
-    const auto period = number(words[1]);
+    const auto quota = device::number(words[0]);
+    const auto period = device::number(words[1]);
     return quota && period && *period > 0 ? std::optional(*quota / *period) : std::nullopt;
   }
-  const auto quota = number_in(folder / "cpu.cfs_quota_us");
-  const auto period = number_in(folder / "cpu.cfs_period_us");
+  const auto quota = device::number_in(folder / "cpu.cfs_quota_us");
+  const auto period = device::number_in(folder / "cpu.cfs_period_us");
   if (!quota || !period || *period <= 0) return std::nullopt;
   return *quota < 0 ? 0.0 : *quota / *period;
 }
 
 std::optional<double> paused_s(const fs::path& folder) {
-  for (const std::string& line : lines_of(folder / "cpu.stat")) {
-    const std::vector<std::string> words = words_of(line);
+  for (const std::string& line : device::lines_of(folder / "cpu.stat")) {
+    const std::vector<std::string> words = device::words_of(line);
     if (words.size() != 2) continue;
-    const auto value = number(words[1]);
+    const auto value = device::number(words[1]);
     if (!value) continue;
     if (words[0] == "throttled_usec") return *value * kMicro;
     if (words[0] == "throttled_time") return *value * kNano;
@@ -90,14 +90,14 @@ bool is_unlimited_root(const Group& group) {
   std::error_code ignored;
   return group.version == Version::kTwo && group.path.empty() &&
          fs::exists(group.mount / "cgroup.controllers", ignored) &&
-         first_line(group.mount / "cgroup.controllers").find("cpu") != std::string::npos;
+         device::first_line(group.mount / "cgroup.controllers").find("cpu") != std::string::npos;
 }
 
 }  // namespace
 
 ControlGroupTime read_control_group(const fs::path& root) {
   ControlGroupTime time;
-  for (const std::string& line : lines_of(root / "proc/self/cgroup")) {
+  for (const std::string& line : device::lines_of(root / "proc/self/cgroup")) {
     const std::optional<Group> group = group_of(line, root);
     if (!group) continue;
     if (is_unlimited_root(*group)) time.is_known = true;

@@ -76,7 +76,7 @@ void Examination::examine_gpu() {
 }
 
 void Examination::examine_cpu() {
-  const std::vector<int> processors = allowed_processors();
+  const std::vector<int> processors = device::allowed_processors();
   CpuConditions cpu;
   cpu.threads = facts_.device.multiprocessors;
   cpu.setup = read_cpu_setup(options_.root, processors);

@@ -1,5 +1,6 @@
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
+#include "report/ranking.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -60,14 +61,24 @@ void add_cell(Line& line, const ExportRow& row) {
   line.text("reason", m.reason);
 }
 
+struct EndNames {
+  const char* low;
+  const char* high;
+};
+
+void add_interval(Line& line, const EndNames& names,
+                  const std::optional<statistics::Interval>& interval) {
+  line.number(names.low, interval ? std::optional(interval->low) : std::nullopt);
+  line.number(names.high, interval ? std::optional(interval->high) : std::nullopt);
+}
+
 void add_time(Line& line, const record::Measurement& m) {
   const auto time = [&](double statistics::Summary::*part) {
     return m.time_s ? std::optional((*m.time_s).*part) : std::nullopt;
   };
   line.count("samples", static_cast<std::int64_t>(m.samples_s.size()));
   line.number("median_s", time(&statistics::Summary::median));
-  line.number("ci95_low_s", m.time_s ? std::optional(m.time_s->ci95.low) : std::nullopt);
-  line.number("ci95_high_s", m.time_s ? std::optional(m.time_s->ci95.high) : std::nullopt);
+  add_interval(line, {"ci95_low_s", "ci95_high_s"}, m.time_s ? m.time_s->ci95 : std::nullopt);
   line.number("mean_s", time(&statistics::Summary::mean));
   line.number("min_s", time(&statistics::Summary::min));
   line.number("p05_s", time(&statistics::Summary::p05));
@@ -87,11 +98,13 @@ void add_rates(Line& line, const ExportRow& row, const record::Report& report) {
   line.number("fraction_of_stream", m.fraction_of_stream);
   line.text("baseline", m.speedup ? m.speedup->baseline : "");
   line.number("speedup", m.speedup ? std::optional(m.speedup->ratio) : std::nullopt);
-  line.number("speedup_ci95_low", m.speedup ? std::optional(m.speedup->ci95.low) : std::nullopt);
-  line.number("speedup_ci95_high", m.speedup ? std::optional(m.speedup->ci95.high) : std::nullopt);
+  add_interval(line, {"speedup_ci95_low", "speedup_ci95_high"},
+               m.speedup ? m.speedup->ci95 : std::nullopt);
   line.number("stream_bytes_per_s",
               row.stream != nullptr ? std::optional(row.stream->bytes_per_s) : std::nullopt);
   line.number("copy_bytes_per_s", report.ceilings.copy_bytes_per_s);
+  line.number("others_processors", m.load ? std::optional(m.load->others) : std::nullopt);
+  line.text("doubt", report::doubt_of(m));
   line.text("device_name", report.device.name);
   line.text("started_at", report.started_at);
 }

@@ -11,8 +11,12 @@ namespace {
 struct Figure {
   const char* unit = "";
   double value = 0.0;
-  double spread = 0.0;
+  std::optional<double> spread{};  // none with too few samples
 };
+
+std::optional<double> scaled(std::optional<double> relative, double value) {
+  return relative ? std::optional(*relative * value) : std::nullopt;
+}
 
 // The action compares by name alone: the name has to say which machine the number is from.
 json::JsonText entry(const record::Report& report, const ExportRow& row, const Figure& figure) {
@@ -21,11 +25,12 @@ json::JsonText entry(const record::Report& report, const ExportRow& row, const F
       "median of {}; driver {}; nf4bench {}",
       text::format_count(static_cast<long long>(m.samples_s.size()), "sample"),
       report.device.driver.empty() ? "none" : report.device.driver, report.tool.version);
-  return json::json_object({{"name", json::json_string(report.device.name + '/' + row.name)},
-                            {"unit", json::json_string(figure.unit)},
-                            {"value", json::json_number(figure.value)},
-                            {"range", json::json_string(number_text(figure.spread))},
-                            {"extra", json::json_string(extra)}});
+  return json::json_object(
+      {{"name", json::json_string(report.device.name + '/' + row.name)},
+       {"unit", json::json_string(figure.unit)},
+       {"value", json::json_number(figure.value)},
+       {"range", json::json_string(figure.spread ? number_text(figure.spread) : "too few samples")},
+       {"extra", json::json_string(extra)}});
 }
 
 }  // namespace
@@ -36,13 +41,15 @@ std::string to_github_action(const record::Report& report, ActionMetric metric) 
     if (!row.is_timed) continue;
     const record::Measurement& m = *row.measurement;
     const statistics::Summary& time = *m.time_s;
-    const double relative = (time.ci95.high - time.ci95.low) / 2.0 / time.median;
+    const std::optional<double> relative = statistics::relative_half_width(time);
     if (metric == ActionMetric::kTime) {
-      entries.push_back(entry(report, row, {"s", time.median, relative * time.median}));
+      entries.push_back(entry(report, row, {"s", time.median, scaled(relative, time.median)}));
     } else if (metric == ActionMetric::kBandwidth && m.bytes_per_s) {
-      entries.push_back(entry(report, row, {"bytes/s", *m.bytes_per_s, relative * *m.bytes_per_s}));
+      entries.push_back(
+          entry(report, row, {"bytes/s", *m.bytes_per_s, scaled(relative, *m.bytes_per_s)}));
     } else if (metric == ActionMetric::kSpeedup && m.speedup) {
-      const double spread = (m.speedup->ci95.high - m.speedup->ci95.low) / 2.0;
+      std::optional<double> spread;
+      if (m.speedup->ci95) spread = (m.speedup->ci95->high - m.speedup->ci95->low) / 2.0;
       entries.push_back(entry(report, row, {"x", m.speedup->ratio, spread}));
     }
   }

@@ -70,23 +70,27 @@ std::string bars_of(const Histogram& histogram, const std::string& colour, doubl
   return text;
 }
 
+// The thick line; nothing where there were too few samples for an interval.
+std::string interval_of(const statistics::Summary& time, double bottom, double reach) {
+  if (!time.ci95) return "";
+  const double low = std::max(time.ci95->low / time.median - 1.0, -reach);
+  const double high = std::min(time.ci95->high / time.median - 1.0, reach);
+  return fmt::format("<path class=\"interval\" d=\"M{} {}H{}\"/>", coordinate(x_of(low, reach)),
+                     coordinate(bottom), coordinate(x_of(high, reach)));
+}
+
 std::string strip_of(const Page& page, std::size_t index, std::size_t line, double reach) {
   const record::Measurement& m = *page.rows[index].measurement;
   const double bottom = kStrip * static_cast<double>(line + 1);
   const statistics::Summary& time = *m.time_s;
   const Histogram histogram = histogram_of(m, reach);
-  const std::string low =
-      coordinate(x_of(std::max(time.ci95.low / time.median - 1.0, -reach), reach));
-  const std::string high =
-      coordinate(x_of(std::min(time.ci95.high / time.median - 1.0, reach), reach));
   std::string text = fmt::format("<a href=\"#{}\"><text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
                                  anchor_of(index), coordinate(kLeft - 8.0),
                                  coordinate(bottom - 8.0), html_text(m.variant));
   text += bars_of(histogram, page.colour_of(m.variant), bottom);
-  text += fmt::format(
-      "<path class=\"base\" d=\"M{0} {1}H{2}\"/><path class=\"interval\" d=\"M{3} "
-      "{1}H{4}\"/>",
-      coordinate(kLeft), coordinate(bottom), coordinate(kWidth - kRight), low, high);
+  text += fmt::format("<path class=\"base\" d=\"M{} {}H{}\"/>", coordinate(kLeft),
+                      coordinate(bottom), coordinate(kWidth - kRight));
+  text += interval_of(time, bottom, reach);
   std::string note =
       fmt::format("{}, {}", text::format_time(time.median, text::time_scale({time.median})),
                   text::format_count(static_cast<long long>(m.samples_s.size()), "sample"));

@@ -46,8 +46,9 @@ std::string bar_of(const Page& page, std::size_t index, std::size_t line, double
                               page.rows[index].is_timed ? "no baseline to compare with"
                                                         : to_string(m.status));
   }
-  const statistics::Interval& ci = m.speedup->ci95;
-  const double end = x_of(m.speedup->ratio, most);
+  const double ratio = m.speedup->ratio;
+  const statistics::Interval ci = m.speedup->ci95.value_or(statistics::Interval{ratio, ratio});
+  const double end = x_of(ratio, most);
   text += fmt::format("<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"14\"/>",
                       page.colour_of(m.variant), coordinate(kLeft), coordinate(y - 7.0),
                       coordinate(std::max(end - kLeft, 0.5)));
@@ -56,8 +57,8 @@ std::string bar_of(const Page& page, std::size_t index, std::size_t line, double
   text += fmt::format("<path class=\"whisker\" d=\"M{0} {2}V{3}M{0} {4}H{1}M{1} {2}V{3}\"/>", low,
                       high, coordinate(y - 4.0), coordinate(y + 4.0), coordinate(y));
   return text + fmt::format("<text x=\"{}\" y=\"{}\">{}</text></a>\n",
-                            coordinate(x_of(std::max(ci.high, m.speedup->ratio), most) + 6.0),
-                            coordinate(y + 4.0), text::format_ratio(m.speedup->ratio));
+                            coordinate(x_of(std::max(ci.high, ratio), most) + 6.0),
+                            coordinate(y + 4.0), text::format_ratio(ratio));
 }
 
 std::string grid_of(std::size_t lines, const std::vector<double>& ticks) {
@@ -93,7 +94,10 @@ std::string speedup_section(const Page& page) {
   double most = 1.0;
   for (const ExportRow& row : page.rows) {
     const auto& speedup = row.measurement->speedup;
-    if (row.is_timed && speedup) most = std::max({most, speedup->ratio, speedup->ci95.high});
+    if (row.is_timed && speedup) {
+      const double high = speedup->ci95 ? speedup->ci95->high : speedup->ratio;
+      most = std::max({most, speedup->ratio, high});
+    }
   }
   const std::vector<double> ticks = round_ticks(most, 5);
   std::string text = fmt::format(

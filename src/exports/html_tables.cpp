@@ -1,4 +1,5 @@
 #include "exports/html_parts.hpp"
+#include "report/ranking.hpp"
 #include "report/table/parts.hpp"
 #include "text/units.hpp"
 
@@ -39,29 +40,27 @@ std::string totals_row(const Page& page, const record::VariantSummary& each, dou
 }
 
 std::string timed_cells(const record::Measurement& m) {
-  std::string interval;
-  if (m.speedup) {
-    interval = m.speedup->baseline == m.variant
-                   ? "baseline"
-                   : text::format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
-  }
+  const std::optional<double> half_width = statistics::relative_half_width(*m.time_s);
   return number_cell(time_text(m.time_s->median)) +
-         number_cell(fmt::format("{:.2f}", 100.0 * statistics::relative_half_width(*m.time_s))) +
+         number_cell(half_width ? fmt::format("{:.2f}", 100.0 * *half_width) : "") +
          number_cell(time_text(m.time_s->p95)) +
          number_cell(m.bytes_per_s ? text::format_gigabytes(*m.bytes_per_s) : "") +
          number_cell(m.fraction_of_copy ? text::format_percent(*m.fraction_of_copy) : "") +
          number_cell(m.fraction_of_stream ? text::format_percent(*m.fraction_of_stream) : "") +
          number_cell(m.speedup ? text::format_ratio(m.speedup->ratio) : "") +
-         number_cell(interval) + number_cell(fmt::format("{}", m.samples_s.size()));
+         number_cell(m.speedup ? report::speedup_interval_text(*m.speedup, m.variant) : "") +
+         number_cell(fmt::format("{}", m.samples_s.size()));
 }
 
 std::string row_of(const Page& page, std::size_t index) {
   const ExportRow& row = page.rows[index];
   const record::Measurement& m = *row.measurement;
+  const std::string doubt = report::doubt_of(m);
   std::string text = fmt::format(
       "<tr id=\"{}\"><td>{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td>", anchor_of(index),
       html_text(m.variant), html_text(shape_name(row)), report::cell_name(m.cell),
-      m.status == record::Status::kPassed ? "good" : "bad", to_string(m.status));
+      m.status == record::Status::kPassed && doubt.empty() ? "good" : "bad",
+      doubt.empty() ? to_string(m.status) : doubt);
   text += row.is_timed
               ? timed_cells(m)
               : fmt::format("<td class=\"reason\" colspan=\"9\">{}</td>", html_text(m.reason));

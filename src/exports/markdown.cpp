@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
+#include "report/ranking.hpp"
 #include "report/table/parts.hpp"
 #include "text/units.hpp"
 
@@ -37,20 +38,16 @@ std::string heading_of(const ExportRow& row) {
 
 std::string timed_line(const record::Measurement& m) {
   const statistics::Summary& time = *m.time_s;
-  std::string ratio;
-  std::string interval;
-  if (m.speedup) {
-    ratio = text::format_ratio(m.speedup->ratio);
-    interval = m.speedup->baseline == m.variant
-                   ? "baseline"
-                   : text::format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
-  }
-  return fmt::format("| {} | {} | {:.2f} | {} | {} | {} | {} |\n", plain(m.variant),
+  const std::optional<double> half_width = statistics::relative_half_width(time);
+  const std::string doubt = report::doubt_of(m);
+  return fmt::format("| {}{} | {} | {} | {} | {} | {} | {} |\n", plain(m.variant),
+                     doubt.empty() ? "" : fmt::format(" ({})", doubt),
                      text::format_time(time.median, text::time_scale({time.median})),
-                     100.0 * statistics::relative_half_width(time),
+                     half_width ? fmt::format("{:.2f}", 100.0 * *half_width) : "",
                      m.bytes_per_s ? text::format_gigabytes(*m.bytes_per_s) : "",
-                     m.fraction_of_copy ? text::format_percent(*m.fraction_of_copy) : "", ratio,
-                     interval);
+                     m.fraction_of_copy ? text::format_percent(*m.fraction_of_copy) : "",
+                     m.speedup ? text::format_ratio(m.speedup->ratio) : "",
+                     m.speedup ? report::speedup_interval_text(*m.speedup, m.variant) : "");
 }
 
 std::string line_of(const ExportRow& row) {

@@ -11,9 +11,10 @@ double cost_of_company(const Measurement& measurement) {
 
 bool depends_on_company(const Measurement& measurement) {
   if (std::abs(cost_of_company(measurement)) <= kSameAlone) return false;
-  const statistics::Interval& company = measurement.time_s->ci95;
-  const statistics::Interval& alone = measurement.alone->ci95;
-  return company.low > alone.high || alone.low > company.high;
+  const std::optional<statistics::Interval>& company = measurement.time_s->ci95;
+  const std::optional<statistics::Interval>& alone = measurement.alone->ci95;
+  if (!company || !alone) return false;
+  return company->low > alone->high || alone->low > company->high;
 }
 
 }  // namespace nf4bench::record

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "record/cell.hpp"
+#include "record/host_load.hpp"
 #include "record/verification.hpp"
 #include "statistics/statistics.hpp"
 
@@ -30,15 +31,15 @@ enum class StopReason : std::uint8_t {
 const char* to_string(StopReason reason);
 
 struct Speedup {
-  std::string baseline;  // variant name
-  double ratio = 1.0;    // baseline time / this time
-  statistics::Interval ci95{1.0, 1.0};
+  std::string baseline;                                  // variant name
+  double ratio = 1.0;                                    // baseline time / this time
+  std::optional<statistics::Interval> ci95{{1.0, 1.0}};  // none with too few rounds
 };
 
 // The median of a measurement whose variant had a process to itself.
 struct Alone {
   double median_s = 0.0;
-  statistics::Interval ci95;
+  std::optional<statistics::Interval> ci95;  // none with too few samples
 };
 
 // One variant in one cell. Plain data.
@@ -61,6 +62,7 @@ struct Measurement {
   std::optional<Speedup> speedup;            // absent unless both sides passed
   std::optional<std::int64_t> throttled_samples;  // see throttling.hpp; absent without clocks
   std::optional<Alone> alone;                     // see company.hpp; absent unless asked for
+  std::optional<HostLoad> load;                   // while the cell was timed; absent where unknown
 };
 
 // The best kernel that only moves the bytes of a geometry, in one cell.

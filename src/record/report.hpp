@@ -89,6 +89,7 @@ struct VariantSummary {
   std::optional<double> speedup_max;
   std::optional<double> model_time_s;   // sum of median x multiplicity; absent unless all passed
   std::optional<double> model_speedup;  // baseline's model time / this one's
+  bool in_doubt = false;                // a time in it cannot be ranked
 };
 
 }  // namespace nf4bench::record

@@ -1,3 +1,4 @@
+#include "report/ranking.hpp"
 #include "report/report.hpp"
 #include "statistics/statistics.hpp"
 
@@ -66,6 +67,7 @@ record::VariantSummary summarize_rows(const std::string& variant, const record::
   for (const record::Measurement* row : rows) {
     if (row->status != record::Status::kPassed) continue;
     ++summary.cells;
+    summary.in_doubt = summary.in_doubt || !doubt_of(*row).empty();
     if (row->speedup && row->speedup->ratio > 0.0) ratios.push_back(row->speedup->ratio);
   }
   if (!ratios.empty()) {

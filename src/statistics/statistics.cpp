@@ -38,9 +38,10 @@ std::size_t lower_rank(std::size_t n) {
   return 0;
 }
 
-Interval median_interval_sorted(std::span<const double> sorted) {
-  const std::size_t rank = std::max<std::size_t>(lower_rank(sorted.size()), 1);
-  return {sorted[rank - 1], sorted[sorted.size() - rank]};
+std::optional<Interval> median_interval_sorted(std::span<const double> sorted) {
+  const std::size_t rank = lower_rank(sorted.size());
+  if (rank == 0) return std::nullopt;
+  return Interval{sorted[rank - 1], sorted[sorted.size() - rank]};
 }
 
 double median_absolute_deviation(std::span<const double> samples, double center) {
@@ -66,7 +67,7 @@ double median(std::span<const double> samples) {
   return quantile_sorted(sorted_copy(samples), 0.5);
 }
 
-Interval median_interval(std::span<const double> samples) {
+std::optional<Interval> median_interval(std::span<const double> samples) {
   return median_interval_sorted(sorted_copy(samples));
 }
 
@@ -84,8 +85,9 @@ Summary summarize(std::span<const double> samples) {
           .ci95 = median_interval_sorted(sorted)};
 }
 
-double relative_half_width(const Summary& summary) {
-  return (summary.ci95.high - summary.ci95.low) / 2.0 / summary.median;
+std::optional<double> relative_half_width(const Summary& summary) {
+  if (!summary.ci95) return std::nullopt;
+  return (summary.ci95->high - summary.ci95->low) / 2.0 / summary.median;
 }
 
 PairedRatio paired_ratio(std::span<const double> baseline, std::span<const double> variant) {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <optional>
 #include <span>
 
 namespace nf4bench::statistics {
@@ -17,8 +18,8 @@ struct Summary {
   double min = 0.0;
   double p05 = 0.0;
   double p95 = 0.0;
-  double mad = 0.0;  // median absolute deviation, unscaled
-  Interval ci95;     // of the median
+  double mad = 0.0;                // median absolute deviation, unscaled
+  std::optional<Interval> ci95{};  // of the median; see median_interval()
 };
 
 // Quantile `q` in [0, 1] of `sorted` by linear interpolation (Hyndman-Fan type 7).
@@ -26,21 +27,26 @@ double quantile_sorted(std::span<const double> sorted, double q);
 
 double median(std::span<const double> samples);
 
-// Distribution-free 95 % interval of the median from binomial order statistics. With fewer than six
-// samples no such interval exists and the range is returned.
-Interval median_interval(std::span<const double> samples);
+// Fewer samples have no 95 % interval of their median: even their range holds it in 93.75 % of all
+// cases only, or less.
+inline constexpr std::size_t kFewestForInterval = 6;
+
+// Distribution-free 95 % interval of the median from binomial order statistics; none with fewer
+// than kFewestForInterval samples.
+std::optional<Interval> median_interval(std::span<const double> samples);
 
 // All of the above. Throws std::invalid_argument when there is no sample or one is not finite.
 Summary summarize(std::span<const double> samples);
 
-// Half of ci95's width over the median: how precisely the median is known.
-double relative_half_width(const Summary& summary);
+// Half of ci95's width over the median: how precisely the median is known. None without an
+// interval.
+std::optional<double> relative_half_width(const Summary& summary);
 
 // The ratio baseline / variant of two interleaved series, its median and 95 % interval taken over
 // the ratios of samples of the same round. Both spans have the same length, at least one.
 struct PairedRatio {
   double ratio = 0.0;
-  Interval ci95;
+  std::optional<Interval> ci95{};  // none with fewer than kFewestForInterval rounds
 };
 PairedRatio paired_ratio(std::span<const double> baseline, std::span<const double> variant);
 

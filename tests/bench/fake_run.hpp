@@ -80,6 +80,7 @@ struct FakeRun {
         .on_progress = [this](double done,
                               const std::string& what) { progress.emplace_back(done, what); },
         .clock_s = [this] { return device.now_s; },
+        .read_load = read_load,
         .on_hang = on_hang};
     const operation::Operation operation = device.operation();
     const auto planned = plan::plan_tensors(sources, choice);
@@ -104,6 +105,7 @@ struct FakeRun {
   plan::TensorChoice choice = plan::TensorChoice::kOnePerGeometry;
   std::atomic<bool> interrupted{false};
   std::function<void(const std::string&)> on_hang;
+  std::function<device::LoadReading()> read_load = [] { return device::LoadReading{}; };
 
   std::vector<record::Measurement> rows;
   std::vector<record::StreamCeiling> streams;

@@ -1,4 +1,5 @@
 #include "cli/process.hpp"
+#include "cpu/stream_memory.hpp"
 #include "io/writers/state_dict.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
@@ -23,6 +24,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::Not;
 
 // A run on the CPU that is as short as it can be: without ceilings, and hot, because cold buffers
@@ -74,6 +76,17 @@ TEST(Run, ReportOnStdoutIsTheOnlyThingThereAndFitsTheSchema) {
                                    "/scripts/validate_report.py' --strict " +
                                    path);
   EXPECT_EQ(validation.exit_code, 0) << validation.out << validation.err;
+}
+
+// Cold, whatever the machine's caches are: a short run of a tiny tensor takes little of anything.
+TEST(Run, OfATinyTensorTakesLittleMemoryAndTime) {
+  const Outcome outcome = nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--max-time",
+                                    "0.01", "--no-ceilings", "--quiet"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  if (kernels::cpu::can_evict()) {
+    EXPECT_LT(outcome.peak_bytes, std::int64_t{128} << 20);
+  }
+  EXPECT_LT(outcome.cpu_seconds, 5.0);
 }
 
 TEST(Run, TableGoesToStderrWhenStdoutHoldsTheReport) {
@@ -325,8 +338,9 @@ TEST(Run, WarnsOfOutputsThatAreNotFinite) {
   const std::string path = write_tensor_with_a_nan(scratch);
   const json report = report_of({path, "--dtype", "float16,float32"});
   const std::string found = "1 of 4 scales are infinite or NaN, and so are 8 of 200 outputs in ";
-  EXPECT_EQ(report.at("warnings"),
-            json({"odd: " + found + "float16", "odd: " + found + "float32"}));
+  // On a busy machine there is one more.
+  EXPECT_THAT(report.at("warnings").get<std::vector<std::string>>(),
+              IsSupersetOf({"odd: " + found + "float16", "odd: " + found + "float32"}));
   EXPECT_EQ(report.at("measurements")[0].at("status"), "passed");
   EXPECT_THAT(nf4bench(short_run({path})).out, HasSubstr("warning: odd: " + found + "bfloat16"));
 }

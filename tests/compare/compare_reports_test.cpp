@@ -203,6 +203,46 @@ TEST(CompareReports, ReportsThatAreNotComparableHaveNoVerdicts) {
   EXPECT_EQ(gate_code(result), ExitCode::kNotComparable);
 }
 
+void disturb(record::Measurement& row) {
+  row.load = record::HostLoad{.processors = 2, .others = 1.0, .disturbed = true};
+}
+
+TEST(CompareReports, NothingFollowsFromABusyMachine) {
+  const compare::ComparisonResult result =
+      compare(plain_run(0), changed_run(1, [](record::Measurement& row) {
+                for (double& sample : row.samples_s) sample *= 3.0;
+                disturb(row);
+              }));
+  const compare::Ruling& ruling = cell_of(result, "fused").ruling;
+  EXPECT_EQ(ruling.verdict, compare::CellVerdict::kUnsure);
+  EXPECT_EQ(ruling.reason, "new: other programs kept 1.0 of 2 processors busy");
+}
+
+TEST(CompareReports, NothingFollowsFromThreeSamples) {
+  const auto cut = [](record::Measurement& row) {
+    row.samples_s.resize(3);
+    row.sm_clock_hz.resize(3);
+  };
+  const compare::Ruling ruling =
+      cell_of(compare(changed_run(0, cut), plain_run(1)), "fused").ruling;
+  EXPECT_EQ(ruling.verdict, compare::CellVerdict::kUnsure);
+  EXPECT_EQ(ruling.reason, "base: 3 samples are too few for an interval, which takes 6");
+}
+
+TEST(CompareReports, AQuietRunOutweighsABusyOne) {
+  const compare::ComparisonResult result =
+      compare::compare_reports({plain_run(0)},
+                               {changed_run(1,
+                                            [](record::Measurement& row) {
+                                              for (double& sample : row.samples_s) sample *= 3.0;
+                                              disturb(row);
+                                            }),
+                                plain_run(2)},
+                               {});
+  EXPECT_EQ(verdict_of(result, "fused"), compare::CellVerdict::kSame);
+  EXPECT_EQ(cell_of(result, "fused").fresh->runs, 1);
+}
+
 TEST(Gate, PassesWhatDidNotChange) {
   EXPECT_EQ(gate_code(compare(plain_run(0), plain_run(1)), compare::Strictness::kStrict),
             ExitCode::kOk);

@@ -79,7 +79,7 @@ record::Measurement passed_row(const std::string& variant, double median_s, doub
   m.sm_clock_hz.assign(41, kClock_hz);
   m.time_s = statistics::summarize(m.samples_s);
   const double ratio = baseline_s / median_s;
-  m.speedup = record::Speedup{"multi_kernel", ratio, {ratio * 0.999, ratio * 1.001}};
+  m.speedup = record::Speedup{"multi_kernel", ratio, {{ratio * 0.999, ratio * 1.001}}};
   m.fraction_of_copy = 20e-6 / median_s;
   return m;
 }

@@ -91,6 +91,18 @@ TEST(ComparisonMarkdown, IsShortWhenNothingChanged) {
   EXPECT_THAT(text, Not(HasSubstr("| verdict |")));
 }
 
+TEST(Gate, SaysHowManyCellsItDidNotDecide) {
+  report::NamedReport fresh = named_run("new.json", 1, {{"same", 30e-6}, {"odd", 30e-6}});
+  fresh.report.measurements[1].load =
+      record::HostLoad{.processors = 2, .others = 1.0, .disturbed = true};
+  const compare::ComparisonResult result = compare::compare_reports(
+      {named_run("base.json", 0, {{"same", 30e-6}, {"odd", 30e-6}})}, {fresh}, {});
+  EXPECT_THAT(table_of(result), HasSubstr("Gate: passed, 1 of 2 undecided; nf4bench doctor says"));
+  const std::string text = markdown_of(result);
+  EXPECT_TRUE(text.starts_with("### nf4bench: passed, 1 of 2 undecided\n\n1 UNSURE, 1 SAME. "));
+  EXPECT_THAT(text, HasSubstr("nf4bench doctor says"));
+}
+
 TEST(ComparisonMarkdown, StaysShortWhateverHappens) {
   std::vector<test::Timing> before;
   std::vector<test::Timing> after;

@@ -79,14 +79,23 @@ TEST(RunCells, ASampleOfZeroIsWrong) {
   EXPECT_EQ(only_cell(row).state, compare::CellState::kWrong);
 }
 
-TEST(RunCells, FourSamplesAreTooFew) {
+TEST(RunCells, FiveSamplesDecideNothing) {
   record::Measurement row = passed_row("fused", 30e-6);
-  row.samples_s.resize(4);
-  row.sm_clock_hz.resize(4);
-  EXPECT_EQ(only_cell(row).state, compare::CellState::kWrong);
+  row.samples_s.resize(5);
+  row.sm_clock_hz.resize(5);
+  EXPECT_EQ(only_cell(row).state, compare::CellState::kMeasured);
+  EXPECT_EQ(only_cell(row).value.doubt, "5 samples are too few for an interval, which takes 6");
   row.samples_s.push_back(30e-6);
   row.sm_clock_hz.push_back(1.98e9);
-  EXPECT_EQ(only_cell(row).state, compare::CellState::kMeasured);
+  EXPECT_EQ(only_cell(row).value.doubt, "");
+}
+
+TEST(RunCells, ATimeOfABusyMachineDecidesNothing) {
+  record::Measurement row = passed_row("fused", 30e-6);
+  row.load = record::HostLoad{.processors = 2, .others = 0.96};
+  EXPECT_EQ(only_cell(row).value.doubt, "");
+  row.load->disturbed = true;
+  EXPECT_EQ(only_cell(row).value.doubt, "other programs kept 1.0 of 2 processors busy");
 }
 
 TEST(RunCells, AMissingRatioIsWrongOnlyWhereItIsCompared) {

@@ -1,4 +1,5 @@
 #include "base/error.hpp"
+#include "cpu/stream_memory.hpp"
 #include "device/cpu/cpu_facts.hpp"
 #include "device/devices.hpp"
 #include "nf4/reference.hpp"
@@ -347,15 +348,57 @@ TEST(CpuBufferSets, AreAsManyAsTheRotationAsksFor) {
   }
 }
 
-TEST(CpuBufferSets, OfATinyTensorTakeNoMoreMemoryThanThoseOfALargeOne) {
-  const nf4::Nf4Tensor tensor =
-      nf4::make_synthetic({.shape = {1, 1}, .absmax_kind = nf4::AbsmaxKind::kPlain});
+// A set of a tensor of one element takes thousands of times the memory of its content, and the
+// caches of a server hold hundreds of thousands of small sets.
+TEST(CpuBufferSets, OfTinyTensorsTakeLittleMemory) {
   const auto device = device::open_cpu_device({});
-  const std::int64_t before = device::available_memory_bytes();
-  const auto workload = device->upload(
+  for (const std::int64_t extent : {1, 64}) {
+    const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {extent, extent}});
+    const std::int64_t before = device::available_memory_bytes();
+    const auto workload =
+        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+                       device::UploadPurpose::kTime);
+    EXPECT_GT(workload->buffer_sets(), 500);
+    if (kernels::cpu::can_evict()) {
+      EXPECT_LT(workload->buffer_sets(), 20'000);
+    }
+    EXPECT_LT(before - device::available_memory_bytes(), std::int64_t{1} << 30);
+  }
+}
+
+// Reads a byte of each of the lines of its job's input and output.
+void read_lines(Seen& seen, const kernels::Job& job, const kernels::Launch&) {
+  const auto sum = [&](const void* memory, std::int64_t bytes) {
+    for (std::int64_t i = 0; i < bytes; i += 64) {
+      seen.threads += static_cast<const volatile unsigned char*>(memory)[i];
+    }
+  };
+  sum(job.packed, job.elements / 2);
+  sum(job.output, 2 * job.elements);
+}
+
+// The sets of such tensors fit into the caches. Ten samples, because others may be at work here.
+TEST(CpuBufferSets, OfTinyTensorsAreColdAllTheSame) {
+  if (!kernels::cpu::can_evict()) GTEST_SKIP() << "no way to evict here";
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {128, 128}});
+  const auto workload = device::open_cpu_device({})->upload(
       operation::dequantize_work(tensor, nf4::OutputType::kFloat16), device::UploadPurpose::kTime);
-  EXPECT_GT(workload->buffer_sets(), 1000);
-  EXPECT_LT(before - device::available_memory_bytes(), std::int64_t{4} << 30);
+  Seen seen;
+  const kernels::Variant variant = probe(seen, read_lines);
+  double cold_s = 1.0;
+  double hot_s = 1.0;
+  for (int i = 0; i < 10; ++i) {
+    const int sets = workload->buffer_sets();
+    cold_s = std::min(
+        cold_s,
+        workload->sample(variant, {record::CacheMode::kCold, record::LaunchMode::kStream, sets})
+            .seconds);
+    hot_s = std::min(
+        hot_s,
+        workload->sample(variant, {record::CacheMode::kHot, record::LaunchMode::kStream, sets})
+            .seconds);
+  }
+  EXPECT_GT(cold_s, 2.0 * hot_s);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "doctor/checks/cpu_conditions.hpp"
 
-#include "doctor/checks/small_files.hpp"
+#include "device/cpu/small_files.hpp"
 #include "doctor/control_group.hpp"
 
 #include <gmock/gmock.h>
@@ -193,7 +193,7 @@ TEST_F(Machine, TakesNonsenseForUnknown) {
 }
 
 TEST(ThisMachine, HasProcessorsAndTheirTimes) {
-  const std::vector<int> processors = doctor::allowed_processors();
+  const std::vector<int> processors = device::allowed_processors();
   ASSERT_FALSE(processors.empty());
   const auto times = doctor::read_cpu("/", processors).times;
   ASSERT_TRUE(times);

@@ -93,10 +93,10 @@ inline doctor::DoctorFacts sound_cpu() {
                .limit_is_known = true,
                .virtual_machine = false};
   cpu.rest_start = {.clock_hz = 2.4e9,
-                    .times = doctor::CpuTimes{.busy = 1000, .stolen = 0, .total = 100000},
+                    .times = device::ProcessorTimes{.busy = 1000, .stolen = 0, .total = 100000},
                     .paused_s = 0.0};
   cpu.rest_end = cpu.rest_start;
-  cpu.rest_end.times = doctor::CpuTimes{.busy = 1016, .stolen = 0, .total = 101600};
+  cpu.rest_end.times = device::ProcessorTimes{.busy = 1016, .stolen = 0, .total = 101600};
   for (int i = 0; i < 10; ++i) {
     doctor::CpuReading reading = cpu.rest_end;
     reading.times->busy += 1500.0 * i;

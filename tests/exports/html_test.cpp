@@ -105,7 +105,7 @@ TEST(Export, NeverWritesANumberThatIsNone) {
     if (m.time_s) m.time_s->mean = std::nan("");
     m.bytes_per_s = infinity;
     m.samples_s.assign(m.samples_s.size(), infinity);
-    if (m.speedup) m.speedup->ci95 = {-infinity, std::nan("")};
+    if (m.speedup) m.speedup->ci95 = statistics::Interval{-infinity, std::nan("")};
   }
   const std::regex number_that_is_none("[^a-z](nan|-?inf(inity)?)[^a-z]", std::regex::icase);
   for (const std::string& text :

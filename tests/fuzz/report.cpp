@@ -35,10 +35,10 @@ record::Report slower(record::Report report) {
     if (!measurement.time_s) continue;
     for (double* value :
          {&measurement.time_s->median, &measurement.time_s->mean, &measurement.time_s->min,
-          &measurement.time_s->p05, &measurement.time_s->p95, &measurement.time_s->mad,
-          &measurement.time_s->ci95.low, &measurement.time_s->ci95.high}) {
+          &measurement.time_s->p05, &measurement.time_s->p95, &measurement.time_s->mad}) {
       *value *= kFactor;
     }
+    if (auto& ci95 = measurement.time_s->ci95) ci95 = {ci95->low * kFactor, ci95->high * kFactor};
   }
   return report;
 }

@@ -79,10 +79,11 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.measurements[0].throttled_samples, 0);
   EXPECT_EQ(is.measurements[3].throttled_samples, std::nullopt);
   EXPECT_EQ(is.measurements[0].alone->median_s, was.measurements[0].alone->median_s);
-  EXPECT_EQ(is.measurements[0].alone->ci95.low, was.measurements[0].alone->ci95.low);
+  EXPECT_EQ(is.measurements[0].alone->ci95->low, was.measurements[0].alone->ci95->low);
   EXPECT_FALSE(is.measurements[3].alone);
   EXPECT_EQ(is.settings.caches_rotated, was.settings.caches_rotated);
-  EXPECT_EQ(is.measurements[0].time_s->ci95.high, was.measurements[0].time_s->ci95.high);
+  EXPECT_EQ(is.measurements[0].time_s->ci95->high, was.measurements[0].time_s->ci95->high);
+  EXPECT_FALSE(is.measurements[0].load);
   EXPECT_EQ(is.measurements[3].status, record::Status::kFailed);
   EXPECT_EQ(is.measurements[3].verification->first_mismatch, 77);
   EXPECT_EQ(is.measurements[3].reason, was.measurements[3].reason);
@@ -101,6 +102,29 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.warnings, was.warnings);
 }
 
+TEST(JsonReader, GivesTheLoadOfTheProcessorsBack) {
+  record::Report was = cpu_report();
+  was.measurements[1].load->disturbed = true;
+  const record::Report is = report::report_from_json(report::to_json(was), "r.json");
+  const record::HostLoad& load = is.measurements[1].load.value();
+  EXPECT_EQ(load.processors, 2);
+  EXPECT_EQ(load.others, 0.0625);
+  EXPECT_EQ(load.stolen, 0.0078125);
+  EXPECT_EQ(load.involuntary_switches, 17);
+  EXPECT_TRUE(load.disturbed);
+  EXPECT_FALSE(is.measurements[0].load->disturbed);
+}
+
+TEST(JsonReader, KnowsMediansWithoutAnInterval) {
+  record::Report was = cpu_report();
+  was.measurements[0].time_s->ci95.reset();
+  was.measurements[0].speedup->ci95.reset();
+  const record::Report is = report::report_from_json(report::to_json(was), "r.json");
+  EXPECT_FALSE(is.measurements[0].time_s->ci95);
+  EXPECT_FALSE(is.measurements[0].speedup->ci95);
+  EXPECT_EQ(is.measurements[0].time_s->median, was.measurements[0].time_s->median);
+}
+
 TEST(JsonReader, IgnoresFieldsThatItDoesNotKnow) {
   Json json = gpu_json();
   json["extra"] = {{"deep", {1, 2, 3}}};
@@ -114,13 +138,15 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   for (Json& row : json["measurements"]) {
     row.erase("throttled_samples");
     row.erase("alone_s");
+    row.erase("load");
   }
   json["settings"].erase("caches_rotated");
   json.erase("variants");
   json["summary"].erase("marking");
   const record::Report report = report::report_from_json(json.dump(), "r.json");
   EXPECT_EQ(report.measurements[0].throttled_samples, std::nullopt);
-  EXPECT_EQ(report.measurements[0].sm_clock_hz.size(), 5U);
+  EXPECT_FALSE(report.measurements[0].load);
+  EXPECT_EQ(report.measurements[0].sm_clock_hz.size(), 7U);
   EXPECT_TRUE(report.variants.empty());
   EXPECT_FALSE(report.measurements[0].alone);
   EXPECT_EQ(report.settings.caches_rotated, 5);
@@ -173,10 +199,10 @@ TEST(JsonReader, RefusesContradictions) {
             "r.json: tensors[0].elements: found 5, wanted the product of the shape");
   EXPECT_EQ(
       refusal_with("/measurements/0/sm_clock_hz", {1e9}),
-      "r.json: measurements[0].sm_clock_hz: found 1 clocks, wanted none or 5, one for each of "
+      "r.json: measurements[0].sm_clock_hz: found 1 clocks, wanted none or 7, one for each of "
       "samples_s");
-  EXPECT_EQ(refusal_with("/measurements/0/throttled_samples", 6),
-            "r.json: measurements[0].throttled_samples: found 6, wanted at most as many as there "
+  EXPECT_EQ(refusal_with("/measurements/0/throttled_samples", 8),
+            "r.json: measurements[0].throttled_samples: found 8, wanted at most as many as there "
             "are samples");
   EXPECT_EQ(refusal_with("/measurements/0/time_s/ci95", {2.0, 1.0}),
             "r.json: measurements[0].time_s.ci95: found an array, wanted two numbers, the lower "
@@ -267,8 +293,8 @@ bool is_array_element(const std::string& pointer) {
 bool is_optional(const std::string& pointer) {
   return pointer == "/summary/variants" || pointer == "/summary/marking" ||
          pointer == "/tool/name" || pointer == "/variants" ||
-         pointer.ends_with("/throttled_samples") || pointer.ends_with("/alone_s") ||
-         pointer.ends_with("/caches_rotated");
+         pointer.ends_with("/throttled_samples") || pointer.ends_with("/load") ||
+         pointer.ends_with("/alone_s") || pointer.ends_with("/caches_rotated");
 }
 
 TEST(JsonReader, MissesEveryFieldThatIsNotThere) {

@@ -57,7 +57,7 @@ void spoil_numbers(record::Report& report, double value) {
   m.bytes_per_s = value;
   m.fraction_of_copy = value;
   m.fraction_of_stream = value;
-  m.speedup->ci95.high = value;
+  m.speedup->ci95->high = value;
   m.samples_s[1] = value;
   m.sm_clock_hz[4] = value;
 }

@@ -18,7 +18,7 @@ record::Measurement passed(nf4::OutputType type, double ratio) {
   m.variant = "kernel";
   m.cell.output_type = type;
   m.status = record::Status::kPassed;
-  m.speedup = record::Speedup{"base", ratio, {ratio, ratio}};
+  m.speedup = record::Speedup{"base", ratio, {{ratio, ratio}}};
   return m;
 }
 

@@ -17,7 +17,8 @@ record::Measurement row(const std::string& tensor, const std::string& variant, d
   m.variant = variant;
   m.status = record::Status::kPassed;
   m.time_s.emplace().median = median_s;
-  m.speedup = record::Speedup{"base", ratio, {ratio, ratio}};
+  m.time_s->ci95 = statistics::Interval{median_s, median_s};
+  m.speedup = record::Speedup{"base", ratio, {{ratio, ratio}}};
   return m;
 }
 
@@ -50,6 +51,14 @@ TEST(Summary, TakesTheGeometricMeanOfSpeedups) {
   EXPECT_NEAR(*fast.speedup_geomean, 4.0, 1e-12);  // sqrt(2 * 8), through logarithms
   EXPECT_EQ(fast.speedup_min, 2.0);
   EXPECT_EQ(fast.speedup_max, 8.0);
+}
+
+TEST(Summary, IsInDoubtWhenATimeInItIs) {
+  record::Report report = two_geometries();
+  report.measurements[3].time_s->ci95.reset();
+  const auto all = report::summarize_variants(report);
+  EXPECT_TRUE(find(all, "fast").in_doubt);
+  EXPECT_FALSE(find(all, "base").in_doubt);
 }
 
 TEST(Summary, CountsEachTensorOfTheModel) {

@@ -104,9 +104,9 @@ TEST(Table, ShowsNoTimeForAWrongVariant) {
 
 TEST(Table, MarksThrottledRowsAndExplainsTheWord) {
   record::Report report = gpu_report();
-  report.measurements[2].throttled_samples = 1;  // of five
+  report.measurements[2].throttled_samples = 1;  // of seven
   const std::string table = report::to_table(report, {.width = 140});
-  EXPECT_NE(first_line_with(table, "lut_shared_pair").find("throttled 20 %"), std::string::npos);
+  EXPECT_NE(first_line_with(table, "lut_shared_pair").find("throttled 14 %"), std::string::npos);
   EXPECT_TRUE(first_line_with(table, "multi_kernel").ends_with("passed"));
   EXPECT_NE(table.find("; throttled: passed, with so many samples whose SM clock"),
             std::string::npos);
@@ -117,6 +117,31 @@ TEST(Table, RoundsNoThrottledSampleAway) {
   report.measurements[2].samples_s.assign(400, 1e-5);
   report.measurements[2].throttled_samples = 1;
   EXPECT_NE(report::to_table(report, {.width = 140}).find("throttled <1 %"), std::string::npos);
+}
+
+std::string busy_table(int width) {
+  record::Report report = cpu_report();
+  for (record::Measurement& m : report.measurements) m.load->disturbed = true;
+  return report::to_table(report, {.width = width});
+}
+
+TEST(Table, CrownsNobodyOnABusyMachine) {
+  const std::string table = busy_table(140);
+  EXPECT_EQ(first_line_with(table, "simd ").front(), '?');
+  EXPECT_EQ(first_line_with(table, "reference ").front(), '?');
+  EXPECT_TRUE(first_line_with(table, "simd ").ends_with("busy machine"));
+  EXPECT_NE(table.find("? may be the fastest"), std::string::npos);
+  EXPECT_EQ(first_line_with(busy_table(48), "simd ").front(), '?');
+}
+
+TEST(Table, SaysWhichRowsHaveTooFewSamples) {
+  record::Report report = cpu_report();
+  report.measurements[2].time_s->ci95.reset();
+  report.measurements[2].speedup->ci95.reset();
+  const std::string row = first_line_with(report::to_table(report, {.width = 140}), "simd ");
+  EXPECT_EQ(row.front(), '?');
+  EXPECT_NE(row.find("too few samples"), std::string::npos);
+  EXPECT_TRUE(row.ends_with("few samples"));
 }
 
 TEST(Table, DoesNotSpeakOfThrottlingThatDidNotHappen) {

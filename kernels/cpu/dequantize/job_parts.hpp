@@ -3,12 +3,14 @@
 // What the faster CPU variants share: conversions, scales, and the split into parts for threads.
 // `reference` uses none of it.
 
+#include "cpu/thread_team.hpp"
 #include "nf4/arithmetic.hpp"
 #include "nf4/format.hpp"
 #include "variant.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 
 namespace nf4bench::kernels::cpu {
@@ -54,16 +56,15 @@ struct Range {
 inline constexpr std::int64_t kPartElements = std::int64_t{1} << 16;
 
 // Calls body(range) for ranges that cover `count` items of `elements_per_item` elements each, from
-// all OpenMP threads; each thread gets one contiguous run of ranges, so that the same thread meets
-// the same memory in every call. A single range runs on the caller's thread.
+// all threads of the team: see run_parts(). A single range runs on the caller's thread.
 template <typename Body>
 void for_each_part(std::int64_t count, std::int64_t elements_per_item, const Body& body) {
   const std::int64_t items = std::max<std::int64_t>(1, kPartElements / elements_per_item);
   const std::int64_t parts = block_count(count, items);
-#pragma omp parallel for schedule(static) if (parts > 1)
-  for (std::int64_t part = 0; part < parts; ++part) {
+  const auto one_part = [&](std::int64_t part) {
     body(Range{part * items, std::min((part + 1) * items, count)});
-  }
+  };
+  run_parts(parts, std::ref(one_part));
 }
 
 }  // namespace nf4bench::kernels::cpu

@@ -75,6 +75,19 @@ std::string counts_text(const ComparisonResult& result) {
   return counts.empty() ? "no cell compared" : fmt::format("{}", fmt::join(counts, ", "));
 }
 
+std::string outcome_text(const ComparisonResult& result, const GateDecision& decision) {
+  if (decision.code == ExitCode::kInconclusive) return "inconclusive";
+  if (decision.code != ExitCode::kOk) return "failed";
+  const std::int64_t undecided = result.count(CellVerdict::kUnsure);
+  if (undecided == 0) return "passed";
+  return fmt::format("passed, {} of {} undecided", undecided, result.cells.size());
+}
+
+std::string undecided_hint(const ComparisonResult& result, const GateDecision& decision) {
+  if (decision.code != ExitCode::kOk || result.count(CellVerdict::kUnsure) == 0) return "";
+  return "nf4bench doctor says what keeps this machine from deciding";
+}
+
 std::string rule_text(const ComparisonResult& result) {
   return fmt::format("{}, threshold {} %, run-to-run noise {} % ({})", to_string(result.metric),
                      text::format_percent(result.threshold),

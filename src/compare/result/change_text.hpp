@@ -3,6 +3,7 @@
 // How changes are written, shared by all forms of output.
 
 #include "compare/compare_reports.hpp"
+#include "compare/gate.hpp"
 
 #include <string>
 #include <vector>
@@ -37,6 +38,12 @@ ValueFormat value_format(Metric metric, const std::vector<double>& values);
 
 // "2 SLOWER, 40 SAME"
 std::string counts_text(const ComparisonResult& result);
+
+// "passed", "passed, 5 of 6 undecided", "inconclusive" or "failed"
+std::string outcome_text(const ComparisonResult& result, const GateDecision& decision);
+
+// What to do about undecided cells of a gate that passed; empty when there is none.
+std::string undecided_hint(const ComparisonResult& result, const GateDecision& decision);
 
 // "time, threshold 2.0 % (4 x the run-to-run noise of 0.5 %: ...)"
 std::string rule_text(const ComparisonResult& result);

@@ -32,9 +32,7 @@ std::string headline(const ComparisonResult& result, const GateDecision* decisio
   if (!result.is_comparable) {
     outcome = "not comparable";
   } else if (decision != nullptr) {
-    outcome = decision->code == ExitCode::kOk             ? "passed"
-              : decision->code == ExitCode::kInconclusive ? "inconclusive"
-                                                          : "failed";
+    outcome = outcome_text(result, *decision);
   }
   return fmt::format("### nf4bench: {}\n\n", outcome);
 }
@@ -110,6 +108,8 @@ std::string comparison_markdown(const ComparisonResult& result, const GateDecisi
     summary += fmt::format(". Gate: {}",
                            plain(fmt::format("{}", fmt::join(decision->reasons, "; ")), 400));
   }
+  const std::string hint = decision != nullptr ? undecided_hint(result, *decision) : "";
+  if (!hint.empty()) summary += ". " + hint;
   text += summary + ".\n\n";
   text += table_of(news_of(result), result.metric);
   text += notes_of(result);

@@ -131,15 +131,17 @@ void append_summary_lines(report::TablePage& page, const ComparisonResult& resul
   page.paragraph(summary, 0, text::Tone::kHeading);
 }
 
-void append_gate(report::TablePage& page, const GateDecision& decision) {
-  if (decision.code == ExitCode::kOk) {
-    page.line("Gate: passed", text::Tone::kGood);
-    return;
-  }
-  const bool is_unsure = decision.code == ExitCode::kInconclusive;
-  page.paragraph(fmt::format("Gate: {}: {}", is_unsure ? "inconclusive" : "failed",
-                             fmt::join(decision.reasons, "; ")),
-                 6, is_unsure ? text::Tone::kDoubt : text::Tone::kBad);
+void append_gate(report::TablePage& page, const ComparisonResult& result,
+                 const GateDecision& decision) {
+  const std::string hint = undecided_hint(result, decision);
+  std::string text = "Gate: " + outcome_text(result, decision);
+  if (!decision.reasons.empty()) text += fmt::format(": {}", fmt::join(decision.reasons, "; "));
+  if (!hint.empty()) text += "; " + hint;
+  const bool is_unsure = decision.code == ExitCode::kInconclusive || !hint.empty();
+  page.paragraph(text, 6,
+                 is_unsure                        ? text::Tone::kDoubt
+                 : decision.code == ExitCode::kOk ? text::Tone::kGood
+                                                  : text::Tone::kBad);
 }
 
 }  // namespace
@@ -154,7 +156,7 @@ std::string comparison_table(const ComparisonResult& result, const GateDecision*
   } else {
     page.line("Not comparable.", text::Tone::kBad);
   }
-  if (decision != nullptr) append_gate(page, *decision);
+  if (decision != nullptr) append_gate(page, result, *decision);
   return page.take();
 }
 

@@ -1,6 +1,8 @@
 #include "device/cpu/cpu_executor.hpp"
 
 #include "base/error.hpp"
+#include "cpu/thread_team.hpp"
+#include "device/cpu/cpu_memory.hpp"
 
 #include <omp.h>
 
@@ -32,12 +34,24 @@ class CpuExecutor final : public Executor {
   }
 
  private:
+  void keep_cold(std::size_t sets, std::size_t launches);
+
   int threads_;
   std::size_t next_set_ = 0;
+  std::size_t evicted_sets_ = 0;  // that no call has used since
   std::set<std::pair<std::string, record::CacheMode>> warmed_up_;
 };
 
-// A cold sample goes on with the set after the last one that any sample used. A hot sample has one
+void CpuExecutor::keep_cold(std::size_t sets, std::size_t launches) {
+  if (evicted_sets_ < launches && can_evict_cpu_buffers()) {
+    evict_cpu_buffers();
+    evicted_sets_ = sets;
+  }
+  evicted_sets_ -= std::min(evicted_sets_, launches);
+}
+
+// A cold sample goes on with the set after the last one that any sample used; where the rotation is
+// smaller than the caches it is evicted before a set comes round again. A hot sample has one
 // untimed call in front of it, since other variants ran on other buffers in between.
 Sample CpuExecutor::sample(const Calls& calls, const SampleSpec& spec) {
   if (spec.launch != record::LaunchMode::kStream || spec.launches < 1) {
@@ -51,6 +65,8 @@ Sample CpuExecutor::sample(const Calls& calls, const SampleSpec& spec) {
   };
   const bool is_first = warmed_up_.emplace(calls.name, spec.cache).second;
   if (is_hot || is_first) make(1);
+  if (!is_hot) keep_cold(calls.sets, static_cast<std::size_t>(spec.launches));
+  kernels::cpu::wake_threads();
   const auto start = std::chrono::steady_clock::now();
   make(spec.launches);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

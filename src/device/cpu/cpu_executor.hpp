@@ -6,7 +6,7 @@
 
 namespace nf4bench::device {
 
-// Calls run on `threads` OpenMP threads, and a steady clock times them.
+// Calls run on `threads` threads, and a steady clock times them.
 std::unique_ptr<Executor> make_cpu_executor(int threads);
 
 }  // namespace nf4bench::device

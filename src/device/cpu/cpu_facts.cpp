@@ -1,11 +1,13 @@
 #include "device/cpu/cpu_facts.hpp"
 
+#include "device/cpu/processor_times.hpp"
+#include "device/cpu/small_files.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sched.h>
 #include <string_view>
 #include <sys/utsname.h>
 #include <system_error>
@@ -15,13 +17,6 @@ namespace nf4bench::device {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 // What follows the colon of the first line that starts with `key`; empty when there is none.
 std::string value_after(const char* path, std::string_view key) {
@@ -70,12 +65,8 @@ std::string cpu_name() {
 }
 
 std::int64_t last_level_cache_bytes() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) CPU_SET(0, &allowed);
   LastLevel caches;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
+  for (const int cpu : allowed_processors()) {
     std::error_code ignored;
     const fs::path folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache";
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {

@@ -1,11 +1,14 @@
 #include "device/cpu/cpu_memory.hpp"
 
 #include "base/parallel.hpp"
+#include "cpu/stream_memory.hpp"
 #include "device/cpu/cpu_facts.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <unordered_map>
 
 namespace nf4bench::device {
 namespace {
@@ -22,14 +25,50 @@ constexpr std::int64_t kSetOverhead = 12 << 10;
 // Sets of tiny tensors stop here, though the largest caches could hold more of them.
 constexpr std::int64_t kMostMemoryOfTinySets = std::int64_t{2} << 30;
 
+// Sets up to this size are not rotated through more memory than the caches have: that would take
+// thousands of sets, and more memory and time than all else in a run. They are evicted instead.
+constexpr std::int64_t kTinySet = 64 << 10;
+
+// Memory that a rotation of them takes. Several times what the tables of pages that processors keep
+// can hold, because in a model such a tensor's pages are not found there either; and far more than
+// a sample of 100 us touches.
+constexpr std::int64_t kTinyRotation = 64 << 20;
+
+// More is not evicted between samples.
+constexpr std::int64_t kMostEvicted = 96 << 20;
+
 class CpuMemory final : public Memory {
  public:
   std::byte* allocate(std::int64_t bytes) override {
-    return static_cast<std::byte*>(
-        ::operator new(static_cast<std::size_t>(bytes), kBufferAlignment));
+    auto* const block =
+        static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), kBufferAlignment));
+    const std::lock_guard lock(mutex_);
+    blocks_.emplace(block, bytes);
+    bytes_ += bytes;
+    return block;
   }
 
-  void release(std::byte* block) noexcept override { ::operator delete(block, kBufferAlignment); }
+  void release(std::byte* block) noexcept override {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = blocks_.find(block);
+      bytes_ -= found->second;
+      blocks_.erase(found);
+    }
+    ::operator delete(block, kBufferAlignment);
+  }
+
+  std::int64_t bytes() const {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+  }
+
+  void evict() const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [block, bytes] : blocks_) {
+      kernels::cpu::evict(block, static_cast<std::size_t>(bytes));
+    }
+  }
 
   void copy_in(std::byte* to, std::span<const std::byte> from) override {
     std::memcpy(to, from.data(), from.size());
@@ -51,19 +90,39 @@ class CpuMemory final : public Memory {
 
   // Within half of the memory that is free, and less for tiny sets.
   std::int64_t fitting_sets(std::int64_t wanted, std::int64_t set_bytes) override {
+    if (set_bytes <= kTinySet && kernels::cpu::can_evict()) {
+      wanted = std::min(wanted, kTinyRotation / (set_bytes + kSetOverhead));
+    }
     const std::int64_t memory = std::min(available_memory_bytes() / 2,
                                          std::max(kMostMemoryOfTinySets, 2 * wanted * set_bytes));
     return std::clamp<std::int64_t>(memory / (set_bytes + kSetOverhead), 0, wanted);
   }
 
   Layout layout() const override { return Layout::kApart; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::byte*, std::int64_t> blocks_;  // with their sizes
+  std::int64_t bytes_ = 0;
 };
+
+CpuMemory& the_memory() {
+  static CpuMemory memory;
+  return memory;
+}
 
 }  // namespace
 
 Memory& cpu_memory() {
-  static CpuMemory memory;
-  return memory;
+  return the_memory();
+}
+
+bool can_evict_cpu_buffers() {
+  return kernels::cpu::can_evict() && the_memory().bytes() <= kMostEvicted;
+}
+
+void evict_cpu_buffers() {
+  the_memory().evict();
 }
 
 }  // namespace nf4bench::device

@@ -24,8 +24,8 @@ struct Shares {
   double stolen = 0.0;
 };
 
-std::optional<Shares> shares_between(const std::optional<CpuTimes>& start,
-                                     const std::optional<CpuTimes>& end) {
+std::optional<Shares> shares_between(const std::optional<device::ProcessorTimes>& start,
+                                     const std::optional<device::ProcessorTimes>& end) {
   if (!start || !end) return std::nullopt;
   const double total = end->total - start->total;
   if (total <= 0.0) return std::nullopt;

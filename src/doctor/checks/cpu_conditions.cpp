@@ -1,10 +1,9 @@
 #include "doctor/checks/cpu_conditions.hpp"
 
-#include "doctor/checks/small_files.hpp"
+#include "device/cpu/small_files.hpp"
 #include "doctor/control_group.hpp"
 
 #include <algorithm>
-#include <sched.h>
 #include <set>
 #include <string_view>
 
@@ -24,7 +23,7 @@ fs::path folder_of(const fs::path& root, int processor) {
 }
 
 std::optional<bool> flag_in(const fs::path& path) {
-  const auto value = number_in(path);
+  const auto value = device::number_in(path);
   if (!value) return std::nullopt;
   return *value != 0.0;
 }
@@ -33,10 +32,11 @@ void add_frequency_scaling(CpuSetup& setup, const fs::path& root,
                            const std::vector<int>& processors) {
   for (const int processor : processors) {
     const fs::path scaling = folder_of(root, processor) / "cpufreq";
-    const std::string governor = first_line(scaling / "scaling_governor");
+    const std::string governor = device::first_line(scaling / "scaling_governor");
     if (!governor.empty()) ++setup.governors[governor];
-    if (setup.scaling_driver.empty()) setup.scaling_driver = first_line(scaling / "scaling_driver");
-    if (const auto khz = number_in(scaling / "cpuinfo_max_freq")) {
+    if (setup.scaling_driver.empty())
+      setup.scaling_driver = device::first_line(scaling / "scaling_driver");
+    if (const auto khz = device::number_in(scaling / "cpuinfo_max_freq")) {
       setup.max_clock_hz = std::min(setup.max_clock_hz.value_or(*khz * kKilo), *khz * kKilo);
     }
   }
@@ -54,8 +54,8 @@ std::optional<int> count_cores(const fs::path& root, const std::vector<int>& pro
   std::set<std::string> cores;
   for (const int processor : processors) {
     const fs::path topology = folder_of(root, processor) / "topology";
-    std::string siblings = first_line(topology / "core_cpus_list");
-    if (siblings.empty()) siblings = first_line(topology / "thread_siblings_list");
+    std::string siblings = device::first_line(topology / "core_cpus_list");
+    if (siblings.empty()) siblings = device::first_line(topology / "thread_siblings_list");
     if (siblings.empty()) return std::nullopt;
     cores.insert(siblings);
   }
@@ -64,40 +64,18 @@ std::optional<int> count_cores(const fs::path& root, const std::vector<int>& pro
 
 // Only x86 has this flag; other processors do not tell.
 std::optional<bool> is_virtual_machine(const fs::path& root) {
-  for (const std::string& line : lines_of(root / "proc/cpuinfo")) {
+  for (const std::string& line : device::lines_of(root / "proc/cpuinfo")) {
     if (!line.starts_with("flags")) continue;
-    const std::vector<std::string> flags = words_of(line);
+    const std::vector<std::string> flags = device::words_of(line);
     return std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
   }
   return std::nullopt;
 }
 
 std::optional<double> load_average(const fs::path& root) {
-  const std::vector<std::string> words = words_of(first_line(root / "proc/loadavg"));
-  return words.empty() ? std::nullopt : number(words.front());
-}
-
-// Columns of /proc/stat after the name (man 5 proc). Guest time is in user time already.
-enum Column : std::size_t { kIdle = 3, kIowait = 4, kSteal = 7, kColumns = 8 };
-
-std::optional<CpuTimes> read_times(const fs::path& root, const std::vector<int>& processors) {
-  std::set<std::string> names;
-  for (const int processor : processors) names.insert("cpu" + std::to_string(processor));
-  CpuTimes times;
-  std::size_t found = 0;
-  for (const std::string& line : lines_of(root / "proc/stat")) {
-    const std::vector<std::string> words = words_of(line);
-    if (words.size() <= kColumns || !names.contains(words.front())) continue;
-    ++found;
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      const double ticks = number(words[column + 1]).value_or(0.0);
-      times.total += ticks;
-      if (column == kSteal) times.stolen += ticks;
-      if (column != kIdle && column != kIowait && column != kSteal) times.busy += ticks;
-    }
-  }
-  if (found == 0 || found != names.size()) return std::nullopt;
-  return times;
+  const std::vector<std::string> words =
+      device::words_of(device::first_line(root / "proc/loadavg"));
+  return words.empty() ? std::nullopt : device::number(words.front());
 }
 
 }  // namespace
@@ -119,23 +97,12 @@ CpuSetup read_cpu_setup(const fs::path& root, const std::vector<int>& processors
 CpuReading read_cpu(const fs::path& root, const std::vector<int>& processors) {
   CpuReading reading;
   for (const int processor : processors) {
-    const auto khz = number_in(folder_of(root, processor) / "cpufreq/scaling_cur_freq");
+    const auto khz = device::number_in(folder_of(root, processor) / "cpufreq/scaling_cur_freq");
     if (khz) reading.clock_hz = std::max(reading.clock_hz.value_or(0.0), *khz * kKilo);
   }
-  reading.times = read_times(root, processors);
+  reading.times = device::read_processor_times(root, processors);
   reading.paused_s = read_control_group(root).paused_s;
   return reading;
-}
-
-std::vector<int> allowed_processors() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) CPU_SET(0, &allowed);
-  std::vector<int> processors;
-  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (CPU_ISSET(processor, &allowed)) processors.push_back(processor);
-  }
-  return processors;
 }
 
 }  // namespace nf4bench::doctor

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "device/cpu/processor_times.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -9,17 +11,10 @@
 
 namespace nf4bench::doctor {
 
-// Time that some processors have spent since the system started, in ticks.
-struct CpuTimes {
-  double busy = 0.0;
-  double stolen = 0.0;  // the processor was another virtual machine's
-  double total = 0.0;
-};
-
 // What changes all the time.
 struct CpuReading {
   std::optional<double> clock_hz;  // the highest of the processors
-  std::optional<CpuTimes> times;
+  std::optional<device::ProcessorTimes> times;
   std::optional<double> paused_s;  // since the control group was made, because of its limit
 };
 
@@ -42,9 +37,6 @@ struct CpuSetup {
 // Reads below `root`, "/" but for tests, for the processors with the numbers `processors`.
 CpuSetup read_cpu_setup(const std::filesystem::path& root, const std::vector<int>& processors);
 CpuReading read_cpu(const std::filesystem::path& root, const std::vector<int>& processors);
-
-// The processors that this process may run on.
-std::vector<int> allowed_processors();
 
 // The CPU device around a measurement.
 struct CpuConditions {

@@ -28,10 +28,12 @@ std::string known_tensor(const json::JsonNode& node, const std::set<std::string>
   return id;
 }
 
-statistics::Interval read_interval(const json::JsonNode& node) {
+// Null where there were too few samples.
+std::optional<statistics::Interval> read_interval(const json::JsonNode& node) {
+  if (node.is_null()) return std::nullopt;
   const std::vector<double> ends = node.numbers(0.0);
   if (ends.size() != 2 || ends[0] > ends[1]) node.refuse("two numbers, the lower first");
-  return {ends[0], ends[1]};
+  return statistics::Interval{ends[0], ends[1]};
 }
 
 record::ReportTensor read_tensor(const json::JsonNode& node) {
@@ -114,6 +116,16 @@ void read_samples(const json::JsonNode& node, record::Measurement& m) {
   }
 }
 
+record::HostLoad read_host_load(const json::JsonNode& node) {
+  record::HostLoad load;
+  load.processors = node["processors"].small_count();
+  load.others = node["others"].number(0.0);
+  load.stolen = node["stolen"].number(0.0);
+  load.involuntary_switches = node["involuntary_switches"].count();
+  load.disturbed = node["disturbed"].boolean();
+  return load;
+}
+
 // Any operation, also one that this program does not have; as a word that is fit to print.
 std::string read_operation(const json::JsonNode& node) {
   constexpr std::size_t kMostCharacters = 64;
@@ -150,6 +162,7 @@ record::Measurement read_measurement(const json::JsonNode& node,
   m.launches_per_sample = node["launches_per_sample"].small_count();
   m.stopped_by = read_optional(node["stopped_by"], read_stop_reason);
   read_samples(node, m);
+  if (node.has("load")) m.load = read_optional(node["load"], read_host_load);
   return m;
 }
 

@@ -5,9 +5,15 @@
 namespace nf4bench::report {
 namespace {
 
-json::JsonText interval(const statistics::Interval& value) {
-  const double ends[] = {value.low, value.high};
+json::JsonText interval(const std::optional<statistics::Interval>& value) {
+  if (!value) return json::json_null();
+  const double ends[] = {value->low, value->high};
   return json::json_numbers(ends);
+}
+
+bool accepts(NumberGuard& guard, const char* field,
+             const std::optional<statistics::Interval>& value) {
+  return !value || guard.accepts(field, {value->low, value->high});
 }
 
 json::JsonText tensor_json(const record::ReportTensor& tensor) {
@@ -40,8 +46,8 @@ json::JsonText verification_json(const std::optional<record::Verification>& comp
 json::JsonText time_json(const std::optional<statistics::Summary>& time, NumberGuard& guard) {
   if (!time) return json::json_null();
   const statistics::Summary& s = *time;
-  if (!guard.accepts("time_s",
-                     {s.median, s.mean, s.min, s.p05, s.p95, s.mad, s.ci95.low, s.ci95.high})) {
+  if (!guard.accepts("time_s", {s.median, s.mean, s.min, s.p05, s.p95, s.mad}) ||
+      !accepts(guard, "time_s", s.ci95)) {
     return json::json_null();
   }
   return json::json_object({
@@ -57,7 +63,7 @@ json::JsonText time_json(const std::optional<statistics::Summary>& time, NumberG
 
 json::JsonText speedup_json(const std::optional<record::Speedup>& speedup, NumberGuard& guard) {
   if (!speedup) return json::json_null();
-  if (!guard.accepts("speedup", {speedup->ratio, speedup->ci95.low, speedup->ci95.high})) {
+  if (!guard.accepts("speedup", {speedup->ratio}) || !accepts(guard, "speedup", speedup->ci95)) {
     return json::json_null();
   }
   return json::json_object({
@@ -69,12 +75,23 @@ json::JsonText speedup_json(const std::optional<record::Speedup>& speedup, Numbe
 
 json::JsonText alone_json(const std::optional<record::Alone>& alone, NumberGuard& guard) {
   if (!alone) return json::json_null();
-  if (!guard.accepts("alone_s", {alone->median_s, alone->ci95.low, alone->ci95.high})) {
+  if (!guard.accepts("alone_s", {alone->median_s}) || !accepts(guard, "alone_s", alone->ci95)) {
     return json::json_null();
   }
   return json::json_object({
       {"median", json::json_number(alone->median_s)},
       {"ci95", interval(alone->ci95)},
+  });
+}
+
+json::JsonText load_json(const std::optional<record::HostLoad>& load, NumberGuard& guard) {
+  if (!load || !guard.accepts("load", {load->others, load->stolen})) return json::json_null();
+  return json::json_object({
+      {"processors", json::json_integer(load->processors)},
+      {"others", json::json_number(load->others)},
+      {"stolen", json::json_number(load->stolen)},
+      {"involuntary_switches", json::json_integer(load->involuntary_switches)},
+      {"disturbed", json::json_bool(load->disturbed)},
   });
 }
 
@@ -105,6 +122,7 @@ json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard
       {"throttled_samples",
        m.throttled_samples ? json::json_integer(*m.throttled_samples) : json::json_null()},
       {"alone_s", alone_json(m.alone, guard)},
+      {"load", load_json(m.load, guard)},
   });
 }
 

@@ -1,4 +1,5 @@
 #include "record/throttling.hpp"
+#include "report/ranking.hpp"
 #include "report/table/parts.hpp"
 #include "text/units.hpp"
 
@@ -25,10 +26,6 @@ std::vector<Block> blocks_of(const record::Report& report) {
     block->rows.push_back(&m);
   }
   return blocks;
-}
-
-bool is_timed(const record::Measurement& m) {
-  return m.status == record::Status::kPassed && m.time_s;
 }
 
 // The columns of a block. Narrow terminals lose them in the order of their ranks, highest first:
@@ -59,6 +56,7 @@ std::string mean_clock(const std::vector<double>& clocks_hz) {
 
 // "passed", or instead of that what is to be known about its samples.
 std::string timed_status(const record::Measurement& m) {
+  if (std::string doubt = doubt_of(m); !doubt.empty()) return doubt;
   if (m.throttled_samples.value_or(0) == 0) return "passed";
   const double percent = 100.0 * record::throttled_share(m);
   return percent < 1.0 ? "throttled <1 %" : fmt::format("throttled {:.0f} %", percent);
@@ -70,25 +68,17 @@ bool is_baseline(const record::Measurement& m) {
 
 std::vector<std::string> timed_cells(const record::Measurement& m, const text::TimeScale& scale) {
   const statistics::Summary& time = *m.time_s;
-  const double half_width = (time.ci95.high - time.ci95.low) / 2.0;
-  std::string ratio;
-  std::string interval;
-  if (m.speedup) {
-    ratio = text::format_ratio(m.speedup->ratio);
-    interval = is_baseline(m)
-                   ? "baseline"
-                   : text::format_ratio_interval(m.speedup->ci95.low, m.speedup->ci95.high);
-  }
+  const std::optional<double> half_width = statistics::relative_half_width(time);
   return {
       shown_variant(m.variant),
       text::format_time(time.median, scale),
-      time.median > 0.0 ? fmt::format("{:.2f}", 100.0 * half_width / time.median) : "",
+      half_width && time.median > 0.0 ? fmt::format("{:.2f}", 100.0 * *half_width) : "",
       text::format_time(time.p95, scale),
       if_known(m.bytes_per_s, text::format_gigabytes),
       if_known(m.fraction_of_copy, text::format_percent),
       if_known(m.fraction_of_stream, text::format_percent),
-      ratio,
-      interval,
+      m.speedup ? text::format_ratio(m.speedup->ratio) : "",
+      m.speedup ? speedup_interval_text(*m.speedup, m.variant) : "",
       fmt::format("{}", m.samples_s.size()),
       mean_clock(m.sm_clock_hz),
       timed_status(m),
@@ -112,25 +102,13 @@ text::GridRow untimed_row(const record::Measurement& m) {
   return row;
 }
 
-// The fastest of several; null when there is nothing to choose from.
-const record::Measurement* fastest_of(const Block& block) {
-  const record::Measurement* fastest = nullptr;
-  int timed = 0;
-  for (const record::Measurement* row : block.rows) {
-    if (!is_timed(*row)) continue;
-    ++timed;
-    if (fastest == nullptr || row->time_s->median < fastest->time_s->median) fastest = row;
-  }
-  return timed > 1 ? fastest : nullptr;
-}
-
 void fill_lines(Block& block) {
   std::vector<double> medians;
   for (const record::Measurement* row : block.rows) {
     if (is_timed(*row)) medians.push_back(row->time_s->median);
   }
   const text::TimeScale scale = text::time_scale(medians);
-  const record::Measurement* fastest = fastest_of(block);
+  const Ranking ranking = rank(block.rows);
   for (const record::Measurement* row : block.rows) {
     if (!is_timed(*row)) {
       block.lines.push_back(untimed_row(*row));
@@ -139,9 +117,12 @@ void fill_lines(Block& block) {
     text::GridRow line;
     line.cells = timed_cells(*row, scale);
     if (is_baseline(*row)) line.marker = kBaselineMark;
-    if (row == fastest) {
+    if (row == ranking.fastest) {
       line.marker = kFastestMark;
       line.tone = text::Tone::kGood;
+    } else if (ranking.is_candidate(*row)) {
+      line.marker = kCandidateMark;
+      line.tone = text::Tone::kDoubt;
     }
     block.lines.push_back(std::move(line));
   }
@@ -192,8 +173,22 @@ bool has_throttled_samples(const record::Report& report) {
                      });
 }
 
-void append_legend(TablePage& page, const text::GridLayout& layout, const record::Report& report) {
+bool has_candidate(const std::vector<Block>& blocks) {
+  return std::any_of(blocks.begin(), blocks.end(), [](const Block& block) {
+    return std::any_of(block.lines.begin(), block.lines.end(),
+                       [](const text::GridRow& line) { return line.marker == kCandidateMark; });
+  });
+}
+
+void append_legend(TablePage& page, const text::GridLayout& layout, const record::Report& report,
+                   bool is_undecided) {
   std::string text = fmt::format("{} fastest", kFastestMark);
+  if (is_undecided) {
+    text += fmt::format(
+        "  {} may be the fastest: other programs kept the machine busy, the spread is "
+        "over {:.0f} %, or fewer than {} samples carry no interval",
+        kCandidateMark, 100.0 * kWidestHalf, statistics::kFewestForInterval);
+  }
   if (layout.shows("speedup")) {
     text += fmt::format("  {} baseline ({}); speedup: the baseline's time over the variant's",
                         kBaselineMark, shown_variant(report.settings.baseline));
@@ -230,7 +225,7 @@ void append_blocks(TablePage& page, const record::Report& report) {
     page.grid_header(layout);
     for (const text::GridRow& line : block.lines) page.grid_row(layout, line);
   }
-  if (!blocks.empty()) append_legend(page, layout, report);
+  if (!blocks.empty()) append_legend(page, layout, report, has_candidate(blocks));
 }
 
 }  // namespace nf4bench::report

@@ -39,6 +39,9 @@ class TablePage {
   std::string text_;
 };
 
+// A speedup's interval, "baseline", or why there is none.
+std::string speedup_interval_text(const record::Speedup& speedup, const std::string& variant);
+
 // "bf16", "fp16", "fp32"
 const char* short_name(nf4::OutputType type);
 
@@ -50,6 +53,7 @@ std::string shown_variant(const std::string& name);
 
 inline constexpr char kFastestMark = '*';
 inline constexpr char kBaselineMark = '=';
+inline constexpr char kCandidateMark = '?';  // nobody can say which of these is the fastest
 
 // A block for each geometry and cell, with all variants; then how to read it.
 void append_blocks(TablePage& page, const record::Report& report);

@@ -63,6 +63,12 @@ std::vector<std::string> summary_cells(const record::VariantSummary& s,
 // The variants of one cell over all tensors.
 using CellSummary = std::vector<record::VariantSummary>;
 
+// True when a total rests on a time that cannot be ranked.
+bool is_undecided(const CellSummary& cell) {
+  return std::any_of(cell.begin(), cell.end(),
+                     [](const record::VariantSummary& s) { return s.model_time_s && s.in_doubt; });
+}
+
 // The variant with the shortest total; none when there is nothing to choose from.
 std::string fastest_of(const CellSummary& cell) {
   const record::VariantSummary* fastest = nullptr;
@@ -72,7 +78,7 @@ std::string fastest_of(const CellSummary& cell) {
     ++timed;
     if (fastest == nullptr || *s.model_time_s < *fastest->model_time_s) fastest = &s;
   }
-  return timed > 1 ? fastest->variant : std::string();
+  return timed > 1 && !is_undecided(cell) ? fastest->variant : std::string();
 }
 
 std::vector<text::GridRow> summary_rows(const CellSummary& cell, const Extent& extent,
@@ -90,6 +96,10 @@ std::vector<text::GridRow> summary_rows(const CellSummary& cell, const Extent& e
     if (s.variant == baseline) row.marker = kBaselineMark;
     if (s.cells < extent.geometries) row.tone = text::Tone::kFaint;
     if (s.cells == 0) row.message = "passed on none";
+    if (s.model_time_s && s.in_doubt) {
+      row.marker = kCandidateMark;
+      row.tone = text::Tone::kDoubt;
+    }
     if (s.variant == fastest) {
       row.marker = kFastestMark;
       row.tone = text::Tone::kGood;

@@ -149,6 +149,12 @@ void TablePage::heading(const std::string& left, const std::string& right) {
   line(left + std::string(static_cast<std::size_t>(gap), ' ') + right, text::Tone::kHeading);
 }
 
+std::string speedup_interval_text(const record::Speedup& speedup, const std::string& variant) {
+  if (speedup.baseline == variant) return "baseline";
+  if (!speedup.ci95) return "too few samples";
+  return text::format_ratio_interval(speedup.ci95->low, speedup.ci95->high);
+}
+
 const char* short_name(nf4::OutputType type) {
   return type == nf4::OutputType::kFloat16    ? "fp16"
          : type == nf4::OutputType::kBfloat16 ? "bf16"

@@ -11,6 +11,7 @@
 #include "cli/signals.hpp"
 #include "device/device_use.hpp"
 #include "report/host.hpp"
+#include "report/ranking.hpp"
 #include "report/report_file.hpp"
 #include "report/throttling.hpp"
 
@@ -76,8 +77,10 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
   report.tensors_verified = outcome.tensors_verified;
   report.state_after = plan.device->state();
   report.complete = !outcome.interrupted;
-  const std::vector<std::string> throttling = report::throttling_warnings(report);
-  report.warnings.insert(report.warnings.end(), throttling.begin(), throttling.end());
+  for (const std::vector<std::string>& more :
+       {report::throttling_warnings(report), report::load_warnings(report)}) {
+    report.warnings.insert(report.warnings.end(), more.begin(), more.end());
+  }
 }
 
 // The variants of the run under the names that the command line knows; one that runs against itself

@@ -1,11 +1,11 @@
-#include "doctor/checks/small_files.hpp"
+#include "device/cpu/small_files.hpp"
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 
-namespace nf4bench::doctor {
+namespace nf4bench::device {
 
 std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -39,4 +39,4 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
 }
 
-}  // namespace nf4bench::doctor
+}  // namespace nf4bench::device

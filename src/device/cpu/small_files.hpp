@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench::doctor {
+namespace nf4bench::device {
 
 // The one-value files in which Linux tells about itself, and the tables of /proc.
 
@@ -23,4 +23,4 @@ std::optional<double> number_in(const std::filesystem::path& path);
 // `text` cut at blanks.
 std::vector<std::string> words_of(const std::string& text);
 
-}  // namespace nf4bench::doctor
+}  // namespace nf4bench::device

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "report/report.hpp"
+
+#include <string>
+#include <vector>
+
+namespace nf4bench::report {
+
+// The median of a row is not known when half of its 95 % interval is wider than this: ten times as
+// wide as a run stops at by default.
+inline constexpr double kWidestHalf = 0.05;
+
+// Why the time of a row cannot be ranked, in two words; empty when it can, or when it has no time.
+std::string doubt_of(const record::Measurement& row);
+
+// True for a row that passed and has a time.
+bool is_timed(const record::Measurement& row);
+
+// Which of the rows of a cell is the fastest.
+struct Ranking {
+  const record::Measurement* fastest = nullptr;  // null when there is nothing to choose from, or
+                                                 // when nobody can say
+  std::vector<const record::Measurement*> candidates;  // then: those that may be the fastest
+
+  bool is_candidate(const record::Measurement& row) const;
+};
+
+// Of the rows of one cell. A row whose time is in doubt may lie anywhere in its interval, and in a
+// cell that other programs disturbed, or without an interval, anywhere at all.
+Ranking rank(const std::vector<const record::Measurement*>& rows);
+
+// At most one sentence on cells that were timed while other programs took the processors.
+std::vector<std::string> load_warnings(const record::Report& report);
+
+}  // namespace nf4bench::report
