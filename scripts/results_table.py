@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Prints Markdown tables of reports, with a row for each geometry: a variant, the baseline, the ceilings.
 
-    scripts/results_table.py REPORT... [--variant fused]
+    scripts/results_table.py REPORT... [--variant fused] [--dtype bfloat16] [--launch graph,spaced]
     scripts/results_table.py --models REPORT...
 """
 
 import argparse
 import json
 import sys
+
+LAUNCHES = ["graph", "spaced", "stream"]
 
 
 def micro(seconds):
@@ -18,7 +20,7 @@ def micro(seconds):
 
 
 def geometry_rows(report, variant):
-    """Yields a table row for each cell of `variant` that passed."""
+    """Yields its geometry, output type, launch mode and table row for each cell of `variant` that passed."""
     tensors = {tensor["id"]: tensor for tensor in report["tensors"]}
     stream = {(c["tensor"], c["output_dtype"], c["cache"], c["launch"]): c for c in report["ceilings"]["stream"]}
     cells = {}
@@ -32,7 +34,7 @@ def geometry_rows(report, variant):
         shape = "x".join(map(str, tensor["shape"]))
         kind = "nested" if tensor["nested"] else "plain"
         best = stream.get(key[:4])
-        yield [
+        yield (shape, kind, tensor["blocksize"]), m["output_dtype"], m["launch"], [
             shape,
             f"{kind}/{tensor['blocksize']}",
             m["output_dtype"],
@@ -44,6 +46,16 @@ def geometry_rows(report, variant):
             f"{100 * m['fraction_of_copy']:.1f}",
             f"{100 * best['median_s'] / m['time_s']['median']:.1f}" if best else "",
         ]
+
+
+def in_order(rows, dtypes, launches):
+    """The table rows of the wanted types and modes. All modes of a geometry and type stand together."""
+    rows = [row for row in rows if (not dtypes or row[1] in dtypes) and (not launches or row[2] in launches)]
+    places = {}
+    for geometry, dtype, _, _ in rows:
+        places.setdefault((geometry, dtype), len(places))
+    rows.sort(key=lambda row: (places[row[:2]], LAUNCHES.index(row[2])))
+    return [row[3] for row in rows]
 
 
 def model_rows(report):
@@ -65,6 +77,8 @@ def print_table(head, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--variant", default="fused")
+    parser.add_argument("--dtype", default="", help="output types, separated by commas [all]")
+    parser.add_argument("--launch", default="", help="launch modes, likewise")
     parser.add_argument("--models", action="store_true", help="whole-model times instead of geometries")
     parser.add_argument("reports", nargs="+")
     arguments = parser.parse_args()
@@ -85,7 +99,9 @@ def main():
     baseline = next(m["speedup"]["baseline"] for m in reports[0]["measurements"] if m["speedup"])
     head = ["geometry", "absmax", "type", "mode", f"{baseline}, us", f"{arguments.variant}, us", "ratio",
             "GB/s", "% of copy", "% of stream"]
-    print_table(head, [row for report in reports for row in geometry_rows(report, arguments.variant)])
+    rows = [row for report in reports for row in geometry_rows(report, arguments.variant)]
+    print_table(head, in_order(rows, arguments.dtype.split(",") if arguments.dtype else [],
+                               arguments.launch.split(",") if arguments.launch else []))
     return 0
 
 

@@ -28,6 +28,14 @@ void launch_nothing(CUstream_st* stream);
 // null: the shapes of the copy and write ceilings beside the driver's own.
 void launch_copy(const void* source, void* target, std::int64_t bytes, CUstream_st* stream);
 
+// Stands between timed calls as other work does in a model: fills the device with blocks that
+// compute for some microseconds, write four bytes each to `output` and let no kernel start early.
+// Touches nothing else, so that caches stay as the calls left them.
+void launch_spacer(float* output, int multiprocessors, CUstream_st* stream);
+
+// Of its output.
+std::int64_t spacer_output_bytes(int multiprocessors);
+
 // Keeps the stream busy for about `nanoseconds`, so that launches queue up behind it.
 void launch_busy(std::int64_t nanoseconds, CUstream_st* stream);
 

@@ -69,7 +69,7 @@ std::optional<device::Sample> CellTimer::sample(Contender& contender, int launch
 
 void CellTimer::calibrate(Contender& contender) {
   const int buffer_sets =
-      spec_.cache == record::CacheMode::kCold && spec_.launch == record::LaunchMode::kGraph
+      spec_.cache == record::CacheMode::kCold && record::is_replayed(spec_.launch)
           ? workload_.buffer_sets()
           : 1;
   Calibration calibration(context_.options.min_sample_s, buffer_sets);
@@ -176,7 +176,7 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
     timing_.variants.push_back({.variant = &context_.variants[index].variant, .index = index});
   }
   for (Contender& contender : timing_.variants) {
-    if (spec_.launch == record::LaunchMode::kGraph && !contender.variant->traits.capturable) {
+    if (record::is_replayed(spec_.launch) && !contender.variant->traits.capturable) {
       contender.unavailable = "its launches cannot be recorded into a graph; see --launch stream";
     }
     if (contender.is_running()) calibrate(contender);

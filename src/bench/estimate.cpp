@@ -35,12 +35,16 @@ bool is_cold(const RunRequest& request) {
   return contains(request.settings.caches, record::CacheMode::kCold);
 }
 
+// What a cold sample touches before a set comes round again.
+std::int64_t cold_bytes(const RunRequest& request) {
+  return request.settings.caches_rotated * request.device.info().l2_bytes;
+}
+
 // Of the buffers of one problem, all sets included.
 std::int64_t buffer_bytes_of(const RunRequest& request, const kernels::Problem& problem) {
   const operation::Traffic traffic = request.operation.traffic(problem);
   const std::int64_t content = traffic.bytes_read + traffic.bytes_written;
-  const std::int64_t sets =
-      is_cold(request) ? device::cold_sets(content, request.device.info().l2_bytes) : 1;
+  const std::int64_t sets = is_cold(request) ? device::cold_sets(content, cold_bytes(request)) : 1;
   return sets * (content + kSetOverhead);
 }
 
@@ -150,7 +154,7 @@ std::string Estimator::obstacle(const kernels::Variant& variant, const kernels::
   const char* const reason =
       why_unsupported(variant, problem, device::facts_of(request_.device.info()));
   if (reason != nullptr) return reason;
-  if (launch == record::LaunchMode::kGraph && !variant.traits.capturable) {
+  if (record::is_replayed(launch) && !variant.traits.capturable) {
     return "its launches cannot be recorded into a graph";
   }
   return "";

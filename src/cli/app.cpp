@@ -32,7 +32,8 @@ ExitCode run_complete(const CommandLine& line, const std::vector<std::string>& t
   if (result.outcome != Outcome::kParsed) {
     throw Error(ErrorKind::kUsage, explain_usage_error(parser.views(), result.text, typed));
   }
-  return parser.run({.argv = line.argv, .config = line.config});
+  const std::vector<CommandView> views = parser.views();
+  return parser.run({.argv = line.argv, .config = line.config, .command = *given_command(views)});
 }
 
 ExitCode run_command_line(const std::vector<std::string>& argv) {

@@ -51,6 +51,14 @@ std::string commit_text(const record::Report& report) {
   return tool.git_commit.empty() ? "" : tool.git_commit.substr(0, 12) + (tool.git_dirty ? "+" : "");
 }
 
+// How far cold buffers rotate decides what is left in the cache when they come round again.
+std::string rotation_text(const record::Report& report) {
+  const std::vector<record::CacheMode>& caches = report.settings.caches;
+  const bool is_cold =
+      std::find(caches.begin(), caches.end(), record::CacheMode::kCold) != caches.end();
+  return is_cold ? fmt::format("{} caches", report.settings.caches_rotated) : "";
+}
+
 const std::vector<Trait>& traits() {
   static const std::vector<Trait> kTraits = {
       {"device", Matters::kAlways, [](const record::Report& r) { return r.device.name; }},
@@ -60,6 +68,7 @@ const std::vector<Trait>& traits() {
       {"mig", Matters::kAlways, [](const record::Report& r) { return switch_text(r.device.mig); }},
       {"simd", Matters::kAlways, [](const record::Report& r) { return r.device.simd; }},
       {"build_type", Matters::kAlways, [](const record::Report& r) { return r.tool.build_type; }},
+      {"rotation", Matters::kAlways, rotation_text},
       {"driver", Matters::kForTime, [](const record::Report& r) { return r.device.driver; }},
       {"ecc", Matters::kForTime, [](const record::Report& r) { return switch_text(r.device.ecc); }},
       {"max_sm_clock", Matters::kForTime,

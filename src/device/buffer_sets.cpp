@@ -33,9 +33,9 @@ BufferSets::BufferSets(Memory& memory, const Work& work, std::int64_t guard)
   jobs_.push_back(work.bind(inputs, output_.data()));
 }
 
-void BufferSets::add_for_cold(const Work& work, std::int64_t cache_bytes) {
+void BufferSets::add_for_cold(const Work& work, std::int64_t cold_bytes) {
   const std::int64_t set_bytes = set_bytes_of(work);
-  const std::int64_t wanted = cold_sets(set_bytes, cache_bytes) - 1;
+  const std::int64_t wanted = cold_sets(set_bytes, cold_bytes) - 1;
   if (wanted <= 0) return;
   const std::int64_t count = memory_.fitting_sets(wanted, set_bytes);
   if (count <= 0) return;

@@ -17,9 +17,9 @@ class BufferSets {
   // Uploads the first set, with `guard` bytes before and after its output.
   BufferSets(Memory& memory, const Work& work, std::int64_t guard);
 
-  // Adds as many sets as a cold sample with such a cache needs, or as memory allows. `work` is that
-  // of the first set.
-  void add_for_cold(const Work& work, std::int64_t cache_bytes);
+  // Adds as many sets as a cold sample needs that is to touch `cold_bytes` before a set comes round
+  // again, or as memory allows. `work` is that of the first set.
+  void add_for_cold(const Work& work, std::int64_t cold_bytes);
 
   // One job a set, without a workspace.
   const std::vector<kernels::Job>& jobs() const { return jobs_; }

@@ -64,7 +64,9 @@ BufferedWorkload::BufferedWorkload(const WorkloadHost& host, const Work& work,
       sets_(host.memory, work, plan.guard),
       executor_(std::move(executor)) {
   work_.inputs.clear();  // uploaded; they may be gone from now on
-  if (plan.purpose == UploadPurpose::kTime) sets_.add_for_cold(work, host.info.l2_bytes);
+  if (plan.purpose == UploadPurpose::kTime) {
+    sets_.add_for_cold(work, host.caches_rotated * host.info.l2_bytes);
+  }
   executor_->run("upload a tensor", [] {});
 }
 

@@ -14,7 +14,8 @@ namespace nf4bench::device {
 // What the workloads of one device have in common. Its memory and stream outlive them.
 struct WorkloadHost {
   record::DeviceInfo info;
-  std::string config;  // Launch::config; empty for none
+  std::string config;      // Launch::config; empty for none
+  int caches_rotated = 1;  // cold samples: the sets of a rotation, in last-level caches
   Memory& memory;
   CUstream_st* stream = nullptr;  // that calls are made on; null on the CPU
 };

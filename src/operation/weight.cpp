@@ -70,9 +70,8 @@ device::Work make_work(const Operation& operation, const nf4::Nf4Tensor& tensor,
   work.inputs[kPacked] = buffer_of(tensor.packed);
   work.inputs[kScales] = problem.nested ? buffer_of(tensor.absmax_codes) : buffer_of(tensor.absmax);
   work.inputs[kNestedAbsmax] = buffer_of(tensor.nested_absmax);
-  // One map serves all layers of a model, and activations come fresh from the layer before.
-  work.inputs[kNestedMap] = buffer_of(tensor.nested_map);
-  work.inputs[kNestedMap].rotates = false;
+  work.inputs[kNestedMap] = buffer_of(tensor.nested_map);  // each layer of a checkpoint has its own
+  // Activations come fresh from the layer before.
   work.inputs[kInput] = {.content = input, .rotates = false};
   work.output_bytes = operation.traffic(problem).bytes_written;
   work.bind = [job](std::span<std::byte* const> inputs, std::byte* output) {

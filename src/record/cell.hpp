@@ -18,13 +18,20 @@ enum class CacheMode : std::uint8_t {
 enum class LaunchMode : std::uint8_t {
   kGraph,   // replayed from a CUDA graph: GPU time
   kStream,  // plain launches (CUDA) or plain calls (CPU): what an eager caller pays
+  kSpaced,  // replayed from a CUDA graph, each call behind a kernel that knows nothing of it: what
+            // a call adds to the work around it
 };
 
 constexpr const char* to_string(CacheMode mode) {
   return mode == CacheMode::kCold ? "cold" : "hot";
 }
 constexpr const char* to_string(LaunchMode mode) {
-  return mode == LaunchMode::kGraph ? "graph" : "stream";
+  return mode == LaunchMode::kGraph ? "graph" : mode == LaunchMode::kStream ? "stream" : "spaced";
+}
+
+// Whether launches are recorded once and replayed.
+constexpr bool is_replayed(LaunchMode mode) {
+  return mode != LaunchMode::kStream;
 }
 
 // The only operation so far: reports do not name that of a stream ceiling.

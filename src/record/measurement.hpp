@@ -36,6 +36,12 @@ struct Speedup {
   std::optional<statistics::Interval> ci95{{1.0, 1.0}};  // none with too few rounds
 };
 
+// The median of a measurement whose variant had a process to itself.
+struct Alone {
+  double median_s = 0.0;
+  std::optional<statistics::Interval> ci95;  // none with too few samples
+};
+
 // One variant in one cell. Plain data.
 struct Measurement {
   Cell cell;
@@ -55,6 +61,7 @@ struct Measurement {
   std::optional<double> fraction_of_stream;  // best stream kernel's median of this cell / median
   std::optional<Speedup> speedup;            // absent unless both sides passed
   std::optional<std::int64_t> throttled_samples;  // see throttling.hpp; absent without clocks
+  std::optional<Alone> alone;                     // see company.hpp; absent unless asked for
   std::optional<HostLoad> load;                   // while the cell was timed; absent where unknown
 };
 

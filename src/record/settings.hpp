@@ -22,6 +22,8 @@ struct Settings {
   std::vector<CacheMode> caches = {CacheMode::kCold};
   std::vector<LaunchMode> launches;  // empty: the device's first
   std::string baseline;              // variant name; may be missing from the selection
+  int caches_rotated = 0;            // cold samples: the sets of a rotation, in last-level caches;
+                                     // 0 until the device is known
   int min_samples = 30;
   double max_time_s = 2.0;     // a measurement: one variant in one cell
   double precision = 0.005;    // wanted relative half-width of the median's interval

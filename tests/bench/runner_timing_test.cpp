@@ -175,11 +175,13 @@ TEST(Runner, ReplaysColdGraphsInMultiplesOfTheBufferSets) {
   bench.device.take_seconds("slow", 2e-4);
   bench.device.take_seconds("fast", 5e-6);
   bench.options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
-  bench.options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
+  bench.device.modes.push_back(record::LaunchMode::kSpaced);
+  bench.options.launches = bench.device.modes;
   bench.run();
+  ASSERT_EQ(bench.rows.size(), 12u);
   for (const record::Measurement& row : bench.rows) {
-    const bool is_cold_graph =
-        row.cell.cache == record::CacheMode::kCold && row.cell.launch == record::LaunchMode::kGraph;
+    const bool is_cold_graph = row.cell.cache == record::CacheMode::kCold &&
+                               row.cell.launch != record::LaunchMode::kStream;
     if (is_cold_graph) {
       EXPECT_EQ(row.launches_per_sample % 7, 0);
     }

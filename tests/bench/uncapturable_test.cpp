@@ -10,9 +10,10 @@
 namespace nf4bench {
 namespace {
 
-TEST(Uncapturable, IsVerifiedButSkippedInGraphCellsAndTimedInStreamOnes) {
+TEST(Uncapturable, IsVerifiedButSkippedInReplayedCellsAndTimedInStreamOnes) {
   FakeRun run({"slow", "fast"});
-  run.options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
+  run.device.modes.push_back(record::LaunchMode::kSpaced);
+  run.options.launches = run.device.modes;
   std::vector<plan::SelectedVariant> variants = plan::select_variants(run.device.variants(), {});
   variants[1].variant.traits.capturable = false;
   std::vector<record::Measurement> rows;
@@ -23,16 +24,16 @@ TEST(Uncapturable, IsVerifiedButSkippedInGraphCellsAndTimedInStreamOnes) {
   const auto planned = plan::plan_tensors({fake_source("a")}, run.choice);
   bench::run_benchmark({run.device, operation, planned, variants, run.options}, run.ceilings,
                        observer, run.interrupted);
-  ASSERT_EQ(rows.size(), 4u);
+  ASSERT_EQ(rows.size(), 6u);
   for (const record::Measurement& row : rows) {
-    const bool is_skipped = row.variant == "fast" && row.cell.launch == record::LaunchMode::kGraph;
+    const bool is_skipped = row.variant == "fast" && row.cell.launch != record::LaunchMode::kStream;
     EXPECT_EQ(row.status, is_skipped ? record::Status::kSkipped : record::Status::kPassed)
         << row.variant << to_string(row.cell.launch) << row.reason;
     EXPECT_EQ(row.reason.find("--launch stream") != std::string::npos, is_skipped);
     EXPECT_TRUE(row.verification && row.verification->is_exact());
   }
   for (const FakeCall& call : run.device.calls_of(FakeCall::Kind::kSample)) {
-    EXPECT_FALSE(call.variant == "fast" && call.spec.launch == record::LaunchMode::kGraph);
+    EXPECT_FALSE(call.variant == "fast" && call.spec.launch != record::LaunchMode::kStream);
   }
 }
 

@@ -255,10 +255,19 @@ TEST(Run, ReportSaysWhatMadeItAndWhere) {
             report.at("started_at").get<std::string>());
 }
 
-TEST(Run, GraphLaunchesDoNotExistOnTheCpu) {
-  const Outcome outcome = nf4bench(short_run({"--shape", "64x64", "--launch", "graph"}));
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("--launch"));
+TEST(Run, ReplayedLaunchesDoNotExistOnTheCpu) {
+  for (const std::string mode : {"graph", "spaced"}) {
+    const Outcome outcome = nf4bench(short_run({"--shape", "64x64", "--launch", mode}));
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("--launch: \"" + mode + "\" does not exist on cpu"));
+  }
+}
+
+TEST(Run, ReportSaysHowFarColdBuffersRotate) {
+  EXPECT_EQ(usual_report().at("settings").at("caches_rotated"), 5);
+  const json report = report_of({"--shape", "64x64", "--variant", "simd", "--rotate", "2"});
+  EXPECT_EQ(report.at("settings").at("caches_rotated"), 2);
+  EXPECT_EQ(nf4bench(short_run({"--shape", "64x64", "--rotate", "0"})).exit_code, 2);
 }
 
 TEST(Run, DeviceThatIsNotThereEndsWithExitCodeFive) {

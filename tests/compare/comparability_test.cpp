@@ -76,6 +76,22 @@ TEST(Comparability, ADebugBuildStopsEverything) {
       after([](record::Report& r) { r.tool.build_type = "Debug"; }, compare::Metric::kSpeedup)));
 }
 
+TEST(Comparability, AnotherRotationOfColdBuffersStopsEverything) {
+  const auto change = [](record::Report& r) { r.settings.caches_rotated = 20; };
+  const auto found = after(change, compare::Metric::kSpeedup);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_FALSE(compare::is_comparable(found));
+  EXPECT_THAT(found[0].fresh, ElementsAre("20 caches"));
+}
+
+TEST(Comparability, HotBuffersDoNotRotate) {
+  record::Report hot = gpu_run(0);
+  hot.settings.caches = {record::CacheMode::kHot};
+  record::Report other = hot;
+  other.settings.caches_rotated = 20;
+  EXPECT_TRUE(differences(hot, other).empty());
+}
+
 TEST(Comparability, AnotherCommitIsListedButIsWhatOneCompares) {
   const auto found = after([](record::Report& r) { r.tool.git_commit = "0123456789abcdef"; });
   ASSERT_EQ(found.size(), 1u);

@@ -332,6 +332,22 @@ TEST(CpuDevice, MeasuresItsCeilings) {
   }
 }
 
+// A set of a tensor of one element takes thousands of times the memory of its content.
+TEST(CpuBufferSets, AreAsManyAsTheRotationAsksFor) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {2048, 1024}});
+  const std::int64_t set_bytes = nf4::bytes_read(tensor) + 2 * tensor.elements;
+  for (const int caches : {1, 3}) {
+    const auto device =
+        device::open_cpu_device({.config = "", .threads = 0, .caches_rotated = caches});
+    const auto workload =
+        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+                       device::UploadPurpose::kTime);
+    const std::int64_t behind_one = (workload->buffer_sets() - 1) * set_bytes;
+    EXPECT_GE(behind_one, caches * device->info().l2_bytes - set_bytes / 8);
+    EXPECT_LT(behind_one, caches * device->info().l2_bytes + 2 * set_bytes);
+  }
+}
+
 // A set of a tensor of one element takes thousands of times the memory of its content, and the
 // caches of a server hold hundreds of thousands of small sets.
 TEST(CpuBufferSets, OfTinyTensorsTakeLittleMemory) {

@@ -26,7 +26,7 @@ namespace {
 using fake_cuda::Counted;
 using fake_cuda::Script;
 
-constexpr int kCells = 4;  // cold and hot, graph and stream
+constexpr int kCells = 6;  // cold and hot; graph, stream and spaced
 
 // How a run on the fake GPU ended.
 struct Ending {
@@ -54,7 +54,8 @@ record::Settings all_modes() {
   record::Settings options;
   options.output_types = {nf4::OutputType::kFloat16};
   options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
-  options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
+  options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream,
+                      record::LaunchMode::kSpaced};
   options.baseline = "bare";
   options.min_samples = 3;
   options.max_time_s = 0.0;
@@ -132,7 +133,7 @@ int fail_each_call(Script script, const std::string& name) {
 TEST(CudaFaults, WithoutAnyAllVariantsPassInAllModes) {
   const Ending ending = run_all({});
   EXPECT_EQ(ending.error.value_or(""), "");
-  ASSERT_EQ(ending.rows.size(), 12u);
+  ASSERT_EQ(ending.rows.size(), 18u);
   EXPECT_EQ(ending.stream_ceilings, kCells);
   for (const record::Measurement& row : ending.rows) {
     EXPECT_EQ(row.status, record::Status::kPassed) << row.variant << row.reason;
@@ -145,6 +146,43 @@ TEST(CudaFaults, AsksNoDriverOfThisMachine) {
   const auto device = device::open_cuda_device(0, {});
   EXPECT_EQ(device->info().driver, "580.159.04");  // of the NVML that stands in
   EXPECT_EQ(test::fake_gpu().started, 1);
+}
+
+// Called some ten times, it slows every later kernel of the process down.
+TEST(CudaFaults, ARunNeverResetsPersistingLines) {
+  run_all({});
+  EXPECT_TRUE(fake_cuda::was_called("cudaGraphLaunch"));
+  EXPECT_FALSE(fake_cuda::was_called("cudaCtxResetPersistingL2Cache"));
+}
+
+TEST(CudaFaults, AVariantThatSetsL2AsideFailsAndTheLimitIsSetBack) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
+  const std::vector<std::byte> expected =
+      nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
+  fake_cuda::set_output(&expected);
+  fake_cuda::play({});
+  const auto device = device::open_cuda_device(0, {});
+  const auto workload = device->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kFloat16), device::UploadPurpose::kTime);
+  const kernels::Variant& bare =
+      operation::dequantize().catalog(device->info().kind).variants.front();
+  kernels::Variant greedy = bare;
+  greedy.name = "greedy";
+  greedy.launch = [&](const kernels::Job& job, const kernels::Launch& launch) {
+    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 2048);
+    bare.launch(job, launch);
+  };
+  try {
+    workload->verify(greedy, expected);
+    FAIL() << "nobody noticed";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("how much of L2 is set aside"), std::string::npos)
+        << error.what();
+  }
+  std::size_t bytes = 0;
+  cudaDeviceGetLimit(&bytes, cudaLimitPersistingL2CacheSize);
+  EXPECT_EQ(bytes, fake_cuda::kL2SetAside);
+  EXPECT_TRUE(workload->verify(bare, expected).is_exact());
 }
 
 TEST(CudaFaults, OutOfMemoryAtEachAllocationIsAClearEnd) {
@@ -171,8 +209,10 @@ std::string ask_for_all(const device::Device& device, device::Workload& workload
        operation::dequantize().catalog(device.info().kind).variants) {
     try {
       for (const record::LaunchMode mode :
-           {record::LaunchMode::kGraph, record::LaunchMode::kStream}) {
-        EXPECT_EQ(workload.sample(variant, {record::CacheMode::kCold, mode, 2}).seconds, 0.5e-3);
+           {record::LaunchMode::kGraph, record::LaunchMode::kStream, record::LaunchMode::kSpaced}) {
+        const double seconds =
+            workload.sample(variant, {record::CacheMode::kCold, mode, 2}).seconds;
+        EXPECT_EQ(seconds, mode == record::LaunchMode::kSpaced ? 0.25e-3 : 0.5e-3);
       }
       EXPECT_TRUE(workload.verify(variant, expected).is_exact());
     } catch (const Error& error) {

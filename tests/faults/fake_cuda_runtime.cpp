@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace nf4bench::fake_cuda {
@@ -19,6 +20,9 @@ struct State {
   cudaError_t sticky = cudaSuccess;
   cudaError_t last = cudaSuccess;  // what cudaGetLastError() will say
   const std::vector<std::byte>* output = nullptr;
+  std::size_t l2_set_aside = kL2SetAside;
+  bool has_variant = false;  // in what was launched last, or is being captured
+  std::set<std::string> called;
 };
 
 State& state() {
@@ -29,6 +33,7 @@ State& state() {
 // The error that a call is to return instead of doing anything.
 cudaError_t enter(const char* name, Counted kind = Counted::kAllCalls) {
   State& s = state();
+  s.called.insert(name);
   if (s.sticky != cudaSuccess) return s.last = s.sticky;
   if (s.script.counted == Counted::kAllocations && kind != Counted::kAllocations) {
     return cudaSuccess;
@@ -50,6 +55,19 @@ cudaError_t create(const char* name, Handle* handle) {
   *handle = reinterpret_cast<Handle>(std::malloc(1));
   ++state().live;
   return cudaSuccess;
+}
+
+// A graph is a byte that tells whether a variant's launch is in it.
+template <class Graph>
+cudaError_t create_graph(const char* name, Graph* graph, bool has_variant) {
+  const cudaError_t status = create(name, graph);
+  if (status == cudaSuccess) *reinterpret_cast<bool*>(*graph) = has_variant;
+  return status;
+}
+
+template <class Graph>
+bool has_variant(Graph graph) {
+  return *reinterpret_cast<const bool*>(graph);
 }
 
 cudaError_t allocate(const char* name, void** pointer, std::size_t bytes) {
@@ -89,6 +107,10 @@ const std::string& failed_call() {
   return state().failed;
 }
 
+bool was_called(const std::string& name) {
+  return state().called.contains(name);
+}
+
 std::int64_t live_objects() {
   return state().live;
 }
@@ -101,7 +123,9 @@ void set_output(const std::vector<std::byte>* output) {
 
 using nf4bench::fake_cuda::allocate;
 using nf4bench::fake_cuda::create;
+using nf4bench::fake_cuda::create_graph;
 using nf4bench::fake_cuda::enter;
+using nf4bench::fake_cuda::has_variant;
 using nf4bench::fake_cuda::is_small;
 using nf4bench::fake_cuda::release;
 using nf4bench::fake_cuda::state;
@@ -146,6 +170,15 @@ cudaError_t CUDARTAPI cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 cudaError_t CUDARTAPI cudaCtxResetPersistingL2Cache() {
   return enter("cudaCtxResetPersistingL2Cache");
+}
+cudaError_t CUDARTAPI cudaDeviceGetLimit(std::size_t* value, cudaLimit) {
+  *value = state().l2_set_aside;
+  return enter("cudaDeviceGetLimit");
+}
+cudaError_t CUDARTAPI cudaDeviceSetLimit(cudaLimit, std::size_t value) {
+  const cudaError_t status = enter("cudaDeviceSetLimit");
+  if (status == cudaSuccess) state().l2_set_aside = value;
+  return status;
 }
 
 cudaError_t CUDARTAPI cudaGetLastError() {
@@ -210,25 +243,27 @@ cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t, cudaStream_t) {
   return enter("cudaEventRecord");
 }
 cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 1.0f;
+  *milliseconds = state().has_variant ? 1.0f : 0.5f;
   return enter("cudaEventElapsedTime");
 }
 
 cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+  state().has_variant = false;
   return enter("cudaStreamBeginCapture");
 }
 cudaError_t CUDARTAPI cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
   *graph = nullptr;
-  return create("cudaStreamEndCapture", graph);
+  return create_graph("cudaStreamEndCapture", graph, state().has_variant);
 }
-cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t,
+cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                            unsigned long long) {
-  return create("cudaGraphInstantiate", executable);
+  return create_graph("cudaGraphInstantiate", executable, has_variant(graph));
 }
 cudaError_t CUDARTAPI cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
   return enter("cudaGraphUpload");
 }
-cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) {
+cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
+  state().has_variant = has_variant(graph);
   return enter("cudaGraphLaunch");
 }
 cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph) {
@@ -261,6 +296,12 @@ void launch_nothing(CUstream_st*) {
 void launch_copy(const void*, void*, std::int64_t, CUstream_st*) {
   may_launch("launch_copy");
 }
+void launch_spacer(float*, int, CUstream_st*) {
+  may_launch("launch_spacer");
+}
+std::int64_t spacer_output_bytes(int multiprocessors) {
+  return multiprocessors * 32;
+}
 void launch_busy(std::int64_t, CUstream_st*) {
   may_launch("launch_busy");
 }
@@ -275,6 +316,7 @@ kernels::Variant fake_variant(const char* name, std::size_t workspace) {
   variant.summary = "writes what it is told to";
   variant.workspace_bytes = [workspace](const kernels::Problem&) { return workspace; };
   variant.launch = [](const kernels::Job& job, const kernels::Launch&) {
+    fake_cuda::state().has_variant = true;
     if (!may_launch("launch")) return;
     const std::vector<std::byte>& output = *fake_cuda::state().output;
     std::memcpy(job.output, output.data(), output.size());

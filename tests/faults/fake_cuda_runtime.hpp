@@ -29,6 +29,9 @@ struct Script {
   bool is_sticky = false;  // every later call fails with the same error, as after a fault
 };
 
+// What persisting lines may take of L2 in a new process.
+inline constexpr std::size_t kL2SetAside = 768;
+
 // Starts again: nothing counted, nothing broken.
 void play(const Script& script);
 
@@ -36,6 +39,9 @@ std::int64_t counted_calls();
 
 // The name of the call that failed; empty when none did.
 const std::string& failed_call();
+
+// Since the last play().
+bool was_called(const std::string& name);
 
 // Allocations, streams, events and graphs that nobody has released.
 std::int64_t live_objects();

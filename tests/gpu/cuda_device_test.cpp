@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -104,14 +105,44 @@ TEST_F(CudaDeviceTest, TakesPlausibleSamplesInEveryMode) {
   for (const kernels::Variant& variant :
        operation::dequantize().catalog(device_->info().kind).variants) {
     for (const record::CacheMode cache : {record::CacheMode::kCold, record::CacheMode::kHot}) {
-      for (const record::LaunchMode launch :
-           {record::LaunchMode::kGraph, record::LaunchMode::kStream}) {
+      for (const record::LaunchMode launch : device_->launch_modes()) {
         const device::Sample sample = workload->sample(variant, {cache, launch, 8});
         EXPECT_GT(sample.seconds, 1e-6) << variant.name;
         EXPECT_LT(sample.seconds, 1e-1) << variant.name;
       }
     }
   }
+}
+
+// A variant that launches nothing adds nothing, so that what is left is not the spacer's own time.
+TEST_F(CudaDeviceTest, TakesOffWhatStandsBetweenSpacedCalls) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {512, 512}});
+  const auto workload = device_->upload(
+      operation::dequantize_work(tensor, nf4::OutputType::kFloat16), device::UploadPurpose::kTime);
+  kernels::Variant none;
+  none.name = "none";
+  none.launch = [](const kernels::Job&, const kernels::Launch&) {};
+  kernels::Variant twice = operation::dequantize().catalog(device_->info().kind).variants.front();
+  const kernels::Variant once = twice;
+  twice.name = "twice";
+  twice.launch = [once](const kernels::Job& job, const kernels::Launch& launch) {
+    once.launch(job, launch);
+    once.launch(job, launch);
+  };
+  const auto median = [&](const kernels::Variant& variant) {
+    std::vector<double> samples;
+    for (int i = 0; i < 15; ++i) {
+      samples.push_back(
+          workload->sample(variant, {record::CacheMode::kCold, record::LaunchMode::kSpaced, 512})
+              .seconds);
+    }
+    std::nth_element(samples.begin(), samples.begin() + 7, samples.end());
+    return samples[7];
+  };
+  EXPECT_NEAR(median(none), 0.0, 0.1e-6);
+  const double alone = median(once);
+  EXPECT_GT(alone, 1e-6);
+  EXPECT_NEAR(median(twice) / alone, 2.0, 0.2);
 }
 
 TEST_F(CudaDeviceTest, SaysHowMuchMemoryIsMissing) {

@@ -118,6 +118,29 @@ int crash(const nf4bench_peer_job* job, void* stream) {
   return decode(job, stream);
 }
 
+// What depends on whether another variant has run in the same process.
+bool has_company = false;
+
+int keep_company(const nf4bench_peer_job* job, void* stream) {
+  has_company = true;
+  return decode(job, stream);
+}
+
+int take_longer_in_company(const nf4bench_peer_job* job, void* stream) {
+  usleep(has_company ? 5000 : 500);
+  return decode(job, stream);
+}
+
+int crash_alone(const nf4bench_peer_job* job, void* stream) {
+  if (!has_company) raise(SIGSEGV);
+  return decode(job, stream);
+}
+
+int crawl_alone(const nf4bench_peer_job* job, void* stream) {
+  if (!has_company) usleep(100'000);
+  return decode(job, stream);
+}
+
 const char* only_plain(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
   if (device->kind != NF4BENCH_PEER_CPU || device->multiprocessors < 1) return "odd device";
   return job->absmax_codes != nullptr ? "plain tensors only" : nullptr;
@@ -176,6 +199,15 @@ void add_deadly_variants(Scripted& s) {
   s.add(variant("crashes", crash));
 }
 
+// Two variants, of which the second does what `word` says.
+void add_company(Scripted& s, std::string_view word) {
+  s.add(variant("companion", keep_company));
+  s.add(variant("other", word == "company_slows"    ? take_longer_in_company
+                         : word == "company_saves"  ? crash_alone
+                         : word == "company_speeds" ? crawl_alone
+                                                    : decode));
+}
+
 // A table that breaks one rule.
 void add_broken(Scripted& s, std::string_view rule) {
   s.add(variant("fine", decode));
@@ -212,6 +244,8 @@ const nf4bench_peer_table* nf4bench_peer_v1(void) {
     add_bad_variants(*scripted);
   } else if (wanted == "deadly") {
     add_deadly_variants(*scripted);
+  } else if (wanted.substr(0, 7) == "company") {
+    add_company(*scripted, wanted);
   } else {
     add_broken(*scripted, wanted);
   }

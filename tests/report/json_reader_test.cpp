@@ -78,6 +78,10 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.measurements[0].samples_s, was.measurements[0].samples_s);
   EXPECT_EQ(is.measurements[0].throttled_samples, 0);
   EXPECT_EQ(is.measurements[3].throttled_samples, std::nullopt);
+  EXPECT_EQ(is.measurements[0].alone->median_s, was.measurements[0].alone->median_s);
+  EXPECT_EQ(is.measurements[0].alone->ci95->low, was.measurements[0].alone->ci95->low);
+  EXPECT_FALSE(is.measurements[3].alone);
+  EXPECT_EQ(is.settings.caches_rotated, was.settings.caches_rotated);
   EXPECT_EQ(is.measurements[0].time_s->ci95->high, was.measurements[0].time_s->ci95->high);
   EXPECT_FALSE(is.measurements[0].load);
   EXPECT_EQ(is.measurements[3].status, record::Status::kFailed);
@@ -133,8 +137,10 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   Json json = gpu_json();
   for (Json& row : json["measurements"]) {
     row.erase("throttled_samples");
+    row.erase("alone_s");
     row.erase("load");
   }
+  json["settings"].erase("caches_rotated");
   json.erase("variants");
   json["summary"].erase("marking");
   const record::Report report = report::report_from_json(json.dump(), "r.json");
@@ -142,6 +148,8 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   EXPECT_FALSE(report.measurements[0].load);
   EXPECT_EQ(report.measurements[0].sm_clock_hz.size(), 7U);
   EXPECT_TRUE(report.variants.empty());
+  EXPECT_FALSE(report.measurements[0].alone);
+  EXPECT_EQ(report.settings.caches_rotated, 5);
 }
 
 TEST(JsonReader, RefusesOtherMajorVersionsByName) {
@@ -285,7 +293,8 @@ bool is_array_element(const std::string& pointer) {
 bool is_optional(const std::string& pointer) {
   return pointer == "/summary/variants" || pointer == "/summary/marking" ||
          pointer == "/tool/name" || pointer == "/variants" ||
-         pointer.ends_with("/throttled_samples") || pointer.ends_with("/load");
+         pointer.ends_with("/throttled_samples") || pointer.ends_with("/load") ||
+         pointer.ends_with("/alone_s") || pointer.ends_with("/caches_rotated");
 }
 
 TEST(JsonReader, MissesEveryFieldThatIsNotThere) {

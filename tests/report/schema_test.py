@@ -29,7 +29,7 @@ UNIT = re.compile(r"\b(s|Hz|W|bytes/s|seconds a call|degrees Celsius|no unit|in 
                   r"[,.;:]")
 
 
-LATER_FIELDS = 4  # in the schema: those that reports of the first days lack
+LATER_FIELDS = 6  # in the schema: those that reports of the first days lack
 
 
 def is_later_field(field):
@@ -106,12 +106,14 @@ class GoldenReports(unittest.TestCase):
             self.assertIn("marking", report["summary"])
             for row in report["measurements"]:
                 self.assertIn("throttled_samples", row)
+                self.assertIn("alone_s", row)
+            self.assertIn("caches_rotated", report["settings"])
 
     def test_are_valid_without_later_fields(self):
         report = gpu_report()
         for row in report["measurements"]:
-            del row["throttled_samples"]
-        del report["variants"], report["summary"]["marking"]
+            del row["throttled_samples"], row["alone_s"]
+        del report["variants"], report["summary"]["marking"], report["settings"]["caches_rotated"]
         self.assertEqual(validate_report.problems_of(json.dumps(report), STRICT), [])
 
 
@@ -235,7 +237,8 @@ class Schema(unittest.TestCase):
                 if LOOSE.is_valid(report):
                     accepted.append(name)
                 found[name] = value
-        self.assertEqual(sorted(accepted), ["load", "marking", "throttled_samples", "variants"])
+        self.assertEqual(sorted(accepted), ["alone_s", "caches_rotated", "load", "marking", "throttled_samples",
+                                            "variants"])
         self.assertTrue(LOOSE.is_valid(report))
 
     def test_refuses_every_misspelt_field_when_strict(self):

@@ -25,8 +25,8 @@ constexpr Config kConfigs[kConfigCount] = {
     {"planes128", launch_fused_planes<128, 32>},
     {"planes256", launch_fused_planes<256, 32>},
     {"planes128x64", launch_fused_planes<128, 64>},
-    {"wide128", launch_fused_wide<Decoding, 128>},
-    {"wide256", launch_fused_wide<Decoding, 256>},
+    {"wide128", launch_fused_wide<128>},
+    {"wide256", launch_fused_wide<256>},
     {"tile128x2", launch_fused_tile<ShuffleDecoder, StreamingAccess, 128, 2>},
 };
 

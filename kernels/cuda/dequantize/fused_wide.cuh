@@ -1,47 +1,27 @@
 #pragma once
 
-// The flagship's kernels. Both wait for their predecessor late, read ahead into L2 and keep one
-// wave of blocks ahead of the memory; they differ in how a warp takes its part of a tile.
+// The flagship's kernel for float32. It waits for its predecessor late, reads ahead into L2 and
+// keeps one wave of blocks ahead of the memory.
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/dequantize/read_ahead.cuh"
 #include "cuda/dequantize/shuffle_decoder.cuh"
 #include "cuda/dequantize/unit.cuh"
 #include "cuda/dispatch.cuh"
-#include "cuda/memory.cuh"
 
 namespace nf4bench::kernels::cuda {
-
-// What stands between the loads and the stores: decoding, or nothing (the ceiling of the shape).
-struct Decoding {
-  ShuffleDecoder decoder;
-
-  template <OutputType kType>
-  __device__ __forceinline__ uint4 unit(std::uint32_t word, float scale) const {
-    float values[Unit<kType>::kElements];
-    decoder.decode(word, values);
-    return scale_unit<kType>(values, scale);
-  }
-};
-
-struct Copying {
-  template <OutputType kType>
-  __device__ __forceinline__ uint4 unit(std::uint32_t word, float scale) const {
-    return make_uint4(word, __float_as_uint(scale), word, word);
-  }
-};
 
 // A warp takes 1024 elements: one 16-byte load a lane, spread through shared memory so that lane
 // and unit agree and every store covers 512 contiguous bytes. Each scale is computed once, by one
 // lane. Thread g of the grid loads elements 32 g and up; g has 32 bits, enough for 2^37 elements.
-template <class Work, OutputType kType, bool kNested, int kThreads>
+template <OutputType kType, bool kNested, int kThreads>
 __global__ void __launch_bounds__(kThreads)
     fused_wide(const __grid_constant__ Job job, std::uint32_t whole_threads,
                std::uint32_t blocks_a_wave) {
   using U = Unit<kType>;
   constexpr int kUnits = 32 / U::kElements;  // of a lane
   __shared__ uint4 staging[kThreads];
-  const Work work;
+  const ShuffleDecoder decoder;
   const std::uint32_t lane = threadIdx.x & 31;
   const std::uint32_t thread = blockIdx.x * kThreads + threadIdx.x;
   const std::uint32_t warp_thread = thread & ~31u;  // the warp's first
@@ -66,16 +46,18 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     const float unit_scale = __shfl_sync(0xffffffffu, scale, (u * 32 + lane) >> owner_shift);
-    __stcs(output + u * 32, work.template unit<kType>(words[u * 32], unit_scale));
+    float values[U::kElements];
+    decoder.decode(words[u * 32], values);
+    __stcs(output + u * 32, scale_unit<kType>(values, unit_scale));
   }
 }
 
-template <class Work, int kThreads>
+template <int kThreads>
 void launch_fused_wide(const Job& job, const Launch& launch) {
   dispatch(job, [&](auto type, auto nested) {
     launch_dependent(launch, grid_size(job.elements, kThreads * 32), kThreads,
-                     fused_wide<Work, decltype(type)::value, decltype(nested)::value, kThreads>,
-                     job, whole_threads(job, 32), resident_blocks(launch.device, kThreads));
+                     fused_wide<decltype(type)::value, decltype(nested)::value, kThreads>, job,
+                     whole_threads(job, 32), resident_blocks(launch.device, kThreads));
   });
 }
 

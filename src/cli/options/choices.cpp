@@ -23,7 +23,8 @@ const Choices<nf4::OutputType> kOutputTypeWords = {{"float16", nf4::OutputType::
 const Choices<record::CacheMode> kCacheWords = {{"cold", record::CacheMode::kCold},
                                                 {"hot", record::CacheMode::kHot}};
 const Choices<record::LaunchMode> kLaunchWords = {{"graph", record::LaunchMode::kGraph},
-                                                  {"stream", record::LaunchMode::kStream}};
+                                                  {"stream", record::LaunchMode::kStream},
+                                                  {"spaced", record::LaunchMode::kSpaced}};
 const Choices<record::VerifyScope> kVerifyWords = {{"all", record::VerifyScope::kAll},
                                                    {"sampled", record::VerifyScope::kSampled}};
 const Choices<nf4::Distribution> kDistributionWords = {{"codes", nf4::Distribution::kRandomCodes},

@@ -13,13 +13,6 @@
 namespace nf4bench::cli {
 namespace {
 
-const CommandView* given_command(const std::vector<CommandView>& views) {
-  for (const CommandView& view : views) {
-    if (!view.is_program() && view.is_given) return &view;
-  }
-  return nullptr;
-}
-
 std::vector<const OptionView*> typed_options(const CommandView& command) {
   std::vector<const OptionView*> typed;
   for (const auto* all : {&command.options, &command.positionals}) {
@@ -86,6 +79,28 @@ bool names_option(const std::string& message, const std::string& name) {
 }
 
 }  // namespace
+
+const CommandView* given_command(const std::vector<CommandView>& views) {
+  for (const CommandView& view : views) {
+    if (!view.is_program() && view.is_given) return &view;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> words_again(const CommandView& command,
+                                     const std::vector<std::string>& left_out) {
+  std::vector<std::string> words;
+  for (const OptionView& option : command.options) {
+    const std::string& name = option.names.back();  // the long one, if there is one
+    if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
+    for (const std::string& value : option.given) words.push_back(name + "=" + value);
+  }
+  words.emplace_back("--");
+  for (const OptionView& positional : command.positionals) {
+    words.insert(words.end(), positional.given.begin(), positional.given.end());
+  }
+  return words;
+}
 
 CommandLine complete(const std::vector<std::string>& argv, const std::vector<CommandView>& views,
                      const TryToParse& try_to_parse) {

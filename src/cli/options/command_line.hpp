@@ -23,6 +23,14 @@ struct CommandLine {
 CommandLine complete(const std::vector<std::string>& argv, const std::vector<CommandView>& views,
                      const TryToParse& try_to_parse);
 
+// The command of `views` that is given; null when none is.
+const CommandView* given_command(const std::vector<CommandView>& views);
+
+// The words that give `command` its options once more, but for those whose long names are in
+// `left_out`; positional arguments come last, behind "--". For a command line that complete() made.
+std::vector<std::string> words_again(const CommandView& command,
+                                     const std::vector<std::string>& left_out);
+
 // " (--threads is set by bench.toml:3)" for each of `settings` whose option or value stands in
 // `message`; else empty.
 std::string origins_of(const std::string& message, const std::vector<Setting>& settings);

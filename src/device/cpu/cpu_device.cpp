@@ -9,6 +9,7 @@
 #include "device/cpu/cpu_facts.hpp"
 #include "device/cpu/cpu_memory.hpp"
 #include "device/devices.hpp"
+#include "device/rotation.hpp"
 
 #include <fmt/format.h>
 
@@ -59,7 +60,10 @@ void require_memory(const Work& work) {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const DeviceOptions& options)
-      : info_(describe(options)), config_(options.config) {}
+      : info_(describe(options)),
+        config_(options.config),
+        caches_rotated_(options.caches_rotated > 0 ? options.caches_rotated
+                                                   : default_rotation(info_.kind)) {}
 
   const record::DeviceInfo& info() const override { return info_; }
 
@@ -79,8 +83,11 @@ class CpuDevice final : public Device {
     const bool is_verified = purpose == UploadPurpose::kVerify;
     const WorkloadPlan plan = {.purpose = purpose,
                                .guard = is_verified ? kGuardBytesToVerify : kGuardBytes};
-    return make_workload({.info = info_, .config = config_, .memory = cpu_memory()}, work, plan,
-                         make_cpu_executor(info_.multiprocessors));
+    return make_workload({.info = info_,
+                          .config = config_,
+                          .caches_rotated = caches_rotated_,
+                          .memory = cpu_memory()},
+                         work, plan, make_cpu_executor(info_.multiprocessors));
   }
 
   record::Ceilings measure_ceilings() override {
@@ -90,6 +97,7 @@ class CpuDevice final : public Device {
  private:
   record::DeviceInfo info_;
   std::string config_;
+  int caches_rotated_;
 };
 
 }  // namespace

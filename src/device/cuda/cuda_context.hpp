@@ -12,15 +12,19 @@ namespace nf4bench::device {
 
 struct CudaContext {
   record::DeviceInfo info;
-  std::string config;  // Launch::config; empty for none
+  std::string config;      // Launch::config; empty for none
+  int caches_rotated = 1;  // cold samples: the sets of a rotation, in last-level caches
   CudaStream stream;
   CudaEvent start;
   CudaEvent stop;
   PinnedBuffer stamps;  // two cuda::ClockStamp a multiprocessor
   CudaBuffer verdict{sizeof(kernels::DeviceVerdict)};
+  CudaBuffer spacer_output;
+  std::size_t l2_set_aside = device::l2_set_aside();  // as it was when the device was opened
 
   explicit CudaContext(int multiprocessors)
-      : stamps(sizeof(kernels::cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors)) {}
+      : stamps(sizeof(kernels::cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors)),
+        spacer_output(kernels::cuda::spacer_output_bytes(multiprocessors)) {}
 };
 
 }  // namespace nf4bench::device

@@ -6,6 +6,7 @@
 #include "device/device.hpp"
 #include "device/devices.hpp"
 #include "device/nvml/nvml.hpp"
+#include "device/rotation.hpp"
 
 #include <fmt/format.h>
 
@@ -69,20 +70,25 @@ class CudaDevice final : public Device {
       : context_(info.multiprocessors), nvml_(info.pci_id) {
     context_.info = std::move(info);
     context_.config = options.config;
+    context_.caches_rotated =
+        options.caches_rotated > 0 ? options.caches_rotated : default_rotation(context_.info.kind);
   }
 
   const record::DeviceInfo& info() const override { return context_.info; }
   record::DeviceState state() override { return nvml_.state(); }
   std::span<const record::LaunchMode> launch_modes() const override {
-    static constexpr std::array kModes = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
+    static constexpr std::array kModes = {record::LaunchMode::kGraph, record::LaunchMode::kStream,
+                                          record::LaunchMode::kSpaced};
     return kModes;
   }
   std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) override {
+    restore_l2_set_aside(context_.l2_set_aside);  // a library may change it as it is loaded
     // Verification alone leaves no slack, so that a memory checker sees every stray access.
     const WorkloadPlan plan = {.purpose = purpose,
                                .guard = purpose == UploadPurpose::kVerify ? 0 : kAlignment};
     return make_workload({.info = context_.info,
                           .config = context_.config,
+                          .caches_rotated = context_.caches_rotated,
                           .memory = memory_,
                           .stream = context_.stream.get()},
                          work, plan, make_cuda_executor(context_));

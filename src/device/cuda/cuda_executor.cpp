@@ -1,10 +1,14 @@
 #include "device/cuda/cuda_executor.hpp"
 
+#include "base/error.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +23,11 @@ class CudaExecutor final : public Executor {
     calls();
     check_cuda(cudaGetLastError(), what);
     context_.stream.synchronize();
+    if (restore_l2_set_aside(context_.l2_set_aside)) {
+      throw Error(ErrorKind::kDevice,
+                  "changes how much of L2 is set aside for persisting lines, which all others "
+                  "would feel; a variant must leave cudaLimitPersistingL2CacheSize as it is");
+    }
   }
 
   Sample sample(const Calls& calls, const SampleSpec& spec) override;
@@ -30,13 +39,20 @@ class CudaExecutor final : public Executor {
 
  private:
   struct Prepared {
-    std::vector<CudaGraph> graphs;  // graph mode: taken in turn, so that all sets rotate
+    std::vector<CudaGraph> graphs;  // replayed modes: taken in turn, so that all sets rotate
     std::size_t next = 0;
-    std::int64_t busy_ns = 0;  // how long the stream is kept busy while a graph is enqueued
+    std::optional<CudaGraph> spacers;  // spaced mode: what stands before the calls, alone
+    std::int64_t busy_ns = 0;          // how long the stream is kept busy while a graph is enqueued
   };
+
+  using Key = std::tuple<std::string, record::CacheMode, record::LaunchMode, int>;
 
   Prepared& prepare(const Calls& calls, const SampleSpec& spec);
   void capture(const Calls& calls, const SampleSpec& spec, Prepared& prepared) const;
+  void record_calls(const Calls& calls, const SampleSpec& spec, std::size_t first) const;
+  void record_spacer() const;
+  void enqueue(const Calls& calls, const SampleSpec& spec, Prepared& prepared);
+  double time(std::int64_t busy_ns, const std::function<void()>& work);
   void upload_expected(std::span<const std::byte> expected);
   std::optional<double> stamped_clock() const;
 
@@ -44,7 +60,7 @@ class CudaExecutor final : public Executor {
   CudaBuffer expected_;
   std::span<const std::byte> expected_source_;
   std::size_t next_set_ = 0;
-  std::map<std::pair<std::string, int>, Prepared> prepared_;
+  std::map<Key, Prepared> prepared_;
 };
 
 void CudaExecutor::upload_expected(std::span<const std::byte> expected) {
@@ -98,15 +114,12 @@ record::Verification CudaExecutor::judge(const Work& work, std::span<const std::
 }
 
 CudaExecutor::Prepared& CudaExecutor::prepare(const Calls& calls, const SampleSpec& spec) {
-  const int mode = spec.launches * 4 + (spec.cache == record::CacheMode::kHot ? 2 : 0) +
-                   (spec.launch == record::LaunchMode::kGraph ? 1 : 0);
-  const std::pair key{calls.name, mode};
+  const Key key{calls.name, spec.cache, spec.launch, spec.launches};
   if (const auto known = prepared_.find(key); known != prepared_.end()) return known->second;
   Prepared prepared;
-  check_cuda(cudaCtxResetPersistingL2Cache(), "reset persisting cache lines");
   // Loads the module, fills what is lazy.
   run("launch the kernel", [&] { calls.make(0, 1, spec.cache); });
-  if (spec.launch == record::LaunchMode::kGraph) capture(calls, spec, prepared);
+  if (record::is_replayed(spec.launch)) capture(calls, spec, prepared);
   return prepared_[key] = std::move(prepared);
 }
 
@@ -116,8 +129,14 @@ void CudaExecutor::capture(const Calls& calls, const SampleSpec& spec, Prepared&
   const auto launches = static_cast<std::size_t>(spec.launches);
   for (std::size_t first = 0; first < sets; first += launches) {
     prepared.graphs.emplace_back(context_.stream, [&] {
-      calls.make(first, spec.launches, spec.cache);
+      record_calls(calls, spec, first);
       check_cuda(cudaGetLastError(), "launch the kernel");
+    });
+  }
+  if (spec.launch == record::LaunchMode::kSpaced) {
+    prepared.spacers.emplace(context_.stream, [&] {
+      for (int i = 0; i < spec.launches; ++i) record_spacer();
+      check_cuda(cudaGetLastError(), "launch what stands before the kernel");
     });
   }
   context_.stream.synchronize();
@@ -132,30 +151,61 @@ void CudaExecutor::capture(const Calls& calls, const SampleSpec& spec, Prepared&
   prepared.busy_ns = std::min<std::int64_t>(2 * enqueue_ns + 20'000, 2'000'000);
 }
 
-// Graph samples start behind a busy kernel, so that the graph is enqueued before its start event
-// runs. Stream samples do not: the host's launching is part of what they measure.
-Sample CudaExecutor::sample(const Calls& calls, const SampleSpec& spec) {
-  Prepared& prepared = prepare(calls, spec);
-  cudaStream_t stream = context_.stream.get();
-  const int multiprocessors = context_.info.multiprocessors;
-  auto* const stamps = static_cast<kernels::cuda::ClockStamp*>(context_.stamps.data());
-  std::memset(static_cast<void*>(stamps), 0,
-              sizeof(kernels::cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors));
-  if (prepared.busy_ns > 0) kernels::cuda::launch_busy(prepared.busy_ns, stream);
-  kernels::cuda::launch_clock_stamp(stamps, multiprocessors, stream);
-  check_cuda(cudaEventRecord(context_.start.get(), stream), "record an event");
-  if (spec.launch == record::LaunchMode::kGraph) {
+void CudaExecutor::record_calls(const Calls& calls, const SampleSpec& spec,
+                                std::size_t first) const {
+  if (spec.launch != record::LaunchMode::kSpaced) {
+    return calls.make(first, spec.launches, spec.cache);
+  }
+  const std::size_t step = spec.cache == record::CacheMode::kHot ? 0 : 1;
+  for (int i = 0; i < spec.launches; ++i) {
+    record_spacer();
+    calls.make(first + static_cast<std::size_t>(i) * step, 1, spec.cache);
+  }
+}
+
+void CudaExecutor::record_spacer() const {
+  kernels::cuda::launch_spacer(reinterpret_cast<float*>(context_.spacer_output.data()),
+                               context_.info.multiprocessors, context_.stream.get());
+}
+
+void CudaExecutor::enqueue(const Calls& calls, const SampleSpec& spec, Prepared& prepared) {
+  if (record::is_replayed(spec.launch)) {
     prepared.graphs[prepared.next].launch(context_.stream);
     prepared.next = (prepared.next + 1) % prepared.graphs.size();
   } else {
     calls.make(next_set_, spec.launches, spec.cache);
     next_set_ = (next_set_ + static_cast<std::size_t>(spec.launches)) % calls.sets;
   }
+}
+
+Sample CudaExecutor::sample(const Calls& calls, const SampleSpec& spec) {
+  Prepared& prepared = prepare(calls, spec);
+  double seconds = time(prepared.busy_ns, [&] { enqueue(calls, spec, prepared); });
+  const std::optional<double> sm_clock_hz = stamped_clock();
+  if (prepared.spacers) {
+    seconds -= time(prepared.busy_ns, [&] { prepared.spacers->launch(context_.stream); });
+  }
+  return {seconds / spec.launches, sm_clock_hz};
+}
+
+// Seconds between two events around `work`, and stamps outside of these. Graphs start behind a busy
+// kernel, so that they are enqueued before their start event runs. Plain launches do not: the
+// host's launching is part of what they measure.
+double CudaExecutor::time(std::int64_t busy_ns, const std::function<void()>& work) {
+  cudaStream_t stream = context_.stream.get();
+  const int multiprocessors = context_.info.multiprocessors;
+  auto* const stamps = static_cast<kernels::cuda::ClockStamp*>(context_.stamps.data());
+  std::memset(static_cast<void*>(stamps), 0,
+              sizeof(kernels::cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors));
+  if (busy_ns > 0) kernels::cuda::launch_busy(busy_ns, stream);
+  kernels::cuda::launch_clock_stamp(stamps, multiprocessors, stream);
+  check_cuda(cudaEventRecord(context_.start.get(), stream), "record an event");
+  work();
   check_cuda(cudaEventRecord(context_.stop.get(), stream), "record an event");
   kernels::cuda::launch_clock_stamp(stamps + multiprocessors, multiprocessors, stream);
   check_cuda(cudaGetLastError(), "launch the kernel");
   context_.stream.synchronize();
-  return {seconds_between(context_.start, context_.stop) / spec.launches, stamped_clock()};
+  return seconds_between(context_.start, context_.stop);
 }
 
 // Median over the multiprocessors that both stamps reached of cycles over time.

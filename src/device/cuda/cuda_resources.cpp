@@ -40,6 +40,24 @@ void* allocate_device_memory(std::int64_t bytes) {
   return pointer;
 }
 
+std::size_t l2_set_aside() {
+  std::size_t bytes = 0;
+  const cudaError_t status = cudaDeviceGetLimit(&bytes, cudaLimitPersistingL2CacheSize);
+  if (status == cudaErrorUnsupportedLimit) {  // before Ampere no lines persist
+    cudaGetLastError();
+    return 0;
+  }
+  check_cuda(status, "ask for the part of L2 that is set aside");
+  return bytes;
+}
+
+bool restore_l2_set_aside(std::size_t bytes) {
+  if (l2_set_aside() == bytes) return false;
+  check_cuda(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes),
+             "set back the part of L2 that is set aside");
+  return true;
+}
+
 PinnedBuffer::PinnedBuffer(std::size_t bytes) {
   void* pointer = nullptr;
   check_cuda(cudaHostAlloc(&pointer, bytes, cudaHostAllocMapped), "allocate page-locked memory");

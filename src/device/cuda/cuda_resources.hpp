@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,12 @@ CudaProblem problem_of(cudaError_t status);
 // `bytes`, at least one, of the current device's memory, for cudaFree() to release. Throws
 // Error(kDevice) with needed and free bytes.
 void* allocate_device_memory(std::int64_t bytes);
+
+// How many bytes of L2 persisting lines may take from all others; 0 where there are no such lines.
+std::size_t l2_set_aside();
+
+// Sets that back to `bytes`; true if it was anything else.
+bool restore_l2_set_aside(std::size_t bytes);
 
 // Device memory; released quietly.
 class CudaBuffer {

@@ -90,6 +90,7 @@ json::JsonText settings_json(const record::Settings& settings, NumberGuard& guar
       {"caches", names(settings.caches)},
       {"launches", names(settings.launches)},
       {"baseline", json::json_string_or_null(settings.baseline)},
+      {"caches_rotated", json::json_integer(settings.caches_rotated)},
       {"min_samples", json::json_integer(settings.min_samples)},
       {"max_time_s", guard.number("max_time_s", settings.max_time_s)},
       {"precision", guard.number("precision", settings.precision)},

@@ -72,12 +72,17 @@ record::ReportVariant read_variant(const json::JsonNode& node) {
   return variant;
 }
 
+// Reports of before there was a choice do not say it.
+constexpr int kCachesRotatedAtFirst = 5;
+
 record::Settings read_settings(const json::JsonNode& node) {
   record::Settings settings;
   settings.output_types = read_all(node["output_dtypes"], read_output_type);
   settings.caches = read_all(node["caches"], read_cache);
   settings.launches = read_all(node["launches"], read_launch);
   settings.baseline = node["baseline"].string_or_empty();
+  settings.caches_rotated =
+      node.has("caches_rotated") ? node["caches_rotated"].small_count() : kCachesRotatedAtFirst;
   settings.min_samples = node["min_samples"].small_count();
   settings.max_time_s = node["max_time_s"].number(0.0);
   settings.precision = node["precision"].number(0.0);

@@ -19,8 +19,8 @@ constexpr record::StopReason kStopReasons[] = {record::StopReason::kPrecision,
                                                record::StopReason::kTimeLimit,
                                                record::StopReason::kInterrupted};
 constexpr record::CacheMode kCacheModes[] = {record::CacheMode::kCold, record::CacheMode::kHot};
-constexpr record::LaunchMode kLaunchModes[] = {record::LaunchMode::kGraph,
-                                               record::LaunchMode::kStream};
+constexpr record::LaunchMode kLaunchModes[] = {
+    record::LaunchMode::kGraph, record::LaunchMode::kStream, record::LaunchMode::kSpaced};
 
 std::string known_tensor(const json::JsonNode& node, const std::set<std::string>& ids) {
   std::string id = node.string();
@@ -90,6 +90,10 @@ record::Speedup read_speedup(const json::JsonNode& node) {
   return speedup;
 }
 
+record::Alone read_alone(const json::JsonNode& node) {
+  return {.median_s = node["median"].number(0.0), .ci95 = read_interval(node["ci95"])};
+}
+
 record::StopReason read_stop_reason(const json::JsonNode& node) {
   return read_enum<record::StopReason>(node, kStopReasons);
 }
@@ -102,6 +106,7 @@ void read_samples(const json::JsonNode& node, record::Measurement& m) {
     clocks.fail(fmt::format("found {} clocks, wanted none or {}, one for each of samples_s",
                             m.sm_clock_hz.size(), m.samples_s.size()));
   }
+  if (node.has("alone_s")) m.alone = read_optional(node["alone_s"], read_alone);
   if (!node.has("throttled_samples")) return;
   const auto read_count = [](const json::JsonNode& count) { return count.count(); };
   const json::JsonNode throttled = node["throttled_samples"];

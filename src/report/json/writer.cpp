@@ -73,6 +73,17 @@ json::JsonText speedup_json(const std::optional<record::Speedup>& speedup, Numbe
   });
 }
 
+json::JsonText alone_json(const std::optional<record::Alone>& alone, NumberGuard& guard) {
+  if (!alone) return json::json_null();
+  if (!guard.accepts("alone_s", {alone->median_s}) || !accepts(guard, "alone_s", alone->ci95)) {
+    return json::json_null();
+  }
+  return json::json_object({
+      {"median", json::json_number(alone->median_s)},
+      {"ci95", interval(alone->ci95)},
+  });
+}
+
 json::JsonText load_json(const std::optional<record::HostLoad>& load, NumberGuard& guard) {
   if (!load || !guard.accepts("load", {load->others, load->stolen})) return json::json_null();
   return json::json_object({
@@ -110,6 +121,7 @@ json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard
       {"sm_clock_hz", guard.numbers("sm_clock_hz", m.sm_clock_hz)},
       {"throttled_samples",
        m.throttled_samples ? json::json_integer(*m.throttled_samples) : json::json_null()},
+      {"alone_s", alone_json(m.alone, guard)},
       {"load", load_json(m.load, guard)},
   });
 }

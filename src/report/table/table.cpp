@@ -1,3 +1,4 @@
+#include "report/company.hpp"
 #include "report/table/parts.hpp"
 #include "text/units.hpp"
 
@@ -112,6 +113,9 @@ void append_outcome(TablePage& page, const record::Report& report) {
                       text::format_count(report.tensors_verified, "tensor"));
   page.blank();
   page.paragraph(text, 0, failed + invalid > 0 ? text::Tone::kBad : text::Tone::kPlain);
+  for (const std::string& finding : company_findings(report)) {
+    page.paragraph("company: " + text::fitted(finding, 400), 2, text::Tone::kDoubt);
+  }
   for (const std::string& warning : report.warnings) {
     page.paragraph("warning: " + text::fitted(warning, 400), 2, text::Tone::kDoubt);
   }

@@ -4,6 +4,7 @@
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
+#include "device/rotation.hpp"
 #include "operation/operation.hpp"
 
 #include <fmt/format.h>
@@ -100,9 +101,18 @@ void add_mode_options(CLI::App& command, RunArguments& a) {
       .group(group)
       .one_of(cache_words());
   add_list(command, a.launches,
-           {"--launch", "MODE,...", "graph (CUDA only), stream or both [graph on a GPU]"})
+           {"--launch", "MODE,...",
+            "graph, stream or spaced, of which the CPU has stream alone\n[graph on a GPU]"})
       .group(group)
       .one_of(launch_words());
+  add_single(command, a.options.caches_rotated,
+             {"--rotate", "N",
+              fmt::format("Cold samples rotate through N last-level caches of buffers\n"
+                          "[{} on a GPU, {} on the CPU]",
+                          device::default_rotation(record::DeviceKind::kCuda),
+                          device::default_rotation(record::DeviceKind::kCpu))})
+      .group(group)
+      .between(1, 1000);
   add_single(command, a.fused_config,
              {"--fused-config", "NAME",
               "Configuration forced on the variant \"fused\";\nNF4BENCH_FUSED in the environment "
@@ -143,6 +153,10 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
   add_flag(command, "--no-ceilings", a.no_ceilings,
            "Do not measure what the memory can do at best: starts\n"
            "sooner, and a profiler sees the variants alone")
+      .group(group);
+  add_flag(command, "--check-company", a.check_company,
+           "Measure each variant again, alone in a process of its own,\n"
+           "and say whose time depends on what else was measured")
       .group(group);
   add_single(command, a.verify,
              {"--verify", "SCOPE",

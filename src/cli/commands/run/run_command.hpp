@@ -28,6 +28,7 @@ struct RunArguments {
   std::vector<std::string> launches;  // empty: the device's first
   record::Settings options;           // its numbers; its lists are made from the words above
   bool all_tensors = false;
+  bool check_company = false;
   bool no_ceilings = false;
   std::string verify = "all";
   std::string fused_config;

@@ -4,6 +4,7 @@
 #include "base/terminal.hpp"
 #include "bench/run_report.hpp"
 #include "bench/runner.hpp"
+#include "cli/commands/run/company.hpp"
 #include "cli/commands/run/dry_run.hpp"
 #include "cli/commands/run/run_ending.hpp"
 #include "cli/commands/run/run_plan.hpp"
@@ -76,7 +77,6 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
       bench::run_benchmark(plan.request(), report.ceilings, observe(output), interrupted);
   report.tensors_verified = outcome.tensors_verified;
   report.state_after = plan.device->state();
-  report.finished_at = report::utc_now();
   report.complete = !outcome.interrupted;
   for (const std::vector<std::string>& more :
        {report::throttling_warnings(report), report::load_warnings(report)}) {
@@ -88,6 +88,16 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
 RunArguments with_stdout_named(RunArguments arguments) {
   if (is_stdout(arguments.json)) arguments.json = "-";
   return arguments;
+}
+
+// The variants of the run under the names that the command line knows; one that runs against itself
+// has more names in the report.
+std::vector<std::string> names_of_variants(const RunPlan& plan) {
+  std::vector<std::string> names;
+  for (const plan::SelectedVariant& each : plan.variants) {
+    if (each.name == each.variant.name) names.push_back(each.name);
+  }
+  return names;
 }
 
 ExitCode run(const RunArguments& arguments, const Context& context) {
@@ -108,6 +118,11 @@ ExitCode run(const RunArguments& arguments, const Context& context) {
     ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent
                                           : ProgressLine::Mode::kAuto);
     measure(plan, {report, file, ending, progress}, interrupted);
+    if (arguments.check_company && report.complete) {
+      check_company(report, {context, names_of_variants(plan), progress, interrupted});
+      report.complete = !interrupted.load();
+    }
+    report.finished_at = report::utc_now();
   } catch (const Error& error) {
     ending.break_off(error.what());
     throw;

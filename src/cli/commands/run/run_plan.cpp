@@ -5,6 +5,7 @@
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
 #include "device/devices.hpp"
+#include "device/rotation.hpp"
 #include "operation/dequantize.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/sources.hpp"
@@ -104,8 +105,12 @@ RunPlan plan_run(const RunArguments& arguments, const Context& context) {
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   plan::Sources sources = plan::find_sources(source_request(arguments));
   OutputTarget output = choose_output(arguments, sources, peer_arguments, context);
-  auto device = device::open_device(
-      arguments.device, {.config = arguments.fused_config, .threads = arguments.threads});
+  auto device = device::open_device(arguments.device, {.config = arguments.fused_config,
+                                                       .threads = arguments.threads,
+                                                       .caches_rotated = options.caches_rotated});
+  if (options.caches_rotated == 0) {
+    options.caches_rotated = device::default_rotation(device->info().kind);
+  }
   const operation::Operation& operation = operation::dequantize();
   const kernels::Catalog& catalog = operation.catalog(device->info().kind);
   peer::Peers peers = load_peers(peer_arguments, *device, catalog);

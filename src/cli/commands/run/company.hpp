@@ -1,0 +1,27 @@
+#pragma once
+
+#include "cli/context.hpp"
+#include "cli/progress_line.hpp"
+#include "record/report.hpp"
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
+
+// What the check works with. Borrowed.
+struct CompanyCheck {
+  const Context& context;  // of the run that made the report
+  const std::vector<std::string>& variants;
+  ProgressLine& progress;
+  const std::atomic<bool>& interrupted;
+};
+
+// Starts this program again for each of `variants` that passed anywhere, with the arguments of the
+// run, but for that variant alone; notes its medians in `report`, and a warning when there are
+// none. A median that differs is measured once more, and the second one counts. Returns early when
+// interrupted.
+void check_company(record::Report& report, const CompanyCheck& check);
+
+}  // namespace nf4bench::cli

@@ -1,0 +1,44 @@
+#include "record/company.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nf4bench::record {
+namespace {
+
+Measurement measured(double company_s, double alone_s, double half_width) {
+  Measurement m;
+  m.time_s = statistics::Summary{
+      .median = company_s,
+      .ci95 = statistics::Interval{company_s * (1.0 - half_width), company_s * (1.0 + half_width)}};
+  m.alone = Alone{
+      .median_s = alone_s,
+      .ci95 = statistics::Interval{alone_s * (1.0 - half_width), alone_s * (1.0 + half_width)}};
+  return m;
+}
+
+TEST(Company, CostsWhatTheMedianAloneLacks) {
+  EXPECT_NEAR(cost_of_company(measured(7.1e-6, 5.8e-6, 0.001)), 0.224, 0.001);
+  EXPECT_NEAR(cost_of_company(measured(5.8e-6, 7.1e-6, 0.001)), -0.183, 0.001);
+}
+
+TEST(Company, MattersBeyondOnePercentEitherWay) {
+  EXPECT_TRUE(depends_on_company(measured(1.011, 1.0, 0.001)));
+  EXPECT_TRUE(depends_on_company(measured(1.0, 1.011, 0.001)));
+  EXPECT_FALSE(depends_on_company(measured(1.009, 1.0, 0.001)));
+  EXPECT_FALSE(depends_on_company(measured(1.0, 1.009, 0.001)));
+}
+
+TEST(Company, DoesNotMatterWhereIntervalsMeet) {
+  EXPECT_FALSE(depends_on_company(measured(1.05, 1.0, 0.03)));
+  EXPECT_TRUE(depends_on_company(measured(1.05, 1.0, 0.02)));
+}
+
+TEST(Company, IsNotKnownToMatterWithoutAMeasurementAlone) {
+  Measurement m = measured(2.0, 1.0, 0.001);
+  m.alone.reset();
+  EXPECT_FALSE(depends_on_company(m));
+  EXPECT_EQ(cost_of_company(m), 0.0);
+}
+
+}  // namespace
+}  // namespace nf4bench::record
