@@ -154,7 +154,8 @@ TEST(Table, SaysWhoseTimeDependsOnCompany) {
   record::Report report = gpu_report();
   EXPECT_NE(report::to_table(report, {.width = 140}).find("company: Alone in a process of its own"),
             std::string::npos);
-  report.measurements[1].alone = record::Alone{.median_s = 1e-4, .ci95 = {0.99e-4, 1.01e-4}};
+  report.measurements[1].alone =
+      record::Alone{.median_s = 1e-4, .ci95 = statistics::Interval{0.99e-4, 1.01e-4}};
   const std::string table = report::to_table(report, {.width = 140});
   EXPECT_NE(table.find("company: multi_kernel at t0 bfloat16 cold graph takes 122.9 us in company "
                        "and 100.0 us alone (+22.9 %)."),
