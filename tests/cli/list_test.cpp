@@ -65,15 +65,12 @@ TEST_F(ListTables, FitTheTerminal) {
 }
 
 TEST(List, CutsNothingWhereThereIsNoTerminal) {
-  for (const char* columns : {"", "40", "60"}) {
-    const std::string out = Process(with_columns({"list", "variants"}, columns)).wait().out;
-    for (const json& variant : listing({"list", "variants", "--json"})) {
-      const auto summary = variant.at("summary").get<std::string>();
-      EXPECT_THAT(lines_of(out), testing::Contains(testing::EndsWith(summary)));
-    }
-    EXPECT_THAT(Process(with_columns({"list", "devices"}, columns)).wait().out,
-                Not(HasSubstr("...")));
+  const std::string out = Process(with_columns({"list", "variants"}, "")).wait().out;
+  for (const json& variant : listing({"list", "variants", "--json"})) {
+    const auto summary = variant.at("summary").get<std::string>();
+    EXPECT_THAT(lines_of(out), testing::Contains(testing::EndsWith(summary)));
   }
+  EXPECT_THAT(Process(with_columns({"list", "devices"}, "")).wait().out, Not(HasSubstr("...")));
 }
 
 TEST(ListDevices, EndsWithTheCpu) {
