@@ -12,7 +12,8 @@ PoisonPattern strewn_poison(std::int64_t bytes, std::mt19937_64& random) {
   const auto draw = [&random](std::int64_t below) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(below));
   };
-  const std::int64_t stride = widest / 2 + draw(widest / 2 + 1);
+  // Odd: or all poison might lie where the stretches of a kernel begin.
+  const std::int64_t stride = std::max<std::int64_t>(3, (widest / 2 + draw(widest / 2 + 1)) | 1);
   return {.first = draw(stride) * kPoisonPiece, .stride = stride * kPoisonPiece};
 }
 

@@ -206,7 +206,7 @@ struct LateWorker {
 
   void add(const nf4bench_peer_job& job) {
     const std::lock_guard lock(mutex);
-    jobs.emplace_back(Clock::now() + std::chrono::milliseconds(3), job);
+    jobs.emplace_back(Clock::now() + std::chrono::milliseconds(2), job);
     wake.notify_one();
   }
 

@@ -16,7 +16,7 @@ namespace nf4bench::device {
 namespace {
 
 // What is left to other threads gets so much time to be done.
-constexpr std::chrono::milliseconds kPatience{2};
+constexpr std::chrono::milliseconds kPatience{4};
 
 class CpuExecutor final : public Executor {
  public:
