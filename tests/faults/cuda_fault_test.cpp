@@ -188,7 +188,7 @@ TEST(CudaFaults, AVariantThatSetsL2AsideFailsAndTheLimitIsSetBack) {
 // What is verified is a plain call, what is timed the replay of a graph.
 TEST(CudaFaults, AKernelThatDoesLessInGraphsIsFailedThere) {
   const Ending ending = run_all({.is_lazy_in_graphs = true});
-  ASSERT_EQ(ending.rows.size(), 12u);
+  ASSERT_EQ(ending.rows.size(), 18u);
   for (const record::Measurement& row : ending.rows) {
     if (row.cell.launch == record::LaunchMode::kStream) {
       EXPECT_EQ(row.status, record::Status::kPassed) << row.reason;

@@ -62,6 +62,7 @@ class DeceitfulPeer : public testing::Test {
 
 TEST_F(DeceitfulPeer, ThatLaunchesHalfOfItsBlocksInGraphsIsFailedThere) {
   expect_failed("half", "graph", "524288 of 1048576 elements are not written");
+  expect_failed("half", "spaced", "524288 of 1048576 elements are not written");
   EXPECT_EQ(row("half", "hot", "graph").first, "failed");
   EXPECT_EQ(row("half", "cold", "stream").first, "passed");
 }
