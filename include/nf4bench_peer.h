@@ -55,6 +55,7 @@ enum {
  *   value of element i   codebook[nibble i] * scale of block (i >> block_shift) in float32, rounded
  *                        once to the output type; NaN as 0x7fff in 16 bits
  *   every product        subnormal factors and results are zeros of their sign (mul.ftz)
+ *   sign                 scales may be negative
  *   nibble i             the high half of packed[i / 2] for even i, the low half for odd i */
 typedef struct nf4bench_peer_job {
   uint32_t struct_bytes;       /* sizeof(nf4bench_peer_job) of the nf4bench that calls */

@@ -16,16 +16,22 @@ struct DeviceVerdict {
   unsigned long long max_ulp = 0;
 };
 
-// Two outputs in memory of a device.
+// An output, and what it should be, in memory of a device; both 256-byte aligned.
 struct OutputPair {
-  OutputType type = OutputType::kFloat16;
   const void* expected = nullptr;
   const void* actual = nullptr;
-  std::int64_t count = 0;  // of values
 };
 
-// Enqueues a comparison that adds to `verdict`, in device memory.
-using DeviceJudge = void (*)(const OutputPair& outputs, DeviceVerdict* verdict,
+// Outputs of one kind.
+struct OutputPairs {
+  OutputType type = OutputType::kFloat16;
+  std::int64_t values = 0;            // of each output
+  const OutputPair* pairs = nullptr;  // `count` of them, in device memory
+  int count = 0;
+};
+
+// Enqueues a comparison of all pairs that adds to verdicts[i] for pair i, in device memory.
+using DeviceJudge = void (*)(const OutputPairs& outputs, DeviceVerdict* verdicts,
                              CUstream_st* stream);
 
 // One operation on one kind of device. Plain data.

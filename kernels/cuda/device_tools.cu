@@ -30,29 +30,81 @@ struct Pattern {
   }
 };
 
+// What one thread found.
 template <OutputType kType>
-__global__ void compare(const typename Pattern<kType>::Bits* expected,
-                        const typename Pattern<kType>::Bits* actual, std::int64_t count,
-                        DeviceVerdict* result) {
-  using P = Pattern<kType>;
-  unsigned long long mismatches = 0;
-  unsigned long long first_mismatch = ~0ull;
+struct Mismatches {
+  unsigned long long count = 0;
+  unsigned long long first = ~0ull;
   unsigned long long max_ulp = 0;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += stride) {
-    const auto want = expected[i];
-    const auto got = actual[i];
-    if (want == got || (P::is_nan(want) && P::is_nan(got))) continue;
-    ++mismatches;
-    first_mismatch = min(first_mismatch, static_cast<unsigned long long>(i));
+
+  template <class Bits>
+  __device__ void look(Bits want, Bits got, std::int64_t index) {
+    using P = Pattern<kType>;
+    if (want == got || (P::is_nan(want) && P::is_nan(got))) return;
+    ++count;
+    first = min(first, static_cast<unsigned long long>(index));
     max_ulp = max(max_ulp, P::distance(want, got));
   }
-  if (mismatches != 0) {
-    atomicAdd(&result->mismatches, mismatches);
-    atomicMin(&result->first_mismatch, first_mismatch);
-    atomicMax(&result->max_ulp, max_ulp);
+};
+
+__device__ bool are_equal(uint4 a, uint4 b) {
+  return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+}
+
+// A row of blocks for each pair. Whole vectors are told to be equal at once: nearly all are.
+template <OutputType kType>
+__global__ void compare(const OutputPair* pairs, std::int64_t values, DeviceVerdict* verdicts) {
+  using Bits = typename Pattern<kType>::Bits;
+  constexpr int kLanes = sizeof(uint4) / sizeof(Bits);
+  const OutputPair pair = pairs[blockIdx.y];
+  const auto* const expected = static_cast<const Bits*>(pair.expected);
+  const auto* const actual = static_cast<const Bits*>(pair.actual);
+  const std::int64_t vectors = values / kLanes;
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  const std::int64_t start = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  Mismatches<kType> found;
+  for (std::int64_t v = start; v < vectors; v += stride) {
+    if (are_equal(reinterpret_cast<const uint4*>(expected)[v],
+                  reinterpret_cast<const uint4*>(actual)[v])) {
+      continue;
+    }
+    for (std::int64_t i = v * kLanes; i < (v + 1) * kLanes; ++i) {
+      found.look(expected[i], actual[i], i);
+    }
   }
+  for (std::int64_t i = vectors * kLanes + start; i < values; i += stride) {
+    found.look(expected[i], actual[i], i);
+  }
+  if (found.count != 0) {
+    atomicAdd(&verdicts[blockIdx.y].mismatches, found.count);
+    atomicMin(&verdicts[blockIdx.y].first_mismatch, found.first);
+    atomicMax(&verdicts[blockIdx.y].max_ulp, found.max_ulp);
+  }
+}
+
+// A row of blocks for each output. Stores stream past the cache: what lies there is to stay.
+__global__ void poison(const __grid_constant__ PoisonPlaces places, std::uint32_t word) {
+  std::byte* const output = places.outputs[blockIdx.y];
+  const std::int64_t step = places.stride * gridDim.x * blockDim.x;
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (std::int64_t at = places.first + index * places.stride; at < places.bytes; at += step) {
+    if (at + kPoisonPiece <= places.bytes) {
+      auto* const piece = reinterpret_cast<uint4*>(output + at);
+      __stcs(piece, make_uint4(word, word, word, word));
+      __stcs(piece + 1, make_uint4(word, word, word, word));
+    } else {
+      for (std::int64_t i = at; i < places.bytes; ++i) output[i] = static_cast<std::byte>(word);
+    }
+  }
+}
+
+// Blocks in each of `rows` rows for `work` items, of which a block takes `per_block` at a time.
+dim3 grid_of_rows(std::int64_t work, std::int64_t per_block, int rows) {
+  constexpr std::int64_t kMostBlocks = 65536;
+  const std::int64_t most = kMostBlocks / rows > 0 ? kMostBlocks / rows : 1;
+  const std::int64_t wanted = block_count(work, per_block);
+  const std::int64_t blocks = wanted < most ? wanted : most;
+  return {static_cast<unsigned>(blocks > 0 ? blocks : 1), static_cast<unsigned>(rows)};
 }
 
 __global__ void clock_stamp(ClockStamp* stamps) {
@@ -103,15 +155,12 @@ __global__ void busy(std::int64_t nanoseconds) {
 
 }  // namespace
 
-void launch_compare(const OutputPair& outputs, DeviceVerdict* verdict, CUstream_st* stream) {
+void launch_compare(const OutputPairs& outputs, DeviceVerdict* verdicts, CUstream_st* stream) {
   constexpr int kThreads = 256;
-  const std::int64_t blocks = block_count(outputs.count, kThreads * 8);
-  const auto grid = static_cast<unsigned>(blocks < 65536 ? blocks : 65536);
+  const dim3 grid = grid_of_rows(outputs.values, kThreads * 32, outputs.count);
   const auto launch = [&](auto tag) {
-    using Bits = typename Pattern<decltype(tag)::value>::Bits;
-    compare<decltype(tag)::value><<<grid, kThreads, 0, stream>>>(
-        static_cast<const Bits*>(outputs.expected), static_cast<const Bits*>(outputs.actual),
-        outputs.count, verdict);
+    compare<decltype(tag)::value>
+        <<<grid, kThreads, 0, stream>>>(outputs.pairs, outputs.values, verdicts);
   };
   switch (outputs.type) {
     case OutputType::kFloat16:
@@ -121,6 +170,12 @@ void launch_compare(const OutputPair& outputs, DeviceVerdict* verdict, CUstream_
     case OutputType::kFloat32:
       return launch(TypeTag<OutputType::kFloat32>{});
   }
+}
+
+void launch_poison(const PoisonPlaces& places, unsigned char value, CUstream_st* stream) {
+  constexpr int kThreads = 128;
+  const dim3 grid = grid_of_rows(block_count(places.bytes, places.stride), kThreads, places.count);
+  poison<<<grid, kThreads, 0, stream>>>(places, value * 0x01010101u);
 }
 
 void launch_clock_stamp(ClockStamp* stamps, int multiprocessors, CUstream_st* stream) {

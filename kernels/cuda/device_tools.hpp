@@ -10,7 +10,21 @@
 namespace nf4bench::kernels::cuda {
 
 // Compares as operation/exact_bits.hpp defines it: two NaN are equal, all else agrees bit for bit.
-void launch_compare(const OutputPair& outputs, DeviceVerdict* verdict, CUstream_st* stream);
+void launch_compare(const OutputPairs& outputs, DeviceVerdict* verdicts, CUstream_st* stream);
+
+// Pieces of kPoisonPiece bytes in each of `count` outputs: at `first` and every `stride` bytes from
+// there, as far as the output's `bytes` go. Both are multiples of kPoisonPiece.
+inline constexpr std::int64_t kPoisonPiece = 32;
+struct PoisonPlaces {
+  std::byte* const* outputs = nullptr;  // in device memory; each 256-byte aligned
+  int count = 0;
+  std::int64_t bytes = 0;  // of each output
+  std::int64_t first = 0;
+  std::int64_t stride = kPoisonPiece;
+};
+
+// Fills these pieces with `value`.
+void launch_poison(const PoisonPlaces& places, unsigned char value, CUstream_st* stream);
 
 // Cycles and nanoseconds of one multiprocessor at one moment.
 struct ClockStamp {

@@ -2,12 +2,15 @@
 
 #include "bench/calibration.hpp"
 #include "bench/device_failure.hpp"
+#include "bench/output_fault_text.hpp"
 #include "bench/round_order.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <random>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -15,6 +18,9 @@ namespace nf4bench::bench {
 namespace {
 
 constexpr int kStreamRounds = 5;  // to find the fastest stream shapes
+
+// One sample in so many is judged.
+constexpr std::uint64_t kSamplesAJudgement = 8;
 
 class CellTimer {
  public:
@@ -35,11 +41,19 @@ class CellTimer {
   void run_rounds();
   bool all_steady() const;
   bool any_running() const;
+  std::optional<std::string> ask(const Contender& contender, const std::function<void()>& call);
+  device::Sample take(Contender& contender, const device::SampleSpec& sample);
+  void check(Contender& contender);
+  void blame(Contender& contender, const device::OutputFault& fault) const;
+  device::SampleSpec sample_spec(int launches) const {
+    return {spec_.cache, spec_.launch, launches};
+  }
 
   const RunContext& context_;
   device::Workload& workload_;
   const CellSpec& spec_;
   CellTiming timing_;
+  std::mt19937_64 secret_{std::random_device{}()};  // a variant may know the seed of the run
 };
 
 CellTimer::Contenders CellTimer::all() {
@@ -49,22 +63,57 @@ CellTimer::Contenders CellTimer::all() {
   return contenders;
 }
 
-// One sample, or none when the contender failed.
-std::optional<device::Sample> CellTimer::sample(Contender& contender, int launches) {
-  device::Sample taken;
-  const device::SampleSpec spec{spec_.cache, spec_.launch, launches};
+// Has the device do work for a contender; says why that failed, if it did.
+std::optional<std::string> CellTimer::ask(const Contender& contender,
+                                          const std::function<void()>& call) {
   const Caller caller = contender.is_stream
                             ? Caller{contender.variant->name}
                             : Caller{context_.variants[contender.index].name, contender.index};
+  return device_failure(context_, caller, call);
+}
+
+void CellTimer::blame(Contender& contender, const device::OutputFault& fault) const {
+  contender.failure = describe_fault(context_, spec_, fault);
+  contender.found = fault.found;
+}
+
+// A sample that is judged or not, as chance will have it. A fault is looked into by a check, which
+// can tell more about it.
+device::Sample CellTimer::take(Contender& contender, const device::SampleSpec& sample) {
+  const bool is_judged = !contender.is_stream && secret_() % kSamplesAJudgement == 0;
+  if (!is_judged) return workload_.sample(*contender.variant, sample);
+  const device::JudgedSample judged =
+      workload_.judged_sample(*contender.variant, sample, spec_.expected);
+  if (judged.fault) {
+    const auto fault = workload_.check(*contender.variant, sample, spec_.expected);
+    blame(contender, fault.value_or(*judged.fault));
+  }
+  return judged.sample;
+}
+
+// One sample, or none when the contender failed.
+std::optional<device::Sample> CellTimer::sample(Contender& contender, int launches) {
+  device::Sample taken;
   const std::optional<std::string> failure =
-      device_failure(context_, caller, [&] { taken = workload_.sample(*contender.variant, spec); });
+      ask(contender, [&] { taken = take(contender, sample_spec(launches)); });
   if (failure) {
     contender.failure = *failure;
-  } else if (!std::isfinite(taken.seconds) || taken.seconds <= 0.0) {
+  } else if (contender.is_running() && (!std::isfinite(taken.seconds) || taken.seconds <= 0.0)) {
     contender.failure = fmt::format("the timer reported {} s for a call", taken.seconds);
   }
   if (!contender.is_running()) return std::nullopt;
   return taken;
+}
+
+// Whatever chance has judged: no time without a look at what was timed.
+void CellTimer::check(Contender& contender) {
+  if (!contender.is_running() || contender.samples_s.empty()) return;
+  std::optional<device::OutputFault> fault;
+  const std::optional<std::string> failure = ask(contender, [&] {
+    fault = workload_.check(*contender.variant, sample_spec(contender.launches), spec_.expected);
+  });
+  if (failure) contender.failure = *failure;
+  if (fault) blame(contender, *fault);
 }
 
 void CellTimer::calibrate(Contender& contender) {
@@ -185,6 +234,7 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   warm_up(started + kWarmUpS);
   run_rounds();
   timing_.load = device::load_between(load, context_.read_load());
+  for (Contender& contender : timing_.variants) check(contender);
   timing_.was_interrupted = context_.is_interrupted();
   return std::move(timing_);
 }

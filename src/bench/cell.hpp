@@ -28,6 +28,7 @@ struct Contender {
   std::string failure{};              // why it dropped out; empty while it runs
   std::string unavailable{};          // why it cannot be timed in this cell; empty when it can
   bool is_stream = false;             // a stream shape
+  std::optional<record::Verification> found{};  // of the output that made it drop out
 
   bool is_running() const { return failure.empty() && unavailable.empty(); }
 };
@@ -37,6 +38,7 @@ struct CellSpec {
   record::CacheMode cache = record::CacheMode::kCold;
   record::LaunchMode launch = record::LaunchMode::kGraph;
   std::uint64_t seed = 0;
+  device::Expected expected{};  // what samples are to leave in the outputs
 };
 
 // The samples taken in one cell.
@@ -52,6 +54,8 @@ struct CellTiming {
 
 // Times the variants with the indices `passed`, and the best stream shapes beside them, interleaved
 // in rounds until the median of every variant is known to the wanted precision or the time is up.
+// What some samples wrote is judged: nobody can tell which ones, not even from the seed. At the end
+// every variant is checked. One whose output is wrong drops out.
 CellTiming time_cell(const RunContext& context, device::Workload& workload, const CellSpec& spec,
                      const std::vector<std::size_t>& passed);
 

@@ -12,9 +12,9 @@
 namespace nf4bench::bench {
 namespace {
 
-// Samples of a variant before those that count, and the fewest of those: they are taken however
-// long they last.
-constexpr double kCallsAtLeast = 8.0;
+// Samples of a variant before those that count, the fewest of those, and those that check it: they
+// are taken however long they last.
+constexpr double kCallsAtLeast = 10.0;
 
 // The slowest call that is expected and what comparing costs, in seconds an element and variant.
 constexpr double kSlowestCpuCall = 6e-9;
@@ -91,9 +91,11 @@ void Estimator::add_problem(const kernels::Problem& problem) {
     workspace = std::max(workspace, workspace_of(each.variant, problem));
   }
   const operation::Traffic traffic = request_.operation.traffic(problem);
-  const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace;
-  // The tensor as loaded, the reference's output, and a copy of the output to compare it with.
-  const std::int64_t on_host = traffic.bytes_read + 2 * traffic.bytes_written;
+  const std::int64_t references = is_cpu() ? 0 : 2 * traffic.bytes_written;
+  const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace + references;
+  // The tensor as loaded and its sibling, their references' outputs, and a copy of the output to
+  // compare them with.
+  const std::int64_t on_host = 2 * traffic.bytes_read + 3 * traffic.bytes_written;
   result_.device_bytes = std::max(result_.device_bytes, on_device);
   result_.host_bytes = std::max(result_.host_bytes, on_host + (is_cpu() ? on_device : 0));
   result_.most_s += static_cast<double>(on_device) / kSlowestFillBytesPerS;

@@ -150,7 +150,11 @@ std::vector<record::Measurement> cell_rows(const RunContext& context, const RowF
     const Verdict& verdict = verdicts[index];
     row.verification = verdict.comparison;
     const Contender* contender = find_contender(timing, index);
-    if (verdict.status != record::Status::kPassed) {
+    if (contender != nullptr && !contender->failure.empty()) {
+      row.status = record::Status::kFailed;
+      row.reason = contender->failure;
+      if (contender->found) row.verification = contender->found;
+    } else if (verdict.status != record::Status::kPassed) {
       row.status = verdict.status;
       row.reason = verdict.reason;
     } else if (!timing.unavailable.empty()) {
@@ -159,9 +163,6 @@ std::vector<record::Measurement> cell_rows(const RunContext& context, const RowF
     } else if (!contender->unavailable.empty()) {
       row.status = record::Status::kSkipped;
       row.reason = contender->unavailable;
-    } else if (!contender->is_running()) {
-      row.status = record::Status::kFailed;
-      row.reason = contender->failure;
     } else if (contender->samples_s.size() < kFewestSamples) {
       continue;
     } else {

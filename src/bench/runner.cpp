@@ -65,13 +65,15 @@ class Runner {
                             Task& task);
   bool run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task);
   std::vector<CellTiming> time_cells(const std::string& what, device::Workload& workload,
-                                     const std::vector<Verdict>& verdicts);
+                                     const std::vector<Verdict>& verdicts,
+                                     const device::Expected& expected);
   CellTiming time_one(const CellSpec& spec, device::Workload& workload,
                       const std::vector<std::size_t>& passed);
   std::vector<Verdict> verify_again(device::Workload& workload, std::span<const std::byte> expected,
                                     const std::vector<CellTiming>& cells,
                                     std::vector<Verdict> verdicts) const;
-  std::unique_ptr<device::Workload> upload(const nf4::Nf4Tensor& tensor,
+  std::optional<nf4::Nf4Tensor> sibling_of(const nf4::Nf4Tensor& tensor) const;
+  std::unique_ptr<device::Workload> upload(operation::WorkContent content,
                                            const kernels::Problem& problem,
                                            device::UploadPurpose purpose);
   void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
@@ -185,7 +187,7 @@ void Runner::verify_other_problem(const plan::PlannedTensor& planned, const nf4:
                                   Task& task) {
   const std::vector<std::byte> expected =
       expected_output(context_.operation, tensor, task.problem, record::VerifyScope::kAll);
-  const auto workload = upload(tensor, task.problem, device::UploadPurpose::kVerify);
+  const auto workload = upload({tensor}, task.problem, device::UploadPurpose::kVerify);
   std::vector<Verdict>& known = task.verdicts;
   at_hand_ = {facts_of(context_, planned.id, task.problem, workload->buffer_sets()), known};
   std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
@@ -204,34 +206,47 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   const std::string what = fmt::format("{} {} {}", planned.id, nf4::shape_to_string(tensor.shape),
                                        to_string(problem.output_type));
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
-  const std::vector<std::byte> expected =
-      expected_output(context_.operation, tensor, problem, context_.options.verify);
-  const auto workload = upload(tensor, problem, purpose());
+  const auto output_of = [&](const nf4::Nf4Tensor& weight) {
+    return expected_output(context_.operation, weight, problem, context_.options.verify);
+  };
+  const std::vector<std::byte> expected = output_of(tensor);
+  const std::optional<nf4::Nf4Tensor> sibling = sibling_of(tensor);
+  const std::vector<std::byte> of_sibling =
+      sibling ? output_of(*sibling) : std::vector<std::byte>();
+  const auto workload = upload({tensor, sibling ? &*sibling : nullptr}, problem, purpose());
   const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
   if (context_.is_interrupted()) return false;
   at_hand_->verdicts = verdicts;
-  const std::vector<CellTiming> cells = time_cells(what, *workload, verdicts);
+  const std::vector<CellTiming> cells =
+      time_cells(what, *workload, verdicts, {expected, of_sibling});
   verdicts = verify_again(*workload, expected, cells, std::move(verdicts));
   at_hand_.reset();
   report(facts, verdicts, cells);
   return true;
 }
 
-std::unique_ptr<device::Workload> Runner::upload(const nf4::Nf4Tensor& tensor,
+std::optional<nf4::Nf4Tensor> Runner::sibling_of(const nf4::Nf4Tensor& tensor) const {
+  if (!context_.operation.sibling) return std::nullopt;
+  return context_.operation.sibling(tensor);
+}
+
+std::unique_ptr<device::Workload> Runner::upload(operation::WorkContent content,
                                                  const kernels::Problem& problem,
                                                  device::UploadPurpose purpose) {
-  const Caller caller{"the upload of " + tensor.name};
+  const Caller caller{"the upload of " + content.tensor.name};
   const Watchdog::Watch watch(context_.watchdog, caller);
   const operation::Operation& operation = context_.operation;
   std::vector<std::byte> input;
   if (operation.make_input) input = operation.make_input(problem, context_.options.seed);
-  return context_.device.upload(make_work(operation, tensor, problem, input), purpose);
+  content.input = input;
+  return context_.device.upload(make_work(operation, content, problem), purpose);
 }
 
 std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Workload& workload,
-                                           const std::vector<Verdict>& verdicts) {
+                                           const std::vector<Verdict>& verdicts,
+                                           const device::Expected& expected) {
   std::vector<std::size_t> passed;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (verdicts[i].status == record::Status::kPassed) passed.push_back(i);
@@ -242,7 +257,7 @@ std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Work
       if (context_.is_interrupted()) return cells;
       context_.progress.begin(Work::kTime, cell_cost(),
                               fmt::format("{} {} {}", what, to_string(cache), to_string(launch)));
-      const CellSpec spec{cache, launch, context_.options.seed + cells_timed_++};
+      const CellSpec spec{cache, launch, context_.options.seed + cells_timed_++, expected};
       cells.push_back(time_one(spec, workload, passed));
     }
   }

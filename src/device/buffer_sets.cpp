@@ -21,16 +21,43 @@ std::int64_t set_bytes_of(const Work& work) {
 }  // namespace
 
 BufferSets::BufferSets(Memory& memory, const Work& work, std::int64_t guard)
-    : memory_(memory), guard_(guard) {
-  std::vector<std::byte*> inputs;
+    : memory_(memory), guard_(guard), has_sibling_(work.bind_sibling) {
+  const auto upload = [&memory](std::span<const std::byte> content) {
+    Buffer copy(memory, static_cast<std::int64_t>(content.size()));
+    if (copy.bytes() > 0) memory.copy_in(copy.data(), content);
+    return copy;
+  };
   for (const InputBuffer& input : work.inputs) {
-    const Buffer& copy = inputs_.emplace_back(memory, bytes_of(input));
-    if (copy.bytes() > 0) memory.copy_in(copy.data(), input.content);
-    inputs.push_back(copy.data());
+    inputs_.push_back(upload(input.content));
+    sibling_.push_back(upload(input.sibling));
   }
   output_ = GuardedBuffer(memory, work.output_bytes, guard);
   output_.poison();  // also maps its pages, so that no sample pays for that
-  jobs_.push_back(work.bind(inputs, output_.data()));
+  jobs_.push_back(work.bind(first_inputs(Content::kOwn), output_.data()));
+  if (has_sibling_) {
+    jobs_.push_back(work.bind_sibling(first_inputs(Content::kSibling), output_.data()));
+  }
+  const Content content = draw_content();
+  sets_.push_back({content == Content::kOwn ? 0u : 1u, content, output_.data()});
+}
+
+// The buffer of the first set that holds an input of `content`; null when it is empty.
+std::byte* BufferSets::first_input(std::size_t index, Content content) const {
+  const bool is_shared = content == Content::kOwn || sibling_[index].bytes() == 0;
+  return is_shared ? inputs_[index].data() : sibling_[index].data();
+}
+
+std::vector<std::byte*> BufferSets::first_inputs(Content content) const {
+  std::vector<std::byte*> inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(first_input(i, content));
+  return inputs;
+}
+
+// Of the next set. The second of each pair of sets is the opposite of the first.
+Content BufferSets::draw_content() {
+  if (!has_sibling_) return Content::kOwn;
+  if (sets_.size() % 2 == 1) return opposite(sets_.back().content);
+  return random_() % 2 == 0 ? Content::kOwn : Content::kSibling;
 }
 
 void BufferSets::add_for_cold(const Work& work, std::int64_t cold_bytes) {
@@ -44,37 +71,42 @@ void BufferSets::add_for_cold(const Work& work, std::int64_t cold_bytes) {
 }
 
 void BufferSets::add_apart(const Work& work) {
-  const std::vector<std::byte*> inputs = copy_inputs(
-      work, [this](std::int64_t bytes) { return others_.emplace_back(memory_, bytes).data(); });
-  const GuardedBuffer& output = other_outputs_.emplace_back(memory_, work.output_bytes, guard_);
-  output.poison();
-  jobs_.push_back(work.bind(inputs, output.data()));
+  add_set(
+      work, [this](std::int64_t bytes) { return others_.emplace_back(memory_, bytes).data(); },
+      [this](std::int64_t bytes) {
+        const GuardedBuffer& output = other_outputs_.emplace_back(memory_, bytes, guard_);
+        output.poison();
+        return output.data();
+      });
 }
 
 void BufferSets::add_slab(const Work& work, std::int64_t count, std::int64_t set_bytes) {
-  std::byte* next = others_.emplace_back(memory_, count * set_bytes).data();
+  const Buffer& slab = others_.emplace_back(memory_, count * set_bytes);
+  memory_.fill(slab.data(), kPoisonByte, slab.bytes());
+  std::byte* next = slab.data();
   const Place place = [&next](std::int64_t bytes) {
     std::byte* const taken = next;
     next += aligned_bytes(bytes);
     return taken;
   };
-  for (std::int64_t set = 0; set < count; ++set) {
-    const std::vector<std::byte*> inputs = copy_inputs(work, place);
-    jobs_.push_back(work.bind(inputs, place(work.output_bytes)));
-  }
+  for (std::int64_t set = 0; set < count; ++set) add_set(work, place, place);
 }
 
-// The inputs of one more set, where `place` puts them.
-std::vector<std::byte*> BufferSets::copy_inputs(const Work& work, const Place& place) {
-  std::vector<std::byte*> inputs;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const Buffer& first = inputs_[i];
-    inputs.push_back(first.data());
-    if (!work.inputs[i].rotates || first.bytes() == 0) continue;
-    inputs.back() = place(first.bytes());
-    memory_.copy_within(inputs.back(), first.data(), first.bytes());
+// One more set, its buffers where `place` and `place_output` put them.
+void BufferSets::add_set(const Work& work, const Place& place, const Place& place_output) {
+  const Content content = draw_content();
+  std::vector<std::byte*> inputs = first_inputs(content);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::int64_t bytes = inputs_[i].bytes();
+    if (!work.inputs[i].rotates || bytes == 0) continue;
+    const std::byte* const first = inputs[i];
+    inputs[i] = place(bytes);
+    memory_.copy_within(inputs[i], first, bytes);
   }
-  return inputs;
+  std::byte* const output = place_output(work.output_bytes);
+  sets_.push_back({jobs_.size(), content, output});
+  const auto& bind = content == Content::kOwn ? work.bind : work.bind_sibling;
+  jobs_.push_back(bind(inputs, output));
 }
 
 }  // namespace nf4bench::device

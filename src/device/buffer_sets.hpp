@@ -4,25 +4,41 @@
 #include "device/memory.hpp"
 #include "device/work.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <random>
 #include <vector>
 
 namespace nf4bench::device {
 
+// A set of buffers.
+struct BufferSet {
+  std::size_t job = 0;  // among BufferSets::jobs()
+  Content content = Content::kOwn;
+  std::byte* output = nullptr;
+};
+
 // The buffers of a work in a device's memory: a first set, and the others that cold samples rotate
-// through. What does not rotate is shared by all. The memory outlives them.
+// through. What does not rotate is shared by all. Sets hold the work or its sibling: of two
+// neighbours one each, and nobody can tell which. The memory outlives them.
 class BufferSets {
  public:
-  // Uploads the first set, with `guard` bytes before and after its output.
+  // Uploads the first set, with `guard` bytes before and after its output. With a sibling, its
+  // inputs are there in both contents.
   BufferSets(Memory& memory, const Work& work, std::int64_t guard);
 
   // Adds as many sets as a cold sample needs that is to touch `cold_bytes` before a set comes round
   // again, or as memory allows. `work` is that of the first set.
   void add_for_cold(const Work& work, std::int64_t cold_bytes);
 
-  // One job a set, without a workspace.
+  // At least one.
+  const std::vector<BufferSet>& sets() const { return sets_; }
+
+  // One job for each inputs, without a workspace: first the work in the first set, then its sibling
+  // there, if there is one, then the other sets.
   const std::vector<kernels::Job>& jobs() const { return jobs_; }
+  bool has_sibling() const { return has_sibling_; }
 
   // The first set's.
   const GuardedBuffer& output() const { return output_; }
@@ -30,17 +46,24 @@ class BufferSets {
  private:
   using Place = std::function<std::byte*(std::int64_t bytes)>;
 
+  std::byte* first_input(std::size_t index, Content content) const;
+  std::vector<std::byte*> first_inputs(Content content) const;
+  Content draw_content();
   void add_apart(const Work& work);
   void add_slab(const Work& work, std::int64_t count, std::int64_t set_bytes);
-  std::vector<std::byte*> copy_inputs(const Work& work, const Place& place);
+  void add_set(const Work& work, const Place& place, const Place& place_output);
 
   Memory& memory_;
   std::int64_t guard_;
-  std::vector<Buffer> inputs_;  // of the first set
+  std::vector<Buffer> inputs_;   // of the first set
+  std::vector<Buffer> sibling_;  // those in which the sibling differs; the others are empty
+  bool has_sibling_ = false;
+  std::random_device random_;
   GuardedBuffer output_;
   std::vector<Buffer> others_;  // what the other sets are made of
   std::vector<GuardedBuffer> other_outputs_;
   std::vector<kernels::Job> jobs_;
+  std::vector<BufferSet> sets_;
 };
 
 }  // namespace nf4bench::device

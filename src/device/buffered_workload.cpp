@@ -1,25 +1,35 @@
 #include "device/buffered_workload.hpp"
 
 #include "device/buffer_sets.hpp"
+#include "device/output_fault.hpp"
+#include "device/turns.hpp"
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
 namespace nf4bench::device {
 namespace {
 
-// What a variant's prepare() left for each set, so that no other variant overwrites it.
+// What a variant's prepare() left for each job, so that no other variant overwrites it.
 struct OwnWorkspaces {
   GuardedBuffer first;
   Buffer others;
   std::int64_t stride = 0;
 
-  std::byte* of(std::size_t set) const {
-    return set == 0 ? first.data() : others.data() + static_cast<std::int64_t>(set - 1) * stride;
+  std::byte* of(std::size_t job) const {
+    return job == 0 ? first.data() : others.data() + static_cast<std::int64_t>(job - 1) * stride;
   }
 };
+
+// How much of an output is read to see whether it was left alone.
+constexpr std::size_t kMostLookedAt = std::size_t{1} << 20;
+
+// How often an output that is wrong is looked at again, to see whether it becomes right.
+constexpr int kSecondLooks = 10;
 
 class BufferedWorkload final : public Workload {
  public:
@@ -27,21 +37,31 @@ class BufferedWorkload final : public Workload {
                    std::unique_ptr<Executor> executor);
 
   std::string unsupported(const kernels::Variant& variant) const override;
-  int buffer_sets() const override { return static_cast<int>(jobs().size()); }
+  int buffer_sets() const override { return static_cast<int>(sets_.sets().size()); }
   record::Verification verify(const kernels::Variant& variant,
                               std::span<const std::byte> expected) override;
   std::vector<std::byte> output_of(const kernels::Variant& variant) override;
   Sample sample(const kernels::Variant& variant, const SampleSpec& spec) override;
+  JudgedSample judged_sample(const kernels::Variant& variant, const SampleSpec& spec,
+                             const Expected& expected) override;
+  std::optional<OutputFault> check(const kernels::Variant& variant, const SampleSpec& spec,
+                                   const Expected& expected) override;
 
  private:
-  const std::vector<kernels::Job>& jobs() const { return sets_.jobs(); }
   void reserve_workspace(const kernels::Variant& variant);
   void reserve_own_workspaces(const kernels::Variant& variant, std::int64_t bytes);
   const GuardedBuffer& first_workspace(const kernels::Variant& variant) const;
-  kernels::Job job_of(const kernels::Variant& variant, std::size_t set) const;
-  void prepare(const kernels::Variant& variant, std::size_t set) const;
-  void call(const kernels::Variant& variant, std::size_t set) const;
+  kernels::Job job_of(const kernels::Variant& variant, std::size_t index) const;
+  void prepare(const kernels::Variant& variant, std::size_t index) const;
+  void call(const kernels::Variant& variant, const kernels::Job& job) const;
   void run_poisoned(const kernels::Variant& variant);
+  Calls calls_of(const kernels::Variant& variant);
+  Taken take(const Calls& calls, const SampleSpec& spec, const Truth* truth);
+  void lay_poison(const std::vector<Written>& outputs, const PoisonPattern& pattern);
+  std::optional<OutputFault> fault_of(const Taken& taken, const Expected& expected);
+  OutputFault look_into(const Written& output, const Truth& truth);
+  std::vector<std::byte> read(const std::byte* from, std::size_t bytes);
+  bool is_untouched(std::size_t set);
 
   WorkloadHost host_;
   kernels::Launch launch_;  // the same for all calls; points into host_
@@ -51,6 +71,7 @@ class BufferedWorkload final : public Workload {
   GuardedBuffer workspace_;                     // all sets share it: it is scratch
   std::map<std::string, OwnWorkspaces> owned_;  // of variants with a prepare()
   std::unique_ptr<Executor> executor_;
+  std::mt19937_64 secret_{std::random_device{}()};  // what a variant must not know in advance
 };
 
 BufferedWorkload::BufferedWorkload(const WorkloadHost& host, const Work& work,
@@ -89,14 +110,15 @@ void BufferedWorkload::reserve_workspace(const kernels::Variant& variant) {
 }
 
 void BufferedWorkload::reserve_own_workspaces(const kernels::Variant& variant, std::int64_t bytes) {
-  const auto others = static_cast<std::int64_t>(jobs().size()) - 1;
+  const std::size_t jobs = sets_.jobs().size();
+  const auto others = static_cast<std::int64_t>(jobs) - 1;
   OwnWorkspaces own = {.first = GuardedBuffer(host_.memory, bytes, guard_),
                        .others = Buffer(host_.memory, others * aligned_bytes(bytes)),
                        .stride = aligned_bytes(bytes)};
   owned_.emplace(variant.name, std::move(own));
   try {
     executor_->run("launch what comes before the kernel", [&] {
-      for (std::size_t set = 0; set < jobs().size(); ++set) prepare(variant, set);
+      for (std::size_t job = 0; job < jobs; ++job) prepare(variant, job);
     });
   } catch (...) {
     owned_.erase(variant.name);  // half prepared is not prepared
@@ -108,19 +130,19 @@ const GuardedBuffer& BufferedWorkload::first_workspace(const kernels::Variant& v
   return variant.prepare ? owned_.at(variant.name).first : workspace_;
 }
 
-kernels::Job BufferedWorkload::job_of(const kernels::Variant& variant, std::size_t set) const {
-  kernels::Job job = jobs()[set];
-  job.workspace = variant.prepare ? owned_.at(variant.name).of(set) : workspace_.data();
+kernels::Job BufferedWorkload::job_of(const kernels::Variant& variant, std::size_t index) const {
+  kernels::Job job = sets_.jobs()[index];
+  job.workspace = variant.prepare ? owned_.at(variant.name).of(index) : workspace_.data();
   return job;
 }
 
 // Nothing is launched for a tensor without elements.
-void BufferedWorkload::prepare(const kernels::Variant& variant, std::size_t set) const {
-  if (work_.problem.elements > 0) variant.prepare(job_of(variant, set), launch_);
+void BufferedWorkload::prepare(const kernels::Variant& variant, std::size_t index) const {
+  if (work_.problem.elements > 0) variant.prepare(job_of(variant, index), launch_);
 }
 
-void BufferedWorkload::call(const kernels::Variant& variant, std::size_t set) const {
-  if (work_.problem.elements > 0) variant.launch(job_of(variant, set), launch_);
+void BufferedWorkload::call(const kernels::Variant& variant, const kernels::Job& job) const {
+  if (work_.problem.elements > 0) variant.launch(job, launch_);
 }
 
 void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
@@ -131,7 +153,7 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
   if (variant.prepare) {
     executor_->run("launch what comes before the kernel", [&] { prepare(variant, 0); });
   }
-  executor_->run("launch the kernel", [&] { call(variant, 0); });
+  executor_->run("launch the kernel", [&] { call(variant, job_of(variant, 0)); });
   sets_.output().check_guards("output", sets_.output().bytes());
   workspace.check_guards("workspace", workspace_of(variant, work_.problem));
 }
@@ -149,15 +171,115 @@ std::vector<std::byte> BufferedWorkload::output_of(const kernels::Variant& varia
   return output;
 }
 
-Sample BufferedWorkload::sample(const kernels::Variant& variant, const SampleSpec& spec) {
+Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {
   reserve_workspace(variant);
-  const auto make = [&](std::size_t first_set, int count, record::CacheMode cache) {
-    const std::size_t step = cache == record::CacheMode::kHot ? 0 : 1;
-    for (int i = 0; i < count; ++i) {
-      call(variant, (first_set + static_cast<std::size_t>(i) * step) % jobs().size());
+  const auto make = [this, &variant](const CallRange& range) {
+    for (int i = range.from; i < range.count; ++i) {
+      const Turn next = turn_of(sets_, range, static_cast<std::size_t>(i));
+      kernels::Job job = job_of(variant, next.job);
+      job.output = sets_.sets()[next.set].output;
+      call(variant, job);
     }
   };
-  return executor_->sample({.name = variant.name, .sets = jobs().size(), .make = make}, spec);
+  return {.name = variant.name,
+          .sets = sets_.sets().size(),
+          .make = make,
+          .written = [this](const CallRange& range) { return written_by(sets_, range); }};
+}
+
+// The outputs are left with poison strewn over them. That costs little, keeps the state of the
+// caches, and makes right results of the past as good as none.
+Taken BufferedWorkload::take(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
+  Taken taken = executor_->sample(calls, spec, truth);
+  const bool is_right = std::all_of(taken.found.begin(), taken.found.end(),
+                                    [](const record::Verification& v) { return v.is_exact(); });
+  if (is_right) lay_poison(taken.written, strewn_poison(work_.output_bytes, secret_));
+  return taken;
+}
+
+void BufferedWorkload::lay_poison(const std::vector<Written>& outputs,
+                                  const PoisonPattern& pattern) {
+  std::vector<std::byte*> places;
+  places.reserve(outputs.size());
+  for (const Written& each : outputs) places.push_back(each.output);
+  if (work_.output_bytes > 0) host_.memory.lay_poison(places, work_.output_bytes, pattern);
+}
+
+Sample BufferedWorkload::sample(const kernels::Variant& variant, const SampleSpec& spec) {
+  return take(calls_of(variant), spec, nullptr).sample;
+}
+
+JudgedSample BufferedWorkload::judged_sample(const kernels::Variant& variant,
+                                             const SampleSpec& spec, const Expected& expected) {
+  const Truth truth = {work_, expected};
+  const Taken taken = take(calls_of(variant), spec, &truth);
+  return {taken.sample, fault_of(taken, expected)};
+}
+
+std::optional<OutputFault> BufferedWorkload::check(const kernels::Variant& variant,
+                                                   const SampleSpec& spec,
+                                                   const Expected& expected) {
+  const Truth truth = {work_, expected};
+  Calls calls = calls_of(variant);
+  std::optional<std::size_t> bystander;
+  calls.before = [&](const std::vector<Written>& outputs) {
+    lay_poison(outputs, {});
+    const std::vector<std::size_t> others = others_than(outputs, sets_.sets().size());
+    if (others.empty()) return;
+    bystander = others[secret_() % others.size()];
+    lay_poison({{.output = sets_.sets()[*bystander].output}}, {});
+  };
+  executor_->wait_for_others();  // what is late from earlier samples must not fill in for this one
+  std::optional<OutputFault> fault = fault_of(take(calls, spec, &truth), expected);
+  if (fault) return fault;
+  if (bystander && !is_untouched(*bystander)) {
+    return OutputFault{
+        .kind = FaultKind::kStray, .set = static_cast<int>(*bystander) + 1, .sets = buffer_sets()};
+  }
+  calls.before = {};
+  calls.again = true;
+  fault = fault_of(take(calls, spec, &truth), expected);
+  if (fault && fault->kind == FaultKind::kUnwritten) fault->kind = FaultKind::kSkipped;
+  if (!fault) sets_.output().check_guards("output", sets_.output().bytes());
+  return fault;
+}
+
+std::optional<OutputFault> BufferedWorkload::fault_of(const Taken& taken,
+                                                      const Expected& expected) {
+  for (std::size_t i = 0; i < taken.found.size(); ++i) {
+    if (taken.found[i].is_exact()) continue;
+    OutputFault fault = look_into(taken.written[i], {work_, expected});
+    fault.set = static_cast<int>(taken.written[i].set) + 1;
+    fault.sets = buffer_sets();
+    fault.found = taken.found[i];
+    if (fault.kind == FaultKind::kLate) fault.elements = fault.found.mismatches;
+    return fault;
+  }
+  return std::nullopt;
+}
+
+// Why an output that was wrong at the end of a sample was so.
+OutputFault BufferedWorkload::look_into(const Written& output, const Truth& truth) {
+  const std::span<const std::byte> wanted = truth.expected.of(output.content);
+  std::vector<std::byte> actual;
+  for (int look = 0; look < kSecondLooks; ++look) {
+    executor_->wait_for_others();
+    actual = read(output.output, wanted.size());
+    if (work_.judge.on_host(wanted, actual).is_exact()) return {.kind = FaultKind::kLate};
+  }
+  return fault_in(truth, output.content, actual);
+}
+
+std::vector<std::byte> BufferedWorkload::read(const std::byte* from, std::size_t bytes) {
+  std::vector<std::byte> content(std::min(bytes, static_cast<std::size_t>(sets_.output().bytes())));
+  if (!content.empty()) host_.memory.copy_out(content, from);
+  return content;
+}
+
+bool BufferedWorkload::is_untouched(std::size_t set) {
+  const std::vector<std::byte> start = read(sets_.sets()[set].output, kMostLookedAt);
+  return std::all_of(start.begin(), start.end(),
+                     [](std::byte byte) { return byte == std::byte{kPoisonByte}; });
 }
 
 }  // namespace

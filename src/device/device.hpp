@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/poison.hpp"
 #include "device/work.hpp"
 #include "record/cell.hpp"
 #include "record/device_info.hpp"
@@ -14,10 +15,6 @@
 #include <vector>
 
 namespace nf4bench::device {
-
-// Outputs are filled with this byte before a variant runs. No weight has such a value, and it is no
-// NaN, so that an element left unwritten never passes for a decoded one.
-inline constexpr unsigned char kPoisonByte = 0xeb;
 
 // What of `info` a variant may decide on.
 inline kernels::DeviceFacts facts_of(const record::DeviceInfo& info) {
@@ -41,6 +38,41 @@ struct Sample {
   std::optional<double> sm_clock_hz;  // mean SM clock while the sample ran
 };
 
+// The right outputs of a work and of its sibling: all of each, or prefixes of one length that end
+// on a value.
+struct Expected {
+  std::span<const std::byte> own;
+  std::span<const std::byte> sibling{};  // empty: the work has none
+
+  std::span<const std::byte> of(Content content) const {
+    return content == Content::kOwn ? own : sibling;
+  }
+};
+
+// What is wrong with what a sample left in an output.
+enum class FaultKind : std::uint8_t {
+  kWrong,      // the judge says what: `found`
+  kUnwritten,  // `elements` hold the poison that lay there before
+  kSkipped,    // the same, where poison was strewn over what was right, but not where nothing was
+  kForeign,    // `elements` hold what belongs to a set of the other content
+  kLate,       // `elements` were right only some time after the sample
+  kStray,      // nothing was to be written there
+};
+
+struct OutputFault {
+  FaultKind kind = FaultKind::kWrong;
+  int set = 1;  // whose output it is, from 1
+  int sets = 1;
+  std::int64_t elements = 0;
+  record::Verification found{};  // when the sample ended
+};
+
+// A sample whose outputs were judged; the first fault, if there is one.
+struct JudgedSample {
+  Sample sample;
+  std::optional<OutputFault> fault{};
+};
+
 // One problem on a device: inputs, outputs, and what verification needs.
 // Not thread-safe. Errors of the device are thrown as Error(kDevice).
 class Workload {
@@ -62,7 +94,21 @@ class Workload {
   virtual std::vector<std::byte> output_of(const kernels::Variant& variant) = 0;
 
   // Takes one timed sample. The first call with a spec prepares it (graph capture, warm-up).
+  // Afterwards poison is strewn over what it wrote, so that nothing is right there already when the
+  // next call writes it.
   virtual Sample sample(const kernels::Variant& variant, const SampleSpec& spec) = 0;
+
+  // The same, and judges what the sample left in every output that it wrote, before anything that
+  // is still under way elsewhere can catch up. The variant cannot tell it from sample().
+  virtual JudgedSample judged_sample(const kernels::Variant& variant, const SampleSpec& spec,
+                                     const Expected& expected) = 0;
+
+  // Takes samples that are not worth timing and judges them: one whose outputs are full of poison,
+  // and one on the same outputs when they are right but for poison that is strewn over them. Looks
+  // at guard bytes and at an output that is not to be written, too. Throws Error(kDevice) when a
+  // guard byte was written.
+  virtual std::optional<OutputFault> check(const kernels::Variant& variant, const SampleSpec& spec,
+                                           const Expected& expected) = 0;
 };
 
 // What the buffers of a workload are for.

@@ -8,17 +8,55 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace nf4bench::device {
+
+// An output that calls wrote, and what the last of them was to leave there.
+struct Written {
+  std::size_t set = 0;  // whose output it is
+  std::byte* output = nullptr;
+  Content content = Content::kOwn;
+};
+
+// Some calls of a variant: `count` of them, the first on set `first_set` and the others on the sets
+// behind it when cold. When hot they are all on one set, which holds both contents in turn, and
+// `first_set` counts these.
+struct CallRange {
+  std::size_t first_set = 0;
+  int count = 1;
+  record::CacheMode cache = record::CacheMode::kCold;
+  int from = 0;  // those before this one are left to somebody else
+};
 
 // Calls of one variant on the sets of a workload, as something to be timed.
 struct Calls {
   std::string name;      // of the variant
   std::size_t sets = 1;  // of buffers; a cold sample rotates through them
 
-  // Makes `count` calls, the first on set `first_set`, and the others on the sets behind it when
-  // cold, on the same one when hot.
-  std::function<void(std::size_t first_set, int count, record::CacheMode cache)> make;
+  std::function<void(const CallRange& range)> make;
+
+  // The outputs that make() writes, each once.
+  std::function<std::vector<Written>(const CallRange& range)> written;
+
+  // Called when all is prepared, right before the calls of a sample, with what these will write.
+  // Empty: nothing is to be done.
+  std::function<void(const std::vector<Written>& outputs)> before{};
+
+  bool again = false;  // a sample is on the sets of the last one, instead of on those behind them
+};
+
+// What outputs are judged by.
+struct Truth {
+  const Work& work;
+  Expected expected;
+};
+
+// A sample, what it wrote and, if that was judged, what each of these outputs was like.
+struct Taken {
+  Sample sample;
+  std::vector<Written> written;
+  std::vector<record::Verification> found;
 };
 
 // Runs and times the calls of one workload on a kind of device. Errors of the device are thrown as
@@ -30,15 +68,20 @@ class Executor {
   // Makes calls and returns once their work is done. `what` is what they do: "launch the kernel".
   virtual void run(const char* what, const std::function<void()>& calls) = 0;
 
-  // Takes one timed sample. The first with a spec prepares it (graph capture, warm-up).
-  virtual Sample sample(const Calls& calls, const SampleSpec& spec) = 0;
+  // Takes one timed sample. The first with a spec prepares it (graph capture, warm-up). With a
+  // `truth`, outputs are judged right behind the last call: what work elsewhere has not written by
+  // then is missing.
+  virtual Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) = 0;
 
   // To be called when buffers have moved: what was prepared holds their old addresses.
   virtual void forget_addresses() = 0;
 
   // Judges what lies at `actual`, in the device's memory, all of it finished.
   virtual record::Verification judge(const Work& work, std::span<const std::byte> expected,
-                                     const std::byte* actual) = 0;
+                                     std::byte* actual) = 0;
+
+  // Gives work that a call may have left to others, such as another stream, time to end.
+  virtual void wait_for_others() = 0;
 };
 
 }  // namespace nf4bench::device

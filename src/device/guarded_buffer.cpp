@@ -1,7 +1,6 @@
 #include "device/guarded_buffer.hpp"
 
 #include "base/error.hpp"
-#include "device/device.hpp"
 
 #include <fmt/format.h>
 

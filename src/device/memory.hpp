@@ -1,5 +1,7 @@
 #pragma once
 
+#include "device/poison.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,6 +37,10 @@ class Memory {
   virtual void copy_out(std::span<std::byte> to, const std::byte* from) = 0;
   virtual void copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual void fill(std::byte* to, unsigned char value, std::int64_t bytes) = 0;
+
+  // Lays poison over each of `outputs`, of `bytes` bytes.
+  virtual void lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,
+                          const PoisonPattern& pattern) = 0;
 
   // How many of `wanted` sets of buffers may be had, besides the one that is there already;
   // `set_bytes` are the content of one.

@@ -14,10 +14,20 @@
 
 namespace nf4bench::device {
 
+// What the inputs of a set of buffers hold: those of the work, or those of its sibling. That is a
+// work of the same sizes and types whose every output differs, so that what was written for one set
+// is wrong in another.
+enum class Content : std::uint8_t { kOwn, kSibling };
+
+constexpr Content opposite(Content content) {
+  return content == Content::kOwn ? Content::kSibling : Content::kOwn;
+}
+
 // A buffer that calls read.
 struct InputBuffer {
-  std::span<const std::byte> content;  // borrowed until upload() returns; may be empty
-  bool rotates = true;                 // cold samples meet a copy of its own in each set
+  std::span<const std::byte> content;    // borrowed until upload() returns; may be empty
+  std::span<const std::byte> sibling{};  // the same of the sibling; empty: it has the same content
+  bool rotates = true;                   // cold samples meet a copy of its own in each set
 };
 
 // Says whether outputs are right. `expected` may be a prefix of all that is written.
@@ -37,6 +47,9 @@ struct Work {
 
   // The job of a set of buffers, `inputs` in the order above; no workspace yet.
   std::function<kernels::Job(std::span<std::byte* const> inputs, std::byte* output)> bind;
+
+  // The same for a set that holds the sibling. Empty: there is none, and all sets hold the work.
+  std::function<kernels::Job(std::span<std::byte* const> inputs, std::byte* output)> bind_sibling{};
 
   Judge judge;
 };

@@ -30,6 +30,7 @@ Operation make_dequantize() {
     return std::vector{weight};
   };
   operation.traffic = traffic_of;
+  operation.sibling = negated;
   operation.reference = reference_of;
   operation.judge = compare_outputs;
   operation.describe_fault = describe_mismatch;

@@ -42,6 +42,11 @@ struct Operation {
   std::function<std::vector<std::byte>(const kernels::Problem& problem, std::uint64_t seed)>
       make_input;
 
+  // A weight of the same sizes whose output differs in every value, as far as that can be. Timed
+  // buffer sets hold the one or the other, so that an output cannot serve twice. Empty: there is
+  // none.
+  std::function<nf4::Nf4Tensor(const nf4::Nf4Tensor& weight)> sibling;
+
   // The output's first bytes, at most `most_values` values: the truth that variants are held to.
   std::function<std::vector<std::byte>(const nf4::Nf4Tensor& weight,
                                        const kernels::Problem& problem, std::int64_t most_values)>

@@ -3,6 +3,7 @@
 #include "nf4/format.hpp"
 #include "operation/dequantize.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace nf4bench::operation {
@@ -20,6 +21,27 @@ const float* floats(std::byte* buffer) {
   return reinterpret_cast<const float*>(buffer);
 }
 
+std::vector<device::InputBuffer> inputs_of(const nf4::Nf4Tensor& tensor,
+                                           std::span<const std::byte> input) {
+  std::vector<device::InputBuffer> inputs(kInput + 1);
+  inputs[kPacked] = buffer_of(tensor.packed);
+  inputs[kScales] = tensor.is_nested() ? buffer_of(tensor.absmax_codes) : buffer_of(tensor.absmax);
+  inputs[kNestedAbsmax] = buffer_of(tensor.nested_absmax);
+  inputs[kNestedMap] = buffer_of(tensor.nested_map);  // each layer of a checkpoint has its own
+  // Activations come fresh from the layer before.
+  inputs[kInput] = {.content = input, .rotates = false};
+  return inputs;
+}
+
+// What is equal is not held twice.
+void add_sibling(std::vector<device::InputBuffer>& inputs,
+                 const std::vector<device::InputBuffer>& sibling) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::span<const std::byte> other = sibling[i].content;
+    if (!std::ranges::equal(inputs[i].content, other)) inputs[i].sibling = other;
+  }
+}
+
 kernels::Job bind(kernels::Job job, std::span<std::byte* const> inputs, std::byte* output) {
   job.packed = reinterpret_cast<const std::uint8_t*>(inputs[kPacked]);
   if (job.nested) {
@@ -32,6 +54,16 @@ kernels::Job bind(kernels::Job job, std::span<std::byte* const> inputs, std::byt
   job.input = inputs[kInput];
   job.output = output;
   return job;
+}
+
+// What makes jobs of the buffers of a weight with this offset.
+auto binder(const kernels::Problem& problem, float nested_offset) {
+  kernels::Job job;
+  static_cast<kernels::Problem&>(job) = problem;
+  job.nested_offset = nested_offset;
+  return [job](std::span<std::byte* const> inputs, std::byte* output) {
+    return bind(job, inputs, output);
+  };
 }
 
 }  // namespace
@@ -58,25 +90,27 @@ std::int64_t weight_bytes(const kernels::Problem& problem) {
   return packed + problem.blocks + (nested_blocks + nf4::kNestedMapEntries) * kFloat;
 }
 
-device::Work make_work(const Operation& operation, const nf4::Nf4Tensor& tensor,
-                       const kernels::Problem& problem, std::span<const std::byte> input) {
-  kernels::Job job;
-  static_cast<kernels::Problem&>(job) = problem;
-  job.nested_offset = tensor.nested_offset;
+nf4::Nf4Tensor negated(const nf4::Nf4Tensor& tensor) {
+  nf4::Nf4Tensor result = tensor;
+  for (float& scale : result.absmax) scale = -scale;
+  for (float& scale : result.nested_absmax) scale = -scale;
+  result.nested_offset = -result.nested_offset;
+  return result;
+}
+
+device::Work make_work(const Operation& operation, const WorkContent& content,
+                       const kernels::Problem& problem) {
+  const nf4::Nf4Tensor& tensor = content.tensor;
   device::Work work;
   work.name = tensor.name;
   work.problem = problem;
-  work.inputs.resize(kInput + 1);
-  work.inputs[kPacked] = buffer_of(tensor.packed);
-  work.inputs[kScales] = problem.nested ? buffer_of(tensor.absmax_codes) : buffer_of(tensor.absmax);
-  work.inputs[kNestedAbsmax] = buffer_of(tensor.nested_absmax);
-  work.inputs[kNestedMap] = buffer_of(tensor.nested_map);  // each layer of a checkpoint has its own
-  // Activations come fresh from the layer before.
-  work.inputs[kInput] = {.content = input, .rotates = false};
+  work.inputs = inputs_of(tensor, content.input);
+  if (content.sibling != nullptr) {
+    add_sibling(work.inputs, inputs_of(*content.sibling, content.input));
+    work.bind_sibling = binder(problem, content.sibling->nested_offset);
+  }
   work.output_bytes = operation.traffic(problem).bytes_written;
-  work.bind = [job](std::span<std::byte* const> inputs, std::byte* output) {
-    return bind(job, inputs, output);
-  };
+  work.bind = binder(problem, tensor.nested_offset);
   work.judge.on_host = [judge = operation.judge, type = problem.output_type](
                            std::span<const std::byte> expected, std::span<const std::byte> actual) {
     return judge(type, expected, actual);
@@ -86,7 +120,7 @@ device::Work make_work(const Operation& operation, const nf4::Nf4Tensor& tensor,
 }
 
 device::Work dequantize_work(const nf4::Nf4Tensor& tensor, nf4::OutputType type) {
-  return make_work(dequantize(), tensor, problem_of(tensor, type), {});
+  return make_work(dequantize(), {tensor}, problem_of(tensor, type));
 }
 
 }  // namespace nf4bench::operation

@@ -24,10 +24,22 @@ kernels::Problem problem_of(const nf4::Nf4Tensor& tensor, nf4::OutputType type);
 // Bytes of the packed weight and of all that its scales are made of.
 std::int64_t weight_bytes(const kernels::Problem& problem);
 
-// `problem`, which `tensor` poses, ready for a device. Borrows `tensor` and `input` (what
-// make_input() gave) until it is uploaded.
-device::Work make_work(const Operation& operation, const nf4::Nf4Tensor& tensor,
-                       const kernels::Problem& problem, std::span<const std::byte> input);
+// The weight whose every scale, and so every value, is the negative of that of `tensor`. Its packed
+// codes are the same, so that both together need hardly more room in a cache than one. Values that
+// are NaN, and scales that are zero because the offset takes all of them away, are equal.
+nf4::Nf4Tensor negated(const nf4::Nf4Tensor& tensor);
+
+// What a work is made of; borrowed.
+struct WorkContent {
+  const nf4::Nf4Tensor& tensor;
+  const nf4::Nf4Tensor* sibling = nullptr;  // null: none
+  std::span<const std::byte> input{};       // what make_input() gave
+};
+
+// `problem`, which `content.tensor` poses, ready for a device. Borrows `content` until it is
+// uploaded.
+device::Work make_work(const Operation& operation, const WorkContent& content,
+                       const kernels::Problem& problem);
 
 // The work of dequantizing `tensor`; borrows it until it is uploaded.
 device::Work dequantize_work(const nf4::Nf4Tensor& tensor, nf4::OutputType type);

@@ -25,13 +25,14 @@ namespace nf4bench {
 
 // A call that the device got.
 struct FakeCall {
-  enum class Kind : std::uint8_t { kUpload, kVerify, kSample };
+  enum class Kind : std::uint8_t { kUpload, kVerify, kSample, kCheck };
   Kind kind = Kind::kUpload;
   std::string tensor;
   std::string variant{};                                           // empty for kUpload
   nf4::OutputType type = nf4::OutputType::kFloat16;                //
   device::UploadPurpose purpose = device::UploadPurpose::kVerify;  // of the workload
-  device::SampleSpec spec{};                                       // kSample only
+  device::SampleSpec spec{};                                       // kSample and kCheck
+  bool is_judged = false;                                          // kSample only
   double at_s = 0.0;     // of the fake clock, before the call
   std::int64_t nth = 0;  // such calls of this variant before
 };
@@ -42,6 +43,8 @@ struct FakeScript {
   std::string unsupported{};                                   // why it cannot run
   std::function<bool(const FakeCall&)> is_wrong{};             // a verification finds a mismatch
   std::function<std::string(const FakeCall&)> device_error{};  // message of an Error(kDevice)
+  // What a judged sample or a check finds.
+  std::function<std::optional<device::OutputFault>(const FakeCall&)> fault{};
 };
 
 class FakeDevice final : public device::Device {
@@ -103,6 +106,7 @@ class FakeDevice final : public device::Device {
   double now_s = 0.0;
   int workloads_alive = 0;
   int most_workloads_alive = 0;
+  std::size_t expected_bytes = 0;  // of both outputs that the last judged sample was held to
 
   std::vector<FakeCall> calls_of(FakeCall::Kind kind) const {
     std::vector<FakeCall> found;
@@ -171,13 +175,42 @@ class FakeWorkload final : public device::Workload {
   device::Sample sample(const kernels::Variant& variant, const device::SampleSpec& spec) override {
     FakeCall call = new_call(FakeCall::Kind::kSample, variant);
     call.spec = spec;
-    const FakeScript& script = device_.begin(call);
-    const double seconds = script.seconds ? script.seconds(call) : 1e-5;
-    device_.now_s += seconds * spec.launches;
-    return {seconds, device_.clock_hz};
+    return take(call);
+  }
+
+  device::JudgedSample judged_sample(const kernels::Variant& variant,
+                                     const device::SampleSpec& spec,
+                                     const device::Expected& expected) override {
+    FakeCall call = new_call(FakeCall::Kind::kSample, variant);
+    call.spec = spec;
+    call.is_judged = true;
+    device_.expected_bytes = expected.own.size() + expected.sibling.size();
+    const device::Sample sample = take(call);
+    return {sample, fault_of(call)};
+  }
+
+  std::optional<device::OutputFault> check(const kernels::Variant& variant,
+                                           const device::SampleSpec& spec,
+                                           const device::Expected&) override {
+    FakeCall call = new_call(FakeCall::Kind::kCheck, variant);
+    call.spec = spec;
+    device_.begin(call);
+    return fault_of(call);
   }
 
  private:
+  device::Sample take(FakeCall& call) {
+    const FakeScript& script = device_.begin(call);
+    const double seconds = script.seconds ? script.seconds(call) : 1e-5;
+    device_.now_s += seconds * call.spec.launches;
+    return {seconds, device_.clock_hz};
+  }
+
+  std::optional<device::OutputFault> fault_of(const FakeCall& call) {
+    const FakeScript& script = device_.script(call.variant);
+    return script.fault ? script.fault(call) : std::nullopt;
+  }
+
   FakeCall new_call(FakeCall::Kind kind, const kernels::Variant& variant) const {
     return {.kind = kind,
             .tensor = work_.name,

@@ -94,7 +94,9 @@ TEST(Verification, HappensBeforeAndAfterTiming) {
   EXPECT_EQ(calls[1].kind, Kind::kVerify);
   EXPECT_EQ(calls[2].kind, Kind::kVerify);
   EXPECT_EQ(calls[3].kind, Kind::kSample);
-  EXPECT_EQ(calls[calls.size() - 3].kind, Kind::kSample);
+  EXPECT_EQ(calls[calls.size() - 5].kind, Kind::kSample);
+  EXPECT_EQ(calls[calls.size() - 4].kind, Kind::kCheck);
+  EXPECT_EQ(calls[calls.size() - 3].kind, Kind::kCheck);
   EXPECT_EQ(calls[calls.size() - 2].kind, Kind::kVerify);
   EXPECT_EQ(calls[calls.size() - 1].kind, Kind::kVerify);
   EXPECT_EQ(bench.device.calls_of(Kind::kVerify).size(), 4u);

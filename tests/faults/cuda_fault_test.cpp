@@ -185,6 +185,21 @@ TEST(CudaFaults, AVariantThatSetsL2AsideFailsAndTheLimitIsSetBack) {
   EXPECT_TRUE(workload->verify(bare, expected).is_exact());
 }
 
+// What is verified is a plain call, what is timed the replay of a graph.
+TEST(CudaFaults, AKernelThatDoesLessInGraphsIsFailedThere) {
+  const Ending ending = run_all({.is_lazy_in_graphs = true});
+  ASSERT_EQ(ending.rows.size(), 18u);
+  for (const record::Measurement& row : ending.rows) {
+    if (row.cell.launch == record::LaunchMode::kStream) {
+      EXPECT_EQ(row.status, record::Status::kPassed) << row.reason;
+      continue;
+    }
+    EXPECT_EQ(row.status, record::Status::kFailed) << row.variant;
+    EXPECT_NE(row.reason.find("512 of 1024 elements are not written"), std::string::npos)
+        << row.reason;
+  }
+}
+
 TEST(CudaFaults, OutOfMemoryAtEachAllocationIsAClearEnd) {
   EXPECT_GT(fail_each_call({.counted = Counted::kAllocations, .error = cudaErrorMemoryAllocation},
                            "cudaErrorMemoryAllocation"),

@@ -6,14 +6,22 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 namespace nf4bench::fake_cuda {
 namespace {
 
+// What a graph does when it is launched.
+using Nodes = std::vector<std::function<void()>>;
+
 struct State {
   Script script;
+  std::optional<Nodes> captured;        // while a stream is being captured
+  std::map<const void*, Nodes> graphs;  // by their handles, instantiated or not
   std::int64_t counted = 0;
   std::int64_t live = 0;
   std::string failed;
@@ -57,19 +65,6 @@ cudaError_t create(const char* name, Handle* handle) {
   return cudaSuccess;
 }
 
-// A graph is a byte that tells whether a variant's launch is in it.
-template <class Graph>
-cudaError_t create_graph(const char* name, Graph* graph, bool has_variant) {
-  const cudaError_t status = create(name, graph);
-  if (status == cudaSuccess) *reinterpret_cast<bool*>(*graph) = has_variant;
-  return status;
-}
-
-template <class Graph>
-bool has_variant(Graph graph) {
-  return *reinterpret_cast<const bool*>(graph);
-}
-
 cudaError_t allocate(const char* name, void** pointer, std::size_t bytes) {
   if (const auto status = enter(name, Counted::kAllocations); status != cudaSuccess) return status;
   *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -84,6 +79,15 @@ cudaError_t release(void* object) {
   return state().sticky;
 }
 
+// A launch on a stream: it is done at once, or becomes a node of the graph that is being captured.
+void run_or_record(std::function<void()> node) {
+  if (state().captured) {
+    state().captured->push_back(std::move(node));
+  } else {
+    node();
+  }
+}
+
 // The large buffers of the ceilings are never looked at.
 bool is_small(std::size_t bytes) {
   return bytes <= std::size_t{1} << 20;
@@ -96,6 +100,7 @@ void play(const Script& script) {
   next.script = script;
   next.live = state().live;
   next.output = state().output;
+  next.graphs = state().graphs;
   state() = next;
 }
 
@@ -123,10 +128,9 @@ void set_output(const std::vector<std::byte>* output) {
 
 using nf4bench::fake_cuda::allocate;
 using nf4bench::fake_cuda::create;
-using nf4bench::fake_cuda::create_graph;
 using nf4bench::fake_cuda::enter;
-using nf4bench::fake_cuda::has_variant;
 using nf4bench::fake_cuda::is_small;
+using nf4bench::fake_cuda::Nodes;
 using nf4bench::fake_cuda::release;
 using nf4bench::fake_cuda::state;
 
@@ -233,6 +237,9 @@ cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t) {
   return enter("cudaStreamSynchronize");
 }
+cudaError_t CUDARTAPI cudaDeviceSynchronize() {
+  return enter("cudaDeviceSynchronize");
+}
 cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) {
   return create("cudaEventCreate", event);
 }
@@ -249,27 +256,39 @@ cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cud
 
 cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
   state().has_variant = false;
-  return enter("cudaStreamBeginCapture");
+  const cudaError_t status = enter("cudaStreamBeginCapture");
+  if (status == cudaSuccess) state().captured = Nodes{};
+  return status;
 }
 cudaError_t CUDARTAPI cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
   *graph = nullptr;
-  return create_graph("cudaStreamEndCapture", graph, state().has_variant);
+  const Nodes nodes = std::exchange(state().captured, std::nullopt).value_or(Nodes{});
+  const cudaError_t status = create("cudaStreamEndCapture", graph);
+  if (status == cudaSuccess) state().graphs[*graph] = nodes;
+  return status;
 }
 cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                            unsigned long long) {
-  return create_graph("cudaGraphInstantiate", executable, has_variant(graph));
+  const cudaError_t status = create("cudaGraphInstantiate", executable);
+  if (status == cudaSuccess) state().graphs[*executable] = state().graphs[graph];
+  return status;
 }
 cudaError_t CUDARTAPI cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
   return enter("cudaGraphUpload");
 }
-cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
-  state().has_variant = has_variant(graph);
-  return enter("cudaGraphLaunch");
+cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t) {
+  const cudaError_t status = enter("cudaGraphLaunch");
+  if (status != cudaSuccess) return status;
+  state().has_variant = !state().graphs[executable].empty();
+  for (const auto& node : state().graphs[executable]) node();
+  return status;
 }
 cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph) {
+  state().graphs.erase(graph);
   return release(graph);
 }
 cudaError_t CUDARTAPI cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  state().graphs.erase(executable);
   return release(executable);
 }
 
@@ -281,11 +300,23 @@ using fake_cuda::may_launch;
 
 namespace kernels::cuda {
 
-void launch_compare(const OutputPair& outputs, DeviceVerdict* verdict, CUstream_st*) {
+void launch_compare(const OutputPairs& outputs, DeviceVerdict* verdicts, CUstream_st*) {
   if (!may_launch("launch_compare")) return;
   const std::size_t bytes =
-      static_cast<std::size_t>(outputs.count) * nf4::size_in_bytes(outputs.type);
-  if (std::memcmp(outputs.expected, outputs.actual, bytes) != 0) *verdict = {1, 0, 1};
+      static_cast<std::size_t>(outputs.values) * nf4::size_in_bytes(outputs.type);
+  for (int i = 0; i < outputs.count; ++i) {
+    const OutputPair& pair = outputs.pairs[i];
+    if (std::memcmp(pair.expected, pair.actual, bytes) != 0) verdicts[i] = {1, 0, 1};
+  }
+}
+void launch_poison(const PoisonPlaces& places, unsigned char value, CUstream_st*) {
+  if (!may_launch("launch_poison")) return;
+  for (int i = 0; i < places.count; ++i) {
+    for (std::int64_t at = places.first; at < places.bytes; at += places.stride) {
+      std::memset(places.outputs[i] + at, value,
+                  static_cast<std::size_t>(std::min(kPoisonPiece, places.bytes - at)));
+    }
+  }
 }
 void launch_clock_stamp(ClockStamp*, int, CUstream_st*) {
   may_launch("launch_clock_stamp");
@@ -310,6 +341,15 @@ void launch_busy(std::int64_t, CUstream_st*) {
 
 namespace {
 
+void write_output(const kernels::Job& job, std::size_t share) {
+  // The sibling's values are the negatives: the sign is the top bit of the second byte.
+  std::vector<std::byte> output = *fake_cuda::state().output;
+  if (job.nested_offset < 0.0f) {
+    for (std::size_t i = 1; i < output.size(); i += 2) output[i] ^= std::byte{0x80};
+  }
+  std::memcpy(job.output, output.data(), output.size() / share);
+}
+
 kernels::Variant fake_variant(const char* name, std::size_t workspace) {
   kernels::Variant variant;
   variant.name = name;
@@ -318,8 +358,8 @@ kernels::Variant fake_variant(const char* name, std::size_t workspace) {
   variant.launch = [](const kernels::Job& job, const kernels::Launch&) {
     fake_cuda::state().has_variant = true;
     if (!may_launch("launch")) return;
-    const std::vector<std::byte>& output = *fake_cuda::state().output;
-    std::memcpy(job.output, output.data(), output.size());
+    const bool is_lazy = fake_cuda::state().script.is_lazy_in_graphs && fake_cuda::state().captured;
+    fake_cuda::run_or_record([job, share = is_lazy ? 2u : 1u] { write_output(job, share); });
   };
   return variant;
 }

@@ -26,7 +26,8 @@ struct Script {
   Counted counted = Counted::kAllCalls;
   std::int64_t fail_at = 0;  // number of the call that fails, from 1; 0 for none
   cudaError_t error = cudaErrorUnknown;
-  bool is_sticky = false;  // every later call fails with the same error, as after a fault
+  bool is_lazy_in_graphs = false;  // launches that are captured do half of their work
+  bool is_sticky = false;          // every later call fails with the same error, as after a fault
 };
 
 // What persisting lines may take of L2 in a new process.
@@ -46,7 +47,8 @@ bool was_called(const std::string& name);
 // Allocations, streams, events and graphs that nobody has released.
 std::int64_t live_objects();
 
-// What every variant of cuda_variants() writes; borrowed.
+// What every variant of cuda_variants() writes, 16-bit values of a nested tensor with a positive
+// offset; borrowed.
 void set_output(const std::vector<std::byte>* output);
 
 }  // namespace nf4bench::fake_cuda

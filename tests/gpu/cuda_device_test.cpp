@@ -145,6 +145,31 @@ TEST_F(CudaDeviceTest, TakesOffWhatStandsBetweenSpacedCalls) {
   EXPECT_NEAR(median(twice) / alone, 2.0, 0.2);
 }
 
+// A rotation as large as L2, so that few launches come round to each set twice.
+TEST_F(CudaDeviceTest, FindsWhatEveryVariantLeavesInTimedSamplesRight) {
+  const auto device = device::open_cuda_device(0, {.config = "", .caches_rotated = 1});
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {1024, 1031}});
+  const nf4::Nf4Tensor sibling = operation::negated(tensor);
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    const std::vector<std::byte> own = nf4::reference_dequantize(tensor, type);
+    const std::vector<std::byte> other = nf4::reference_dequantize(sibling, type);
+    const auto workload =
+        device->upload(operation::make_work(operation::dequantize(), {tensor, &sibling},
+                                            operation::problem_of(tensor, type)),
+                       device::UploadPurpose::kTime);
+    for (const kernels::Variant& variant :
+         operation::dequantize().catalog(device->info().kind).variants) {
+      for (const record::CacheMode cache : {record::CacheMode::kCold, record::CacheMode::kHot}) {
+        for (const record::LaunchMode launch : device->launch_modes()) {
+          const device::SampleSpec spec = {cache, launch, 2 * workload->buffer_sets() + 1};
+          EXPECT_FALSE(workload->judged_sample(variant, spec, {own, other}).fault) << variant.name;
+          EXPECT_FALSE(workload->check(variant, spec, {own, other})) << variant.name;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(CudaDeviceTest, SaysHowMuchMemoryIsMissing) {
   nf4::Nf4Tensor tensor;
   tensor.name = "huge";

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,9 +24,12 @@ using testing::Not;
 const std::string kPeer = "mine=" TEST_PEER_SCRIPTED;
 
 Outcome run_peers(const std::string& script, const std::vector<std::string>& more) {
-  Command command = nf4bench_command({"run", "--device", "cpu", "--no-ceilings", "--max-time",
-                                      "0.02", "--min-samples", "3", "--cache", "hot", "--quiet",
-                                      "--json", "-", "--shape", "100x77"});
+  Command command =
+      nf4bench_command({"run", "--device", "cpu", "--no-ceilings", "--max-time", "0.02",
+                        "--min-samples", "3", "--quiet", "--json", "-", "--shape", "100x77"});
+  if (std::find(more.begin(), more.end(), "--cache") == more.end()) {
+    command.arguments.insert(command.arguments.end(), {"--cache", "hot"});
+  }
   command.arguments.insert(command.arguments.end(), more.begin(), more.end());
   command.environment.push_back("NF4BENCH_TEST_PEER=" + script);
   return Process(command).wait();
@@ -82,6 +86,31 @@ TEST(PeerRun, EveryKindOfBadPeerIsAFailedRowAndTheRestRunsOn) {
   }
   EXPECT_EQ(rows.at("simd").first, "passed");
   EXPECT_EQ(rows.at("lut").first, "passed");
+}
+
+// Each is right when it is verified, and does less when it is timed.
+TEST(PeerRun, EveryPeerThatDeceivesWhileItIsTimedIsAFailedRowThatSaysWhy) {
+  for (const char* const cache : {"cold", "hot"}) {
+    const Outcome outcome =
+        run_peers("deceitful", {"--peer", kPeer, "--variant", "mine.*,lut", "--cache", cache});
+    EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+    auto rows = rows_of(json::parse(outcome.out));
+    std::map<std::string, std::string> reasons = {{"mine.tenth", "770 of 7700 elements are not"},
+                                                  {"mine.tires", "7700 of 7700 elements"},
+                                                  {"mine.late", "are written late"}};
+    if (std::string(cache) == "cold") {
+      reasons["mine.skips"] = "what is there already is skipped";
+      reasons["mine.swaps"] = "7700 of 7700 elements ";  // of another set, or not written
+    }
+    for (const auto& [name, reason] : reasons) {
+      EXPECT_EQ(rows.at(name).first, "failed") << name << cache;
+      EXPECT_THAT(rows.at(name).second,
+                  AllOf(HasSubstr("in a timed sample (" + std::string(cache) + " stream, set "),
+                        HasSubstr(reason)))
+          << name;
+    }
+    EXPECT_EQ(rows.at("lut").first, "passed") << rows.at("lut").second;
+  }
 }
 
 TEST(PeerRun, AnAbsentPeerIsAWarningOnStderrAndInTheReport) {

@@ -4,12 +4,20 @@
 #include "nf4/format.hpp"
 #include "nf4bench_peer.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace {
 
@@ -21,9 +29,9 @@ std::size_t output_bytes(const nf4bench_peer_job& job) {
   return static_cast<std::size_t>(job.elements) * element_bytes(job);
 }
 
-int decode(const nf4bench_peer_job* job, void* stream) {
-  if (stream != nullptr || job->struct_bytes != sizeof(*job)) return 100;
-  for (std::int64_t i = 0; i < job->elements; ++i) {
+// Elements [first, last).
+void decode_range(const nf4bench_peer_job* job, std::int64_t first, std::int64_t last) {
+  for (std::int64_t i = first; i < last; ++i) {
     const std::int64_t block = i >> job->block_shift;
     const float scale =
         job->absmax != nullptr
@@ -41,6 +49,11 @@ int decode(const nf4bench_peer_job* job, void* stream) {
                                                         : nf4bench::nf4::to_bfloat16_bits(value);
     }
   }
+}
+
+int decode(const nf4bench_peer_job* job, void* stream) {
+  if (stream != nullptr || job->struct_bytes != sizeof(*job)) return 100;
+  decode_range(job, 0, job->elements);
   return 0;
 }
 
@@ -141,6 +154,89 @@ int crawl_alone(const nf4bench_peer_job* job, void* stream) {
   return decode(job, stream);
 }
 
+// What a library can do that wants to look fast: be right when it is verified, which is its first
+// call, and do less from then on.
+
+int skip_what_is_there(const nf4bench_peer_job* job, void*) {
+  constexpr std::int64_t kTile = 256;
+  const std::size_t size = element_bytes(*job);
+  for (std::int64_t first = 0; first < job->elements; first += kTile) {
+    char before[4];
+    const char* const start =
+        static_cast<const char*>(job->output) + static_cast<std::size_t>(first) * size;
+    std::memcpy(before, start, size);
+    decode_range(job, first, first + 1);
+    const bool is_there = std::memcmp(before, start, size) == 0;
+    if (is_there && first < job->elements / 2) continue;
+    decode_range(job, first, std::min(job->elements, first + kTile));
+  }
+  return 0;
+}
+
+int skip_a_tenth(const nf4bench_peer_job* job, void*) {
+  static std::atomic<int> calls = 0;
+  const bool is_verified = calls++ == 0;
+  for (std::int64_t i = 0; i < job->elements; ++i) {
+    if (is_verified || i % 10 != 3) decode_range(job, i, i + 1);
+  }
+  return 0;
+}
+
+int tire(const nf4bench_peer_job* job, void* stream) {
+  static std::atomic<int> calls = 0;
+  return calls++ < 4 ? decode(job, stream) : 0;
+}
+
+int swap_outputs(const nf4bench_peer_job* job, void* stream) {
+  static int calls = 0;
+  static void* last = nullptr;
+  nf4bench_peer_job moved = *job;
+  if (calls++ > 0) moved.output = std::exchange(last, job->output);
+  if (moved.output == nullptr || last == nullptr) moved.output = job->output;
+  last = job->output;
+  return decode(&moved, stream);
+}
+
+// Works on a thread of its own, some milliseconds later. It lives as long as the process.
+struct LateWorker {
+  using Clock = std::chrono::steady_clock;
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<std::pair<Clock::time_point, nf4bench_peer_job>> jobs;
+
+  void add(const nf4bench_peer_job& job) {
+    const std::lock_guard lock(mutex);
+    jobs.emplace_back(Clock::now() + std::chrono::milliseconds(2), job);
+    wake.notify_one();
+  }
+
+  void work() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      wake.wait(lock, [this] { return !jobs.empty(); });
+      const auto [due, job] = jobs.front();
+      jobs.pop_front();
+      lock.unlock();
+      std::this_thread::sleep_until(due);
+      decode(&job, nullptr);
+      lock.lock();
+    }
+  }
+};
+
+int write_late(const nf4bench_peer_job* job, void* stream) {
+  static std::atomic<int> calls = 0;
+  static LateWorker* const worker = [] {
+    auto* const made = new LateWorker();
+    std::thread(&LateWorker::work, made).detach();
+    return made;
+  }();
+  if (calls++ == 0) return decode(job, stream);
+  usleep(200);  // so that few calls make a sample
+  worker->add(*job);
+  return 0;
+}
+
 const char* only_plain(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
   if (device->kind != NF4BENCH_PEER_CPU || device->multiprocessors < 1) return "odd device";
   return job->absmax_codes != nullptr ? "plain tensors only" : nullptr;
@@ -208,6 +304,14 @@ void add_company(Scripted& s, std::string_view word) {
                                                     : decode));
 }
 
+void add_deceitful_variants(Scripted& s) {
+  s.add(variant("skips", skip_what_is_there));
+  s.add(variant("tenth", skip_a_tenth));
+  s.add(variant("tires", tire));
+  s.add(variant("swaps", swap_outputs));
+  s.add(variant("late", write_late));
+}
+
 // A table that breaks one rule.
 void add_broken(Scripted& s, std::string_view rule) {
   s.add(variant("fine", decode));
@@ -246,6 +350,8 @@ const nf4bench_peer_table* nf4bench_peer_v1(void) {
     add_deadly_variants(*scripted);
   } else if (wanted.substr(0, 7) == "company") {
     add_company(*scripted, wanted);
+  } else if (wanted == "deceitful") {
+    add_deceitful_variants(*scripted);
   } else {
     add_broken(*scripted, wanted);
   }

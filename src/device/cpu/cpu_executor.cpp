@@ -9,10 +9,14 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <thread>
 #include <utility>
 
 namespace nf4bench::device {
 namespace {
+
+// What is left to other threads gets so much time to be done.
+constexpr std::chrono::milliseconds kPatience{4};
 
 class CpuExecutor final : public Executor {
  public:
@@ -23,21 +27,25 @@ class CpuExecutor final : public Executor {
     calls();
   }
 
-  Sample sample(const Calls& calls, const SampleSpec& spec) override;
+  Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) override;
 
   void forget_addresses() override {}
 
   record::Verification judge(const Work& work, std::span<const std::byte> expected,
-                             const std::byte* actual) override {
+                             std::byte* actual) override {
     const auto written = static_cast<std::size_t>(work.output_bytes);
     return work.judge.on_host(expected, {actual, std::min(expected.size(), written)});
   }
 
+  void wait_for_others() override { std::this_thread::sleep_for(kPatience); }
+
  private:
+  CallRange next(const Calls& calls, const SampleSpec& spec, int count);
   void keep_cold(std::size_t sets, std::size_t launches);
 
   int threads_;
-  std::size_t next_set_ = 0;
+  std::size_t next_set_ = 0;      // behind that of the last cold call
+  std::size_t first_set_ = 0;     // of the last cold calls
   std::size_t evicted_sets_ = 0;  // that no call has used since
   std::set<std::pair<std::string, record::CacheMode>> warmed_up_;
 };
@@ -50,27 +58,47 @@ void CpuExecutor::keep_cold(std::size_t sets, std::size_t launches) {
   evicted_sets_ -= std::min(evicted_sets_, launches);
 }
 
-// A cold sample goes on with the set after the last one that any sample used; where the rotation is
-// smaller than the caches it is evicted before a set comes round again. A hot sample has one
-// untimed call in front of it, since other variants ran on other buffers in between.
-Sample CpuExecutor::sample(const Calls& calls, const SampleSpec& spec) {
+// Cold calls go on with the set after the last one that any call used.
+CallRange CpuExecutor::next(const Calls& calls, const SampleSpec& spec, int count) {
+  if (spec.cache == record::CacheMode::kHot) return {0, count, spec.cache};
+  if (!calls.again) {
+    first_set_ = next_set_;
+    next_set_ = (next_set_ + static_cast<std::size_t>(count)) % calls.sets;
+  }
+  return {first_set_, count, spec.cache};
+}
+
+// Where the rotation is smaller than the caches it is evicted before a set comes round again. A hot
+// sample has one untimed call in front of it, since other variants ran on other buffers in between.
+// It leaves what the first timed call does not.
+Taken CpuExecutor::sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
   if (spec.launch != record::LaunchMode::kStream || spec.launches < 1) {
     throw Error(ErrorKind::kUsage, "the CPU device times plain calls only; use --launch stream");
   }
   omp_set_num_threads(threads_);
-  const bool is_hot = spec.cache == record::CacheMode::kHot;
-  const auto make = [&](int count) {
-    calls.make(is_hot ? 0 : next_set_, count, spec.cache);
-    if (!is_hot) next_set_ = (next_set_ + static_cast<std::size_t>(count)) % calls.sets;
-  };
   const bool is_first = warmed_up_.emplace(calls.name, spec.cache).second;
-  if (is_hot || is_first) make(1);
-  if (!is_hot) keep_cold(calls.sets, static_cast<std::size_t>(spec.launches));
+  if (spec.cache == record::CacheMode::kHot) {
+    calls.make({1, 1, spec.cache});
+  } else if (is_first) {
+    calls.make(next(calls, spec, 1));
+  }
+  const CallRange range = next(calls, spec, spec.launches);
+  Taken taken;
+  taken.written = calls.written(range);
+  if (calls.before) calls.before(taken.written);
+  if (spec.cache == record::CacheMode::kCold) {
+    keep_cold(calls.sets, static_cast<std::size_t>(spec.launches));
+  }
   kernels::cpu::wake_threads();
   const auto start = std::chrono::steady_clock::now();
-  make(spec.launches);
+  calls.make(range);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  return {.seconds = elapsed.count() / spec.launches, .sm_clock_hz = {}};
+  taken.sample.seconds = elapsed.count() / spec.launches;
+  if (truth == nullptr) return taken;
+  for (const Written& each : taken.written) {
+    taken.found.push_back(judge(truth->work, truth->expected.of(each.content), each.output));
+  }
+  return taken;
 }
 
 }  // namespace

@@ -88,6 +88,20 @@ class CpuMemory final : public Memory {
     });
   }
 
+  void lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,
+                  const PoisonPattern& pattern) override {
+    for (std::byte* const output : outputs) {
+      if (pattern.stride == kPoisonPiece) {
+        fill(output, kPoisonByte, bytes);
+        continue;
+      }
+      for (std::int64_t at = pattern.first; at < bytes; at += pattern.stride) {
+        const std::int64_t piece = std::min(kPoisonPiece, bytes - at);
+        std::memset(output + at, kPoisonByte, static_cast<std::size_t>(piece));
+      }
+    }
+  }
+
   // Within half of the memory that is free, and less for tiny sets.
   std::int64_t fitting_sets(std::int64_t wanted, std::int64_t set_bytes) override {
     if (set_bytes <= kTinySet && kernels::cpu::can_evict()) {

@@ -18,7 +18,6 @@ struct CudaContext {
   CudaEvent start;
   CudaEvent stop;
   PinnedBuffer stamps;  // two cuda::ClockStamp a multiprocessor
-  CudaBuffer verdict{sizeof(kernels::DeviceVerdict)};
   CudaBuffer spacer_output;
   std::size_t l2_set_aside = device::l2_set_aside();  // as it was when the device was opened
 

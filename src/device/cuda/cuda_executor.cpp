@@ -15,6 +15,11 @@
 namespace nf4bench::device {
 namespace {
 
+std::int64_t values_of(const Truth& truth) {
+  const std::size_t size = nf4::size_in_bytes(truth.work.problem.output_type);
+  return static_cast<std::int64_t>(truth.expected.own.size() / size);
+}
+
 class CudaExecutor final : public Executor {
  public:
   explicit CudaExecutor(CudaContext& context) : context_(context) {}
@@ -30,17 +35,20 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  Sample sample(const Calls& calls, const SampleSpec& spec) override;
+  Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) override;
 
   void forget_addresses() override { prepared_.clear(); }
 
   record::Verification judge(const Work& work, std::span<const std::byte> expected,
-                             const std::byte* actual) override;
+                             std::byte* actual) override;
+
+  // Of all streams, whoever made them.
+  void wait_for_others() override { check_cuda(cudaDeviceSynchronize(), "wait for the device"); }
 
  private:
   struct Prepared {
-    std::vector<CudaGraph> graphs;  // replayed modes: taken in turn, so that all sets rotate
-    std::size_t next = 0;
+    std::vector<CudaGraph> graphs;     // replayed modes: taken in turn, so that all sets rotate
+    std::size_t last = 0;              // the one that was launched last
     std::optional<CudaGraph> spacers;  // spaced mode: what stands before the calls, alone
     std::int64_t busy_ns = 0;          // how long the stream is kept busy while a graph is enqueued
   };
@@ -51,66 +59,122 @@ class CudaExecutor final : public Executor {
   void capture(const Calls& calls, const SampleSpec& spec, Prepared& prepared) const;
   void record_calls(const Calls& calls, const SampleSpec& spec, std::size_t first) const;
   void record_spacer() const;
-  void enqueue(const Calls& calls, const SampleSpec& spec, Prepared& prepared);
-  double time(std::int64_t busy_ns, const std::function<void()>& work);
-  void upload_expected(std::span<const std::byte> expected);
+  CallRange next(const Calls& calls, const SampleSpec& spec, Prepared& prepared);
+  double time(std::int64_t busy_ns, const std::function<void()>& work,
+              const std::function<void()>& behind);
+  const CudaBuffer& upload_expected(const Expected& expected, Content content);
+  void begin_judging(const std::vector<Written>& written, const Truth& truth);
+  void judge_behind(const std::vector<Written>& written, const Truth& truth);
+  std::vector<record::Verification> judged(const std::vector<Written>& written, const Truth& truth);
   std::optional<double> stamped_clock() const;
 
   CudaContext& context_;
-  CudaBuffer expected_;
-  std::span<const std::byte> expected_source_;
+  // The reference on the device, and where it was copied from.
+  struct Reference {
+    CudaBuffer copy;
+    std::span<const std::byte> source;
+  };
+  std::map<Content, Reference> references_;
+  CudaBuffer pairs_;           // a kernels::OutputPair for each output that is judged
+  CudaBuffer verdicts_;        // a kernels::DeviceVerdict for each
+  std::size_t first_set_ = 0;  // of the last stream sample
   std::size_t next_set_ = 0;
   std::map<Key, Prepared> prepared_;
 };
 
-void CudaExecutor::upload_expected(std::span<const std::byte> expected) {
+const CudaBuffer& CudaExecutor::upload_expected(const Expected& expected, Content content) {
+  const std::span<const std::byte> source = expected.of(content);
+  Reference& reference = references_[content];
   const bool is_there =
-      expected_source_.data() == expected.data() && expected_source_.size() == expected.size();
-  if (is_there) return;
-  expected_source_ = {};  // until all of it is there
-  expected_ = CudaBuffer();
-  expected_ = CudaBuffer(static_cast<std::int64_t>(expected.size()));
+      reference.source.data() == source.data() && reference.source.size() == source.size();
+  if (is_there) return reference.copy;
+  reference = {};  // until all of it is there
+  reference.copy = CudaBuffer(static_cast<std::int64_t>(source.size()));
   // On the stream of the comparison: a copy on another one may still be under way when it starts.
-  check_cuda(cudaMemcpyAsync(expected_.data(), expected.data(), expected.size(),
+  check_cuda(cudaMemcpyAsync(reference.copy.data(), source.data(), source.size(),
                              cudaMemcpyHostToDevice, context_.stream.get()),
              "copy the reference to the device");
-  expected_source_ = expected;
+  reference.source = source;
+  return reference.copy;
+}
+
+// Copies `values` to `buffer`, which grows as needed.
+template <class Value>
+void enqueue_copy(CudaBuffer& buffer, const std::vector<Value>& values, const CudaStream& stream) {
+  const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(Value));
+  if (buffer.bytes() < bytes) buffer = CudaBuffer(bytes);
+  check_cuda(cudaMemcpyAsync(buffer.data(), values.data(), static_cast<std::size_t>(bytes),
+                             cudaMemcpyHostToDevice, stream.get()),
+             "start a comparison");
+}
+
+// Puts in place what judge_behind() needs, so that nothing but a kernel is left to be enqueued.
+void CudaExecutor::begin_judging(const std::vector<Written>& written, const Truth& truth) {
+  if (truth.work.judge.on_device == nullptr || values_of(truth) == 0) return;
+  std::vector<kernels::OutputPair> pairs;
+  for (const Written& each : written) {
+    pairs.push_back({upload_expected(truth.expected, each.content).data(), each.output});
+  }
+  enqueue_copy(pairs_, pairs, context_.stream);
+  enqueue_copy(verdicts_, std::vector<kernels::DeviceVerdict>(written.size()), context_.stream);
+}
+
+void CudaExecutor::judge_behind(const std::vector<Written>& written, const Truth& truth) {
+  if (truth.work.judge.on_device == nullptr || values_of(truth) == 0) return;
+  truth.work.judge.on_device({.type = truth.work.problem.output_type,
+                              .values = values_of(truth),
+                              .pairs = reinterpret_cast<const kernels::OutputPair*>(pairs_.data()),
+                              .count = static_cast<int>(written.size())},
+                             reinterpret_cast<kernels::DeviceVerdict*>(verdicts_.data()),
+                             context_.stream.get());
+  check_cuda(cudaGetLastError(), "launch the comparison");
+}
+
+// One for each output. Where the device cannot judge, the host does.
+std::vector<record::Verification> CudaExecutor::judged(const std::vector<Written>& written,
+                                                       const Truth& truth) {
+  std::vector<record::Verification> found(written.size());
+  if (truth.work.judge.on_device == nullptr) {
+    std::transform(written.begin(), written.end(), found.begin(), [&](const Written& each) {
+      const std::span<const std::byte> expected = truth.expected.of(each.content);
+      std::vector<std::byte> output(
+          std::min(expected.size(), static_cast<std::size_t>(truth.work.output_bytes)));
+      check_cuda(cudaMemcpyAsync(output.data(), each.output, output.size(), cudaMemcpyDeviceToHost,
+                                 context_.stream.get()),
+                 "read an output");
+      context_.stream.synchronize();
+      return truth.work.judge.on_host(expected, output);
+    });
+    return found;
+  }
+  if (values_of(truth) == 0) return found;
+  std::vector<kernels::DeviceVerdict> verdicts(written.size());
+  check_cuda(cudaMemcpyAsync(verdicts.data(), verdicts_.data(),
+                             verdicts.size() * sizeof(kernels::DeviceVerdict),
+                             cudaMemcpyDeviceToHost, context_.stream.get()),
+             "read a comparison");
+  context_.stream.synchronize();
+  std::transform(verdicts.begin(), verdicts.end(), found.begin(),
+                 [&](const kernels::DeviceVerdict& verdict) {
+                   record::Verification each;
+                   each.compared = values_of(truth);
+                   each.mismatches = static_cast<std::int64_t>(verdict.mismatches);
+                   each.max_ulp = verdict.max_ulp;
+                   if (verdict.mismatches != 0) {
+                     each.first_mismatch = static_cast<std::int64_t>(verdict.first_mismatch);
+                   }
+                   return each;
+                 });
+  return found;
 }
 
 record::Verification CudaExecutor::judge(const Work& work, std::span<const std::byte> expected,
-                                         const std::byte* actual) {
-  cudaStream_t stream = context_.stream.get();
-  if (work.judge.on_device == nullptr) {
-    std::vector<std::byte> output(
-        std::min(expected.size(), static_cast<std::size_t>(work.output_bytes)));
-    check_cuda(cudaMemcpy(output.data(), actual, output.size(), cudaMemcpyDeviceToHost),
-               "read an output");
-    return work.judge.on_host(expected, output);
-  }
-  upload_expected(expected);
-  record::Verification verification;
-  const nf4::OutputType type = work.problem.output_type;
-  verification.compared = static_cast<std::int64_t>(expected.size() / nf4::size_in_bytes(type));
-  if (verification.compared == 0) return verification;
-  kernels::DeviceVerdict found;
-  auto* const on_device = reinterpret_cast<kernels::DeviceVerdict*>(context_.verdict.data());
-  check_cuda(cudaMemcpyAsync(on_device, &found, sizeof(found), cudaMemcpyHostToDevice, stream),
-             "start a comparison");
-  work.judge.on_device({.type = type,
-                        .expected = expected_.data(),
-                        .actual = actual,
-                        .count = verification.compared},
-                       on_device, stream);
-  check_cuda(cudaGetLastError(), "launch the comparison");
-  check_cuda(cudaMemcpyAsync(&found, on_device, sizeof(found), cudaMemcpyDeviceToHost, stream),
-             "read a comparison");
-  context_.stream.synchronize();
-  verification.mismatches = static_cast<std::int64_t>(found.mismatches);
-  verification.max_ulp = found.max_ulp;
-  if (found.mismatches != 0) {
-    verification.first_mismatch = static_cast<std::int64_t>(found.first_mismatch);
-  }
-  return verification;
+                                         std::byte* actual) {
+  const Truth truth = {work, {expected}};
+  const std::vector<Written> written = {{.output = actual}};
+  begin_judging(written, truth);
+  judge_behind(written, truth);
+  return judged(written, truth).front();
 }
 
 CudaExecutor::Prepared& CudaExecutor::prepare(const Calls& calls, const SampleSpec& spec) {
@@ -118,7 +182,7 @@ CudaExecutor::Prepared& CudaExecutor::prepare(const Calls& calls, const SampleSp
   if (const auto known = prepared_.find(key); known != prepared_.end()) return known->second;
   Prepared prepared;
   // Loads the module, fills what is lazy.
-  run("launch the kernel", [&] { calls.make(0, 1, spec.cache); });
+  run("launch the kernel", [&] { calls.make({0, 1, spec.cache}); });
   if (record::is_replayed(spec.launch)) capture(calls, spec, prepared);
   return prepared_[key] = std::move(prepared);
 }
@@ -139,6 +203,7 @@ void CudaExecutor::capture(const Calls& calls, const SampleSpec& spec, Prepared&
       check_cuda(cudaGetLastError(), "launch what stands before the kernel");
     });
   }
+  prepared.last = prepared.graphs.size() - 1;
   context_.stream.synchronize();
   std::int64_t enqueue_ns = 0;
   for (const CudaGraph& graph : prepared.graphs) {
@@ -154,12 +219,11 @@ void CudaExecutor::capture(const Calls& calls, const SampleSpec& spec, Prepared&
 void CudaExecutor::record_calls(const Calls& calls, const SampleSpec& spec,
                                 std::size_t first) const {
   if (spec.launch != record::LaunchMode::kSpaced) {
-    return calls.make(first, spec.launches, spec.cache);
+    return calls.make({first, spec.launches, spec.cache});
   }
-  const std::size_t step = spec.cache == record::CacheMode::kHot ? 0 : 1;
   for (int i = 0; i < spec.launches; ++i) {
     record_spacer();
-    calls.make(first + static_cast<std::size_t>(i) * step, 1, spec.cache);
+    calls.make({.first_set = first, .count = i + 1, .cache = spec.cache, .from = i});
   }
 }
 
@@ -168,30 +232,52 @@ void CudaExecutor::record_spacer() const {
                                context_.info.multiprocessors, context_.stream.get());
 }
 
-void CudaExecutor::enqueue(const Calls& calls, const SampleSpec& spec, Prepared& prepared) {
+// The calls of the next sample: those of the next graph, or on the sets behind those of the last
+// stream sample.
+CallRange CudaExecutor::next(const Calls& calls, const SampleSpec& spec, Prepared& prepared) {
+  const auto launches = static_cast<std::size_t>(spec.launches);
   if (record::is_replayed(spec.launch)) {
-    prepared.graphs[prepared.next].launch(context_.stream);
-    prepared.next = (prepared.next + 1) % prepared.graphs.size();
-  } else {
-    calls.make(next_set_, spec.launches, spec.cache);
-    next_set_ = (next_set_ + static_cast<std::size_t>(spec.launches)) % calls.sets;
+    if (!calls.again) prepared.last = (prepared.last + 1) % prepared.graphs.size();
+    return {prepared.last * launches, spec.launches, spec.cache};
   }
+  if (spec.cache == record::CacheMode::kHot) return {0, spec.launches, spec.cache};
+  if (!calls.again) {
+    first_set_ = next_set_;
+    next_set_ = (next_set_ + launches) % calls.sets;
+  }
+  return {first_set_, spec.launches, spec.cache};
 }
 
-Sample CudaExecutor::sample(const Calls& calls, const SampleSpec& spec) {
+Taken CudaExecutor::sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
   Prepared& prepared = prepare(calls, spec);
-  double seconds = time(prepared.busy_ns, [&] { enqueue(calls, spec, prepared); });
-  const std::optional<double> sm_clock_hz = stamped_clock();
+  const CallRange range = next(calls, spec, prepared);
+  Taken taken;
+  taken.written = calls.written(range);
+  if (truth != nullptr) begin_judging(taken.written, *truth);
+  if (calls.before) calls.before(taken.written);
+  const auto work = [&] {
+    if (!record::is_replayed(spec.launch)) return calls.make(range);
+    prepared.graphs[prepared.last].launch(context_.stream);
+  };
+  double seconds = time(prepared.busy_ns, work, [&] {
+    if (truth != nullptr) judge_behind(taken.written, *truth);
+  });
+  taken.sample.sm_clock_hz = stamped_clock();
+  if (truth != nullptr) taken.found = judged(taken.written, *truth);
   if (prepared.spacers) {
-    seconds -= time(prepared.busy_ns, [&] { prepared.spacers->launch(context_.stream); });
+    const auto spacers = [&] { prepared.spacers->launch(context_.stream); };
+    seconds -= time(prepared.busy_ns, spacers, [] {});
   }
-  return {seconds / spec.launches, sm_clock_hz};
+  taken.sample.seconds = seconds / spec.launches;
+  return taken;
 }
 
-// Seconds between two events around `work`, and stamps outside of these. Graphs start behind a busy
-// kernel, so that they are enqueued before their start event runs. Plain launches do not: the
-// host's launching is part of what they measure.
-double CudaExecutor::time(std::int64_t busy_ns, const std::function<void()>& work) {
+// Seconds between two events around `work`, and stamps outside of these; `behind` enqueues what
+// comes next, before anybody waits. Graphs start behind a busy kernel, so that they are enqueued
+// before their start event runs. Plain launches do not: the host's launching is part of what they
+// measure.
+double CudaExecutor::time(std::int64_t busy_ns, const std::function<void()>& work,
+                          const std::function<void()>& behind) {
   cudaStream_t stream = context_.stream.get();
   const int multiprocessors = context_.info.multiprocessors;
   auto* const stamps = static_cast<kernels::cuda::ClockStamp*>(context_.stamps.data());
@@ -204,7 +290,8 @@ double CudaExecutor::time(std::int64_t busy_ns, const std::function<void()>& wor
   check_cuda(cudaEventRecord(context_.stop.get(), stream), "record an event");
   kernels::cuda::launch_clock_stamp(stamps + multiprocessors, multiprocessors, stream);
   check_cuda(cudaGetLastError(), "launch the kernel");
-  context_.stream.synchronize();
+  behind();
+  wait_for_others();
   return seconds_between(context_.start, context_.stop);
 }
 

@@ -1,5 +1,7 @@
 #include "device/cuda/cuda_memory.hpp"
 
+#include "cuda/device_tools.hpp"
+
 #include <algorithm>
 
 namespace nf4bench::device {
@@ -38,6 +40,24 @@ void CudaMemory::copy_within(std::byte* to, const std::byte* from, std::int64_t 
 void CudaMemory::fill(std::byte* to, unsigned char value, std::int64_t bytes) {
   check_cuda(cudaMemsetAsync(to, value, static_cast<std::size_t>(bytes), stream_.get()),
              "fill a buffer");
+}
+
+void CudaMemory::lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,
+                            const PoisonPattern& pattern) {
+  static_assert(kPoisonPiece == kernels::cuda::kPoisonPiece);
+  if (outputs.empty()) return;
+  const auto list_bytes = static_cast<std::int64_t>(outputs.size_bytes());
+  if (poisoned_.bytes() < list_bytes) poisoned_ = CudaBuffer(list_bytes);
+  check_cuda(cudaMemcpyAsync(poisoned_.data(), outputs.data(), outputs.size_bytes(),
+                             cudaMemcpyHostToDevice, stream_.get()),
+             "list outputs");
+  kernels::cuda::launch_poison({.outputs = reinterpret_cast<std::byte**>(poisoned_.data()),
+                                .count = static_cast<int>(outputs.size()),
+                                .bytes = bytes,
+                                .first = pattern.first,
+                                .stride = pattern.stride},
+                               kPoisonByte, stream_.get());
+  check_cuda(cudaGetLastError(), "poison outputs");
 }
 
 std::int64_t CudaMemory::fitting_sets(std::int64_t wanted, std::int64_t set_bytes) {

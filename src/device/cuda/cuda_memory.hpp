@@ -17,11 +17,14 @@ class CudaMemory final : public Memory {
   void copy_out(std::span<std::byte> to, const std::byte* from) override;
   void copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void fill(std::byte* to, unsigned char value, std::int64_t bytes) override;
+  void lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,
+                  const PoisonPattern& pattern) override;
   std::int64_t fitting_sets(std::int64_t wanted, std::int64_t set_bytes) override;
   Layout layout() const override { return Layout::kSlab; }
 
  private:
   const CudaStream& stream_;
+  CudaBuffer poisoned_;  // the list of outputs that lay_poison() was given
 };
 
 }  // namespace nf4bench::device
