@@ -1,6 +1,7 @@
 #include "base/terminal.hpp"
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -61,7 +62,19 @@ void write_stdout(std::string_view text) {
                                               std::strerror(errno)));
 }
 
-void write_stderr(std::string_view text) {
+void write_stderr(std::string_view lines) {
+  std::string safe;
+  while (!lines.empty()) {
+    const std::size_t end = lines.find('\n');
+    safe += printable(lines.substr(0, end));
+    if (end == std::string_view::npos) break;
+    safe += '\n';
+    lines.remove_prefix(end + 1);
+  }
+  draw_on_stderr(safe);
+}
+
+void draw_on_stderr(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }

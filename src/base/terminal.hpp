@@ -19,7 +19,11 @@ Terminal terminal_of(int descriptor);
 // Writes all of `text` to stdout and flushes. Throws Error(kOutput) when that fails.
 void write_stdout(std::string_view text);
 
-// Writes `text` to stderr; what cannot be written there is lost.
-void write_stderr(std::string_view text);
+// Writes lines for people to stderr. Whatever a terminal would act on is escaped, see printable():
+// messages name what stands in files of strangers. What cannot be written there is lost.
+void write_stderr(std::string_view lines);
+
+// Writes `text` to stderr as it is: what moves the cursor, or has colours of its own.
+void draw_on_stderr(std::string_view text);
 
 }  // namespace nf4bench

@@ -8,13 +8,6 @@
 namespace nf4bench {
 namespace {
 
-// One step through a byte string that may or may not be UTF-8.
-struct Decoded {
-  char32_t code_point = 0;
-  std::size_t length = 1;
-  bool is_valid = false;
-};
-
 // Length that the lead byte announces; 0 for a byte that cannot lead.
 std::size_t sequence_length(unsigned char lead) {
   if (lead < 0x80) return 1;
@@ -24,43 +17,34 @@ std::size_t sequence_length(unsigned char lead) {
   return 0;
 }
 
-// Decodes the character that `text` starts with; `text` is not empty.
-Decoded decode_front(std::string_view text) {
-  const auto [length, is_character] = utf8_front(text);
-  if (!is_character) return {};
-  const auto lead = static_cast<unsigned char>(text[0]);
-  if (length == 1) return {lead, 1, true};
-  char32_t code_point = lead & (0x7fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    code_point = (code_point << 6) | (static_cast<unsigned char>(text[i]) & 0x3fu);
-  }
-  return {code_point, length, true};
+// The character that `text`, which is not empty, starts with; a byte that starts none counts alone.
+Utf8Front decode_front(std::string_view text) {
+  const Utf8Front front = utf8_front(text);
+  return front.is_character ? front : Utf8Front();
 }
 
-// Characters beyond ASCII that move the cursor, break the line or reorder the text around them.
-bool is_unprintable(char32_t c) {
-  return (c >= 0x80 && c <= 0x9f) || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-         (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
-}
-
-// How one decoded character is shown.
-std::string shown(const Decoded& character, std::string_view bytes) {
+// How a character is shown on one line.
+std::string shown(const Utf8Front& character, std::string_view bytes) {
   const char32_t c = character.code_point;
-  if (!character.is_valid) return fmt::format("\\x{:02x}", static_cast<unsigned char>(bytes[0]));
+  if (!character.is_character) {
+    return fmt::format("\\x{:02x}", static_cast<unsigned char>(bytes[0]));
+  }
   if (c == U'\n') return "\\n";
   if (c == U'\r') return "\\r";
   if (c == U'\t') return "\\t";
-  if (c == U'"' || c == U'\\') return fmt::format("\\{}", static_cast<char>(c));
   if (c == 0) return "\\u0000";
-  if (c < 0x20 || c == 0x7f) return fmt::format("\\x{:02x}", static_cast<std::uint32_t>(c));
-  if (is_unprintable(c)) return fmt::format("\\u{:04x}", static_cast<std::uint32_t>(c));
-  return std::string(bytes.substr(0, character.length));
+  if (!disturbs_terminal(c)) return std::string(bytes.substr(0, character.length));
+  const auto number = static_cast<std::uint32_t>(c);
+  return c < 0x80 ? fmt::format("\\x{:02x}", number) : fmt::format("\\u{:04x}", number);
 }
 
-// True for ASCII that is shown as it is.
+bool is_quote(char byte) {
+  return byte == '"' || byte == '\\';
+}
+
+// True for ASCII that is shown as it is, between quotes too.
 bool is_plain(char byte) {
-  return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+  return byte >= 0x20 && byte < 0x7f && !is_quote(byte);
 }
 
 // Bytes of the character at the front, an invalid byte counting as one.
@@ -79,9 +63,10 @@ std::string escaped(std::string_view text, std::size_t max_chars) {
   text.remove_prefix(plain);
   std::size_t chars = plain;
   while (!text.empty()) {
-    const Decoded character = decode_front(text);
-    const std::string piece = shown(character, text);
-    const bool is_literal = character.is_valid && character.code_point >= 0x80 && piece[0] != '\\';
+    const Utf8Front character = decode_front(text);
+    std::string piece = shown(character, text);
+    const bool is_literal = character.code_point >= 0x80 && piece[0] != '\\';
+    if (is_quote(text[0])) piece.insert(0, 1, '\\');
     chars += is_literal ? 1 : piece.size();
     if (chars > max_chars) return result + "...";
     result += piece;
@@ -90,10 +75,25 @@ std::string escaped(std::string_view text, std::size_t max_chars) {
   return result;
 }
 
-bool begins_printable(std::string_view text) {
-  const Decoded front = decode_front(text);
-  const char32_t c = front.code_point;
-  return front.is_valid && c >= 0x20 && c != 0x7f && !is_unprintable(c);
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const auto is_ascii = [](char byte) { return byte >= 0x20 && byte < 0x7f; };
+    const auto special = std::find_if_not(text.begin(), text.end(), is_ascii);
+    result.append(text.begin(), special);
+    text.remove_prefix(static_cast<std::size_t>(special - text.begin()));
+    if (text.empty()) break;
+    const Utf8Front character = decode_front(text);
+    result += shown(character, text);
+    text.remove_prefix(character.length);
+  }
+  return result;
+}
+
+bool disturbs_terminal(char32_t c) {
+  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+         (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
 }
 
 bool is_utf8(std::string_view text) {
@@ -112,14 +112,16 @@ Utf8Front utf8_front(std::string_view text) {
   // The second byte rules out overlong forms, surrogates and what is past U+10FFFF.
   unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  char32_t code_point = length == 1 ? lead : lead & (0x7fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
     const bool is_there = i < text.size();
     const auto byte = static_cast<unsigned char>(is_there ? text[i] : 0);
-    if (byte < low || byte > high) return {i, false};
+    if (byte < low || byte > high) return {.length = i};
+    code_point = (code_point << 6) | (byte & 0x3fu);
     low = 0x80;
     high = 0xbf;
   }
-  return {length, true};
+  return {.length = length, .is_character = true, .code_point = code_point};
 }
 
 bool matches_wildcard(std::string_view pattern, std::string_view text) {

@@ -10,9 +10,13 @@ namespace nf4bench {
 // in "...".
 std::string escaped(std::string_view text, std::size_t max_chars = 200);
 
-// True when the character of UTF-8 that `text` begins with stands where it was put: it is no
-// control character, breaks no line and reorders nothing around it.
-bool begins_printable(std::string_view text);
+// `text` on one line, with those of its characters escaped in the same way that a terminal would
+// act on; quotes and backslashes stay. What has been escaped stays as it is.
+std::string printable(std::string_view text);
+
+// True for characters that move the cursor, change colours, break the line or reorder the text
+// around them: the controls of ASCII and of C1, and what Unicode has beyond these.
+bool disturbs_terminal(char32_t character);
 
 // True when `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text);
@@ -22,6 +26,7 @@ bool is_utf8(std::string_view text);
 struct Utf8Front {
   std::size_t length = 1;
   bool is_character = false;
+  char32_t code_point = 0;  // of the character
 };
 Utf8Front utf8_front(std::string_view text);
 

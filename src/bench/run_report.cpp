@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -33,6 +35,12 @@ record::ReportVariant report_variant(const plan::SelectedVariant& selected) {
           .cache_hints = traits.cache_hints,
           .persistent = traits.persistent,
           .mirrors = traits.mirrors};
+}
+
+// Planned tensors are t0, t1, ..., t10, ...: in the order of their ids if a longer id comes later.
+bool comes_before(const record::ReportTensor& tensor, const std::string& id) {
+  return std::pair(tensor.id.size(), std::string_view(tensor.id)) <
+         std::pair(id.size(), std::string_view(id));
 }
 
 }  // namespace
@@ -68,9 +76,9 @@ void note_loaded(record::Report& report, const LoadedTensor& loaded) {
     report.warnings.push_back(fmt::format("{}: {}", escaped(loaded.tensor.name), found));
   }
   if (!loaded.is_timed()) return;
-  for (record::ReportTensor& tensor : report.tensors) {
-    if (tensor.id == loaded.planned.id) tensor.sha256 = nf4::fingerprint(loaded.tensor);
-  }
+  const auto tensor = std::lower_bound(report.tensors.begin(), report.tensors.end(),
+                                       loaded.planned.id, comes_before);
+  tensor->sha256 = nf4::fingerprint(loaded.tensor);
 }
 
 }  // namespace nf4bench::bench

@@ -1,5 +1,6 @@
 #include "cli/progress_line.hpp"
 
+#include "base/text.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -33,15 +34,15 @@ void ProgressLine::update(double done, const std::string& what) {
     const double elapsed = std::chrono::duration<double>(now - started_).count();
     left = fmt::format(", {} left", text::format_duration(elapsed * (1.0 - fraction) / fraction));
   }
-  std::string line = fmt::format("[{:3.0f} %{}] {}", 100.0 * fraction, left, what);
+  std::string line = printable(fmt::format("[{:3.0f} %{}] {}", 100.0 * fraction, left, what));
   const auto columns = static_cast<std::size_t>(terminal_.width - 1);
   if (line.size() > columns) line.resize(columns);  // `what` is ASCII: names are escaped
-  write_stderr("\r" + line + "\x1b[K");
+  draw_on_stderr("\r" + line + "\x1b[K");
   is_drawn_ = true;
 }
 
 void ProgressLine::clear() {
-  if (is_drawn_) write_stderr("\r\x1b[K");
+  if (is_drawn_) draw_on_stderr("\r\x1b[K");
   is_drawn_ = false;
 }
 

@@ -3,7 +3,10 @@
 #include "report/report.hpp"
 
 #include <compare>
+#include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::compare {
@@ -29,6 +32,21 @@ std::string block_text(const CellKey& key);
 
 // True when `a` and `b` differ in nothing but the variant.
 bool is_same_block(const CellKey& a, const CellKey& b);
+
+// The indices of `items` by block, both in order of appearance; `to_key` gives the key of an item.
+template <typename Item, typename Function>
+std::vector<std::vector<std::size_t>> blocks_of(const std::vector<Item>& items, Function&& to_key) {
+  std::vector<std::vector<std::size_t>> blocks;
+  std::map<CellKey, std::size_t> places;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    CellKey block = to_key(items[i]);
+    block.variant.clear();
+    const auto [place, is_new] = places.try_emplace(std::move(block), blocks.size());
+    if (is_new) blocks.emplace_back();
+    blocks[place->second].push_back(i);
+  }
+  return blocks;
+}
 
 // True when the variant matches any of `patterns` (names with * and ?), or there are none.
 bool is_selected(const CellKey& key, const std::vector<std::string>& patterns);

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <utility>
 
 namespace nf4bench::compare {
 namespace {
@@ -70,12 +71,11 @@ class CellPool {
   // Cells of one geometry and launch stand together, in order of first appearance.
   std::vector<PooledCell> take() {
     std::vector<PooledCell> grouped;
-    std::vector<bool> is_taken(cells_.size());
-    for (std::size_t first = 0; first < cells_.size(); ++first) {
-      for (std::size_t i = first; i < cells_.size(); ++i) {
-        if (is_taken[i] || !is_same_block(cells_[first].key, cells_[i].key)) continue;
-        is_taken[i] = true;
-        grouped.push_back(cells_[i]);
+    grouped.reserve(cells_.size());
+    for (const std::vector<std::size_t>& block :
+         blocks_of(cells_, [](const PooledCell& cell) -> const CellKey& { return cell.key; })) {
+      for (const std::size_t i : block) {
+        grouped.push_back(std::move(cells_[i]));
         drop_doubtful_runs(grouped.back().base);
         drop_doubtful_runs(grouped.back().fresh);
       }

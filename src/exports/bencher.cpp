@@ -43,13 +43,14 @@ json::JsonText measures_of(const record::Measurement& m) {
 
 }  // namespace
 
-std::string to_bencher(const record::Report& report) {
-  const std::vector<ExportRow> rows = export_rows(report);
-  std::vector<json::JsonMember> benchmarks;
-  for (const ExportRow& row : rows) {
-    if (row.is_timed) benchmarks.push_back({row.name, measures_of(*row.measurement)});
+void to_bencher(const record::Report& report, const json::TextSink& sink) {
+  json::JsonStream benchmarks(sink);
+  benchmarks.begin_object();
+  for (const ExportRow& row : export_rows(report)) {
+    if (row.is_timed) benchmarks.add(row.name, measures_of(*row.measurement));
   }
-  return json::json_object(benchmarks).text + '\n';
+  benchmarks.end();
+  benchmarks.finish();
 }
 
 }  // namespace nf4bench::exports

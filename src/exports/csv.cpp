@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
 #include "report/ranking.hpp"
@@ -5,14 +6,31 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
 namespace nf4bench::exports {
 namespace {
 
-// A field as RFC 4180 has it: quoted when it holds what would end it.
+// Whether a spreadsheet would take `text` for a formula, blanks before it or not. The last four are
+// = + - @ in full width, which some take for the same.
+bool is_formula(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  constexpr std::string_view kBeginnings[] = {"=",      "+",      "-",      "@",
+                                              "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](std::string_view beginning) { return text.starts_with(beginning); });
+}
+
+// Text as a field of RFC 4180: quoted when it holds what would end it, or what a spreadsheet that
+// wants semicolons would take for its end.
 std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  const std::string safe = (is_formula(text) ? "'" : "") + printable(text);
+  if (safe.find_first_of(",;\"") == std::string::npos) return safe;
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : safe) {
     if (c == '"') quoted += '"';
     quoted += c;
   }
@@ -22,20 +40,22 @@ std::string field(const std::string& text) {
 // A line in the making: names and values stand side by side, so that they cannot get out of step.
 class Line {
  public:
-  void text(const char* name, const std::string& value) {
-    names_.emplace_back(name);
-    values_.push_back(field(value));
-  }
+  void text(const char* name, const std::string& value) { add(name, field(value)); }
   void number(const char* name, const std::optional<double>& value) {
-    text(name, number_text(value));
+    add(name, number_text(value));
   }
-  void count(const char* name, std::int64_t value) { text(name, fmt::format("{}", value)); }
+  void count(const char* name, std::int64_t value) { add(name, fmt::format("{}", value)); }
 
   std::string names() const { return fmt::format("{}\r\n", fmt::join(names_, ",")); }
   std::string values() const { return fmt::format("{}\r\n", fmt::join(values_, ",")); }
 
  private:
-  std::vector<std::string> names_;
+  void add(const char* name, std::string value) {
+    names_.emplace_back(name);
+    values_.push_back(std::move(value));
+  }
+
+  std::vector<const char*> names_;
   std::vector<std::string> values_;
 };
 
@@ -119,11 +139,10 @@ Line line_of(const ExportRow& row, const record::Report& report) {
 
 }  // namespace
 
-std::string to_csv(const record::Report& report) {
+void to_csv(const record::Report& report, const json::TextSink& sink) {
   const record::Measurement nothing;
-  std::string text = line_of({&nothing, nullptr, nullptr, false, ""}, report).names();
-  for (const ExportRow& row : export_rows(report)) text += line_of(row, report).values();
-  return text;
+  sink(line_of({&nothing, nullptr, nullptr, false, ""}, report).names());
+  for (const ExportRow& row : export_rows(report)) sink(line_of(row, report).values());
 }
 
 }  // namespace nf4bench::exports

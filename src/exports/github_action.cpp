@@ -35,25 +35,28 @@ json::JsonText entry(const record::Report& report, const ExportRow& row, const F
 
 }  // namespace
 
-std::string to_github_action(const record::Report& report, ActionMetric metric) {
-  std::vector<json::JsonText> entries;
+void to_github_action(const record::Report& report, ActionMetric metric,
+                      const json::TextSink& sink) {
+  json::JsonStream entries(sink);
+  entries.begin_array();
   for (const ExportRow& row : export_rows(report)) {
     if (!row.is_timed) continue;
     const record::Measurement& m = *row.measurement;
     const statistics::Summary& time = *m.time_s;
     const std::optional<double> relative = statistics::relative_half_width(time);
     if (metric == ActionMetric::kTime) {
-      entries.push_back(entry(report, row, {"s", time.median, scaled(relative, time.median)}));
+      entries.add(entry(report, row, {"s", time.median, scaled(relative, time.median)}));
     } else if (metric == ActionMetric::kBandwidth && m.bytes_per_s) {
-      entries.push_back(
+      entries.add(
           entry(report, row, {"bytes/s", *m.bytes_per_s, scaled(relative, *m.bytes_per_s)}));
     } else if (metric == ActionMetric::kSpeedup && m.speedup) {
       std::optional<double> spread;
       if (m.speedup->ci95) spread = (m.speedup->ci95->high - m.speedup->ci95->low) / 2.0;
-      entries.push_back(entry(report, row, {"x", m.speedup->ratio, spread}));
+      entries.add(entry(report, row, {"x", m.speedup->ratio, spread}));
     }
   }
-  return json::json_array(entries).text + '\n';
+  entries.end();
+  entries.finish();
 }
 
 }  // namespace nf4bench::exports

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <string_view>
 
 namespace nf4bench::exports {
 namespace {
@@ -72,22 +74,23 @@ void add_times(std::vector<json::JsonMember>& members, double seconds,
   members.push_back({"cpu_time", json::json_number(seconds * kNanoseconds)});
   members.push_back({"time_unit", json::json_string("ns")});
   if (seconds > 0.0) {
-    const auto bytes = static_cast<double>(m.bytes_read + m.bytes_written);
+    const double bytes = static_cast<double>(m.bytes_read) + static_cast<double>(m.bytes_written);
     members.push_back({"bytes_per_second", json::json_number(bytes / seconds)});
   }
 }
 
-void add_samples(std::vector<json::JsonText>& entries, const ExportRow& row, const Place& place) {
+void add_samples(json::JsonStream& entries, const ExportRow& row, const Place& place) {
   const record::Measurement& m = *row.measurement;
+  const std::vector<json::JsonMember> head = head_of(row, place, "");
   for (std::size_t i = 0; i < m.samples_s.size(); ++i) {
-    std::vector<json::JsonMember> members = head_of(row, place, "");
+    std::vector<json::JsonMember> members = head;
     members.push_back({"repetition_index", json::json_integer(static_cast<std::int64_t>(i))});
     members.push_back({"iterations", json::json_integer(m.launches_per_sample)});
     add_times(members, m.samples_s[i], m);
     if (i < m.sm_clock_hz.size()) {
       members.push_back({"sm_clock_hz", json::json_number(m.sm_clock_hz[i])});
     }
-    entries.push_back(json::json_object(members));
+    entries.add(json::json_object(members));
   }
 }
 
@@ -105,28 +108,26 @@ json::JsonText aggregate_of(const ExportRow& row, const Place& place, const std:
 
 }  // namespace
 
-std::string to_google_benchmark(const record::Report& report) {
+void to_google_benchmark(const record::Report& report, const json::TextSink& sink) {
   const std::vector<ExportRow> rows = export_rows(report);
-  std::vector<std::string> families;
-  std::vector<std::int64_t> sizes;
-  std::vector<json::JsonText> entries;
+  std::map<std::string_view, Place> places;  // of each variant's next row
+  json::JsonStream document(sink);
+  document.begin_object();
+  document.add("context", context_of(report, rows));
+  document.begin_array("benchmarks");
   for (const ExportRow& row : rows) {
     if (!row.is_timed) continue;
-    const auto found = std::find(families.begin(), families.end(), row.measurement->variant);
-    const auto family = static_cast<std::size_t>(found - families.begin());
-    if (found == families.end()) {
-      families.push_back(row.measurement->variant);
-      sizes.push_back(0);
-    }
-    const Place place{static_cast<std::int64_t>(family), sizes[family]++};
-    add_samples(entries, row, place);
-    entries.push_back(aggregate_of(row, place, "mean", row.measurement->time_s->mean));
-    entries.push_back(aggregate_of(row, place, "median", row.measurement->time_s->median));
+    const auto family = static_cast<std::int64_t>(places.size());
+    Place& next = places.try_emplace(row.measurement->variant, Place{family, 0}).first->second;
+    const Place place = next;
+    ++next.instance;
+    add_samples(document, row, place);
+    document.add(aggregate_of(row, place, "mean", row.measurement->time_s->mean));
+    document.add(aggregate_of(row, place, "median", row.measurement->time_s->median));
   }
-  return json::json_object(
-             {{"context", context_of(report, rows)}, {"benchmarks", json::json_array(entries)}})
-             .text +
-         '\n';
+  document.end();
+  document.end();
+  document.finish();
 }
 
 }  // namespace nf4bench::exports

@@ -47,7 +47,7 @@ std::string header_of(const record::Report& report) {
 
 }  // namespace
 
-std::string to_html(const record::Report& report) {
+void to_html(const record::Report& report, const json::TextSink& sink) {
   const Page page = page_of(report);
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n"
@@ -62,7 +62,7 @@ std::string to_html(const record::Report& report) {
   }
   text += environment_section(page) + method_section(page) + rows_section(page);
   if (!page.rows.empty()) text += fmt::format("<script>{}</script>\n", kPageScript);
-  return text + "</body>\n</html>\n";
+  sink(text + "</body>\n</html>\n");
 }
 
 }  // namespace nf4bench::exports

@@ -59,10 +59,11 @@ void order_variants(Page& page) {
 std::string html_text(std::string_view text) {
   std::string safe;
   while (!text.empty()) {
-    const std::string_view character = text.substr(0, utf8_front(text).length);
+    const Utf8Front front = utf8_front(text);
+    const bool is_safe = front.is_character && !disturbs_terminal(front.code_point);
     const std::string_view entity = entity_of(text[0]);
-    safe += !begins_printable(text) ? kReplacement : entity.empty() ? character : entity;
-    text.remove_prefix(character.size());
+    safe += !is_safe ? kReplacement : entity.empty() ? text.substr(0, front.length) : entity;
+    text.remove_prefix(front.length);
   }
   return safe;
 }

@@ -80,7 +80,7 @@ std::string totals_of(const record::Report& report) {
 
 }  // namespace
 
-std::string to_markdown(const record::Report& report) {
+void to_markdown(const record::Report& report, const json::TextSink& sink) {
   std::string text =
       fmt::format("### nf4bench: {}{}\n\nbaseline {}, {}, nf4bench {}\n", plain(report.device.name),
                   report.complete ? "" : " (incomplete)", plain(report.settings.baseline),
@@ -95,7 +95,7 @@ std::string to_markdown(const record::Report& report) {
   }
   if (!rows.empty()) text += totals_of(report);
   for (const std::string& warning : report.warnings) text += "\n> " + plain(warning) + '\n';
-  return text;
+  sink(text);
 }
 
 }  // namespace nf4bench::exports

@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace nf4bench::exports {
 namespace {
@@ -146,12 +150,11 @@ json::JsonText axes_of(const std::vector<const ExportRow*>& rows) {
   std::vector<json::JsonText> axes;
   const std::size_t count = std::tuple_size_v<AxisValues>;
   for (std::size_t axis = 0; axis < count; ++axis) {
-    std::vector<std::string> seen;
+    std::set<std::string> seen;
     std::vector<json::JsonText> values;
     for (const ExportRow* row : rows) {
       const std::string value = axis_values_of(*row)[axis].value;
-      if (std::find(seen.begin(), seen.end(), value) != seen.end()) continue;
-      seen.push_back(value);
+      if (!seen.insert(value).second) continue;
       const bool is_integer = axis_values_of(*row)[axis].type == std::string_view("int64");
       values.push_back(
           json::json_object({{"input_string", json::json_string(value)},
@@ -168,49 +171,53 @@ json::JsonText axes_of(const std::vector<const ExportRow*>& rows) {
   return json::json_array(axes);
 }
 
-json::JsonText benchmark_of(const std::vector<const ExportRow*>& rows, std::size_t index,
-                            const record::Settings& settings) {
+void add_benchmark(json::JsonStream& document, const std::vector<const ExportRow*>& rows,
+                   std::size_t index, const record::Settings& settings) {
   const record::Measurement& first = *rows.front()->measurement;
-  std::vector<json::JsonText> states;
-  states.reserve(rows.size());
-  for (const ExportRow* row : rows) states.push_back(state_of(*row, settings));
-  return json::json_object(
-      {{"name", json::json_string(fmt::format("{}/{}", first.cell.operation, first.variant))},
-       {"index", json::json_integer(static_cast<std::int64_t>(index))},
-       {"min_samples", json::json_integer(settings.min_samples)},
-       {"skip_time", json::json_number(-1.0)},
-       {"timeout", json::json_number(settings.max_time_s)},
-       {"devices", json::json_array({json::json_integer(0)})},
-       {"axes", axes_of(rows)},
-       {"states", json::json_array(states)}});
+  document.begin_object();
+  document.add("name",
+               json::json_string(fmt::format("{}/{}", first.cell.operation, first.variant)));
+  document.add("index", json::json_integer(static_cast<std::int64_t>(index)));
+  document.add("min_samples", json::json_integer(settings.min_samples));
+  document.add("skip_time", json::json_number(-1.0));
+  document.add("timeout", json::json_number(settings.max_time_s));
+  document.add("devices", json::json_array({json::json_integer(0)}));
+  document.add("axes", axes_of(rows));
+  document.begin_array("states");
+  for (const ExportRow* row : rows) document.add(state_of(*row, settings));
+  document.end();
+  document.end();
+}
+
+// The rows of each variant, in order of appearance.
+std::vector<std::vector<const ExportRow*>> variants_of(const std::vector<ExportRow>& rows) {
+  std::vector<std::vector<const ExportRow*>> variants;
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;
+  for (const ExportRow& row : rows) {
+    const record::Measurement& m = *row.measurement;
+    const auto [place, is_new] = places.try_emplace({m.cell.operation, m.variant}, variants.size());
+    if (is_new) variants.emplace_back();
+    variants[place->second].push_back(&row);
+  }
+  return variants;
 }
 
 }  // namespace
 
-std::string to_nvbench(const record::Report& report) {
+void to_nvbench(const record::Report& report, const json::TextSink& sink) {
   const std::vector<ExportRow> rows = export_rows(report);
-  std::vector<std::vector<const ExportRow*>> variants;
-  for (const ExportRow& row : rows) {
-    const auto found = std::find_if(variants.begin(), variants.end(), [&](const auto& group) {
-      const record::Measurement& first = *group.front()->measurement;
-      return first.cell.operation == row.measurement->cell.operation &&
-             first.variant == row.measurement->variant;
-    });
-    if (found == variants.end()) {
-      variants.push_back({&row});
-    } else {
-      found->push_back(&row);
-    }
+  json::JsonStream document(sink);
+  document.begin_object();
+  document.add("meta", meta_of(report));
+  document.add("devices", json::json_array({device_of(report)}));
+  document.begin_array("benchmarks");
+  std::size_t index = 0;
+  for (const auto& variant : variants_of(rows)) {
+    add_benchmark(document, variant, index++, report.settings);
   }
-  std::vector<json::JsonText> benchmarks;
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    benchmarks.push_back(benchmark_of(variants[i], i, report.settings));
-  }
-  return json::json_object({{"meta", meta_of(report)},
-                            {"devices", json::json_array({device_of(report)})},
-                            {"benchmarks", json::json_array(benchmarks)}})
-             .text +
-         '\n';
+  document.end();
+  document.end();
+  document.finish();
 }
 
 }  // namespace nf4bench::exports

@@ -2,27 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace nf4bench::exports {
 namespace {
-
-const record::StreamCeiling* find_stream(const record::Report& report,
-                                         const record::Measurement& m) {
-  const auto found =
-      std::find_if(report.stream_ceilings.begin(), report.stream_ceilings.end(),
-                   [&](const record::StreamCeiling& stream) { return stream.cell == m.cell; });
-  return found == report.stream_ceilings.end() ? nullptr : &*found;
-}
-
-const record::ReportTensor* find_tensor(const record::Report& report, const std::string& id) {
-  const auto found =
-      std::find_if(report.tensors.begin(), report.tensors.end(),
-                   [&](const record::ReportTensor& tensor) { return tensor.id == id; });
-  return found == report.tensors.end() ? nullptr : &*found;
-}
 
 bool is_timed(const record::Measurement& m) {
   return m.status == record::Status::kPassed && m.time_s && std::isfinite(m.time_s->median) &&
@@ -57,10 +42,19 @@ void tell_apart(std::vector<ExportRow>& rows) {
 }  // namespace
 
 std::vector<ExportRow> export_rows(const record::Report& report) {
+  std::map<std::string_view, const record::ReportTensor*> tensors;
+  for (const record::ReportTensor& tensor : report.tensors) tensors.try_emplace(tensor.id, &tensor);
+  std::map<record::Cell, const record::StreamCeiling*> streams;
+  for (const record::StreamCeiling& stream : report.stream_ceilings) {
+    streams.try_emplace(stream.cell, &stream);
+  }
   std::vector<ExportRow> rows;
   rows.reserve(report.measurements.size());
   for (const record::Measurement& m : report.measurements) {
-    ExportRow row{&m, find_tensor(report, m.cell.tensor), find_stream(report, m), is_timed(m), ""};
+    const auto tensor = tensors.find(m.cell.tensor);
+    const auto stream = streams.find(m.cell);
+    ExportRow row{&m, tensor == tensors.end() ? nullptr : tensor->second,
+                  stream == streams.end() ? nullptr : stream->second, is_timed(m), ""};
     row.name = name_of(row);
     rows.push_back(std::move(row));
   }

@@ -1,6 +1,7 @@
 #include "io/byte_source.hpp"
 
 #include "base/input_error.hpp"
+#include "base/files/input_file.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -22,15 +22,6 @@ constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
 
 std::string errno_text(int code) {
   return std::generic_category().message(code);
-}
-
-std::string kind_of(const struct stat& status) {
-  if (S_ISDIR(status.st_mode)) return "a directory";
-  if (S_ISFIFO(status.st_mode)) return "a FIFO";
-  if (S_ISSOCK(status.st_mode)) return "a socket";
-  if (S_ISCHR(status.st_mode)) return "a character device";
-  if (S_ISBLK(status.st_mode)) return "a block device";
-  return "not a regular file";
 }
 
 FileIdentity identity_of(const struct stat& status) {
@@ -51,23 +42,9 @@ FileIdentity identity_of(const struct stat& status) {
 ByteSource ByteSource::open(const std::filesystem::path& path) {
   ByteSource source;
   source.name_ = escaped(path.native());
-  if (path.native().find('\0') != std::string::npos) {
-    throw input_error(source.name_, "a path cannot hold a NUL character");
-  }
-  do {
-    source.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  } while (source.descriptor_ < 0 && errno == EINTR);
-  if (source.descriptor_ < 0) {
-    throw input_error(source.name_, fmt::format("cannot be opened: {}", errno_text(errno)));
-  }
-  struct stat status = {};
-  if (::fstat(source.descriptor_, &status) != 0) {
-    throw input_error(source.name_, fmt::format("cannot be examined: {}", errno_text(errno)));
-  }
-  if (!S_ISREG(status.st_mode)) {
-    throw input_error(source.name_, "file type", kind_of(status), "a regular file");
-  }
-  source.identity_ = identity_of(status);
+  InputFile file = open_input(path);
+  source.descriptor_ = std::move(file.descriptor);
+  source.identity_ = identity_of(file.status);
   return source;
 }
 
@@ -87,26 +64,6 @@ ByteSource ByteSource::of_range(std::string name, std::uint64_t bytes, Reader re
   return source;
 }
 
-ByteSource::ByteSource(ByteSource&& other) noexcept
-    : name_(std::move(other.name_)),
-      identity_(other.identity_),
-      memory_(other.memory_),
-      reader_(std::move(other.reader_)),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-ByteSource& ByteSource::operator=(ByteSource&& other) noexcept {
-  std::swap(name_, other.name_);
-  std::swap(identity_, other.identity_);
-  std::swap(memory_, other.memory_);
-  std::swap(reader_, other.reader_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-ByteSource::~ByteSource() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 void ByteSource::read(std::uint64_t offset, std::span<std::byte> out) const {
   if (offset > size() || out.size() > size() - offset) {
     throw input_error(name_, fmt::format("bytes {} to {} lie past the end of the file ({} bytes)",
@@ -117,14 +74,14 @@ void ByteSource::read(std::uint64_t offset, std::span<std::byte> out) const {
     reader_(offset, out);
     return;
   }
-  if (descriptor_ < 0) {
+  if (!descriptor_.is_open()) {
     std::memcpy(out.data(), memory_.data() + offset, out.size());
     return;
   }
   for (std::size_t done = 0; done < out.size();) {
     const std::size_t wanted = std::min(out.size() - done, kPieceBytes);
     const ssize_t got =
-        ::pread(descriptor_, out.data() + done, wanted, static_cast<off_t>(offset + done));
+        ::pread(descriptor_.get(), out.data() + done, wanted, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       throw input_error(name_, fmt::format("reading {} bytes at {} failed: {}", wanted,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/file_lock.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -40,10 +42,6 @@ class ByteSource {
   // A range of `bytes` bytes that `reader` produces; `name` stands in messages for a path.
   static ByteSource of_range(std::string name, std::uint64_t bytes, Reader reader);
 
-  ByteSource(ByteSource&& other) noexcept;
-  ByteSource& operator=(ByteSource&& other) noexcept;
-  ~ByteSource();
-
   // The path, escaped, as messages show it.
   const std::string& name() const { return name_; }
   std::uint64_t size() const { return identity_.bytes; }
@@ -62,7 +60,7 @@ class ByteSource {
   FileIdentity identity_;
   std::span<const std::byte> memory_;
   Reader reader_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 // A part of a source.

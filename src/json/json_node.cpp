@@ -5,56 +5,43 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace nf4bench::json {
 namespace {
 
 // What an error message calls a value.
-std::string description(const JsonTree& tree) {
-  struct Describe {
-    std::string operator()(std::nullptr_t) const { return "null"; }
-    std::string operator()(bool value) const { return value ? "true" : "false"; }
-    std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
-    std::string operator()(std::uint64_t value) const { return fmt::format("{}", value); }
-    std::string operator()(double value) const { return fmt::format("{}", value); }
-    std::string operator()(const std::string& value) const {
-      return fmt::format("\"{}\"", escaped(value, 40));
-    }
-    std::string operator()(const JsonTree::Array&) const { return "an array"; }
-    std::string operator()(const JsonTree::Object&) const { return "an object"; }
-  };
-  return std::visit(Describe(), tree.value);
+std::string description(const JsonEvent& value) {
+  switch (value.kind) {
+    case JsonKind::kBoolean:
+      return value.truth ? "true" : "false";
+    case JsonKind::kFloat:
+      return fmt::format("{}", value.number);
+    case JsonKind::kNegative:
+      return fmt::format("{}", value.signed_value);
+    case JsonKind::kString:
+      return fmt::format("\"{}\"", escaped(value.text, 40));
+    default:
+      return describe(value);
+  }
 }
 
-std::optional<double> as_number(const JsonTree& tree) {
-  if (const auto* value = std::get_if<double>(&tree.value)) return *value;
-  if (const auto* value = std::get_if<std::int64_t>(&tree.value)) {
-    return static_cast<double>(*value);
-  }
-  if (const auto* value = std::get_if<std::uint64_t>(&tree.value)) {
-    return static_cast<double>(*value);
-  }
-  return std::nullopt;
+std::optional<double> as_number(const JsonEvent& value) {
+  const bool is_number = value.kind == JsonKind::kFloat || value.kind == JsonKind::kNegative ||
+                         value.kind == JsonKind::kUnsigned;
+  return is_number ? std::optional(value.number) : std::nullopt;
 }
 
 // JSON knows no integers: 3.0 and 3e2 are taken for what they are where doubles are exact.
-std::optional<std::int64_t> as_integer(const JsonTree& tree) {
+std::optional<std::int64_t> as_integer(const JsonEvent& value) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
-  if (const auto* value = std::get_if<std::int64_t>(&tree.value)) return *value;
-  if (const auto* value = std::get_if<std::uint64_t>(&tree.value)) {
-    if (*value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      return std::nullopt;
-    }
-    return static_cast<std::int64_t>(*value);
+  if (value.kind == JsonKind::kNegative) return value.signed_value;
+  if (value.kind == JsonKind::kUnsigned && std::in_range<std::int64_t>(value.unsigned_value)) {
+    return static_cast<std::int64_t>(value.unsigned_value);
   }
-  if (const auto* value = std::get_if<double>(&tree.value)) {
-    if (std::abs(*value) <= kExact && std::trunc(*value) == *value) {
-      return static_cast<std::int64_t>(*value);
-    }
-  }
-  return std::nullopt;
+  const bool is_whole = value.kind == JsonKind::kFloat && std::abs(value.number) <= kExact &&
+                        std::trunc(value.number) == value.number;
+  return is_whole ? std::optional(static_cast<std::int64_t>(value.number)) : std::nullopt;
 }
 
 std::string number_wanted(double low) {
@@ -63,68 +50,73 @@ std::string number_wanted(double low) {
 
 }  // namespace
 
-JsonNode::JsonNode(const JsonTree& tree, const std::string& source, std::string path)
-    : tree_(&tree), source_(&source), path_(std::move(path)) {}
+// Where the value of the field `name` is; nothing when this is no object or has no such field.
+std::optional<JsonTree::Place> JsonNode::find(std::string_view name) const {
+  if (value().kind != JsonKind::kBeginObject) return std::nullopt;
+  JsonTree::Place key = place_ + 1;
+  for (std::size_t i = 0; i < tree_->size(place_); ++i) {
+    if (tree_->at(key).text == name) return key + 1;
+    key = tree_->behind(key + 1);
+  }
+  return std::nullopt;
+}
 
 bool JsonNode::has(std::string_view name) const {
-  const auto* object = std::get_if<JsonTree::Object>(&tree_->value);
-  return object != nullptr && std::any_of(object->begin(), object->end(),
-                                          [&](const auto& member) { return member.first == name; });
+  return find(name).has_value();
 }
 
 JsonNode JsonNode::operator[](std::string_view name) const {
-  const auto* object = std::get_if<JsonTree::Object>(&tree_->value);
-  if (object == nullptr) refuse(fmt::format("an object with the field \"{}\"", name));
-  const auto field = std::find_if(object->begin(), object->end(),
-                                  [&](const auto& member) { return member.first == name; });
+  if (value().kind != JsonKind::kBeginObject) {
+    refuse(fmt::format("an object with the field \"{}\"", name));
+  }
+  const std::optional<JsonTree::Place> field = find(name);
   const std::string path = path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
-  if (field == object->end()) JsonNode(*tree_, *source_, path).fail("is missing");
-  return {field->second, *source_, path};
+  if (!field) JsonNode(*this, place_, path).fail("is missing");
+  return {*this, *field, path};
 }
 
-std::size_t JsonNode::size() const {
-  return array().size();
-}
-
-JsonNode JsonNode::item(std::size_t index) const {
-  return {array()[index], *source_, fmt::format("{}[{}]", path_, index)};
+void JsonNode::each(const std::function<void(const JsonNode&)>& take) const {
+  if (value().kind != JsonKind::kBeginArray) refuse("an array");
+  JsonTree::Place place = place_ + 1;
+  for (std::size_t i = 0; i < tree_->size(place_); ++i) {
+    take({*this, place, fmt::format("{}[{}]", path_, i)});
+    place = tree_->behind(place);
+  }
 }
 
 bool JsonNode::is_null() const {
-  return std::holds_alternative<std::nullptr_t>(tree_->value);
+  return value().kind == JsonKind::kNull;
 }
 
 bool JsonNode::boolean() const {
-  const auto* value = std::get_if<bool>(&tree_->value);
-  if (value == nullptr) refuse("true or false");
-  return *value;
+  if (value().kind != JsonKind::kBoolean) refuse("true or false");
+  return value().truth;
 }
 
 double JsonNode::number(double low) const {
-  const std::optional<double> value = as_number(*tree_);
-  if (!value || *value < low) refuse(number_wanted(low));
-  return *value;
+  const std::optional<double> found = as_number(value());
+  if (!found || *found < low) refuse(number_wanted(low));
+  return *found;
 }
 
 std::int64_t JsonNode::integer(std::int64_t low, std::int64_t high) const {
-  const std::optional<std::int64_t> value = as_integer(*tree_);
-  if (!value || *value < low || *value > high) {
+  const std::optional<std::int64_t> found = as_integer(value());
+  if (!found || *found < low || *found > high) {
     refuse(fmt::format("an integer from {} to {}", low, high));
   }
-  return *value;
+  return *found;
 }
 
 std::uint64_t JsonNode::unsigned_integer() const {
-  if (const auto* value = std::get_if<std::uint64_t>(&tree_->value)) return *value;
-  const std::optional<std::int64_t> value = as_integer(*tree_);
-  if (!value || *value < 0) refuse("an unsigned 64-bit integer");
-  return static_cast<std::uint64_t>(*value);
+  if (value().kind == JsonKind::kUnsigned) return value().unsigned_value;
+  const std::optional<std::int64_t> found = as_integer(value());
+  if (!found || *found < 0) refuse("an unsigned 64-bit integer");
+  return static_cast<std::uint64_t>(*found);
 }
 
 std::string JsonNode::string() const {
-  const auto* value = std::get_if<std::string>(&tree_->value);
-  if (value == nullptr) refuse("a string");
-  return *value;
+  if (value().kind != JsonKind::kString) refuse("a string");
+  return std::string(value().text);
 }
 
 std::optional<double> JsonNode::optional_number(double low) const {
@@ -140,26 +132,26 @@ std::string JsonNode::string_or_empty() const {
 }
 
 std::vector<double> JsonNode::numbers(double low) const {
+  if (value().kind != JsonKind::kBeginArray) refuse("an array");
   std::vector<double> values;
-  values.reserve(size());
-  for (const JsonTree& element : array()) {
-    const std::optional<double> value = as_number(element);
-    if (!value || *value < low) item(values.size()).refuse(number_wanted(low));
-    values.push_back(*value);
+  values.reserve(tree_->size(place_));
+  // Not by each(): a path for every sample would take most of the time.
+  for (JsonTree::Place place = place_ + 1; values.size() < tree_->size(place_);
+       place = tree_->behind(place)) {
+    const std::optional<double> number = as_number(tree_->at(place));
+    if (!number || *number < low) {
+      JsonNode(*this, place, fmt::format("{}[{}]", path_, values.size()))
+          .refuse(number_wanted(low));
+    }
+    values.push_back(*number);
   }
   return values;
 }
 
 std::vector<std::string> JsonNode::strings() const {
   std::vector<std::string> values;
-  for (std::size_t i = 0; i < size(); ++i) values.push_back(item(i).string());
+  each([&](const JsonNode& node) { values.push_back(node.string()); });
   return values;
-}
-
-const JsonTree::Array& JsonNode::array() const {
-  const auto* elements = std::get_if<JsonTree::Array>(&tree_->value);
-  if (elements == nullptr) refuse("an array");
-  return *elements;
 }
 
 void JsonNode::fail(const std::string& problem) const {
@@ -168,7 +160,7 @@ void JsonNode::fail(const std::string& problem) const {
 }
 
 void JsonNode::refuse(const std::string& wanted) const {
-  fail(fmt::format("found {}, wanted {}", description(*tree_), wanted));
+  fail(fmt::format("found {}, wanted {}", description(value()), wanted));
 }
 
 }  // namespace nf4bench::json

@@ -3,10 +3,12 @@
 #include "json/json_tree.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::json {
@@ -16,7 +18,8 @@ namespace nf4bench::json {
 // number". Borrows the tree and the file's name.
 class JsonNode {
  public:
-  JsonNode(const JsonTree& tree, const std::string& source, std::string path = "");
+  // The document in `tree`.
+  JsonNode(const JsonTree& tree, const std::string& source) : tree_(&tree), source_(&source) {}
 
   // The field `name` of this object; an object without it is refused. Other fields are ignored.
   JsonNode operator[](std::string_view name) const;
@@ -24,9 +27,8 @@ class JsonNode {
   // Whether this object has the field `name`: for fields that older reports lack.
   bool has(std::string_view name) const;
 
-  // The elements of this array. One at a time: a hostile file may hold very many.
-  std::size_t size() const;
-  JsonNode item(std::size_t index) const;
+  // Hands out the elements of this array, one at a time: a hostile file may hold very many.
+  void each(const std::function<void(const JsonNode&)>& take) const;
 
   bool is_null() const;
   bool boolean() const;
@@ -54,9 +56,14 @@ class JsonNode {
   [[noreturn]] void refuse(const std::string& wanted) const;
 
  private:
-  const JsonTree::Array& array() const;
+  JsonNode(const JsonNode& parent, JsonTree::Place place, std::string path)
+      : tree_(parent.tree_), place_(place), source_(parent.source_), path_(std::move(path)) {}
+
+  JsonEvent value() const { return tree_->at(place_); }
+  std::optional<JsonTree::Place> find(std::string_view name) const;
 
   const JsonTree* tree_;
+  JsonTree::Place place_ = 0;
   const std::string* source_;
   std::string path_;
 };

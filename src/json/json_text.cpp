@@ -33,14 +33,21 @@ std::string decimal(double value) {
   return {buffer.data(), end};
 }
 
-// True for the ASCII that a JSON string holds as it is.
+// True for the ASCII that stands in a string here as it is.
 bool is_plain(char character) {
   const auto byte = static_cast<unsigned char>(character);
-  return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+  return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
 }
 
-// An ASCII character that a JSON string cannot hold as it is.
-std::string escape(char character) {
+// A character in numbers, as UTF-16 has it.
+std::string in_numbers(char32_t character) {
+  const auto code = static_cast<std::uint32_t>(character);
+  if (code < 0x10000) return fmt::format("\\u{:04x}", code);
+  const std::uint32_t above = code - 0x10000;
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff));
+}
+
+std::string escape(char32_t character) {
   switch (character) {
     case '"':
       return "\\\"";
@@ -57,7 +64,7 @@ std::string escape(char character) {
     case '\t':
       return "\\t";
     default:
-      return fmt::format("\\u{:04x}", static_cast<unsigned>(character));
+      return in_numbers(character);
   }
 }
 
@@ -70,10 +77,12 @@ std::string quoted(std::string_view text) {
     text.remove_prefix(plain);
     if (text.empty()) break;
     const Utf8Front front = utf8_front(text);
-    if (front.length > 1 && front.is_character) {
-      out += text.substr(0, front.length);
+    if (!front.is_character) {
+      out += "\xef\xbf\xbd";
+    } else if (front.length == 1 || disturbs_terminal(front.code_point)) {
+      out += escape(front.code_point);
     } else {
-      out += front.is_character ? escape(text[0]) : "\xef\xbf\xbd";
+      out += text.substr(0, front.length);
     }
     text.remove_prefix(front.length);
   }

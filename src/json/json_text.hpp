@@ -40,7 +40,8 @@ JsonText json_number(double value);
 // The same as Python writes it, which never looks like an integer: 2.0, 1e+16.
 JsonText json_float(double value);
 
-// Bytes that are not UTF-8 become U+FFFD.
+// Bytes that are not UTF-8 become U+FFFD. Characters that a terminal would act on are written in
+// numbers, so that JSON can be printed: \u001b, \u009b, \u202e.
 JsonText json_string(std::string_view value);
 
 // Null when `value` is empty.

@@ -2,79 +2,31 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "json/json_events.hpp"
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <utility>
+#include <bit>
 
 namespace nf4bench::json {
 namespace {
 
 constexpr int kMaxDepth = 32;  // a report needs six
 
-JsonTree leaf_of(const JsonEvent& event) {
+// A scalar that is no text, as the tree holds it.
+std::uint64_t bits_of(const JsonEvent& event) {
   switch (event.kind) {
     case JsonKind::kBoolean:
-      return {event.truth};
+      return event.truth ? 1 : 0;
     case JsonKind::kUnsigned:
-      return {event.unsigned_value};
+      return event.unsigned_value;
     case JsonKind::kNegative:
-      return {event.signed_value};
+      return static_cast<std::uint64_t>(event.signed_value);
     case JsonKind::kFloat:
-      return {event.number};
-    case JsonKind::kString:
-      return {std::string(event.text)};
+      return std::bit_cast<std::uint64_t>(event.number);
     default:
-      return {nullptr};
+      return 0;
   }
 }
-
-class TreeBuilder {
- public:
-  void operator()(const JsonEvent& event) {
-    switch (event.kind) {
-      case JsonKind::kKey:
-        std::get<JsonTree::Object>(open_.back()->value).emplace_back(event.text, JsonTree());
-        break;
-      // The pointers stay good: a container grows only after those inside it were closed.
-      case JsonKind::kBeginObject:
-        open_.push_back(place({JsonTree::Object()}));
-        break;
-      case JsonKind::kBeginArray:
-        open_.push_back(place({JsonTree::Array()}));
-        break;
-      case JsonKind::kEndObject:
-      case JsonKind::kEndArray:
-        open_.pop_back();
-        break;
-      default:
-        place(leaf_of(event));
-    }
-  }
-
-  JsonTree take() { return std::move(root_); }
-
- private:
-  // Where the next value goes.
-  JsonTree* place(JsonTree value) {
-    if (open_.empty()) {
-      root_ = std::move(value);
-      return &root_;
-    }
-    auto& parent = open_.back()->value;
-    if (auto* array = std::get_if<JsonTree::Array>(&parent)) {
-      return &array->emplace_back(std::move(value));
-    }
-    JsonTree& member = std::get<JsonTree::Object>(parent).back().second;
-    member = std::move(value);
-    return &member;
-  }
-
-  JsonTree root_;
-  std::vector<JsonTree*> open_;
-};
 
 std::string wording(const JsonFault& fault) {
   switch (fault.kind) {
@@ -97,13 +49,78 @@ std::string wording(const JsonFault& fault) {
 
 }  // namespace
 
+JsonEvent JsonTree::at(Place place) const {
+  const std::uint64_t bits = bits_[place];
+  JsonEvent event = {.kind = kinds_[place]};
+  switch (event.kind) {
+    case JsonKind::kBoolean:
+      event.truth = bits != 0;
+      break;
+    case JsonKind::kUnsigned:
+      event.unsigned_value = bits;
+      event.number = static_cast<double>(bits);
+      break;
+    case JsonKind::kNegative:
+      event.signed_value = static_cast<std::int64_t>(bits);
+      event.number = static_cast<double>(event.signed_value);
+      break;
+    case JsonKind::kFloat:
+      event.number = std::bit_cast<double>(bits);
+      break;
+    case JsonKind::kString:
+    case JsonKind::kKey:
+      event.text = std::string_view(text_).substr(high_half(place), low_half(place));
+      break;
+    default:
+      break;
+  }
+  return event;
+}
+
+JsonTree::Place JsonTree::behind(Place value) const {
+  const JsonKind kind = kinds_[value];
+  const bool is_container = kind == JsonKind::kBeginObject || kind == JsonKind::kBeginArray;
+  return is_container ? high_half(value) : value + 1;
+}
+
+void JsonTree::push(JsonKind kind, std::uint64_t bits) {
+  kinds_.push_back(kind);
+  bits_.push_back(bits);
+}
+
+void JsonTree::add(const JsonEvent& event) {
+  const bool is_end = event.kind == JsonKind::kEndObject || event.kind == JsonKind::kEndArray;
+  if (!is_end && event.kind != JsonKind::kKey && !open_.empty()) ++bits_[open_.back()];
+  switch (event.kind) {
+    case JsonKind::kBeginObject:
+    case JsonKind::kBeginArray:
+      open_.push_back(static_cast<Place>(kinds_.size()));
+      push(event.kind, 0);
+      break;
+    case JsonKind::kEndObject:
+    case JsonKind::kEndArray:
+      bits_[open_.back()] |= std::uint64_t{kinds_.size()} << 32;
+      open_.pop_back();
+      break;
+    case JsonKind::kKey:
+    case JsonKind::kString:
+      push(event.kind, event.text.size() | std::uint64_t{text_.size()} << 32);
+      text_ += event.text;
+      break;
+    default:
+      push(event.kind, bits_of(event));
+  }
+}
+
 JsonTree parse_json(std::string_view text, const std::string& source) {
   const auto error = [&](const JsonFault& fault) {
     return Error(ErrorKind::kInput, fmt::format("{}: {}", escaped(source), wording(fault)));
   };
-  TreeBuilder builder;
-  read_json(text, {.max_depth = kMaxDepth, .error = error}, std::ref(builder));
-  return builder.take();
+  JsonTree tree;
+  tree.expect(text.size());
+  read_json(text, {.max_depth = kMaxDepth, .error = error},
+            [&](const JsonEvent& event) { tree.add(event); });
+  return tree;
 }
 
 }  // namespace nf4bench::json

@@ -1,26 +1,55 @@
 #pragma once
 
+#include "json/json_events.hpp"
+
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 namespace nf4bench::json {
 
-// A parsed JSON value. Objects keep the order of their fields and have no field twice.
-struct JsonTree {
-  using Array = std::vector<JsonTree>;
-  using Object = std::vector<std::pair<std::string, JsonTree>>;
+// A parsed document. Its values lie in the order of the text, 9 bytes each, because a file may hold
+// half a billion. In an object each value has its key before it. Objects have no key twice.
+class JsonTree {
+ public:
+  using Place = std::uint32_t;  // of a value or a key; the document itself is at 0
 
-  std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Array,
-               Object>
-      value = nullptr;
+  // What is there: a scalar, a key with its text, or the beginning of a container. The text is
+  // valid as long as the tree.
+  JsonEvent at(Place place) const;
+
+  // Values directly in the container at `container`. The first one, or its key, is right behind it.
+  std::size_t size(Place container) const { return low_half(container); }
+
+  // Where the next value, key or end is behind the whole of the value at `value`.
+  Place behind(Place value) const;
+
+  // Takes room for the text of strings and keys, which is touched when it is used.
+  void expect(std::size_t bytes) { text_.reserve(bytes); }
+
+  // The next step through the document.
+  void add(const JsonEvent& event);
+
+ private:
+  void push(JsonKind kind, std::uint64_t bits);
+  std::uint32_t low_half(Place place) const { return static_cast<std::uint32_t>(bits_[place]); }
+  std::uint32_t high_half(Place place) const {
+    return static_cast<std::uint32_t>(bits_[place] >> 32);
+  }
+
+  // Deques grow without copying. The bits are a number; the length of a text and where it begins;
+  // or the values in a container and what is behind it.
+  std::deque<JsonKind> kinds_;
+  std::deque<std::uint64_t> bits_;
+  std::string text_;  // of all strings and keys
+  std::vector<Place> open_;
 };
 
-// Parses untrusted `text` in bounded depth. Throws Error(kInput) naming `source` when it is not
-// JSON, nested too deeply, has a field twice or a number beyond double.
+// Parses untrusted `text`, less than 4 GiB, in bounded depth. Throws Error(kInput) naming `source`
+// when it is not JSON, nested too deeply, has a field twice or a number beyond double.
 JsonTree parse_json(std::string_view text, const std::string& source);
 
 }  // namespace nf4bench::json

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <string_view>
+
 namespace nf4bench::report {
 namespace {
 
@@ -15,6 +18,8 @@ struct Tier {
 constexpr Tier kTiers[] = {{1.05, 1}, {1.10, 2}, {1.15, 2}};
 constexpr int kPointsWithoutSpeedup = -3;
 
+using Rows = std::vector<const record::Measurement*>;  // of one variant
+
 // What the measurements of one variant say.
 struct Record {
   int measured = 0;
@@ -23,10 +28,10 @@ struct Record {
   std::vector<double> ratios;
 };
 
-Record collect(const record::Report& report, Marking& marking) {
+Record collect(const Rows& rows, Marking& marking) {
   Record record;
-  for (const record::Measurement& m : report.measurements) {
-    if (m.variant != marking.variant) continue;
+  for (const record::Measurement* row : rows) {
+    const record::Measurement& m = *row;
     ++record.measured;
     if (m.status == record::Status::kFailed) ++record.failed;
     if (m.status != record::Status::kPassed) continue;
@@ -56,13 +61,13 @@ int speedup_points(double speedup) {
   return points;
 }
 
-Marking mark(const record::Report& report, const record::ReportVariant& variant) {
+Marking mark(const Rows& rows, const record::ReportVariant& variant) {
   Marking marking;
   marking.variant = variant.name;
   marking.single_kernel = variant.launches == 1;
   marking.custom_asm = variant.inline_ptx;
   marking.cache_eviction = variant.cache_hints;
-  const Record record = collect(report, marking);
+  const Record record = collect(rows, marking);
   if (!record.ratios.empty()) marking.speedup = statistics::geometric_mean(record.ratios);
   for (const Tier& tier : kTiers) {
     if (marking.speedup && *marking.speedup >= tier.speedup) marking.speedup_tier = tier.speedup;
@@ -83,8 +88,11 @@ Marking mark(const record::Report& report, const record::ReportVariant& variant)
 std::vector<Marking> mark_variants(const record::Report& report) {
   std::vector<Marking> markings;
   if (report.device.kind != record::DeviceKind::kCuda) return markings;
-  for (const record::ReportVariant& variant : report.variants)
-    markings.push_back(mark(report, variant));
+  std::map<std::string_view, Rows> rows;
+  for (const record::Measurement& m : report.measurements) rows[m.variant].push_back(&m);
+  for (const record::ReportVariant& variant : report.variants) {
+    markings.push_back(mark(rows[variant.name], variant));
+  }
   return markings;
 }
 

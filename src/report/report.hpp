@@ -15,8 +15,12 @@ std::vector<record::VariantSummary> summarize_variants(const record::Report& rep
 // The JSON text, ending in a newline. Never holds NaN or Infinity.
 std::string to_json(const record::Report& report);
 
-// Reads what to_json() wrote (any minor version of the same major). Throws Error(kInput).
-record::Report report_from_json(const std::string& text, const std::string& source);
+// A larger file is no report.
+inline constexpr std::uint64_t kMostReportBytes = std::uint64_t{1} << 30;
+
+// Reads what to_json() wrote (any minor version of the same major), kMostReportBytes at most.
+// Throws Error(kInput).
+record::Report report_from_json(std::string text, const std::string& source);
 
 struct TableStyle {
   int width = 100;  // columns of the terminal; narrow ones get fewer columns

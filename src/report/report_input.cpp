@@ -1,35 +1,19 @@
 #include "report/report_input.hpp"
 
-#include "base/error.hpp"
+#include "base/input_error.hpp"
+#include "base/files/input_file.hpp"
 #include "base/text.hpp"
 
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
+#include <new>
 
 namespace nf4bench::report {
 
 NamedReport read_report(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: is a folder, wanted a report as \"nf4bench run --json\" writes it",
-                            escaped(path)));
+  try {
+    return {.name = path, .report = report_from_json(read_input(path, kMostReportBytes), path)};
+  } catch (const std::bad_alloc&) {
+    throw input_error(escaped(path), "needs more memory than there is");
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const std::string why = std::generic_category().message(errno);
-    throw Error(ErrorKind::kInput, fmt::format("{}: cannot be read: {}", escaped(path), why));
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: cannot be read to its end", escaped(path)));
-  }
-  return {.name = path, .report = report_from_json(text, path)};
 }
 
 std::vector<NamedReport> read_reports(const std::vector<std::string>& paths) {

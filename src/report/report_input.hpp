@@ -7,7 +7,7 @@
 
 namespace nf4bench::report {
 
-// Reads the report at `path`, which may be a pipe. Throws Error(kInput).
+// Reads the report in the regular file at `path`, see read_input(). Throws Error(kInput).
 NamedReport read_report(const std::string& path);
 
 std::vector<NamedReport> read_reports(const std::vector<std::string>& paths);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace nf4bench::report {
@@ -17,26 +18,20 @@ struct Group {
   std::vector<std::pair<std::string, std::vector<const record::Measurement*>>> variants;
 };
 
-template <typename Items, typename Predicate, typename Make>
-auto& find_or_add(Items& items, Predicate&& is_wanted, Make&& make) {
-  const auto found = std::find_if(items.begin(), items.end(), is_wanted);
-  return found != items.end() ? *found : items.emplace_back(make());
-}
-
 std::vector<Group> group_measurements(const record::Report& report) {
   std::vector<Group> groups;
+  std::map<record::Cell, std::size_t> places;
+  std::map<std::pair<std::size_t, std::string_view>, std::size_t> variants;  // of each group
   for (const record::Measurement& m : report.measurements) {
     const record::Cell cell = m.cell.over_all_tensors();
-    Group& group = find_or_add(
-        groups, [&](const Group& g) { return g.cell == cell; },
-        [&] {
-          return Group{cell, {}, {}};
-        });
+    const auto [place, is_new_group] = places.try_emplace(cell, groups.size());
+    if (is_new_group) groups.push_back({cell, {}, {}});
+    Group& group = groups[place->second];
     group.tensors.insert(m.cell.tensor);
-    auto& variant = find_or_add(
-        group.variants, [&](const auto& v) { return v.first == m.variant; },
-        [&] { return std::pair(m.variant, std::vector<const record::Measurement*>()); });
-    variant.second.push_back(&m);
+    const auto [variant, is_new] =
+        variants.try_emplace({place->second, m.variant}, group.variants.size());
+    if (is_new) group.variants.push_back({m.variant, {}});
+    group.variants[variant->second].second.push_back(&m);
   }
   return groups;
 }

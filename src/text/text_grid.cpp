@@ -134,10 +134,11 @@ std::string row_line(const GridLayout& layout, const GridRow& row) {
   return line + fitted(row.message, room);
 }
 
-std::string align_columns(const std::vector<std::vector<std::string>>& rows, int line_width) {
+std::string align_columns(std::vector<std::vector<std::string>> rows, int line_width) {
+  for (auto& row : rows) std::transform(row.begin(), row.end(), row.begin(), printable);
   const GridLayout layout = plain_layout(rows);
   std::string text;
-  for (std::vector<std::string> row : rows) {
+  for (std::vector<std::string>& row : rows) {
     int left_of_last = 0;
     for (std::size_t i = 0; i + 1 < row.size(); ++i) left_of_last += layout.widths[i] + kGapWidth;
     if (line_width > 0 && !row.empty()) row.back() = cut(row.back(), line_width - left_of_last);

@@ -44,9 +44,9 @@ std::string header_line(const GridLayout& layout);
 // One line, no newline; a message that does not fit ends in "...".
 std::string row_line(const GridLayout& layout, const GridRow& row);
 
-// Rows of text that are fit for a terminal as left-aligned columns, a newline after each row. The
+// Rows of text as left-aligned columns, made printable(), a newline after each row. The
 // last cell of a row is cut to what is left of `line_width`, unless that is 0.
-std::string align_columns(const std::vector<std::vector<std::string>>& rows, int line_width);
+std::string align_columns(std::vector<std::vector<std::string>> rows, int line_width);
 
 // `text` fit for a terminal (see escaped()), cut to `width` columns with "..." at its end.
 std::string fitted(std::string_view text, int width);

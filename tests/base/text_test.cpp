@@ -38,14 +38,13 @@ TEST(Text, C1ControlsAndBidirectionalOverridesAreEscaped) {
             "\\ufeffbom");  // byte order mark
 }
 
-TEST(Text, OnlyCharactersThatStandWhereTheyArePutArePrintable) {
-  for (const char* text : {"a", " ", "\"", "\\", "\xc3\xa4", "\xf0\x9f\x98\x80"}) {
-    EXPECT_TRUE(begins_printable(text)) << escaped(text);
-  }
-  for (const char* text : {"\n", "\x1b[31m", "\x7f", "\xc2\x9b", "\xe2\x80\xae", "\xe2\x81\xa6",
-                           "\xef\xbb\xbf", "\xff", "\xc3"}) {
-    EXPECT_FALSE(begins_printable(text)) << escaped(text);
-  }
+TEST(Text, IsMadePrintableWithoutQuotingIt) {
+  EXPECT_EQ(printable("say \"\\\" to \xc3\xa4"), "say \"\\\" to \xc3\xa4");
+  EXPECT_EQ(printable("\x1b[2J\n\t\x7f\xc2\x9b\xe2\x80\xae\xff"),
+            R"(\x1b[2J\n\t\x7f\u009b\u202e\xff)");
+  EXPECT_EQ(printable(""), "");
+  const std::string once = printable("a\x1b\"b\"\n");
+  EXPECT_EQ(printable(once), once);
 }
 
 TEST(Text, BeginsWithACharacterOrTheLongestPartOfOne) {

@@ -74,6 +74,20 @@ TEST(History, ACopyOfARunCountsOnce) {
   EXPECT_EQ(builder.finish().devices[0].runs.size(), 1u);
 }
 
+TEST(History, TheNewestRunsOfADeviceAreLookedAt) {
+  compare::HistoryBuilder builder({});
+  report::NamedReport run = named_run("run", 0, {{"fused", 30e-6}});
+  for (std::size_t i = 0; i < compare::kMostHistoryRuns + 3; ++i) {
+    run.report.started_at = std::to_string(10'000 + i);
+    builder.add(run);
+  }
+  const compare::History history = builder.finish();
+  ASSERT_EQ(history.devices.size(), 1u);
+  EXPECT_EQ(history.devices[0].runs.size(), compare::kMostHistoryRuns);
+  EXPECT_EQ(history.devices[0].older_runs, 3u);
+  EXPECT_EQ(history.devices[0].runs.front().started_at, "10003");
+}
+
 TEST(History, FailedRowsAreNoPoints) {
   compare::HistoryBuilder builder({});
   report::NamedReport run = named_run("a", 0, {{"fused", 30e-6}, {"lut", 30e-6}});

@@ -1,5 +1,5 @@
 #include "base/sha256.hpp"
-#include "exports/export.hpp"
+#include "exports/exported.hpp"
 #include "report/sample_reports.hpp"
 
 #include <gmock/gmock.h>
@@ -14,6 +14,7 @@
 namespace nf4bench {
 namespace {
 
+using test::exported;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -54,7 +55,7 @@ record::Report hostile_report() {
 
 TEST(Html, LinksOnlyToRowsAndSectionsThatAreThere) {
   const record::Report report = gpu_report();
-  const std::string page = exports::to_html(report);
+  const std::string page = exported(exports::to_html, report);
   const std::set<std::string> ids = all_matches(page, "id=\"([^\"]*)\"");
   for (const std::string& target : all_matches(page, "href=\"#([^\"]*)\"")) {
     EXPECT_TRUE(ids.contains(target)) << target;
@@ -66,7 +67,7 @@ TEST(Html, LinksOnlyToRowsAndSectionsThatAreThere) {
 }
 
 TEST(Html, LoadsNothing) {
-  const std::string page = exports::to_html(gpu_report());
+  const std::string page = exported(exports::to_html, gpu_report());
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   for (const char* word : {"http:", "https:", "//", "src=", "@import", "url("}) {
     EXPECT_THAT(page, Not(HasSubstr(word))) << word;
@@ -74,7 +75,7 @@ TEST(Html, LoadsNothing) {
 }
 
 TEST(Html, NeverTakesTextOfTheReportForMarkup) {
-  const std::string page = exports::to_html(hostile_report());
+  const std::string page = exported(exports::to_html, hostile_report());
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, Not(HasSubstr("onload='")));
   EXPECT_THAT(page, Not(HasSubstr("\xff")));
@@ -93,7 +94,7 @@ std::string hash_of(const std::string& text) {
 
 TEST(Html, RunsItsOwnScriptAndStyleAloneAndKnowsThemByHash) {
   for (const record::Report& report : {gpu_report(), hostile_report()}) {
-    const std::string page = exports::to_html(report);
+    const std::string page = exported(exports::to_html, report);
     const std::set<std::string> scripts = all_matches(page, "<script>([^<]*)</script>");
     const std::set<std::string> styles = all_matches(page, "<style>([^<]*)</style>");
     ASSERT_EQ(scripts.size(), 1u);
@@ -109,7 +110,7 @@ TEST(Html, ShowsLongNamesInFull) {
   record::Report report = gpu_report();
   const std::string name(120, 'n');
   for (record::Measurement& m : report.measurements) m.variant = name;
-  const std::string page = exports::to_html(report);
+  const std::string page = exported(exports::to_html, report);
   EXPECT_THAT(page, HasSubstr(">" + name + "<"));
   EXPECT_THAT(page, Not(HasSubstr("nnn...")));
 }
@@ -119,7 +120,7 @@ TEST(Html, LabelsAFewSizesWhateverTheyAre) {
   for (const std::int64_t inputs : {1L, 3L, 5L, 6L, 1L << 20, 1L << 50}) {
     record::Report report = gpu_report();
     report.tensors[0].geometry.shape = {1, inputs};
-    const std::string page = exports::to_html(report);
+    const std::string page = exported(exports::to_html, report);
     const auto start = page.find("<div class=\"chart\">");
     const auto labels = page.find("<svg class=\"axis\">", start);
     const std::string axis = page.substr(labels, page.find("</svg>", labels) - labels);
@@ -131,7 +132,7 @@ TEST(Html, LabelsAFewSizesWhateverTheyAre) {
 
 TEST(Html, ShowsWhyARowHasNoTime) {
   const record::Report report = gpu_report();
-  const std::string page = exports::to_html(report);
+  const std::string page = exported(exports::to_html, report);
   for (const record::Measurement& m : report.measurements) {
     if (m.status == record::Status::kFailed) {
       EXPECT_THAT(page, HasSubstr(m.reason));
@@ -141,7 +142,7 @@ TEST(Html, ShowsWhyARowHasNoTime) {
 
 TEST(Html, IsAPageEvenWhenNothingWasMeasured) {
   const record::Report nothing;
-  const std::string page = exports::to_html(nothing);
+  const std::string page = exported(exports::to_html, nothing);
   EXPECT_THAT(page, HasSubstr("</html>"));
   EXPECT_THAT(page, HasSubstr("Incomplete"));
   EXPECT_THAT(page, Not(HasSubstr("nan")));
@@ -158,9 +159,9 @@ TEST(Export, NeverWritesANumberThatIsNone) {
   }
   const std::regex number_that_is_none("[^a-z](nan|-?inf(inity)?)[^a-z]", std::regex::icase);
   for (const std::string& text :
-       {exports::to_csv(report), exports::to_google_benchmark(report), exports::to_nvbench(report),
-        exports::to_bencher(report),
-        exports::to_github_action(report, exports::ActionMetric::kBandwidth)}) {
+       {exported(exports::to_csv, report), exported(exports::to_google_benchmark, report),
+        exported(exports::to_nvbench, report), exported(exports::to_bencher, report),
+        exported(exports::to_github_action, report, exports::ActionMetric::kBandwidth)}) {
     EXPECT_FALSE(std::regex_search(text, number_that_is_none));
   }
 }
@@ -168,7 +169,7 @@ TEST(Export, NeverWritesANumberThatIsNone) {
 TEST(Markdown, KeepsTextOfTheReportInItsCell) {
   record::Report report = gpu_report();
   report.measurements[0].variant = "a|b<img>\n# c";
-  const std::string text = exports::to_markdown(report);
+  const std::string text = exported(exports::to_markdown, report);
   EXPECT_THAT(text, HasSubstr("a\\|b\\<img\\>"));
   EXPECT_THAT(text, Not(HasSubstr("\n# c")));
 }

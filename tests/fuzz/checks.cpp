@@ -23,10 +23,12 @@ void require_printable(std::string_view text) {
 }
 
 void require_printable_lines(std::string_view text) {
-  require(is_utf8(text), "what users see is UTF-8");
-  for (const char c : text) {
-    require((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\n',
-            "what users see has no control characters");
+  while (!text.empty()) {
+    const Utf8Front front = utf8_front(text);
+    require(front.is_character, "what users see is UTF-8");
+    require(!disturbs_terminal(front.code_point) || text[0] == '\n',
+            "what users see has nothing that a terminal would act on");
+    text.remove_prefix(front.length);
   }
 }
 

@@ -173,6 +173,11 @@ def changed(data, signature, offset, fmt, value):
     return data
 
 
+def in_both_headers(data, offset, fmt, value):
+    """The same at `offset` of each member's own header, and where the directory repeats it."""
+    return changed(changed(data, b"PK\3\4", offset, fmt, value), b"PK\1\2", offset + 2, fmt, value)
+
+
 def raw_deflate(data):
     packer = zlib.compressobj(0, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush()
@@ -215,11 +220,13 @@ def archives():
     write("npz", "no_members", archive([]))
     write("npz", "other_members", archive([("README", b"x"), ("w.npy", b"no array")]))
     write("npz", "path", archive([("../w.npy", b"x")]))
-    write("npz", "method_14", changed(stored, b"PK\1\2", 10, "<H", 14))
-    write("npz", "encrypted", changed(stored, b"PK\1\2", 8, "<H", 1))
-    write("npz", "wrong_checksum", changed(stored, b"PK\1\2", 16, "<I", 7))
+    write("npz", "method_14", in_both_headers(stored, 8, "<H", 14))
+    write("npz", "encrypted", in_both_headers(stored, 6, "<H", 1))
+    write("npz", "wrong_checksum", in_both_headers(stored, 14, "<I", 7))
     large = archive(arrays, zipfile.ZIP_DEFLATED)
-    write("npz", "too_large", changed(large, b"PK\1\2", 24, "<I", 1 << 30))
+    write("npz", "too_large", in_both_headers(large, 22, "<I", 1 << 30))
+    write("npz", "other_size", changed(stored, b"PK\3\4", 22, "<I", 7))
+    write("npz", "other_name", stored.replace(b"w.npy", b"v.npy", 1))
     write("npz", "past_the_end", changed(stored, b"PK\1\2", 42, "<I", 1 << 30))
     write("npz", "many_disks", changed(stored, b"PK\5\6", 4, "<H", 1))
     write("npz", "two_ends", archive(arrays[:1], comment=stored[-22:]))

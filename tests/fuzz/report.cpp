@@ -3,10 +3,13 @@
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
 #include "compare/result/result_text.hpp"
+#include "exports/export.hpp"
 #include "fuzz/strict_json.hpp"
 #include "fuzz/targets.hpp"
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace nf4bench::fuzz {
 namespace {
@@ -43,6 +46,30 @@ record::Report slower(record::Report report) {
   return report;
 }
 
+// The JSON must be strict, and all forms safe to print, but for the line ends of CSV.
+void check_exports(const record::Report& report) {
+  std::string text;
+  const auto sink = [&](std::string_view piece) { text += piece; };
+  const auto taken = [&] { return std::exchange(text, std::string()); };
+  exports::to_csv(report, sink);
+  std::string csv = taken();
+  std::erase(csv, '\r');
+  require_printable_lines(csv);
+  exports::to_markdown(report, sink);
+  require_printable_lines(taken());
+  exports::to_html(report, sink);
+  require_printable_lines(taken());
+  exports::to_google_benchmark(report, sink);
+  require(parse_strict_json(text, kMaxDepth).has_value(), "Google Benchmark's JSON is strict");
+  require_printable_lines(taken());
+  exports::to_nvbench(report, sink);
+  require(parse_strict_json(text, kMaxDepth).has_value(), "nvbench's JSON is strict");
+  require_printable_lines(taken());
+  exports::to_bencher(report, sink);
+  exports::to_github_action(report, exports::ActionMetric::kTime, sink);
+  require_printable_lines(taken());
+}
+
 void check_comparisons(const record::Report& report) {
   const report::NamedReport once = {.name = "fuzz\x1b.json", .report = report};
   const report::NamedReport later = {.name = "slower.json", .report = slower(report)};
@@ -67,7 +94,9 @@ void fuzz_report(Bytes input) {
   require(parse_strict_json(written, kMaxDepth).has_value(), "a report is written as strict JSON");
   const record::Report again = report::report_from_json(written, "again.json");
   require(report::to_json(again) == written, "a report that was written is read as it was");
+  require_printable_lines(written);
   require_printable_lines(report::to_table(report, {.width = 100, .marking = true}));
+  check_exports(report);
   check_comparisons(report);
 }
 

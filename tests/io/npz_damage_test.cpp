@@ -109,8 +109,7 @@ TEST(NpzDamage, OverlappingMembersAreRefused) {
     members.back().packed_bytes = after * kHeaderBytes + data.size();
   }
   members.back().packed = data;
-  expect_part(refusal([&] { open_archive(zip_archive(members)); }),
-              "compressed sizes: found more than the file has");
+  expect_part(refusal([&] { open_archive(zip_archive(members)); }), "reaches past byte ");
 }
 
 TEST(NpzDamage, EveryTruncationIsRefused) {

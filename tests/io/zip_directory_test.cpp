@@ -161,6 +161,9 @@ TEST(ZipDirectory, DamagedEntriesAreRefused) {
   expect_refusal(with_entry(sample(), 0, 0, 1), wanted);
   expect_refusal(with_entry(sample(), 28, 0xffff, 2), wanted);  // the name's length
   expect_refusal(with_entry(sample(), 30, 1, 2), wanted);       // the next one begins later
+  for (const std::size_t offset : {20u, 24u, 42u}) {
+    expect_refusal(with_entry(sample(), offset, 0xffff'ffff, 4), wanted);  // there is no zip64
+  }
   std::string archive = sample();
   archive.insert(archive.size() - kZipEndBytes, "PK\x01\x02");
   const std::uint64_t bytes = archive.size() - kZipEndBytes - archive.find("PK\x01\x02"sv);
@@ -206,26 +209,90 @@ TEST(ZipDirectory, SecondNamesAreRefused) {
 TEST(ZipDirectory, EntriesThatNoLibraryTakesAreDamage) {
   expect_refusal(zip_archive({{.name = "\xff.npy", .flags = 0x800}}),  // said to be UTF-8
                  "the archive is damaged: ");
-  expect_refusal(with_entry(sample(), 24, 0xffff'ffff, 4), "the archive is damaged: ");  // no zip64
 }
 
-// What a member says of itself is not looked at.
-TEST(ZipDirectory, OnlyTheDirectoryIsBelieved) {
+// Some readers go from member to member and never see the directory.
+TEST(ZipMembers, ThatContradictTheDirectoryAreRefused) {
+  const std::string archive = sample();
+  const std::string member = "x.npz: member \"s2x3x64.weight.absmax.npy\": ";
+  const auto with_header = [&](std::size_t offset, std::uint64_t value, int width) {
+    return std::string(archive).replace(offset, static_cast<std::size_t>(width),
+                                        little_endian(value, width));
+  };
+  const std::size_t second = archive.find("PK\x03\x04"sv, 4);
+  expect_refusal(with_header(second, 0, 4),
+                 "absmax.npy\": has no header at byte " + std::to_string(second));
+  expect_refusal(with_header(6, 0x800, 2),
+                 member + "flags in its own header: found 2048, wanted 0 as in the directory");
+  expect_refusal(with_header(8, 8, 2),
+                 member + "method in its own header: found 8, wanted 0 as in the directory");
+  expect_refusal(with_header(14, 1, 4), member + "checksum in its own header: found 1, wanted ");
+  expect_refusal(with_header(18, 1, 4), member + "packed size in its own header: found 1, wanted ");
+  expect_refusal(with_header(22, 1, 4), member + "size in its own header: found 1, wanted ");
+  expect_refusal(with_header(22, 0xffff'ffff, 4), member + "its own header is damaged");
+  expect_refusal(with_header(26, 1, 2), member + "name in its own header: found \"s\", wanted ");
+  expect_refusal(with_header(28, 0xffff, 2), member + "reaches past byte ");
+  expect_refusal(with_header(28, 1, 2), member + "reaches past byte ");
+}
+
+TEST(ZipMembers, AnotherNameIsRefusedAndShownEscaped) {
   std::vector<ZipMember> members = sample_members();
-  for (ZipMember& member : members) member.own_name = "another";
-  expect_accepted(zip_archive(members));
+  members[1].own_name = "\x1b[2J";
+  expect_refusal(zip_archive(members), R"(name in its own header: found "\x1b[2J", wanted ")");
 }
 
-TEST(ZipDirectory, MemberThatIsNotWhereItShouldBeIsItsTensorsProblem) {
-  for (const std::uint64_t position : {std::uint64_t{1}, std::uint64_t{1} << 30}) {
-    const io::Checkpoint checkpoint =
-        io::Checkpoint::open_memory("x.npz", to_bytes(with_entry(sample(), 42, position, 4)));
-    EXPECT_NE(checkpoint.tensors()[0].problem.find(
-                  "x.npz: member \"s2x3x64.weight.absmax.npy\": the archive is damaged: "),
-              std::string::npos)
-        << checkpoint.tensors()[0].problem;
-    EXPECT_EQ(checkpoint.tensors()[1].problem, "");
+TEST(ZipMembers, SizesOf64BitsAreComparedToo) {
+  std::string archive = sample64();
+  const std::size_t extra = 30 + sample_members().front().name.size() + 4;
+  expect_refusal(std::string(archive).replace(extra, 8, little_endian(1, 8)),
+                 "\": size in its own header: found 1, wanted ");
+  expect_refusal(std::string(archive).replace(extra + 8, 8, little_endian(1, 8)),
+                 "\": packed size in its own header: found 1, wanted ");
+  expect_refusal(archive.replace(extra - 2, 2, little_endian(15, 2)), "its own header is damaged");
+}
+
+TEST(ZipMembers, NothingLiesBetweenThem) {
+  std::vector<ZipMember> members = sample_members();
+  members[2].after = "hidden";
+  expect_refusal(zip_archive(members), "\": behind its data: found 6 bytes, wanted none");
+  members = sample_members();
+  members.back().after = zip_archive({{.name = "w.npy", .packed = "x"}}).substr(0, 36);
+  expect_refusal(zip_archive(members), "\": behind its data: found 36 bytes, wanted none");
+  EXPECT_TRUE(io::Checkpoint::open_memory("x.npz", to_bytes(zip_archive({}))).tensors().empty());
+}
+
+TEST(ZipMembers, WhatFollowsStreamedDataAgreesWithTheDirectory) {
+  std::vector<ZipMember> members = sample_members();
+  const ZipMember honest = streamed_member(members[0].name, members[0].packed);
+  const auto archive_with = [&](const std::string& after) {
+    members[0] = honest;
+    members[0].after = after;
+    return zip_archive(members);
+  };
+  const std::string sizes64 = little_endian(*honest.checksum, 4) +
+                              little_endian(honest.packed.size(), 8) +
+                              little_endian(*honest.bytes, 8);
+  expect_accepted(archive_with(honest.after));
+  expect_accepted(archive_with(honest.after.substr(4)));
+  expect_accepted(archive_with(sizes64));
+  expect_accepted(archive_with("PK\x07\x08" + sizes64));
+  const std::string wanted = "wanted its checksum and sizes as in the directory";
+  for (std::size_t i = 0; i < honest.after.size(); ++i) {
+    std::string after = honest.after;
+    after[i] = static_cast<char>(after[i] ^ 1);
+    expect_refusal(archive_with(after), wanted);
   }
+  expect_refusal(archive_with(""), "behind its data: found 0 bytes, " + wanted);
+  expect_refusal(archive_with(honest.after + "x"), "behind its data: found 17 bytes, " + wanted);
+}
+
+TEST(ZipMembers, BeginWhereTheDirectorySays) {
+  expect_refusal(with_entry(sample(), 42, 1, 4), "before the first member: found 1 bytes");
+  expect_refusal(with_entry(sample(), 42, std::uint64_t{1} << 30, 4), ", wanted none");
+  std::vector<ZipMember> members = sample_members();
+  std::swap(members.front(), members.back());
+  expect_refusal(with_entry(zip_archive(members), 42, 1 << 30, 4),
+                 "before the first member: found ");
 }
 
 }  // namespace

@@ -72,6 +72,17 @@ TEST(JsonText, EscapesWhatStringsMayHold) {
   EXPECT_EQ(json::json_string("bl\xc3\xb6").text, "\"bl\xc3\xb6\"");
 }
 
+TEST(JsonText, WritesInNumbersWhatATerminalWouldActOn) {
+  EXPECT_EQ(json::json_string("\x1b\x7f\xc2\x9b").text, R"("\u001b\u007f\u009b")");
+  EXPECT_EQ(json::json_string("a\xe2\x80\xae"
+                              "b\xef\xbb\xbf")
+                .text,
+            R"("a\u202eb\ufeff")");
+  const std::string tag = "\xf3\xa0\x81\x81";  // U+E0041, beyond 16 bits
+  EXPECT_EQ(json::json_string(tag).text, R"("\udb40\udc41")");
+  EXPECT_EQ(nlohmann::json::parse(json::json_string(tag).text), tag);
+}
+
 TEST(JsonText, ReplacesBytesThatAreNotUtf8) {
   EXPECT_EQ(json::json_string("a\xff").text, "\"a\xef\xbf\xbd\"");
 }
@@ -85,8 +96,10 @@ TEST(JsonText, WritesAnyBytesAsAnIndependentWriterDoes) {
   for (int i = 0; i < 100000; ++i) {
     std::string text;
     for (std::uint64_t n = random() % 9; n > 0; --n) text += kBytes[random() % kBytes.size()];
-    ASSERT_EQ(json::json_string(text).text,
-              nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    const auto replace = nlohmann::json::error_handler_t::replace;
+    const nlohmann::json written =
+        nlohmann::json::parse(nlohmann::json(text).dump(-1, ' ', false, replace));
+    ASSERT_EQ(nlohmann::json::parse(json::json_string(text).text), written);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <variant>
 
 namespace nf4bench {
 namespace {
@@ -31,33 +30,42 @@ std::string refusal_of_tree(const std::string& text) {
   return "";
 }
 
-template <typename Value>
-Value only_element(const std::string& text) {
-  const json::JsonTree tree = json::parse_json(text, "f");
-  return std::get<Value>(std::get<json::JsonTree::Array>(tree.value).at(0).value);
-}
-
 TEST(ReadJson, KeepsEveryKindOfValueInATree) {
-  EXPECT_EQ(only_element<std::nullptr_t>("[null]"), nullptr);
-  EXPECT_EQ(only_element<bool>("[true]"), true);
-  EXPECT_EQ(only_element<bool>("[false]"), false);
-  EXPECT_EQ(only_element<std::uint64_t>("[18446744073709551615]"), 18446744073709551615U);
-  EXPECT_EQ(only_element<std::int64_t>("[-9007199254740993]"), -9007199254740993);
-  EXPECT_EQ(only_element<double>("[2.5]"), 2.5);
-  EXPECT_EQ(only_element<double>("[18446744073709551616]"), 18446744073709551616.0);
-  EXPECT_EQ(only_element<std::string>(R"(["a\nb"])"), "a\nb");
-  EXPECT_TRUE(only_element<json::JsonTree::Object>("[{}]").empty());
-  EXPECT_EQ(std::get<std::uint64_t>(json::parse_json("7", "f").value), 7U);
+  const auto only_element = [](const json::JsonTree& tree) {
+    EXPECT_EQ(tree.at(0).kind, json::JsonKind::kBeginArray);
+    EXPECT_EQ(tree.size(0), 1U);
+    return tree.at(1);
+  };
+  using Kind = json::JsonKind;
+  EXPECT_EQ(only_element(json::parse_json("[null]", "f")).kind, Kind::kNull);
+  EXPECT_TRUE(only_element(json::parse_json("[true]", "f")).truth);
+  EXPECT_FALSE(only_element(json::parse_json("[false]", "f")).truth);
+  const json::JsonTree large = json::parse_json("[18446744073709551615]", "f");
+  EXPECT_EQ(only_element(large).unsigned_value, 18446744073709551615U);
+  EXPECT_EQ(only_element(large).number, 18446744073709551615.0);
+  const json::JsonTree negative = json::parse_json("[-9007199254740993]", "f");
+  EXPECT_EQ(only_element(negative).signed_value, -9007199254740993);
+  EXPECT_EQ(only_element(negative).number, -9007199254740992.0);
+  EXPECT_EQ(only_element(json::parse_json("[2.5]", "f")).number, 2.5);
+  EXPECT_EQ(only_element(json::parse_json("[18446744073709551616]", "f")).kind, Kind::kFloat);
+  const json::JsonTree text = json::parse_json(R"(["a\nb"])", "f");
+  EXPECT_EQ(only_element(text).text, "a\nb");
+  EXPECT_EQ(only_element(json::parse_json("[{}]", "f")).kind, Kind::kBeginObject);
+  EXPECT_EQ(json::parse_json("7", "f").at(0).unsigned_value, 7U);
 }
 
 TEST(ReadJson, KeepsTheOrderOfFieldsInATree) {
-  const json::JsonTree tree = json::parse_json(R"({"b": [1, {"x": 2}], "a": 3})", "f");
-  const auto& object = std::get<json::JsonTree::Object>(tree.value);
-  ASSERT_EQ(object.size(), 2U);
-  EXPECT_EQ(object[0].first, "b");
-  EXPECT_EQ(std::get<json::JsonTree::Array>(object[0].second.value).size(), 2U);
-  EXPECT_EQ(object[1].first, "a");
-  EXPECT_EQ(std::get<std::uint64_t>(object[1].second.value), 3U);
+  const json::JsonTree tree = json::parse_json(R"({"b": [1, {"x": 2}], "": [], "a": 3})", "f");
+  ASSERT_EQ(tree.size(0), 3U);
+  EXPECT_EQ(tree.at(1).text, "b");
+  EXPECT_EQ(tree.size(2), 2U);
+  const json::JsonTree::Place second = tree.behind(2);
+  EXPECT_EQ(tree.at(second).kind, json::JsonKind::kKey);
+  EXPECT_EQ(tree.at(second).text, "");
+  EXPECT_EQ(tree.size(second + 1), 0U);
+  const json::JsonTree::Place third = tree.behind(second + 1);
+  EXPECT_EQ(tree.at(third).text, "a");
+  EXPECT_EQ(tree.at(third + 1).unsigned_value, 3U);
 }
 
 TEST(ReadJson, HandsOutTheSignAndTheValueOfNegativeIntegers) {

@@ -7,7 +7,7 @@
 #include "bench/runner.hpp"
 #include "compare/compare_reports.hpp"
 #include "device/devices.hpp"
-#include "exports/export.hpp"
+#include "exports/exported.hpp"
 #include "nf4/synthetic.hpp"
 #include "plan/memory_plan.hpp"
 #include "report/report.hpp"
@@ -18,6 +18,7 @@
 namespace nf4bench {
 namespace {
 
+using test::exported;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -96,13 +97,13 @@ TEST_F(CopyTest, IsWrittenAndReadBack) {
 TEST_F(CopyTest, IsShownAndExported) {
   EXPECT_THAT(report::to_table(report_, {}), HasSubstr("whole"));
   for (const std::string& text :
-       {exports::to_csv(report_), exports::to_nvbench(report_),
-        exports::to_google_benchmark(report_), exports::to_bencher(report_)}) {
+       {exported(exports::to_csv, report_), exported(exports::to_nvbench, report_),
+        exported(exports::to_google_benchmark, report_), exported(exports::to_bencher, report_)}) {
     EXPECT_THAT(text, HasSubstr("copy"));
     EXPECT_THAT(text, Not(HasSubstr("dequantize")));
   }
-  EXPECT_THAT(exports::to_markdown(report_), HasSubstr("whole"));
-  EXPECT_THAT(exports::to_html(report_), HasSubstr("whole"));
+  EXPECT_THAT(exported(exports::to_markdown, report_), HasSubstr("whole"));
+  EXPECT_THAT(exported(exports::to_html, report_), HasSubstr("whole"));
 }
 
 TEST_F(CopyTest, IsComparedWithItselfAndNothingElse) {

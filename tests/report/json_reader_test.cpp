@@ -214,6 +214,14 @@ TEST(JsonReader, RefusesShapesThatOverflow) {
   EXPECT_NE(refusal_with("/tensors/0/shape", {4611686018427387904, 4, 0}), "");
 }
 
+TEST(JsonReader, RefusesShapesThatNoInputHas) {
+  const std::vector<int> ones(33, 1);
+  const std::string message = refusal_with("/tensors/0/shape", ones);
+  EXPECT_NE(message.find("tensors[0].shape: found 33 extents, wanted at most 32"),
+            std::string::npos)
+      << message;
+}
+
 TEST(JsonReader, RefusesNumbersOutOfRange) {
   EXPECT_NE(refusal_with("/tensors/0/blocksize", 4294967360), "");
   EXPECT_NE(refusal_with("/settings/seed", -1), "");

@@ -12,8 +12,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::cli {
@@ -54,7 +56,7 @@ exports::ActionMetric parse_metric(const std::string& word) {
 
 struct Format {
   const char* name;
-  std::function<std::string(const record::Report&)> write;
+  std::function<void(const record::Report&, const json::TextSink&)> write;
   std::vector<std::string_view> marks;  // found in the first 4 KiB of every such file
 };
 
@@ -67,7 +69,9 @@ std::vector<Format> formats_of(exports::ActionMetric metric) {
       {"bencher", exports::to_bencher, {"\"latency\":", "\"lower_value\":"}},
       {"html", exports::to_html, {"<title>nf4bench: "}},
       {"github-action",
-       [metric](const record::Report& report) { return exports::to_github_action(report, metric); },
+       [metric](const record::Report& report, const json::TextSink& sink) {
+         exports::to_github_action(report, metric, sink);
+       },
        {"\"extra\":", "; nf4bench "}},
   };
 }
@@ -104,6 +108,43 @@ OutputTarget target_of(const ExportArguments& arguments, const Format& format,
           .force = arguments.force};
 }
 
+// Collects small pieces, so that few are written and none of them is large.
+class Buffer {
+ public:
+  explicit Buffer(json::TextSink sink) : sink_(std::move(sink)) {}
+
+  void add(std::string_view piece) {
+    constexpr std::size_t kEnough = std::size_t{1} << 20;
+    text_ += piece;
+    if (text_.size() >= kEnough) flush();
+  }
+  void flush() {
+    sink_(text_);
+    text_.clear();
+  }
+
+ private:
+  json::TextSink sink_;
+  std::string text_;
+};
+
+void write_to(const json::TextSink& sink, const Format& format, const record::Report& report) {
+  Buffer buffer(sink);
+  format.write(report, [&](std::string_view piece) { buffer.add(piece); });
+  buffer.flush();
+}
+
+void write_in_pieces(const Format& format, const record::Report& report,
+                     const OutputTarget& target) {
+  if (target.path == "-") {
+    write_to(write_stdout, format, report);
+    return;
+  }
+  AtomicFile file(target.path, [&] { check_output(target); });
+  write_to([&](std::string_view piece) { file.write(piece); }, format, report);
+  file.commit();
+}
+
 }  // namespace
 
 CLI::App* add_export_command(CLI::App& app, ExportArguments& a) {
@@ -135,12 +176,7 @@ ExitCode execute(const ExportArguments& arguments, const Context& context) {
   }
   const OutputTarget target = target_of(arguments, format, context);
   check_text_output(target);
-  const std::string text = format.write(report::read_report(arguments.report).report);
-  if (target.path == "-") {
-    write_stdout(text);
-  } else {
-    write_file(target.path, text, [&] { check_output(target); });
-  }
+  write_in_pieces(format, report::read_report(arguments.report).report, target);
   return ExitCode::kOk;
 }
 

@@ -46,11 +46,29 @@ std::vector<std::string> json_files(const std::string& input) {
   return files;
 }
 
+// Names files that are skipped on stderr: the first ones, and how many more there are.
+class SkippedFiles {
+ public:
+  void add(const Error& why) {
+    if (++count_ <= kMostNamed) write_stderr(fmt::format("passed over: {}\n", why.what()));
+  }
+  void finish() const {
+    if (count_ <= kMostNamed) return;
+    write_stderr(fmt::format("passed over: {} more\n", count_ - kMostNamed));
+  }
+
+ private:
+  static constexpr std::size_t kMostNamed = 20;
+  std::size_t count_ = 0;
+};
+
 // Adds the reports in `input` and returns the variants of each. In a folder, files that are no
-// reports are named on stderr and skipped.
+// reports are skipped.
 std::vector<std::set<std::string>> add_reports(compare::HistoryBuilder& builder,
                                                const std::string& input) {
-  const bool is_folder = fs::is_directory(input);
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(input, ignored);
+  SkippedFiles skipped;
   std::vector<std::set<std::string>> variants;
   for (const std::string& file : json_files(input)) {
     try {
@@ -59,9 +77,10 @@ std::vector<std::set<std::string>> add_reports(compare::HistoryBuilder& builder,
       variants.push_back(measured_variants(report.report));
     } catch (const Error& error) {
       if (!is_folder) throw;
-      write_stderr(fmt::format("passed over: {}\n", error.what()));
+      skipped.add(error);
     }
   }
+  skipped.finish();
   return variants;
 }
 
@@ -111,6 +130,11 @@ ExitCode execute(const HistoryArguments& arguments, const Context&) {
   }
   check_variant_patterns(arguments.variants, measured);
   const compare::History history = builder.finish();
+  for (const compare::HistoryDevice& device : history.devices) {
+    if (device.older_runs == 0) continue;
+    write_stderr(fmt::format("{}: the newest {} runs are looked at, {} older ones are not\n",
+                             device.device, device.runs.size(), device.older_runs));
+  }
   if (arguments.json) {
     write_stdout(compare::history_json(history));
   } else {

@@ -146,9 +146,9 @@ std::string remarks_on(const Inspection& inspection, bool lists_all) {
     if (++count <= kMost || lists_all) text += line;
   };
   for (const io::TensorEntry* entry : inspection.tensors) {
-    if (!entry->problem.empty()) add(fmt::format("problem: {}\n", entry->problem));
+    if (!entry->problem.empty()) add(fmt::format("problem: {}\n", printable(entry->problem)));
     for (const std::string& warning : entry->warnings) {
-      add(fmt::format("warning: {}: {}\n", escaped(entry->name), warning));
+      add(fmt::format("warning: {}: {}\n", escaped(entry->name), printable(warning)));
     }
   }
   if (count > kMost && !lists_all) {

@@ -1,6 +1,7 @@
 #include "cli/options/config_file.hpp"
 
 #include "base/error.hpp"
+#include "base/files/input_file.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/toml.hpp"
@@ -9,35 +10,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
+#include <cstdint>
 
 namespace nf4bench::cli {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = 1 << 20;  // a larger file is no configuration
+constexpr std::uint64_t kMostBytes = 1 << 20;  // a larger file is no configuration
 
 std::string read_text(const std::string& path) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--config: {} cannot be read: {}", escaped(path), why));
-  };
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) refuse("it is a folder");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(std::strerror(errno));
-  std::string text;
-  for (char c = 0; file.get(c);) {
-    text += c;
-    if (text.size() > kMostBytes) refuse(fmt::format("it has more than {} bytes", kMostBytes));
+  try {
+    return read_input(path, kMostBytes);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kUsage, fmt::format("--config: {}", error.what()));
   }
-  if (file.bad()) refuse(std::strerror(errno));
-  return text;
 }
 
 class ConfigReader {

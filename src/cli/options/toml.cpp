@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace nf4bench::cli {
 namespace {
@@ -97,6 +98,13 @@ std::string describe(const TomlValue& value) {
 }
 
 TomlDocument parse_toml(std::string_view text, const std::string& name) {
+  // Each dot of a key is one more table inside another, which the library frees by recursion.
+  constexpr std::ptrdiff_t kMostDots = 2000;
+  if (std::count(text.begin(), text.end(), '.') > kMostDots) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}: has more than {} dots, which no configuration "
+                                               "needs",
+                                               escaped(name), kMostDots));
+  }
   try {
     Collector collector(name);
     collector.take(toml::parse(text, name));

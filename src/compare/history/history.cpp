@@ -50,8 +50,7 @@ std::string device_key(const record::Report& report) {
 }
 
 bool HistoryBuilder::Digest::is_same_run(const Digest& other) const {
-  return run.started_at == other.run.started_at && id == other.id &&
-         std::equal(cells.begin(), cells.end(), other.cells.begin(), other.cells.end(),
+  return std::equal(cells.begin(), cells.end(), other.cells.begin(), other.cells.end(),
                     [](const RunCell& a, const RunCell& b) {
                       return a.key == b.key && a.value.log_cost == b.value.log_cost;
                     });
@@ -72,9 +71,13 @@ void HistoryBuilder::add(const report::NamedReport& report) {
       digest.cells.push_back(std::move(cell));
     }
   }
-  const bool is_known = std::any_of(digests_.begin(), digests_.end(),
-                                    [&](const Digest& each) { return each.is_same_run(digest); });
-  if (!is_known) digests_.push_back(std::move(digest));
+  std::vector<std::size_t>& alike = places_[{digest.id, digest.run.started_at}];
+  const bool is_known = std::any_of(alike.begin(), alike.end(), [&](std::size_t place) {
+    return digests_[place].is_same_run(digest);
+  });
+  if (is_known) return;
+  alike.push_back(digests_.size());
+  digests_.push_back(std::move(digest));
 }
 
 HistoryDevice HistoryBuilder::device_history(const std::vector<const Digest*>& digests) const {
@@ -113,8 +116,11 @@ History HistoryBuilder::finish() const {
   history.metric = options_.metric;
   std::map<std::string, std::vector<const Digest*>> by_device;
   for (const Digest* digest : ordered) by_device[digest->id].push_back(digest);
-  for (const auto& [id, digests] : by_device) {
+  for (auto& [id, digests] : by_device) {
+    const std::size_t older = digests.size() - std::min(digests.size(), kMostHistoryRuns);
+    digests.erase(digests.begin(), digests.begin() + static_cast<std::ptrdiff_t>(older));
     history.devices.push_back(device_history(digests));
+    history.devices.back().older_runs = older;
   }
   return history;
 }

@@ -5,8 +5,11 @@
 #include "compare/run_noise.hpp"
 #include "report/named_report.hpp"
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::compare {
@@ -46,11 +49,15 @@ struct HistorySeries {
   double last_log_change = 0.0;  // of the last point against the median of the last level
 };
 
-// The runs on one device, and its cells in order of appearance.
+// Finding the steps of a cell takes time in proportion to the square of its runs.
+inline constexpr std::size_t kMostHistoryRuns = 1000;
+
+// The newest runs on one device, and its cells in order of appearance.
 struct HistoryDevice {
   std::string device;
   std::string id;  // see device_key()
   std::vector<HistoryRun> runs;
+  std::size_t older_runs = 0;  // not looked at
   std::vector<HistorySeries> series;
   RunNoise noise;
   double threshold = 0.0;
@@ -84,6 +91,7 @@ class HistoryBuilder {
     record::DeviceKind kind = record::DeviceKind::kCpu;
     std::vector<RunCell> cells;
 
+    // For runs of one device that began at the same time.
     bool is_same_run(const Digest& other) const;
   };
 
@@ -91,6 +99,7 @@ class HistoryBuilder {
 
   HistoryOptions options_;
   std::vector<Digest> digests_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> places_;  // id, start
 };
 
 }  // namespace nf4bench::compare

@@ -9,7 +9,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <set>
 
 namespace nf4bench::compare {
 namespace {
@@ -83,19 +82,16 @@ void append_block(report::TablePage& page, const HistoryDevice& device,
 }
 
 // The series of each geometry and launch, those blocks first in which a cell changed.
-std::vector<std::vector<const HistorySeries*>> blocks_of(const HistoryDevice& device) {
+std::vector<std::vector<const HistorySeries*>> ordered_blocks(const HistoryDevice& device) {
   std::vector<std::vector<const HistorySeries*>> changed;
   std::vector<std::vector<const HistorySeries*>> steady;
-  std::set<const HistorySeries*> taken;
-  for (const HistorySeries& first : device.series) {
-    if (taken.contains(&first)) continue;
+  const auto to_key = [](const HistorySeries& series) -> const CellKey& { return series.key; };
+  for (const std::vector<std::size_t>& indices : blocks_of(device.series, to_key)) {
     std::vector<const HistorySeries*> block;
     bool has_step = false;
-    for (const HistorySeries& series : device.series) {
-      if (!is_same_block(first.key, series.key)) continue;
-      taken.insert(&series);
-      block.push_back(&series);
-      has_step = has_step || !series.steps.empty();
+    for (const std::size_t i : indices) {
+      block.push_back(&device.series[i]);
+      has_step = has_step || !device.series[i].steps.empty();
     }
     (has_step ? changed : steady).push_back(std::move(block));
   }
@@ -119,7 +115,7 @@ void append_device(report::TablePage& page, const HistoryDevice& device, Metric 
       page.paragraph(fmt::format("incomplete: {}", escaped(run.name)), 2, text::Tone::kDoubt);
   }
   long long changed = 0;
-  for (const auto& block : blocks_of(device)) append_block(page, device, block, metric);
+  for (const auto& block : ordered_blocks(device)) append_block(page, device, block, metric);
   for (const HistorySeries& series : device.series) changed += series.steps.empty() ? 0 : 1;
   page.blank();
   page.line(fmt::format("{} of {} changed", changed,

@@ -3,6 +3,7 @@
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
 #include "io/little_endian.hpp"
+#include "io/npz/zip_members.hpp"
 
 #include <fmt/format.h>
 
@@ -166,20 +167,44 @@ void check_name(const ByteSource& source, std::string_view name) {
       fmt::format("a file's name without a path, of at most {} bytes", kMaxZipNameBytes));
 }
 
-// Removes the entry at the start of `rest` and returns its name.
-std::string_view take_entry(const ByteSource& source, std::string_view& rest) {
+// Removes the entry at the start of `rest` and returns what it says.
+ZipEntry take_entry(const ByteSource& source, std::string_view& rest) {
   const auto damaged = [&] {
     return input_error(source.name(), "an entry of the central directory is damaged");
   };
   if (rest.size() < kEntryBytes || !has_at(rest, 0, "PK\x01\x02"sv)) throw damaged();
   const std::size_t name_bytes = number_at(rest, 28, 2);
-  const std::size_t bytes =
-      kEntryBytes + name_bytes + number_at(rest, 30, 2) + number_at(rest, 32, 2);
+  const std::size_t extra_bytes = number_at(rest, 30, 2);
+  const std::size_t bytes = kEntryBytes + name_bytes + extra_bytes + number_at(rest, 32, 2);
   if (rest.size() < bytes) throw damaged();
   if (number_at(rest, 34, 2) != 0) throw several_disks(source);
-  const std::string_view name = rest.substr(kEntryBytes, name_bytes);
+  ZipEntry entry = {.name = rest.substr(kEntryBytes, name_bytes),
+                    .flags = number_at(rest, 8, 2),
+                    .method = number_at(rest, 10, 2),
+                    .checksum = number_at(rest, 16, 4),
+                    .packed_bytes = number_at(rest, 20, 4),
+                    .bytes = number_at(rest, 24, 4),
+                    .begin = number_at(rest, 42, 4)};
+  const bool is_whole =
+      read_zip64(rest.substr(kEntryBytes + name_bytes, extra_bytes),
+                 {.bytes = entry.bytes, .packed_bytes = entry.packed_bytes, .begin = &entry.begin});
+  if (!is_whole) throw damaged();
   rest.remove_prefix(bytes);
-  return name;
+  return entry;
+}
+
+std::vector<ZipEntry> read_entries(const ByteSource& source, const Directory& directory,
+                                   std::string_view text) {
+  std::vector<ZipEntry> entries;
+  while (!text.empty()) {
+    entries.push_back(take_entry(source, text));
+    check_name(source, entries.back().name);
+  }
+  if (entries.size() != directory.members) {
+    throw input_error(source.name(), "central directory", fmt::format("{} entries", entries.size()),
+                      fmt::format("the {} of the end record", directory.members));
+  }
+  return entries;
 }
 
 }  // namespace
@@ -187,22 +212,16 @@ std::string_view take_entry(const ByteSource& source, std::string_view& rest) {
 std::vector<std::string> read_zip_names(const ByteSource& source) {
   const Directory directory = find_directory(source);
   const std::string text = source.read_text(directory.begin, directory.bytes);
-  std::vector<std::string> names;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view name = take_entry(source, rest);
-    check_name(source, name);
-    names.emplace_back(name);
-  }
-  if (names.size() != directory.members) {
-    throw input_error(source.name(), "central directory", fmt::format("{} entries", names.size()),
-                      fmt::format("the {} of the end record", directory.members));
-  }
-  std::vector<std::string_view> sorted(names.begin(), names.end());
+  const std::vector<ZipEntry> entries = read_entries(source, directory, text);
+  std::vector<std::string_view> sorted;
+  for (const ZipEntry& entry : entries) sorted.push_back(entry.name);
+  std::vector<std::string> names(sorted.begin(), sorted.end());
   std::sort(sorted.begin(), sorted.end());
   const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
   if (twin != sorted.end()) {
     throw input_error(source.name(), fmt::format("two members are called {}", in_quotes(*twin)));
   }
+  check_zip_members(source, entries, directory.begin);
   return names;
 }
 

@@ -30,7 +30,7 @@ record::LaunchMode read_launch(const json::JsonNode& node);
 template <typename Function>
 auto read_all(const json::JsonNode& node, Function&& read_item) {
   std::vector<decltype(read_item(node))> values;
-  for (std::size_t i = 0; i < node.size(); ++i) values.push_back(read_item(node.item(i)));
+  node.each([&](const json::JsonNode& item) { values.push_back(read_item(item)); });
   return values;
 }
 

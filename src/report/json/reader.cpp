@@ -1,13 +1,10 @@
 #include "base/checked.hpp"
-#include "base/error.hpp"
-#include "base/text.hpp"
 #include "report/json/read.hpp"
 #include "report/report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 #include <set>
 
 namespace nf4bench::report {
@@ -44,6 +41,11 @@ record::ReportTensor read_tensor(const json::JsonNode& node) {
   record::Geometry& geometry = tensor.geometry;
   geometry.shape =
       read_all(node["shape"], [](const json::JsonNode& extent) { return extent.count(); });
+  constexpr std::size_t kMostExtents = 32;  // what a tensor of an input may have
+  if (geometry.shape.size() > kMostExtents) {
+    node["shape"].fail(
+        fmt::format("found {} extents, wanted at most {}", geometry.shape.size(), kMostExtents));
+  }
   std::optional<std::uint64_t> elements = 1;
   for (const std::int64_t extent : geometry.shape) {
     if (elements) elements = checked_multiply(*elements, static_cast<std::uint64_t>(extent));
@@ -193,10 +195,10 @@ record::Ceilings read_ceilings(const json::JsonNode& node) {
 
 std::set<std::string> tensor_ids(const json::JsonNode& node) {
   std::set<std::string> ids;
-  for (std::size_t i = 0; i < node.size(); ++i) {
-    const json::JsonNode id = node.item(i)["id"];
+  node.each([&](const json::JsonNode& tensor) {
+    const json::JsonNode id = tensor["id"];
     if (!ids.insert(id.string()).second) id.fail("is the id of an earlier tensor, too");
-  }
+  });
   return ids;
 }
 
@@ -262,19 +264,10 @@ record::LaunchMode read_launch(const json::JsonNode& node) {
   return read_enum<record::LaunchMode>(node, kLaunchModes);
 }
 
-record::Report report_from_json(const std::string& text, const std::string& source) {
-  constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
-  if (text.size() > kMaxBytes) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: has {} bytes, a report at most {}",
-                                               escaped(source), text.size(), kMaxBytes));
-  }
-  try {
-    const json::JsonTree tree = json::parse_json(text, source);
-    return read_report(json::JsonNode(tree, source));
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: needs more memory than there is", escaped(source)));
-  }
+record::Report report_from_json(std::string text, const std::string& source) {
+  const json::JsonTree tree = json::parse_json(text, source);
+  std::string().swap(text);  // the tree has it all; the report comes in its place
+  return read_report(json::JsonNode(tree, source));
 }
 
 }  // namespace nf4bench::report

@@ -10,7 +10,7 @@
 
 namespace nf4bench::report {
 
-// Collects the lines of a table.
+// Collects the lines of a table. What a terminal would act on is escaped in each, see printable().
 class TablePage {
  public:
   explicit TablePage(const TableStyle& style);

@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "report/company.hpp"
 #include "report/table/parts.hpp"
 #include "text/units.hpp"
@@ -130,7 +131,7 @@ TablePage::TablePage(const TableStyle& style) : style_(style) {
 void TablePage::line(std::string_view text, text::Tone tone) {
   const char* code = style_.colour && !text.empty() ? escape_code(tone) : "";
   text_ += code;
-  text_ += text;
+  text_ += printable(text);
   if (*code != '\0') text_ += "\x1b[0m";
   text_ += '\n';
 }

@@ -87,7 +87,7 @@ void RunEnding::show_table() const {
   const std::string table = report::to_table(
       report_, {.width = terminal.width, .colour = terminal.colour, .marking = arguments_.marking});
   if (stdout_is_taken) {
-    write_stderr(table);
+    draw_on_stderr(table);
   } else {
     write_stdout(table);
   }
