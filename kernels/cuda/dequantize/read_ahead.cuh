@@ -55,13 +55,28 @@ __device__ __forceinline__ void prefetch_tile(const Job& job, std::uint32_t tile
   }
 }
 
+// Asks for what scales are made of besides their codes: a scale's load from the map waits for its
+// code, and without this a cold map would cost the first wave a second trip to memory. One block
+// asks for the whole map.
+template <int kElements>
+__device__ __forceinline__ void prefetch_nested(const Job& job) {
+#if __CUDA_ARCH__ >= 900
+  if (blockIdx.x == 0) prefetch_bulk(job.nested_map, 256 * sizeof(float));
+  const std::uint64_t block = std::uint64_t{blockIdx.x} * kElements >> job.block_shift;
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(job.nested_absmax + (block >> 8)) : "memory");
+#endif
+}
+
 // One thread of a block that works on tile blockIdx.x reads ahead for the block that follows one
 // wave later, and for its own where none came before.
 template <bool kNested, int kElements>
 __device__ __forceinline__ void read_ahead(const Job& job, std::uint32_t blocks_a_wave) {
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x == 0) {
-    if (blockIdx.x < blocks_a_wave) prefetch_tile<kNested, kElements>(job, blockIdx.x);
+    if (blockIdx.x < blocks_a_wave) {
+      prefetch_tile<kNested, kElements>(job, blockIdx.x);
+      if constexpr (kNested) prefetch_nested<kElements>(job);
+    }
     prefetch_tile<kNested, kElements>(job, blockIdx.x + blocks_a_wave);
   }
 #endif
