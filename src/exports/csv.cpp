@@ -27,7 +27,7 @@ bool is_formula(std::string_view text) {
 // Text as a field of RFC 4180: quoted when it holds what would end it, or what a spreadsheet that
 // wants semicolons would take for its end.
 std::string field(const std::string& text) {
-  const std::string safe = (is_formula(text) ? "'" : "") + printable(text);
+  std::string safe = (is_formula(text) ? "'" : "") + printable(text);
   if (safe.find_first_of(",;\"") == std::string::npos) return safe;
   std::string quoted = "\"";
   for (const char c : safe) {

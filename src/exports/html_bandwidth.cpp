@@ -209,6 +209,7 @@ std::string figure_of(const Page& page, const Chart& chart) {
   Words rates;
   for (const double tick : chart.ticks) rates.emplace_back(tick, fmt::format("{:g}", tick / 1e9));
   std::vector<AxisLabel> labels;
+  labels.reserve(sizes.size());
   for (const double size : sizes) labels.push_back({share_of(chart, size), elements_text(size)});
   std::string marks = grid_of(chart, sizes);
   for (const auto& [rate, word] : ceilings) marks += level(chart, rate, "ceiling");

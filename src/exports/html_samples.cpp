@@ -80,6 +80,7 @@ std::string grid_of() {
 
 std::vector<AxisLabel> labels_of(double reach) {
   std::vector<AxisLabel> labels;
+  labels.reserve(std::size(kMarks));
   for (const double mark : kMarks) {
     labels.push_back(
         {.share = (mark + 1.0) / 2.0,
@@ -90,8 +91,8 @@ std::vector<AxisLabel> labels_of(double reach) {
 
 // The rule below the bars, and the thick line on it; too few samples have no interval.
 std::string interval_of(const statistics::Summary& time, double reach) {
-  const std::string rule = fmt::format("<path class=\"base\" d=\"M0 {}H{}\"/>", coordinate(kBottom),
-                                       coordinate(kDrawingWidth));
+  std::string rule = fmt::format("<path class=\"base\" d=\"M0 {}H{}\"/>", coordinate(kBottom),
+                                 coordinate(kDrawingWidth));
   if (!time.ci95) return rule;
   return rule + fmt::format("<path class=\"interval\" d=\"M{} {}H{}\"/>",
                             coordinate(x_of(time.ci95->low / time.median - 1.0, reach)),

@@ -52,6 +52,7 @@ std::string figure_of(const Page& page, const PageCell& cell, const std::vector<
       fmt::format("<figure class=\"speedups\"><figcaption>{}</figcaption>\n", cell.title);
   for (const std::size_t row : cell.rows) text += line_of(page, row, ticks);
   std::vector<AxisLabel> labels;
+  labels.reserve(ticks.size());
   for (const double tick : ticks) {
     labels.push_back({.share = tick / ticks.back(), .text = fmt::format("{:g}x", tick)});
   }

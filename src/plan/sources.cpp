@@ -45,6 +45,7 @@ constexpr const char* kDumps = "the files of --raw";
 template <typename Parse>
 auto parse_all(const std::vector<std::string>& words, Parse parse) {
   std::vector<decltype(parse(words.front()))> parsed;
+  parsed.reserve(words.size());
   for (const std::string& word : words) parsed.push_back(parse(word));
   return parsed;
 }
@@ -77,6 +78,7 @@ std::vector<OneInput> open_inputs(const Inputs& inputs) {
   }
   if (!dumps.empty()) opened.push_back({kDumps, io::Checkpoint::open_dumps(dumps)});
   std::vector<const io::Checkpoint*> searched;
+  searched.reserve(opened.size());
   for (const OneInput& input : opened) searched.push_back(&input.checkpoint);
   check_stack_shapes(shapes, searched);
   return opened;

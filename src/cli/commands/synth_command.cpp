@@ -116,6 +116,7 @@ ExitCode execute(const SynthArguments& arguments, const Context& context) {
   const io::WriteOptions options = write_options("synth", target);
   if (format == Format::kSafetensors) check_output(target);
   std::vector<nf4::Nf4Tensor> tensors;
+  tensors.reserve(specs.size());
   for (const nf4::SyntheticSpec& spec : specs) tensors.push_back(nf4::make_synthetic(spec));
   if (format == Format::kSafetensors) {
     io::write_nf4_safetensors(arguments.output, tensors, options);

@@ -80,7 +80,7 @@ std::string value_cases(const CommandView& command) {
 
 // Completes an argument. The second is offered behind a word of the first.
 std::string argument_action(const CommandView& command) {
-  const std::string first = action(command.positionals.front());
+  std::string first = action(command.positionals.front());
   if (command.positionals.size() == 1) return first;
   const std::string words = joined(command.positionals.front().facts.choices, " '* | *' ");
   return fmt::format(

@@ -93,7 +93,8 @@ std::vector<std::string> words_again(const CommandView& command,
   for (const OptionView& option : command.options) {
     const std::string& name = option.names.back();  // the long one, if there is one
     if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
-    for (const std::string& value : option.given) words.push_back(name + "=" + value);
+    for (const std::string& value : option.given)
+      words.push_back(fmt::format("{}={}", name, value));
   }
   words.emplace_back("--");
   for (const OptionView& positional : command.positionals) {

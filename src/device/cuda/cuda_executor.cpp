@@ -112,6 +112,7 @@ void enqueue_copy(CudaBuffer& buffer, const std::vector<Value>& values, const Cu
 void CudaExecutor::begin_judging(const std::vector<Written>& written, const Truth& truth) {
   if (truth.work.judge.on_device == nullptr || values_of(truth) == 0) return;
   std::vector<kernels::OutputPair> pairs;
+  pairs.reserve(written.size());
   for (const Written& each : written) {
     pairs.push_back({upload_expected(truth.expected, each.content).data(), each.output});
   }

@@ -214,6 +214,7 @@ std::vector<std::string> read_zip_names(const ByteSource& source) {
   const std::string text = source.read_text(directory.begin, directory.bytes);
   const std::vector<ZipEntry> entries = read_entries(source, directory, text);
   std::vector<std::string_view> sorted;
+  sorted.reserve(entries.size());
   for (const ZipEntry& entry : entries) sorted.push_back(entry.name);
   std::vector<std::string> names(sorted.begin(), sorted.end());
   std::sort(sorted.begin(), sorted.end());
