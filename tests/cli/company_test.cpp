@@ -85,7 +85,8 @@ TEST_F(Company, EveryVariantIsMeasuredAloneInEachCell) {
   EXPECT_EQ(report.at("measurements").size(), 8u);
   for (const json& each : report.at("measurements")) {
     EXPECT_GT(each.at("alone_s").at("median").get<double>(), 0.0);
-    EXPECT_EQ(each.at("alone_s").at("ci95").size(), 2u);
+    const json& interval = each.at("alone_s").at("ci95");  // too few samples have none
+    EXPECT_TRUE(interval.is_null() || interval.size() == 2u) << interval;
   }
 }
 

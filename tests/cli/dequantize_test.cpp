@@ -136,7 +136,7 @@ TEST(Dequantize, WritesNoFileOfAnotherEndingAndNoneToStdout) {
     EXPECT_EQ(outcome.exit_code, 2) << name;
     EXPECT_THAT(outcome.err, HasSubstr("does not end in .safetensors")) << name;
     EXPECT_THAT(outcome.out, IsEmpty());
-    EXPECT_TRUE(std::filesystem::is_empty(scratch.path(""))) << name;
+    EXPECT_FALSE(std::filesystem::exists(scratch.path(name))) << name;
   }
 }
 
