@@ -199,9 +199,10 @@ TEST_F(TimedOutput, ThatIsWrittenLateIsFound) {
     wake.notify_one();
   });
   EXPECT_TRUE(workload_->verify(lags, own_).is_exact());
-  // On a busy machine this thread may be the later one, now and then.
+  // On a busy machine this thread may be the later one, now and then, or the other one so late that
+  // nobody waits for it.
   std::optional<device::OutputFault> fault;
-  for (int i = 0; i < 20 && !fault; ++i) {
+  for (int i = 0; i < 20 && (!fault || fault->kind != FaultKind::kLate); ++i) {
     fault = workload_->check(lags, {record::CacheMode::kCold, record::LaunchMode::kStream, 1},
                              expected());
   }
