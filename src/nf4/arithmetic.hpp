@@ -68,4 +68,19 @@ NF4BENCH_HOST_DEVICE inline std::uint16_t to_bfloat16_bits(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+// The value of IEEE binary16 bits, exact.
+inline float from_float16_bits(std::uint16_t bits) {
+  const std::uint32_t sign = (bits & 0x8000u) << 16;
+  const std::uint32_t magnitude = bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) return float_of(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  if (magnitude >= 0x400u) return float_of(sign | ((magnitude << 13) + 0x38000000u));
+  // Subnormal, unit 2^-24: 0.5 has that as its last place.
+  return float_of(sign | bits_of(float_of(0x3f000000u + magnitude) - 0.5f));
+}
+
+// The value of bfloat16 bits, exact.
+inline float from_bfloat16_bits(std::uint16_t bits) {
+  return float_of(std::uint32_t{bits} << 16);
+}
+
 }  // namespace nf4bench::nf4

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "nf4/format.hpp"
+#include "operation/product_truth.hpp"
+#include "record/verification.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace nf4bench::operation {
+
+// How outputs of a matrix product are judged. No two kernels sum in the same order, so that an
+// output has a budget instead of bits. With u the unit roundoff of the type, an output of exact
+// weights is within
+//   u |value| + 8 sqrt(inputs) 2^-23 reach + step
+// of the truth: its own rounding, and what float32 sums lose (tensor cores cut digits off, hence
+// 2^-23 for each step and not half of it); step is the smallest of the type. Weights of which
+// codebook value, scale and product are each rounded to 16 bits add 4 u spread. Independent errors
+// of up to u exceed that in fewer than one output of 1,000 whatever their distribution (Hoeffding),
+// and in fewer than one of 10^11 when they are uniform. What is beyond that is wrong. So is NaN or
+// infinity where the truth is in range, and a number where it is not.
+struct ErrorBound {
+  nf4::OutputType type = nf4::OutputType::kBfloat16;
+  std::int64_t inputs = 0;  // K
+};
+
+// Holds `actual` to the truth, output by output.
+record::Verification compare_products(const ErrorBound& bound, std::span<const ProductTruth> truth,
+                                      std::span<const std::byte> actual);
+
+// Why an output with `found` is wrong, in words.
+std::string describe_error(const record::Verification& found);
+
+}  // namespace nf4bench::operation

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "nf4/tensor.hpp"
+#include "problem.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace nf4bench::operation {
+
+// What one output of a matrix product is held to.
+struct ProductTruth {
+  double value = 0.0;  // the sum over k of x[m,k] w[n,k], in float64
+
+  // How large sums became on the way: what errors of summing scale with. The greatest of the sums
+  // up to the end of a block and of the root of the sum of squared products.
+  double reach = 0.0;
+
+  // What errors of rounding weights scale with, if codebook values, scales and products of both are
+  // each rounded on their own: the root of the sum of squares of what each of these errors is
+  // multiplied with, see product_truth.cpp.
+  double spread = 0.0;
+};
+
+// The truth of y[tokens, outputs] in row-major order, the first `most_values` of them. Weights are
+// those that dequantization to the problem's type gives, bit for bit. `input` are x[tokens, inputs]
+// in the same type. Uses all cores.
+std::vector<ProductTruth> product_truth(const nf4::Nf4Tensor& weight,
+                                        const kernels::Problem& problem,
+                                        std::span<const std::byte> input, std::int64_t most_values);
+
+}  // namespace nf4bench::operation
