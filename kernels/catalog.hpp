@@ -46,6 +46,7 @@ struct Catalog {
 
 namespace cpu {
 const Catalog& dequantize();
+const Catalog& matmul();
 }
 namespace cuda {
 const Catalog& dequantize();  // empty in builds without CUDA

@@ -2,7 +2,7 @@
 // offset there, decode the weight one element at a time. What the chain of launches that drives
 // bitsandbytes does, on a CPU. A plain tensor needs the last pass alone.
 
-#include "cpu/dequantize/job_parts.hpp"
+#include "cpu/job_parts.hpp"
 #include "cpu/dequantize/variants.hpp"
 
 namespace nf4bench::kernels::cpu {

@@ -3,7 +3,7 @@
 // The 16 outputs that the codes of one block have, kept as byte planes, and the scalar code that
 // fills and reads them.
 
-#include "cpu/dequantize/job_parts.hpp"
+#include "cpu/job_parts.hpp"
 
 #include <cstdint>
 #include <cstring>

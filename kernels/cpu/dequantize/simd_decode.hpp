@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cpu/dequantize/job_parts.hpp"
+#include "cpu/job_parts.hpp"
 #include "variant.hpp"
 
 namespace nf4bench::kernels::cpu {

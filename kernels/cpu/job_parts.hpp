@@ -38,6 +38,18 @@ inline OutputBits<kType> to_output_bits(float value) {
   }
 }
 
+// The value of an output that is stored as `bits`.
+template <OutputType kType>
+inline float from_output_bits(OutputBits<kType> bits) {
+  if constexpr (kType == OutputType::kFloat16) {
+    return nf4::from_float16_bits(bits);
+  } else if constexpr (kType == OutputType::kBfloat16) {
+    return nf4::from_bfloat16_bits(bits);
+  } else {
+    return nf4::float_of(bits);
+  }
+}
+
 // The scale of `block`.
 inline float block_scale(const Job& job, std::int64_t block) {
   if (!job.nested) return job.absmax[block];

@@ -1,0 +1,15 @@
+#include "catalog.hpp"
+
+#include "cpu/matmul/variants.hpp"
+
+namespace nf4bench::kernels::cpu {
+
+const Catalog& matmul() {
+  static const Catalog catalog = {.variants = {matmul_reference(), matmul_simd()},
+                                  .stream_shapes = {},
+                                  .flagship = "simd",
+                                  .default_baseline = "reference"};
+  return catalog;
+}
+
+}  // namespace nf4bench::kernels::cpu
