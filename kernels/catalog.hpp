@@ -47,9 +47,11 @@ struct Catalog {
 namespace cpu {
 const Catalog& dequantize();
 const Catalog& matmul();
-}
+}  // namespace cpu
 namespace cuda {
-const Catalog& dequantize();  // empty in builds without CUDA
-}
+// Empty in builds without CUDA.
+const Catalog& dequantize();
+const Catalog& matmul();
+}  // namespace cuda
 
 }  // namespace nf4bench::kernels

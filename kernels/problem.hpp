@@ -26,11 +26,10 @@ struct Problem {
   std::int64_t blocks = 0;    // block_count(elements, 1 << block_shift)
   int block_shift = 6;        // log2 of the blocksize: 5 to 12
   bool nested = false;        // scales are codes with a nested absmax, a map and an offset
-  // Of a matrix product y[tokens, outputs] = x[tokens, inputs] W[outputs, inputs]^T; all 0 for
-  // operations that have none.
-  std::int64_t tokens = 0;   // M
+  // The weight as a matrix W[outputs, inputs], and the rows of x in y = x W^T.
   std::int64_t outputs = 0;  // N
   std::int64_t inputs = 0;   // K; elements == outputs * inputs
+  std::int64_t tokens = 0;   // M; 0 for operations that have none
   OutputType output_type = OutputType::kFloat16;
 };
 

@@ -9,4 +9,8 @@ const Catalog& dequantize() {
   return none;
 }
 
+const Catalog& matmul() {
+  return dequantize();
+}
+
 }  // namespace nf4bench::kernels::cuda

@@ -73,7 +73,8 @@ class Runner {
                                     const std::vector<CellTiming>& cells,
                                     std::vector<Verdict> verdicts) const;
   std::optional<nf4::Nf4Tensor> sibling_of(const nf4::Nf4Tensor& tensor) const;
-  std::unique_ptr<device::Workload> upload(operation::WorkContent content,
+  std::vector<std::byte> input_of(const kernels::Problem& problem) const;
+  std::unique_ptr<device::Workload> upload(const operation::WorkContent& content,
                                            const kernels::Problem& problem,
                                            device::UploadPurpose purpose);
   void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
@@ -185,9 +186,11 @@ void Runner::verify_other(const plan::PlannedTensor& planned, const plan::Tensor
 
 void Runner::verify_other_problem(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
                                   Task& task) {
+  const std::vector<std::byte> input = input_of(task.problem);
+  const operation::WorkContent content = {.tensor = tensor, .input = input};
   const std::vector<std::byte> expected =
-      expected_output(context_.operation, tensor, task.problem, record::VerifyScope::kAll);
-  const auto workload = upload({tensor}, task.problem, device::UploadPurpose::kVerify);
+      expected_output(context_.operation, content, task.problem, record::VerifyScope::kAll);
+  const auto workload = upload(content, task.problem, device::UploadPurpose::kVerify);
   std::vector<Verdict>& known = task.verdicts;
   at_hand_ = {facts_of(context_, planned.id, task.problem, workload->buffer_sets()), known};
   std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
@@ -206,14 +209,16 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   const std::string what = fmt::format("{} {} {}", planned.id, nf4::shape_to_string(tensor.shape),
                                        to_string(problem.output_type));
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
+  const std::vector<std::byte> input = input_of(problem);
   const auto output_of = [&](const nf4::Nf4Tensor& weight) {
-    return expected_output(context_.operation, weight, problem, context_.options.verify);
+    return expected_output(context_.operation, {.tensor = weight, .input = input}, problem,
+                           context_.options.verify);
   };
   const std::vector<std::byte> expected = output_of(tensor);
   const std::optional<nf4::Nf4Tensor> sibling = sibling_of(tensor);
   const std::vector<std::byte> of_sibling =
       sibling ? output_of(*sibling) : std::vector<std::byte>();
-  const auto workload = upload({tensor, sibling ? &*sibling : nullptr}, problem, purpose());
+  const auto workload = upload({tensor, sibling ? &*sibling : nullptr, input}, problem, purpose());
   const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
@@ -232,16 +237,17 @@ std::optional<nf4::Nf4Tensor> Runner::sibling_of(const nf4::Nf4Tensor& tensor) c
   return context_.operation.sibling(tensor);
 }
 
-std::unique_ptr<device::Workload> Runner::upload(operation::WorkContent content,
+std::vector<std::byte> Runner::input_of(const kernels::Problem& problem) const {
+  if (!context_.operation.make_input) return {};
+  return context_.operation.make_input(problem, context_.options);
+}
+
+std::unique_ptr<device::Workload> Runner::upload(const operation::WorkContent& content,
                                                  const kernels::Problem& problem,
                                                  device::UploadPurpose purpose) {
   const Caller caller{"the upload of " + content.tensor.name};
   const Watchdog::Watch watch(context_.watchdog, caller);
-  const operation::Operation& operation = context_.operation;
-  std::vector<std::byte> input;
-  if (operation.make_input) input = operation.make_input(problem, context_.options.seed);
-  content.input = input;
-  return context_.device.upload(make_work(operation, content, problem), purpose);
+  return context_.device.upload(make_work(context_.operation, content, problem), purpose);
 }
 
 std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Workload& workload,

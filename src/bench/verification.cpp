@@ -10,12 +10,12 @@
 namespace nf4bench::bench {
 
 std::vector<std::byte> expected_output(const operation::Operation& operation,
-                                       const nf4::Nf4Tensor& tensor,
+                                       const operation::WorkContent& content,
                                        const kernels::Problem& problem, record::VerifyScope scope) {
   const std::int64_t most = scope == record::VerifyScope::kAll
                                 ? std::numeric_limits<std::int64_t>::max()
                                 : record::kSampledElements;
-  return operation.reference(tensor, problem, most);
+  return operation.reference(content.tensor, problem, content.input, most);
 }
 
 Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "bench/run_context.hpp"
+#include "operation/weight.hpp"
 #include "record/measurement.hpp"
 
 #include <cstddef>
@@ -19,9 +20,9 @@ struct Verdict {
   std::optional<record::Verification> comparison;
 };
 
-// The reference's output, as much of it as `scope` compares.
+// What outputs of the content's tensor are held to, as much of it as `scope` compares.
 std::vector<std::byte> expected_output(const operation::Operation& operation,
-                                       const nf4::Nf4Tensor& tensor,
+                                       const operation::WorkContent& content,
                                        const kernels::Problem& problem, record::VerifyScope scope);
 
 // Runs the run's variant number `index` once on poisoned buffers and compares.

@@ -16,14 +16,14 @@ constexpr double kOutlierScale = 100.0;
 
 }  // namespace
 
-std::vector<std::byte> make_activations(const kernels::Problem& problem, Activations kind,
+std::vector<std::byte> make_activations(const kernels::Problem& problem, record::Activations kind,
                                         std::uint64_t seed) {
   const nf4::RandomStream values(seed, kValues);
   const nf4::RandomStream channels(seed, kChannels);
   std::vector<double> numbers(static_cast<std::size_t>(problem.tokens * problem.inputs));
   parallel_for(problem.tokens, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first * problem.inputs; i < last * problem.inputs; ++i) {
-      const bool is_outlier = kind == Activations::kOutlier &&
+      const bool is_outlier = kind == record::Activations::kOutlier &&
                               nf4::to_unit(channels.at(i % problem.inputs)) < kOutlierShare;
       const double number = nf4::normal_quantile(nf4::to_unit(values.at(i)));
       numbers[static_cast<std::size_t>(i)] = is_outlier ? kOutlierScale * number : number;

@@ -15,7 +15,7 @@ Traffic traffic_of(const kernels::Problem& problem) {
 }
 
 std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
-                                    std::int64_t most_values) {
+                                    std::span<const std::byte>, std::int64_t most_values) {
   const nf4::OutputType type = problem.output_type;
   if (weight.elements <= most_values) return nf4::reference_dequantize(weight, type);
   std::vector<std::byte> expected(static_cast<std::size_t>(most_values) * nf4::size_in_bytes(type));
@@ -32,7 +32,10 @@ Operation make_dequantize() {
   operation.traffic = traffic_of;
   operation.sibling = negated;
   operation.reference = reference_of;
-  operation.judge = compare_outputs;
+  operation.judge = [](const kernels::Problem& problem, std::span<const std::byte> expected,
+                       std::span<const std::byte> actual) {
+    return compare_outputs(problem.output_type, expected, actual);
+  };
   operation.describe_fault = describe_mismatch;
   operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
     return kind == record::DeviceKind::kCuda ? kernels::cuda::dequantize()

@@ -1,13 +1,14 @@
 #include "operation/operation.hpp"
 
 #include "operation/dequantize.hpp"
+#include "operation/matmul.hpp"
 
 #include <algorithm>
 
 namespace nf4bench::operation {
 
 const std::vector<Operation>& operations() {
-  static const std::vector<Operation> all = {dequantize()};
+  static const std::vector<Operation> all = {dequantize(), matmul()};
   return all;
 }
 

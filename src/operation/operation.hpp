@@ -38,8 +38,9 @@ struct Operation {
 
   std::function<Traffic(const kernels::Problem& problem)> traffic;
 
-  // What calls take besides the weight, the same for the same seed. Empty: nothing.
-  std::function<std::vector<std::byte>(const kernels::Problem& problem, std::uint64_t seed)>
+  // What calls take besides the weight, the same for the same settings. Empty: nothing.
+  std::function<std::vector<std::byte>(const kernels::Problem& problem,
+                                       const record::Settings& settings)>
       make_input;
 
   // A weight of the same sizes whose output differs in every value, as far as that can be. Timed
@@ -47,13 +48,16 @@ struct Operation {
   // none.
   std::function<nf4::Nf4Tensor(const nf4::Nf4Tensor& weight)> sibling;
 
-  // The output's first bytes, at most `most_values` values: the truth that variants are held to.
+  // What the output's first values, at most `most_values`, are held to, in a form that the judge
+  // knows. `input` is what make_input() gave.
   std::function<std::vector<std::byte>(const nf4::Nf4Tensor& weight,
-                                       const kernels::Problem& problem, std::int64_t most_values)>
+                                       const kernels::Problem& problem,
+                                       std::span<const std::byte> input, std::int64_t most_values)>
       reference;
 
-  // Holds `actual` to the reference's `expected`, values of `type`.
-  std::function<record::Verification(nf4::OutputType type, std::span<const std::byte> expected,
+  // Holds the output's first values to what the reference says of them.
+  std::function<record::Verification(const kernels::Problem& problem,
+                                     std::span<const std::byte> expected,
                                      std::span<const std::byte> actual)>
       judge;
 

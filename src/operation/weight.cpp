@@ -70,8 +70,11 @@ auto binder(const kernels::Problem& problem, float nested_offset) {
 
 kernels::Problem problem_of(const WeightSize& size, nf4::OutputType type) {
   kernels::Problem problem;
-  problem.elements = size.elements;
-  problem.blocks = nf4::block_count(size.elements, size.blocksize);
+  problem.inputs = size.shape.empty() ? 1 : size.shape.back();
+  problem.outputs = 1;
+  for (std::size_t i = 0; i + 1 < size.shape.size(); ++i) problem.outputs *= size.shape[i];
+  problem.elements = problem.outputs * problem.inputs;
+  problem.blocks = nf4::block_count(problem.elements, size.blocksize);
   problem.block_shift = std::countr_zero(static_cast<unsigned>(size.blocksize));
   problem.nested = size.absmax_kind == nf4::AbsmaxKind::kNested;
   problem.output_type = type;
@@ -79,7 +82,7 @@ kernels::Problem problem_of(const WeightSize& size, nf4::OutputType type) {
 }
 
 kernels::Problem problem_of(const nf4::Nf4Tensor& tensor, nf4::OutputType type) {
-  return problem_of({tensor.elements, tensor.blocksize, tensor.absmax_kind}, type);
+  return problem_of({tensor.shape, tensor.blocksize, tensor.absmax_kind}, type);
 }
 
 std::int64_t weight_bytes(const kernels::Problem& problem) {
@@ -111,9 +114,9 @@ device::Work make_work(const Operation& operation, const WorkContent& content,
   }
   work.output_bytes = operation.traffic(problem).bytes_written;
   work.bind = binder(problem, tensor.nested_offset);
-  work.judge.on_host = [judge = operation.judge, type = problem.output_type](
-                           std::span<const std::byte> expected, std::span<const std::byte> actual) {
-    return judge(type, expected, actual);
+  work.judge.on_host = [judge = operation.judge, problem](std::span<const std::byte> expected,
+                                                          std::span<const std::byte> actual) {
+    return judge(problem, expected, actual);
   };
   work.judge.on_device = operation.catalog(record::DeviceKind::kCuda).judge;
   return work;

@@ -7,17 +7,20 @@
 #include "operation/operation.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 namespace nf4bench::operation {
 
 // What is known of a weight before its data: its sizes as a problem.
 struct WeightSize {
-  std::int64_t elements = 0;
+  std::vector<std::int64_t> shape;
   int blocksize = 64;
   nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
 };
 
+// The weight is a matrix W[outputs, inputs]: its last dimension, and the product of the others.
 kernels::Problem problem_of(const WeightSize& size, nf4::OutputType type);
 kernels::Problem problem_of(const nf4::Nf4Tensor& tensor, nf4::OutputType type);
 

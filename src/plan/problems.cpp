@@ -7,7 +7,7 @@ namespace nf4bench::plan {
 std::vector<kernels::Problem> problems_of(const operation::Operation& operation,
                                           const TensorSource& source,
                                           const record::Settings& settings) {
-  const operation::WeightSize size = {.elements = source.geometry.elements(),
+  const operation::WeightSize size = {.shape = source.geometry.shape,
                                       .blocksize = source.geometry.blocksize,
                                       .absmax_kind = source.geometry.absmax_kind};
   std::vector<nf4::OutputType> types = settings.output_types;

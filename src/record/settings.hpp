@@ -17,6 +17,16 @@ enum class VerifyScope : std::uint8_t {
 // How many elements VerifyScope::kSampled compares at most.
 inline constexpr std::int64_t kSampledElements = std::int64_t{16} << 20;
 
+// What the activations x of a matrix product look like.
+enum class Activations : std::uint8_t {
+  kNormal,   // N(0, 1)
+  kOutlier,  // N(0, 1), one channel in a hundred scaled by 100, as in trained models
+};
+
+constexpr const char* to_string(Activations kind) {
+  return kind == Activations::kNormal ? "normal" : "outlier";
+}
+
 struct Settings {
   std::vector<nf4::OutputType> output_types;  // empty: the type each tensor's state names
   std::vector<CacheMode> caches = {CacheMode::kCold};
@@ -30,8 +40,10 @@ struct Settings {
   double min_sample_s = 1e-4;  // a sample holds so many launches that it lasts at least this long
   std::uint64_t seed = 42;     // of the order in which variants take turns
   VerifyScope verify = VerifyScope::kAll;
-  bool measure_stream_shapes = true;  // also time the kernels that only move the bytes
-  double call_timeout_s = 300.0;      // a call of a variant that takes longer hangs; 0: none does
+  bool measure_stream_shapes = true;              // also time the kernels that only move the bytes
+  std::vector<std::int64_t> tokens = {1, 8, 64};  // numbers of tokens that are multiplied with
+  Activations activations = Activations::kNormal;
+  double call_timeout_s = 300.0;  // a call of a variant that takes longer hangs; 0: none does
 };
 
 }  // namespace nf4bench::record

@@ -31,7 +31,7 @@ struct Verification {
   std::optional<std::int64_t> first_mismatch;  // flat index of the first that differs
   std::uint64_t max_ulp = 0;  // greatest distance in units in the last place of the output type;
                               // a NaN against a number counts as the type's whole range
-  std::optional<Accuracy> accuracy;  // of operations whose outputs are inexact
+  std::optional<Accuracy> accuracy = std::nullopt;  // of operations whose outputs are inexact
   bool is_exact() const { return mismatches == 0; }
 };
 

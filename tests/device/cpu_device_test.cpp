@@ -308,7 +308,8 @@ TEST(CpuDevice, HandsThreadsAndConfigurationOn) {
 TEST(CpuDevice, SaysHowMuchMemoryIsMissing) {
   // A tensor that claims more elements than it has. Upload must refuse it before it reads them.
   nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "huge", .shape = {64}});
-  tensor.elements = std::int64_t{1} << 45;
+  tensor.shape = {std::int64_t{1} << 45};
+  tensor.elements = tensor.shape.front();
   try {
     device::open_cpu_device({})->upload(
         operation::dequantize_work(tensor, nf4::OutputType::kFloat32),

@@ -36,7 +36,7 @@ class Product {
     problem_.tokens = shape.tokens;
     problem_.outputs = shape.outputs;
     problem_.inputs = shape.inputs;
-    input_ = operation::make_activations(problem_, operation::Activations::kNormal, 3);
+    input_ = operation::make_activations(problem_, record::Activations::kNormal, 3);
   }
 
   nf4::Nf4Tensor& weight() { return weight_; }

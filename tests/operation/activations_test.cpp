@@ -10,7 +10,7 @@
 namespace nf4bench {
 namespace {
 
-using operation::Activations;
+using record::Activations;
 
 kernels::Problem problem(std::int64_t tokens, std::int64_t inputs) {
   kernels::Problem problem;

@@ -30,7 +30,7 @@ class ErrorBound : public ::testing::TestWithParam<nf4::OutputType> {
     problem_.tokens = kTokens;
     problem_.outputs = kOutputs;
     problem_.inputs = kInputs;
-    input_ = operation::make_activations(problem_, operation::Activations::kNormal, 5);
+    input_ = operation::make_activations(problem_, record::Activations::kNormal, 5);
     truth_ = operation::product_truth(weight_, problem_, input_,
                                       std::numeric_limits<std::int64_t>::max());
     x_ = nf4::to_doubles(type_, input_);

@@ -39,7 +39,7 @@ class ProductTruth : public ::testing::Test {
         problem.inputs = 33;
         return problem;
       }(),
-      operation::Activations::kNormal, 7);
+      record::Activations::kNormal, 7);
 };
 
 TEST_F(ProductTruth, SumsProductsOfDecodedWeights) {
@@ -79,7 +79,7 @@ TEST_F(ProductTruth, APrefixIsTheStartOfAll) {
 TEST_F(ProductTruth, MoreTokensKeepTheFirst) {
   kernels::Problem fewer = problem_;
   fewer.tokens = 1;
-  const auto input = operation::make_activations(fewer, operation::Activations::kNormal, 7);
+  const auto input = operation::make_activations(fewer, record::Activations::kNormal, 7);
   const auto some = operation::product_truth(weight_, fewer, input, kAll);
   const auto all = truth();
   ASSERT_EQ(some.size(), 20u);

@@ -25,13 +25,13 @@ operation::Traffic traffic_of(const kernels::Problem& problem) {
 }
 
 std::vector<std::byte> packed_of(const nf4::Nf4Tensor& weight, const kernels::Problem&,
-                                 std::int64_t most_values) {
+                                 std::span<const std::byte>, std::int64_t most_values) {
   const auto bytes = std::as_bytes(std::span(weight.packed));
   const std::size_t count = std::min(bytes.size(), static_cast<std::size_t>(most_values));
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-record::Verification compare_bytes(nf4::OutputType, std::span<const std::byte> expected,
+record::Verification compare_bytes(const kernels::Problem&, std::span<const std::byte> expected,
                                    std::span<const std::byte> actual) {
   record::Verification found;
   found.compared = static_cast<std::int64_t>(expected.size());

@@ -1,0 +1,74 @@
+#include "operation/matmul.hpp"
+
+#include "operation/activations.hpp"
+#include "operation/error_bound.hpp"
+#include "operation/weight.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+namespace nf4bench::operation {
+namespace {
+
+static_assert(std::is_trivially_copyable_v<ProductTruth>);
+
+std::vector<kernels::Problem> problems_of(const kernels::Problem& weight,
+                                          const record::Settings& settings) {
+  std::vector<kernels::Problem> problems;
+  for (const std::int64_t tokens : settings.tokens) {
+    problems.push_back(weight);
+    problems.back().tokens = tokens;
+  }
+  return problems;
+}
+
+Traffic traffic_of(const kernels::Problem& problem) {
+  const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
+  return {
+      .bytes_read = weight_bytes(problem) + problem.tokens * problem.inputs * size,
+      .bytes_written = problem.tokens * problem.outputs * size,
+      .flops = 2.0 * static_cast<double>(problem.tokens) * static_cast<double>(problem.elements)};
+}
+
+std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                                    std::span<const std::byte> input, std::int64_t most_values) {
+  const std::vector<ProductTruth> truth = product_truth(weight, problem, input, most_values);
+  const auto bytes = std::as_bytes(std::span(truth));
+  return {bytes.begin(), bytes.end()};
+}
+
+record::Verification judge(const kernels::Problem& problem, std::span<const std::byte> expected,
+                           std::span<const std::byte> actual) {
+  std::vector<ProductTruth> truth(expected.size() / sizeof(ProductTruth));
+  if (!truth.empty()) std::memcpy(truth.data(), expected.data(), expected.size());
+  const std::size_t bytes = truth.size() * nf4::size_in_bytes(problem.output_type);
+  return compare_products({problem.output_type, problem.inputs}, truth,
+                          actual.first(std::min(bytes, actual.size())));
+}
+
+Operation make_matmul() {
+  Operation operation;
+  operation.name = "matmul";
+  operation.problems = problems_of;
+  operation.traffic = traffic_of;
+  operation.make_input = [](const kernels::Problem& problem, const record::Settings& settings) {
+    return make_activations(problem, settings.activations, settings.seed);
+  };
+  operation.sibling = negated;
+  operation.reference = reference_of;
+  operation.judge = judge;
+  operation.describe_fault = describe_error;
+  operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
+    return kind == record::DeviceKind::kCuda ? kernels::cuda::matmul() : kernels::cpu::matmul();
+  };
+  return operation;
+}
+
+}  // namespace
+
+const Operation& matmul() {
+  static const Operation operation = make_matmul();
+  return operation;
+}
+
+}  // namespace nf4bench::operation
