@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -210,22 +211,23 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
                                        to_string(problem.output_type));
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
   const std::vector<std::byte> input = input_of(problem);
-  const auto output_of = [&](const nf4::Nf4Tensor& weight) {
-    return expected_output(context_.operation, {.tensor = weight, .input = input}, problem,
-                           context_.options.verify);
-  };
-  const std::vector<std::byte> expected = output_of(tensor);
+  const std::vector<std::byte> expected = expected_output(
+      context_.operation, {.tensor = tensor, .input = input}, problem, context_.options.verify);
   const std::optional<nf4::Nf4Tensor> sibling = sibling_of(tensor);
-  const std::vector<std::byte> of_sibling =
-      sibling ? output_of(*sibling) : std::vector<std::byte>();
+  // Beside the verification, which does not need it.
+  std::future<std::vector<std::byte>> of_sibling = std::async(std::launch::async, [&] {
+    return sibling ? context_.operation.sibling_reference(problem, expected)
+                   : std::vector<std::byte>();
+  });
   const auto workload = upload({tensor, sibling ? &*sibling : nullptr, input}, problem, purpose());
   const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
   if (context_.is_interrupted()) return false;
   at_hand_->verdicts = verdicts;
+  const std::vector<std::byte> expected_of_sibling = of_sibling.get();
   const std::vector<CellTiming> cells =
-      time_cells(what, *workload, verdicts, {expected, of_sibling});
+      time_cells(what, *workload, verdicts, {expected, expected_of_sibling});
   verdicts = verify_again(*workload, expected, cells, std::move(verdicts));
   at_hand_.reset();
   report(facts, verdicts, cells);

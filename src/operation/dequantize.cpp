@@ -1,5 +1,6 @@
 #include "operation/dequantize.hpp"
 
+#include "base/parallel.hpp"
 #include "nf4/reference.hpp"
 #include "operation/exact_bits.hpp"
 #include "operation/weight.hpp"
@@ -23,6 +24,22 @@ std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels:
   return expected;
 }
 
+// Rounding knows no sign, so that negative scales give the same values with the other one.
+std::vector<std::byte> negated_values(const kernels::Problem& problem,
+                                      std::span<const std::byte> expected) {
+  const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
+  std::vector<std::byte> values(expected.begin(), expected.end());
+  constexpr std::int64_t kGrain = 1 << 20;
+  const auto count = static_cast<std::int64_t>(values.size()) / size;
+  parallel_for(count, kGrain, [&](std::int64_t first, std::int64_t last) {
+    // The sign is the top bit of the last byte: values are little-endian.
+    for (std::int64_t i = first; i < last; ++i) {
+      values[static_cast<std::size_t>((i + 1) * size - 1)] ^= std::byte{0x80};
+    }
+  });
+  return values;
+}
+
 Operation make_dequantize() {
   Operation operation;
   operation.name = "dequantize";
@@ -31,6 +48,7 @@ Operation make_dequantize() {
   };
   operation.traffic = traffic_of;
   operation.sibling = negated;
+  operation.sibling_reference = negated_values;
   operation.reference = reference_of;
   operation.judge = [](const kernels::Problem& problem, std::span<const std::byte> expected,
                        std::span<const std::byte> actual) {

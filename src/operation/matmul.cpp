@@ -30,17 +30,32 @@ Traffic traffic_of(const kernels::Problem& problem) {
       .flops = 2.0 * static_cast<double>(problem.tokens) * static_cast<double>(problem.elements)};
 }
 
-std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
-                                    std::span<const std::byte> input, std::int64_t most_values) {
-  const std::vector<ProductTruth> truth = product_truth(weight, problem, input, most_values);
+std::vector<std::byte> bytes_of(const std::vector<ProductTruth>& truth) {
   const auto bytes = std::as_bytes(std::span(truth));
   return {bytes.begin(), bytes.end()};
 }
 
+std::vector<ProductTruth> truth_in(std::span<const std::byte> bytes) {
+  std::vector<ProductTruth> truth(bytes.size() / sizeof(ProductTruth));
+  if (!truth.empty()) std::memcpy(truth.data(), bytes.data(), bytes.size());
+  return truth;
+}
+
+std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                                    std::span<const std::byte> input, std::int64_t most_values) {
+  const std::vector<ProductTruth> truth = product_truth(weight, problem, input, most_values);
+  return bytes_of(truth);
+}
+
+std::vector<std::byte> negated_truth(const kernels::Problem&, std::span<const std::byte> expected) {
+  std::vector<ProductTruth> truth = truth_in(expected);
+  for (ProductTruth& each : truth) each.value = -each.value;
+  return bytes_of(truth);
+}
+
 record::Verification judge(const kernels::Problem& problem, std::span<const std::byte> expected,
                            std::span<const std::byte> actual) {
-  std::vector<ProductTruth> truth(expected.size() / sizeof(ProductTruth));
-  if (!truth.empty()) std::memcpy(truth.data(), expected.data(), expected.size());
+  const std::vector<ProductTruth> truth = truth_in(expected);
   const std::size_t bytes = truth.size() * nf4::size_in_bytes(problem.output_type);
   return compare_products({problem.output_type, problem.inputs}, truth,
                           actual.first(std::min(bytes, actual.size())));
@@ -55,6 +70,7 @@ Operation make_matmul() {
     return make_activations(problem, settings.activations, settings.seed);
   };
   operation.sibling = negated;
+  operation.sibling_reference = negated_truth;
   operation.reference = reference_of;
   operation.judge = judge;
   operation.describe_fault = describe_error;

@@ -55,6 +55,11 @@ struct Operation {
                                        std::span<const std::byte> input, std::int64_t most_values)>
       reference;
 
+  // What the output of the sibling is held to, from what that of the weight is held to.
+  std::function<std::vector<std::byte>(const kernels::Problem& problem,
+                                       std::span<const std::byte> expected)>
+      sibling_reference;
+
   // Holds the output's first values to what the reference says of them.
   std::function<record::Verification(const kernels::Problem& problem,
                                      std::span<const std::byte> expected,

@@ -33,24 +33,27 @@ void require(const TensorSource& source, nf4::OutputType type, const Shortage& m
 }  // namespace
 
 MemoryNeed memory_need(const operation::Operation& operation, const kernels::Problem& problem,
-                       record::DeviceKind kind, record::VerifyScope verify) {
+                       const MemoryUse& use) {
   const operation::Traffic traffic = operation.traffic(problem);
   const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
-  const std::int64_t expected =
-      verify == record::VerifyScope::kAll
+  const std::int64_t reference =
+      use.verify == record::VerifyScope::kAll
           ? traffic.bytes_written
           : std::min(traffic.bytes_written, record::kSampledElements * size);
+  const std::int64_t contents = use.is_timed && operation.sibling ? 2 : 1;
+  const std::int64_t expected = contents * reference;
   const std::int64_t buffers = traffic.bytes_read + traffic.bytes_written;
-  const std::int64_t host = traffic.bytes_read + expected;
-  if (kind == record::DeviceKind::kCpu) return {.host_bytes = host + buffers};
+  const std::int64_t host = contents * traffic.bytes_read + expected;
+  if (use.kind == record::DeviceKind::kCpu) return {.host_bytes = host + buffers};
   return {.host_bytes = host, .device_bytes = buffers + expected};
 }
 
 void check_memory(const operation::Operation& operation, const std::vector<PlannedTensor>& tensors,
                   const record::Settings& settings, const MemoryThere& there) {
-  const auto check = [&](const TensorSource& source) {
+  const auto check = [&](const TensorSource& source, bool is_timed) {
     for (const kernels::Problem& problem : problems_of(operation, source, settings)) {
-      const MemoryNeed need = memory_need(operation, problem, there.device.kind, settings.verify);
+      const MemoryNeed need =
+          memory_need(operation, problem, {there.device.kind, settings.verify, is_timed});
       const Shortage host = {need.host_bytes, there.host_bytes, ErrorKind::kInput, "on the host"};
       require(source, problem.output_type, host);
       require(source, problem.output_type,
@@ -59,9 +62,9 @@ void check_memory(const operation::Operation& operation, const std::vector<Plann
     }
   };
   for (const PlannedTensor& planned : tensors) {
-    check(planned.source);
+    check(planned.source, true);
     if (settings.verify != record::VerifyScope::kAll) continue;
-    for (const TensorSource& other : planned.verify_also) check(other);
+    for (const TensorSource& other : planned.verify_also) check(other, false);
   }
 }
 

@@ -9,15 +9,21 @@
 
 namespace nf4bench::plan {
 
-// Bytes that verifying and timing one tensor takes at least, with one buffer set and no workspace.
+// Bytes that verifying one tensor takes at least, with one buffer set and no workspace.
 struct MemoryNeed {
   std::int64_t host_bytes = 0;    // the tensor and the reference's output; CPU device: its buffers
   std::int64_t device_bytes = 0;  // 0 on the CPU
 };
 
-// Of `problem`; `verify` decides how much of the reference's output is needed.
+// What a tensor is there for, and where.
+struct MemoryUse {
+  record::DeviceKind kind = record::DeviceKind::kCpu;
+  record::VerifyScope verify = record::VerifyScope::kAll;  // how much of a reference is needed
+  bool is_timed = true;  // then the output of the operation's sibling is judged as well
+};
+
 MemoryNeed memory_need(const operation::Operation& operation, const kernels::Problem& problem,
-                       record::DeviceKind kind, record::VerifyScope verify);
+                       const MemoryUse& use);
 
 // What a run may have.
 struct MemoryThere {

@@ -155,6 +155,29 @@ TEST(CudaFaults, ARunNeverResetsPersistingLines) {
   EXPECT_FALSE(fake_cuda::was_called("cudaCtxResetPersistingL2Cache"));
 }
 
+// Or its time would depend on whose kernels ran before.
+TEST(CudaFaults, AColdReplayBeginsWithACacheThatOthersWrote) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
+  const std::vector<std::byte> expected =
+      nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
+  fake_cuda::set_output(&expected);
+  const auto caches_filled = [&](record::CacheMode cache, record::LaunchMode launch) {
+    fake_cuda::play({});
+    const auto device = device::open_cuda_device(0, {});
+    const auto workload =
+        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+                       device::UploadPurpose::kTime);
+    fake_cuda::play({});
+    workload->sample(operation::dequantize().catalog(device->info().kind).variants.front(),
+                     {cache, launch, 2});
+    return fake_cuda::most_filled() / static_cast<std::size_t>(device->info().l2_bytes);
+  };
+  EXPECT_EQ(caches_filled(record::CacheMode::kCold, record::LaunchMode::kGraph), 2u);
+  EXPECT_EQ(caches_filled(record::CacheMode::kCold, record::LaunchMode::kSpaced), 2u);
+  EXPECT_EQ(caches_filled(record::CacheMode::kHot, record::LaunchMode::kGraph), 0u);
+  EXPECT_EQ(caches_filled(record::CacheMode::kCold, record::LaunchMode::kStream), 0u);
+}
+
 TEST(CudaFaults, AVariantThatSetsL2AsideFailsAndTheLimitIsSetBack) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
   const std::vector<std::byte> expected =

@@ -31,6 +31,7 @@ struct State {
   std::size_t l2_set_aside = kL2SetAside;
   bool has_variant = false;  // in what was launched last, or is being captured
   std::set<std::string> called;
+  std::size_t most_filled = 0;  // bytes, by one call
 };
 
 State& state() {
@@ -114,6 +115,10 @@ const std::string& failed_call() {
 
 bool was_called(const std::string& name) {
   return state().called.contains(name);
+}
+
+std::size_t most_filled() {
+  return state().most_filled;
 }
 
 std::int64_t live_objects() {
@@ -224,6 +229,7 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, std::size_t by
 }
 cudaError_t CUDARTAPI cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
   const cudaError_t status = enter("cudaMemsetAsync");
+  state().most_filled = std::max(state().most_filled, bytes);
   if (status == cudaSuccess && is_small(bytes)) std::memset(to, value, bytes);
   return status;
 }

@@ -44,6 +44,9 @@ const std::string& failed_call();
 // Since the last play().
 bool was_called(const std::string& name);
 
+// By one cudaMemsetAsync(), since the last play().
+std::size_t most_filled();
+
 // Allocations, streams, events and graphs that nobody has released.
 std::int64_t live_objects();
 

@@ -2,9 +2,12 @@
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/exact_bits.hpp"
+#include "operation/matmul.hpp"
 #include "operation/weight.hpp"
 
 #include <gtest/gtest.h>
+
+#include <limits>
 
 namespace nf4bench {
 namespace {
@@ -21,6 +24,53 @@ TEST(SiblingOfADequantization, DiffersInEveryValueOfTheOutput) {
       EXPECT_EQ(found.mismatches, tensor.elements) << to_string(kind) << to_string(type);
     }
   }
+}
+
+// A tensor whose scales are all that float32 has: zeros, the smallest, infinities and NaN.
+nf4::Nf4Tensor tensor_of_odd_scales() {
+  nf4::Nf4Tensor tensor =
+      nf4::make_synthetic({.shape = {64, 512}, .absmax_kind = nf4::AbsmaxKind::kPlain});
+  const float odd[] = {0.0f,
+                       -0.0f,
+                       std::numeric_limits<float>::denorm_min(),
+                       std::numeric_limits<float>::min(),
+                       6e-8f,
+                       65504.0f,
+                       65520.0f,
+                       std::numeric_limits<float>::max(),
+                       std::numeric_limits<float>::infinity(),
+                       std::numeric_limits<float>::quiet_NaN()};
+  for (std::size_t i = 0; i < tensor.absmax.size(); i += 3) tensor.absmax[i] = odd[i % 10];
+  return tensor;
+}
+
+// It is what the reference would say of it, without its work.
+TEST(SiblingOfADequantization, HasAReferenceThatFollowsFromTheFirst) {
+  const operation::Operation& dequantize = operation::dequantize();
+  for (const nf4::Nf4Tensor& tensor :
+       {tensor_of_odd_scales(), nf4::make_synthetic({.shape = {333, 515}})}) {
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      const kernels::Problem problem = operation::problem_of(tensor, type);
+      const std::int64_t most = tensor.elements - 7;
+      const record::Verification found = operation::compare_outputs(
+          type, dequantize.reference(dequantize.sibling(tensor), problem, {}, most),
+          dequantize.sibling_reference(problem, dequantize.reference(tensor, problem, {}, most)));
+      EXPECT_EQ(found.compared, most);
+      EXPECT_TRUE(found.is_exact()) << operation::describe_mismatch(found) << to_string(type);
+    }
+  }
+}
+
+TEST(SiblingOfAProduct, HasAReferenceThatFollowsFromTheFirst) {
+  const operation::Operation& matmul = operation::matmul();
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {33, 128}});
+  record::Settings settings;
+  settings.tokens = {3};
+  const kernels::Problem problem =
+      matmul.problems(operation::problem_of(tensor, nf4::OutputType::kBfloat16), settings).front();
+  const std::vector<std::byte> input = matmul.make_input(problem, settings);
+  EXPECT_EQ(matmul.sibling_reference(problem, matmul.reference(tensor, problem, input, 90)),
+            matmul.reference(matmul.sibling(tensor), problem, input, 90));
 }
 
 // Both together fit where one does.

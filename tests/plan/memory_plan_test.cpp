@@ -25,13 +25,14 @@ plan::TensorSource source_of(std::int64_t elements, nf4::AbsmaxKind kind) {
 
 plan::MemoryNeed need_of(const plan::TensorSource& source, nf4::OutputType type,
                          record::DeviceKind kind,
-                         record::VerifyScope scope = record::VerifyScope::kAll) {
+                         record::VerifyScope scope = record::VerifyScope::kAll,
+                         bool is_timed = false) {
   record::Settings settings;
   settings.output_types = {type};
   const operation::Operation& operation = operation::dequantize();
   const auto problems = plan::problems_of(operation, source, settings);
   EXPECT_EQ(problems.size(), 1u);
-  return plan::memory_need(operation, problems.front(), kind, scope);
+  return plan::memory_need(operation, problems.front(), {kind, scope, is_timed});
 }
 
 std::string refusal(const plan::TensorSource& source, const record::DeviceInfo& device,
@@ -78,6 +79,17 @@ TEST(MemoryPlan, OfTheCpuDeviceAddsItsBuffersToTheHosts) {
   EXPECT_EQ(need.device_bytes, 0);
 }
 
+// Timed buffer sets hold the tensor or its sibling, and outputs are held to the reference of each.
+TEST(MemoryPlan, OfATimedTensorCountsItsSibling) {
+  const plan::TensorSource source = source_of(4096, nf4::AbsmaxKind::kPlain);
+  const auto need = [&](bool is_timed) {
+    return need_of(source, nf4::OutputType::kFloat32, record::DeviceKind::kCuda,
+                   record::VerifyScope::kAll, is_timed);
+  };
+  EXPECT_EQ(need(true).host_bytes, 2 * need(false).host_bytes);
+  EXPECT_EQ(need(true).device_bytes - need(false).device_bytes, 4 * 4096);
+}
+
 TEST(MemoryPlan, WhenSampledNeedsLittleOfTheReference) {
   const plan::TensorSource source = source_of(std::int64_t{1} << 30, nf4::AbsmaxKind::kNested);
   const auto need = [&](record::VerifyScope scope) {
@@ -89,19 +101,19 @@ TEST(MemoryPlan, WhenSampledNeedsLittleOfTheReference) {
 }
 
 TEST(MemoryPlan, RefusesWhatTheDeviceCanNeverHold) {
-  // 100 elements as float32, plain: 50 + 8 + 400 bytes, and 400 for the comparison.
+  // 100 elements as float32, plain: 50 + 8 + 400 bytes, and 400 for each of two comparisons.
   const plan::TensorSource source = source_of(100, nf4::AbsmaxKind::kPlain);
-  EXPECT_EQ(refusal(source, gpu_of(858), kHuge, ErrorKind::kDevice), "");
-  EXPECT_EQ(refusal(source, gpu_of(857), kHuge, ErrorKind::kDevice),
-            "tensor \"w\" as float32 needs 858 bytes of memory on cuda:0 at least, and there are "
-            "857; choose smaller tensors (--tensor) or a smaller type (--dtype)");
+  EXPECT_EQ(refusal(source, gpu_of(1258), kHuge, ErrorKind::kDevice), "");
+  EXPECT_EQ(refusal(source, gpu_of(1257), kHuge, ErrorKind::kDevice),
+            "tensor \"w\" as float32 needs 1258 bytes of memory on cuda:0 at least, and there are "
+            "1257; choose smaller tensors (--tensor) or a smaller type (--dtype)");
 }
 
 TEST(MemoryPlan, RefusesWhatTheHostCanNeverHold) {
   const plan::TensorSource source = source_of(100, nf4::AbsmaxKind::kPlain);
-  EXPECT_EQ(refusal(source, gpu_of(kHuge), 458, ErrorKind::kInput), "");
-  EXPECT_NE(refusal(source, gpu_of(kHuge), 457, ErrorKind::kInput)
-                .find("458 bytes of memory on "
+  EXPECT_EQ(refusal(source, gpu_of(kHuge), 916, ErrorKind::kInput), "");
+  EXPECT_NE(refusal(source, gpu_of(kHuge), 915, ErrorKind::kInput)
+                .find("916 bytes of memory on "
                       "the host"),
             std::string::npos);
 }

@@ -7,6 +7,7 @@
 #include "record/device_info.hpp"
 
 #include <string>
+#include <utility>
 
 namespace nf4bench::device {
 
@@ -19,11 +20,15 @@ struct CudaContext {
   CudaEvent stop;
   PinnedBuffer stamps;  // two cuda::ClockStamp a multiprocessor
   CudaBuffer spacer_output;
+  CudaBuffer foreign;  // twice as much as L2 holds, of no use but to be written
   std::size_t l2_set_aside = device::l2_set_aside();  // as it was when the device was opened
 
-  explicit CudaContext(int multiprocessors)
-      : stamps(sizeof(kernels::cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors)),
-        spacer_output(kernels::cuda::spacer_output_bytes(multiprocessors)) {}
+  explicit CudaContext(record::DeviceInfo device)
+      : info(std::move(device)),
+        stamps(sizeof(kernels::cuda::ClockStamp) * 2 *
+               static_cast<std::size_t>(info.multiprocessors)),
+        spacer_output(kernels::cuda::spacer_output_bytes(info.multiprocessors)),
+        foreign(2 * info.l2_bytes) {}
 };
 
 }  // namespace nf4bench::device

@@ -67,8 +67,7 @@ record::DeviceInfo describe(int index) {
 class CudaDevice final : public Device {
  public:
   CudaDevice(record::DeviceInfo info, const DeviceOptions& options)
-      : context_(info.multiprocessors), nvml_(info.pci_id) {
-    context_.info = std::move(info);
+      : context_(std::move(info)), nvml_(context_.info.pci_id) {
     context_.config = options.config;
     context_.caches_rotated =
         options.caches_rotated > 0 ? options.caches_rotated : default_rotation(context_.info.kind);
