@@ -14,7 +14,8 @@ void add_input_options(CLI::App& command, plan::Inputs& inputs, const char* grou
       add_repeated(command, inputs.stack_shapes,
                    {"--shape-of", "NAME=NxK",
                     "Outputs and inputs of each expert in the stacks whose names\n"
-                    "are or end in NAME, where the file does not say (repeatable)"});
+                    "are or end in NAME, where neither the file nor config.json\n"
+                    "says (repeatable)"});
   if (group == nullptr) return;
   raw.group(group);
   shape.group(group);
