@@ -132,11 +132,11 @@ const nf4bench_peer_variant variants[] = {
     variant("late", launch_late, NF4BENCH_PEER_NOT_CAPTURABLE),
     variant("swaps", launch_swapped)};
 
-const nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 6, 0,
-                                   variants};
+const nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 6,
+                                   sizeof(nf4bench_peer_table), variants};
 
 }  // namespace
 
-const nf4bench_peer_table* nf4bench_peer_v1(void) {
+const nf4bench_peer_table* nf4bench_peer_v2(void) {
   return &table;
 }
