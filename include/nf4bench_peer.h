@@ -1,8 +1,8 @@
 /* nf4bench_peer.h: how a shared library offers its own kernels to nf4bench.
  *
- * A library exports one function, nf4bench_peer_v1(), that returns a table of variants. Loaded with
+ * A library exports one function, nf4bench_peer_v2(), that returns a table of variants. Loaded with
  *   nf4bench run ... --peer NAME=./libmine.so
- * they are verified bit for bit and timed beside the built-in ones. docs/peers.md is the guide;
+ * they are verified and timed beside the built-in ones. docs/peers.md is the guide;
  * docs/examples/peer/ holds complete libraries for the CPU and for CUDA.
  *
  * For C99, C++11 and CUDA. Everything here is plain C: no exception may leave a function, and a
@@ -13,10 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header. It changes only when a library built with the old one would break;
- * then the exported function gets another name too. Without a new version structs may only grow at
- * their end: their first member says how large they are. */
-#define NF4BENCH_PEER_ABI 1u
+/* The version of this header, and of the table that nf4bench_peer_v2() returns. Version 1 knew one
+ * operation, NF4BENCH_PEER_DEQUANTIZE; libraries that export nf4bench_peer_v1() are still loaded
+ * and offer it. A library may export both functions, for older builds of nf4bench; the newer one
+ * counts. Without a new version structs may only grow at their end: a member says how large they
+ * are. */
+#define NF4BENCH_PEER_ABI 2u
 
 #if defined(_MSC_VER)
 #define NF4BENCH_PEER_EXPORT __declspec(dllexport)
@@ -29,7 +31,10 @@ extern "C" {
 #endif
 
 /* What a variant computes. */
-enum { NF4BENCH_PEER_DEQUANTIZE = 0 };
+enum {
+  NF4BENCH_PEER_DEQUANTIZE = 0, /* the decoded weight, bit for bit */
+  NF4BENCH_PEER_MATMUL = 1      /* y = x W^T with the decoded weight W */
+};
 
 /* Where it runs. */
 enum {
@@ -37,7 +42,7 @@ enum {
   NF4BENCH_PEER_CUDA = 1 /* device pointers, work enqueued on a cudaStream_t */
 };
 
-/* The type of the output's elements. */
+/* The type of the output's elements, and of the input's. */
 enum { NF4BENCH_PEER_FLOAT16 = 0, NF4BENCH_PEER_BFLOAT16 = 1, NF4BENCH_PEER_FLOAT32 = 2 };
 
 /* Flags of a variant. */
@@ -47,8 +52,10 @@ enum {
   NF4BENCH_PEER_NOT_CAPTURABLE = 1
 };
 
-/* One tensor to decode. nf4bench owns every buffer. Inputs are read only. All buffers start at a
- * multiple of 256 bytes and end with their last byte: the memory behind it is not theirs.
+/* One weight, and what is to be done with it. nf4bench owns every buffer. Inputs are read only. All
+ * buffers start at a multiple of 256 bytes and end with their last byte: the memory behind it is
+ * not theirs. The weight is a matrix W[outputs, inputs], row by row; a block may reach from one row
+ * into the next.
  *
  *   scale of block b     absmax[b], or when nested, in float32 and with two roundings (no fma):
  *                        nested_map[absmax_codes[b]] * nested_absmax[b / 256] + nested_offset
@@ -56,7 +63,11 @@ enum {
  *                        once to the output type; NaN as 0x7fff in 16 bits
  *   every product        subnormal factors and results are zeros of their sign (mul.ftz)
  *   sign                 scales may be negative
- *   nibble i             the high half of packed[i / 2] for even i, the low half for odd i */
+ *   nibble i             the high half of packed[i / 2] for even i, the low half for odd i
+ *
+ * NF4BENCH_PEER_MATMUL: output[m * outputs + n] is the sum over k of input[m * inputs + k] times
+ * W[n, k], the weight as it would be decoded to the output type. Sums in float32 or better, in any
+ * order, rounded once. docs/method.md says how much an output may be off. */
 typedef struct nf4bench_peer_job {
   uint32_t struct_bytes;       /* sizeof(nf4bench_peer_job) of the nf4bench that calls */
   int32_t output_type;         /* NF4BENCH_PEER_FLOAT16, _BFLOAT16 or _FLOAT32 */
@@ -69,8 +80,15 @@ typedef struct nf4bench_peer_job {
   int32_t block_shift;         /* log2 of the blocksize: 5 to 12 */
   int64_t elements;            /* any count from 1, beyond 2^31 as well */
   int64_t blocks;              /* elements divided by the blocksize, rounded up */
-  void* output;                /* `elements` values of the output type */
+  void* output;                /* DEQUANTIZE: `elements` values; MATMUL: tokens * outputs */
   void* workspace;             /* what workspace_bytes() asked for, contents undefined; or NULL */
+  /* Since version 2; libraries of version 1 are told that the struct ends before. */
+  int32_t operation; /* that of the variant: NF4BENCH_PEER_DEQUANTIZE or _MATMUL */
+  int32_t nested;    /* 1: nested scales, 0: plain ones */
+  int64_t outputs;   /* N, rows of the weight */
+  int64_t inputs;    /* K, its columns; elements is outputs * inputs */
+  int64_t tokens;    /* MATMUL: M, rows of the input, from 1; DEQUANTIZE: 0 */
+  const void* input; /* MATMUL: tokens * inputs values of the output type; DEQUANTIZE: NULL */
 } nf4bench_peer_job;
 
 /* The device it is to run on. */
@@ -85,24 +103,24 @@ typedef struct nf4bench_peer_device {
 /* One implementation. The library owns it and its strings for as long as the process lives. */
 typedef struct nf4bench_peer_variant {
   /* Letters, digits, '_' and '-'. Shown as "NAME.name", NAME being the word before '=' in --peer;
-   * NULL or "" gives just NAME. */
+   * NULL or "" gives just NAME. Entries for different operations or devices may share a name. */
   const char* name;
   const char* summary; /* one line: the idea; may be NULL */
-  int32_t operation;   /* NF4BENCH_PEER_DEQUANTIZE */
+  int32_t operation;   /* NF4BENCH_PEER_DEQUANTIZE or _MATMUL: one entry for each */
   int32_t device;      /* NF4BENCH_PEER_CPU or NF4BENCH_PEER_CUDA */
   int32_t launches;    /* kernels, or passes over the data, per call */
   uint32_t flags;      /* NF4BENCH_PEER_NOT_CAPTURABLE or 0 */
 
   /* Returns NULL when the variant can do `job` on `device`, else the reason, as a string that stays
-   * valid. Buffers in `job` may be NULL here. The pointer itself may be NULL: the variant can do
-   * every job. */
+   * valid. Buffers in `job` are NULL here. The pointer itself may be NULL: the variant can do every
+   * job of its operation. */
   const char* (*unsupported)(const nf4bench_peer_job* job, const nf4bench_peer_device* device);
 
   /* Bytes of scratch memory that launch() needs, the same for jobs of the same shape. Its content
    * is lost between calls. The pointer may be NULL: launch() needs none. */
   size_t (*workspace_bytes)(const nf4bench_peer_job* job);
 
-  /* Decodes `job`. CUDA: enqueues the work on `stream`, a cudaStream_t that does not wait for the
+  /* Does `job`. CUDA: enqueues the work on `stream`, a cudaStream_t that does not wait for the
    * default stream, on the device that is current for the calling thread, and returns without
    * waiting. CPU: `stream` is NULL and the output is complete on return. `job` itself is gone after
    * the call. Returns 0, or another number for an error, which the variant's failed row then shows.
@@ -115,12 +133,12 @@ typedef struct nf4bench_peer_table {
   uint32_t abi;           /* NF4BENCH_PEER_ABI */
   uint32_t variant_bytes; /* sizeof(nf4bench_peer_variant) */
   uint32_t variant_count;
-  uint32_t reserved; /* 0 */
+  uint32_t table_bytes; /* sizeof(nf4bench_peer_table) */
   const nf4bench_peer_variant* variants;
 } nf4bench_peer_table;
 
 /* The one function that a peer exports. Called once or more, from one thread. */
-NF4BENCH_PEER_EXPORT const nf4bench_peer_table* nf4bench_peer_v1(void);
+NF4BENCH_PEER_EXPORT const nf4bench_peer_table* nf4bench_peer_v2(void);
 
 #ifdef __cplusplus
 }

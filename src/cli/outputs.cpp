@@ -25,6 +25,7 @@ std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& con
     const io::CheckpointFiles files = checkpoint->files();
     for (const auto& path : files.files) read.push_back({path, "a file of the input"});
     if (!files.index.empty()) read.push_back({files.index, "the index of the input"});
+    if (!files.config.empty()) read.push_back({files.config, "the config.json of the input"});
   }
   for (const peer::PeerArgument& peer : inputs.peers) {
     read.push_back({peer.path, "the library of a peer"});

@@ -1,4 +1,5 @@
-#include "base/text.hpp"
+#include "text/markdown.hpp"
+
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
 #include "report/ranking.hpp"
@@ -12,14 +13,8 @@ namespace {
 
 constexpr std::size_t kLongestText = 120;
 
-// `text` on one line, so that nothing in it is taken for markup.
 std::string plain(const std::string& text) {
-  std::string safe;
-  for (const char c : escaped(text, kLongestText)) {
-    if (std::string_view("\\`*_{}[]<>#|~&@").find(c) != std::string_view::npos) safe += '\\';
-    safe += c;
-  }
-  return safe;
+  return text::in_markdown(text, kLongestText);
 }
 
 std::string heading_of(const ExportRow& row) {

@@ -2,22 +2,19 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "nf4bench_peer.h"
-#include "peer/peer_argument.hpp"
+#include "peer/peer_table.hpp"
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <cstddef>
 #include <exception>
-#include <set>
+#include <optional>
 
 namespace nf4bench::peer {
 namespace {
 
-constexpr const char* kEntryPoint = "nf4bench_peer_v1";
-constexpr std::uint32_t kMaxVariants = 1000;
-constexpr std::uint32_t kMaxVariantBytes = 4096;
-constexpr std::uint32_t kKnownFlags = NF4BENCH_PEER_NOT_CAPTURABLE;
+constexpr std::size_t kMaxWorkspace = std::size_t{1} << 40;
+constexpr std::size_t kMaxSummaryChars = 1000;
 
 static_assert(static_cast<int>(nf4::OutputType::kFloat16) == NF4BENCH_PEER_FLOAT16 &&
               static_cast<int>(nf4::OutputType::kBfloat16) == NF4BENCH_PEER_BFLOAT16 &&
@@ -25,8 +22,8 @@ static_assert(static_cast<int>(nf4::OutputType::kFloat16) == NF4BENCH_PEER_FLOAT
 static_assert(static_cast<int>(record::DeviceKind::kCpu) == NF4BENCH_PEER_CPU &&
               static_cast<int>(record::DeviceKind::kCuda) == NF4BENCH_PEER_CUDA);
 
-nf4bench_peer_job to_c(const kernels::Job& job) {
-  return {.struct_bytes = sizeof(nf4bench_peer_job),
+nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
+  return {.struct_bytes = entry.version->job_bytes,
           .output_type = static_cast<std::int32_t>(job.output_type),
           .packed = job.packed,
           .absmax = job.absmax,
@@ -38,22 +35,30 @@ nf4bench_peer_job to_c(const kernels::Job& job) {
           .elements = job.elements,
           .blocks = job.blocks,
           .output = job.output,
-          .workspace = job.workspace};
+          .workspace = job.workspace,
+          .operation = entry.variant->operation,
+          .nested = job.nested ? 1 : 0,
+          .outputs = job.outputs,
+          .inputs = job.inputs,
+          .tokens = job.tokens,
+          .input = job.input};
 }
 
-// A question about a problem: all but the buffers. This version of the interface tells nested from
-// plain by a buffer that is there, so the first ones point somewhere.
-nf4bench_peer_job to_c(const kernels::Problem& problem) {
+// A question about a problem: all but the buffers. Version 1 tells nested from plain by a buffer
+// that is there, so there the first ones point somewhere.
+nf4bench_peer_job to_c(const kernels::Problem& problem, const PeerEntry& entry) {
   alignas(256) static const std::uint8_t somewhere[256] = {};
   kernels::Job job;
   static_cast<kernels::Problem&>(job) = problem;
-  job.packed = somewhere;
-  if (problem.nested) {
-    job.absmax_codes = somewhere;
-  } else {
-    job.absmax = reinterpret_cast<const float*>(somewhere);
+  if (entry.version->abi == 1) {
+    job.packed = somewhere;
+    if (problem.nested) {
+      job.absmax_codes = somewhere;
+    } else {
+      job.absmax = reinterpret_cast<const float*>(somewhere);
+    }
   }
-  return to_c(job);
+  return to_c(job, entry);
 }
 
 nf4bench_peer_device to_c(const kernels::DeviceFacts& facts, record::DeviceKind kind) {
@@ -65,13 +70,13 @@ nf4bench_peer_device to_c(const kernels::DeviceFacts& facts, record::DeviceKind 
 }
 
 // Runs code of another library. A C function must not throw, but one written in C++ may do so.
-void launch_guarded(const nf4bench_peer_variant& variant, const kernels::Job& job,
+void launch_guarded(const PeerEntry& entry, const kernels::Job& job,
                     const kernels::Launch& launch) {
   if (job.elements == 0) return;  // peers are promised at least one
-  const nf4bench_peer_job c_job = to_c(job);
+  const nf4bench_peer_job c_job = to_c(job, entry);
   int error = 0;
   try {
-    error = variant.launch(&c_job, launch.stream);
+    error = entry.variant->launch(&c_job, launch.stream);
   } catch (const std::exception& thrown) {
     throw Error(ErrorKind::kDevice, fmt::format("threw an exception, which a peer must not: {}",
                                                 escaped(thrown.what())));
@@ -81,68 +86,39 @@ void launch_guarded(const nf4bench_peer_variant& variant, const kernels::Job& jo
   if (error != 0) throw Error(ErrorKind::kDevice, fmt::format("returned error {}", error));
 }
 
-// The table's header, or an error that says what is wrong with it.
-const nf4bench_peer_table& checked_table(const SharedLibrary& library) {
-  using EntryPoint = const nf4bench_peer_table* (*)();
-  const auto entry_point = reinterpret_cast<EntryPoint>(library.find(kEntryPoint));
-  const nf4bench_peer_table* const table = entry_point();
-  if (table == nullptr) {
-    throw Error(ErrorKind::kInput, fmt::format("{}() returned NULL", kEntryPoint));
+// What the library asks for; none when that cannot be meant.
+std::optional<std::size_t> asked_workspace(const PeerEntry& entry,
+                                           const kernels::Problem& problem) {
+  if (entry.variant->workspace_bytes == nullptr) return 0;
+  const nf4bench_peer_job c_job = to_c(problem, entry);
+  try {
+    const std::size_t bytes = entry.variant->workspace_bytes(&c_job);
+    if (bytes <= kMaxWorkspace) return bytes;
+  } catch (...) {  // said by why_not()
   }
-  if (table->abi != NF4BENCH_PEER_ABI) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("has ABI version {}, wanted {}; build it with this nf4bench's "
-                            "nf4bench_peer.h",
-                            table->abi, NF4BENCH_PEER_ABI));
-  }
-  const std::uint32_t stride = table->variant_bytes;
-  if (stride < sizeof(nf4bench_peer_variant) || stride > kMaxVariantBytes ||
-      stride % alignof(nf4bench_peer_variant) != 0) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("has variant_bytes {}, wanted sizeof(nf4bench_peer_variant), which is "
-                            "{} here",
-                            stride, sizeof(nf4bench_peer_variant)));
-  }
-  if (table->variant_count == 0 || table->variant_count > kMaxVariants ||
-      table->variants == nullptr) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("offers {} variants{}; wanted 1 to {}", table->variant_count,
-                            table->variants == nullptr ? " at NULL" : "", kMaxVariants));
-  }
-  return *table;
+  return std::nullopt;
 }
 
-// Entries may be larger than ours, when the library's header is newer.
-const nf4bench_peer_variant& entry(const nf4bench_peer_table& table, std::uint32_t index) {
-  const auto* const bytes = reinterpret_cast<const std::byte*>(table.variants);
-  const std::size_t offset = std::size_t{index} * table.variant_bytes;
-  return *reinterpret_cast<const nf4bench_peer_variant*>(bytes + offset);
+// Why the library declines `problem`, or cannot be asked to do it; null when it can.
+const char* why_not(const PeerEntry& entry, const kernels::Problem& problem,
+                    const nf4bench_peer_device& device) {
+  if (entry.variant->unsupported != nullptr) {
+    const nf4bench_peer_job c_job = to_c(problem, entry);
+    try {
+      const char* const reason = entry.variant->unsupported(&c_job, &device);
+      if (reason != nullptr) return *reason == '\0' ? "declines it without a reason" : reason;
+    } catch (...) {
+      return "threw an exception from unsupported(), which a peer must not";
+    }
+  }
+  if (!asked_workspace(entry, problem)) {
+    return "asks for more than 1 TiB of workspace, or threw an exception when it was asked";
+  }
+  return nullptr;
 }
 
-// What is wrong with an entry; empty when nothing is.
-std::string problem_of(const nf4bench_peer_variant& variant) {
-  const std::string name = variant.name == nullptr ? "" : variant.name;
-  if (!name.empty() && !is_peer_name(name)) {
-    return fmt::format("its name \"{}\" is not 1 to 64 letters, digits, _ or -", escaped(name));
-  }
-  if (variant.device != NF4BENCH_PEER_CPU && variant.device != NF4BENCH_PEER_CUDA) {
-    return fmt::format("its device is {}, wanted {} (CPU) or {} (CUDA)", variant.device,
-                       int{NF4BENCH_PEER_CPU}, int{NF4BENCH_PEER_CUDA});
-  }
-  if (variant.operation != NF4BENCH_PEER_DEQUANTIZE) {
-    return fmt::format("its operation is {}, wanted {} (dequantize)", variant.operation,
-                       int{NF4BENCH_PEER_DEQUANTIZE});
-  }
-  if ((variant.flags & ~kKnownFlags) != 0) {
-    return fmt::format("its flags {:#x} hold unknown bits", variant.flags);
-  }
-  if (variant.launches < 1) return fmt::format("its launches are {}", variant.launches);
-  if (variant.launch == nullptr) return "its launch() is NULL";
-  return "";
-}
-
-kernels::Variant to_variant(const nf4bench_peer_variant& peer, const char* name,
-                            const char* summary) {
+kernels::Variant to_variant(const PeerEntry& entry, const char* name, const char* summary) {
+  const nf4bench_peer_variant& peer = *entry.variant;
   const auto kind = static_cast<record::DeviceKind>(peer.device);
   kernels::Variant variant;
   variant.name = name;
@@ -150,20 +126,15 @@ kernels::Variant to_variant(const nf4bench_peer_variant& peer, const char* name,
   variant.traits.launches = peer.launches;
   variant.traits.capturable = (peer.flags & NF4BENCH_PEER_NOT_CAPTURABLE) == 0;
   variant.traits.mirrors = "a library given by --peer";
-  variant.unsupported = [&peer, kind](const kernels::Problem& problem,
-                                      const kernels::DeviceFacts& facts) -> const char* {
-    if (peer.unsupported == nullptr) return nullptr;
-    const nf4bench_peer_job c_job = to_c(problem);
-    const nf4bench_peer_device device = to_c(facts, kind);
-    return peer.unsupported(&c_job, &device);
+  variant.unsupported = [entry, kind](const kernels::Problem& problem,
+                                      const kernels::DeviceFacts& facts) {
+    return why_not(entry, problem, to_c(facts, kind));
   };
-  variant.workspace_bytes = [&peer](const kernels::Problem& problem) -> std::size_t {
-    if (peer.workspace_bytes == nullptr) return 0;
-    const nf4bench_peer_job c_job = to_c(problem);
-    return peer.workspace_bytes(&c_job);
+  variant.workspace_bytes = [entry](const kernels::Problem& problem) {
+    return asked_workspace(entry, problem).value_or(0);
   };
-  variant.launch = [&peer](const kernels::Job& job, const kernels::Launch& launch) {
-    launch_guarded(peer, job, launch);
+  variant.launch = [entry](const kernels::Job& job, const kernels::Launch& launch) {
+    launch_guarded(entry, job, launch);
   };
   return variant;
 }
@@ -171,31 +142,23 @@ kernels::Variant to_variant(const nf4bench_peer_variant& peer, const char* name,
 }  // namespace
 
 bool is_generic_peer(const SharedLibrary& library) {
-  return library.find(kEntryPoint) != nullptr;
+  return has_peer_table(library);
 }
 
 std::vector<kernels::Variant> generic_variants(const SharedLibrary& library,
-                                               const std::string& name, record::DeviceKind kind,
+                                               const std::string& name, const PeerHost& host,
                                                std::deque<std::string>& strings) {
-  const nf4bench_peer_table& table = checked_table(library);
   std::vector<kernels::Variant> variants;
-  std::set<std::pair<int, std::string>> taken;
-  for (std::uint32_t i = 0; i < table.variant_count; ++i) {
-    const nf4bench_peer_variant& peer = entry(table, i);
-    if (const std::string problem = problem_of(peer); !problem.empty()) {
-      throw Error(ErrorKind::kInput, fmt::format("variant {} of its table: {}", i, problem));
-    }
-    const std::string own = peer.name == nullptr ? "" : peer.name;
-    if (!taken.emplace(peer.device, own).second) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("variant {} of its table: its name \"{}\" is taken", i, own));
-    }
-    if (static_cast<record::DeviceKind>(peer.device) != kind) continue;
+  for (const PeerEntry& entry : read_peer_table(library)) {
+    if (static_cast<record::DeviceKind>(entry.variant->device) != host.kind) continue;
+    if (entry.operation != host.operation) continue;
     const char* const full =
-        strings.emplace_back(own.empty() ? name : fmt::format("{}.{}", name, own)).c_str();
+        strings.emplace_back(entry.name.empty() ? name : fmt::format("{}.{}", name, entry.name))
+            .c_str();
     const char* const summary =
-        strings.emplace_back(escaped(peer.summary == nullptr ? "" : peer.summary)).c_str();
-    variants.push_back(to_variant(peer, full, summary));
+        strings.emplace_back(escaped(bounded_text(entry.variant->summary, kMaxSummaryChars)))
+            .c_str();
+    variants.push_back(to_variant(entry, full, summary));
   }
   return variants;
 }

@@ -38,16 +38,17 @@ std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost&
   SharedLibrary library(argument.path);
   std::vector<kernels::Variant> variants;
   if (is_generic_peer(library)) {
-    variants = generic_variants(library, argument.name, host.kind, strings);
+    variants = generic_variants(library, argument.name, host, strings);
     if (variants.empty()) {
-      throw Error(ErrorKind::kInput, fmt::format("{} has no variant for {}", escaped(argument.path),
-                                                 name_of(host.kind)));
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{} has no variant of {} for {}", escaped(argument.path),
+                              host.operation, name_of(host.kind)));
     }
   } else if (is_bitsandbytes(library)) {
     variants = bitsandbytes_on(library, argument, host, strings);
   } else {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} exports neither nf4bench_peer_v1 nor the CUDA functions of "
+                fmt::format("{} exports neither nf4bench_peer_v2 nor the CUDA functions of "
                             "bitsandbytes",
                             escaped(argument.path)));
   }

@@ -1,27 +1,18 @@
 #pragma once
 
-#include "device/device.hpp"
-#include "peer/cuda_tools.hpp"
 #include "peer/peer_argument.hpp"
+#include "peer/peer_host.hpp"
 #include "variant.hpp"
 
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace nf4bench::peer {
 
-// Where peers are to run.
-struct PeerHost {
-  record::DeviceKind kind = record::DeviceKind::kCpu;
-  int compute_capability = 0;        // 0: not known, so nothing is refused
-  std::optional<CudaTools> tools{};  // cuda_tools()
-};
-
-// The peers of one command, loaded. A library that cannot be used causes a warning, not an error:
-// the others and the built-in variants are measured. Owns the names of the variants; the libraries
-// themselves stay loaded until the process ends.
+// The peers of one command for one operation, loaded. A library that cannot be used causes a
+// warning, not an error: the others and the built-in variants are measured. Owns the names of the
+// variants; the libraries themselves stay loaded until the process ends.
 class Peers {
  public:
   // Throws Error(kUsage) when a peer's variant would have the name of one in `built_in`.

@@ -20,7 +20,6 @@ namespace nf4bench::plan {
 namespace {
 
 constexpr const char* kRaw = "--raw";
-constexpr const char* kStackShape = "--shape-of";
 
 const std::vector<std::string> kKeys = {"weight",        "absmax",     "shape",  "blocksize",
                                         "nested_absmax", "nested_map", "offset", "quant_map",
@@ -132,14 +131,14 @@ io::StackShape parse_stack_shape(const std::string& word) {
   if (equals == 0 || equals == std::string::npos) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: found \"{}\", wanted NAME=NxK, as in gate_up_proj=1536x2048",
-                            kStackShape, escaped(word)));
+                            io::kShapeOption, escaped(word)));
   }
-  const std::vector<std::int64_t> shape = parse_shape(word.substr(equals + 1), kStackShape);
+  const std::vector<std::int64_t> shape = parse_shape(word.substr(equals + 1), io::kShapeOption);
   if (shape.size() != 2) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: \"{}\" has {} numbers; wanted the outputs and inputs of an "
                             "expert, as in gate_up_proj=1536x2048",
-                            kStackShape, escaped(word), shape.size()));
+                            io::kShapeOption, escaped(word), shape.size()));
   }
   return {.name = word.substr(0, equals), .outputs = shape[0], .inputs = shape[1]};
 }

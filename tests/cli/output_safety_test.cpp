@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <sys/stat.h>
 #include <thread>
@@ -110,6 +111,20 @@ TEST_F(OutputSafety, AReportNeverReplacesAShardAnIndexAPeerOrAConfiguration) {
   Command command = nf4bench_command(endless({"--json", path("bench.toml"), "--force"}));
   command.environment.push_back("NF4BENCH_CONFIG=" + path("bench.toml"));
   EXPECT_THAT(Process(command).wait().err, HasSubstr("the configuration file"));
+}
+
+TEST_F(OutputSafety, TheConfigThatTellsTheShapesOfExpertsIsAnInputToo) {
+  fs::create_directory(path("experts"));
+  fs::copy(sample("moe/experts4bit.safetensors"), path("experts/model.safetensors"));
+  const std::string config =
+      R"({"hidden_size": 128, "moe_intermediate_size": 96, "num_experts": 2})";
+  std::ofstream(path("experts/config.json")) << config;
+  fs::create_symlink("experts/config.json", path("link.json"));
+  for (const std::string source : {"experts", "experts/model.safetensors"}) {
+    expect_refused(endless({path(source), "--json", path("link.json"), "--force"}),
+                   "is the config.json of the input");
+  }
+  EXPECT_EQ(read_file(path("experts/config.json")), config);
 }
 
 TEST_F(OutputSafety, ANpyFolderAndAnArchiveAreInputsToo) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,19 @@ std::vector<std::string> with_shapes(std::vector<std::string> arguments) {
 TEST(ExpertStackInput, IsReadWithItsShapes) {
   const Outcome outcome =
       nf4bench(with_shapes({"inspect", sample("moe/experts4bit.safetensors"), "--json"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json tensors = json::parse(outcome.out).at("tensors");
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors.at(0).at("shape"), (json{2, 128, 96}));
+  EXPECT_EQ(tensors.at(1).at("shape"), (json{2, 192, 128}));
+}
+
+TEST(ExpertStackInput, IsReadWithTheConfigOfItsModel) {
+  const ScratchFolder scratch;
+  fs::copy(sample("moe/experts4bit.safetensors"), scratch.path("model.safetensors"));
+  std::ofstream(scratch.path("config.json"))
+      << R"({"hidden_size": 128, "moe_intermediate_size": 96, "num_experts": 2})";
+  const Outcome outcome = nf4bench({"inspect", scratch.path(""), "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json tensors = json::parse(outcome.out).at("tensors");
   ASSERT_EQ(tensors.size(), 2u);

@@ -119,9 +119,9 @@ TEST(ComparisonMarkdown, StaysShortWhateverHappens) {
 // Names come from files: they must not end a table's cell, start HTML or mention anybody.
 TEST(ComparisonMarkdown, TakesNothingInNamesForMarkup) {
   const std::string text = markdown_of(
-      compare::compare_reports({named_run("base.json", 0, {{"a|b<img>\n`x`", 30e-6}})},
-                               {named_run("new.json", 1, {{"a|b<img>\n`x`", 60e-6}})}, {}));
-  EXPECT_THAT(text, HasSubstr("a\\|b\\<img\\>\\\\n\\`x\\`"));
+      compare::compare_reports({named_run("base.json", 0, {{"a|b<img>\n`x`@all", 30e-6}})},
+                               {named_run("new.json", 1, {{"a|b<img>\n`x`@all", 60e-6}})}, {}));
+  EXPECT_THAT(text, HasSubstr("a\\|b\\<img\\>\\\\n\\`x\\`\\@all"));
 }
 
 TEST(ComparisonJson, HoldsVerdictsCountsAndTheGate) {

@@ -69,11 +69,11 @@ const nf4bench_peer_variant variants[] = {
     variant("misaligned", launch_misaligned), variant("endless", launch_endless),
     variant("too_large", launch_too_large)};
 
-const nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 5, 0,
-                                   variants};
+const nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 5,
+                                   sizeof(nf4bench_peer_table), variants};
 
 }  // namespace
 
-const nf4bench_peer_table* nf4bench_peer_v1(void) {
+const nf4bench_peer_table* nf4bench_peer_v2(void) {
   return &table;
 }

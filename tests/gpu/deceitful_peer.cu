@@ -1,6 +1,7 @@
 // A peer that wants to look fast: its variants are right when they are verified, which is their
 // first call, and do less when they are timed. bfloat16 only.
 
+#include "nf4/format.hpp"
 #include "nf4bench_peer.h"
 
 #include <cuda_bf16.h>
@@ -12,25 +13,6 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kPerBlock = 2 * kThreads;
 constexpr long long kLag = 500000;  // cycles
-
-__constant__ float codebook[16] = {
-    -1.0f,
-    -0.6961928009986877f,
-    -0.5250730514526367f,
-    -0.39491748809814453f,
-    -0.28444138169288635f,
-    -0.18477343022823334f,
-    -0.09105003625154495f,
-    0.0f,
-    0.07958029955625534f,
-    0.16093020141124725f,
-    0.24611230194568634f,
-    0.33791524171829224f,
-    0.44070982933044434f,
-    0.5626170039176941f,
-    0.7229568362236023f,
-    1.0f,
-};
 
 // What a launch leaves out.
 enum class Skip { kNothing, kATenth, kWhatIsThere };
@@ -49,7 +31,8 @@ __device__ __nv_bfloat16 decoded(const nf4bench_peer_job& job, int64_t i) {
                                                job.nested_absmax[block / 256]),
                                       job.nested_offset);
   const unsigned codes = job.packed[i / 2];
-  return __float2bfloat16_rn(multiply(codebook[i % 2 == 0 ? codes >> 4 : codes & 15], scale));
+  return __float2bfloat16_rn(
+      multiply(nf4bench::nf4::codebook_value(i % 2 == 0 ? codes >> 4 : codes & 15), scale));
 }
 
 // Whether the first element that this block is to write has its value already.
@@ -149,11 +132,11 @@ const nf4bench_peer_variant variants[] = {
     variant("late", launch_late, NF4BENCH_PEER_NOT_CAPTURABLE),
     variant("swaps", launch_swapped)};
 
-const nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 6, 0,
-                                   variants};
+const nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 6,
+                                   sizeof(nf4bench_peer_table), variants};
 
 }  // namespace
 
-const nf4bench_peer_table* nf4bench_peer_v1(void) {
+const nf4bench_peer_table* nf4bench_peer_v2(void) {
   return &table;
 }

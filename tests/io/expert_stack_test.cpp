@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -93,8 +94,11 @@ TEST(ExpertStack, BlocksizeFollowsFromTheSizes) {
 }
 
 TEST(ExpertStack, ShapeMustHaveAsManyValuesAsAnExpert) {
-  expect_part(problem_of(stack(), {{.name = "gate_up_proj", .outputs = 192, .inputs = 127}}),
-              "--shape-of: found 192x127, wanted two numbers whose product is 24576");
+  const std::string problem =
+      problem_of(stack(), {{.name = "gate_up_proj", .outputs = 192, .inputs = 127}});
+  EXPECT_TRUE(
+      problem.ends_with("--shape-of: found 192x127, wanted two numbers whose product is 24576"))
+      << problem;
 }
 
 TEST(ExpertStack, IsNamedByItsNameOrTheEndOfItAfterADot) {
@@ -138,6 +142,115 @@ TEST(ExpertStack, AnAbsmaxBesideNoPackedWeightIsNoStack) {
   const io::Checkpoint checkpoint = open(entries, kShapes);
   EXPECT_TRUE(checkpoint.tensors().empty());
   EXPECT_EQ(checkpoint.others().size(), 2u);
+}
+
+// What the fixture's config.json would say: two experts, 192x128 and 128x96.
+const std::string kConfig =
+    R"({"model_type": "qwen3_moe", "hidden_size": 128, "intermediate_size": 512,
+        "moe_intermediate_size": 96, "num_experts": 2})";
+
+// The experts of a model, with `config` as its config.json.
+class ModelWithConfig : public ::testing::Test {
+ protected:
+  io::Checkpoint open(const std::string& config, const std::vector<io::StackShape>& shapes = {}) {
+    std::filesystem::copy_file(data_file("moe/experts4bit.safetensors"), file_,
+                               std::filesystem::copy_options::overwrite_existing);
+    write_raw(folder_ / "config.json", config);
+    return io::Checkpoint::open(file_, shapes);
+  }
+
+  std::string problem(const std::string& config) {
+    return open(config).tensors().back().problem;  // of gate_up_proj
+  }
+
+  const TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_ / "model.safetensors";
+};
+
+using Shapes = std::vector<std::vector<std::int64_t>>;
+
+Shapes shapes_of(const io::Checkpoint& checkpoint) {
+  Shapes shapes;
+  for (const io::TensorEntry& entry : checkpoint.tensors()) {
+    EXPECT_EQ(entry.problem, "");
+    shapes.push_back(entry.shape);
+  }
+  return shapes;
+}
+
+TEST_F(ModelWithConfig, SaysTheShapesOfItsExperts) {
+  const Shapes wanted = {{2, 128, 96}, {2, 192, 128}};
+  EXPECT_EQ(shapes_of(open(kConfig)), wanted);
+  EXPECT_EQ(shapes_of(io::Checkpoint::open(folder_.path())), wanted);
+}
+
+TEST_F(ModelWithConfig, MaySayThemOfTheLanguageModelInIt) {
+  EXPECT_EQ(shapes_of(open(R"({"num_experts": 77, "text_config": )" + kConfig +
+                           R"(, "vision_config": {"hidden_size": 5}})")),
+            (Shapes{{2, 128, 96}, {2, 192, 128}}));
+}
+
+TEST_F(ModelWithConfig, MayCallThemAsMixtralDoes) {
+  EXPECT_EQ(shapes_of(open(R"({"hidden_size": 128, "intermediate_size": 96,
+                               "num_local_experts": 2})")),
+            (Shapes{{2, 128, 96}, {2, 192, 128}}));
+}
+
+TEST_F(ModelWithConfig, IsOverruledByTheCommandLine) {
+  const io::Checkpoint checkpoint =
+      open(kConfig, {{.name = "gate_up_proj", .outputs = 96, .inputs = 256}});
+  EXPECT_EQ(shapes_of(checkpoint), (Shapes{{2, 128, 96}, {2, 96, 256}}));
+}
+
+TEST_F(ModelWithConfig, IsAFileThatWasRead) {
+  EXPECT_EQ(open(kConfig).files().config, folder_ / "config.json");
+  write_raw(file_, read_raw(data_file("moe/per_expert.safetensors")));
+  EXPECT_EQ(io::Checkpoint::open(file_).files().config, "");
+}
+
+TEST_F(ModelWithConfig, MustImplyThem) {
+  const std::string begin =
+      "shape: found a stack of 2 experts with 24576 values each, no quant "
+      "state and a config.json that ";
+  const std::string end = ", wanted --shape-of gate_up_proj=NxK";
+  expect_part(problem(R"({"num_experts": 2})"), begin + "has no hidden_size" + end);
+  expect_part(problem(R"({"num_experts": 2, "hidden_size": 128})"),
+              begin + "has neither moe_intermediate_size nor intermediate_size" + end);
+  expect_part(problem(R"({"intermediate_size": 96, "hidden_size": 128})"),
+              begin + "has no num_experts" + end);
+  expect_part(problem(R"({"hidden_size": "128", "intermediate_size": 96, "num_experts": 2})"),
+              begin + "has no hidden_size" + end);
+  expect_part(problem(R"({"hidden_size": 128, "intermediate_size": 18446744073709551615,
+                          "num_experts": 2})"),
+              begin + "has neither moe_intermediate_size");
+  expect_part(problem(R"({"model_type": "gpt_oss", "hidden_size": 128, "intermediate_size": 96,
+                          "num_local_experts": 2})"),
+              begin + "is of a gpt_oss model, which keeps its experts transposed" + end);
+}
+
+TEST_F(ModelWithConfig, MustFitTheSizesOfTheWeights) {
+  expect_part(problem(R"({"hidden_size": 64, "intermediate_size": 96, "num_experts": 2})"),
+              "gate_up_proj\": config.json: found 192x64, wanted two numbers whose product is "
+              "24576; or --shape-of gate_up_proj=NxK");
+  expect_part(problem(R"({"hidden_size": 128, "intermediate_size": 96, "num_experts": 3})"),
+              "config.json: found 3 experts, wanted 2; or --shape-of gate_up_proj=NxK");
+}
+
+TEST_F(ModelWithConfig, ThatCannotBeReadIsNoMoreThanOneThatSaysNothing) {
+  expect_part(problem("{"), "a config.json that cannot be read (JSON text: ");
+  expect_part(problem("[]"), "found an array, wanted an object)");
+  std::filesystem::remove(folder_ / "config.json");
+  std::filesystem::create_directory(folder_ / "config.json");
+  expect_part(io::Checkpoint::open(file_).tensors().back().problem,
+              "a config.json that cannot be read (");
+}
+
+TEST_F(ModelWithConfig, OfOtherTensorsIsNotRead) {
+  write_raw(folder_ / "config.json", "{");
+  write_raw(file_, read_raw(data_file("moe/per_expert.safetensors")));
+  for (const io::TensorEntry& entry : io::Checkpoint::open(file_).tensors()) {
+    EXPECT_EQ(entry.problem, "");
+  }
 }
 
 }  // namespace

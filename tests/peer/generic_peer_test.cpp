@@ -1,4 +1,4 @@
-// Peers made with nf4bench_peer.h, good and bad, on the CPU device.
+// Peers made with nf4bench_peer.h of either version, good and bad, on the CPU device.
 
 #include "base/error.hpp"
 #include "device/devices.hpp"
@@ -21,35 +21,11 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-peer::Peers load(const char* script) {
-  setenv("NF4BENCH_TEST_PEER", script, 1);
-  peer::Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {.kind = record::DeviceKind::kCpu}, {});
-  unsetenv("NF4BENCH_TEST_PEER");
-  return peers;
-}
-
 const kernels::Variant& find(const peer::Peers& peers, const std::string& name) {
   for (const kernels::Variant& variant : peers.variants()) {
     if (name == variant.name) return variant;
   }
   throw std::runtime_error("no variant " + name);
-}
-
-// What verification says about `name` of the bad peers: a message of an error, or "wrong" or "".
-std::string verdict(const std::string& name, const nf4::SyntheticSpec& spec,
-                    device::UploadPurpose purpose) {
-  const peer::Peers peers = load("bad");
-  const auto device = device::open_cpu_device({});
-  const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
-  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  const auto workload =
-      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16), purpose);
-  try {
-    return workload->verify(find(peers, "mine." + name), expected).is_exact() ? "" : "wrong";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kDevice);
-    return error.what();
-  }
 }
 
 // Under a sanitizer, which finds stray writes itself, only buffers for timing have guards.
@@ -59,11 +35,44 @@ constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kTimeHot;
 constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kVerify;
 #endif
 
-std::string verdict(const std::string& name) {
-  return verdict(name, {.shape = {33, 77}}, device::UploadPurpose::kVerify);
-}
+class GenericPeer : public testing::TestWithParam<const char*> {
+ protected:
+  static peer::Peers load(const char* script) {
+    setenv("NF4BENCH_TEST_PEER", script, 1);
+    peer::Peers peers({{"mine", GetParam()}}, {.kind = record::DeviceKind::kCpu}, {});
+    unsetenv("NF4BENCH_TEST_PEER");
+    return peers;
+  }
 
-TEST(GenericPeer, OffersItsVariantsForThisKindOfDevice) {
+  // What verification says about `name` of the bad peers: a message of an error, or "wrong" or "".
+  static std::string verdict(const std::string& name, const nf4::SyntheticSpec& spec,
+                             device::UploadPurpose purpose) {
+    const peer::Peers peers = load("bad");
+    const auto device = device::open_cpu_device({});
+    const nf4::Nf4Tensor tensor = nf4::make_synthetic(spec);
+    const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
+    const auto workload =
+        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16), purpose);
+    try {
+      return workload->verify(find(peers, "mine." + name), expected).is_exact() ? "" : "wrong";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kDevice);
+      return error.what();
+    }
+  }
+
+  static std::string verdict(const std::string& name) {
+    return verdict(name, {.shape = {33, 77}}, device::UploadPurpose::kVerify);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(OfVersion, GenericPeer,
+                         testing::Values(TEST_PEER_SCRIPTED_V1, TEST_PEER_SCRIPTED),
+                         [](const auto& each) {
+                           return std::string(each.index == 0 ? "One" : "Two");
+                         });
+
+TEST_P(GenericPeer, OffersItsVariantsForThisKindOfDevice) {
   const peer::Peers peers = load("good");
   std::vector<std::string> names;
   for (const kernels::Variant& variant : peers.variants()) names.emplace_back(variant.name);
@@ -71,7 +80,7 @@ TEST(GenericPeer, OffersItsVariantsForThisKindOfDevice) {
   EXPECT_STREQ(peers.variants().front().summary, "scripted");
 }
 
-TEST(GenericPeer, IsExactAndHasItsWorkspace) {
+TEST_P(GenericPeer, IsExactAndHasItsWorkspace) {
   const peer::Peers peers = load("good");
   const auto device = device::open_cpu_device({});
   for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
@@ -97,7 +106,7 @@ TEST(GenericPeer, IsExactAndHasItsWorkspace) {
   }
 }
 
-TEST(GenericPeer, GivesItsOwnReasonForWhatItCannotDo) {
+TEST_P(GenericPeer, GivesItsOwnReasonForWhatItCannotDo) {
   const peer::Peers peers = load("good");
   const auto device = device::open_cpu_device({});
   const auto nested = device->upload(
@@ -112,24 +121,39 @@ TEST(GenericPeer, GivesItsOwnReasonForWhatItCannotDo) {
   EXPECT_EQ(plain->unsupported(find(peers, "mine.plain")), "");
 }
 
-TEST(GenericPeer, ItsErrorCodeIsAFailure) {
+TEST_P(GenericPeer, AnAnswerThatNoLibraryShouldGiveIsAReason) {
+  const peer::Peers peers = load("odd");
+  const auto workload = device::open_cpu_device({})->upload(
+      operation::dequantize_work(nf4::make_synthetic({.shape = {64}}), nf4::OutputType::kFloat32),
+      device::UploadPurpose::kVerify);
+  const auto reason = [&](const char* name) { return workload->unsupported(find(peers, name)); };
+  EXPECT_EQ(reason("mine.mute"), "declines it without a reason");
+  EXPECT_EQ(reason("mine.throws"), "threw an exception from unsupported(), which a peer must not");
+  const char* const kWorkspace =
+      "asks for more than 1 TiB of workspace, or threw an exception when it was asked";
+  EXPECT_EQ(reason("mine.greedy"), kWorkspace);
+  EXPECT_EQ(reason("mine.throws_size"), kWorkspace);
+  EXPECT_LT(std::string(find(peers, "mine.verbose").summary).size(), 300u);
+}
+
+TEST_P(GenericPeer, ItsErrorCodeIsAFailure) {
   EXPECT_EQ(verdict("error"), "returned error 7");
 }
 
-TEST(GenericPeer, ItsExceptionIsAFailure) {
+TEST_P(GenericPeer, ItsExceptionIsAFailure) {
   EXPECT_THAT(verdict("throws"), HasSubstr("no luck"));
 }
 
-TEST(GenericPeer, WhatItDoesNotWriteIsFound) {
+TEST_P(GenericPeer, WhatItDoesNotWriteIsFound) {
   EXPECT_EQ(verdict("nothing"), "wrong");
   EXPECT_EQ(verdict("half"), "wrong");
 }
 
-TEST(GenericPeer, AWrongBitIsFound) {
+TEST_P(GenericPeer, AWrongBitIsFound) {
   EXPECT_EQ(verdict("wrong"), "wrong");
 }
 
-TEST(GenericPeer, WritesOutOfItsBuffersAreFound) {
+TEST_P(GenericPeer, WritesOutOfItsBuffersAreFound) {
   for (const std::vector<std::int64_t>& shape :
        {std::vector<std::int64_t>{1}, {5, 77}, {64, 64}, {4096, 65}}) {
     const nf4::SyntheticSpec spec = {.shape = shape};
@@ -141,7 +165,7 @@ TEST(GenericPeer, WritesOutOfItsBuffersAreFound) {
   }
 }
 
-TEST(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
+TEST_P(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
   const nf4::SyntheticSpec spec = {.shape = {64}};
   EXPECT_EQ(verdict("past", spec, device::UploadPurpose::kTimeHot),
             "wrote past the end of its output");
@@ -149,7 +173,7 @@ TEST(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
             "wrote before the start of its workspace");
 }
 
-TEST(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
+TEST_P(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
   const peer::Peers peers = load("bad");
   const auto workload = device::open_cpu_device({})->upload(
       operation::dequantize_work(nf4::make_synthetic({.shape = {256, 256}}),
@@ -162,7 +186,7 @@ TEST(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
   EXPECT_THROW(workload->output_of(find(peers, "mine.workspace_past")), Error);
 }
 
-TEST(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
+TEST_P(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
   const peer::Peers bad = load("bad");
   const peer::Peers good = load("good");
   const auto device = device::open_cpu_device({});

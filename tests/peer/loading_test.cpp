@@ -93,7 +93,7 @@ TEST(Loading, SaysWhatALibraryOfAnotherPurposeLacks) {
   }
   ASSERT_FALSE(libc.empty());
   EXPECT_THAT(warning_of(load(libc)),
-              AllOf(HasSubstr("nf4bench_peer_v1"), HasSubstr("bitsandbytes")));
+              AllOf(HasSubstr("nf4bench_peer_v2"), HasSubstr("bitsandbytes")));
 }
 
 TEST(Loading, SaysThatBitsandbytesNeedsCuda) {
@@ -144,37 +144,75 @@ struct BrokenTable {
   const char* said;
 };
 
+// The warning about the table in `path` that breaks `rule`.
+std::string warning_of(const std::string& path, const char* rule) {
+  setenv("NF4BENCH_TEST_PEER", rule, 1);
+  const peer::Peers peers = load(path);
+  unsetenv("NF4BENCH_TEST_PEER");
+  return warning_of(peers);
+}
+
 class LoadingTables : public testing::TestWithParam<BrokenTable> {};
 
 TEST_P(LoadingTables, NameTheRuleThatIsBroken) {
-  setenv("NF4BENCH_TEST_PEER", GetParam().rule, 1);
-  const peer::Peers peers = load(TEST_PEER_SCRIPTED);
-  unsetenv("NF4BENCH_TEST_PEER");
-  EXPECT_THAT(warning_of(peers), HasSubstr(GetParam().said));
+  for (const char* const path : {TEST_PEER_SCRIPTED_V1, TEST_PEER_SCRIPTED}) {
+    EXPECT_THAT(warning_of(path, GetParam().rule), HasSubstr(GetParam().said));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     OfPeers, LoadingTables,
     testing::Values(
-        BrokenTable{"null", "returned NULL"}, BrokenTable{"abi", "ABI version 2, wanted 1"},
+        BrokenTable{"null", "returned NULL"}, BrokenTable{"abi", "ABI version 7, wanted "},
         BrokenTable{"stride", "variant_bytes 8"}, BrokenTable{"odd_stride", "variant_bytes"},
+        BrokenTable{"huge_stride", "variant_bytes 1073741824"},
         BrokenTable{"count", "offers 0 variants"},
         BrokenTable{"many", "offers 2147483648 variants"}, BrokenTable{"no_variants", "at NULL"},
         BrokenTable{"name", "variant 1 of its table: its name \"a b\\n\""},
+        BrokenTable{"endless_name", "is not 1 to 64 letters"},
         BrokenTable{"twice", "\"fine\" is taken"}, BrokenTable{"device", "its device is 9"},
-        BrokenTable{"operation", "its operation is 3"}, BrokenTable{"flags", "its flags 0x80"},
-        BrokenTable{"launches", "its launches are 0"},
+        BrokenTable{"operation", "its operation is 3, wanted 0 (dequantize)"},
+        BrokenTable{"flags", "its flags 0x80"}, BrokenTable{"launches", "its launches are 0"},
         BrokenTable{"launch", "its launch() is NULL"},
-        BrokenTable{"cuda_only", "no variant for the CPU device"}),
+        BrokenTable{"cuda_only", "no variant of dequantize for the CPU device"}),
     [](const auto& each) { return std::string(each.param.rule); });
 
+TEST(Loading, KnowsWhatEachVersionMayOffer) {
+  EXPECT_THAT(warning_of(TEST_PEER_SCRIPTED, "operation"),
+              HasSubstr("wanted 0 (dequantize) or 1 (matmul)"));
+  EXPECT_THAT(warning_of(TEST_PEER_SCRIPTED_V1, "operation"), Not(HasSubstr("matmul")));
+}
+
+TEST(Loading, RefusesSizesOfTheTableThatCannotBe) {
+  EXPECT_THAT(warning_of(TEST_PEER_SCRIPTED, "table_bytes"),
+              HasSubstr("has table_bytes 0, wanted sizeof(nf4bench_peer_table), which is 24 here"));
+  EXPECT_THAT(warning_of(TEST_PEER_SCRIPTED, "huge_table"),
+              HasSubstr("has table_bytes 1073741824"));
+}
+
+TEST(Loading, ATableOfOneVersionIsNotThatOfAnother) {
+  EXPECT_THAT(warning_of(TEST_PEER_SCRIPTED_V1, "abi"), HasSubstr("wanted 1 from"));
+  EXPECT_THAT(warning_of(TEST_PEER_SCRIPTED, "abi"), HasSubstr("wanted 2 from"));
+}
+
+TEST(Loading, SaysThatALibraryIsOfALaterVersion) {
+  EXPECT_THAT(warning_of(load(TEST_PEER_LATER)),
+              HasSubstr("exports nf4bench_peer_v3, of a later version than the 2 that is known"));
+}
+
+TEST(Loading, TakesTheLatestOfTheVersionsThatALibraryExports) {
+  EXPECT_THAT(load(TEST_PEER_BOTH).variants(), Not(IsEmpty()));
+}
+
 TEST(Loading, TakesEntriesThatANewerHeaderMadeLarger) {
-  setenv("NF4BENCH_TEST_PEER", "larger", 1);
-  const peer::Peers peers = load(TEST_PEER_SCRIPTED);
-  unsetenv("NF4BENCH_TEST_PEER");
-  ASSERT_EQ(peers.variants().size(), 2u) << testing::PrintToString(peers.warnings());
-  EXPECT_STREQ(peers.variants()[0].name, "mine.first");
-  EXPECT_STREQ(peers.variants()[1].name, "mine.second");
+  for (const char* const path : {TEST_PEER_SCRIPTED_V1, TEST_PEER_SCRIPTED}) {
+    setenv("NF4BENCH_TEST_PEER", "larger", 1);
+    const peer::Peers peers = load(path);
+    unsetenv("NF4BENCH_TEST_PEER");
+    ASSERT_EQ(peers.variants().size(), 2u) << testing::PrintToString(peers.warnings());
+    EXPECT_STREQ(peers.variants()[0].name, "mine.first");
+    EXPECT_STREQ(peers.variants()[1].name, "mine.second");
+  }
 }
 
 }  // namespace

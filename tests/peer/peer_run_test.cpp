@@ -17,6 +17,7 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -160,6 +161,29 @@ TEST(PeerRun, DequantizeWritesNothingThatABadPeerMade) {
   command.environment.emplace_back("NF4BENCH_TEST_PEER=bad");
   EXPECT_EQ(Process(command).wait().exit_code, 4);
   EXPECT_THAT(read_file(scratch.path("out.safetensors")), IsEmpty());
+}
+
+// Name and operation of each variant of the peer in `path` that is listed for the CPU.
+std::vector<std::string> listed(const std::string& script, const std::string& path) {
+  Command command =
+      nf4bench_command({"list", "variants", "--json", "--device", "cpu", "--peer", "mine=" + path});
+  command.environment.push_back("NF4BENCH_TEST_PEER=" + script);
+  const Outcome outcome = Process(command).wait();
+  EXPECT_THAT(outcome.err, IsEmpty());
+  std::vector<std::string> found;
+  for (const json& row : json::parse(outcome.out)) {
+    const std::string name = row.at("name");
+    if (name.starts_with("mine")) found.push_back(name + " " + std::string(row.at("operation")));
+  }
+  return found;
+}
+
+TEST(PeerRun, ListShowsThePeersVariantsOfEachOperation) {
+  EXPECT_THAT(listed("products", TEST_PEER_SCRIPTED),
+              ElementsAre("mine dequantize", "mine matmul", "mine.short matmul",
+                          "mine.halves matmul", "mine.decodes matmul", "mine.asks matmul"));
+  EXPECT_THAT(listed("good", TEST_PEER_SCRIPTED_V1),
+              ElementsAre("mine dequantize", "mine.scratch dequantize", "mine.plain dequantize"));
 }
 
 TEST(PeerRun, ListShowsWhatAPeerOffersAndWhyAnotherDoesNot) {

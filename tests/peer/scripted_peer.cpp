@@ -1,4 +1,7 @@
-// A peer whose table and faults the tests choose through NF4BENCH_TEST_PEER.
+// A peer whose table and faults the tests choose through NF4BENCH_TEST_PEER. Compiled with the
+// header of each version.
+//   SCRIPTED_ENTRY       the function that it exports, if not that of the header's version
+//   SCRIPTED_ALSO_FIRST  exports a function of version 1 too, which is of no use
 
 #include "nf4/arithmetic.hpp"
 #include "nf4/format.hpp"
@@ -9,12 +12,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <mutex>
 #include <stdexcept>
 #include <string_view>
+#include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -237,9 +242,42 @@ int write_late(const nf4bench_peer_job* job, void* stream) {
   return 0;
 }
 
+// Letters up to the end of a page behind which nothing can be read.
+const char* endless_text() {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  auto* const pages = static_cast<char*>(
+      mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::memset(pages, 'x', page);
+  mprotect(pages + page, page, PROT_NONE);
+  return pages;
+}
+
+// Answers that no library should give.
+
+const char* no_words(const nf4bench_peer_job*, const nf4bench_peer_device*) {
+  return "";
+}
+
+const char* throw_a_question(const nf4bench_peer_job*, const nf4bench_peer_device*) {
+  throw std::runtime_error("no luck");
+}
+
+std::size_t all_memory(const nf4bench_peer_job*) {
+  return static_cast<std::size_t>(-1);
+}
+
+std::size_t throw_a_size(const nf4bench_peer_job*) {
+  throw std::runtime_error("no luck");
+}
+
 const char* only_plain(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
   if (device->kind != NF4BENCH_PEER_CPU || device->multiprocessors < 1) return "odd device";
-  return job->absmax_codes != nullptr ? "plain tensors only" : nullptr;
+#if NF4BENCH_PEER_ABI == 1
+  const bool is_nested = job->absmax_codes != nullptr;
+#else
+  const bool is_nested = job->nested == 1;
+#endif
+  return is_nested ? "plain tensors only" : nullptr;
 }
 
 using Launch = int (*)(const nf4bench_peer_job*, void*);
@@ -255,16 +293,110 @@ constexpr nf4bench_peer_variant variant(const char* name, Launch launch) {
   return result;
 }
 
+#if NF4BENCH_PEER_ABI >= 2
+
+float value_of(const nf4bench_peer_job& job, const void* values, std::int64_t index) {
+  if (job.output_type == NF4BENCH_PEER_FLOAT32) return static_cast<const float*>(values)[index];
+  const std::uint16_t bits = static_cast<const std::uint16_t*>(values)[index];
+  return job.output_type == NF4BENCH_PEER_FLOAT16 ? nf4bench::nf4::from_float16_bits(bits)
+                                                  : nf4bench::nf4::from_bfloat16_bits(bits);
+}
+
+std::size_t whole_weight(const nf4bench_peer_job* job) {
+  return output_bytes(*job);
+}
+
+// y = x W^T with the first `inputs` inputs alone.
+void multiply_inputs(const nf4bench_peer_job& job, std::int64_t inputs) {
+  nf4bench_peer_job decoding = job;
+  decoding.output = job.workspace;
+  decode_range(&decoding, 0, job.elements);
+  for (std::int64_t m = 0; m < job.tokens; ++m) {
+    for (std::int64_t n = 0; n < job.outputs; ++n) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < inputs; ++k) {
+        sum += double{value_of(job, job.input, m * job.inputs + k)} *
+               value_of(job, job.workspace, n * job.inputs + k);
+      }
+      const std::int64_t at = m * job.outputs + n;
+      const auto rounded = static_cast<float>(sum);
+      if (job.output_type == NF4BENCH_PEER_FLOAT32) {
+        static_cast<float*>(job.output)[at] = rounded;
+      } else {
+        static_cast<std::uint16_t*>(job.output)[at] =
+            job.output_type == NF4BENCH_PEER_FLOAT16 ? nf4bench::nf4::to_float16_bits(rounded)
+                                                     : nf4bench::nf4::to_bfloat16_bits(rounded);
+      }
+    }
+  }
+}
+
+// Whether the job says what it is, as the header promises.
+bool is_whole_product(const nf4bench_peer_job& job) {
+  return job.struct_bytes == sizeof(job) && job.operation == NF4BENCH_PEER_MATMUL &&
+         job.tokens >= 1 && job.elements == job.outputs * job.inputs && job.input != nullptr &&
+         job.nested == (job.absmax == nullptr ? 1 : 0);
+}
+
+int multiply(const nf4bench_peer_job* job, void*) {
+  if (!is_whole_product(*job)) return 100;
+  multiply_inputs(*job, job->inputs);
+  return 0;
+}
+
+int drop_last_block(const nf4bench_peer_job* job, void*) {
+  multiply_inputs(*job, job->inputs - (std::int64_t{1} << job->block_shift));
+  return 0;
+}
+
+// Right in its first call, which is its verification; with half of the inputs from then on.
+int halve_inputs(const nf4bench_peer_job* job, void*) {
+  static std::atomic<int> calls = 0;
+  multiply_inputs(*job, calls++ == 0 ? job->inputs : job->inputs / 2);
+  return 0;
+}
+
+// Says that it multiplies, and decodes.
+int decode_instead(const nf4bench_peer_job* job, void*) {
+  decode_range(job, 0, job->elements);
+  return 0;
+}
+
+// Finds fault with a question that does not say all it should, or hands out a buffer.
+const char* examine(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
+  static char answer[100];
+  const bool has_buffers = job->packed != nullptr || job->absmax != nullptr ||
+                           job->absmax_codes != nullptr || job->input != nullptr ||
+                           job->output != nullptr;
+  if (has_buffers || job->struct_bytes != sizeof(*job) || device->kind != NF4BENCH_PEER_CPU) {
+    return "an odd question";
+  }
+  std::snprintf(answer, sizeof answer, "operation %d, %lld x %lld x %lld, nested %d",
+                job->operation, static_cast<long long>(job->tokens),
+                static_cast<long long>(job->outputs), static_cast<long long>(job->inputs),
+                job->nested);
+  return answer;
+}
+
+#endif
+
 // A larger entry, as a newer header would have it.
 struct Larger {
   nf4bench_peer_variant known;
   void* unknown[3];
 };
 
+#if NF4BENCH_PEER_ABI == 1
+constexpr std::uint32_t kTableBytes = 0;  // was reserved
+#else
+constexpr std::uint32_t kTableBytes = sizeof(nf4bench_peer_table);
+#endif
+
 struct Scripted {
   nf4bench_peer_variant variants[16] = {};
   Larger larger[2] = {{variant("first", decode), {}}, {variant("second", decode), {}}};
-  nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 0, 0, variants};
+  nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 0, kTableBytes,
+                               variants};
 
   nf4bench_peer_variant& add(const nf4bench_peer_variant& added) {
     return variants[table.variant_count++] = added;
@@ -289,6 +421,32 @@ void add_good_variants(Scripted& s) {
   s.add(variant("plain", decode)).unsupported = only_plain;
   s.add(variant("elsewhere", decode)).device = NF4BENCH_PEER_CUDA;
 }
+
+void add_odd_answers(Scripted& s) {
+  s.add(variant("mute", decode)).unsupported = no_words;
+  s.add(variant("throws", decode)).unsupported = throw_a_question;
+  s.add(variant("greedy", decode)).workspace_bytes = all_memory;
+  s.add(variant("throws_size", decode)).workspace_bytes = throw_a_size;
+  s.add(variant("verbose", decode)).summary = endless_text();
+}
+
+#if NF4BENCH_PEER_ABI >= 2
+void add_product(Scripted& s, const char* name, Launch launch) {
+  nf4bench_peer_variant& added = s.add(variant(name, launch));
+  added.operation = NF4BENCH_PEER_MATMUL;
+  added.workspace_bytes = whole_weight;
+}
+
+void add_products(Scripted& s) {
+  s.add(variant(nullptr, decode));
+  add_product(s, nullptr, multiply);
+  add_product(s, "short", drop_last_block);
+  add_product(s, "halves", halve_inputs);
+  add_product(s, "decodes", decode_instead);
+  add_product(s, "asks", multiply);
+  s.variants[s.table.variant_count - 1].unsupported = examine;
+}
+#endif
 
 void add_deadly_variants(Scripted& s) {
   s.add(variant("hangs", hang));
@@ -316,8 +474,9 @@ void add_deceitful_variants(Scripted& s) {
 void add_broken(Scripted& s, std::string_view rule) {
   s.add(variant("fine", decode));
   nf4bench_peer_variant& broken = s.add(variant("broken", decode));
-  if (rule == "abi") s.table.abi = 2;
+  if (rule == "abi") s.table.abi = 7;
   if (rule == "stride") s.table.variant_bytes = 8;
+  if (rule == "huge_stride") s.table.variant_bytes = 1u << 30;
   if (rule == "odd_stride") s.table.variant_bytes += 4;
   if (rule == "count") s.table.variant_count = 0;
   if (rule == "many") s.table.variant_count = 1u << 31;
@@ -329,15 +488,32 @@ void add_broken(Scripted& s, std::string_view rule) {
   if (rule == "flags") broken.flags = 0x80;
   if (rule == "launches") broken.launches = 0;
   if (rule == "launch") broken.launch = nullptr;
+  if (rule == "endless_name") broken.name = endless_text();
+#if NF4BENCH_PEER_ABI >= 2
+  if (rule == "table_bytes") s.table.table_bytes = 0;
+  if (rule == "huge_table") s.table.table_bytes = 1u << 30;
+  if (rule == "product") broken.operation = NF4BENCH_PEER_MATMUL;
+#endif
   if (rule == "cuda_only") {
     for (nf4bench_peer_variant& each : s.variants) each.device = NF4BENCH_PEER_CUDA;
   }
-  if (rule == "larger") s.table = {NF4BENCH_PEER_ABI, sizeof(Larger), 2, 0, &s.larger[0].known};
+  if (rule == "larger")
+    s.table = {NF4BENCH_PEER_ABI, sizeof(Larger), 2, kTableBytes, &s.larger[0].known};
 }
 
 }  // namespace
 
-const nf4bench_peer_table* nf4bench_peer_v1(void) {
+#ifndef SCRIPTED_ENTRY
+#if NF4BENCH_PEER_ABI == 1
+#define SCRIPTED_ENTRY nf4bench_peer_v1
+#else
+#define SCRIPTED_ENTRY nf4bench_peer_v2
+#endif
+#endif
+
+extern "C" NF4BENCH_PEER_EXPORT const nf4bench_peer_table* SCRIPTED_ENTRY();
+
+const nf4bench_peer_table* SCRIPTED_ENTRY() {
   const char* const script = std::getenv("NF4BENCH_TEST_PEER");
   const std::string_view wanted = script == nullptr ? "good" : script;
   if (wanted == "null") return nullptr;
@@ -352,6 +528,12 @@ const nf4bench_peer_table* nf4bench_peer_v1(void) {
     add_company(*scripted, wanted);
   } else if (wanted == "deceitful") {
     add_deceitful_variants(*scripted);
+  } else if (wanted == "odd") {
+    add_odd_answers(*scripted);
+#if NF4BENCH_PEER_ABI >= 2
+  } else if (wanted == "products") {
+    add_products(*scripted);
+#endif
   } else {
     add_broken(*scripted, wanted);
   }
@@ -359,3 +541,11 @@ const nf4bench_peer_table* nf4bench_peer_v1(void) {
   static unsigned next = 0;
   return kept[next++ % 64] = &scripted->table;
 }
+
+#ifdef SCRIPTED_ALSO_FIRST
+extern "C" NF4BENCH_PEER_EXPORT const nf4bench_peer_table* nf4bench_peer_v1();
+
+const nf4bench_peer_table* nf4bench_peer_v1() {
+  return nullptr;
+}
+#endif

@@ -1,9 +1,10 @@
-/* A peer for the CPU device: two variants in portable C.
+/* A peer for the CPU device, in portable C.
  *
  *   nf4bench run --shape 4096x4096 --device cpu --peer mine=./libcpu_peer.so
  *
- * shows two variants: "mine" decodes element by element, and "mine.table" rounds the 16 values of a
- * block once and then copies them. */
+ * shows two variants that decode: "mine" does so element by element, and "mine.table" rounds the 16
+ * values of a block once and then copies them. With --operation matmul there is one, "mine", which
+ * decodes a row of the weight at a time and multiplies all tokens by it. */
 #include "nf4bench_peer.h"
 
 #include <float.h>
@@ -73,7 +74,27 @@ static uint16_t to_float16(float value) {
   return sign | (uint16_t)round_off((magnitude & 0x7fffff) | 0x800000, -1 - exponent);
 }
 
+static float from_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static float from_float16(uint16_t bits) {
+  const uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
+  const uint32_t magnitude = bits & 0x7fff;
+  if (magnitude >= 0x7c00) return from_bits(sign | 0x7f800000 | magnitude << 13); /* Inf, NaN */
+  /* Moved into the exponent of float32, also for subnormals, and scaled to its own. */
+  return from_bits(sign | magnitude << 13) * 0x1p112f;
+}
+
 /* Element `index` of an array of `type`. */
+static float load(const void* array, int64_t index, int32_t type) {
+  if (type == NF4BENCH_PEER_FLOAT32) return ((const float*)array)[index];
+  const uint16_t bits = ((const uint16_t*)array)[index];
+  return type == NF4BENCH_PEER_FLOAT16 ? from_float16(bits) : from_bits((uint32_t)bits << 16);
+}
+
 static void store(void* array, int64_t index, int32_t type, float value) {
   if (type == NF4BENCH_PEER_FLOAT32) {
     ((float*)array)[index] = value;
@@ -121,6 +142,38 @@ static size_t table_bytes(const nf4bench_peer_job* job) {
   return job->output_type == NF4BENCH_PEER_FLOAT32 ? 16 * 4 : 16 * 2;
 }
 
+/* `value` as it would come out of memory. */
+static float rounded(float value, int32_t type) {
+  if (type == NF4BENCH_PEER_FLOAT32) return value;
+  return type == NF4BENCH_PEER_FLOAT16 ? from_float16(to_float16(value))
+                                       : from_bits((uint32_t)to_bfloat16(value) << 16);
+}
+
+static size_t row_bytes(const nf4bench_peer_job* job) {
+  return (size_t)job->inputs * sizeof(float);
+}
+
+static int multiply_by_rows(const nf4bench_peer_job* job, void* stream) {
+  (void)stream;
+  float* const row = job->workspace;
+  for (int64_t n = 0; n < job->outputs; ++n) {
+    /* Weights are rounded to the output type, as if they had been decoded to memory. */
+    for (int64_t k = 0; k < job->inputs; ++k) {
+      const int64_t i = n * job->inputs + k;
+      const float scale = scale_of(job, i >> job->block_shift);
+      row[k] = rounded(multiply(kCodebook[nibble_of(job, i)], scale), job->output_type);
+    }
+    for (int64_t m = 0; m < job->tokens; ++m) {
+      float sum = 0.0f;
+      for (int64_t k = 0; k < job->inputs; ++k) {
+        sum += load(job->input, m * job->inputs + k, job->output_type) * row[k];
+      }
+      store(job->output, m * job->outputs + n, job->output_type, sum);
+    }
+  }
+  return 0;
+}
+
 static const nf4bench_peer_variant kVariants[] = {
     {
         .summary = "one element at a time",
@@ -138,13 +191,22 @@ static const nf4bench_peer_variant kVariants[] = {
         .workspace_bytes = table_bytes,
         .launch = decode_by_table,
     },
+    {
+        .summary = "a row of weights at a time, for all tokens",
+        .operation = NF4BENCH_PEER_MATMUL,
+        .device = NF4BENCH_PEER_CPU,
+        .launches = 1,
+        .workspace_bytes = row_bytes,
+        .launch = multiply_by_rows,
+    },
 };
 
-const nf4bench_peer_table* nf4bench_peer_v1(void) {
+const nf4bench_peer_table* nf4bench_peer_v2(void) {
   static const nf4bench_peer_table table = {
       .abi = NF4BENCH_PEER_ABI,
       .variant_bytes = sizeof(nf4bench_peer_variant),
       .variant_count = sizeof kVariants / sizeof kVariants[0],
+      .table_bytes = sizeof(nf4bench_peer_table),
       .variants = kVariants,
   };
   return &table;

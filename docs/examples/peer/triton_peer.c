@@ -22,7 +22,7 @@ static int launch(const nf4bench_peer_job* job, void* stream) {
 /* Only one signature was compiled: nested scales, float16. */
 static const char* unsupported(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
   (void)device;
-  if (job->absmax_codes == NULL && job->absmax != NULL) return "compiled for nested scales alone";
+  if (!job->nested) return "compiled for nested scales alone";
   if (job->output_type != NF4BENCH_PEER_FLOAT16) return "compiled for float16 alone";
   if (job->elements > INT32_MAX) return "compiled for a grid of 32-bit counts";
   return NULL;
@@ -37,11 +37,12 @@ static const nf4bench_peer_variant kVariants[] = {{
     .launch = launch,
 }};
 
-const nf4bench_peer_table* nf4bench_peer_v1(void) {
+const nf4bench_peer_table* nf4bench_peer_v2(void) {
   static const nf4bench_peer_table table = {
       .abi = NF4BENCH_PEER_ABI,
       .variant_bytes = sizeof(nf4bench_peer_variant),
       .variant_count = 1,
+      .table_bytes = sizeof(nf4bench_peer_table),
       .variants = kVariants,
   };
   return &table;

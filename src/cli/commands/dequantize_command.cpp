@@ -192,8 +192,7 @@ ExitCode execute(const DequantizeArguments& arguments, const Context& context) {
       choose_output(arguments, checkpoint,
                     files_read({.checkpoints = {&checkpoint}, .peers = peer_arguments}, context));
   const auto device = device::open_device(arguments.device, {});
-  const peer::Peers peers =
-      load_peers(peer_arguments, *device, operation::dequantize().catalog(device->info().kind));
+  const peer::Peers peers = load_peers(peer_arguments, *device, operation::dequantize());
   const kernels::Variant variant = choose_variant(arguments.variant, *device, peers);
   const std::atomic<bool>& interrupted = watch_for_interruption();
   output.on_piece = [&interrupted] { stop_when_interrupted(interrupted); };

@@ -10,11 +10,11 @@ void add_input_options(CLI::App& command, plan::Inputs& inputs, const char* grou
                     "shape=OUTxIN,blocksize=64, and if need be nested_absmax=FILE,\n"
                     "nested_map=FILE,offset=NUMBER, quant_map=FILE, dtype=TYPE,\n"
                     "name=NAME (repeatable)"});
-  const Option shape =
-      add_repeated(command, inputs.stack_shapes,
-                   {"--shape-of", "NAME=NxK",
-                    "Outputs and inputs of each expert in the stacks whose names\n"
-                    "are or end in NAME, where the file does not say (repeatable)"});
+  const Option shape = add_repeated(command, inputs.stack_shapes,
+                                    {"--shape-of", "NAME=NxK",
+                                     "Outputs and inputs of each expert in the stacks whose names\n"
+                                     "are or end in NAME, where neither the file nor config.json\n"
+                                     "says (repeatable)"});
   if (group == nullptr) return;
   raw.group(group);
   shape.group(group);

@@ -107,9 +107,12 @@ Listing list_variants(const ListArguments& arguments) {
   for (const operation::BuiltIn& built_in : operation::built_in_catalogs()) {
     const std::string device = word_of(built_in.device);
     if (!kind.empty() && kind != device) continue;
-    const peer::Peers& peers = loaded.emplace_back(
-        peer_arguments, peer::PeerHost{.kind = built_in.device, .tools = peer::cuda_tools()},
-        built_in.catalog.variants);
+    const peer::Peers& peers =
+        loaded.emplace_back(peer_arguments,
+                            peer::PeerHost{.kind = built_in.device,
+                                           .operation = built_in.operation.name,
+                                           .tools = peer::cuda_tools()},
+                            built_in.catalog.variants);
     for (const kernels::Variant& variant : peers.variants()) {
       listing.json.push_back(variant_json(built_in, variant));
       listing.rows.push_back({device, variant.name, traits_text(variant.traits), variant.summary});

@@ -16,12 +16,13 @@ Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
 }
 
 peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,
-                       const device::Device& device, const kernels::Catalog& catalog) {
+                       const device::Device& device, const operation::Operation& operation) {
   const record::DeviceInfo& info = device.info();
   const peer::PeerHost host = {.kind = info.kind,
+                               .operation = operation.name,
                                .compute_capability = info.compute_capability,
                                .tools = peer::cuda_tools()};
-  peer::Peers peers(arguments, host, catalog.variants);
+  peer::Peers peers(arguments, host, operation.catalog(info.kind).variants);
   for (const std::string& warning : peers.warnings()) {
     write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
   }

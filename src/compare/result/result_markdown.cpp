@@ -1,7 +1,7 @@
-#include "base/text.hpp"
 #include "compare/result/change_text.hpp"
 #include "compare/result/result_text.hpp"
 #include "report/table/parts.hpp"
+#include "text/markdown.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -17,14 +17,8 @@ namespace {
 constexpr std::size_t kMostRows = 25;
 constexpr std::size_t kLongestReason = 120;
 
-// `text` on one line, so that nothing in it is taken for markup.
 std::string plain(const std::string& text, std::size_t max_chars = 80) {
-  std::string safe;
-  for (const char c : escaped(text, max_chars)) {
-    if (std::string_view("\\`*_{}[]<>#|~&").find(c) != std::string_view::npos) safe += '\\';
-    safe += c;
-  }
-  return safe;
+  return text::in_markdown(text, max_chars);
 }
 
 std::string headline(const ComparisonResult& result, const GateDecision* decision) {

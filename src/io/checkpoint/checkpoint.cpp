@@ -1,8 +1,10 @@
 #include "io/checkpoint/checkpoint.hpp"
 
+#include "base/atomic_file.hpp"
 #include "base/input_error.hpp"
 #include "base/parallel.hpp"
 #include "io/checkpoint/entry_reader.hpp"
+#include "io/checkpoint/expert_config.hpp"
 #include "io/checkpoint/inventory.hpp"
 #include "io/checkpoint/tensor_reader.hpp"
 #include "io/natural_order.hpp"
@@ -16,7 +18,7 @@ namespace {
 
 // On all cores: a checkpoint may have a hundred thousand quant states.
 std::vector<JudgedEntry> judge(const Inventory& inventory, const std::vector<TensorGroup>& groups,
-                               const std::vector<StackShape>& shapes) {
+                               const StackShapes& shapes) {
   constexpr std::int64_t kGrain = 512;
   std::vector<JudgedEntry> judged(groups.size());
   parallel_for(
@@ -29,6 +31,21 @@ std::vector<JudgedEntry> judge(const Inventory& inventory, const std::vector<Ten
   return judged;
 }
 
+// The config.json of the model that was read; empty when there is none.
+std::filesystem::path find_config(const Inventory& inventory) {
+  if (inventory.files.empty() || inventory.files.front().is_memory) return {};
+  const std::filesystem::path folder =
+      inventory.folder.empty() ? folder_of(inventory.files.front().path) : inventory.folder;
+  std::filesystem::path config = folder / "config.json";
+  std::error_code error;
+  return std::filesystem::exists(config, error) ? config : std::filesystem::path();
+}
+
+bool has_stack(const TensorGroups& groups) {
+  return std::any_of(groups.four_bit.begin(), groups.four_bit.end(),
+                     [](const TensorGroup& group) { return group.is_stack; });
+}
+
 }  // namespace
 
 struct Checkpoint::Impl {
@@ -36,7 +53,10 @@ struct Checkpoint::Impl {
       : inventory(std::move(taken)) {
     TensorGroups groups = group_tensors(inventory);
     others = std::move(groups.others);
-    std::vector<JudgedEntry> judged = judge(inventory, groups.four_bit, shapes);
+    StackShapes known = {.shapes = shapes};
+    if (has_stack(groups)) config = find_config(inventory);
+    if (!config.empty()) add_config_shapes(config, known);
+    std::vector<JudgedEntry> judged = judge(inventory, groups.four_bit, known);
     OtherTensors fp4 = {"FP4", {}};
     for (std::size_t i = 0; i < judged.size(); ++i) {
       if (judged[i].entry.problem.empty() && judged[i].quant_type == "fp4") {
@@ -52,6 +72,7 @@ struct Checkpoint::Impl {
   }
 
   Inventory inventory;
+  std::filesystem::path config;      // that was read for expert stacks; empty when none was
   std::vector<TensorEntry> entries;  // in natural name order
   std::vector<TensorPlan> plans;     // of each entry
   std::vector<OtherTensors> others;
@@ -99,7 +120,8 @@ const std::vector<OtherTensors>& Checkpoint::others() const {
 
 CheckpointFiles Checkpoint::files() const {
   const Inventory& inventory = impl_->inventory;
-  CheckpointFiles files = {.files = {}, .index = inventory.index, .folder = inventory.folder};
+  CheckpointFiles files = {
+      .files = {}, .index = inventory.index, .config = impl_->config, .folder = inventory.folder};
   for (const InputFile& file : inventory.files) {
     if (!file.is_memory) files.files.push_back(file.path);
   }

@@ -51,6 +51,7 @@ struct OtherTensors {
 struct CheckpointFiles {
   std::vector<std::filesystem::path> files;  // that hold tensors, or the offset of a dump
   std::filesystem::path index;               // of shards; empty when none was read
+  std::filesystem::path config;              // of the model; empty when it was not needed
   std::filesystem::path folder;              // whose files these are; empty for a single file
 };
 
@@ -60,7 +61,7 @@ class Checkpoint {
  public:
   // Reads headers and quant states, no weights. Throws Error(kInput) in one line when the input as
   // a whole is unusable; a tensor with a problem of its own is listed with it instead. The first of
-  // `shapes` that names an expert stack says what is in it.
+  // `shapes` that names an expert stack says what is in it, else the model's config.json.
   static Checkpoint open(const std::filesystem::path& path,
                          const std::vector<StackShape>& shapes = {});
 

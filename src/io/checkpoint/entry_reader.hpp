@@ -24,7 +24,7 @@ struct JudgedEntry {
 class EntryReader {
  public:
   // Borrows both.
-  EntryReader(const Inventory& inventory, const std::vector<StackShape>& shapes)
+  EntryReader(const Inventory& inventory, const StackShapes& shapes)
       : inventory_(inventory), shapes_(shapes), files_(inventory) {}
 
   // A fault of the group itself becomes the problem of its entry and is not thrown.
@@ -52,7 +52,7 @@ class EntryReader {
   std::string read_bytes(const StoredTensor& tensor);
 
   const Inventory& inventory_;
-  const std::vector<StackShape>& shapes_;
+  const StackShapes& shapes_;
   OpenFiles files_;
   std::string sound_map_;  // bytes of the last nested_quant_map without a warning
   std::string source_;     // file of the group being judged

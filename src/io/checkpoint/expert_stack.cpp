@@ -38,6 +38,42 @@ std::string_view last_part(std::string_view name) {
   return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
 }
 
+// What to give on the command line for `weight`.
+std::string shape_option(const StoredTensor& weight) {
+  return fmt::format("{} {}=NxK, the outputs and inputs of an expert", kShapeOption,
+                     escaped(last_part(weight.name)));
+}
+
+// The shape of `weight`, whose experts have `values` values each.
+const StackShape& find_shape(std::string_view where, const StoredTensor& weight,
+                             const StackShapes& known) {
+  const std::uint64_t experts = weight.shape[0];
+  const std::uint64_t values = 2 * weight.shape[1];
+  const auto found = std::find_if(known.shapes.begin(), known.shapes.end(),
+                                  [&](const StackShape& s) { return s.names(weight.name); });
+  if (found == known.shapes.end()) {
+    const std::string lack = known.config_gap.empty()
+                                 ? " and no quant state"
+                                 : ", no quant state and a config.json that " + known.config_gap;
+    throw input_error(
+        where, "shape",
+        fmt::format("a stack of {} experts with {} values each{}", experts, values, lack),
+        shape_option(weight));
+  }
+  const std::string instead = found->source == kShapeOption ? "" : "; or " + shape_option(weight);
+  const auto product = checked_multiply(static_cast<std::uint64_t>(found->outputs),
+                                        static_cast<std::uint64_t>(found->inputs));
+  if (!product || *product != values) {
+    throw input_error(where, found->source, fmt::format("{}x{}", found->outputs, found->inputs),
+                      fmt::format("two numbers whose product is {}{}", values, instead));
+  }
+  if (found->experts != 0 && static_cast<std::uint64_t>(found->experts) != experts) {
+    throw input_error(where, found->source, fmt::format("{} experts", found->experts),
+                      fmt::format("{}{}", experts, instead));
+  }
+  return *found;
+}
+
 }  // namespace
 
 bool StackShape::names(std::string_view tensor) const {
@@ -47,7 +83,7 @@ bool StackShape::names(std::string_view tensor) const {
 }
 
 QuantState stack_state(std::string_view where, const StoredTensor& weight,
-                       const StoredTensor& absmax, const std::vector<StackShape>& shapes) {
+                       const StoredTensor& absmax, const StackShapes& known) {
   if (!is_matrix(weight, ElementType::kU8) || !is_matrix(absmax, ElementType::kF32) ||
       weight.shape[0] != absmax.shape[0] ||
       weight.bytes > static_cast<std::uint64_t>(kMaxElements) / 2) {
@@ -59,22 +95,8 @@ QuantState stack_state(std::string_view where, const StoredTensor& weight,
   QuantState state;
   state.quant_type = "nf4";
   state.blocksize = stack_blocksize(where, values, absmax.shape[1]);
-  const auto found = std::find_if(shapes.begin(), shapes.end(),
-                                  [&](const StackShape& s) { return s.names(weight.name); });
-  if (found == shapes.end()) {
-    throw input_error(where, "shape",
-                      fmt::format("a stack of {} experts with {} values each and no quant state",
-                                  experts, values),
-                      fmt::format("--shape-of {}=NxK, the outputs and inputs of an expert",
-                                  escaped(last_part(weight.name))));
-  }
-  const auto product = checked_multiply(static_cast<std::uint64_t>(found->outputs),
-                                        static_cast<std::uint64_t>(found->inputs));
-  if (!product || *product != values) {
-    throw input_error(where, "--shape-of", fmt::format("{}x{}", found->outputs, found->inputs),
-                      fmt::format("two numbers whose product is {}", values));
-  }
-  state.shape = {static_cast<std::int64_t>(experts), found->outputs, found->inputs};
+  const StackShape& shape = find_shape(where, weight, known);
+  state.shape = {static_cast<std::int64_t>(experts), shape.outputs, shape.inputs};
   state.elements = static_cast<std::int64_t>(experts * values);
   return state;
 }

@@ -113,7 +113,7 @@ RunPlan plan_run(const RunArguments& arguments, const Context& context) {
   }
   const operation::Operation& operation = operation::dequantize();
   const kernels::Catalog& catalog = operation.catalog(device->info().kind);
-  peer::Peers peers = load_peers(peer_arguments, *device, catalog);
+  peer::Peers peers = load_peers(peer_arguments, *device, operation);
   options.baseline = choose_baseline(arguments.baseline, catalog, peers);
   options.launches = choose_launches(options.launches, *device);
   auto variants = choose_variants(arguments.variants, options.baseline, peers);

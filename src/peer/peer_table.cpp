@@ -1,0 +1,170 @@
+#include "peer/peer_table.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "peer/peer_argument.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstring>
+#include <set>
+#include <tuple>
+
+namespace nf4bench::peer {
+namespace {
+
+// The latest first.
+constexpr std::array<PeerVersion, 2> kVersions = {
+    {{.abi = NF4BENCH_PEER_ABI,
+      .entry_point = "nf4bench_peer_v2",
+      .job_bytes = sizeof(nf4bench_peer_job),
+      .table_bytes = sizeof(nf4bench_peer_table),
+      .operations = 2},
+     {.abi = 1,
+      .entry_point = "nf4bench_peer_v1",
+      .job_bytes = offsetof(nf4bench_peer_job, operation),
+      .table_bytes = 0,
+      .operations = 1}}};
+
+constexpr std::uint32_t kLastImaginable = 9;
+
+// By the header's numbers.
+constexpr std::array<const char*, 2> kOperations = {"dequantize", "matmul"};
+
+constexpr std::uint32_t kMaxVariants = 1000;
+constexpr std::uint32_t kMaxStructBytes = 4096;
+constexpr std::size_t kMaxNameChars = 65;  // one more than a name may have
+constexpr std::uint32_t kKnownFlags = NF4BENCH_PEER_NOT_CAPTURABLE;
+
+// Null when the library exports none that is known here.
+const PeerVersion* version_of(const SharedLibrary& library) {
+  for (const PeerVersion& version : kVersions) {
+    if (library.find(version.entry_point) != nullptr) return &version;
+  }
+  return nullptr;
+}
+
+// The exported function of a version that is not known here; empty when there is none.
+std::string later_entry_point(const SharedLibrary& library) {
+  for (std::uint32_t abi = NF4BENCH_PEER_ABI + 1; abi <= kLastImaginable; ++abi) {
+    std::string entry_point = fmt::format("nf4bench_peer_v{}", abi);
+    if (library.find(entry_point.c_str()) != nullptr) return entry_point;
+  }
+  return "";
+}
+
+// Throws Error(kInput) unless `bytes`, which the table says of a struct, can be right: at least the
+// `known` bytes that this program knows of it.
+void check_bytes(const char* field, std::uint32_t bytes, std::size_t known, const char* type) {
+  if (bytes >= known && bytes <= kMaxStructBytes && bytes % alignof(void*) == 0) return;
+  throw Error(ErrorKind::kInput, fmt::format("has {} {}, wanted sizeof({}), which is {} here",
+                                             field, bytes, type, known));
+}
+
+// The table's header, or an error that says what is wrong with it.
+const nf4bench_peer_table& checked_table(const SharedLibrary& library, const PeerVersion& version) {
+  using EntryPoint = const nf4bench_peer_table* (*)();
+  const auto entry_point = reinterpret_cast<EntryPoint>(library.find(version.entry_point));
+  const nf4bench_peer_table* const table = entry_point();
+  if (table == nullptr) {
+    throw Error(ErrorKind::kInput, fmt::format("{}() returned NULL", version.entry_point));
+  }
+  if (table->abi != version.abi) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("has ABI version {}, wanted {} from {}(); build it with the "
+                            "nf4bench_peer.h of that version",
+                            table->abi, version.abi, version.entry_point));
+  }
+  if (version.table_bytes != 0) {
+    check_bytes("table_bytes", table->table_bytes, version.table_bytes, "nf4bench_peer_table");
+  }
+  check_bytes("variant_bytes", table->variant_bytes, sizeof(nf4bench_peer_variant),
+              "nf4bench_peer_variant");
+  if (table->variant_count == 0 || table->variant_count > kMaxVariants ||
+      table->variants == nullptr) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("offers {} variants{}; wanted 1 to {}", table->variant_count,
+                            table->variants == nullptr ? " at NULL" : "", kMaxVariants));
+  }
+  return *table;
+}
+
+// Entries may be larger than ours, when the library's header is newer.
+const nf4bench_peer_variant& variant_at(const nf4bench_peer_table& table, std::uint32_t index) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(table.variants);
+  const std::size_t offset = std::size_t{index} * table.variant_bytes;
+  return *reinterpret_cast<const nf4bench_peer_variant*>(bytes + offset);
+}
+
+// "0 (dequantize) or 1 (matmul)", as far as `version` knows them.
+std::string known_operations(const PeerVersion& version) {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < version.operations; ++i) {
+    known.push_back(fmt::format("{} ({})", i, kOperations[i]));
+  }
+  return fmt::format("{}", fmt::join(known, " or "));
+}
+
+// What is wrong with an entry; empty when nothing is.
+std::string problem_of(const nf4bench_peer_variant& variant, const PeerVersion& version) {
+  const std::string name = bounded_text(variant.name, kMaxNameChars);
+  if (!name.empty() && !is_peer_name(name)) {
+    return fmt::format("its name \"{}\" is not 1 to 64 letters, digits, _ or -", escaped(name));
+  }
+  if (variant.device != NF4BENCH_PEER_CPU && variant.device != NF4BENCH_PEER_CUDA) {
+    return fmt::format("its device is {}, wanted {} (CPU) or {} (CUDA)", variant.device,
+                       int{NF4BENCH_PEER_CPU}, int{NF4BENCH_PEER_CUDA});
+  }
+  if (variant.operation < 0 || static_cast<std::size_t>(variant.operation) >= version.operations) {
+    return fmt::format("its operation is {}, wanted {}", variant.operation,
+                       known_operations(version));
+  }
+  if ((variant.flags & ~kKnownFlags) != 0) {
+    return fmt::format("its flags {:#x} hold unknown bits", variant.flags);
+  }
+  if (variant.launches < 1) return fmt::format("its launches are {}", variant.launches);
+  if (variant.launch == nullptr) return "its launch() is NULL";
+  return "";
+}
+
+}  // namespace
+
+bool has_peer_table(const SharedLibrary& library) {
+  return version_of(library) != nullptr || !later_entry_point(library).empty();
+}
+
+std::vector<PeerEntry> read_peer_table(const SharedLibrary& library) {
+  const PeerVersion* const version = version_of(library);
+  if (version == nullptr) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("exports {}, of a later version than the {} that is known here",
+                            later_entry_point(library), NF4BENCH_PEER_ABI));
+  }
+  const nf4bench_peer_table& table = checked_table(library, *version);
+  std::vector<PeerEntry> entries;
+  std::set<std::tuple<int, int, std::string>> taken;
+  for (std::uint32_t i = 0; i < table.variant_count; ++i) {
+    const nf4bench_peer_variant& variant = variant_at(table, i);
+    if (const std::string problem = problem_of(variant, *version); !problem.empty()) {
+      throw Error(ErrorKind::kInput, fmt::format("variant {} of its table: {}", i, problem));
+    }
+    std::string name = bounded_text(variant.name, kMaxNameChars);
+    if (!taken.emplace(variant.device, variant.operation, name).second) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("variant {} of its table: its name \"{}\" is taken", i, name));
+    }
+    entries.push_back({.variant = &variant,
+                       .version = version,
+                       .name = std::move(name),
+                       .operation = kOperations[static_cast<std::size_t>(variant.operation)]});
+  }
+  return entries;
+}
+
+std::string bounded_text(const char* text, std::size_t max_chars) {
+  return text == nullptr ? "" : std::string(text, strnlen(text, max_chars));
+}
+
+}  // namespace nf4bench::peer

@@ -1,0 +1,134 @@
+// Matrix products of peers that were made with nf4bench_peer.h, on the CPU device.
+
+#include "base/error.hpp"
+#include "device/devices.hpp"
+#include "nf4/synthetic.hpp"
+#include "operation/matmul.hpp"
+#include "operation/weight.hpp"
+#include "peer/peers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+peer::Peers load(const char* script, const std::string& operation,
+                 const char* path = TEST_PEER_SCRIPTED) {
+  setenv("NF4BENCH_TEST_PEER", script, 1);
+  peer::Peers peers({{"mine", path}}, {.kind = record::DeviceKind::kCpu, .operation = operation},
+                    {});
+  unsetenv("NF4BENCH_TEST_PEER");
+  return peers;
+}
+
+std::vector<std::string> names_of(const peer::Peers& peers) {
+  std::vector<std::string> names;
+  for (const kernels::Variant& variant : peers.variants()) names.emplace_back(variant.name);
+  return names;
+}
+
+// A product on the CPU device, and what is expected of it.
+class Product {
+ public:
+  Product(const nf4::SyntheticSpec& spec, nf4::OutputType type, std::int64_t tokens)
+      : weight_(nf4::make_synthetic(spec)), problem_(operation::problem_of(weight_, type)) {
+    problem_.tokens = tokens;
+    const operation::Operation& matmul = operation::matmul();
+    input_ = matmul.make_input(problem_, {});
+    expected_ = matmul.reference(weight_, problem_, input_, std::numeric_limits<int64_t>::max());
+    workload_ = device_->upload(
+        operation::make_work(matmul, {.tensor = weight_, .input = input_}, problem_), kPurpose);
+  }
+
+  device::Workload& workload() { return *workload_; }
+
+  // "" when the output is right, "wrong", or the error.
+  std::string verdict(const kernels::Variant& variant) {
+    try {
+      return workload_->verify(variant, expected_).is_exact() ? "" : "wrong";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+ private:
+// Under a sanitizer, which finds stray writes itself, only buffers for timing have guards.
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr device::UploadPurpose kPurpose = device::UploadPurpose::kTimeHot;
+#else
+  static constexpr device::UploadPurpose kPurpose = device::UploadPurpose::kVerify;
+#endif
+
+  std::unique_ptr<device::Device> device_ = device::open_cpu_device({});
+  nf4::Nf4Tensor weight_;
+  kernels::Problem problem_;
+  std::vector<std::byte> input_;
+  std::vector<std::byte> expected_;
+  std::unique_ptr<device::Workload> workload_;
+};
+
+const kernels::Variant& find(const peer::Peers& peers, const std::string& name) {
+  for (const kernels::Variant& variant : peers.variants()) {
+    if (name == variant.name) return variant;
+  }
+  throw std::runtime_error("no variant " + name);
+}
+
+TEST(MatmulPeer, OffersForEachOperationWhatItsTableSays) {
+  EXPECT_THAT(names_of(load("products", "dequantize")), ElementsAre("mine"));
+  EXPECT_THAT(names_of(load("products", "matmul")),
+              ElementsAre("mine", "mine.short", "mine.halves", "mine.decodes", "mine.asks"));
+}
+
+TEST(MatmulPeer, OfVersionOneOffersNone) {
+  const peer::Peers peers = load("good", "matmul", TEST_PEER_SCRIPTED_V1);
+  EXPECT_THAT(names_of(peers), ElementsAre());
+  EXPECT_THAT(peers.warnings(),
+              ElementsAre(HasSubstr("has no variant of matmul for the CPU device")));
+  EXPECT_TRUE(peers.is_of_absent_peer("mine"));
+}
+
+TEST(MatmulPeer, GetsTokensSizesAndInput) {
+  const peer::Peers peers = load("products", "matmul");
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+    for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+      for (const std::int64_t tokens : {1, 3, 17}) {
+        Product product({.shape = {20, 77}, .absmax_kind = kind}, type, tokens);
+        EXPECT_EQ(product.verdict(find(peers, "mine")), "") << tokens << to_string(type);
+      }
+    }
+  }
+}
+
+TEST(MatmulPeer, IsAskedWithSizesAndWithoutBuffers) {
+  const peer::Peers peers = load("products", "matmul");
+  Product nested({.shape = {20, 77}}, nf4::OutputType::kFloat16, 3);
+  EXPECT_EQ(nested.workload().unsupported(find(peers, "mine.asks")),
+            "operation 1, 3 x 20 x 77, nested 1");
+  Product plain({.shape = {64, 128}, .absmax_kind = nf4::AbsmaxKind::kPlain},
+                nf4::OutputType::kFloat16, 1);
+  EXPECT_EQ(plain.workload().unsupported(find(peers, "mine.asks")),
+            "operation 1, 1 x 64 x 128, nested 0");
+}
+
+TEST(MatmulPeer, ThatLiesIsFound) {
+  const peer::Peers peers = load("products", "matmul");
+  Product product({.shape = {4, 256}}, nf4::OutputType::kBfloat16, 3);
+  EXPECT_EQ(product.verdict(find(peers, "mine.short")), "wrong");
+  EXPECT_EQ(product.verdict(find(peers, "mine.decodes")), "wrote past the end of its output");
+  EXPECT_EQ(product.verdict(find(peers, "mine.halves")), "");
+  EXPECT_EQ(product.verdict(find(peers, "mine.halves")), "wrong");
+  EXPECT_EQ(product.verdict(find(peers, "mine")), "");
+}
+
+}  // namespace
+}  // namespace nf4bench

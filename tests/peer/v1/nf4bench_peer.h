@@ -1,0 +1,129 @@
+/* nf4bench_peer.h: how a shared library offers its own kernels to nf4bench.
+ *
+ * A library exports one function, nf4bench_peer_v1(), that returns a table of variants. Loaded with
+ *   nf4bench run ... --peer NAME=./libmine.so
+ * they are verified bit for bit and timed beside the built-in ones. docs/peers.md is the guide;
+ * docs/examples/peer/ holds complete libraries for the CPU and for CUDA.
+ *
+ * For C99, C++11 and CUDA. Everything here is plain C: no exception may leave a function, and a
+ * library may be built with any compiler and any CUDA toolkit. */
+#ifndef NF4BENCH_PEER_H
+#define NF4BENCH_PEER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The version of this header. It changes only when a library built with the old one would break;
+ * then the exported function gets another name too. Without a new version structs may only grow at
+ * their end: their first member says how large they are. */
+#define NF4BENCH_PEER_ABI 1u
+
+#if defined(_MSC_VER)
+#define NF4BENCH_PEER_EXPORT __declspec(dllexport)
+#else
+#define NF4BENCH_PEER_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a variant computes. */
+enum { NF4BENCH_PEER_DEQUANTIZE = 0 };
+
+/* Where it runs. */
+enum {
+  NF4BENCH_PEER_CPU = 0, /* host pointers, stream NULL, done when launch() returns */
+  NF4BENCH_PEER_CUDA = 1 /* device pointers, work enqueued on a cudaStream_t */
+};
+
+/* The type of the output's elements. */
+enum { NF4BENCH_PEER_FLOAT16 = 0, NF4BENCH_PEER_BFLOAT16 = 1, NF4BENCH_PEER_FLOAT32 = 2 };
+
+/* Flags of a variant. */
+enum {
+  /* launch() does what a CUDA graph cannot record (it synchronises, allocates, or uses another
+   * stream). Such a variant is timed by --launch stream alone. */
+  NF4BENCH_PEER_NOT_CAPTURABLE = 1
+};
+
+/* One tensor to decode. nf4bench owns every buffer. Inputs are read only. All buffers start at a
+ * multiple of 256 bytes and end with their last byte: the memory behind it is not theirs.
+ *
+ *   scale of block b     absmax[b], or when nested, in float32 and with two roundings (no fma):
+ *                        nested_map[absmax_codes[b]] * nested_absmax[b / 256] + nested_offset
+ *   value of element i   codebook[nibble i] * scale of block (i >> block_shift) in float32, rounded
+ *                        once to the output type; NaN as 0x7fff in 16 bits
+ *   every product        subnormal factors and results are zeros of their sign (mul.ftz)
+ *   sign                 scales may be negative
+ *   nibble i             the high half of packed[i / 2] for even i, the low half for odd i */
+typedef struct nf4bench_peer_job {
+  uint32_t struct_bytes;       /* sizeof(nf4bench_peer_job) of the nf4bench that calls */
+  int32_t output_type;         /* NF4BENCH_PEER_FLOAT16, _BFLOAT16 or _FLOAT32 */
+  const uint8_t* packed;       /* (elements + 1) / 2 bytes */
+  const float* absmax;         /* plain: `blocks` scales; nested: NULL */
+  const uint8_t* absmax_codes; /* nested: `blocks` codes; plain: NULL */
+  const float* nested_absmax;  /* nested: one for each 256 blocks; plain: NULL */
+  const float* nested_map;     /* nested: 256 values; plain: NULL */
+  float nested_offset;         /* nested */
+  int32_t block_shift;         /* log2 of the blocksize: 5 to 12 */
+  int64_t elements;            /* any count from 1, beyond 2^31 as well */
+  int64_t blocks;              /* elements divided by the blocksize, rounded up */
+  void* output;                /* `elements` values of the output type */
+  void* workspace;             /* what workspace_bytes() asked for, contents undefined; or NULL */
+} nf4bench_peer_job;
+
+/* The device it is to run on. */
+typedef struct nf4bench_peer_device {
+  uint32_t struct_bytes;
+  int32_t kind;               /* NF4BENCH_PEER_CPU or NF4BENCH_PEER_CUDA */
+  int32_t compute_capability; /* CUDA: 10 * major + minor, 90 for sm_90 */
+  int32_t multiprocessors;    /* CUDA: SMs; CPU: threads that a variant should use */
+  int64_t l2_bytes;           /* last-level cache */
+} nf4bench_peer_device;
+
+/* One implementation. The library owns it and its strings for as long as the process lives. */
+typedef struct nf4bench_peer_variant {
+  /* Letters, digits, '_' and '-'. Shown as "NAME.name", NAME being the word before '=' in --peer;
+   * NULL or "" gives just NAME. */
+  const char* name;
+  const char* summary; /* one line: the idea; may be NULL */
+  int32_t operation;   /* NF4BENCH_PEER_DEQUANTIZE */
+  int32_t device;      /* NF4BENCH_PEER_CPU or NF4BENCH_PEER_CUDA */
+  int32_t launches;    /* kernels, or passes over the data, per call */
+  uint32_t flags;      /* NF4BENCH_PEER_NOT_CAPTURABLE or 0 */
+
+  /* Returns NULL when the variant can do `job` on `device`, else the reason, as a string that stays
+   * valid. Buffers in `job` may be NULL here. The pointer itself may be NULL: the variant can do
+   * every job. */
+  const char* (*unsupported)(const nf4bench_peer_job* job, const nf4bench_peer_device* device);
+
+  /* Bytes of scratch memory that launch() needs, the same for jobs of the same shape. Its content
+   * is lost between calls. The pointer may be NULL: launch() needs none. */
+  size_t (*workspace_bytes)(const nf4bench_peer_job* job);
+
+  /* Decodes `job`. CUDA: enqueues the work on `stream`, a cudaStream_t that does not wait for the
+   * default stream, on the device that is current for the calling thread, and returns without
+   * waiting. CPU: `stream` is NULL and the output is complete on return. `job` itself is gone after
+   * the call. Returns 0, or another number for an error, which the variant's failed row then shows.
+   * A CUDA library returns cudaGetLastError(), because nf4bench cannot ask another runtime. */
+  int (*launch)(const nf4bench_peer_job* job, void* stream);
+} nf4bench_peer_variant;
+
+/* What the exported function returns; owned by the library for as long as the process lives. */
+typedef struct nf4bench_peer_table {
+  uint32_t abi;           /* NF4BENCH_PEER_ABI */
+  uint32_t variant_bytes; /* sizeof(nf4bench_peer_variant) */
+  uint32_t variant_count;
+  uint32_t reserved; /* 0 */
+  const nf4bench_peer_variant* variants;
+} nf4bench_peer_table;
+
+/* The one function that a peer exports. Called once or more, from one thread. */
+NF4BENCH_PEER_EXPORT const nf4bench_peer_table* nf4bench_peer_v1(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NF4BENCH_PEER_H */
