@@ -16,13 +16,19 @@ bool has_passed_row(const record::Report& report) {
       [](const record::Measurement& m) { return m.status == record::Status::kPassed; });
 }
 
+// All that is left of samples that a report leaves out; 0 of what was not timed.
+double median_of(const record::Measurement& m) {
+  return m.time_s ? m.time_s->median : 0.0;
+}
+
 // Two runs never agree in every sample and in when they began.
 bool is_same_run(const record::Report& a, const record::Report& b) {
   return a.started_at == b.started_at && has_passed_row(a) &&
          std::equal(a.measurements.begin(), a.measurements.end(), b.measurements.begin(),
                     b.measurements.end(),
                     [](const record::Measurement& left, const record::Measurement& right) {
-                      return left.samples_s == right.samples_s;
+                      return left.samples_s == right.samples_s &&
+                             median_of(left) == median_of(right);
                     });
 }
 

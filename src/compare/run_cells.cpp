@@ -1,7 +1,7 @@
 #include "compare/run_cells.hpp"
 
-#include "statistics/distributions.hpp"
-#include "statistics/statistics.hpp"
+#include "record/sample_digest.hpp"
+#include "statistics/log_error.hpp"
 
 #include <fmt/format.h>
 
@@ -18,33 +18,9 @@ namespace {
 constexpr double kCudaResolution_s = 0.5e-6;
 constexpr double kCpuResolution_s = 0.1e-6;
 
-constexpr std::size_t kParts = 8;
-constexpr double kNormal95 = 1.959964;  // half of a 95 % interval in standard errors
-
 bool are_positive(std::span<const double> values) {
   return std::all_of(values.begin(), values.end(),
                      [](double value) { return std::isfinite(value) && value > 0.0; });
-}
-
-// Standard errors of a median over the median absolute deviation of n normal values, times sqrt(n).
-constexpr double kErrorOverDeviation = 1.4826022 * 1.2533141;
-
-// By how much the medians of consecutive parts leave the median of their run open. Deviations are
-// taken absolute: a phase of a few slow samples does not move the median either.
-double parts_error(std::span<const double> samples) {
-  std::vector<double> logs;
-  for (std::size_t part = 0; part < kParts; ++part) {
-    const std::size_t first = samples.size() * part / kParts;
-    const std::size_t last = samples.size() * (part + 1) / kParts;
-    logs.push_back(std::log(statistics::median(samples.subspan(first, last - first))));
-  }
-  const double center = statistics::median(logs);
-  for (double& value : logs) value = std::abs(value - center);
-  return kErrorOverDeviation * statistics::median(logs) / std::sqrt(static_cast<double>(kParts));
-}
-
-double interval_error(const statistics::Interval& ci95) {
-  return (std::log(ci95.high) - std::log(ci95.low)) / 2.0 / kNormal95;
 }
 
 // Why a time that passed decides nothing; empty when it may.
@@ -53,8 +29,9 @@ std::string find_doubt(const record::Measurement& m) {
     return fmt::format("other programs kept {:.1f} of {} processors busy", m.load->others,
                        m.load->processors);
   }
-  if (m.samples_s.size() < statistics::kFewestForInterval) {
-    return fmt::format("{} samples are too few for an interval, which takes {}", m.samples_s.size(),
+  const std::int64_t samples = record::sample_count(m);
+  if (samples < static_cast<std::int64_t>(statistics::kFewestForInterval)) {
+    return fmt::format("{} samples are too few for an interval, which takes {}", samples,
                        statistics::kFewestForInterval);
   }
   return "";
@@ -65,8 +42,11 @@ std::string find_fault(const record::Measurement& m, Metric metric) {
   if (m.status == record::Status::kFailed || m.status == record::Status::kInvalid) {
     return fmt::format("{}: {}", to_string(m.status), m.reason);
   }
-  if (m.samples_s.empty()) return "passed, but there are no samples";
+  if (record::sample_count(m) == 0) return "passed, but there are no samples";
   if (!are_positive(m.samples_s)) return "passed, but a sample is not a positive time";
+  if (m.digest && !(m.time_s && are_positive(std::span(&m.time_s->median, 1)))) {
+    return "passed, but its median is not a positive time";
+  }
   if (metric == Metric::kSpeedup) {
     if (!m.speedup) return "has no speedup; its baseline was not measured";
     const statistics::Interval ci95 = m.speedup->ci95.value_or(statistics::Interval{1.0, 1.0});
@@ -94,16 +74,18 @@ double log_cost_of(const record::Measurement& m, Metric metric, double time_s) {
 
 RunValue value_of(const record::Measurement& m, Metric metric, record::DeviceKind kind) {
   RunValue value;
-  value.time_s = statistics::median(m.samples_s);
+  const record::SampleDigest digest = record::digest_of(m);
+  value.time_s = m.digest ? m.time_s->median : statistics::median(m.samples_s);
   value.log_cost = log_cost_of(m, metric, value.time_s);
-  value.log_error = metric == Metric::kSpeedup && m.speedup->ci95 ? interval_error(*m.speedup->ci95)
-                                                                  : log_median_error(m.samples_s);
+  value.log_error = metric == Metric::kSpeedup && m.speedup->ci95
+                        ? statistics::log_error(*m.speedup->ci95)
+                        : digest.log_error;
   value.resolution_s = (kind == record::DeviceKind::kCuda ? kCudaResolution_s : kCpuResolution_s) /
                        std::max(m.launches_per_sample, 1);
-  if (!m.sm_clock_hz.empty() && are_positive(m.sm_clock_hz)) {
-    value.clock_hz = statistics::median(m.sm_clock_hz);
+  if (are_positive(m.sm_clock_hz) && digest.median_clock_hz.value_or(0.0) > 0.0) {
+    value.clock_hz = digest.median_clock_hz;
   }
-  value.samples = static_cast<std::int64_t>(m.samples_s.size());
+  value.samples = digest.count;
   value.doubt = find_doubt(m);
   return value;
 }
@@ -151,13 +133,6 @@ void merge(RunCell& cell, int& count, const RunCell& next) {
 }
 
 }  // namespace
-
-double log_median_error(std::span<const double> samples) {
-  const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
-  const statistics::Interval range{*least, *most};
-  const double error = interval_error(statistics::median_interval(samples).value_or(range));
-  return samples.size() < 4 * kParts ? error : std::max(error, parts_error(samples));
-}
 
 std::vector<RunCell> run_cells(const record::Report& report, Metric metric) {
   std::map<std::string, const record::ReportTensor*> tensors;

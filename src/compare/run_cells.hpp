@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -38,11 +37,6 @@ struct RunCell {
   std::string reason;  // why it is not measured
   RunValue value;      // only when it is
 };
-
-// The standard error of the logarithm of the median of `samples` (positive, in the order taken):
-// the greater of what their order statistics (of fewer than six their range) and, from 32 samples
-// on, what the medians of eight consecutive parts say. The latter sees clocks that drift.
-double log_median_error(std::span<const double> samples);
 
 // The cells of `report` in order of appearance. Tensors of one geometry share a cell: their mean
 // logarithm, and the worst of their states. For Metric::kSpeedup the rows of the baseline itself

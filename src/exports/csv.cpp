@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
+#include "record/sample_digest.hpp"
 #include "report/ranking.hpp"
 
 #include <fmt/format.h>
@@ -96,7 +97,7 @@ void add_time(Line& line, const record::Measurement& m) {
   const auto time = [&](double statistics::Summary::*part) {
     return m.time_s ? std::optional((*m.time_s).*part) : std::nullopt;
   };
-  line.count("samples", static_cast<std::int64_t>(m.samples_s.size()));
+  line.count("samples", record::sample_count(m));
   line.number("median_s", time(&statistics::Summary::median));
   add_interval(line, {"ci95_low_s", "ci95_high_s"}, m.time_s ? m.time_s->ci95 : std::nullopt);
   line.number("mean_s", time(&statistics::Summary::mean));
@@ -106,7 +107,7 @@ void add_time(Line& line, const record::Measurement& m) {
   line.number("mad_s", time(&statistics::Summary::mad));
   line.count("launches_per_sample", m.launches_per_sample);
   line.text("stopped_by", m.stopped_by ? to_string(*m.stopped_by) : "");
-  line.number("sm_clock_mean_hz", mean_clock_hz(m));
+  line.number("sm_clock_mean_hz", record::mean_clock_hz(m));
 }
 
 void add_rates(Line& line, const ExportRow& row, const record::Report& report) {

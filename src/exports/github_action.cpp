@@ -1,5 +1,6 @@
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
+#include "record/sample_digest.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -22,8 +23,7 @@ std::optional<double> scaled(std::optional<double> relative, double value) {
 json::JsonText entry(const record::Report& report, const ExportRow& row, const Figure& figure) {
   const record::Measurement& m = *row.measurement;
   std::string extra = fmt::format(
-      "median of {}; driver {}; nf4bench {}",
-      text::format_count(static_cast<long long>(m.samples_s.size()), "sample"),
+      "median of {}; driver {}; nf4bench {}", text::format_count(record::sample_count(m), "sample"),
       report.device.driver.empty() ? "none" : report.device.driver, report.tool.version);
   return json::json_object(
       {{"name", json::json_string(report.device.name + '/' + row.name)},

@@ -1,5 +1,6 @@
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
+#include "record/sample_digest.hpp"
 
 #include <fmt/format.h>
 
@@ -62,8 +63,7 @@ std::vector<json::JsonMember> head_of(const ExportRow& row, const Place& place,
           {"per_family_instance_index", json::json_integer(place.instance)},
           {"run_name", json::json_string(row.name)},
           {"run_type", json::json_string(suffix.empty() ? "iteration" : "aggregate")},
-          {"repetitions",
-           json::json_integer(static_cast<std::int64_t>(row.measurement->samples_s.size()))},
+          {"repetitions", json::json_integer(record::sample_count(*row.measurement))},
           {"threads", json::json_integer(1)}};
 }
 
@@ -100,8 +100,7 @@ json::JsonText aggregate_of(const ExportRow& row, const Place& place, const std:
   std::vector<json::JsonMember> members = head_of(row, place, '_' + name);
   members.push_back({"aggregate_name", json::json_string(name)});
   members.push_back({"aggregate_unit", json::json_string("time")});
-  members.push_back(
-      {"iterations", json::json_integer(static_cast<std::int64_t>(m.samples_s.size()))});
+  members.push_back({"iterations", json::json_integer(record::sample_count(m))});
   add_times(members, seconds, m);
   return json::json_object(members);
 }

@@ -1,4 +1,5 @@
 #include "exports/html_parts.hpp"
+#include "record/sample_digest.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -106,7 +107,7 @@ std::string line_of(const Page& page, std::size_t index, double reach) {
   const Histogram histogram = histogram_of(m, reach);
   std::string note =
       fmt::format("{}, {}", text::format_time(time.median, text::time_scale({time.median})),
-                  text::format_count(static_cast<long long>(m.samples_s.size()), "sample"));
+                  text::format_count(record::sample_count(m), "sample"));
   if (histogram.beyond > 0) note += fmt::format(", {} beyond", histogram.beyond);
   return chart_line(page, index,
                     drawing(kHeight, grid_of() + bars_of(histogram, page.colour_of(m.variant)) +
@@ -131,6 +132,13 @@ std::string figure_of(const Page& page, const PageCell& cell, std::size_t number
 }  // namespace
 
 std::string samples_section(const Page& page) {
+  const bool has_any = std::any_of(page.rows.begin(), page.rows.end(), [](const ExportRow& row) {
+    return !row.measurement->samples_s.empty();
+  });
+  if (!has_any) {
+    return "<section id=\"samples\"><h2>Samples</h2><p>The report was written without its samples "
+           "(run --samples summary).</p></section>\n";
+  }
   std::string text =
       "<section id=\"samples\"><h2>Samples</h2><p>How the samples of each variant lie around their "
       "median; the thick line is the median's 95 % interval. <label class=\"choice\">Cell: <select "

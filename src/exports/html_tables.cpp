@@ -1,4 +1,5 @@
 #include "exports/html_parts.hpp"
+#include "record/sample_digest.hpp"
 #include "report/ranking.hpp"
 #include "report/table/parts.hpp"
 #include "text/units.hpp"
@@ -50,7 +51,7 @@ std::string timed_cells(const record::Measurement& m) {
          number_cell(m.fraction_of_stream ? text::format_percent(*m.fraction_of_stream) : "") +
          number_cell(m.speedup ? text::format_ratio(m.speedup->ratio) : "") +
          number_cell(m.speedup ? report::speedup_interval_text(*m.speedup, m.variant) : "") +
-         number_cell(fmt::format("{}", m.samples_s.size()));
+         number_cell(fmt::format("{}", record::sample_count(m)));
 }
 
 std::string row_of(const Page& page, std::size_t index) {

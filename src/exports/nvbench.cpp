@@ -1,5 +1,6 @@
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
+#include "record/sample_digest.hpp"
 
 #include <fmt/format.h>
 
@@ -115,13 +116,13 @@ json::JsonText summaries_of(const ExportRow& row) {
   const record::Measurement& m = *row.measurement;
   if (!row.is_timed) return json::json_array(all);
   all.push_back(summary("nv/cold/sample_size", "sample_size", "int64",
-                        fmt::format("{}", m.samples_s.size())));
+                        fmt::format("{}", record::sample_count(m))));
   add_number(all, "nv/cold/time/gpu/min", "duration", m.time_s->min);
   add_number(all, "nv/cold/time/gpu/mean", "duration", m.time_s->mean);
   add_number(all, "nv/cold/time/gpu/median", "duration", m.time_s->median);
   add_spread(all, m);
   add_number(all, "nv/cold/bw/global/bytes_per_second", "byte_rate", m.bytes_per_s);
-  add_number(all, "nv/cold/sm_clock_rate/mean", "frequency", mean_clock_hz(m));
+  add_number(all, "nv/cold/sm_clock_rate/mean", "frequency", record::mean_clock_hz(m));
   return json::json_array(all);
 }
 

@@ -75,13 +75,6 @@ std::string number_text(const std::optional<double>& value) {
   return value ? number_text(*value) : std::string();
 }
 
-std::optional<double> mean_clock_hz(const record::Measurement& measurement) {
-  if (measurement.sm_clock_hz.empty()) return std::nullopt;
-  double sum = 0.0;
-  for (const double clock : measurement.sm_clock_hz) sum += clock;
-  return sum / static_cast<double>(measurement.sm_clock_hz.size());
-}
-
 std::optional<double> standard_deviation(const std::vector<double>& samples) {
   if (samples.size() < 2) return std::nullopt;
   const auto count = static_cast<double>(samples.size());

@@ -33,9 +33,6 @@ std::string shape_name(const ExportRow& row);
 std::string number_text(double value);
 std::string number_text(const std::optional<double>& value);
 
-// The mean of the SM clock over the samples.
-std::optional<double> mean_clock_hz(const record::Measurement& measurement);
-
 // The samples' standard deviation; none with fewer than two.
 std::optional<double> standard_deviation(const std::vector<double>& samples);
 

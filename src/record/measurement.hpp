@@ -42,6 +42,14 @@ struct Alone {
   std::optional<statistics::Interval> ci95;  // none with too few samples
 };
 
+// What is kept of samples that a report leaves out.
+struct SampleDigest {
+  std::int64_t count = 0;
+  double log_error = 0.0;                 // see statistics::log_median_error()
+  std::optional<double> mean_clock_hz{};  // of the multiprocessors; absent where unknown
+  std::optional<double> median_clock_hz{};
+};
+
 // One variant in one cell. Plain data.
 struct Measurement {
   Cell cell;
@@ -52,6 +60,8 @@ struct Measurement {
   std::optional<statistics::Summary> time_s;  // absent unless timed
   std::vector<double> samples_s;              // seconds a call, in the order taken
   std::vector<double> sm_clock_hz;            // per sample; empty where unknown
+  std::optional<SampleDigest> digest;         // in place of samples_s and sm_clock_hz; see
+                                              // sample_digest.hpp
   int launches_per_sample = 0;
   std::optional<StopReason> stopped_by;
   std::int64_t bytes_read = 0;

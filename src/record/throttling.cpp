@@ -1,5 +1,7 @@
 #include "record/throttling.hpp"
 
+#include "record/sample_digest.hpp"
+
 #include <algorithm>
 
 namespace nf4bench::record {
@@ -18,9 +20,9 @@ void mark_throttled(std::vector<Measurement>& cell) {
 }
 
 double throttled_share(const Measurement& measurement) {
-  if (!measurement.throttled_samples || measurement.samples_s.empty()) return 0.0;
-  return static_cast<double>(*measurement.throttled_samples) /
-         static_cast<double>(measurement.samples_s.size());
+  const std::int64_t samples = sample_count(measurement);
+  if (!measurement.throttled_samples || samples == 0) return 0.0;
+  return static_cast<double>(*measurement.throttled_samples) / static_cast<double>(samples);
 }
 
 }  // namespace nf4bench::record

@@ -270,6 +270,42 @@ TEST(Run, ReportSaysHowFarColdBuffersRotate) {
   EXPECT_EQ(nf4bench(short_run({"--shape", "64x64", "--rotate", "0"})).exit_code, 2);
 }
 
+TEST(Run, AReportWithoutSamplesServesEveryReader) {
+  const ScratchFolder folder;
+  const std::string all = folder.path("all.json");
+  const std::string summary = folder.path("summary.json");
+  for (const auto& [path, keep] : {std::pair(all, "all"), std::pair(summary, "summary")}) {
+    const Outcome outcome = nf4bench(
+        {"run",        "--device", "cpu",           "--shape", "64x64", "--variant",     "simd",
+         "--baseline", "none",     "--no-ceilings", "--cache", "hot",   "--min-samples", "40",
+         "--max-time", "0.5",      "--quiet",       "--json",  path,    "--samples",     keep});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  const json row = json::parse(read_file(summary))["measurements"][0];
+  EXPECT_TRUE(row["samples_s"].empty());
+  EXPECT_GE(row["sample_digest"]["count"], 40);
+  EXPECT_GT(row["time_s"]["median"], 0.0);
+  EXPECT_FALSE(json::parse(read_file(all))["measurements"][0].contains("sample_digest"));
+
+  const Outcome compared = nf4bench({"compare", all, summary, "--noise", "90%", "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_EQ(json::parse(compared.out)["counts"]["measured"], 1) << compared.out;
+  const Outcome history = nf4bench({"history", all, summary});
+  EXPECT_THAT(history.out, HasSubstr("simd")) << history.err;
+  for (const char* format :
+       {"csv", "markdown", "google-benchmark", "nvbench", "bencher", "html", "github-action"}) {
+    const Outcome outcome = nf4bench({"export", summary, "--to", format});
+    EXPECT_EQ(outcome.exit_code, 0) << format << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("simd")) << format;
+  }
+}
+
+TEST(Run, SamplesTakesTwoWords) {
+  const Outcome outcome = nf4bench(short_run({"--shape", "4x4", "--samples", "sumary"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("Did you mean summary?"));
+}
+
 TEST(Run, DeviceThatIsNotThereEndsWithExitCodeFive) {
   const Outcome outcome = nf4bench({"run", "--shape", "64x64", "--device", "cuda:99"});
   EXPECT_EQ(outcome.exit_code, 5);

@@ -119,6 +119,7 @@ record::Measurement RunSimulator::draw_cell(double median_s, double run_offset) 
                           (is_outlier ? 1.1 + 0.9 * uniform() : 1.0));
     m.sm_clock_hz.push_back(kClock_hz * std::exp(0.001 * normal() - slowdown));
   }
+  m.time_s = statistics::summarize(m.samples_s);
   return m;
 }
 

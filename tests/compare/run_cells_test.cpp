@@ -1,6 +1,8 @@
 #include "compare/run_cells.hpp"
 
 #include "compare/report_maker.hpp"
+#include "record/sample_digest.hpp"
+#include "statistics/log_error.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,6 +35,31 @@ TEST(RunCells, ATimeIsTheMedianOfItsSamples) {
   EXPECT_DOUBLE_EQ(cell.value.time_s, 32e-6);
   EXPECT_DOUBLE_EQ(cell.value.log_cost, std::log(32e-6));
   EXPECT_EQ(cell.value.samples, 41);
+}
+
+TEST(RunCells, ADigestSaysWhatItsSamplesSaid) {
+  RunSimulator simulator({}, 17);
+  record::Report report = simulator.draw({30e-6, 50e-6}).report;
+  const std::vector<compare::RunCell> before = compare::run_cells(report, compare::Metric::kTime);
+  for (record::Measurement& m : report.measurements) record::leave_out_samples(m);
+  ASSERT_TRUE(report.measurements[0].samples_s.empty());
+  const std::vector<compare::RunCell> after = compare::run_cells(report, compare::Metric::kTime);
+  ASSERT_EQ(after.size(), 2u);
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].state, compare::CellState::kMeasured) << after[i].reason;
+    EXPECT_DOUBLE_EQ(after[i].value.log_cost, before[i].value.log_cost);
+    EXPECT_DOUBLE_EQ(after[i].value.log_error, before[i].value.log_error);
+    EXPECT_EQ(after[i].value.clock_hz, before[i].value.clock_hz);
+    EXPECT_EQ(after[i].value.samples, before[i].value.samples);
+    EXPECT_EQ(after[i].value.doubt, before[i].value.doubt);
+  }
+}
+
+TEST(RunCells, ADigestWithoutAMedianIsWrong) {
+  record::Measurement row = passed_row("fused", 30e-6);
+  record::leave_out_samples(row);
+  row.time_s.reset();
+  EXPECT_EQ(only_cell(row).reason, "passed, but its median is not a positive time");
 }
 
 TEST(RunCells, MoreIsSlowerWhateverTheMetric) {
@@ -157,7 +184,7 @@ TEST(LogMedianError, IsThatOfTheoryForNormalSamples) {
     std::vector<double> samples;
     samples.reserve(31);
     for (int i = 0; i < 31; ++i) samples.push_back(1.0 + 0.01 * simulator.normal());
-    mean += compare::log_median_error(samples) / kSeries;
+    mean += statistics::log_median_error(samples) / kSeries;
   }
   EXPECT_NEAR(mean, 1.2533 * 0.01 / std::sqrt(31.0), 0.0004);
 }
@@ -171,8 +198,8 @@ TEST(LogMedianError, SeesAClockThatWanders) {
     steady.push_back(1.0 + jitter);
     wandering.push_back(1.0 + jitter + (i / 50 % 2 == 0 ? 0.0 : 0.02));
   }
-  EXPECT_LT(compare::log_median_error(steady), 0.001);
-  EXPECT_GT(compare::log_median_error(wandering), 0.003);
+  EXPECT_LT(statistics::log_median_error(steady), 0.001);
+  EXPECT_GT(statistics::log_median_error(wandering), 0.003);
 }
 
 // Kernels on an H200 have phases of some samples in which they take another time.
@@ -182,7 +209,7 @@ TEST(LogMedianError, IsNotMovedByOnePhaseOfTheRun) {
   for (int i = 0; i < 400; ++i) {
     samples.push_back((i >= 100 && i < 150 ? 0.92 : 1.0) + 0.002 * simulator.normal());
   }
-  EXPECT_LT(compare::log_median_error(samples), 0.001);
+  EXPECT_LT(statistics::log_median_error(samples), 0.001);
 }
 
 }  // namespace

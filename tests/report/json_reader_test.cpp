@@ -1,4 +1,5 @@
 #include "base/error.hpp"
+#include "record/sample_digest.hpp"
 #include "report/golden_file.hpp"
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
@@ -188,6 +189,31 @@ TEST(JsonReader, NamesTheWordsThatAFieldMayHold) {
       "invalid");
   EXPECT_EQ(refusal_with("/device/kind", "tpu"),
             "r.json: device.kind: found \"tpu\", wanted one of cpu, cuda");
+}
+
+TEST(JsonReader, ReadsWhatIsLeftOfSamples) {
+  record::Report was = gpu_report();
+  record::leave_out_samples(was.measurements[0]);
+  const record::Report is = report::report_from_json(report::to_json(was), "r.json");
+  const record::Measurement& row = is.measurements[0];
+  EXPECT_TRUE(row.samples_s.empty());
+  EXPECT_TRUE(row.sm_clock_hz.empty());
+  ASSERT_TRUE(row.digest);
+  EXPECT_EQ(row.digest->count, 7);
+  EXPECT_GT(row.digest->log_error, 0.0);
+  EXPECT_EQ(row.digest->log_error, was.measurements[0].digest->log_error);
+  EXPECT_EQ(row.digest->mean_clock_hz, was.measurements[0].digest->mean_clock_hz);
+  EXPECT_EQ(row.digest->median_clock_hz, was.measurements[0].digest->median_clock_hz);
+  EXPECT_EQ(row.throttled_samples, 0);
+  EXPECT_FALSE(is.measurements[1].digest);
+  EXPECT_EQ(report::to_json(is), report::to_json(was));
+}
+
+TEST(JsonReader, RefusesADigestBesideSamples) {
+  const nlohmann::json digest = {
+      {"count", 7}, {"log_error", 0.01}, {"mean_clock_hz", nullptr}, {"median_clock_hz", nullptr}};
+  EXPECT_EQ(refusal_with("/measurements/0/sample_digest", digest),
+            "r.json: measurements[0].sample_digest: stands beside the samples that it replaces");
 }
 
 TEST(JsonReader, RefusesContradictions) {

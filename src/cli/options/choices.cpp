@@ -27,6 +27,7 @@ const Choices<record::LaunchMode> kLaunchWords = {{"graph", record::LaunchMode::
                                                   {"spaced", record::LaunchMode::kSpaced}};
 const Choices<record::VerifyScope> kVerifyWords = {{"all", record::VerifyScope::kAll},
                                                    {"sampled", record::VerifyScope::kSampled}};
+const Choices<bool> kSamplesWords = {{"all", true}, {"summary", false}};
 const Choices<nf4::Distribution> kDistributionWords = {{"codes", nf4::Distribution::kRandomCodes},
                                                        {"normal", nf4::Distribution::kNormal},
                                                        {"outlier", nf4::Distribution::kOutlier},
@@ -112,6 +113,10 @@ std::vector<std::string> verify_words() {
   return words_in(kVerifyWords);
 }
 
+std::vector<std::string> samples_words() {
+  return words_in(kSamplesWords);
+}
+
 std::vector<std::string> distribution_words() {
   return words_in(kDistributionWords);
 }
@@ -162,6 +167,10 @@ std::vector<record::LaunchMode> parse_launches(const std::vector<std::string>& w
 
 record::VerifyScope parse_verify(const std::string& word) {
   return choose("--verify", word, kVerifyWords);
+}
+
+bool parse_keep_samples(const std::string& word) {
+  return choose("--samples", word, kSamplesWords);
 }
 
 nf4::Distribution parse_distribution(const std::string& word) {

@@ -21,6 +21,7 @@ std::vector<std::string> output_type_words();  // without "stored"
 std::vector<std::string> cache_words();
 std::vector<std::string> launch_words();
 std::vector<std::string> verify_words();
+std::vector<std::string> samples_words();
 std::vector<std::string> distribution_words();
 std::vector<std::string> device_words();  // besides cuda:N
 std::vector<std::string> preset_words();
@@ -37,6 +38,7 @@ nf4::OutputType parse_output_type(const std::string& word);
 std::vector<record::CacheMode> parse_caches(const std::vector<std::string>& words);
 std::vector<record::LaunchMode> parse_launches(const std::vector<std::string>& words);
 record::VerifyScope parse_verify(const std::string& word);
+bool parse_keep_samples(const std::string& word);  // whether the report gets every sample
 nf4::Distribution parse_distribution(const std::string& word);
 
 // Checks that `word` is auto, cpu, cuda or cuda:N, but not that there is such a device.

@@ -1,4 +1,5 @@
 #include "base/checked.hpp"
+#include "record/sample_digest.hpp"
 #include "report/json/read.hpp"
 #include "report/report.hpp"
 
@@ -100,6 +101,15 @@ record::StopReason read_stop_reason(const json::JsonNode& node) {
   return read_enum<record::StopReason>(node, kStopReasons);
 }
 
+record::SampleDigest read_digest(const json::JsonNode& node) {
+  record::SampleDigest digest;
+  digest.count = node["count"].count();
+  digest.log_error = node["log_error"].number(0.0);
+  digest.mean_clock_hz = node["mean_clock_hz"].optional_number(0.0);
+  digest.median_clock_hz = node["median_clock_hz"].optional_number(0.0);
+  return digest;
+}
+
 void read_samples(const json::JsonNode& node, record::Measurement& m) {
   m.samples_s = node["samples_s"].numbers(0.0);
   const json::JsonNode clocks = node["sm_clock_hz"];
@@ -108,12 +118,17 @@ void read_samples(const json::JsonNode& node, record::Measurement& m) {
     clocks.fail(fmt::format("found {} clocks, wanted none or {}, one for each of samples_s",
                             m.sm_clock_hz.size(), m.samples_s.size()));
   }
+  if (node.has("sample_digest")) {
+    const json::JsonNode digest = node["sample_digest"];
+    if (!m.samples_s.empty()) digest.fail("stands beside the samples that it replaces");
+    m.digest = read_digest(digest);
+  }
   if (node.has("alone_s")) m.alone = read_optional(node["alone_s"], read_alone);
   if (!node.has("throttled_samples")) return;
   const auto read_count = [](const json::JsonNode& count) { return count.count(); };
   const json::JsonNode throttled = node["throttled_samples"];
   m.throttled_samples = read_optional(throttled, read_count);
-  if (m.throttled_samples > static_cast<std::int64_t>(m.samples_s.size())) {
+  if (m.throttled_samples > record::sample_count(m)) {
     throttled.refuse("at most as many as there are samples");
   }
 }

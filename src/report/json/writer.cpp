@@ -95,8 +95,17 @@ json::JsonText load_json(const std::optional<record::HostLoad>& load, NumberGuar
   });
 }
 
-json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard) {
+json::JsonText digest_json(const record::SampleDigest& digest, NumberGuard& guard) {
   return json::json_object({
+      {"count", json::json_integer(digest.count)},
+      {"log_error", guard.number("sample_digest.log_error", digest.log_error)},
+      {"mean_clock_hz", guard.number("sample_digest.mean_clock_hz", digest.mean_clock_hz)},
+      {"median_clock_hz", guard.number("sample_digest.median_clock_hz", digest.median_clock_hz)},
+  });
+}
+
+json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard) {
+  std::vector<json::JsonMember> members = {
       {"tensor", json::json_string(m.cell.tensor)},
       {"operation", json::json_string(m.cell.operation)},
       {"variant", json::json_string(m.variant)},
@@ -123,7 +132,9 @@ json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard
        m.throttled_samples ? json::json_integer(*m.throttled_samples) : json::json_null()},
       {"alone_s", alone_json(m.alone, guard)},
       {"load", load_json(m.load, guard)},
-  });
+  };
+  if (m.digest) members.push_back({"sample_digest", digest_json(*m.digest, guard)});
+  return json::json_object(members);
 }
 
 // What was not measured is zero in memory and null in the report.

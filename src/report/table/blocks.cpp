@@ -1,3 +1,4 @@
+#include "record/sample_digest.hpp"
 #include "record/throttling.hpp"
 #include "report/ranking.hpp"
 #include "report/table/parts.hpp"
@@ -46,12 +47,8 @@ std::string if_known(std::optional<double> value, Format&& format) {
   return value ? format(*value) : std::string();
 }
 
-// The mean of the SM clock over the samples.
-std::string mean_clock(const std::vector<double>& clocks_hz) {
-  if (clocks_hz.empty()) return "";
-  double sum = 0.0;
-  for (const double clock : clocks_hz) sum += clock;
-  return fmt::format("{:.0f} MHz", sum / static_cast<double>(clocks_hz.size()) / 1e6);
+std::string format_clock(double clock_hz) {
+  return fmt::format("{:.0f} MHz", clock_hz / 1e6);
 }
 
 // "passed", or instead of that what is to be known about its samples.
@@ -79,8 +76,8 @@ std::vector<std::string> timed_cells(const record::Measurement& m, const text::T
       if_known(m.fraction_of_stream, text::format_percent),
       m.speedup ? text::format_ratio(m.speedup->ratio) : "",
       m.speedup ? speedup_interval_text(*m.speedup, m.variant) : "",
-      fmt::format("{}", m.samples_s.size()),
-      mean_clock(m.sm_clock_hz),
+      fmt::format("{}", record::sample_count(m)),
+      if_known(record::mean_clock_hz(m), format_clock),
       timed_status(m),
   };
 }

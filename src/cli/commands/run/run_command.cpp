@@ -172,6 +172,12 @@ void add_output_options(CLI::App& command, RunArguments& a) {
              {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
       .group(group)
       .files();
+  add_single(command, a.samples,
+             {"--samples", "KEEP",
+              "all: the report holds every sample; summary: it holds\n"
+              "what compare and history need of them, and is small [all]"})
+      .group(group)
+      .one_of(samples_words());
   add_force_option(command, a.force).group(group);
   add_flag(command, "--dry-run", a.dry_run,
            "Show what would be measured, the memory and the time\n"

@@ -34,6 +34,7 @@ struct RunArguments {
   std::string fused_config;
   int threads = 0;
   std::string json;
+  std::string samples = "all";
   bool force = false;
   bool dry_run = false;
   bool marking = false;

@@ -11,6 +11,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
 #include "device/device_use.hpp"
+#include "record/sample_digest.hpp"
 #include "report/host.hpp"
 #include "report/ranking.hpp"
 #include "report/report_file.hpp"
@@ -27,6 +28,7 @@ struct RunOutput {
   report::ReportFile& file;
   const RunEnding& ending;
   ProgressLine& progress;
+  bool keep_samples;
 };
 
 record::Report start_report(RunPlan& plan, const Context& context) {
@@ -51,6 +53,9 @@ bench::RunObserver observe(const RunOutput& output) {
           .on_measurement =
               [output](const record::Measurement& measurement) {
                 output.report.measurements.push_back(measurement);
+                if (!output.keep_samples) {
+                  record::leave_out_samples(output.report.measurements.back());
+                }
                 output.file.changed();
               },
           .on_stream_ceiling =
@@ -117,7 +122,7 @@ ExitCode run(const RunArguments& arguments, const Context& context) {
   try {
     ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent
                                           : ProgressLine::Mode::kAuto);
-    measure(plan, {report, file, ending, progress}, interrupted);
+    measure(plan, {report, file, ending, progress, plan.keep_samples}, interrupted);
     if (arguments.check_company && report.complete) {
       check_company(report, {context, names_of_variants(plan), progress, interrupted});
       report.complete = !interrupted.load();

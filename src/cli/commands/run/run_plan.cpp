@@ -102,6 +102,7 @@ plan::TensorChoice choose_tensors(const RunArguments& arguments) {
 
 RunPlan plan_run(const RunArguments& arguments, const Context& context) {
   record::Settings options = parse_options(arguments);
+  const bool keep_samples = parse_keep_samples(arguments.samples);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   plan::Sources sources = plan::find_sources(source_request(arguments));
   OutputTarget output = choose_output(arguments, sources, peer_arguments, context);
@@ -128,6 +129,7 @@ RunPlan plan_run(const RunArguments& arguments, const Context& context) {
           .peers = std::move(peers),
           .variants = std::move(variants),
           .tensors = std::move(tensors),
+          .keep_samples = keep_samples,
           .warnings = std::move(warnings),
           .output = std::move(output)};
 }

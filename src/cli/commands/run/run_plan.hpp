@@ -26,6 +26,7 @@ struct RunPlan {
   peer::Peers peers;  // owns the names of the variants
   std::vector<plan::SelectedVariant> variants;
   std::vector<plan::PlannedTensor> tensors;
+  bool keep_samples = true;           // in the report
   std::vector<std::string> warnings;  // for the report
   OutputTarget output;                // where the report goes; its path may be empty
 
