@@ -3,6 +3,7 @@
 // What this program has for an operation on a kind of device. Explicit lists: registration by
 // static objects is dropped by linkers, and link order is no order.
 
+#include "product_bound.hpp"
 #include "variant.hpp"
 
 #include <vector>
@@ -13,10 +14,12 @@ namespace nf4bench::kernels {
 struct DeviceVerdict {
   unsigned long long mismatches = 0;
   unsigned long long first_mismatch = ~0ull;
-  unsigned long long max_ulp = 0;
+  unsigned long long max_ulp = 0;       // of outputs that are defined bit for bit
+  unsigned long long beyond_exact = 0;  // of inexact ones, those further off than exact weights are
+  ProductErrors errors{};               // of these
 };
 
-// An output, and what it should be, in memory of a device; both 256-byte aligned.
+// An output, and what the operation expects of it, in memory of a device; both 256-byte aligned.
 struct OutputPair {
   const void* expected = nullptr;
   const void* actual = nullptr;

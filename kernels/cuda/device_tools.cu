@@ -98,15 +98,6 @@ __global__ void poison(const __grid_constant__ PoisonPlaces places, std::uint32_
   }
 }
 
-// Blocks in each of `rows` rows for `work` items, of which a block takes `per_block` at a time.
-dim3 grid_of_rows(std::int64_t work, std::int64_t per_block, int rows) {
-  constexpr std::int64_t kMostBlocks = 65536;
-  const std::int64_t most = kMostBlocks / rows > 0 ? kMostBlocks / rows : 1;
-  const std::int64_t wanted = block_count(work, per_block);
-  const std::int64_t blocks = wanted < most ? wanted : most;
-  return {static_cast<unsigned>(blocks > 0 ? blocks : 1), static_cast<unsigned>(rows)};
-}
-
 __global__ void clock_stamp(ClockStamp* stamps) {
   unsigned sm = 0;
   unsigned long long nanoseconds = 0;

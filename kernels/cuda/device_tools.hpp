@@ -12,6 +12,9 @@ namespace nf4bench::kernels::cuda {
 // Compares as operation/exact_bits.hpp defines it: two NaN are equal, all else agrees bit for bit.
 void launch_compare(const OutputPairs& outputs, DeviceVerdict* verdicts, CUstream_st* stream);
 
+// Holds outputs to as many ProductBound each.
+void launch_product_judge(const OutputPairs& outputs, DeviceVerdict* verdicts, CUstream_st* stream);
+
 // Pieces of kPoisonPiece bytes in each of `count` outputs: at `first` and every `stride` bytes from
 // there, as far as the output's `bytes` go. Both are multiples of kPoisonPiece.
 inline constexpr std::int64_t kPoisonPiece = 32;

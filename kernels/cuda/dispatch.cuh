@@ -4,6 +4,8 @@
 
 #include "variant.hpp"
 
+#include <cuda_runtime.h>
+
 #include <type_traits>
 
 namespace nf4bench::kernels::cuda {
@@ -35,6 +37,15 @@ void dispatch(const Job& job, Function launch) {
 // below 2^31 * per_block.
 inline unsigned grid_size(std::int64_t count, std::int64_t per_block) {
   return static_cast<unsigned>(block_count(count, per_block));
+}
+
+// Blocks in each of `rows` rows for `work` items, of which a block takes `per_block` at a time.
+inline dim3 grid_of_rows(std::int64_t work, std::int64_t per_block, int rows) {
+  constexpr std::int64_t kMostBlocks = 65536;
+  const std::int64_t most = kMostBlocks / rows > 0 ? kMostBlocks / rows : 1;
+  const std::int64_t wanted = block_count(work, per_block);
+  const std::int64_t blocks = wanted < most ? wanted : most;
+  return {static_cast<unsigned>(blocks > 0 ? blocks : 1), static_cast<unsigned>(rows)};
 }
 
 }  // namespace nf4bench::kernels::cuda

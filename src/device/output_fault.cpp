@@ -17,20 +17,32 @@ struct Count {
   std::int64_t foreign = 0;
 };
 
-Count count(const Truth& truth, Content content, std::span<const std::byte> actual) {
-  const std::span<const std::byte> wanted = truth.expected.of(content);
-  const std::span<const std::byte> other = truth.expected.of(opposite(content));
+// Values that are judged together: a judge has a price for each call.
+constexpr std::size_t kStretch = 64;
+
+Count count_in(const Truth& truth, Content content, std::span<const std::byte> actual) {
   const std::size_t size = nf4::size_in_bytes(truth.work.problem.output_type);
+  const auto expected_size = static_cast<std::size_t>(truth.work.judge.expected_bytes);
+  const std::size_t values =
+      std::min(actual.size() / size, truth.expected.of(content).size() / expected_size);
   Count counted;
-  for (std::size_t at = 0; at + size <= actual.size(); at += size) {
-    const std::span<const std::byte> value = actual.subspan(at, size);
-    const auto equals = [&](std::span<const std::byte> output) {
-      return !output.empty() && std::equal(value.begin(), value.end(), output.begin() + at);
+  for (std::size_t first = 0; first < values; first += kStretch) {
+    const std::size_t count = std::min(kStretch, values - first);
+    const std::span<const std::byte> stretch = actual.subspan(first * size, count * size);
+    const auto wrong_for = [&](Content wanted) {
+      const std::span<const std::byte> expected =
+          truth.expected.of(wanted).subspan(first * expected_size, count * expected_size);
+      return truth.work.judge.on_host(expected, stretch).mismatches;
     };
-    if (equals(wanted)) continue;
-    ++counted.wrong;
-    if (is_poison(value)) ++counted.poison;
-    if (equals(other)) ++counted.foreign;
+    const std::int64_t wrong = wrong_for(content);
+    if (wrong == 0) continue;
+    counted.wrong += wrong;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (is_poison(stretch.subspan(i * size, size))) ++counted.poison;
+    }
+    const bool is_foreign =
+        !truth.expected.of(opposite(content)).empty() && wrong_for(opposite(content)) == 0;
+    if (is_foreign) counted.foreign += wrong;
   }
   return counted;
 }
@@ -38,7 +50,7 @@ Count count(const Truth& truth, Content content, std::span<const std::byte> actu
 }  // namespace
 
 OutputFault fault_in(const Truth& truth, Content content, std::span<const std::byte> actual) {
-  const Count counted = count(truth, content, actual);
+  const Count counted = count_in(truth, content, actual);
   if (counted.poison > 0) return {.kind = FaultKind::kUnwritten, .elements = counted.poison};
   const bool is_foreign = counted.foreign > 0 && counted.foreign == counted.wrong;
   if (is_foreign) return {.kind = FaultKind::kForeign, .elements = counted.foreign};

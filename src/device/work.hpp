@@ -35,7 +35,11 @@ struct Judge {
   std::function<record::Verification(std::span<const std::byte> expected,
                                      std::span<const std::byte> actual)>
       on_host;
+  std::int64_t expected_bytes = 0;           // for each value of an output
   kernels::DeviceJudge on_device = nullptr;  // null: outputs are copied to the host
+  // What on_device() found that compared so many values.
+  std::function<record::Verification(const kernels::DeviceVerdict& verdict, std::int64_t compared)>
+      read_verdict{};
 };
 
 // One problem with the content of its buffers.

@@ -29,6 +29,25 @@ constexpr const char* to_string(OutputType type) {
                                          : "float32";
 }
 
+// Half the distance from 1 to the next number of `type`: the greatest relative error of rounding.
+constexpr double unit_roundoff(OutputType type) {
+  return type == OutputType::kFloat16 ? 0x1p-11 : type == OutputType::kBfloat16 ? 0x1p-8 : 0x1p-24;
+}
+
+// The greatest finite number of `type`.
+constexpr double largest(OutputType type) {
+  return type == OutputType::kFloat16    ? 65504.0
+         : type == OutputType::kBfloat16 ? 0x1.fep127
+                                         : 0x1.fffffep127;
+}
+
+// The distance between the subnormal numbers of `type`: its smallest step.
+constexpr double smallest_step(OutputType type) {
+  return type == OutputType::kFloat16    ? 0x1p-24
+         : type == OutputType::kBfloat16 ? 0x1p-133
+                                         : 0x1p-149;
+}
+
 inline constexpr OutputType kOutputTypes[] = {OutputType::kFloat16, OutputType::kBfloat16,
                                               OutputType::kFloat32};
 

@@ -3,7 +3,6 @@
 #include "nf4/arithmetic.hpp"
 
 #include <cstring>
-#include <limits>
 
 namespace nf4bench::nf4 {
 namespace {
@@ -57,16 +56,6 @@ std::vector<std::byte> to_values(OutputType type, std::span<const double> number
     }
   });
   return values;
-}
-
-double unit_roundoff(OutputType type) {
-  return type == OutputType::kFloat16 ? 0x1p-11 : type == OutputType::kBfloat16 ? 0x1p-8 : 0x1p-24;
-}
-
-double largest(OutputType type) {
-  return type == OutputType::kFloat16    ? 65504.0
-         : type == OutputType::kBfloat16 ? 0x1.fep127
-                                         : std::numeric_limits<float>::max();
 }
 
 }  // namespace nf4bench::nf4

@@ -20,10 +20,4 @@ std::vector<double> to_doubles(OutputType type, std::span<const std::byte> value
 // `numbers`, each rounded to float32 and then to `type`, to nearest even.
 std::vector<std::byte> to_values(OutputType type, std::span<const double> numbers);
 
-// Half the distance from 1 to the next number of `type`: the greatest relative error of rounding.
-double unit_roundoff(OutputType type);
-
-// The greatest finite number of `type`.
-double largest(OutputType type);
-
 }  // namespace nf4bench::nf4

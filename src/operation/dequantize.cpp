@@ -54,6 +54,10 @@ Operation make_dequantize() {
                        std::span<const std::byte> actual) {
     return compare_outputs(problem.output_type, expected, actual);
   };
+  operation.expected_bytes = [](nf4::OutputType type) {
+    return static_cast<std::int64_t>(nf4::size_in_bytes(type));
+  };
+  operation.read_verdict = read_mismatches;
   operation.describe_fault = describe_mismatch;
   operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
     return kind == record::DeviceKind::kCuda ? kernels::cuda::dequantize()

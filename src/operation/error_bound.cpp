@@ -7,119 +7,78 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nf4bench::operation {
 namespace {
 
-// The smallest step of a type: the distance between its subnormal numbers.
-double smallest_step(nf4::OutputType type) {
-  return type == nf4::OutputType::kFloat16    ? 0x1p-24
-         : type == nf4::OutputType::kBfloat16 ? 0x1p-133
-                                              : 0x1p-149;
+// `value` as float32, never less.
+float round_up(double value) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  if (!(value < static_cast<double>(kLargest))) return kLargest;
+  const auto nearest = static_cast<float>(value);
+  return static_cast<double>(nearest) < value ? std::nextafter(nearest, kLargest) : nearest;
 }
 
-// What the outputs of one product may be.
-class Budget {
- public:
-  explicit Budget(const ErrorBound& bound)
-      : roundoff_(nf4::unit_roundoff(bound.type)),
-        largest_(nf4::largest(bound.type)),
-        step_(smallest_step(bound.type)),
-        sums_(8.0 * std::sqrt(static_cast<double>(bound.inputs)) * 0x1p-23),
-        // Weights are rounded to 16 bits; products of float32 are not.
-        weights_(bound.type == nf4::OutputType::kFloat32 ? 0.0 : 4.0 * roundoff_) {}
-
-  double exact(const ProductTruth& truth) const {
-    return roundoff_ * std::fabs(truth.value) + sums_ * truth.reach + step_;
-  }
-  double rounded(const ProductTruth& truth) const { return exact(truth) + weights_ * truth.spread; }
-
-  // The type cannot hold the truth, or just so: infinity is an answer.
-  bool may_overflow(const ProductTruth& truth) const {
-    return std::fabs(truth.value) + rounded(truth) > largest_;
-  }
-  bool must_overflow(const ProductTruth& truth) const {
-    return std::fabs(truth.value) - rounded(truth) > largest_ * (1.0 + roundoff_);
-  }
-
- private:
-  double roundoff_;
-  double largest_;
-  double step_;
-  double sums_;
-  double weights_;
-};
-
-enum class Judgement { kExact, kRounded, kWrong };
-
-Judgement judge(const Budget& budget, const ProductTruth& truth, double actual) {
-  if (!std::isfinite(truth.value)) {
-    if (std::isnan(truth.value) ? std::isnan(actual) : truth.value == actual) {
-      return Judgement::kExact;
-    }
-    // A kernel that splits a weight in two meets inf - inf where the definition meets inf alone.
-    return std::isfinite(actual) ? Judgement::kWrong : Judgement::kRounded;
-  }
-  if (std::isinf(actual) && budget.may_overflow(truth) &&
-      std::signbit(actual) == std::signbit(truth.value)) {
-    return Judgement::kExact;
-  }
-  if (!std::isfinite(actual) || budget.must_overflow(truth)) return Judgement::kWrong;
-  const double error = std::fabs(actual - truth.value);
-  if (error <= budget.exact(truth)) return Judgement::kExact;
-  return error <= budget.rounded(truth) ? Judgement::kRounded : Judgement::kWrong;
+record::Accuracy accuracy_of(const kernels::ProductErrors& errors, bool is_exact) {
+  const auto weights = is_exact ? record::WeightClass::kExact : record::WeightClass::kRounded;
+  if (errors.truth_squares == 0.0) return {.weights = weights};
+  const double rms = std::sqrt(errors.truth_squares / static_cast<double>(errors.count));
+  return {.weights = weights,
+          .rms_error = std::sqrt(errors.error_squares / errors.truth_squares),
+          .max_error = errors.largest / rms};
 }
-
-// Errors over all outputs whose truth and value are finite.
-struct Errors {
-  double truth_squares = 0.0;
-  double error_squares = 0.0;
-  double largest = 0.0;
-  std::int64_t count = 0;
-
-  void add(double truth, double actual) {
-    if (!std::isfinite(truth) || !std::isfinite(actual)) return;
-    const double error = std::fabs(actual - truth);
-    truth_squares += truth * truth;
-    error_squares += error * error;
-    largest = std::max(largest, error);
-    ++count;
-  }
-
-  record::Accuracy accuracy(record::WeightClass weights) const {
-    if (truth_squares == 0.0) return {.weights = weights};
-    const double rms = std::sqrt(truth_squares / static_cast<double>(count));
-    return {.weights = weights,
-            .rms_error = std::sqrt(error_squares / truth_squares),
-            .max_error = largest / rms};
-  }
-};
 
 }  // namespace
 
-record::Verification compare_products(const ErrorBound& bound, std::span<const ProductTruth> truth,
+std::vector<kernels::ProductBound> bounds_of(const ErrorBound& bound,
+                                             std::span<const ProductTruth> truth) {
+  const double roundoff = nf4::unit_roundoff(bound.type);
+  const double sums = 8.0 * std::sqrt(static_cast<double>(bound.inputs)) * 0x1p-23;
+  // Weights are rounded to 16 bits; products of float32 are not.
+  const double weights = bound.type == nf4::OutputType::kFloat32 ? 0.0 : 4.0 * roundoff;
+  std::vector<kernels::ProductBound> bounds;
+  bounds.reserve(truth.size());
+  for (const ProductTruth& each : truth) {
+    const double exact =
+        roundoff * std::fabs(each.value) + sums * each.reach + nf4::smallest_step(bound.type);
+    bounds.push_back({each.value, round_up(exact), round_up(exact + weights * each.spread)});
+  }
+  return bounds;
+}
+
+record::Verification compare_products(nf4::OutputType type,
+                                      std::span<const kernels::ProductBound> bounds,
                                       std::span<const std::byte> actual) {
-  if (actual.size() != truth.size() * nf4::size_in_bytes(bound.type)) {
+  if (actual.size() != bounds.size() * nf4::size_in_bytes(type)) {
     throw Error(ErrorKind::kVerification,
                 fmt::format("cannot compare {} bytes of {} with {} expected values", actual.size(),
-                            to_string(bound.type), truth.size()));
+                            to_string(type), bounds.size()));
   }
-  const Budget budget(bound);
+  const kernels::TypeRange range = kernels::range_of(type);
+  kernels::DeviceVerdict verdict;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const double got = nf4::value_at(type, actual, static_cast<std::int64_t>(i));
+    verdict.errors.add(bounds[i].value, got);
+    const kernels::ProductJudgement judgement = judge_product(range, bounds[i], got);
+    if (judgement == kernels::ProductJudgement::kExact) continue;
+    ++verdict.beyond_exact;
+    if (judgement == kernels::ProductJudgement::kRounded) continue;
+    ++verdict.mismatches;
+    verdict.first_mismatch = std::min<unsigned long long>(verdict.first_mismatch, i);
+  }
+  return read_product_verdict(verdict, static_cast<std::int64_t>(bounds.size()));
+}
+
+record::Verification read_product_verdict(const kernels::DeviceVerdict& verdict,
+                                          std::int64_t compared) {
   record::Verification found;
-  found.compared = static_cast<std::int64_t>(truth.size());
-  Errors errors;
-  auto weights = record::WeightClass::kExact;
-  for (std::int64_t i = 0; i < found.compared; ++i) {
-    const ProductTruth& wanted = truth[static_cast<std::size_t>(i)];
-    const double got = nf4::value_at(bound.type, actual, i);
-    errors.add(wanted.value, got);
-    const Judgement judgement = judge(budget, wanted, got);
-    if (judgement != Judgement::kExact) weights = record::WeightClass::kRounded;
-    if (judgement != Judgement::kWrong) continue;
-    ++found.mismatches;
-    if (!found.first_mismatch) found.first_mismatch = i;
+  found.compared = compared;
+  found.mismatches = static_cast<std::int64_t>(verdict.mismatches);
+  if (found.mismatches > 0) {
+    found.first_mismatch = static_cast<std::int64_t>(verdict.first_mismatch);
   }
-  found.accuracy = errors.accuracy(weights);
+  found.accuracy = accuracy_of(verdict.errors, verdict.beyond_exact == 0);
   return found;
 }
 

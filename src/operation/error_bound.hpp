@@ -1,5 +1,6 @@
 #pragma once
 
+#include "catalog.hpp"
 #include "nf4/format.hpp"
 #include "operation/product_truth.hpp"
 #include "record/verification.hpp"
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace nf4bench::operation {
 
@@ -26,9 +28,18 @@ struct ErrorBound {
   std::int64_t inputs = 0;  // K
 };
 
-// Holds `actual` to the truth, output by output.
-record::Verification compare_products(const ErrorBound& bound, std::span<const ProductTruth> truth,
+// What outputs of this truth may be.
+std::vector<kernels::ProductBound> bounds_of(const ErrorBound& bound,
+                                             std::span<const ProductTruth> truth);
+
+// Holds `actual`, values of `type`, to the bounds, output by output.
+record::Verification compare_products(nf4::OutputType type,
+                                      std::span<const kernels::ProductBound> bounds,
                                       std::span<const std::byte> actual);
+
+// What a device found that holds `compared` outputs to bounds.
+record::Verification read_product_verdict(const kernels::DeviceVerdict& verdict,
+                                          std::int64_t compared);
 
 // Why an output with `found` is wrong, in words.
 std::string describe_error(const record::Verification& found);

@@ -123,6 +123,17 @@ record::Verification compare_outputs(nf4::OutputType type, std::span<const std::
   return total;
 }
 
+record::Verification read_mismatches(const kernels::DeviceVerdict& verdict, std::int64_t compared) {
+  record::Verification found;
+  found.compared = compared;
+  found.mismatches = static_cast<std::int64_t>(verdict.mismatches);
+  found.max_ulp = verdict.max_ulp;
+  if (verdict.mismatches != 0) {
+    found.first_mismatch = static_cast<std::int64_t>(verdict.first_mismatch);
+  }
+  return found;
+}
+
 std::string describe_mismatch(const record::Verification& found) {
   return fmt::format(
       "{} of {} elements differ from the reference, the first at {}, by up to {} ulp",

@@ -4,13 +4,14 @@
 #include "operation/error_bound.hpp"
 #include "operation/weight.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 namespace nf4bench::operation {
 namespace {
 
-static_assert(std::is_trivially_copyable_v<ProductTruth>);
+static_assert(std::is_trivially_copyable_v<kernels::ProductBound>);
 
 std::vector<kernels::Problem> problems_of(const kernels::Problem& weight,
                                           const record::Settings& settings) {
@@ -30,34 +31,35 @@ Traffic traffic_of(const kernels::Problem& problem) {
       .flops = 2.0 * static_cast<double>(problem.tokens) * static_cast<double>(problem.elements)};
 }
 
-std::vector<std::byte> bytes_of(const std::vector<ProductTruth>& truth) {
-  const auto bytes = std::as_bytes(std::span(truth));
+std::vector<std::byte> bytes_of(const std::vector<kernels::ProductBound>& bounds) {
+  const auto bytes = std::as_bytes(std::span(bounds));
   return {bytes.begin(), bytes.end()};
 }
 
-std::vector<ProductTruth> truth_in(std::span<const std::byte> bytes) {
-  std::vector<ProductTruth> truth(bytes.size() / sizeof(ProductTruth));
-  if (!truth.empty()) std::memcpy(truth.data(), bytes.data(), bytes.size());
-  return truth;
+std::vector<kernels::ProductBound> bounds_in(std::span<const std::byte> bytes) {
+  std::vector<kernels::ProductBound> bounds(bytes.size() / sizeof(kernels::ProductBound));
+  if (!bounds.empty()) std::memcpy(bounds.data(), bytes.data(), bytes.size());
+  return bounds;
 }
 
 std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
                                     std::span<const std::byte> input, std::int64_t most_values) {
-  const std::vector<ProductTruth> truth = product_truth(weight, problem, input, most_values);
-  return bytes_of(truth);
+  return bytes_of(bounds_of({problem.output_type, problem.inputs},
+                            product_truth(weight, problem, input, most_values)));
 }
 
-std::vector<std::byte> negated_truth(const kernels::Problem&, std::span<const std::byte> expected) {
-  std::vector<ProductTruth> truth = truth_in(expected);
-  for (ProductTruth& each : truth) each.value = -each.value;
-  return bytes_of(truth);
+std::vector<std::byte> negated_bounds(const kernels::Problem&,
+                                      std::span<const std::byte> expected) {
+  std::vector<kernels::ProductBound> bounds = bounds_in(expected);
+  for (kernels::ProductBound& each : bounds) each.value = -each.value;
+  return bytes_of(bounds);
 }
 
 record::Verification judge(const kernels::Problem& problem, std::span<const std::byte> expected,
                            std::span<const std::byte> actual) {
-  const std::vector<ProductTruth> truth = truth_in(expected);
-  const std::size_t bytes = truth.size() * nf4::size_in_bytes(problem.output_type);
-  return compare_products({problem.output_type, problem.inputs}, truth,
+  const std::vector<kernels::ProductBound> bounds = bounds_in(expected);
+  const std::size_t bytes = bounds.size() * nf4::size_in_bytes(problem.output_type);
+  return compare_products(problem.output_type, bounds,
                           actual.first(std::min(bytes, actual.size())));
 }
 
@@ -70,9 +72,13 @@ Operation make_matmul() {
     return make_activations(problem, settings.activations, settings.seed);
   };
   operation.sibling = negated;
-  operation.sibling_reference = negated_truth;
+  operation.sibling_reference = negated_bounds;
   operation.reference = reference_of;
   operation.judge = judge;
+  operation.expected_bytes = [](nf4::OutputType) -> std::int64_t {
+    return sizeof(kernels::ProductBound);
+  };
+  operation.read_verdict = read_product_verdict;
   operation.describe_fault = describe_error;
   operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
     return kind == record::DeviceKind::kCuda ? kernels::cuda::matmul() : kernels::cpu::matmul();

@@ -60,11 +60,18 @@ struct Operation {
                                        std::span<const std::byte> expected)>
       sibling_reference;
 
+  // Bytes that the reference gives for one value of an output.
+  std::function<std::int64_t(nf4::OutputType type)> expected_bytes;
+
   // Holds the output's first values to what the reference says of them.
   std::function<record::Verification(const kernels::Problem& problem,
                                      std::span<const std::byte> expected,
                                      std::span<const std::byte> actual)>
       judge;
+
+  // What a judge of the catalogue found that compared so many values. Empty where none has one.
+  std::function<record::Verification(const kernels::DeviceVerdict& verdict, std::int64_t compared)>
+      read_verdict;
 
   // Why an output that the judge found wrong is wrong, in words.
   std::function<std::string(const record::Verification& found)> describe_fault;

@@ -118,7 +118,9 @@ device::Work make_work(const Operation& operation, const WorkContent& content,
                                                           std::span<const std::byte> actual) {
     return judge(problem, expected, actual);
   };
+  work.judge.expected_bytes = operation.expected_bytes(problem.output_type);
   work.judge.on_device = operation.catalog(record::DeviceKind::kCuda).judge;
+  work.judge.read_verdict = operation.read_verdict;
   return work;
 }
 

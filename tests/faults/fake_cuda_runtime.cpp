@@ -312,7 +312,8 @@ void launch_compare(const OutputPairs& outputs, DeviceVerdict* verdicts, CUstrea
       static_cast<std::size_t>(outputs.values) * nf4::size_in_bytes(outputs.type);
   for (int i = 0; i < outputs.count; ++i) {
     const OutputPair& pair = outputs.pairs[i];
-    if (std::memcmp(pair.expected, pair.actual, bytes) != 0) verdicts[i] = {1, 0, 1};
+    if (std::memcmp(pair.expected, pair.actual, bytes) != 0)
+      verdicts[i] = {.mismatches = 1, .first_mismatch = 0, .max_ulp = 1};
   }
 }
 void launch_poison(const PoisonPlaces& places, unsigned char value, CUstream_st*) {

@@ -61,7 +61,9 @@ class Product {
   record::Verification judge(const std::vector<std::byte>& output) const {
     const auto truth = operation::product_truth(weight_, problem_, input_,
                                                 std::numeric_limits<std::int64_t>::max());
-    return operation::compare_products({problem_.output_type, problem_.inputs}, truth, output);
+    return operation::compare_products(
+        problem_.output_type, operation::bounds_of({problem_.output_type, problem_.inputs}, truth),
+        output);
   }
 
  private:

@@ -54,7 +54,8 @@ class ErrorBound : public ::testing::TestWithParam<nf4::OutputType> {
   }
 
   record::Verification judge(const std::vector<std::byte>& output) const {
-    return operation::compare_products({.type = type_, .inputs = kInputs}, truth_, output);
+    return operation::compare_products(
+        type_, operation::bounds_of({.type = type_, .inputs = kInputs}, truth_), output);
   }
 
   float scale(std::int64_t block) const { return nf4::block_scale(weight_, block); }
@@ -162,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(Types, ErrorBound,
 // One output in half precision.
 record::Verification judge_one(operation::ProductTruth truth, double actual) {
   const auto type = nf4::OutputType::kFloat16;
-  return operation::compare_products({.type = type, .inputs = 64}, {{truth}},
+  return operation::compare_products(type, operation::bounds_of({type, 64}, {{truth}}),
                                      nf4::to_values(type, {{actual}}));
 }
 

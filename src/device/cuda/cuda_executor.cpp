@@ -16,8 +16,7 @@ namespace nf4bench::device {
 namespace {
 
 std::int64_t values_of(const Truth& truth) {
-  const std::size_t size = nf4::size_in_bytes(truth.work.problem.output_type);
-  return static_cast<std::int64_t>(truth.expected.own.size() / size);
+  return static_cast<std::int64_t>(truth.expected.own.size()) / truth.work.judge.expected_bytes;
 }
 
 class CudaExecutor final : public Executor {
@@ -158,14 +157,7 @@ std::vector<record::Verification> CudaExecutor::judged(const std::vector<Written
   context_.stream.synchronize();
   std::transform(verdicts.begin(), verdicts.end(), found.begin(),
                  [&](const kernels::DeviceVerdict& verdict) {
-                   record::Verification each;
-                   each.compared = values_of(truth);
-                   each.mismatches = static_cast<std::int64_t>(verdict.mismatches);
-                   each.max_ulp = verdict.max_ulp;
-                   if (verdict.mismatches != 0) {
-                     each.first_mismatch = static_cast<std::int64_t>(verdict.first_mismatch);
-                   }
-                   return each;
+                   return truth.work.judge.read_verdict(verdict, values_of(truth));
                  });
   return found;
 }
