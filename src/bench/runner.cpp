@@ -2,6 +2,7 @@
 
 #include "bench/cell.hpp"
 #include "bench/device_failure.hpp"
+#include "bench/probing.hpp"
 #include "bench/rows.hpp"
 #include "bench/run_context.hpp"
 #include "bench/verification.hpp"
@@ -211,6 +212,11 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
                                        to_string(problem.output_type));
   context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
   const std::vector<std::byte> input = input_of(problem);
+  // Before anything is uploaded to be timed: not more than one copy of the weight is on the device.
+  at_hand_ = {facts_of(context_, planned.id, problem, 1), verdicts};
+  verdicts = probe_variants(context_, tensor, problem, std::move(verdicts));
+  at_hand_.reset();
+  if (context_.is_interrupted()) return false;
   const std::vector<std::byte> expected = expected_output(
       context_.operation, {.tensor = tensor, .input = input}, problem, context_.options.verify);
   const std::optional<nf4::Nf4Tensor> sibling = sibling_of(tensor);

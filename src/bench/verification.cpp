@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -34,13 +35,23 @@ Verdict verify_variant(const RunContext& context, device::Workload& workload, st
   return {record::Status::kPassed, "", comparison};
 }
 
+void update(Verdict& known, Verdict found) {
+  const bool is_inexact = known.comparison && known.comparison->accuracy && found.comparison &&
+                          found.comparison->accuracy;
+  if (is_inexact) {
+    found.comparison->accuracy->weights =
+        std::max(known.comparison->accuracy->weights, found.comparison->accuracy->weights);
+  }
+  known = std::move(found);
+}
+
 std::vector<Verdict> verify_variants(const RunContext& context, device::Workload& workload,
                                      std::span<const std::byte> expected,
                                      std::vector<Verdict> verdicts) {
   for (std::size_t i = 0; i < verdicts.size() && !context.is_interrupted(); ++i) {
     context.progress.advance(static_cast<double>(i) / static_cast<double>(verdicts.size()));
     if (verdicts[i].status != record::Status::kPassed) continue;
-    verdicts[i] = verify_variant(context, workload, i, expected);
+    update(verdicts[i], verify_variant(context, workload, i, expected));
   }
   return verdicts;
 }

@@ -29,6 +29,10 @@ std::vector<std::byte> expected_output(const operation::Operation& operation,
 Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
                        std::span<const std::byte> expected);
 
+// Brings `known` up to date with what another output of the variant was found to be: its weights
+// are as exact as those of the worse of both.
+void update(Verdict& known, Verdict found);
+
 // Verifies the variants whose verdict in `verdicts` (one for each variant of the run) is still
 // passed and returns the verdicts brought up to date. Stops early when interrupted.
 std::vector<Verdict> verify_variants(const RunContext& context, device::Workload& workload,

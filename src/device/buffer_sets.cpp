@@ -41,6 +41,10 @@ BufferSets::BufferSets(Memory& memory, const Work& work, std::int64_t guard)
   sets_.push_back({content == Content::kOwn ? 0u : 1u, content, output_.data()});
 }
 
+void BufferSets::replace_input(std::size_t index, std::span<const std::byte> content) {
+  if (!content.empty()) memory_.copy_in(inputs_[index].data(), content);
+}
+
 // The buffer of the first set that holds an input of `content`; null when it is empty.
 std::byte* BufferSets::first_input(std::size_t index, Content content) const {
   const bool is_shared = content == Content::kOwn || sibling_[index].bytes() == 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace nf4bench::device {
@@ -31,6 +32,9 @@ class BufferSets {
   // Adds as many sets as a cold sample needs that is to touch `cold_bytes` before a set comes round
   // again, or as memory allows. `work` is that of the first set.
   void add_for_cold(const Work& work, std::int64_t cold_bytes);
+
+  // Copies `content` over an input of the first set, which is as large.
+  void replace_input(std::size_t index, std::span<const std::byte> content);
 
   // At least one.
   const std::vector<BufferSet>& sets() const { return sets_; }

@@ -38,6 +38,7 @@ class BufferedWorkload final : public Workload {
 
   std::string unsupported(const kernels::Variant& variant) const override;
   int buffer_sets() const override { return static_cast<int>(sets_.sets().size()); }
+  void replace_input(std::size_t index, std::span<const std::byte> content) override;
   record::Verification verify(const kernels::Variant& variant,
                               std::span<const std::byte> expected) override;
   std::vector<std::byte> output_of(const kernels::Variant& variant) override;
@@ -156,6 +157,11 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
   executor_->run("launch the kernel", [&] { call(variant, job_of(variant, 0)); });
   sets_.output().check_guards("output", sets_.output().bytes());
   workspace.check_guards("workspace", workspace_of(variant, work_.problem));
+}
+
+void BufferedWorkload::replace_input(std::size_t index, std::span<const std::byte> content) {
+  sets_.replace_input(index, content);
+  executor_->run("upload an input", [] {});
 }
 
 record::Verification BufferedWorkload::verify(const kernels::Variant& variant,

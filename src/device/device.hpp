@@ -85,6 +85,9 @@ class Workload {
   // Buffer sets that a cold sample rotates through; 1 when the workload was uploaded for one run.
   virtual int buffer_sets() const = 0;
 
+  // Copies `content` over an input of the first set, which is as large: what verify() reads.
+  virtual void replace_input(std::size_t index, std::span<const std::byte> content) = 0;
+
   // Poisons the output, runs `variant` once and judges its output by `expected` (the reference's
   // bytes, or a prefix of them that ends on a value).
   virtual record::Verification verify(const kernels::Variant& variant,

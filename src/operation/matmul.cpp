@@ -2,6 +2,7 @@
 
 #include "operation/activations.hpp"
 #include "operation/error_bound.hpp"
+#include "operation/product_probes.hpp"
 #include "operation/weight.hpp"
 
 #include <algorithm>
@@ -75,6 +76,7 @@ Operation make_matmul() {
   operation.sibling_reference = negated_bounds;
   operation.reference = reference_of;
   operation.judge = judge;
+  operation.probes = product_probes;
   operation.expected_bytes = [](nf4::OutputType) -> std::int64_t {
     return sizeof(kernels::ProductBound);
   };

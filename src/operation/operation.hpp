@@ -6,6 +6,7 @@
 #include "catalog.hpp"
 #include "device/work.hpp"
 #include "nf4/tensor.hpp"
+#include "operation/probe.hpp"
 #include "record/device_info.hpp"
 #include "record/settings.hpp"
 #include "record/verification.hpp"
@@ -59,6 +60,11 @@ struct Operation {
   std::function<std::vector<std::byte>(const kernels::Problem& problem,
                                        std::span<const std::byte> expected)>
       sibling_reference;
+
+  // What variants are held to besides, before they are timed. Empty: nothing.
+  std::function<std::vector<Probe>(const kernels::Problem& problem,
+                                   const record::Settings& settings, record::DeviceKind device)>
+      probes;
 
   // Bytes that the reference gives for one value of an output.
   std::function<std::int64_t(nf4::OutputType type)> expected_bytes;

@@ -124,6 +124,10 @@ device::Work make_work(const Operation& operation, const WorkContent& content,
   return work;
 }
 
+void replace_input(device::Workload& workload, std::span<const std::byte> input) {
+  workload.replace_input(kInput, input);
+}
+
 device::Work dequantize_work(const nf4::Nf4Tensor& tensor, nf4::OutputType type) {
   return make_work(dequantize(), {tensor}, problem_of(tensor, type));
 }

@@ -2,6 +2,7 @@
 
 // An NF4 weight on its way to a device.
 
+#include "device/device.hpp"
 #include "device/work.hpp"
 #include "nf4/tensor.hpp"
 #include "operation/operation.hpp"
@@ -43,6 +44,9 @@ struct WorkContent {
 // uploaded.
 device::Work make_work(const Operation& operation, const WorkContent& content,
                        const kernels::Problem& problem);
+
+// Puts another input in the place of that of a workload that make_work() made; of the same size.
+void replace_input(device::Workload& workload, std::span<const std::byte> input);
 
 // The work of dequantizing `tensor`; borrows it until it is uploaded.
 device::Work dequantize_work(const nf4::Nf4Tensor& tensor, nf4::OutputType type);

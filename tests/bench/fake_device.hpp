@@ -154,6 +154,8 @@ class FakeWorkload final : public device::Workload {
     return purpose_ == device::UploadPurpose::kTime ? device_.buffer_sets : 1;
   }
 
+  void replace_input(std::size_t, std::span<const std::byte>) override {}
+
   // Judges as a real device does; a scripted mismatch is a flipped bit in the last element.
   record::Verification verify(const kernels::Variant& variant,
                               std::span<const std::byte> expected) override {

@@ -1,0 +1,325 @@
+#include "operation/product_probes.hpp"
+
+#include "base/parallel.hpp"
+#include "nf4/random.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/values.hpp"
+#include "operation/activations.hpp"
+#include "operation/error_bound.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace nf4bench::operation {
+namespace {
+
+using kernels::Problem;
+using kernels::ProductBound;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Streams of random words, apart from those of activations.
+constexpr std::uint64_t kWalk = 0x77616c6b73746570u;
+constexpr std::uint64_t kPlaces = 0x706c61636573696eu;
+
+// What probes may cost for each variant or, where the host computes what is expected, in all.
+struct Limits {
+  std::int64_t steps = 0;     // of a walk
+  double walk_products = 0;   // of a walk, all its steps together
+  double truth_products = 0;  // that the host sums in float64 for one step
+};
+
+Limits limits_of(const record::Settings& settings, record::DeviceKind device) {
+  Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 0x1p43, 0x1p32}
+                                                      : Limits{512, 0x1p30, 0x1p28};
+  if (settings.verify != record::VerifyScope::kAll) limits.steps = 16;
+  return limits;
+}
+
+std::vector<std::byte> bytes_of(const std::vector<ProductBound>& bounds) {
+  const auto bytes = std::as_bytes(std::span(bounds));
+  return {bytes.begin(), bytes.end()};
+}
+
+// ---- One weight at a time ----
+
+// Which inputs a walk visits: all of them in turn, or one of each of as many equal stretches.
+class Walk {
+ public:
+  Walk(const Problem& problem, const Limits& limits, std::uint64_t seed)
+      : problem_(problem), words_(seed, kWalk) {
+    const double products =
+        static_cast<double>(problem.tokens) * static_cast<double>(problem.elements);
+    const auto affordable = static_cast<std::int64_t>(limits.walk_products / products);
+    const std::int64_t all = kernels::block_count(problem.inputs, problem.tokens);
+    steps_ = std::min(all, std::clamp<std::int64_t>(affordable, 1, limits.steps));
+    is_whole_ = steps_ == all;
+  }
+
+  std::int64_t steps() const { return steps_; }
+  bool is_whole() const { return is_whole_; }
+
+  // The input that `token` has alone.
+  std::int64_t input(std::int64_t step, std::int64_t token) const {
+    const std::int64_t visit = step * problem_.tokens + token;
+    if (is_whole_) return visit % problem_.inputs;
+    const std::int64_t visits = steps_ * problem_.tokens;
+    const std::int64_t first = visit * problem_.inputs / visits;
+    const std::int64_t last = std::max(first + 1, (visit + 1) * problem_.inputs / visits);
+    const auto stretch = static_cast<std::uint64_t>(last - first);
+    return first + static_cast<std::int64_t>(words_.at(visit) % stretch);
+  }
+
+ private:
+  Problem problem_;
+  nf4::RandomStream words_;
+  std::int64_t steps_ = 1;
+  bool is_whole_ = true;
+};
+
+// The distance from `value`, a number of `type`, to the next one.
+double unit_at(nf4::OutputType type, double value) {
+  if (value == 0.0 || !std::isfinite(value)) return nf4::smallest_step(type);
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  return std::max(nf4::smallest_step(type), std::ldexp(nf4::unit_roundoff(type), exponent));
+}
+
+// Row `n` of W in the type of the problem, and which of its weights are no numbers.
+class WeightRow {
+ public:
+  WeightRow(const nf4::Nf4Tensor& weight, const Problem& problem, std::int64_t n)
+      : weight_(weight), type_(problem.output_type), first_(n * problem.inputs) {
+    const std::int64_t last = first_ + problem.inputs - 1;
+    bool is_large = false;
+    for (std::int64_t block = first_ / weight.blocksize; block <= last / weight.blocksize;
+         ++block) {
+      is_large |= !(std::fabs(nf4::block_scale(weight, block)) < nf4::largest(type_));
+    }
+    if (!is_large) return;  // as nearly always
+    for (std::int64_t k = 0; k < problem.inputs; ++k) {
+      if (!std::isfinite(decoded(k))) odd_.push_back(k);
+    }
+  }
+
+  // What y may be when x is 1 at input `k` and 0 elsewhere.
+  ProductBound bound(std::int64_t k) const {
+    const bool is_alone = std::all_of(odd_.begin(), odd_.end(), [k](auto at) { return at == k; });
+    const double value = is_alone ? decoded(k) : static_cast<double>(kNan);  // 0 times infinity
+    const double exact = unit_at(type_, value);
+    // Codebook value, scale and product rounded, and one for all else.
+    const double share = type_ == nf4::OutputType::kFloat32 ? 0.0 : 4.0 * nf4::unit_roundoff(type_);
+    const double scale = std::fabs(nf4::block_scale(weight_, (first_ + k) / weight_.blocksize));
+    const double rounded = std::isfinite(scale) ? std::max(exact, share * scale) : exact;
+    return {value, static_cast<float>(exact), static_cast<float>(rounded)};
+  }
+
+ private:
+  double decoded(std::int64_t k) const {
+    std::byte value[sizeof(float)] = {};
+    const std::span<std::byte> bytes = std::span(value).first(nf4::size_in_bytes(type_));
+    nf4::reference_dequantize(weight_, type_, {first_ + k, 1}, bytes);
+    return nf4::value_at(type_, bytes, 0);
+  }
+
+  const nf4::Nf4Tensor& weight_;
+  nf4::OutputType type_;
+  std::int64_t first_;
+  std::vector<std::int64_t> odd_;
+};
+
+std::vector<ProductBound> bounds_alone(const nf4::Nf4Tensor& weight, const Problem& problem,
+                                       const std::vector<std::int64_t>& inputs) {
+  std::vector<ProductBound> bounds(static_cast<std::size_t>(problem.tokens * problem.outputs));
+  parallel_for(problem.outputs, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t n = first; n < last; ++n) {
+      const WeightRow row(weight, problem, n);
+      for (std::int64_t m = 0; m < problem.tokens; ++m) {
+        bounds[static_cast<std::size_t>(m * problem.outputs + n)] =
+            row.bound(inputs[static_cast<std::size_t>(m)]);
+      }
+    }
+  });
+  return bounds;
+}
+
+Probe one_at_a_time(const Problem& problem, const Walk& walk) {
+  Probe probe;
+  probe.steps = walk.steps();
+  probe.make = [problem, walk](const nf4::Nf4Tensor& weight, std::int64_t step) {
+    std::vector<double> x(static_cast<std::size_t>(problem.tokens * problem.inputs));
+    std::vector<std::int64_t> inputs;
+    for (std::int64_t m = 0; m < problem.tokens; ++m) {
+      inputs.push_back(walk.input(step, m));
+      x[static_cast<std::size_t>(m * problem.inputs + inputs.back())] = 1.0;
+    }
+    return ProbeStep{fmt::format("with one input at a time, from {} on", inputs.front()),
+                     nf4::to_values(problem.output_type, x),
+                     bytes_of(bounds_alone(weight, problem, inputs))};
+  };
+  return probe;
+}
+
+// ---- Sums that are exact in any order ----
+
+// Scales 1 and 2 in place of those of `weight`.
+nf4::Nf4Tensor with_powers_of_two(const nf4::Nf4Tensor& weight) {
+  nf4::Nf4Tensor result = weight;
+  for (std::size_t i = 0; i < result.absmax.size(); ++i)
+    result.absmax[i] = i % 2 == 0 ? 1.0f : 2.0f;
+  for (std::size_t i = 0; i < result.nested_map.size(); ++i) {
+    result.nested_map[i] = i % 2 == 0 ? 1.0f : 2.0f;
+  }
+  std::fill(result.nested_absmax.begin(), result.nested_absmax.end(), 1.0f);
+  result.nested_offset = 0.0f;
+  return result;
+}
+
+// At scale 1 weights of 16 bits are multiples of 2^-14 up to 1, so that so many of them under
+// scales of up to 2 sum up to 2^24 of these at most: float32 holds every sum.
+constexpr std::int64_t kMostSummed = 512;
+
+// 1 and -1 at random places, as many for each token.
+std::vector<std::byte> whole_numbers(const Problem& problem, std::uint64_t seed) {
+  const nf4::RandomStream words(seed, kPlaces);
+  const std::int64_t count = std::min(problem.inputs, kMostSummed);
+  std::vector<double> x(static_cast<std::size_t>(problem.tokens * problem.inputs));
+  for (std::int64_t i = 0; i < problem.tokens * count; ++i) {
+    const std::int64_t first = i % count * problem.inputs / count;
+    const std::int64_t last = (i % count + 1) * problem.inputs / count;
+    const std::uint64_t word = words.at(i);
+    const auto at =
+        first + static_cast<std::int64_t>((word >> 1) % static_cast<std::uint64_t>(last - first));
+    x[static_cast<std::size_t>(i / count * problem.inputs + at)] = word % 2 == 0 ? 1.0 : -1.0;
+  }
+  return nf4::to_values(problem.output_type, x);
+}
+
+// A step that is held to the truth, as many of its outputs as the host can sum up.
+class TruthStep {
+ public:
+  TruthStep(const Problem& problem, const Limits& limits)
+      : problem_(problem),
+        values_(std::max<std::int64_t>(
+            1, static_cast<std::int64_t>(limits.truth_products /
+                                         static_cast<double>(problem.inputs)))) {}
+
+  std::vector<ProductBound> bounds(const nf4::Nf4Tensor& weight,
+                                   std::span<const std::byte> input) const {
+    return bounds_of({problem_.output_type, problem_.inputs},
+                     product_truth(weight, problem_, input, values_));
+  }
+
+  ProbeStep make(std::string name, const nf4::Nf4Tensor& weight,
+                 std::vector<std::byte> input) const {
+    ProbeStep step = {std::move(name), std::move(input), {}};
+    step.expected = bytes_of(bounds(weight, step.input));
+    return step;
+  }
+
+ private:
+  Problem problem_;
+  std::int64_t values_;
+};
+
+Probe exact_sums(const Problem& problem, const TruthStep& truth, std::uint64_t seed) {
+  Probe probe;
+  probe.change = with_powers_of_two;
+  probe.make = [problem, truth, seed](const nf4::Nf4Tensor& weight, std::int64_t) {
+    ProbeStep step = {"with sums that are exact in any order", whole_numbers(problem, seed), {}};
+    std::vector<ProductBound> bounds = truth.bounds(weight, step.input);
+    for (ProductBound& bound : bounds) {
+      bound.value = nf4::value_at(problem.output_type,
+                                  nf4::to_values(problem.output_type, {{bound.value}}), 0);
+      bound.exact = 0.0f;
+    }
+    step.expected = bytes_of(bounds);
+    return step;
+  };
+  return probe;
+}
+
+// ---- Values that are out of the ordinary ----
+
+// An input of the activations whose place is drawn.
+std::int64_t drawn_input(const Problem& problem, std::uint64_t seed, std::int64_t number) {
+  const std::uint64_t word = nf4::RandomStream(seed, kPlaces).at(-1 - number);
+  return static_cast<std::int64_t>(word % static_cast<std::uint64_t>(problem.inputs));
+}
+
+Probe odd_activations(const Problem& problem, const TruthStep& truth, std::uint64_t seed) {
+  Probe probe;
+  probe.steps = 3;
+  probe.make = [problem, truth, seed](const nf4::Nf4Tensor& weight, std::int64_t step) {
+    const nf4::OutputType type = problem.output_type;
+    std::vector<double> x =
+        nf4::to_doubles(type, make_activations(problem, record::Activations::kNormal, seed));
+    const std::int64_t k = drawn_input(problem, seed, step);
+    const std::int64_t second = std::min<std::int64_t>(1, problem.tokens - 1) * problem.inputs;
+    if (step == 0) {
+      for (std::int64_t m = 0; m < problem.tokens; ++m) {
+        x[static_cast<std::size_t>(m * problem.inputs + k)] *= 100.0;
+      }
+      return truth.make(fmt::format("with input {} a hundred times as large", k), weight,
+                        nf4::to_values(type, x));
+    }
+    const bool is_nan = step == 1;
+    x[static_cast<std::size_t>(is_nan ? k : second + k)] = is_nan ? kNan : kInfinity;
+    return truth.make(fmt::format("with {} at input {}", is_nan ? "NaN" : "infinity", k), weight,
+                      nf4::to_values(type, x));
+  };
+  return probe;
+}
+
+// One block's scale is infinite and, if there are two, that of another NaN.
+nf4::Nf4Tensor with_odd_scales(const nf4::Nf4Tensor& weight) {
+  nf4::Nf4Tensor result = weight;
+  const std::int64_t blocks = result.blocks();
+  const auto infinite = static_cast<std::size_t>(blocks / 3);
+  const auto nan = static_cast<std::size_t>(blocks * 2 / 3);
+  if (!result.is_nested()) {
+    result.absmax[nan] = kNan;
+    result.absmax[infinite] = kInfinity;
+    return result;
+  }
+  for (std::uint8_t& code : result.absmax_codes) code = std::min<std::uint8_t>(code, 253);
+  result.nested_map[254] = kNan;
+  result.nested_map[255] = kInfinity;
+  result.absmax_codes[nan] = 254;
+  result.absmax_codes[infinite] = 255;
+  return result;
+}
+
+Probe odd_scales(const Problem& problem, const TruthStep& truth, std::uint64_t seed) {
+  Probe probe;
+  probe.change = with_odd_scales;
+  probe.make = [problem, truth, seed](const nf4::Nf4Tensor& weight, std::int64_t) {
+    return truth.make("with an infinite scale and one that is NaN", weight,
+                      make_activations(problem, record::Activations::kNormal, seed));
+  };
+  return probe;
+}
+
+}  // namespace
+
+std::vector<Probe> product_probes(const Problem& problem, const record::Settings& settings,
+                                  record::DeviceKind device) {
+  if (problem.elements == 0) return {};
+  const Limits limits = limits_of(settings, device);
+  const TruthStep truth(problem, limits);
+  std::vector<Probe> probes = {one_at_a_time(problem, Walk(problem, limits, settings.seed))};
+  if (problem.output_type != nf4::OutputType::kFloat32) {  // which no sum of float32 can hold
+    probes.push_back(exact_sums(problem, truth, settings.seed));
+  }
+  probes.push_back(odd_activations(problem, truth, settings.seed));
+  probes.push_back(odd_scales(problem, truth, settings.seed));
+  return probes;
+}
+
+}  // namespace nf4bench::operation

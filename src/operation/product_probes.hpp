@@ -1,0 +1,25 @@
+#pragma once
+
+#include "operation/probe.hpp"
+#include "problem.hpp"
+#include "record/device_info.hpp"
+#include "record/settings.hpp"
+
+#include <vector>
+
+namespace nf4bench::operation {
+
+// What a random sum cannot show of a matrix product, see docs/method.md:
+// - weights one by one: one-hot activations walk through the inputs, so that each output is one
+//   weight. Exact weights are off by one unit of the output type at most, rounded ones by four
+//   roundings of the block's scale;
+// - sums that are exact in any order, of whole numbers under scales that are powers of two: all
+//   bits must agree;
+// - activations with an outlier channel, NaN and infinity, and scales that are infinite and NaN:
+//   what is not touched by these must be right.
+// Bounded in cost: of many inputs or few tokens, a walk visits a sample of the inputs, drawn by the
+// seed of the settings.
+std::vector<Probe> product_probes(const kernels::Problem& problem, const record::Settings& settings,
+                                  record::DeviceKind device);
+
+}  // namespace nf4bench::operation

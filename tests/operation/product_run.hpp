@@ -1,0 +1,59 @@
+#pragma once
+
+// A run of matrix products by variants of a test, on any device: verified, probed, timed, judged.
+
+#include "bench/runner.hpp"
+#include "device/device.hpp"
+#include "nf4/synthetic.hpp"
+#include "operation/matmul.hpp"
+#include "plan/plan.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+
+struct ProductSizes {
+  std::int64_t tokens = 1;
+  std::int64_t outputs = 16;
+  std::int64_t inputs = 256;
+  nf4::OutputType type = nf4::OutputType::kFloat16;
+};
+
+// One row for each variant of `catalog`, by its name.
+inline std::map<std::string, record::Measurement> run_products(device::Device& device,
+                                                               const kernels::Catalog& catalog,
+                                                               const ProductSizes& sizes) {
+  operation::Operation operation = operation::matmul();
+  operation.catalog = [&catalog](record::DeviceKind) -> const kernels::Catalog& { return catalog; };
+  plan::TensorSource source;
+  source.name = "w";
+  source.source = "synthetic";
+  source.geometry = {.shape = {sizes.outputs, sizes.inputs}};
+  source.load = [&sizes] {
+    return nf4::make_synthetic({.name = "w", .shape = {sizes.outputs, sizes.inputs}});
+  };
+  record::Settings settings;
+  settings.output_types = {sizes.type};
+  settings.tokens = {sizes.tokens};
+  settings.launches = {device.launch_modes().front()};
+  settings.caches = {record::CacheMode::kHot};
+  settings.baseline = catalog.default_baseline;
+  settings.min_samples = 3;
+  settings.max_time_s = 0.001;
+  settings.min_sample_s = 1e-6;
+  settings.measure_stream_shapes = false;
+  std::map<std::string, record::Measurement> rows;
+  bench::RunObserver observer{};
+  observer.on_measurement = [&](const record::Measurement& row) { rows[row.variant] = row; };
+  const auto planned = plan::plan_tensors({source}, plan::TensorChoice::kAll);
+  const auto variants = plan::select_variants(catalog.variants, {});
+  const std::atomic<bool> interrupted = false;
+  bench::run_benchmark({device, operation, planned, variants, settings}, {}, observer, interrupted);
+  return rows;
+}
+
+}  // namespace nf4bench::test
