@@ -87,14 +87,21 @@ class Product {
   std::vector<std::byte> input_;
 };
 
-class CpuMatmul : public ::testing::TestWithParam<kernels::Variant> {};
+class CpuMatmul : public ::testing::TestWithParam<kernels::Variant> {
+ protected:
+  void SetUp() override {
+    const char* const reason = why_unsupported(GetParam(), {}, {});
+    if (reason != nullptr) GTEST_SKIP() << reason;
+  }
+};
 
 // Blocks that straddle rows, rows that begin in the middle of a byte, and lengths that no vector
 // and no stretch divides.
 TEST_P(CpuMatmul, UsesExactWeightsWhateverTheShape) {
-  const Shape shapes[] = {{1, 1, 1},     {1, 3, 2},      {2, 5, 63},   {1, 4, 64},
-                          {3, 7, 33},    {5, 9, 130},    {1, 2, 2050}, {4, 6, 2049},
-                          {17, 11, 342}, {1, 1280, 342}, {8, 33, 4097}};
+  const Shape shapes[] = {{1, 1, 1},     {1, 3, 2},      {2, 5, 63},     {1, 4, 64},
+                          {3, 7, 33},    {5, 9, 130},    {1, 2, 2050},   {4, 6, 2049},
+                          {17, 11, 342}, {1, 1280, 342}, {8, 33, 4097},  {2, 37, 2050},
+                          {3, 65, 640},  {4, 9, 4160},   {33, 40, 2500}, {512, 35, 96}};
   for (const Shape& shape : shapes) {
     for (const nf4::OutputType type : nf4::kOutputTypes) {
       const Product product(shape, {}, type);
@@ -122,24 +129,27 @@ TEST_P(CpuMatmul, KnowsAllBlocksizesAndPlainScales) {
 
 // Zero blocks, subnormal and overflowing scales: a one-hot input shows each weight alone.
 TEST_P(CpuMatmul, DecodesEveryWeightToItsBits) {
-  for (const nf4::OutputType type : nf4::kOutputTypes) {
-    Product product({16, 6, 320}, {.shape = {}, .distribution = nf4::Distribution::kExtremes},
-                    type);
-    const std::vector<double> weights =
-        nf4::to_doubles(type, nf4::reference_dequantize(product.weight(), type));
-    for (std::int64_t first = 0; first < 320; first += 16) {
-      std::vector<double> one_hot(16 * 320);
-      for (std::int64_t m = 0; m < 16; ++m) {
-        one_hot[static_cast<std::size_t>(m * 320 + first + m)] = 1.0;
-      }
-      product.input() = nf4::to_values(type, one_hot);
-      const std::vector<double> y = nf4::to_doubles(type, product.output_of(GetParam()));
-      for (std::int64_t m = 0; m < 16; ++m) {
-        for (std::int64_t n = 0; n < 6; ++n) {
-          const double got = y[static_cast<std::size_t>(m * 6 + n)];
-          const double wanted = weights[static_cast<std::size_t>(n * 320 + first + m)];
-          if (std::isnan(got)) continue;  // infinity elsewhere in the row times zero
-          EXPECT_EQ(got, wanted) << to_string(type) << " row " << n << " input " << first + m;
+  constexpr std::int64_t kInputs = 320;
+  for (const std::int64_t tokens : {std::int64_t{16}, std::int64_t{2}}) {
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      Product product({tokens, 6, kInputs},
+                      {.shape = {}, .distribution = nf4::Distribution::kExtremes}, type);
+      const std::vector<double> weights =
+          nf4::to_doubles(type, nf4::reference_dequantize(product.weight(), type));
+      for (std::int64_t first = 0; first < kInputs; first += tokens) {
+        std::vector<double> one_hot(static_cast<std::size_t>(tokens * kInputs));
+        for (std::int64_t m = 0; m < tokens; ++m) {
+          one_hot[static_cast<std::size_t>(m * kInputs + first + m)] = 1.0;
+        }
+        product.input() = nf4::to_values(type, one_hot);
+        const std::vector<double> y = nf4::to_doubles(type, product.output_of(GetParam()));
+        for (std::int64_t m = 0; m < tokens; ++m) {
+          for (std::int64_t n = 0; n < 6; ++n) {
+            const double got = y[static_cast<std::size_t>(m * 6 + n)];
+            const double wanted = weights[static_cast<std::size_t>(n * kInputs + first + m)];
+            if (std::isnan(got)) continue;  // infinity elsewhere in the row times zero
+            EXPECT_EQ(got, wanted) << to_string(type) << " row " << n << " input " << first + m;
+          }
         }
       }
     }

@@ -272,6 +272,24 @@ TEST_P(ProductControls, TransposedOutputsAreFailed) {
   expect_failed({.place = place}, kAlone);
 }
 
+// Numbers of tokens that no tile divides, and rows that blocks straddle.
+TEST(BuiltInProducts, PassEveryProbeWithExactWeights) {
+  const auto device = device::open_cpu_device({.config = "", .threads = 2});
+  const kernels::Catalog& catalog = kernels::cpu::matmul();
+  for (const std::int64_t tokens : {1, 3, 17}) {
+    for (const OutputType type : nf4::kOutputTypes) {
+      const auto rows = test::run_products(*device, catalog, {tokens, 13, 342, type});
+      EXPECT_EQ(rows.size(), catalog.variants.size());
+      for (const auto& [name, row] : rows) {
+        if (row.status == record::Status::kSkipped) continue;  // without a BLAS library
+        EXPECT_EQ(row.status, record::Status::kPassed) << name << ": " << row.reason;
+        ASSERT_TRUE(row.verification && row.verification->accuracy) << name;
+        EXPECT_EQ(row.verification->accuracy->weights, record::WeightClass::kExact) << name;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Sizes, ProductControls,
     testing::Values(Sizes{OutputType::kFloat16, 1}, Sizes{OutputType::kFloat16, 16},

@@ -5,10 +5,11 @@
 namespace nf4bench::kernels::cpu {
 
 const Catalog& matmul() {
-  static const Catalog catalog = {.variants = {matmul_reference(), matmul_simd()},
-                                  .stream_shapes = {},
-                                  .flagship = "simd",
-                                  .default_baseline = "reference"};
+  static const Catalog catalog = {
+      .variants = {matmul_reference(), matmul_decode_blas(), matmul_simd()},
+      .stream_shapes = {},
+      .flagship = "simd",
+      .default_baseline = "reference"};
   return catalog;
 }
 

@@ -6,16 +6,17 @@
 namespace nf4bench::kernels::cpu {
 namespace {
 
-std::int64_t split_floats(const Problem& problem) {
-  return problem.tokens * split_stride(problem.inputs);
-}
+// Rows that a thread takes at a time: enough to pay for reading all tokens.
+constexpr std::int64_t kRowsOfPart = 32;
 
 void matmul(const Job& job, const Launch&) {
-  auto* const even = static_cast<float*>(job.workspace);
-  float* const odd = even + split_floats(job);
-  for_each_part(job.tokens, job.inputs, [&](Range range) { split_tokens(job, range, even, odd); });
-  const SplitTokens x = {.even = even, .odd = odd, .stride = split_stride(job.inputs)};
-  for_each_part(job.outputs, job.inputs, [&](Range rows) { multiply_rows(job, x, rows); });
+  auto* const x = static_cast<float*>(job.workspace);
+  for_each_part(job.tokens, job.inputs, [&](Range range) { split_tokens(job, range, x); });
+  const auto multiply = [&](std::int64_t part) {
+    const std::int64_t first = part * kRowsOfPart;
+    multiply_rows(job, x, {first, std::min(first + kRowsOfPart, job.outputs)});
+  };
+  run_parts(block_count(job.outputs, kRowsOfPart), std::ref(multiply));
 }
 
 }  // namespace
@@ -26,9 +27,7 @@ Variant matmul_simd() {
   variant.summary = "fused, vectors on all cores; a block's 16 weights in a register, float32 sums";
   variant.traits.launches = 2;
   variant.traits.mirrors = "kernels that look weights up in a vector register";
-  variant.workspace_bytes = [](const Problem& problem) {
-    return static_cast<std::size_t>(2 * split_floats(problem)) * sizeof(float);
-  };
+  variant.workspace_bytes = split_tokens_bytes;
   variant.launch = matmul;
   return variant;
 }

@@ -3,9 +3,9 @@
 //
 // A block has 16 weights, one for each code, that fit into one or two vectors: decoding is one look
 // up in registers. A byte holds the codes of an even and of the next odd input, so that a vector of
-// bytes gives two vectors of weights, for even and for odd inputs. A few rows of W are decoded
-// stretch by stretch into a buffer that stays in the first cache; there they are multiplied with
-// all tokens.
+// bytes gives two vectors of weights, for even and for odd inputs. A few tokens are multiplied with
+// them at once. For many, some rows of W are decoded stretch by stretch into a buffer that stays in
+// the cache, and multiplied with all tokens from there.
 
 #include "cpu/matmul/simd_product.hpp"
 
@@ -29,15 +29,33 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, kCodes>;
 using Vector = hn::Vec<Floats>;
 
-// Rows of W that are decoded together, each from so many bytes at a time.
+// Rows of W and tokens that are multiplied at once, in registers.
 constexpr std::int64_t kRows = 4;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+constexpr int kTokens = 2;  // of 16 registers
+#else
+constexpr int kTokens = 4;
+#endif
+
+// So few tokens are multiplied with weights straight from the look up.
+constexpr std::int64_t kFewTokens = 4;
+
+// Otherwise as many rows as the second cache holds are decoded, each from so many bytes at a time:
+// a stretch of a few tokens stays in the first cache.
+constexpr std::int64_t kMostRows = 32;
 constexpr std::int64_t kStretch = 1024;
 
-// Weights of kRows rows, those of even and of odd inputs apart. Zero behind the end of a stretch,
-// so that whole vectors may be read.
-struct Decoded {
-  alignas(64) float even[kRows][kStretch + kCodes];
-  alignas(64) float odd[kRows][kStretch + kCodes];
+// Decoded weights of even and of odd inputs apart. Zero behind the end of a stretch, so that whole
+// vectors may be read.
+struct DecodedRow {
+  alignas(64) float even[kStretch + kCodes];
+  alignas(64) float odd[kStretch + kCodes];
+};
+
+// What a thread works with.
+struct Scratch {
+  DecodedRow rows[kMostRows] = {};
+  std::vector<float> sums;  // [rows, tokens]
 };
 
 // `product` rounded to the output type.
@@ -85,40 +103,76 @@ HWY_INLINE void build_table(float scale, float* table) {
 // A table of 16 floats, to look up lanes in.
 class Lookup {
  public:
-  HWY_INLINE explicit Lookup(const float* table) : table_(table) {}
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  HWY_INLINE explicit Lookup(const float* table) : table_(hn::Load(Floats(), table)) {}
 
-  // The entries that `codes` (0 to 15) name.
+  // The entries that the lower four bits of `codes` name.
   template <class Codes>
   HWY_INLINE Vector operator()(Floats df, Codes codes) const {
-#if HWY_TARGET == HWY_SCALAR
-    return hn::Set(df, table_[hn::GetLane(codes)]);
-#else
+    const hn::RebindToSigned<Floats> di;
+    const auto index = hn::And(hn::BitCast(di, codes), hn::Set(di, 15));
+    return hn::TableLookupLanes(table_, hn::IndicesFromVec(df, index));
+  }
+
+ private:
+  Vector table_;
+#elif HWY_TARGET == HWY_AVX2
+  HWY_INLINE explicit Lookup(const float* table)
+      : low_(hn::Load(Floats(), table)), high_(hn::Load(Floats(), table + 8)) {}
+
+  template <class Codes>
+  HWY_INLINE Vector operator()(Floats df, Codes codes) const {
     const hn::RebindToSigned<Floats> di;
     const auto index = hn::BitCast(di, codes);
-    if (hn::Lanes(df) == kCodes) {
-      return hn::TableLookupLanes(hn::Load(df, table_), hn::IndicesFromVec(df, index));
-    }
+    const auto lane = hn::IndicesFromVec(df, hn::And(index, hn::Set(di, 7)));
+    const auto is_high = hn::MaskFromVec(hn::BitCast(df, hn::ShiftLeft<28>(index)));
+    return hn::IfThenElse(is_high, hn::TableLookupLanes(high_, lane),
+                          hn::TableLookupLanes(low_, lane));
+  }
+
+ private:
+  Vector low_;
+  Vector high_;
+#else
+  HWY_INLINE explicit Lookup(const float* table) : table_(table) {}
+
+  template <class Codes>
+  HWY_INLINE Vector operator()(Floats df, Codes codes) const {
+    const hn::RebindToSigned<Floats> di;
+    const auto index = hn::And(hn::BitCast(di, codes), hn::Set(di, 15));
     return hn::GatherIndex(df, table_, index);
-#endif
   }
 
  private:
   const float* table_;
+#endif
 };
+
+// The weights of the bytes at `packed`, as many as a vector has lanes.
+struct Pair {
+  Vector even;
+  Vector odd;
+};
+
+HWY_INLINE Pair decode_vector(const Lookup& lookup, const std::uint8_t* packed) {
+  const Floats df;
+  const hn::RebindToUnsigned<Floats> du;
+  const hn::Rebind<std::uint8_t, Floats> d8;
+  const auto bytes = hn::PromoteTo(du, hn::LoadU(d8, packed));
+  return {lookup(df, hn::ShiftRight<4>(bytes)), lookup(df, bytes)};
+}
 
 // Decodes `count` bytes under one table.
 HWY_INLINE void decode_bytes(const std::uint8_t* packed, std::int64_t count, const float* table,
                              float* even, float* odd) {
   const Floats df;
-  const hn::RebindToUnsigned<Floats> du;
-  const hn::Rebind<std::uint8_t, Floats> d8;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
   const Lookup lookup(table);
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto bytes = hn::PromoteTo(du, hn::LoadU(d8, packed + i));
-    hn::StoreU(lookup(df, hn::ShiftRight<4>(bytes)), df, even + i);
-    hn::StoreU(lookup(df, hn::And(bytes, hn::Set(du, 15u))), df, odd + i);
+    const Pair weights = decode_vector(lookup, packed + i);
+    hn::StoreU(weights.even, df, even + i);
+    hn::StoreU(weights.odd, df, odd + i);
   }
   for (; i < count; ++i) {
     even[i] = table[packed[i] >> 4];
@@ -174,73 +228,155 @@ HWY_INLINE void decode_row(const Job& job, std::int64_t n, Range inputs, float* 
 }
 
 // Adds the products of a stretch of `half` floats to sums[row * tokens + token].
-template <int kTokens>
-HWY_INLINE void add_products(const Decoded& w, const SplitTokens& x, std::int64_t half, float* sums,
-                             std::int64_t stride) {
+template <int kCount>
+HWY_INLINE void add_products(const DecodedRow* w, const SplitTokens& x, std::int64_t half,
+                             float* sums, std::int64_t tokens) {
   const Floats df;
-  Vector total[kRows][kTokens];
+  Vector total[kRows][kCount];
   for (auto& row : total) {
     for (Vector& each : row) each = hn::Zero(df);
   }
-  const auto add = [&](const float(&weights)[kRows][kStretch + kCodes], const float* tokens,
-                       std::int64_t i) HWY_ATTR {
-    Vector v[kTokens];
-    for (int m = 0; m < kTokens; ++m) v[m] = hn::LoadU(df, tokens + m * x.stride + i);
-    for (int n = 0; n < kRows; ++n) {
-      const Vector weight = hn::Load(df, weights[n] + i);
-      for (int m = 0; m < kTokens; ++m) total[n][m] = hn::MulAdd(weight, v[m], total[n][m]);
-    }
-  };
   for (std::int64_t i = 0; i < half; i += static_cast<std::int64_t>(hn::Lanes(df))) {
-    add(w.even, x.even, i);
-    add(w.odd, x.odd, i);
+    Vector even[kCount];
+    Vector odd[kCount];
+    for (int m = 0; m < kCount; ++m) {
+      even[m] = hn::LoadU(df, x.even + m * x.stride + i);
+      odd[m] = hn::LoadU(df, x.odd + m * x.stride + i);
+    }
+    for (int n = 0; n < kRows; ++n) {
+      const Vector weight = hn::Load(df, w[n].even + i);
+      for (int m = 0; m < kCount; ++m) total[n][m] = hn::MulAdd(weight, even[m], total[n][m]);
+    }
+    for (int n = 0; n < kRows; ++n) {
+      const Vector weight = hn::Load(df, w[n].odd + i);
+      for (int m = 0; m < kCount; ++m) total[n][m] = hn::MulAdd(weight, odd[m], total[n][m]);
+    }
   }
   for (int n = 0; n < kRows; ++n) {
-    for (int m = 0; m < kTokens; ++m) {
-      sums[n * stride + m] += hn::GetLane(hn::SumOfLanes(df, total[n][m]));
+    for (int m = 0; m < kCount; ++m) {
+      sums[n * tokens + m] += hn::GetLane(hn::SumOfLanes(df, total[n][m]));
     }
   }
 }
 
-// All tokens, four at a time.
-HWY_INLINE void add_all_products(const Decoded& w, const SplitTokens& x, Range stretch,
-                                 std::vector<float>& sums) {
-  const auto tokens = static_cast<std::int64_t>(sums.size()) / kRows;
+// All tokens, with `count` decoded rows of a stretch.
+HWY_INLINE void add_all_products(Scratch& scratch, std::int64_t count, const SplitTokens& x,
+                                 Range stretch) {
+  const auto tokens = static_cast<std::int64_t>(scratch.sums.size()) / kMostRows;
   const std::int64_t half = (stretch.last - stretch.first + 1) / 2;
   for (std::int64_t m = 0; m < tokens;) {
     const std::int64_t at = m * x.stride + stretch.first / 2;
     const SplitTokens from = {.even = x.even + at, .odd = x.odd + at, .stride = x.stride};
-    if (m + 4 <= tokens) {
-      add_products<4>(w, from, half, sums.data() + m, tokens);
-      m += 4;
-    } else {
-      add_products<1>(w, from, half, sums.data() + m, tokens);
-      m += 1;
+    const bool is_whole = m + kTokens <= tokens;
+    for (std::int64_t n = 0; n < count; n += kRows) {
+      float* const sums = scratch.sums.data() + n * tokens + m;
+      if (is_whole) {
+        add_products<kTokens>(scratch.rows + n, from, half, sums, tokens);
+      } else {
+        add_products<1>(scratch.rows + n, from, half, sums, tokens);
+      }
+    }
+    m += is_whole ? kTokens : 1;
+  }
+}
+
+template <OutputType kType>
+HWY_INLINE void multiply_many(const Job& job, const SplitTokens& x, Range rows) {
+  thread_local Scratch scratch;
+  auto* const output = static_cast<OutputBits<kType>*>(job.output);
+  for (std::int64_t first = rows.first; first < rows.last; first += kMostRows) {
+    const std::int64_t count = std::min(kMostRows, rows.last - first);
+    scratch.sums.assign(static_cast<std::size_t>(kMostRows * job.tokens), 0.0f);
+    for (std::int64_t k = 0; k < job.inputs; k += 2 * kStretch) {
+      const Range stretch = {k, std::min(k + 2 * kStretch, job.inputs)};
+      for (std::int64_t n = 0; n < count; ++n) {
+        decode_row<kType>(job, first + n, stretch, scratch.rows[n].even, scratch.rows[n].odd);
+      }
+      add_all_products(scratch, count, x, stretch);
+    }
+    for (std::int64_t n = 0; n < count; ++n) {
+      for (std::int64_t m = 0; m < job.tokens; ++m) {
+        output[m * job.outputs + first + n] =
+            to_output_bits<kType>(scratch.sums[static_cast<std::size_t>(n * job.tokens + m)]);
+      }
+    }
+  }
+}
+
+// The sums of one row that begins with a byte.
+template <int kCount>
+struct RowSums {
+  Vector even[kCount];
+  Vector odd[kCount];
+  float rest[kCount] = {};
+
+  HWY_INLINE RowSums() {
+    for (int m = 0; m < kCount; ++m) even[m] = odd[m] = hn::Zero(Floats());
+  }
+
+  // Bytes [at, at + count) of the row, all of one block.
+  HWY_INLINE void add(const std::uint8_t* packed, Range bytes, const float* table,
+                      const SplitTokens& x) {
+    const Floats df;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
+    const Lookup lookup(table);
+    std::int64_t i = bytes.first;
+    for (; i + lanes <= bytes.last; i += lanes) {
+      const Pair weights = decode_vector(lookup, packed + i);
+      for (int m = 0; m < kCount; ++m) {
+        const std::int64_t place = m * x.stride + i;
+        even[m] = hn::MulAdd(weights.even, hn::LoadU(df, x.even + place), even[m]);
+        odd[m] = hn::MulAdd(weights.odd, hn::LoadU(df, x.odd + place), odd[m]);
+      }
+    }
+    for (; i < bytes.last; ++i) {
+      for (int m = 0; m < kCount; ++m) {
+        const std::int64_t place = m * x.stride + i;
+        rest[m] += table[packed[i] >> 4] * x.even[place] + table[packed[i] & 15] * x.odd[place];
+      }
+    }
+  }
+
+  HWY_INLINE float total(int m) const {
+    const Floats df;
+    return hn::GetLane(hn::SumOfLanes(df, hn::Add(even[m], odd[m]))) + rest[m];
+  }
+};
+
+// Rows of an even number of inputs.
+template <OutputType kType, int kCount>
+HWY_INLINE void multiply_few(const Job& job, const SplitTokens& x, Range rows) {
+  auto* const output = static_cast<OutputBits<kType>*>(job.output);
+  alignas(64) float table[kCodes];
+  for (std::int64_t n = rows.first; n < rows.last; ++n) {
+    const std::int64_t begin = n * job.inputs;
+    const std::int64_t end = begin + job.inputs;
+    RowSums<kCount> sums;
+    for (std::int64_t i = begin; i < end;) {
+      const std::int64_t block = i >> job.block_shift;
+      const std::int64_t stop = std::min(end, (block + 1) << job.block_shift);
+      build_table<kType>(block_scale(job, block), table);
+      sums.add(job.packed + begin / 2, {(i - begin) / 2, (stop - begin) / 2}, table, x);
+      i = stop;
+    }
+    for (int m = 0; m < kCount; ++m) {
+      output[m * job.outputs + n] = to_output_bits<kType>(sums.total(m));
     }
   }
 }
 
 template <OutputType kType>
 HWY_INLINE void multiply_type(const Job& job, const SplitTokens& x, Range rows) {
-  Decoded w = {};
-  std::vector<float> sums(static_cast<std::size_t>(kRows * job.tokens));
-  auto* const output = static_cast<OutputBits<kType>*>(job.output);
-  for (std::int64_t first = rows.first; first < rows.last; first += kRows) {
-    const std::int64_t count = std::min(kRows, rows.last - first);
-    std::fill(sums.begin(), sums.end(), 0.0f);
-    for (std::int64_t k = 0; k < job.inputs; k += 2 * kStretch) {
-      const Range stretch = {k, std::min(k + 2 * kStretch, job.inputs)};
-      for (std::int64_t n = 0; n < count; ++n) {
-        decode_row<kType>(job, first + n, stretch, w.even[n], w.odd[n]);
-      }
-      add_all_products(w, x, stretch, sums);
-    }
-    for (std::int64_t n = 0; n < count; ++n) {
-      for (std::int64_t m = 0; m < job.tokens; ++m) {
-        output[m * job.outputs + first + n] =
-            to_output_bits<kType>(sums[static_cast<std::size_t>(n * job.tokens + m)]);
-      }
-    }
+  if (job.inputs % 2 != 0 || job.tokens > kFewTokens) return multiply_many<kType>(job, x, rows);
+  switch (job.tokens) {
+    case 1:
+      return multiply_few<kType, 1>(job, x, rows);
+    case 2:
+      return multiply_few<kType, 2>(job, x, rows);
+    case 3:
+      return multiply_few<kType, 3>(job, x, rows);
+    default:
+      return multiply_few<kType, 4>(job, x, rows);
   }
 }
 
@@ -255,6 +391,32 @@ void multiply(const Job& job, const SplitTokens& x, Range rows) {
   }
 }
 
+// Rows [rows.first, rows.last) of W, one after the other at `w`, split as tokens are.
+template <OutputType kType>
+HWY_INLINE void decode_type(const Job& job, Range rows, float* w) {
+  const std::int64_t half = split_half(job.inputs);
+  std::fill_n(w, 2 * half * (rows.last - rows.first), 0.0f);
+  for (std::int64_t n = rows.first; n < rows.last; ++n, w += 2 * half) {
+    const std::int64_t begin = n * job.inputs;
+    if (begin % 2 == 0) {
+      decode_aligned<kType>(job, begin, begin + job.inputs, w, w + half);
+    } else {
+      decode_singly<kType>(job, begin, begin + job.inputs, w, w + half);
+    }
+  }
+}
+
+void decode(const Job& job, Range rows, float* w) {
+  switch (job.output_type) {
+    case OutputType::kFloat16:
+      return decode_type<OutputType::kFloat16>(job, rows, w);
+    case OutputType::kBfloat16:
+      return decode_type<OutputType::kBfloat16>(job, rows, w);
+    case OutputType::kFloat32:
+      return decode_type<OutputType::kFloat32>(job, rows, w);
+  }
+}
+
 }  // namespace
 }  // namespace nf4bench::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -264,43 +426,52 @@ namespace nf4bench::kernels::cpu {
 namespace {
 
 HWY_EXPORT(multiply);
+HWY_EXPORT(decode);
 
 template <OutputType kType>
-void split_token(const Job& job, std::int64_t token, float* even, float* odd) {
-  const auto* x = static_cast<const OutputBits<kType>*>(job.input) + token * job.inputs;
-  const std::int64_t stride = split_stride(job.inputs);
-  std::fill_n(even, stride, 0.0f);
-  std::fill_n(odd, stride, 0.0f);
+void split_token(const Job& job, std::int64_t token, float* x) {
+  const auto* from = static_cast<const OutputBits<kType>*>(job.input) + token * job.inputs;
+  const std::int64_t half = split_half(job.inputs);
+  std::fill_n(x, 2 * half, 0.0f);
   for (std::int64_t k = 0; k < job.inputs; ++k) {
-    (k % 2 == 0 ? even : odd)[k / 2] = from_output_bits<kType>(x[k]);
+    x[k / 2 + k % 2 * half] = from_output_bits<kType>(from[k]);
   }
 }
 
 }  // namespace
 
-std::int64_t split_stride(std::int64_t inputs) {
+std::int64_t split_half(std::int64_t inputs) {
   return block_count(inputs, 2 * kCodes) * kCodes;
 }
 
-void split_tokens(const Job& job, Range range, float* even, float* odd) {
-  for (std::int64_t m = range.first; m < range.last; ++m) {
-    const std::int64_t at = m * split_stride(job.inputs);
+std::size_t split_tokens_bytes(const Problem& problem) {
+  return static_cast<std::size_t>(problem.tokens * 2 * split_half(problem.inputs)) * sizeof(float);
+}
+
+void split_tokens(const Job& job, Range range, float* x) {
+  x += range.first * 2 * split_half(job.inputs);
+  for (std::int64_t m = range.first; m < range.last; ++m, x += 2 * split_half(job.inputs)) {
     switch (job.output_type) {
       case OutputType::kFloat16:
-        split_token<OutputType::kFloat16>(job, m, even + at, odd + at);
+        split_token<OutputType::kFloat16>(job, m, x);
         break;
       case OutputType::kBfloat16:
-        split_token<OutputType::kBfloat16>(job, m, even + at, odd + at);
+        split_token<OutputType::kBfloat16>(job, m, x);
         break;
       case OutputType::kFloat32:
-        split_token<OutputType::kFloat32>(job, m, even + at, odd + at);
+        split_token<OutputType::kFloat32>(job, m, x);
         break;
     }
   }
 }
 
-void multiply_rows(const Job& job, const SplitTokens& x, Range rows) {
-  HWY_DYNAMIC_DISPATCH(multiply)(job, x, rows);
+void multiply_rows(const Job& job, const float* x, Range rows) {
+  const std::int64_t half = split_half(job.inputs);
+  HWY_DYNAMIC_DISPATCH(multiply)(job, {.even = x, .odd = x + half, .stride = 2 * half}, rows);
+}
+
+void decode_rows(const Job& job, Range rows, float* w) {
+  HWY_DYNAMIC_DISPATCH(decode)(job, rows, w);
 }
 
 }  // namespace nf4bench::kernels::cpu

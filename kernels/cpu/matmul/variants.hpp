@@ -7,6 +7,7 @@
 namespace nf4bench::kernels::cpu {
 
 Variant matmul_reference();
+Variant matmul_decode_blas();
 Variant matmul_simd();
 
 }  // namespace nf4bench::kernels::cpu
