@@ -89,6 +89,7 @@ typedef struct nf4bench_peer_job {
   int64_t inputs;    /* K, its columns; elements is outputs * inputs */
   int64_t tokens;    /* MATMUL: M, rows of the input, from 1; DEQUANTIZE: 0 */
   const void* input; /* MATMUL: tokens * inputs values of the output type; DEQUANTIZE: NULL */
+  const float* nested_offset_at; /* nested: where memory holds nested_offset too; plain: NULL */
 } nf4bench_peer_job;
 
 /* The device it is to run on. */

@@ -23,6 +23,7 @@ struct Job : Problem {
   const float* nested_absmax = nullptr;        // nested: block_count(blocks, 256) values
   const float* nested_map = nullptr;           // nested: 256 values
   float nested_offset = 0.0f;                  // nested: added to every scale
+  const float* nested_offset_at = nullptr;     // nested: where memory holds the same
   const void* input = nullptr;                 // what the operation takes besides the weight
   void* output = nullptr;                      // of the size that the operation says
   void* workspace = nullptr;  // what workspace_bytes() asked for; contents undefined

@@ -10,7 +10,14 @@ namespace nf4bench::operation {
 namespace {
 
 // Where the buffers of a weight stand among those of its work.
-enum InputIndex : std::size_t { kPacked, kScales, kNestedAbsmax, kNestedMap, kInput };
+enum InputIndex : std::size_t {
+  kPacked,
+  kScales,
+  kNestedAbsmax,
+  kNestedMap,
+  kNestedOffset,
+  kInput
+};
 
 template <class Value>
 device::InputBuffer buffer_of(const std::vector<Value>& values) {
@@ -28,6 +35,9 @@ std::vector<device::InputBuffer> inputs_of(const nf4::Nf4Tensor& tensor,
   inputs[kScales] = tensor.is_nested() ? buffer_of(tensor.absmax_codes) : buffer_of(tensor.absmax);
   inputs[kNestedAbsmax] = buffer_of(tensor.nested_absmax);
   inputs[kNestedMap] = buffer_of(tensor.nested_map);  // each layer of a checkpoint has its own
+  if (tensor.is_nested()) {
+    inputs[kNestedOffset] = {.content = std::as_bytes(std::span(&tensor.nested_offset, 1))};
+  }
   // Activations come fresh from the layer before.
   inputs[kInput] = {.content = input, .rotates = false};
   return inputs;
@@ -48,6 +58,7 @@ kernels::Job bind(kernels::Job job, std::span<std::byte* const> inputs, std::byt
     job.absmax_codes = reinterpret_cast<const std::uint8_t*>(inputs[kScales]);
     job.nested_absmax = floats(inputs[kNestedAbsmax]);
     job.nested_map = floats(inputs[kNestedMap]);
+    job.nested_offset_at = floats(inputs[kNestedOffset]);
   } else {
     job.absmax = floats(inputs[kScales]);
   }

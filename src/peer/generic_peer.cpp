@@ -41,7 +41,8 @@ nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
           .outputs = job.outputs,
           .inputs = job.inputs,
           .tokens = job.tokens,
-          .input = job.input};
+          .input = job.input,
+          .nested_offset_at = job.nested_offset_at};
 }
 
 // A question about a problem: all but the buffers. Version 1 tells nested from plain by a buffer

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "peer/bitsandbytes.hpp"
+#include "peer/bitsandbytes/cpu_library.hpp"
 #include "peer/generic_peer.hpp"
 #include "peer/gpu_code.hpp"
 #include "peer/shared_library.hpp"
@@ -19,17 +20,43 @@ const char* name_of(record::DeviceKind kind) {
   return kind == record::DeviceKind::kCuda ? "CUDA devices" : "the CPU device";
 }
 
+constexpr const char* kMatmul = "matmul";
+
+// Names of variants that belong to a peer, kept in `strings`.
+class Names {
+ public:
+  Names(const std::string& peer, std::deque<std::string>& strings)
+      : peer_(peer), strings_(strings) {}
+
+  const char* operator()(const char* ending) const {
+    return strings_.emplace_back(peer_ + ending).c_str();
+  }
+
+ private:
+  const std::string& peer_;
+  std::deque<std::string>& strings_;
+};
+
+std::vector<kernels::Variant> bitsandbytes_on_cpu(const SharedLibrary& library,
+                                                  const PeerHost& host, const Names& name) {
+  const BitsandbytesCpu found = find_bitsandbytes_cpu(library);
+  if (host.operation == kMatmul) return bitsandbytes_cpu_products(found, name(""));
+  return bitsandbytes_cpu_variants(found, name(""), name("_decode"));
+}
+
 std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
                                               const PeerArgument& argument, const PeerHost& host,
-                                              std::deque<std::string>& strings) {
-  if (host.kind != record::DeviceKind::kCuda || !host.tools) {
-    throw Error(ErrorKind::kInput, "bitsandbytes' kernels run on CUDA devices only");
+                                              const Names& name) {
+  if (host.kind == record::DeviceKind::kCpu) return bitsandbytes_on_cpu(library, host, name);
+  if (!host.tools) {
+    throw Error(ErrorKind::kInput,
+                "this nf4bench was built without CUDA, which bitsandbytes' "
+                "kernels for CUDA devices need");
   }
   const BitsandbytesLibrary found = find_bitsandbytes(library);
   require_gpu_code(argument.path, host.compute_capability);
-  const char* const chain = strings.emplace_back(argument.name).c_str();
-  const char* const decode = strings.emplace_back(argument.name + "_decode").c_str();
-  return bitsandbytes_variants(found, *host.tools, chain, decode);
+  if (host.operation == kMatmul) return {};
+  return bitsandbytes_variants(found, *host.tools, name(""), name("_decode"));
 }
 
 // Throws Error(kInput) when nothing in the library can be used on `host`.
@@ -39,18 +66,18 @@ std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost&
   std::vector<kernels::Variant> variants;
   if (is_generic_peer(library)) {
     variants = generic_variants(library, argument.name, host, strings);
-    if (variants.empty()) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{} has no variant of {} for {}", escaped(argument.path),
-                              host.operation, name_of(host.kind)));
-    }
-  } else if (is_bitsandbytes(library)) {
-    variants = bitsandbytes_on(library, argument, host, strings);
+  } else if (is_bitsandbytes(library) || is_bitsandbytes_cpu(library)) {
+    variants = bitsandbytes_on(library, argument, host, {argument.name, strings});
   } else {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} exports neither nf4bench_peer_v2 nor the CUDA functions of "
+                fmt::format("{} exports neither nf4bench_peer_v2 nor the functions of "
                             "bitsandbytes",
                             escaped(argument.path)));
+  }
+  if (variants.empty()) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} has no variant of {} for {}", escaped(argument.path),
+                            host.operation, name_of(host.kind)));
   }
   library.keep();
   return variants;

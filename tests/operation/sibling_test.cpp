@@ -1,3 +1,4 @@
+#include "device/devices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 namespace nf4bench {
 namespace {
@@ -88,6 +90,42 @@ TEST(SiblingOfADequantization, SharesThePackedWeight) {
   }
   EXPECT_GE(shared, tensor.packed.size());
   EXPECT_LT(apart, tensor.packed.size() / 16);
+}
+
+// Libraries that keep the offset in memory, as bitsandbytes does, find it there.
+TEST(Work, HoldsTheOffsetOfItsScalesInMemoryToo) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64, 256}});
+  const nf4::Nf4Tensor sibling = operation::negated(tensor);
+  ASSERT_NE(tensor.nested_offset, sibling.nested_offset);
+  const auto workload = device::open_cpu_device({})->upload(
+      operation::make_work(operation::dequantize(), {tensor, &sibling},
+                           operation::problem_of(tensor, nf4::OutputType::kFloat16)),
+      device::UploadPurpose::kTime);
+  std::set<float> seen;
+  kernels::Variant reader;
+  reader.name = "reader";
+  reader.launch = [&](const kernels::Job& job, const kernels::Launch&) {
+    EXPECT_EQ(*job.nested_offset_at, job.nested_offset);
+    seen.insert(*job.nested_offset_at);
+  };
+  for (int i = 0; i < workload->buffer_sets(); ++i) {
+    workload->sample(reader, {record::CacheMode::kCold, record::LaunchMode::kStream, 1});
+  }
+  EXPECT_EQ(seen, (std::set<float>{tensor.nested_offset, sibling.nested_offset}));
+}
+
+TEST(Work, OfPlainScalesHasNoOffset) {
+  const nf4::Nf4Tensor tensor =
+      nf4::make_synthetic({.shape = {64}, .absmax_kind = nf4::AbsmaxKind::kPlain});
+  kernels::Variant reader;
+  reader.name = "reader";
+  reader.launch = [](const kernels::Job& job, const kernels::Launch&) {
+    EXPECT_EQ(job.nested_offset_at, nullptr);
+  };
+  device::open_cpu_device({})
+      ->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+               device::UploadPurpose::kVerify)
+      ->output_of(reader);
 }
 
 }  // namespace

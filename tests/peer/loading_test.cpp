@@ -96,8 +96,22 @@ TEST(Loading, SaysWhatALibraryOfAnotherPurposeLacks) {
               AllOf(HasSubstr("nf4bench_peer_v2"), HasSubstr("bitsandbytes")));
 }
 
-TEST(Loading, SaysThatBitsandbytesNeedsCuda) {
-  EXPECT_THAT(warning_of(load(TEST_BNB)), HasSubstr("CUDA devices only"));
+TEST(Loading, NamesTheFunctionsForTheCpuThatBitsandbytesLacks) {
+  EXPECT_THAT(
+      warning_of(load(TEST_BNB)),
+      AllOf(HasSubstr("lacks cdequantize_blockwise_cpu_fp32, cdequantize_blockwise_cpu_nf4"),
+            HasSubstr("such as libbitsandbytes_cpu.so")));
+}
+
+TEST(Loading, SaysThatBitsandbytesForTheCpuIsNoneForCuda) {
+  const peer::Peers peers({{"mine", TEST_BNB_CPU}},
+                          {.kind = record::DeviceKind::kCuda, .tools = peer::CudaTools{}}, {});
+  EXPECT_THAT(warning_of(peers), HasSubstr("wanted a CUDA build of it"));
+}
+
+TEST(Loading, SaysThatBitsandbytesForCudaNeedsABuildWithCuda) {
+  EXPECT_THAT(warning_of(load(TEST_BNB, record::DeviceKind::kCuda)),
+              HasSubstr("this nf4bench was built without CUDA"));
 }
 
 TEST(Loading, NamesTheFunctionsThatBitsandbytesLacks) {

@@ -335,7 +335,8 @@ void multiply_inputs(const nf4bench_peer_job& job, std::int64_t inputs) {
 bool is_whole_product(const nf4bench_peer_job& job) {
   return job.struct_bytes == sizeof(job) && job.operation == NF4BENCH_PEER_MATMUL &&
          job.tokens >= 1 && job.elements == job.outputs * job.inputs && job.input != nullptr &&
-         job.nested == (job.absmax == nullptr ? 1 : 0);
+         job.nested == (job.absmax == nullptr ? 1 : 0) &&
+         (job.nested == 0 || *job.nested_offset_at == job.nested_offset);
 }
 
 int multiply(const nf4bench_peer_job* job, void*) {
