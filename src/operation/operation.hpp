@@ -30,6 +30,11 @@ struct Traffic {
 struct Operation {
   std::string name;  // as reports write it: "dequantize"
 
+  std::vector<nf4::OutputType> output_types;  // that it has; empty: all
+
+  // Whether it takes weights as matrices: a stack of them is as many weights.
+  bool takes_matrices = false;
+
   // The problems that a weight poses under `settings`: one, or one for each number of tokens.
   // `weight` is the weight itself as a problem, in the output type of the run.
   std::function<std::vector<kernels::Problem>(const kernels::Problem& weight,
@@ -60,6 +65,9 @@ struct Operation {
                                        std::span<const std::byte> expected)>
       sibling_reference;
 
+  // What the reference says of a value, in bytes; 0: the value itself.
+  std::int64_t reference_bytes = 0;
+
   // Holds the output's first values to what the reference says of them.
   std::function<record::Verification(const kernels::Problem& problem,
                                      std::span<const std::byte> expected,
@@ -72,6 +80,10 @@ struct Operation {
   // What this program has for it on a kind of device.
   std::function<const kernels::Catalog&(record::DeviceKind kind)> catalog;
 };
+
+// What the reference says of all values of `problem`, at most `most_values`, in bytes.
+std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& problem,
+                            std::int64_t most_values);
 
 // The operations of this program; the first is the default.
 const std::vector<Operation>& operations();
