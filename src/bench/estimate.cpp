@@ -2,6 +2,7 @@
 
 #include "bench/cell.hpp"
 #include "device/rotation.hpp"
+#include "operation/weight.hpp"
 #include "plan/problems.hpp"
 
 #include <fmt/format.h>
@@ -40,12 +41,21 @@ std::int64_t cold_bytes(const RunRequest& request) {
   return request.settings.caches_rotated * request.device.info().l2_bytes;
 }
 
+// Of what the operation takes besides the weight.
+std::int64_t input_bytes(const kernels::Problem& problem) {
+  return problem.tokens * problem.inputs *
+         static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
+}
+
 // Of the buffers of one problem, all sets included.
 std::int64_t buffer_bytes_of(const RunRequest& request, const kernels::Problem& problem) {
   const operation::Traffic traffic = request.operation.traffic(problem);
   const std::int64_t content = traffic.bytes_read + traffic.bytes_written;
-  const std::int64_t sets = is_cold(request) ? device::cold_sets(content, cold_bytes(request)) : 1;
-  return sets * (content + kSetOverhead);
+  if (!is_cold(request)) return content + kSetOverhead;
+  // Activations that stay where they are count once.
+  const std::int64_t input = request.settings.cold_activations ? 0 : input_bytes(problem);
+  const std::int64_t rotated = content - input;
+  return device::cold_sets(rotated, cold_bytes(request)) * (rotated + kSetOverhead) + input;
 }
 
 class Estimator {
@@ -91,11 +101,13 @@ void Estimator::add_problem(const kernels::Problem& problem) {
     workspace = std::max(workspace, workspace_of(each.variant, problem));
   }
   const operation::Traffic traffic = request_.operation.traffic(problem);
-  const std::int64_t references = is_cpu() ? 0 : 2 * traffic.bytes_written;
+  const std::int64_t expected = operation::expected_bytes(
+      request_.operation, problem, record::most_compared(request_.settings.verify));
+  const std::int64_t references = is_cpu() ? 0 : 2 * expected;
   const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace + references;
   // The tensor as loaded and its sibling, their references' outputs, and a copy of the output to
   // compare them with.
-  const std::int64_t on_host = 2 * traffic.bytes_read + 3 * traffic.bytes_written;
+  const std::int64_t on_host = 2 * traffic.bytes_read + 2 * expected + traffic.bytes_written;
   result_.device_bytes = std::max(result_.device_bytes, on_device);
   result_.host_bytes = std::max(result_.host_bytes, on_host + (is_cpu() ? on_device : 0));
   result_.most_s += static_cast<double>(on_device) / kSlowestFillBytesPerS;
@@ -110,7 +122,7 @@ void Estimator::add_problem(const kernels::Problem& problem) {
 void Estimator::add_verification(const kernels::Problem& problem) {
   ++result_.verifications;
   const auto comparisons = static_cast<double>(2 * request_.variants.size() + 1);
-  result_.most_s += kSlowestComparison * comparisons * static_cast<double>(problem.elements);
+  result_.most_s += kSlowestComparison * comparisons * operation::computed_elements(problem);
 }
 
 // Counts the rows of a cell; returns how many of them get a time.
@@ -144,7 +156,7 @@ void Estimator::add_cell(const kernels::Problem& problem, record::LaunchMode lau
       settings.min_sample_s;
   result_.least_s += kWarmUpS + timed * std::min(settings.max_time_s, fewest_samples_s);
   const double call_s =
-      static_cast<double>(problem.elements) * (is_cpu() ? kSlowestCpuCall : kSlowestCudaCall);
+      operation::computed_elements(problem) * (is_cpu() ? kSlowestCpuCall : kSlowestCudaCall);
   const double sample_s = std::max(call_s, 2.0 * settings.min_sample_s);
   result_.most_s +=
       2.0 * kWarmUpS + turns * settings.max_time_s + (turns + shapes) * kCallsAtLeast * sample_s;
@@ -170,6 +182,21 @@ std::int64_t buffer_bytes(const RunRequest& request, const plan::TensorSource& s
     most = std::max(most, buffer_bytes_of(request, problem));
   }
   return most;
+}
+
+RunEstimate operator+(RunEstimate first, const RunEstimate& second) {
+  first.measurements += second.measurements;
+  first.not_measured += second.not_measured;
+  first.verifications += second.verifications;
+  first.least_s += second.least_s;
+  first.most_s += second.most_s;
+  first.device_bytes = std::max(first.device_bytes, second.device_bytes);
+  first.host_bytes = std::max(first.host_bytes, second.host_bytes);
+  for (const std::string& line : second.exclusions) {
+    auto& lines = first.exclusions;
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+  }
+  return first;
 }
 
 RunEstimate estimate_run(const RunRequest& request) {

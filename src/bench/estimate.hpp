@@ -21,6 +21,9 @@ struct RunEstimate {
   double most_s = 0.0;
 };
 
+// What runs after each other take: counts and times add up, memory is that of the largest.
+RunEstimate operator+(RunEstimate first, const RunEstimate& second);
+
 // The settings are settled: launch modes and baseline are those of the run.
 RunEstimate estimate_run(const RunRequest& request);
 

@@ -38,6 +38,7 @@ record::Measurement untimed_row(const RunContext& context, const RowFacts& facts
   row.variant = context.variants[index].name;
   row.bytes_read = facts.bytes_read;
   row.bytes_written = facts.bytes_written;
+  row.flops = facts.flops;
   return row;
 }
 
@@ -81,6 +82,22 @@ struct CellRows {
   const CellTiming& timing;
 };
 
+// Of a row with flops and a time; none where a rate of the device is not known.
+std::optional<record::Roof> roof_of(const record::Ceilings& ceilings,
+                                    const record::Measurement& row) {
+  const auto flops_per_s = ceilings.flops_per_s.find(row.cell.output_type);
+  if (row.flops <= 0.0 || ceilings.copy_bytes_per_s <= 0.0 ||
+      flops_per_s == ceilings.flops_per_s.end()) {
+    return std::nullopt;
+  }
+  const double bytes = static_cast<double>(row.bytes_read + row.bytes_written);
+  const double memory_s = bytes / ceilings.copy_bytes_per_s;
+  const double compute_s = row.flops / flops_per_s->second;
+  return record::Roof{
+      .fraction = std::max(memory_s, compute_s) / row.time_s->median,
+      .limit = compute_s > memory_s ? record::RoofLimit::kCompute : record::RoofLimit::kMemory};
+}
+
 // Adds what follows from the samples to a row whose output is right.
 record::Measurement with_times(record::Measurement row, const RunContext& context,
                                const CellRows& cell, const Contender& contender) {
@@ -96,9 +113,11 @@ record::Measurement with_times(record::Measurement row, const RunContext& contex
   row.load = load_of(context, timing);
   const double bytes = static_cast<double>(facts.bytes_read + facts.bytes_written);
   row.bytes_per_s = bytes / row.time_s->median;
+  if (facts.flops > 0.0) row.flops_per_s = facts.flops / row.time_s->median;
   if (context.ceilings.copy_bytes_per_s > 0.0) {
     row.fraction_of_copy = *row.bytes_per_s / context.ceilings.copy_bytes_per_s;
   }
+  row.roof = roof_of(context.ceilings, row);
   if (const auto ceiling = stream_ceiling(facts, timing)) {
     row.fraction_of_stream = ceiling->median_s / row.time_s->median;
   }
@@ -138,6 +157,7 @@ RowFacts facts_of(const RunContext& context, const std::string& tensor,
                    .tokens = problem.tokens},
           .bytes_read = traffic.bytes_read,
           .bytes_written = traffic.bytes_written,
+          .flops = traffic.flops,
           .buffer_sets = buffer_sets};
 }
 

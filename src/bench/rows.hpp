@@ -15,6 +15,7 @@ struct RowFacts {
   record::Cell cell;  // its cache and launch mode are not set
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
+  double flops = 0.0;
   int buffer_sets = 1;
 };
 

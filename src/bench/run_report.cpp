@@ -26,9 +26,11 @@ record::ReportTensor report_tensor(const plan::PlannedTensor& planned) {
           .multiplicity = planned.multiplicity};
 }
 
-record::ReportVariant report_variant(const plan::SelectedVariant& selected) {
+record::ReportVariant report_variant(const std::string& operation,
+                                     const plan::SelectedVariant& selected) {
   const kernels::Traits& traits = selected.variant.traits;
   return {.name = selected.name,
+          .operation = operation,
           .summary = selected.variant.summary,
           .launches = traits.launches,
           .inline_ptx = traits.inline_ptx,
@@ -46,8 +48,7 @@ bool comes_before(const record::ReportTensor& tensor, const std::string& id) {
 }  // namespace
 
 record::Report start_report(const std::vector<std::string>& argv, device::Device& device,
-                            const record::Settings& options,
-                            const std::vector<plan::SelectedVariant>& variants) {
+                            const record::Settings& options) {
   record::Report report;
   report.tool = report::tool_info();
   report.command = argv;
@@ -56,14 +57,19 @@ record::Report start_report(const std::vector<std::string>& argv, device::Device
   report.device = device.info();
   report.state_before = device.state();
   report.settings = options;
-  for (const plan::SelectedVariant& each : variants)
-    report.variants.push_back(report_variant(each));
   return report;
 }
 
-void list_tensors(record::Report& report, const std::vector<plan::PlannedTensor>& planned) {
-  for (const plan::PlannedTensor& tensor : planned) {
-    report.tensors.push_back(report_tensor(tensor));
+void list_operation(record::Report& report, const RunRequest& request) {
+  report.settings.operations.push_back({request.operation.name, request.settings.baseline});
+  for (const plan::SelectedVariant& each : request.variants) {
+    report.variants.push_back(report_variant(request.operation.name, each));
+  }
+  for (const plan::PlannedTensor& planned : request.tensors) {
+    const auto place =
+        std::lower_bound(report.tensors.begin(), report.tensors.end(), planned.id, comes_before);
+    if (place != report.tensors.end() && place->id == planned.id) continue;
+    report.tensors.insert(place, report_tensor(planned));
   }
 }
 
@@ -73,7 +79,10 @@ void note_loaded(record::Report& report, const LoadedTensor& loaded) {
   for (const nf4::OutputType type : types) {
     const std::string found = nf4::describe_non_finite(loaded.tensor, type);
     if (found.empty()) continue;
-    report.warnings.push_back(fmt::format("{}: {}", escaped(loaded.tensor.name), found));
+    const std::string warning = fmt::format("{}: {}", escaped(loaded.tensor.name), found);
+    if (std::ranges::find(report.warnings, warning) == report.warnings.end()) {
+      report.warnings.push_back(warning);  // once, however many operations load it
+    }
   }
   if (!loaded.is_timed()) return;
   const auto tensor = std::lower_bound(report.tensors.begin(), report.tensors.end(),

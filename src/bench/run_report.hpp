@@ -9,13 +9,13 @@
 
 namespace nf4bench::bench {
 
-// What a report says of a run before it measures: program, machine, device, settings and variants.
+// What a report says of a run before it measures: program, machine, device and settings.
 record::Report start_report(const std::vector<std::string>& argv, device::Device& device,
-                            const record::Settings& options,
-                            const std::vector<plan::SelectedVariant>& variants);
+                            const record::Settings& options);
 
-// Lists the planned tensors in `report`; their hashes come when they are loaded.
-void list_tensors(record::Report& report, const std::vector<plan::PlannedTensor>& planned);
+// Lists in `report` what is to be measured: the operation, its variants and those of its tensors
+// that no operation before it has. The hashes of these come when they are loaded.
+void list_operation(record::Report& report, const RunRequest& request);
 
 // Notes the hash of a tensor that is timed, and warns of what of any tensor is infinite or NaN in a
 // type of the run.

@@ -8,6 +8,7 @@
 #include "bench/verification.hpp"
 #include "operation/weight.hpp"
 #include "plan/problems.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
 
@@ -24,6 +25,11 @@ namespace {
 // Rough seconds that verifying costs an element and variant, loading and reference included.
 // Progress corrects it as the run goes on.
 constexpr double kVerifyCost = 4e-9;
+
+// " 8 tokens" in what the progress tells; empty for operations that have none.
+std::string tokens_words(std::int64_t tokens) {
+  return tokens > 0 ? fmt::format(" {}", text::format_count(tokens, "token")) : std::string();
+}
 
 double steady_clock_s() {
   const std::chrono::duration<double> since = std::chrono::steady_clock::now().time_since_epoch();
@@ -56,6 +62,7 @@ class Runner {
   std::vector<kernels::Problem> problems(const plan::TensorSource& source) const;
   std::vector<record::LaunchMode> launches() const;
   device::UploadPurpose purpose() const;
+  double verify_cost(const kernels::Problem& problem) const;
   double verify_cost(const plan::TensorSource& source) const;
   double cell_cost() const;
   void expect_costs(const std::vector<plan::PlannedTensor>& tensors);
@@ -104,10 +111,16 @@ device::UploadPurpose Runner::purpose() const {
   return is_cold ? device::UploadPurpose::kTime : device::UploadPurpose::kTimeHot;
 }
 
-// Of one problem.
-double Runner::verify_cost(const plan::TensorSource& source) const {
-  return kVerifyCost * static_cast<double>(source.geometry.elements()) *
+double Runner::verify_cost(const kernels::Problem& problem) const {
+  return kVerifyCost * operation::computed_elements(problem) *
          static_cast<double>(context_.variants.size() + 1);
+}
+
+// Of all problems of a tensor.
+double Runner::verify_cost(const plan::TensorSource& source) const {
+  double cost = 0.0;
+  for (const kernels::Problem& problem : problems(source)) cost += verify_cost(problem);
+  return cost;
 }
 
 double Runner::cell_cost() const {
@@ -118,11 +131,11 @@ void Runner::expect_costs(const std::vector<plan::PlannedTensor>& tensors) {
   const auto cells = static_cast<double>(context_.options.caches.size() * launches().size());
   for (const plan::PlannedTensor& planned : tensors) {
     const auto tasks = static_cast<double>(problems(planned.source).size());
-    context_.progress.expect(Work::kVerify, tasks * verify_cost(planned.source));
+    context_.progress.expect(Work::kVerify, verify_cost(planned.source));
     context_.progress.expect(Work::kTime, tasks * cells * cell_cost());
     if (context_.options.verify != record::VerifyScope::kAll) continue;
     for (const plan::TensorSource& other : planned.verify_also) {
-      context_.progress.expect(Work::kVerify, tasks * verify_cost(other));
+      context_.progress.expect(Work::kVerify, verify_cost(other));
     }
   }
 }
@@ -176,7 +189,7 @@ void Runner::run_tensor(const plan::PlannedTensor& planned) {
 // Verifies a tensor that is not timed. What fails on it is failed for the geometry.
 void Runner::verify_other(const plan::PlannedTensor& planned, const plan::TensorSource& other,
                           std::vector<Task>& tasks) {
-  context_.progress.begin(Work::kVerify, verify_cost(other) * static_cast<double>(tasks.size()),
+  context_.progress.begin(Work::kVerify, verify_cost(other),
                           fmt::format("{} verify {}", planned.id, other.name));
   const nf4::Nf4Tensor tensor = load(planned, other);
   for (Task& task : tasks) {
@@ -208,9 +221,10 @@ void Runner::verify_other_problem(const plan::PlannedTensor& planned, const nf4:
 bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task) {
   const kernels::Problem& problem = task.problem;
   std::vector<Verdict> verdicts = std::move(task.verdicts);
-  const std::string what = fmt::format("{} {} {}", planned.id, nf4::shape_to_string(tensor.shape),
-                                       to_string(problem.output_type));
-  context_.progress.begin(Work::kVerify, verify_cost(planned.source), what + " verify");
+  const std::string what =
+      fmt::format("{} {} {}{}", planned.id, nf4::shape_to_string(tensor.shape),
+                  to_string(problem.output_type), tokens_words(problem.tokens));
+  context_.progress.begin(Work::kVerify, verify_cost(problem), what + " verify");
   const std::vector<std::byte> input = input_of(problem);
   // Before anything is uploaded to be timed: not more than one copy of the weight is on the device.
   at_hand_ = {facts_of(context_, planned.id, problem, 1), verdicts};
@@ -225,7 +239,11 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
     return sibling ? context_.operation.sibling_reference(problem, expected)
                    : std::vector<std::byte>();
   });
-  const auto workload = upload({tensor, sibling ? &*sibling : nullptr, input}, problem, purpose());
+  const auto workload = upload({.tensor = tensor,
+                                .sibling = sibling ? &*sibling : nullptr,
+                                .input = input,
+                                .rotates_input = context_.options.cold_activations},
+                               problem, purpose());
   const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));

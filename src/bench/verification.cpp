@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -13,10 +12,7 @@ namespace nf4bench::bench {
 std::vector<std::byte> expected_output(const operation::Operation& operation,
                                        const operation::WorkContent& content,
                                        const kernels::Problem& problem, record::VerifyScope scope) {
-  const std::int64_t most = scope == record::VerifyScope::kAll
-                                ? std::numeric_limits<std::int64_t>::max()
-                                : record::kSampledElements;
-  return operation.reference(content.tensor, problem, content.input, most);
+  return operation.reference(content.tensor, problem, content.input, record::most_compared(scope));
 }
 
 Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,

@@ -30,6 +30,7 @@ std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& con
   for (const peer::PeerArgument& peer : inputs.peers) {
     read.push_back({peer.path, "the library of a peer"});
   }
+  if (!inputs.activations.empty()) read.push_back({inputs.activations, "the file of activations"});
   for (const std::string& path : inputs.reports) read.push_back({path, "a report that is read"});
   if (!context.config.empty()) read.push_back({context.config, "the configuration file"});
   return read;

@@ -22,6 +22,7 @@ struct CommandInputs {
   std::vector<const io::Checkpoint*> checkpoints = {};
   std::vector<peer::PeerArgument> peers = {};
   std::vector<std::string> reports = {};
+  std::string activations = {};  // empty: none
 };
 
 // All files that a command reads. A new kind of input is a line there.

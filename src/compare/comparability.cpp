@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 namespace nf4bench::compare {
 namespace {
@@ -59,6 +60,27 @@ std::string rotation_text(const record::Report& report) {
   return is_cold ? fmt::format("{} caches", report.settings.caches_rotated) : "";
 }
 
+constexpr char kMatmul[] = "matmul";
+
+bool has_operation(const record::Report& report, const std::string& operation) {
+  const auto& all = report.settings.operations;
+  if (all.empty()) return operation == record::kDequantize;  // before there were others
+  return std::ranges::any_of(all, [&](const auto& each) { return each.name == operation; });
+}
+
+std::string baseline_text(const record::Report& report, const std::string& operation) {
+  if (!has_operation(report, operation)) return "";
+  return record::baseline_of(report.settings, operation);
+}
+
+// Files of one name may differ; whether they do, nobody can say here.
+std::string activations_text(const record::Report& report) {
+  if (!has_operation(report, kMatmul)) return "";
+  const record::Settings& settings = report.settings;
+  return fmt::format("{}{}", to_string(settings.activations),
+                     settings.cold_activations ? ", cold" : "");
+}
+
 const std::vector<Trait>& traits() {
   static const std::vector<Trait> kTraits = {
       {"device", Matters::kAlways, [](const record::Report& r) { return r.device.name; }},
@@ -84,7 +106,11 @@ const std::vector<Trait>& traits() {
       {"compiler", Matters::kNever, [](const record::Report& r) { return r.tool.compiler; }},
       {"host", Matters::kNever, [](const record::Report& r) { return r.host.name; }},
       {"commit", Matters::kNever, commit_text},
-      {"baseline", Matters::kNever, [](const record::Report& r) { return r.settings.baseline; }},
+      {"activations", Matters::kAlways, activations_text},
+      {"baseline", Matters::kNever,
+       [](const record::Report& r) { return baseline_text(r, record::kDequantize); }},
+      {"matmul_baseline", Matters::kNever,
+       [](const record::Report& r) { return baseline_text(r, kMatmul); }},
       {"data", Matters::kNever, data_text},
   };
   return kTraits;
@@ -109,7 +135,7 @@ bool differ(const std::vector<std::string>& base, const std::vector<std::string>
 
 // A speedup refers to a variant of its own run: another one makes it another quantity.
 bool matters_for(const Trait& trait, Metric metric) {
-  if (trait.name == std::string("baseline")) return metric == Metric::kSpeedup;
+  if (std::string_view(trait.name).ends_with("baseline")) return metric == Metric::kSpeedup;
   return trait.matters == Matters::kAlways ||
          (trait.matters == Matters::kForTime && metric == Metric::kTime);
 }
@@ -126,7 +152,7 @@ const std::vector<std::string>& difference_names() {
     for (const Trait& trait : traits()) {
       if (trait.matters != Matters::kNever) names.emplace_back(trait.name);
     }
-    names.emplace_back("baseline");
+    names.insert(names.end(), {"baseline", "matmul_baseline"});
     return names;
   }();
   return kNames;

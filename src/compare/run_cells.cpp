@@ -141,7 +141,9 @@ std::vector<RunCell> run_cells(const record::Report& report, Metric metric) {
   std::vector<int> counts;
   std::map<CellKey, std::size_t> places;
   for (const record::Measurement& m : report.measurements) {
-    if (metric == Metric::kSpeedup && m.variant == report.settings.baseline) continue;
+    if (metric == Metric::kSpeedup &&
+        m.variant == record::baseline_of(report.settings, m.cell.operation))
+      continue;
     RunCell cell = cell_of(m, key_of(*tensors.at(m.cell.tensor), m), metric, report.device.kind);
     const auto [place, is_new] = places.try_emplace(cell.key, cells.size());
     if (is_new) {

@@ -32,6 +32,7 @@ std::vector<record::Measurement> one_run(device::Device& device, const AaOptions
   run.seed += static_cast<std::uint64_t>(number);
   run.verify = record::VerifyScope::kSampled;
   run.measure_stream_shapes = false;
+  run.tokens = {1};  // as in decoding
   std::vector<record::Measurement> rows;
   const bench::RunObserver observer{
       .on_measurement = [&rows](const record::Measurement& row) { rows.push_back(row); },

@@ -76,6 +76,8 @@ void add_cell(Line& line, const ExportRow& row) {
   line.text("variant", m.variant);
   line.text("device", m.cell.device);
   line.text("output_dtype", to_string(m.cell.output_type));
+  line.number("tokens",
+              m.cell.tokens > 0 ? std::optional(static_cast<double>(m.cell.tokens)) : std::nullopt);
   line.text("cache", to_string(m.cell.cache));
   line.text("launch", to_string(m.cell.launch));
   line.text("status", to_string(m.status));
@@ -115,6 +117,10 @@ void add_rates(Line& line, const ExportRow& row, const record::Report& report) {
   line.count("bytes_read", m.bytes_read);
   line.count("bytes_written", m.bytes_written);
   line.number("bytes_per_s", m.bytes_per_s);
+  line.number("flops", m.flops > 0.0 ? std::optional(m.flops) : std::nullopt);
+  line.number("flops_per_s", m.flops_per_s);
+  line.number("fraction_of_roof", m.roof ? std::optional(m.roof->fraction) : std::nullopt);
+  line.text("roof_limit", m.roof ? to_string(m.roof->limit) : "");
   line.number("fraction_of_copy", m.fraction_of_copy);
   line.number("fraction_of_stream", m.fraction_of_stream);
   line.text("baseline", m.speedup ? m.speedup->baseline : "");

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace nf4bench::exports {
 namespace {
@@ -109,7 +110,8 @@ json::JsonText aggregate_of(const ExportRow& row, const Place& place, const std:
 
 void to_google_benchmark(const record::Report& report, const json::TextSink& sink) {
   const std::vector<ExportRow> rows = export_rows(report);
-  std::map<std::string_view, Place> places;  // of each variant's next row
+  // Of each variant's next row.
+  std::map<std::pair<std::string_view, std::string_view>, Place> places;
   json::JsonStream document(sink);
   document.begin_object();
   document.add("context", context_of(report, rows));
@@ -117,7 +119,9 @@ void to_google_benchmark(const record::Report& report, const json::TextSink& sin
   for (const ExportRow& row : rows) {
     if (!row.is_timed) continue;
     const auto family = static_cast<std::int64_t>(places.size());
-    Place& next = places.try_emplace(row.measurement->variant, Place{family, 0}).first->second;
+    const record::Measurement& m = *row.measurement;
+    const auto key = std::pair<std::string_view, std::string_view>(m.cell.operation, m.variant);
+    Place& next = places.try_emplace(key, Place{family, 0}).first->second;
     const Place place = next;
     ++next.instance;
     add_samples(document, row, place);

@@ -93,7 +93,7 @@ std::string method_section(const Page& page) {
                          text::format_count(report.tensors_verified, "tensor"),
                          settings.verify == record::VerifyScope::kAll ? "every element"
                                                                       : "a sample of each"));
-  facts.text("Baseline", settings.baseline);
+  facts.text("Baseline", report::baselines_of(settings));
   facts.text("Order", fmt::format("variants take turns in rounds, seed {}", settings.seed));
   facts.text("A sample", fmt::format("at least {} of launches between two events",
                                      text::format_time(settings.min_sample_s,

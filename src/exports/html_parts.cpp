@@ -50,6 +50,9 @@ void order_variants(Page& page) {
     if (row.is_timed && m.speedup) ratio = std::max(ratio, m.speedup->ratio);
   }
   best[page.report.settings.baseline] = std::numeric_limits<double>::max();
+  for (const record::MeasuredOperation& each : page.report.settings.operations) {
+    best[each.baseline] = std::numeric_limits<double>::max();
+  }
   std::stable_sort(page.variants.begin(), page.variants.end(),
                    [&](const std::string& a, const std::string& b) { return best[a] > best[b]; });
 }

@@ -73,7 +73,7 @@ std::string speedup_section(const Page& page) {
       "<section id=\"speedup\"><h2>Speedup</h2><p>Time of {} over the variant's, median and 95 % "
       "interval over paired rounds. All figures have the same scale; each bar leads to its "
       "row.</p>\n<div class=\"figures\">\n",
-      html_text(page.report.settings.baseline));
+      html_text(report::baselines_of(page.report.settings)));
   for (const PageCell& cell : page.cells) text += figure_of(page, cell, ticks);
   return text + "</div></section>\n";
 }

@@ -19,14 +19,17 @@ std::string plain(const std::string& text) {
 
 std::string heading_of(const ExportRow& row) {
   const record::Measurement& m = *row.measurement;
-  std::string text = fmt::format("\n#### {} ", plain(shape_name(row)));
+  std::string text =
+      fmt::format("\n#### {}{} ", plain(report::operation_prefix(m.cell)), plain(shape_name(row)));
   if (row.tensor != nullptr) {
     text += fmt::format("block {} {}, x{}, ", row.tensor->geometry.blocksize,
                         to_string(row.tensor->geometry.absmax_kind), row.tensor->multiplicity);
   }
+  const std::string tokens =
+      m.cell.tokens > 0 ? text::format_count(m.cell.tokens, "token") + ' ' : std::string();
   return text +
-         fmt::format("{} {} {}\n\n", to_string(m.cell.output_type), to_string(m.cell.cache),
-                     to_string(m.cell.launch)) +
+         fmt::format("{} {}{} {}\n\n", to_string(m.cell.output_type), tokens,
+                     to_string(m.cell.cache), to_string(m.cell.launch)) +
          "| variant | median | +/- % | GB/s | % copy | speedup | 95 % interval |\n"
          "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n";
 }
@@ -76,10 +79,10 @@ std::string totals_of(const record::Report& report) {
 }  // namespace
 
 void to_markdown(const record::Report& report, const json::TextSink& sink) {
-  std::string text =
-      fmt::format("### nf4bench: {}{}\n\nbaseline {}, {}, nf4bench {}\n", plain(report.device.name),
-                  report.complete ? "" : " (incomplete)", plain(report.settings.baseline),
-                  plain(report.started_at), plain(report.tool.version));
+  std::string text = fmt::format("### nf4bench: {}{}\n\nbaseline {}, {}, nf4bench {}\n",
+                                 plain(report.device.name), report.complete ? "" : " (incomplete)",
+                                 plain(report::baselines_of(report.settings)),
+                                 plain(report.started_at), plain(report.tool.version));
   const std::vector<ExportRow> rows = export_rows(report);
   const ExportRow* last = nullptr;
   for (const ExportRow& row : rows) {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -53,18 +52,21 @@ struct AxisValue {
   const char* type;
   std::string value;
 };
-using AxisValues = std::array<AxisValue, 7>;
+using AxisValues = std::vector<AxisValue>;
 
 AxisValues axis_values_of(const ExportRow& row) {
   const record::Measurement& m = *row.measurement;
   const bool known = row.tensor != nullptr;
-  return {{{"Shape", "string", shape_name(row)},
-           {"Blocksize", "int64", fmt::format("{}", known ? row.tensor->geometry.blocksize : 0)},
-           {"Absmax", "string", known ? to_string(row.tensor->geometry.absmax_kind) : "unknown"},
-           {"Type", "string", to_string(m.cell.output_type)},
-           {"Cache", "string", to_string(m.cell.cache)},
-           {"Launch", "string", to_string(m.cell.launch)},
-           {"Tensor", "string", m.cell.tensor}}};
+  AxisValues values = {
+      {"Shape", "string", shape_name(row)},
+      {"Blocksize", "int64", fmt::format("{}", known ? row.tensor->geometry.blocksize : 0)},
+      {"Absmax", "string", known ? to_string(row.tensor->geometry.absmax_kind) : "unknown"},
+      {"Type", "string", to_string(m.cell.output_type)},
+      {"Cache", "string", to_string(m.cell.cache)},
+      {"Launch", "string", to_string(m.cell.launch)},
+      {"Tensor", "string", m.cell.tensor}};
+  if (m.cell.tokens > 0) values.push_back({"Tokens", "int64", fmt::format("{}", m.cell.tokens)});
+  return values;
 }
 
 json::JsonText axis_json(const AxisValue& axis) {
@@ -149,7 +151,7 @@ json::JsonText state_of(const ExportRow& row, const record::Settings& settings) 
 // The axes of a benchmark: each value that any of its states has, once.
 json::JsonText axes_of(const std::vector<const ExportRow*>& rows) {
   std::vector<json::JsonText> axes;
-  const std::size_t count = std::tuple_size_v<AxisValues>;
+  const std::size_t count = axis_values_of(*rows.front()).size();  // all are of one operation
   for (std::size_t axis = 0; axis < count; ++axis) {
     std::set<std::string> seen;
     std::vector<json::JsonText> values;

@@ -21,8 +21,10 @@ std::string name_of(const ExportRow& row) {
     const record::Geometry& geometry = row.tensor->geometry;
     text += fmt::format("/block:{}/{}", geometry.blocksize, to_string(geometry.absmax_kind));
   }
-  return fmt::format("{}/{}/{}/{}/{}/{}", m.cell.operation, m.variant, text,
-                     to_string(m.cell.output_type), to_string(m.cell.cache),
+  const std::string tokens =
+      m.cell.tokens > 0 ? fmt::format("/tokens:{}", m.cell.tokens) : std::string();
+  return fmt::format("{}/{}/{}/{}{}/{}/{}", m.cell.operation, m.variant, text,
+                     to_string(m.cell.output_type), tokens, to_string(m.cell.cache),
                      to_string(m.cell.launch));
 }
 

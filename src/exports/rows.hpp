@@ -20,6 +20,7 @@ struct ExportRow {
   bool is_timed = false;  // passed, and the median is a positive number
 
   // "dequantize/fused/4096x14336/block:64/nested/bfloat16/cold/graph": no two rows have the same.
+  // With tokens "matmul/simd/4096x14336/block:64/nested/bfloat16/tokens:8/cold/graph".
   std::string name;
 };
 

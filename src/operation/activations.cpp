@@ -4,6 +4,9 @@
 #include "nf4/random.hpp"
 #include "nf4/values.hpp"
 
+#include <memory>
+#include <utility>
+
 namespace nf4bench::operation {
 namespace {
 
@@ -30,6 +33,15 @@ std::vector<std::byte> make_activations(const kernels::Problem& problem, record:
     }
   });
   return nf4::to_values(problem.output_type, numbers);
+}
+
+Operation with_activations(Operation operation, GivenActivations given) {
+  const auto shared = std::make_shared<const GivenActivations>(std::move(given));
+  operation.make_input = [shared](const kernels::Problem& problem, const record::Settings&) {
+    const auto count = static_cast<std::size_t>(problem.tokens * problem.inputs);
+    return nf4::to_values(problem.output_type, std::span(shared->values).first(count));
+  };
+  return operation;
 }
 
 }  // namespace nf4bench::operation

@@ -67,6 +67,8 @@ record::Verification judge(const kernels::Problem& problem, std::span<const std:
 Operation make_matmul() {
   Operation operation;
   operation.name = "matmul";
+  operation.output_types = {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16};
+  operation.takes_matrices = true;
   operation.problems = problems_of;
   operation.traffic = traffic_of;
   operation.make_input = [](const kernels::Problem& problem, const record::Settings& settings) {

@@ -7,6 +7,13 @@
 
 namespace nf4bench::operation {
 
+std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& problem,
+                            std::int64_t most_values) {
+  const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
+  const std::int64_t values = operation.traffic(problem).bytes_written / size;
+  return std::min(values, most_values) * operation.expected_bytes(problem.output_type);
+}
+
 const std::vector<Operation>& operations() {
   static const std::vector<Operation> all = {dequantize(), matmul()};
   return all;

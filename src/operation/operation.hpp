@@ -31,6 +31,11 @@ struct Traffic {
 struct Operation {
   std::string name;  // as reports write it: "dequantize"
 
+  std::vector<nf4::OutputType> output_types;  // that it has; empty: all
+
+  // Whether it takes weights as matrices: a stack of them is as many weights.
+  bool takes_matrices = false;
+
   // The problems that a weight poses under `settings`: one, or one for each number of tokens.
   // `weight` is the weight itself as a problem, in the output type of the run.
   std::function<std::vector<kernels::Problem>(const kernels::Problem& weight,
@@ -85,6 +90,10 @@ struct Operation {
   // What this program has for it on a kind of device.
   std::function<const kernels::Catalog&(record::DeviceKind kind)> catalog;
 };
+
+// What the reference says of all values of `problem`, at most `most_values`, in bytes.
+std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& problem,
+                            std::int64_t most_values);
 
 // The operations of this program; the first is the default.
 const std::vector<Operation>& operations();

@@ -29,7 +29,7 @@ const float* floats(std::byte* buffer) {
 }
 
 std::vector<device::InputBuffer> inputs_of(const nf4::Nf4Tensor& tensor,
-                                           std::span<const std::byte> input) {
+                                           const WorkContent& content) {
   std::vector<device::InputBuffer> inputs(kInput + 1);
   inputs[kPacked] = buffer_of(tensor.packed);
   inputs[kScales] = tensor.is_nested() ? buffer_of(tensor.absmax_codes) : buffer_of(tensor.absmax);
@@ -38,8 +38,8 @@ std::vector<device::InputBuffer> inputs_of(const nf4::Nf4Tensor& tensor,
   if (tensor.is_nested()) {
     inputs[kNestedOffset] = {.content = std::as_bytes(std::span(&tensor.nested_offset, 1))};
   }
-  // Activations come fresh from the layer before.
-  inputs[kInput] = {.content = input, .rotates = false};
+  // Activations come fresh from the layer before, unless somebody wants to know otherwise.
+  inputs[kInput] = {.content = content.input, .rotates = content.rotates_input};
   return inputs;
 }
 
@@ -96,6 +96,11 @@ kernels::Problem problem_of(const nf4::Nf4Tensor& tensor, nf4::OutputType type) 
   return problem_of({tensor.shape, tensor.blocksize, tensor.absmax_kind}, type);
 }
 
+double computed_elements(const kernels::Problem& problem) {
+  return static_cast<double>(problem.elements) *
+         static_cast<double>(std::max<std::int64_t>(problem.tokens, 1));
+}
+
 std::int64_t weight_bytes(const kernels::Problem& problem) {
   constexpr std::int64_t kFloat = sizeof(float);
   const std::int64_t packed = nf4::packed_bytes(problem.elements);
@@ -118,9 +123,9 @@ device::Work make_work(const Operation& operation, const WorkContent& content,
   device::Work work;
   work.name = tensor.name;
   work.problem = problem;
-  work.inputs = inputs_of(tensor, content.input);
+  work.inputs = inputs_of(tensor, content);
   if (content.sibling != nullptr) {
-    add_sibling(work.inputs, inputs_of(*content.sibling, content.input));
+    add_sibling(work.inputs, inputs_of(*content.sibling, content));
     work.bind_sibling = binder(problem, content.sibling->nested_offset);
   }
   work.output_bytes = operation.traffic(problem).bytes_written;

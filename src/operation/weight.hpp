@@ -25,6 +25,10 @@ struct WeightSize {
 kernels::Problem problem_of(const WeightSize& size, nf4::OutputType type);
 kernels::Problem problem_of(const nf4::Nf4Tensor& tensor, nf4::OutputType type);
 
+// Elements that a call decodes or multiplies, each as often as it does: what computing and checking
+// take time by.
+double computed_elements(const kernels::Problem& problem);
+
 // Bytes of the packed weight and of all that its scales are made of.
 std::int64_t weight_bytes(const kernels::Problem& problem);
 
@@ -38,6 +42,7 @@ struct WorkContent {
   const nf4::Nf4Tensor& tensor;
   const nf4::Nf4Tensor* sibling = nullptr;  // null: none
   std::span<const std::byte> input{};       // what make_input() gave
+  bool rotates_input = false;               // cold samples find it in no cache
 };
 
 // `problem`, which `content.tensor` poses, ready for a device. Borrows `content` until it is

@@ -35,13 +35,9 @@ void require(const TensorSource& source, nf4::OutputType type, const Shortage& m
 MemoryNeed memory_need(const operation::Operation& operation, const kernels::Problem& problem,
                        const MemoryUse& use) {
   const operation::Traffic traffic = operation.traffic(problem);
-  const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
-  const std::int64_t reference =
-      use.verify == record::VerifyScope::kAll
-          ? traffic.bytes_written
-          : std::min(traffic.bytes_written, record::kSampledElements * size);
   const std::int64_t contents = use.is_timed && operation.sibling ? 2 : 1;
-  const std::int64_t expected = contents * reference;
+  const std::int64_t expected =
+      contents * operation::expected_bytes(operation, problem, record::most_compared(use.verify));
   const std::int64_t buffers = traffic.bytes_read + traffic.bytes_written;
   const std::int64_t host = contents * traffic.bytes_read + expected;
   if (use.kind == record::DeviceKind::kCpu) return {.host_bytes = host + buffers};

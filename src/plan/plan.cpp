@@ -42,7 +42,8 @@ void require_match(const std::string& pattern, const std::vector<std::string>& n
 
 }  // namespace
 
-std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, TensorChoice choice) {
+std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, TensorChoice choice,
+                                        std::size_t first_id) {
   std::vector<PlannedTensor> plan;
   for (TensorSource& source : sources) {
     const auto same = std::find_if(plan.begin(), plan.end(), [&](const PlannedTensor& planned) {
@@ -54,7 +55,7 @@ std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, Tenso
       continue;
     }
     const std::int64_t multiplicity = source.multiplicity;
-    plan.push_back({.id = fmt::format("t{}", plan.size()),
+    plan.push_back({.id = fmt::format("t{}", first_id + plan.size()),
                     .source = std::move(source),
                     .multiplicity = multiplicity,
                     .verify_also = {}});

@@ -35,7 +35,9 @@ enum class TensorChoice : std::uint8_t {
 };
 
 // Groups `sources` by geometry (shape, blocksize, absmax kind, stored type) in order of appearance.
-std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, TensorChoice choice);
+// Ids count from `first_id` on.
+std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, TensorChoice choice,
+                                        std::size_t first_id = 0);
 
 // A variant that takes part in a run, under the name it has there. The name differs from the
 // variant's own when one variant runs against itself.

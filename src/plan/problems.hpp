@@ -12,4 +12,8 @@ std::vector<kernels::Problem> problems_of(const operation::Operation& operation,
                                           const TensorSource& source,
                                           const record::Settings& settings);
 
+// Throws Error(kUsage) when a tensor is to be of a type that the operation does not have.
+void check_types(const operation::Operation& operation, const std::vector<PlannedTensor>& tensors,
+                 const record::Settings& settings);
+
 }  // namespace nf4bench::plan

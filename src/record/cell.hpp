@@ -34,12 +34,12 @@ constexpr bool is_replayed(LaunchMode mode) {
   return mode != LaunchMode::kStream;
 }
 
-// The only operation so far: reports do not name that of a stream ceiling.
+// The first operation there was: older reports do not name that of a stream ceiling.
 inline constexpr const char* kDequantize = "dequantize";
 
 // What variants are timed side by side in: measurements of one cell differ in the variant alone.
 struct Cell {
-  std::string operation;  // "dequantize"
+  std::string operation;  // "dequantize", "matmul"
   std::string tensor;     // id of the tensor in the report
   std::string device;     // "cuda:0", "cpu"
   nf4::OutputType output_type = nf4::OutputType::kFloat16;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "nf4/format.hpp"
+
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,7 +45,7 @@ struct DeviceState {
   std::string unavailable;  // why nothing could be read (no NVML), empty otherwise
 };
 
-// What the device's memory does at best, measured in this run. Bytes read plus bytes written.
+// What the device does at best, measured in this run. Bytes read plus bytes written.
 struct Ceilings {
   std::int64_t copy_bytes = 0;    // bytes moved by one copy
   double copy_bytes_per_s = 0.0;  // device-to-device copy (CPU: parallel memcpy)
@@ -50,6 +53,9 @@ struct Ceilings {
   double write_bytes_per_s = 0.0;           // write only
   std::optional<double> event_overhead_s;   // between two events with nothing between
   std::optional<double> launch_overhead_s;  // of an empty kernel in a graph
+  // Multiplications and additions of a matrix product, by the type of what is multiplied. Types
+  // that were not measured are missing.
+  std::map<nf4::OutputType, double> flops_per_s{};
 };
 
 }  // namespace nf4bench::record

@@ -30,6 +30,20 @@ enum class StopReason : std::uint8_t {
 
 const char* to_string(StopReason reason);
 
+// What keeps a call from being faster.
+enum class RoofLimit : std::uint8_t { kMemory, kCompute };
+
+constexpr const char* to_string(RoofLimit limit) {
+  return limit == RoofLimit::kMemory ? "memory" : "compute";
+}
+
+// How near a call comes to the shortest time that the device allows: the greater of its bytes over
+// the rate of a copy and its flops over the rate of a large matrix product.
+struct Roof {
+  double fraction = 0.0;  // that time / median
+  RoofLimit limit = RoofLimit::kMemory;
+};
+
 struct Speedup {
   std::string baseline;                                  // variant name
   double ratio = 1.0;                                    // baseline time / this time
@@ -66,7 +80,10 @@ struct Measurement {
   std::optional<StopReason> stopped_by;
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
+  double flops = 0.0;                        // of a call; 0 where nothing is multiplied and added
   std::optional<double> bytes_per_s;         // (read + written) / median
+  std::optional<double> flops_per_s;         // flops / median; absent without flops
+  std::optional<Roof> roof;                  // absent unless both rates are known
   std::optional<double> fraction_of_copy;    // bytes_per_s / copy ceiling of the run
   std::optional<double> fraction_of_stream;  // best stream kernel's median of this cell / median
   std::optional<Speedup> speedup;            // absent unless both sides passed

@@ -30,6 +30,7 @@ struct ReportTensor {
 // A variant that took part, and how it works: the traits that it states of itself.
 struct ReportVariant {
   std::string name;  // as in the measurements
+  std::string operation = kDequantize;
   std::string summary;
   int launches = 1;
   bool inline_ptx = false;
@@ -87,7 +88,8 @@ struct VariantSummary {
   std::optional<double> speedup_geomean;  // over the cells with a speedup
   std::optional<double> speedup_min;
   std::optional<double> speedup_max;
-  std::optional<double> model_time_s;   // sum of median x multiplicity; absent unless all passed
+  std::optional<double> model_time_s;  // sum of median x multiplicity; absent unless all passed
+  std::optional<double> tokens_per_s;  // tokens / model time: what it bounds; absent without either
   std::optional<double> model_speedup;  // baseline's model time / this one's
   bool in_doubt = false;                // a time in it cannot be ranked
 };

@@ -4,6 +4,7 @@
 #include "record/cell.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,21 +18,37 @@ enum class VerifyScope : std::uint8_t {
 // How many elements VerifyScope::kSampled compares at most.
 inline constexpr std::int64_t kSampledElements = std::int64_t{16} << 20;
 
+// How many values of an output are compared at most.
+constexpr std::int64_t most_compared(VerifyScope scope) {
+  return scope == VerifyScope::kAll ? std::numeric_limits<std::int64_t>::max() : kSampledElements;
+}
+
 // What the activations x of a matrix product look like.
 enum class Activations : std::uint8_t {
   kNormal,   // N(0, 1)
   kOutlier,  // N(0, 1), one channel in a hundred scaled by 100, as in trained models
+  kFile,     // somebody's own
 };
 
 constexpr const char* to_string(Activations kind) {
-  return kind == Activations::kNormal ? "normal" : "outlier";
+  return kind == Activations::kNormal    ? "normal"
+         : kind == Activations::kOutlier ? "outlier"
+                                         : "file";
 }
 
+// What a report says of an operation that was measured.
+struct MeasuredOperation {
+  std::string name;      // "matmul"
+  std::string baseline;  // the variant that its speedups refer to; empty: none
+};
+
 struct Settings {
+  std::vector<MeasuredOperation> operations;  // of a report, in the order in which they ran
   std::vector<nf4::OutputType> output_types;  // empty: the type each tensor's state names
   std::vector<CacheMode> caches = {CacheMode::kCold};
   std::vector<LaunchMode> launches;  // empty: the device's first
-  std::string baseline;              // variant name; may be missing from the selection
+  std::string baseline;              // variant name; may be missing from the selection. Of a report
+                                     // the one of the first operation: see baseline_of()
   int caches_rotated = 0;            // cold samples: the sets of a rotation, in last-level caches;
                                      // 0 until the device is known
   int min_samples = 30;
@@ -43,7 +60,17 @@ struct Settings {
   bool measure_stream_shapes = true;              // also time the kernels that only move the bytes
   std::vector<std::int64_t> tokens = {1, 8, 64};  // numbers of tokens that are multiplied with
   Activations activations = Activations::kNormal;
+  std::string activations_file;   // where they are from with Activations::kFile
+  bool cold_activations = false;  // cold samples find activations in no cache, too
   double call_timeout_s = 300.0;  // a call of a variant that takes longer hangs; 0: none does
 };
+
+// The variant that the speedups of `operation` refer to.
+inline const std::string& baseline_of(const Settings& settings, const std::string& operation) {
+  for (const MeasuredOperation& each : settings.operations) {
+    if (each.name == operation) return each.baseline;
+  }
+  return settings.baseline;
+}
 
 }  // namespace nf4bench::record

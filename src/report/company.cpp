@@ -1,6 +1,7 @@
 #include "report/company.hpp"
 
 #include "record/company.hpp"
+#include "report/report.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -15,9 +16,8 @@ constexpr std::size_t kCellsNamed = 12;
 
 std::string finding_of(const record::Measurement& m) {
   const text::TimeScale scale = text::time_scale({m.time_s->median, m.alone->median_s});
-  return fmt::format("{} at {} {} {} {} takes {} in company and {} alone ({:+.1f} %).", m.variant,
-                     m.cell.tensor, to_string(m.cell.output_type), to_string(m.cell.cache),
-                     to_string(m.cell.launch), text::format_time(m.time_s->median, scale),
+  return fmt::format("{} at {} {} takes {} in company and {} alone ({:+.1f} %).", m.variant,
+                     m.cell.tensor, cell_words(m.cell), text::format_time(m.time_s->median, scale),
                      text::format_time(m.alone->median_s, scale),
                      100.0 * record::cost_of_company(m));
 }

@@ -89,8 +89,11 @@ std::vector<Marking> mark_variants(const record::Report& report) {
   std::vector<Marking> markings;
   if (report.device.kind != record::DeviceKind::kCuda) return markings;
   std::map<std::string_view, Rows> rows;
-  for (const record::Measurement& m : report.measurements) rows[m.variant].push_back(&m);
+  for (const record::Measurement& m : report.measurements) {
+    if (m.cell.operation == record::kDequantize) rows[m.variant].push_back(&m);
+  }
   for (const record::ReportVariant& variant : report.variants) {
+    if (variant.operation != record::kDequantize) continue;  // the scheme knows no other
     markings.push_back(mark(rows[variant.name], variant));
   }
   return markings;

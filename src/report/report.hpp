@@ -22,6 +22,13 @@ inline constexpr std::uint64_t kMostReportBytes = std::uint64_t{1} << 30;
 // Throws Error(kInput).
 record::Report report_from_json(std::string text, const std::string& source);
 
+// A cell in words, without its tensor: "bfloat16 cold graph", "matmul bfloat16 8 tokens hot graph".
+std::string cell_words(const record::Cell& cell);
+
+// The variants that speedups refer to: "multi_kernel", of several operations "dequantize
+// multi_kernel, matmul reference".
+std::string baselines_of(const record::Settings& settings);
+
 struct TableStyle {
   int width = 100;  // columns of the terminal; narrow ones get fewer columns
   bool colour = false;

@@ -73,6 +73,12 @@ record::VariantSummary summarize_rows(const std::string& variant, const record::
   return summary;
 }
 
+// The tokens that a model decodes in a second when it does nothing else.
+std::optional<double> token_rate(const record::VariantSummary& summary) {
+  if (summary.cell.tokens == 0 || summary.model_time_s.value_or(0.0) <= 0.0) return std::nullopt;
+  return static_cast<double>(summary.cell.tokens) / *summary.model_time_s;
+}
+
 }  // namespace
 
 std::vector<record::VariantSummary> summarize_variants(const record::Report& report) {
@@ -83,12 +89,14 @@ std::vector<record::VariantSummary> summarize_variants(const record::Report& rep
   std::vector<record::VariantSummary> all;
   for (const Group& group : group_measurements(report)) {
     const std::size_t first = all.size();
+    const std::string& baseline = record::baseline_of(report.settings, group.cell.operation);
     std::optional<double> baseline_time;
     for (const auto& [variant, rows] : group.variants) {
       record::VariantSummary summary = summarize_rows(variant, group.cell, rows);
       // The tensors still to come are unknown to an unfinished report: it has no total.
       if (report.complete) summary.model_time_s = model_time(rows, group, multiplicity);
-      if (variant == report.settings.baseline) baseline_time = summary.model_time_s;
+      summary.tokens_per_s = token_rate(summary);
+      if (variant == baseline) baseline_time = summary.model_time_s;
       all.push_back(std::move(summary));
     }
     for (std::size_t i = first; i < all.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "report/throttling.hpp"
 
 #include "record/throttling.hpp"
+#include "report/report.hpp"
 
 #include <fmt/format.h>
 
@@ -33,10 +34,8 @@ std::string cell_warning(const std::vector<const record::Measurement*>& cells) {
   std::vector<std::string> names;
   for (const record::Measurement* m : cells) {
     if (names.size() == kCellsNamed) break;
-    names.push_back(fmt::format("{} {} {} {} ({} {:.0f} %)", m->cell.tensor,
-                                to_string(m->cell.output_type), to_string(m->cell.cache),
-                                to_string(m->cell.launch), m->variant,
-                                100.0 * record::throttled_share(*m)));
+    names.push_back(fmt::format("{} {} ({} {:.0f} %)", m->cell.tensor, cell_words(m->cell),
+                                m->variant, 100.0 * record::throttled_share(*m)));
   }
   if (cells.size() > names.size()) {
     names.push_back(fmt::format("and {} more", cells.size() - names.size()));

@@ -43,6 +43,12 @@ std::string format_gigabytes(double bytes_per_s) {
   return fmt::format("{:.{}f}", gigabytes, gigabytes < 10.0 ? 2 : gigabytes < 100.0 ? 1 : 0);
 }
 
+std::string format_tera(double per_s) {
+  const double tera = per_s / 1e12;
+  const int decimals = tera >= 100.0 ? 0 : tera >= 10.0 ? 1 : tera >= 1.0 ? 2 : 4;
+  return fmt::format("{:.{}f}", tera, decimals);
+}
+
 std::string format_percent(double fraction) {
   return fmt::format("{:.1f}", 100.0 * fraction);
 }

@@ -23,6 +23,9 @@ std::string format_time(double time_s, const TimeScale& scale);
 // Bytes a second in units of 1e9: "4068", "73.4", "0.81".
 std::string format_gigabytes(double bytes_per_s);
 
+// A rate in units of 1e12, three significant digits: "654", "12.3", "0.0456".
+std::string format_tera(double per_s);
+
 // "95.0" for 0.95.
 std::string format_percent(double fraction);
 

@@ -46,8 +46,8 @@ record::Report run_copy() {
   const auto planned = plan::plan_tensors({source()}, plan::TensorChoice::kAll);
   const auto variants = plan::select_variants(catalog.variants, {});
   plan::check_memory(copy, planned, settings, {device->info(), 0});
-  record::Report report = bench::start_report({"test"}, *device, settings, variants);
-  bench::list_tensors(report, planned);
+  record::Report report = bench::start_report({"test"}, *device, settings);
+  bench::list_operation(report, {*device, copy, planned, variants, settings});
   bench::RunObserver observer{};
   observer.on_loaded = [&](const bench::LoadedTensor& loaded) {
     bench::note_loaded(report, loaded);

@@ -328,7 +328,37 @@ bool is_optional(const std::string& pointer) {
   return pointer == "/summary/variants" || pointer == "/summary/marking" ||
          pointer == "/tool/name" || pointer == "/variants" ||
          pointer.ends_with("/throttled_samples") || pointer.ends_with("/load") ||
-         pointer.ends_with("/alone_s") || pointer.ends_with("/caches_rotated");
+         pointer.ends_with("/alone_s") || pointer.ends_with("/caches_rotated") ||
+         pointer.ends_with("/tokens") || pointer.ends_with("/accuracy") ||
+         pointer.ends_with("/flops") || pointer.ends_with("/flops_per_s") ||
+         pointer.ends_with("/fraction_of_roof") || pointer.ends_with("/roof_limit") ||
+         pointer == "/settings/operations" || pointer == "/settings/activations" ||
+         pointer == "/variants/0/operation" || pointer == "/ceilings/stream/0/operation";
+}
+
+// Reports of before there were matrix products.
+TEST(JsonReader, TakesReportsThatKnowDequantizeAlone) {
+  Json json = gpu_json();
+  for (const char* field : {"operations", "tokens", "activations"}) json["settings"].erase(field);
+  json["ceilings"].erase("flops_per_s");
+  for (Json& stream : json["ceilings"]["stream"]) {
+    stream.erase("operation");
+    stream.erase("tokens");
+  }
+  for (Json& variant : json["variants"]) variant.erase("operation");
+  for (Json& row : json["measurements"]) {
+    for (const char* field : {"tokens", "flops", "flops_per_s", "fraction_of_roof", "roof_limit"}) {
+      row.erase(field);
+    }
+    if (row["verification"].is_object()) row["verification"].erase("accuracy");
+  }
+  const record::Report report = report::report_from_json(json.dump(), "old.json");
+  EXPECT_EQ(report::to_json(report), report::to_json(gpu_report()));
+}
+
+TEST(JsonReader, ReadsWhatIsSaidOfMatrixProducts) {
+  const std::string text = report::to_json(matmul_report());
+  EXPECT_EQ(report::to_json(report::report_from_json(text, "matmul.json")), text);
 }
 
 TEST(JsonReader, MissesEveryFieldThatIsNotThere) {

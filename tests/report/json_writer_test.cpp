@@ -24,6 +24,10 @@ TEST(JsonWriter, WritesTheGoldenCpuReport) {
   expect_golden("cpu.json", report::to_json(cpu_report()));
 }
 
+TEST(JsonWriter, WritesTheGoldenReportOfMatrixProducts) {
+  expect_golden("matmul.json", report::to_json(matmul_report()));
+}
+
 TEST(JsonWriter, WritesAnEmptyReport) {
   expect_golden("empty.json", report::to_json(record::Report()));
 }

@@ -2,6 +2,7 @@
 
 #include "statistics/statistics.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -140,6 +141,7 @@ void add_gpu_machine(record::Report& report) {
 record::ReportVariant variant_of(const std::string& name, int launches) {
   record::ReportVariant variant;
   variant.name = name;
+  variant.operation = "dequantize";
   variant.summary = "The idea of " + name;
   variant.launches = launches;
   variant.mirrors = "a published design";
@@ -245,6 +247,80 @@ record::Report cpu_report() {
   report.ceilings.copy_bytes = 268435456;
   report.ceilings.copy_bytes_per_s = 21.3e9;
   report.tensors_verified = 1;
+  return report;
+}
+
+namespace {
+
+constexpr double kProductRate = 7.0e14;
+
+// One variant with so many tokens; `share` is its time over the baseline's.
+record::Measurement product_of(const record::ReportTensor& tensor, std::int64_t tokens,
+                               const std::string& variant, double share) {
+  record::Measurement m =
+      row_of(tensor, variant, record::CacheMode::kCold, record::LaunchMode::kGraph, "cuda:0");
+  const std::int64_t outputs = tensor.geometry.shape[0];
+  const std::int64_t inputs = tensor.geometry.shape[1];
+  m.cell.operation = "matmul";
+  m.cell.tokens = tokens;
+  m.bytes_read += tokens * inputs * 2;
+  m.bytes_written = tokens * outputs * 2;
+  m.flops = 2.0 * static_cast<double>(tokens * outputs * inputs);
+  const double memory_s = static_cast<double>(m.bytes_read + m.bytes_written) / kCopyRate;
+  const double compute_s = m.flops / kProductRate;
+  const double baseline_s = 6.0 * memory_s + compute_s;
+  const double median_s = baseline_s * share;
+  m = passed(m, tokens * outputs, median_s, baseline_s, "chain_cublas");
+  m.flops_per_s = m.flops / median_s;
+  m.roof = record::Roof{
+      .fraction = std::max(memory_s, compute_s) / median_s,
+      .limit = compute_s > memory_s ? record::RoofLimit::kCompute : record::RoofLimit::kMemory};
+  const bool is_exact = variant != "gemv_shuffle";
+  m.verification->accuracy = record::Accuracy{
+      .weights = is_exact ? record::WeightClass::kExact : record::WeightClass::kRounded,
+      .rms_error = is_exact ? 0.0015625 : 0.0037109375,
+      .max_error = is_exact ? 0.0078125 : 0.0185546875};
+  return m;
+}
+
+}  // namespace
+
+record::Report matmul_report() {
+  record::Report report = gpu_report();
+  report.command = {"nf4bench", "run", "--preset", "llama-3.1-8b", "--operation", "matmul"};
+  report.settings.caches = {record::CacheMode::kCold};
+  report.settings.baseline = "chain_cublas";
+  report.settings.operations = {{"matmul", "chain_cublas"}};
+  report.settings.activations = record::Activations::kOutlier;
+  report.tensors.pop_back();
+  report.variants = {variant_of("chain_cublas", 4), variant_of("gemv_shuffle", 1),
+                     variant_of("fused", 1)};
+  for (record::ReportVariant& variant : report.variants) variant.operation = "matmul";
+  report.measurements.clear();
+  report.stream_ceilings.clear();
+  for (const record::ReportTensor& tensor : report.tensors) {
+    for (const std::int64_t tokens : {1, 8, 64}) {
+      report.measurements.push_back(product_of(tensor, tokens, "chain_cublas", 1.0));
+      const double gemv_share = tokens == 1 ? 0.375 : 1.75;
+      record::Measurement gemv = product_of(tensor, tokens, "gemv_shuffle", gemv_share);
+      if (tokens == 64) {
+        record::Measurement skipped;
+        skipped.cell = gemv.cell;
+        skipped.variant = gemv.variant;
+        skipped.reason = "takes at most 16 tokens";
+        skipped.bytes_read = gemv.bytes_read;
+        skipped.bytes_written = gemv.bytes_written;
+        skipped.flops = gemv.flops;
+        gemv = skipped;
+      }
+      report.measurements.push_back(gemv);
+      report.measurements.push_back(product_of(tensor, tokens, "fused", 0.28125));
+    }
+  }
+  report.ceilings.flops_per_s = {{nf4::OutputType::kFloat16, 6.9e14},
+                                 {nf4::OutputType::kBfloat16, kProductRate}};
+  report.tensors_verified = 192;
+  report.warnings.clear();
   return report;
 }
 

@@ -11,4 +11,8 @@ record::Report gpu_report();
 // An interrupted run on a CPU: no ceiling but the copy, no clocks, no final state.
 record::Report cpu_report();
 
+// Matrix products with 1, 8 and 64 tokens on the same GPU: two geometries, three variants, one of
+// which is skipped with 64 tokens; rates for a roof.
+record::Report matmul_report();
+
 }  // namespace nf4bench

@@ -29,10 +29,15 @@ UNIT = re.compile(r"\b(s|Hz|W|bytes/s|seconds a call|degrees Celsius|no unit|in 
                   r"[,.;:]")
 
 
-LATER_FIELDS = 7  # in the schema: those that reports of the first days lack
+LATER_FIELDS = 22  # in the schema: those that reports of the first days lack
+LATER = {"accuracy", "activations", "alone_s", "caches_rotated", "flops", "flops_per_s",
+         "fraction_of_roof", "load", "marking", "operation", "operations", "roof_limit",
+         "throttled_samples", "tokens", "tokens_per_s", "variants"}
 
 
 def is_later_field(field):
+    if "$ref" in field and "description" not in field:
+        field = SCHEMA["$defs"][field["$ref"].split("/")[-1]]
     return "missing in older reports" in field.get("description", "")
 
 
@@ -80,7 +85,7 @@ def run_script(*arguments, **options):
 
 class GoldenReports(unittest.TestCase):
     def test_are_there(self):
-        self.assertEqual([path.name for path in GOLDEN], ["cpu.json", "empty.json", "gpu.json"])
+        self.assertEqual([path.name for path in GOLDEN], ["cpu.json", "empty.json", "gpu.json", "matmul.json"])
 
     def test_are_valid_and_have_no_unknown_field(self):
         for path in GOLDEN:
@@ -105,15 +110,19 @@ class GoldenReports(unittest.TestCase):
             self.assertIn("variants", report)
             self.assertIn("marking", report["summary"])
             for row in report["measurements"]:
-                self.assertIn("throttled_samples", row)
-                self.assertIn("alone_s", row)
-            self.assertIn("caches_rotated", report["settings"])
+                for field in ("throttled_samples", "alone_s", "tokens", "flops", "roof_limit"):
+                    self.assertIn(field, row)
+            for field in ("caches_rotated", "operations", "tokens", "activations"):
+                self.assertIn(field, report["settings"])
 
     def test_are_valid_without_later_fields(self):
         report = gpu_report()
         for row in report["measurements"]:
-            del row["throttled_samples"], row["alone_s"]
-        del report["variants"], report["summary"]["marking"], report["settings"]["caches_rotated"]
+            for field in LATER & set(row) - {"operation"}:
+                del row[field]
+        for part in (report["settings"], report["summary"], report["ceilings"], report):
+            for field in LATER & set(part) - ({"variants"} if part is report["summary"] else set()):
+                del part[field]
         self.assertEqual(validate_report.problems_of(json.dumps(report), STRICT), [])
 
 
@@ -126,7 +135,7 @@ class Summary(unittest.TestCase):
 
     def rows(self, cell, variant):
         """The rows of `variant` in the cell of the summary's entry `cell`."""
-        keys = ("operation", "output_dtype", "cache", "launch")
+        keys = ("operation", "output_dtype", "tokens", "cache", "launch")
         return [m for m in self.report["measurements"]
                 if m["variant"] == variant and all(m[key] == cell[key] for key in keys)]
 
@@ -155,6 +164,41 @@ class Summary(unittest.TestCase):
                        for m in self.rows(entry, "multi_kernel"))
             self.assertAlmostEqual(entry["model_time_s"], total, delta=1e-15)
             self.assertAlmostEqual(entry["model_speedup"], base / total)
+        self.assertEqual(known, 8)
+
+
+class MatrixProducts(unittest.TestCase):
+    """What follows from the times of a run of matmul, worked out again."""
+
+    def setUp(self):
+        self.report = json.loads((ROOT / "tests/report/golden/matmul.json").read_text("utf-8"))
+        self.shapes = {t["id"]: t["shape"] for t in self.report["tensors"]}
+
+    def test_flops_and_roofs_follow_from_the_shapes(self):
+        limits = set()
+        for row in self.report["measurements"]:
+            outputs, inputs = self.shapes[row["tensor"]]
+            self.assertEqual(row["flops"], 2 * row["tokens"] * outputs * inputs)
+            if row["status"] != "passed":
+                self.assertIsNone(row["fraction_of_roof"])
+                continue
+            ceilings = self.report["ceilings"]
+            times = {"memory": sum(row["bytes"].values()) / ceilings["copy_bytes_per_s"],
+                     "compute": row["flops"] / ceilings["flops_per_s"][row["output_dtype"]]}
+            self.assertEqual(row["roof_limit"], max(times, key=times.get))
+            self.assertAlmostEqual(row["fraction_of_roof"],
+                                   max(times.values()) / row["time_s"]["median"])
+            limits.add(row["roof_limit"])
+        self.assertEqual(limits, {"memory", "compute"})
+
+    def test_token_rates_follow_from_the_times_of_the_model(self):
+        known = 0
+        for entry in self.report["summary"]["variants"]:
+            if entry["model_time_s"] is None:
+                self.assertIsNone(entry["tokens_per_s"])
+                continue
+            known += 1
+            self.assertAlmostEqual(entry["tokens_per_s"], entry["tokens"] / entry["model_time_s"])
         self.assertEqual(known, 8)
 
 
@@ -237,8 +281,7 @@ class Schema(unittest.TestCase):
                 if LOOSE.is_valid(report):
                     accepted.append(name)
                 found[name] = value
-        self.assertEqual(sorted(accepted), ["alone_s", "caches_rotated", "load", "marking", "throttled_samples",
-                                            "variants"])
+        self.assertEqual(set(accepted), LATER)
         self.assertTrue(LOOSE.is_valid(report))
 
     def test_takes_a_digest_in_place_of_samples(self):

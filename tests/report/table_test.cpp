@@ -46,14 +46,24 @@ TEST(Table, LooksRightForAnInterruptedRunOnACpu) {
   expect_golden("cpu_80.txt", report::to_table(cpu_report(), {.width = 80}));
 }
 
+TEST(Table, LooksRightForMatrixProductsIn80Columns) {
+  expect_golden("matmul_80.txt", report::to_table(matmul_report(), {.width = 80}));
+}
+
+TEST(Table, LooksRightForMatrixProductsIn140Columns) {
+  expect_golden("matmul_140.txt", report::to_table(matmul_report(), {.width = 140}));
+}
+
 TEST(Table, LooksRightForAnEmptyReport) {
   expect_golden("empty_80.txt", report::to_table(record::Report(), {.width = 80}));
 }
 
 TEST(Table, FitsEveryWidthFrom48Columns) {
   for (int width = 48; width <= 200; ++width) {
-    for (const std::string& line : lines_of(report::to_table(gpu_report(), {.width = width}))) {
-      ASSERT_LE(text::text_width(line), width) << line;
+    for (const record::Report& report : {gpu_report(), matmul_report()}) {
+      for (const std::string& line : lines_of(report::to_table(report, {.width = width}))) {
+        ASSERT_LE(text::text_width(line), width) << line;
+      }
     }
   }
 }

@@ -54,7 +54,7 @@ kernels::Variant choose_variant(const std::string& word, const device::Device& d
                                 const peer::Peers& peers) {
   if (!word.empty()) {
     const std::vector<plan::SelectedVariant> selected =
-        plan::select_variants(peers.variants(), without_absent_peers({word}, peers));
+        plan::select_variants(peers.variants(), without_absent_peers({word}, {&peers}));
     if (selected.size() == 1) return selected.front().variant;
     throw Error(ErrorKind::kUsage, fmt::format("--variant: \"{}\" matches {} variants; wanted one",
                                                escaped(word), selected.size()));
@@ -193,6 +193,7 @@ ExitCode execute(const DequantizeArguments& arguments, const Context& context) {
                     files_read({.checkpoints = {&checkpoint}, .peers = peer_arguments}, context));
   const auto device = device::open_device(arguments.device, {});
   const peer::Peers peers = load_peers(peer_arguments, *device, operation::dequantize());
+  warn_of_absent({&peers});
   const kernels::Variant variant = choose_variant(arguments.variant, *device, peers);
   const std::atomic<bool>& interrupted = watch_for_interruption();
   output.on_piece = [&interrupted] { stop_when_interrupted(interrupted); };

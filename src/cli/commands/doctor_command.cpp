@@ -9,6 +9,8 @@
 #include "doctor/examination.hpp"
 #include "report/tool.hpp"
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 namespace nf4bench::cli {
@@ -39,6 +41,10 @@ CLI::App* add_doctor_command(CLI::App& app, DoctorArguments& arguments) {
   add_single(*command, arguments.device,
              {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
       .suggests(device_words());
+  add_single(*command, arguments.operation,
+             {"--operation", "NAME",
+              fmt::format("What is measured against itself [{}]", arguments.operation)})
+      .one_of(operation_words());
   add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;
 }
@@ -51,6 +57,8 @@ ExitCode execute(const DoctorArguments& arguments, const Context&) {
   doctor::ExaminationOptions options;
   options.architectures = report::tool_info().cuda_architectures;
   options.cuda_problem = cuda_problem(arguments, *device);
+  const std::vector<operation::Operation> operations = parse_operations({arguments.operation});
+  options.aa.operation = &operations.front();
   options.on_progress = [&](double done, const std::string& what) { progress.update(done, what); };
   const doctor::DoctorFacts facts = doctor::examine(*device, options, interrupted);
   progress.clear();

@@ -11,6 +11,7 @@ namespace nf4bench::cli {
 // The arguments of "nf4bench doctor" as they were typed.
 struct DoctorArguments {
   std::string device = "auto";
+  std::string operation = "dequantize";
   bool json = false;
 };
 

@@ -64,19 +64,12 @@ std::string traits_text(const kernels::Traits& traits) {
   return text;
 }
 
-// Why the peers that offer nothing in any of `loaded` do not; one line each.
+// Why peers offer nothing; one line each.
 std::string absent_peers(const std::deque<peer::Peers>& loaded) {
-  if (loaded.empty()) return "";
+  LoadedPeers all;
+  for (const peer::Peers& peers : loaded) all.push_back(&peers);
   std::vector<std::string> lines;
-  const std::vector<std::string>& absent = loaded.front().absent();
-  for (std::size_t i = 0; i < absent.size(); ++i) {
-    const bool is_absent_everywhere =
-        std::all_of(loaded.begin(), loaded.end(), [&](const peer::Peers& peers) {
-          const auto& others = peers.absent();
-          return std::find(others.begin(), others.end(), absent[i]) != others.end();
-        });
-    if (is_absent_everywhere) lines.push_back("warning: " + loaded.front().warnings()[i]);
-  }
+  for (const std::string& warning : absence_warnings(all)) lines.push_back("warning: " + warning);
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
@@ -102,20 +95,23 @@ json::JsonText variant_json(const operation::BuiltIn& built_in, const kernels::V
 Listing list_variants(const ListArguments& arguments) {
   const std::string kind = device_kind(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
-  Listing listing = {.json = {}, .rows = {{"device", "variant", "launches", "idea"}}, .note = ""};
+  Listing listing = {
+      .json = {}, .rows = {{"operation", "device", "variant", "launches", "idea"}}, .note = ""};
   std::deque<peer::Peers> loaded;  // own names that are listed
   for (const operation::BuiltIn& built_in : operation::built_in_catalogs()) {
     const std::string device = word_of(built_in.device);
     if (!kind.empty() && kind != device) continue;
-    const peer::Peers& peers =
-        loaded.emplace_back(peer_arguments,
-                            peer::PeerHost{.kind = built_in.device,
-                                           .operation = built_in.operation.name,
-                                           .tools = peer::cuda_tools()},
-                            built_in.catalog.variants);
+    const std::string& operation = built_in.operation.name;
+    if (!arguments.operation.empty() && arguments.operation != operation) continue;
+    const peer::Peers& peers = loaded.emplace_back(
+        peer_arguments,
+        peer::PeerHost{
+            .kind = built_in.device, .operation = operation, .tools = peer::cuda_tools()},
+        built_in.catalog.variants);
     for (const kernels::Variant& variant : peers.variants()) {
       listing.json.push_back(variant_json(built_in, variant));
-      listing.rows.push_back({device, variant.name, traits_text(variant.traits), variant.summary});
+      listing.rows.push_back(
+          {operation, device, variant.name, traits_text(variant.traits), variant.summary});
     }
   }
   listing.note = absent_peers(loaded);
@@ -249,6 +245,9 @@ CLI::App* add_list_command(CLI::App& app, ListArguments& arguments) {
   add_single(*command, arguments.device,
              {"--device", "NAME", "Variants of this device only: cuda, cpu or auto"})
       .suggests(device_words());
+  add_single(*command, arguments.operation,
+             {"--operation", "NAME", "Variants of this operation only: dequantize or matmul"})
+      .one_of(operation_words());
   add_peer_option(*command, arguments.peers);
   add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;

@@ -12,8 +12,9 @@ namespace nf4bench::cli {
 // The arguments of "nf4bench list" as they were typed.
 struct ListArguments {
   std::string what;
-  std::string preset;  // whose layers are shown; empty: all presets
-  std::string device;  // empty: all
+  std::string preset;     // whose layers are shown; empty: all presets
+  std::string device;     // empty: all
+  std::string operation;  // empty: all
   std::vector<std::string> peers;
   bool json = false;
 };

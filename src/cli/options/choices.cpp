@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace nf4bench::cli {
@@ -22,6 +23,8 @@ const Choices<nf4::OutputType> kOutputTypeWords = {{"float16", nf4::OutputType::
                                                    {"float32", nf4::OutputType::kFloat32}};
 const Choices<record::CacheMode> kCacheWords = {{"cold", record::CacheMode::kCold},
                                                 {"hot", record::CacheMode::kHot}};
+const Choices<record::Activations> kActivationsWords = {{"normal", record::Activations::kNormal},
+                                                        {"outlier", record::Activations::kOutlier}};
 const Choices<record::LaunchMode> kLaunchWords = {{"graph", record::LaunchMode::kGraph},
                                                   {"stream", record::LaunchMode::kStream},
                                                   {"spaced", record::LaunchMode::kSpaced}};
@@ -88,6 +91,15 @@ nf4::OutputType choose_output_type(const std::string& word) {
   refuse("--dtype", word, and_word(output_type_words(), "stored"));
 }
 
+std::int64_t parse_token_count(const std::string& word) {
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+  const bool is_number = error == std::errc() && end == word.data() + word.size();
+  if (is_number && count >= 1 && count <= kMostTokens) return count;
+  throw Error(ErrorKind::kUsage, fmt::format("--tokens: \"{}\" is not a number from 1 to {}",
+                                             escaped(word), kMostTokens));
+}
+
 }  // namespace
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
@@ -99,6 +111,16 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 std::vector<std::string> output_type_words() {
   return words_in(kOutputTypeWords);
+}
+
+std::vector<std::string> operation_words() {
+  std::vector<std::string> words;
+  for (const operation::Operation& each : operation::operations()) words.push_back(each.name);
+  return words;
+}
+
+std::vector<std::string> activations_words() {
+  return words_in(kActivationsWords);
 }
 
 std::vector<std::string> cache_words() {
@@ -155,6 +177,39 @@ std::vector<nf4::OutputType> parse_output_types(const std::vector<std::string>& 
 nf4::OutputType parse_output_type(const std::string& word) {
   refuse_other_name(word);
   return choose("--dtype", word, kOutputTypeWords);
+}
+
+std::vector<operation::Operation> parse_operations(const std::vector<std::string>& words) {
+  Choices<const operation::Operation*> choices;
+  for (const operation::Operation& each : operation::operations()) {
+    choices.emplace_back(each.name, &each);
+  }
+  std::vector<operation::Operation> chosen;
+  for (const operation::Operation* each : choose_list("--operation", words, choices)) {
+    chosen.push_back(*each);
+  }
+  if (chosen.empty()) chosen.push_back(operation::operations().front());
+  return chosen;
+}
+
+std::vector<std::int64_t> parse_tokens(const std::vector<std::string>& words) {
+  if (words.empty()) return record::Settings().tokens;
+  std::vector<std::int64_t> counts;
+  for (const std::string& word : words) {
+    const std::int64_t count = parse_token_count(word);
+    if (std::find(counts.begin(), counts.end(), count) != counts.end()) {
+      throw Error(ErrorKind::kUsage, fmt::format("--tokens: {} is there twice", count));
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+record::Activations parse_activations(const std::string& word) {
+  for (const auto& [name, value] : kActivationsWords) {
+    if (name == word) return value;
+  }
+  return record::Activations::kFile;
 }
 
 std::vector<record::CacheMode> parse_caches(const std::vector<std::string>& words) {

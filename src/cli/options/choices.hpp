@@ -2,6 +2,7 @@
 
 #include "device/device.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/operation.hpp"
 #include "record/settings.hpp"
 
 #include <cstdint>
@@ -16,8 +17,13 @@ namespace nf4bench::cli {
 // " Did you mean a, b?" with the names nearest to `word`; empty when none or all are near.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names);
 
+// "--tokens" takes numbers from 1 to this.
+inline constexpr std::int64_t kMostTokens = 65536;
+
 // The words that options take; the parse functions below refuse all others.
 std::vector<std::string> output_type_words();  // without "stored"
+std::vector<std::string> operation_words();
+std::vector<std::string> activations_words();  // besides a file
 std::vector<std::string> cache_words();
 std::vector<std::string> launch_words();
 std::vector<std::string> verify_words();
@@ -34,6 +40,15 @@ std::vector<nf4::OutputType> parse_output_types(const std::vector<std::string>& 
 
 // One of float16, bfloat16 and float32.
 nf4::OutputType parse_output_type(const std::string& word);
+
+// Each operation once, in the order given; not empty.
+std::vector<operation::Operation> parse_operations(const std::vector<std::string>& words);
+
+// Numbers of tokens, each once; the default when there are no words.
+std::vector<std::int64_t> parse_tokens(const std::vector<std::string>& words);
+
+// Activations::kFile for a word that is none of activations_words().
+record::Activations parse_activations(const std::string& word);
 
 std::vector<record::CacheMode> parse_caches(const std::vector<std::string>& words);
 std::vector<record::LaunchMode> parse_launches(const std::vector<std::string>& words);

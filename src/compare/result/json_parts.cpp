@@ -9,6 +9,7 @@ std::vector<json::JsonMember> key_members(const CellKey& key) {
           {"operation", json::json_string(key.cell.operation)},
           {"variant", json::json_string(key.variant)},
           {"output_dtype", json::json_string(to_string(key.cell.output_type))},
+          {"tokens", key.cell.tokens > 0 ? json::json_integer(key.cell.tokens) : json::json_null()},
           {"cache", json::json_string(to_string(key.cell.cache))},
           {"launch", json::json_string(to_string(key.cell.launch))}};
 }

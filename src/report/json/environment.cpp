@@ -27,6 +27,22 @@ json::JsonText state_json(const record::DeviceState& state, NumberGuard& guard) 
   });
 }
 
+json::JsonText operation_json(const record::MeasuredOperation& operation) {
+  return json::json_object({
+      {"name", json::json_string(operation.name)},
+      {"baseline", json::json_string_or_null(operation.baseline)},
+  });
+}
+
+// What matters to operations with tokens alone.
+json::JsonText activations_json(const record::Settings& settings) {
+  return json::json_object({
+      {"kind", json::json_string(to_string(settings.activations))},
+      {"file", json::json_string_or_null(settings.activations_file)},
+      {"cold", json::json_bool(settings.cold_activations)},
+  });
+}
+
 }  // namespace
 
 json::JsonText tool_json(const record::ToolInfo& tool) {
@@ -86,6 +102,7 @@ json::JsonText device_json(const record::Report& report, NumberGuard& guard) {
 json::JsonText settings_json(const record::Settings& settings, NumberGuard& guard) {
   guard.enter("settings");
   return json::json_object({
+      {"operations", json::json_array_of(settings.operations, operation_json)},
       {"output_dtypes", names(settings.output_types)},
       {"caches", names(settings.caches)},
       {"launches", names(settings.launches)},
@@ -99,6 +116,8 @@ json::JsonText settings_json(const record::Settings& settings, NumberGuard& guar
       {"verify",
        json::json_string(settings.verify == record::VerifyScope::kAll ? "all" : "sampled")},
       {"measure_stream_shapes", json::json_bool(settings.measure_stream_shapes)},
+      {"tokens", json::json_integers(settings.tokens)},
+      {"activations", activations_json(settings)},
   });
 }
 

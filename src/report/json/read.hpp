@@ -23,6 +23,9 @@ Enum read_enum(const json::JsonNode& node, std::span<const Enum> values) {
   return values[read_word(node, words)];
 }
 
+// Any operation, also one that this program does not have; as a word that is fit to print.
+std::string read_operation(const json::JsonNode& node);
+
 nf4::OutputType read_output_type(const json::JsonNode& node);
 record::CacheMode read_cache(const json::JsonNode& node);
 record::LaunchMode read_launch(const json::JsonNode& node);

@@ -1,6 +1,32 @@
 #include "report/json/read.hpp"
 
 namespace nf4bench::report {
+namespace {
+
+record::MeasuredOperation read_measured_operation(const json::JsonNode& node) {
+  return {.name = read_operation(node["name"]), .baseline = node["baseline"].string_or_empty()};
+}
+
+constexpr record::Activations kActivations[] = {
+    record::Activations::kNormal, record::Activations::kOutlier, record::Activations::kFile};
+
+// Reports of before there were activations had none.
+void read_inputs(const json::JsonNode& node, record::Settings& settings) {
+  if (node.has("tokens")) {
+    settings.tokens =
+        read_all(node["tokens"], [](const json::JsonNode& tokens) { return tokens.count(); });
+  }
+  if (!node.has("activations")) return;
+  const json::JsonNode activations = node["activations"];
+  settings.activations = read_enum<record::Activations>(activations["kind"], kActivations);
+  settings.activations_file = activations["file"].string_or_empty();
+  settings.cold_activations = activations["cold"].boolean();
+}
+
+// Reports of before there was a choice do not say it.
+constexpr int kCachesRotatedAtFirst = 5;
+
+}  // namespace
 
 record::ToolInfo read_tool(const json::JsonNode& node) {
   record::ToolInfo tool;
@@ -63,6 +89,8 @@ record::DeviceState read_device_state(const json::JsonNode& node) {
 record::ReportVariant read_variant(const json::JsonNode& node) {
   record::ReportVariant variant;
   variant.name = node["name"].string();
+  variant.operation =
+      node.has("operation") ? read_operation(node["operation"]) : record::kDequantize;
   variant.summary = node["summary"].string();
   variant.launches = node["launches"].small_count();
   variant.inline_ptx = node["inline_ptx"].boolean();
@@ -72,11 +100,11 @@ record::ReportVariant read_variant(const json::JsonNode& node) {
   return variant;
 }
 
-// Reports of before there was a choice do not say it.
-constexpr int kCachesRotatedAtFirst = 5;
-
 record::Settings read_settings(const json::JsonNode& node) {
   record::Settings settings;
+  settings.operations = node.has("operations")
+                            ? read_all(node["operations"], read_measured_operation)
+                            : std::vector<record::MeasuredOperation>();
   settings.output_types = read_all(node["output_dtypes"], read_output_type);
   settings.caches = read_all(node["caches"], read_cache);
   settings.launches = read_all(node["launches"], read_launch);
@@ -91,6 +119,7 @@ record::Settings read_settings(const json::JsonNode& node) {
   const bool is_all = read_word(node["verify"], {"all", "sampled"}) == 0;
   settings.verify = is_all ? record::VerifyScope::kAll : record::VerifyScope::kSampled;
   settings.measure_stream_shapes = node["measure_stream_shapes"].boolean();
+  read_inputs(node, settings);
   return settings;
 }
 

@@ -63,6 +63,17 @@ record::ReportTensor read_tensor(const json::JsonNode& node) {
   return tensor;
 }
 
+constexpr record::RoofLimit kRoofLimits[] = {record::RoofLimit::kMemory,
+                                             record::RoofLimit::kCompute};
+constexpr record::WeightClass kWeightClasses[] = {record::WeightClass::kExact,
+                                                  record::WeightClass::kRounded};
+
+record::Accuracy read_accuracy(const json::JsonNode& node) {
+  return {.weights = read_enum<record::WeightClass>(node["class"], kWeightClasses),
+          .rms_error = node["rms_error"].number(0.0),
+          .max_error = node["max_error"].number(0.0)};
+}
+
 record::Verification read_verification(const json::JsonNode& node) {
   record::Verification comparison;
   comparison.compared = node["compared"].count();
@@ -70,6 +81,7 @@ record::Verification read_verification(const json::JsonNode& node) {
   const json::JsonNode first = node["first_mismatch"];
   if (!first.is_null()) comparison.first_mismatch = first.count();
   comparison.max_ulp = node["max_ulp"].unsigned_integer();
+  if (node.has("accuracy")) comparison.accuracy = read_optional(node["accuracy"], read_accuracy);
   return comparison;
 }
 
@@ -143,16 +155,30 @@ record::HostLoad read_host_load(const json::JsonNode& node) {
   return load;
 }
 
-// Any operation, also one that this program does not have; as a word that is fit to print.
-std::string read_operation(const json::JsonNode& node) {
-  constexpr std::size_t kMostCharacters = 64;
-  std::string word = node.string();
-  const bool is_word =
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-  if (word.empty() || word.size() > kMostCharacters || !is_word) {
-    node.refuse("the name of an operation: small letters, digits and _");
-  }
-  return word;
+// Null, or nothing at all in older reports, where the operation has none.
+std::int64_t read_tokens(const json::JsonNode& node) {
+  if (!node.has("tokens") || node["tokens"].is_null()) return 0;
+  const std::int64_t tokens = node["tokens"].count();
+  if (tokens == 0) node["tokens"].refuse("a positive number, or null");
+  return tokens;
+}
+
+void read_roof(const json::JsonNode& node, record::Measurement& m) {
+  if (!node.has("fraction_of_roof") || node["fraction_of_roof"].is_null()) return;
+  m.roof = {.fraction = node["fraction_of_roof"].number(0.0),
+            .limit = read_enum<record::RoofLimit>(node["roof_limit"], kRoofLimits)};
+}
+
+void read_rates(const json::JsonNode& node, record::Measurement& m) {
+  const json::JsonNode bytes = node["bytes"];
+  m.bytes_read = bytes["read"].count();
+  m.bytes_written = bytes["written"].count();
+  m.bytes_per_s = node["bytes_per_s"].optional_number(0.0);
+  if (node.has("flops")) m.flops = node["flops"].optional_number(0.0).value_or(0.0);
+  if (node.has("flops_per_s")) m.flops_per_s = node["flops_per_s"].optional_number(0.0);
+  read_roof(node, m);
+  m.fraction_of_copy = node["fraction_of_copy"].optional_number(0.0);
+  m.fraction_of_stream = node["fraction_of_stream"].optional_number(0.0);
 }
 
 record::Measurement read_measurement(const json::JsonNode& node,
@@ -163,18 +189,14 @@ record::Measurement read_measurement(const json::JsonNode& node,
   m.variant = node["variant"].string();
   m.cell.device = node["device"].string();
   m.cell.output_type = read_output_type(node["output_dtype"]);
+  m.cell.tokens = read_tokens(node);
   m.cell.cache = read_cache(node["cache"]);
   m.cell.launch = read_launch(node["launch"]);
   m.status = read_enum<record::Status>(node["status"], kStatuses);
   m.reason = node["reason"].string_or_empty();
   m.verification = read_optional(node["verification"], read_verification);
   m.time_s = read_optional(node["time_s"], read_time);
-  const json::JsonNode bytes = node["bytes"];
-  m.bytes_read = bytes["read"].count();
-  m.bytes_written = bytes["written"].count();
-  m.bytes_per_s = node["bytes_per_s"].optional_number(0.0);
-  m.fraction_of_copy = node["fraction_of_copy"].optional_number(0.0);
-  m.fraction_of_stream = node["fraction_of_stream"].optional_number(0.0);
+  read_rates(node, m);
   m.speedup = read_optional(node["speedup"], read_speedup);
   m.launches_per_sample = node["launches_per_sample"].small_count();
   m.stopped_by = read_optional(node["stopped_by"], read_stop_reason);
@@ -186,9 +208,11 @@ record::Measurement read_measurement(const json::JsonNode& node,
 record::StreamCeiling read_stream(const json::JsonNode& node,
                                   const std::set<std::string>& tensors) {
   record::StreamCeiling stream;
-  stream.cell.operation = record::kDequantize;
+  stream.cell.operation =
+      node.has("operation") ? read_operation(node["operation"]) : record::kDequantize;
   stream.cell.tensor = known_tensor(node["tensor"], tensors);
   stream.cell.output_type = read_output_type(node["output_dtype"]);
+  stream.cell.tokens = read_tokens(node);
   stream.cell.cache = read_cache(node["cache"]);
   stream.cell.launch = read_launch(node["launch"]);
   stream.shape = node["shape"].string();
@@ -205,6 +229,13 @@ record::Ceilings read_ceilings(const json::JsonNode& node) {
   ceilings.write_bytes_per_s = node["write_bytes_per_s"].optional_number(0.0).value_or(0.0);
   ceilings.event_overhead_s = node["event_overhead_s"].optional_number(0.0);
   ceilings.launch_overhead_s = node["launch_overhead_s"].optional_number(0.0);
+  if (!node.has("flops_per_s") || node["flops_per_s"].is_null()) return ceilings;
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    const json::JsonNode rates = node["flops_per_s"];
+    const std::optional<double> rate =
+        rates.has(to_string(type)) ? rates[to_string(type)].optional_number(0.0) : std::nullopt;
+    if (rate) ceilings.flops_per_s[type] = *rate;
+  }
   return ceilings;
 }
 
@@ -265,6 +296,17 @@ std::size_t read_word(const json::JsonNode& node, const std::vector<std::string>
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) node.refuse(fmt::format("one of {}", fmt::join(words, ", ")));
   return static_cast<std::size_t>(found - words.begin());
+}
+
+std::string read_operation(const json::JsonNode& node) {
+  constexpr std::size_t kMostCharacters = 64;
+  std::string word = node.string();
+  const bool is_word =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+  if (word.empty() || word.size() > kMostCharacters || !is_word) {
+    node.refuse("the name of an operation: small letters, digits and _");
+  }
+  return word;
 }
 
 nf4::OutputType read_output_type(const json::JsonNode& node) {

@@ -9,6 +9,7 @@ namespace {
 json::JsonText variant_json(const record::ReportVariant& variant) {
   return json::json_object({
       {"name", json::json_string(variant.name)},
+      {"operation", json::json_string(variant.operation)},
       {"summary", json::json_string(variant.summary)},
       {"launches", json::json_integer(variant.launches)},
       {"inline_ptx", json::json_bool(variant.inline_ptx)},

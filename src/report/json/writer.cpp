@@ -31,7 +31,19 @@ json::JsonText tensor_json(const record::ReportTensor& tensor) {
   });
 }
 
-json::JsonText verification_json(const std::optional<record::Verification>& comparison) {
+json::JsonText accuracy_json(const std::optional<record::Accuracy>& accuracy, NumberGuard& guard) {
+  if (!accuracy || !guard.accepts("accuracy", {accuracy->rms_error, accuracy->max_error})) {
+    return json::json_null();
+  }
+  return json::json_object({
+      {"class", json::json_string(to_string(accuracy->weights))},
+      {"rms_error", json::json_number(accuracy->rms_error)},
+      {"max_error", json::json_number(accuracy->max_error)},
+  });
+}
+
+json::JsonText verification_json(const std::optional<record::Verification>& comparison,
+                                 NumberGuard& guard) {
   if (!comparison) return json::json_null();
   return json::json_object({
       {"compared", json::json_integer(comparison->compared)},
@@ -40,6 +52,7 @@ json::JsonText verification_json(const std::optional<record::Verification>& comp
                              ? json::json_integer(*comparison->first_mismatch)
                              : json::json_null()},
       {"max_ulp", json::json_unsigned(comparison->max_ulp)},
+      {"accuracy", accuracy_json(comparison->accuracy, guard)},
   });
 }
 
@@ -95,6 +108,16 @@ json::JsonText load_json(const std::optional<record::HostLoad>& load, NumberGuar
   });
 }
 
+// Where nothing is multiplied with tokens, or nothing is multiplied at all, there is no number.
+json::JsonText tokens_json(const record::Cell& cell) {
+  return cell.tokens > 0 ? json::json_integer(cell.tokens) : json::json_null();
+}
+
+// What was not measured, or is not there, is zero in memory and null in the report.
+std::optional<double> if_measured(double value) {
+  return value == 0.0 ? std::nullopt : std::optional(value);
+}
+
 json::JsonText digest_json(const record::SampleDigest& digest, NumberGuard& guard) {
   return json::json_object({
       {"count", json::json_integer(digest.count)},
@@ -111,15 +134,21 @@ json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard
       {"variant", json::json_string(m.variant)},
       {"device", json::json_string(m.cell.device)},
       {"output_dtype", json::json_string(to_string(m.cell.output_type))},
+      {"tokens", tokens_json(m.cell)},
       {"cache", json::json_string(to_string(m.cell.cache))},
       {"launch", json::json_string(to_string(m.cell.launch))},
       {"status", json::json_string(to_string(m.status))},
       {"reason", json::json_string_or_null(m.reason)},
-      {"verification", verification_json(m.verification)},
+      {"verification", verification_json(m.verification, guard)},
       {"time_s", time_json(m.time_s, guard)},
       {"bytes", json::json_object({{"read", json::json_integer(m.bytes_read)},
                                    {"written", json::json_integer(m.bytes_written)}})},
       {"bytes_per_s", guard.number("bytes_per_s", m.bytes_per_s)},
+      {"flops", guard.number("flops", if_measured(m.flops))},
+      {"flops_per_s", guard.number("flops_per_s", m.flops_per_s)},
+      {"fraction_of_roof",
+       guard.number("fraction_of_roof", m.roof ? std::optional(m.roof->fraction) : std::nullopt)},
+      {"roof_limit", m.roof ? json::json_string(to_string(m.roof->limit)) : json::json_null()},
       {"fraction_of_copy", guard.number("fraction_of_copy", m.fraction_of_copy)},
       {"fraction_of_stream", guard.number("fraction_of_stream", m.fraction_of_stream)},
       {"speedup", speedup_json(m.speedup, guard)},
@@ -137,15 +166,12 @@ json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard
   return json::json_object(members);
 }
 
-// What was not measured is zero in memory and null in the report.
-std::optional<double> if_measured(double value) {
-  return value == 0.0 ? std::nullopt : std::optional(value);
-}
-
 json::JsonText stream_json(const record::StreamCeiling& stream, NumberGuard& guard) {
   return json::json_object({
       {"tensor", json::json_string(stream.cell.tensor)},
+      {"operation", json::json_string(stream.cell.operation)},
       {"output_dtype", json::json_string(to_string(stream.cell.output_type))},
+      {"tokens", tokens_json(stream.cell)},
       {"cache", json::json_string(to_string(stream.cell.cache))},
       {"launch", json::json_string(to_string(stream.cell.launch))},
       {"shape", json::json_string(stream.shape)},
@@ -166,6 +192,22 @@ json::JsonText guarded_array(const char* name, const std::vector<Item>& items, N
   return json::json_array(texts);
 }
 
+// Matrix products have these types.
+constexpr nf4::OutputType kProductTypes[] = {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16};
+
+json::JsonText flops_json(const record::Ceilings& ceilings, NumberGuard& guard) {
+  if (ceilings.flops_per_s.empty()) return json::json_null();
+  std::vector<json::JsonMember> members;
+  for (const nf4::OutputType type : kProductTypes) {
+    const auto rate = ceilings.flops_per_s.find(type);
+    const bool is_known = rate != ceilings.flops_per_s.end();
+    members.push_back(
+        {to_string(type),
+         guard.number("flops_per_s", is_known ? std::optional(rate->second) : std::nullopt)});
+  }
+  return json::json_object(members);
+}
+
 json::JsonText ceilings_json(const record::Report& report, NumberGuard& guard) {
   const record::Ceilings& c = report.ceilings;
   const json::JsonText stream =
@@ -178,6 +220,7 @@ json::JsonText ceilings_json(const record::Report& report, NumberGuard& guard) {
       {"write_bytes_per_s", guard.number("write_bytes_per_s", if_measured(c.write_bytes_per_s))},
       {"event_overhead_s", guard.number("event_overhead_s", c.event_overhead_s)},
       {"launch_overhead_s", guard.number("launch_overhead_s", c.launch_overhead_s)},
+      {"flops_per_s", flops_json(c, guard)},
       {"stream", stream},
   });
 }
@@ -195,11 +238,13 @@ json::JsonText variant_summary_json(const record::VariantSummary& s, NumberGuard
       {"variant", json::json_string(s.variant)},
       {"operation", json::json_string(s.cell.operation)},
       {"output_dtype", json::json_string(to_string(s.cell.output_type))},
+      {"tokens", tokens_json(s.cell)},
       {"cache", json::json_string(to_string(s.cell.cache))},
       {"launch", json::json_string(to_string(s.cell.launch))},
       {"cells", json::json_integer(s.cells)},
       {"speedup", has_speedup ? speedup() : json::json_null()},
       {"model_time_s", guard.number("model_time_s", s.model_time_s)},
+      {"tokens_per_s", guard.number("tokens_per_s", s.tokens_per_s)},
       {"model_speedup", guard.number("model_speedup", s.model_speedup)},
   });
 }

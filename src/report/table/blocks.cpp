@@ -1,4 +1,3 @@
-#include "record/sample_digest.hpp"
 #include "record/throttling.hpp"
 #include "report/ranking.hpp"
 #include "report/table/parts.hpp"
@@ -11,117 +10,62 @@
 namespace nf4bench::report {
 namespace {
 
-// The rows of one geometry and cell.
+using Rows = std::vector<const record::Measurement*>;
+
+// The cells of one geometry that differ in tokens alone.
 struct Block {
-  const record::Measurement* first = nullptr;  // names the cell
-  std::vector<const record::Measurement*> rows;
+  const record::Measurement* first = nullptr;  // names the first cell
+  std::vector<Rows> cells;
   std::vector<text::GridRow> lines;
 };
+
+record::Cell without_tokens(record::Cell cell) {
+  cell.tokens = 0;
+  return cell;
+}
 
 std::vector<Block> blocks_of(const record::Report& report) {
   std::vector<Block> blocks;
   for (const record::Measurement& m : report.measurements) {
+    const record::Cell own = without_tokens(m.cell);
     auto block = std::find_if(blocks.begin(), blocks.end(),
-                              [&](const Block& b) { return b.first->cell == m.cell; });
+                              [&](const Block& b) { return without_tokens(b.first->cell) == own; });
     if (block == blocks.end()) block = blocks.insert(blocks.end(), Block{&m, {}, {}});
-    block->rows.push_back(&m);
+    auto& cells = block->cells;
+    auto cell = std::find_if(cells.begin(), cells.end(),
+                             [&](const Rows& rows) { return rows.front()->cell == m.cell; });
+    if (cell == cells.end()) cell = cells.insert(cells.end(), Rows());
+    cell->push_back(&m);
   }
   return blocks;
 }
 
-// The columns of a block. Narrow terminals lose them in the order of their ranks, highest first:
-// clock, samples, p95, +/- %, % stream, status, GB/s, % copy, 95 % interval.
-std::vector<text::GridColumn> block_columns() {
-  return {
-      {"variant", text::Align::kLeft},          {"median"},
-      {"+/- %", text::Align::kRight, 6},        {"p95", text::Align::kRight, 7},
-      {"GB/s", text::Align::kRight, 3},         {"% copy", text::Align::kRight, 2},
-      {"% stream", text::Align::kRight, 5},     {"speedup"},
-      {"95 % interval", text::Align::kLeft, 1}, {"samples", text::Align::kRight, 8},
-      {"clock", text::Align::kRight, 9},        {"status", text::Align::kLeft, 4},
-  };
-}
+// Wide enough for the word above the numbers.
+constexpr int kTokensWidth = 6;
 
-template <typename Format>
-std::string if_known(std::optional<double> value, Format&& format) {
-  return value ? format(*value) : std::string();
-}
-
-std::string format_clock(double clock_hz) {
-  return fmt::format("{:.0f} MHz", clock_hz / 1e6);
-}
-
-// "passed", or instead of that what is to be known about its samples.
-std::string timed_status(const record::Measurement& m) {
-  if (std::string doubt = doubt_of(m); !doubt.empty()) return doubt;
-  if (m.throttled_samples.value_or(0) == 0) return "passed";
-  const double percent = 100.0 * record::throttled_share(m);
-  return percent < 1.0 ? "throttled <1 %" : fmt::format("throttled {:.0f} %", percent);
-}
-
-bool is_baseline(const record::Measurement& m) {
-  return m.speedup && m.speedup->baseline == m.variant;
-}
-
-std::vector<std::string> timed_cells(const record::Measurement& m, const text::TimeScale& scale) {
-  const statistics::Summary& time = *m.time_s;
-  const std::optional<double> half_width = statistics::relative_half_width(time);
-  return {
-      shown_variant(m.variant),
-      text::format_time(time.median, scale),
-      half_width && time.median > 0.0 ? fmt::format("{:.2f}", 100.0 * *half_width) : "",
-      text::format_time(time.p95, scale),
-      if_known(m.bytes_per_s, text::format_gigabytes),
-      if_known(m.fraction_of_copy, text::format_percent),
-      if_known(m.fraction_of_stream, text::format_percent),
-      m.speedup ? text::format_ratio(m.speedup->ratio) : "",
-      m.speedup ? speedup_interval_text(*m.speedup, m.variant) : "",
-      fmt::format("{}", record::sample_count(m)),
-      if_known(record::mean_clock_hz(m), format_clock),
-      timed_status(m),
-  };
-}
-
-text::GridRow untimed_row(const record::Measurement& m) {
-  const char* word = m.status == record::Status::kFailed    ? "FAILED"
-                     : m.status == record::Status::kInvalid ? "INVALID"
-                     : m.status == record::Status::kSkipped ? "skipped"
-                                                            : "passed, not timed";
-  const text::Tone tone = m.status == record::Status::kSkipped  ? text::Tone::kFaint
-                          : m.status == record::Status::kPassed ? text::Tone::kPlain
-                                                                : text::Tone::kBad;
-  std::string message = word;
-  if (!m.reason.empty()) message += ": " + m.reason;
-  text::GridRow row;
-  row.cells = {shown_variant(m.variant)};
-  row.tone = tone;
-  row.message = std::move(message);
-  return row;
+// What stands before a variant of a cell with tokens: their number, in the first line of the cell.
+std::string tokens_column(const record::Measurement& m, bool is_first) {
+  if (m.cell.tokens == 0) return "";
+  return is_first ? fmt::format("{:>{}} ", m.cell.tokens, kTokensWidth)
+                  : std::string(kTokensWidth + 1, ' ');
 }
 
 void fill_lines(Block& block) {
   std::vector<double> medians;
-  for (const record::Measurement* row : block.rows) {
-    if (is_timed(*row)) medians.push_back(row->time_s->median);
+  for (const Rows& rows : block.cells) {
+    for (const record::Measurement* row : rows) {
+      if (is_timed(*row)) medians.push_back(row->time_s->median);
+    }
   }
   const text::TimeScale scale = text::time_scale(medians);
-  const Ranking ranking = rank(block.rows);
-  for (const record::Measurement* row : block.rows) {
-    if (!is_timed(*row)) {
-      block.lines.push_back(untimed_row(*row));
-      continue;
+  for (const Rows& rows : block.cells) {
+    const Ranking ranking = rank(rows);
+    for (const record::Measurement* row : rows) {
+      const std::string name =
+          tokens_column(*row, row == rows.front()) + shown_variant(row->variant);
+      block.lines.push_back(is_timed(*row) ? timed_row(*row, name, scale, ranking)
+                                           : untimed_row(*row, name));
     }
-    text::GridRow line;
-    line.cells = timed_cells(*row, scale);
-    if (is_baseline(*row)) line.marker = kBaselineMark;
-    if (row == ranking.fastest) {
-      line.marker = kFastestMark;
-      line.tone = text::Tone::kGood;
-    } else if (ranking.is_candidate(*row)) {
-      line.marker = kCandidateMark;
-      line.tone = text::Tone::kDoubt;
-    }
-    block.lines.push_back(std::move(line));
   }
 }
 
@@ -132,14 +76,16 @@ const record::ReportTensor* find_tensor(const record::Report& report, const std:
   return found == report.tensors.end() ? nullptr : &*found;
 }
 
-// "14336x4096  bf16  nested/64  x64  cold graph"
+// "matmul  14336x4096  bf16  nested/64  x64  cold graph"; dequantize goes without saying
 std::string block_title(const record::Measurement& m, const record::ReportTensor* tensor) {
   if (tensor == nullptr) {
-    return fmt::format("{}  {}", text::fitted(m.cell.tensor, 30), cell_name(m.cell));
+    return fmt::format("{}  {}", text::fitted(m.cell.tensor, 30),
+                       cell_name(without_tokens(m.cell)));
   }
-  std::string title = fmt::format(
-      "{}  {}  {}/{}", nf4::shape_to_string(tensor->geometry.shape), short_name(m.cell.output_type),
-      to_string(tensor->geometry.absmax_kind), tensor->geometry.blocksize);
+  std::string title =
+      fmt::format("{}{}  {}  {}/{}", operation_prefix(m.cell),
+                  nf4::shape_to_string(tensor->geometry.shape), short_name(m.cell.output_type),
+                  to_string(tensor->geometry.absmax_kind), tensor->geometry.blocksize);
   if (tensor->multiplicity > 1) title += fmt::format("  x{}", tensor->multiplicity);
   return title + fmt::format("  {} {}", to_string(m.cell.cache), to_string(m.cell.launch));
 }
@@ -163,11 +109,14 @@ void append_tensor_name(TablePage& page, const record::ReportTensor& tensor) {
   page.line("  " + text::fitted(tensor.name, page.width() - 2), text::Tone::kFaint);
 }
 
-bool has_throttled_samples(const record::Report& report) {
-  return std::any_of(report.measurements.begin(), report.measurements.end(),
-                     [](const record::Measurement& m) {
-                       return is_timed(m) && m.throttled_samples.value_or(0) > 0;
-                     });
+bool has_throttled_samples(const std::vector<Block>& blocks) {
+  const auto is_throttled = [](const record::Measurement* m) {
+    return is_timed(*m) && m->throttled_samples.value_or(0) > 0;
+  };
+  return std::ranges::any_of(blocks, [&](const Block& block) {
+    return std::ranges::any_of(
+        block.cells, [&](const Rows& rows) { return std::ranges::any_of(rows, is_throttled); });
+  });
 }
 
 bool has_candidate(const std::vector<Block>& blocks) {
@@ -177,43 +126,16 @@ bool has_candidate(const std::vector<Block>& blocks) {
   });
 }
 
-void append_legend(TablePage& page, const text::GridLayout& layout, const record::Report& report,
-                   bool is_undecided) {
-  std::string text = fmt::format("{} fastest", kFastestMark);
-  if (is_undecided) {
-    text += fmt::format(
-        "  {} may be the fastest: other programs kept the machine busy, the spread is "
-        "over {:.0f} %, or fewer than {} samples carry no interval",
-        kCandidateMark, 100.0 * kWidestHalf, statistics::kFewestForInterval);
-  }
-  if (layout.shows("speedup")) {
-    text += fmt::format("  {} baseline ({}); speedup: the baseline's time over the variant's",
-                        kBaselineMark, shown_variant(report.settings.baseline));
-  }
-  if (layout.shows("GB/s")) text += "; GB/s: bytes that the format needs, read and written, 1e9";
-  if (layout.shows("% copy")) text += "; % copy: of the device's own copy in this run";
-  if (layout.shows("% stream")) text += "; % stream: of the best kernel that only moves the bytes";
-  if (layout.shows("+/- %")) text += "; +/- %: half the median's 95 % interval";
-  if (has_throttled_samples(report)) {
-    text += fmt::format(
-        "; throttled: passed, with so many samples whose SM clock was over {:.0f} % under the "
-        "highest of the block",
-        100.0 * record::kThrottledBelowHighest);
-  }
-  page.blank();
-  page.paragraph(text, 2, text::Tone::kFaint);
-}
-
-}  // namespace
-
-void append_blocks(TablePage& page, const record::Report& report) {
-  std::vector<Block> blocks = blocks_of(report);
-  std::vector<text::GridRow> all_lines;  // columns stand in line from block to block
-  for (Block& block : blocks) {
-    fill_lines(block);
+// The blocks of one operation, whose columns stand in line from block to block.
+void append_operation(TablePage& page, const record::Report& report,
+                      const std::vector<Block>& blocks) {
+  std::vector<text::GridRow> all_lines;
+  for (const Block& block : blocks) {
     all_lines.insert(all_lines.end(), block.lines.begin(), block.lines.end());
   }
-  const text::GridLayout layout = text::fit_columns(block_columns(), all_lines, page.width());
+  const record::Cell& cell = blocks.front().first->cell;
+  const text::GridLayout layout =
+      text::fit_columns(block_columns(cell.tokens > 0), all_lines, page.width());
   for (const Block& block : blocks) {
     const record::ReportTensor* tensor = find_tensor(report, block.first->cell.tensor);
     page.blank();
@@ -222,7 +144,25 @@ void append_blocks(TablePage& page, const record::Report& report) {
     page.grid_header(layout);
     for (const text::GridRow& line : block.lines) page.grid_row(layout, line);
   }
-  if (!blocks.empty()) append_legend(page, layout, report, has_candidate(blocks));
+  append_legend(page, layout,
+                {.baseline = record::baseline_of(report.settings, cell.operation),
+                 .is_undecided = has_candidate(blocks),
+                 .is_throttled = has_throttled_samples(blocks)});
+}
+
+}  // namespace
+
+void append_blocks(TablePage& page, const record::Report& report) {
+  std::vector<Block> blocks = blocks_of(report);
+  for (Block& block : blocks) fill_lines(block);
+  while (!blocks.empty()) {
+    const std::string operation = blocks.front().first->cell.operation;
+    const auto others = std::stable_partition(
+        blocks.begin(), blocks.end(),
+        [&](const Block& block) { return block.first->cell.operation == operation; });
+    append_operation(page, report, {blocks.begin(), others});
+    blocks.erase(blocks.begin(), others);
+  }
 }
 
 }  // namespace nf4bench::report

@@ -2,11 +2,14 @@
 
 // The table's own parts, shared by its source files.
 
+#include "report/ranking.hpp"
 #include "report/report.hpp"
 #include "text/text_grid.hpp"
+#include "text/units.hpp"
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nf4bench::report {
 
@@ -45,7 +48,10 @@ std::string speedup_interval_text(const record::Speedup& speedup, const std::str
 // "bf16", "fp16", "fp32"
 const char* short_name(nf4::OutputType type);
 
-// "bf16  cold graph"
+// "matmul  " for an operation that has to be named: dequantize goes without saying.
+std::string operation_prefix(const record::Cell& cell);
+
+// "bf16  cold graph", "matmul  bf16  8 tokens  cold graph"
 std::string cell_name(const record::Cell& cell);
 
 // A variant's name as the table shows it.
@@ -54,6 +60,24 @@ std::string shown_variant(const std::string& name);
 inline constexpr char kFastestMark = '*';
 inline constexpr char kBaselineMark = '=';
 inline constexpr char kCandidateMark = '?';  // nobody can say which of these is the fastest
+
+// The columns of a block, of an operation with tokens or without. Narrow terminals lose them in the
+// order of their ranks, highest first: clock, samples, p95, +/- %, % stream, status, GB/s, % copy,
+// 95 % interval. Where there are tokens the interval goes before rates and accuracy.
+std::vector<text::GridColumn> block_columns(bool has_tokens);
+
+// The line of a measurement; its first column reads `name`.
+text::GridRow timed_row(const record::Measurement& m, const std::string& name,
+                        const text::TimeScale& scale, const Ranking& ranking);
+text::GridRow untimed_row(const record::Measurement& m, const std::string& name);
+
+// What is to be explained below blocks, besides their columns.
+struct Legend {
+  std::string baseline;
+  bool is_undecided = false;
+  bool is_throttled = false;
+};
+void append_legend(TablePage& page, const text::GridLayout& layout, const Legend& legend);
 
 // A block for each geometry and cell, with all variants; then how to read it.
 void append_blocks(TablePage& page, const record::Report& report);

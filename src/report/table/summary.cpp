@@ -112,7 +112,8 @@ std::vector<text::GridRow> summary_rows(const CellSummary& cell, const Extent& e
 void append_cell(TablePage& page, const record::Report& report, const CellSummary& cell) {
   const Extent extent = extent_of(report, cell.front().cell);
   if (extent.tensors <= 1) return;  // the block above says it all
-  const std::vector<text::GridRow> rows = summary_rows(cell, extent, report.settings.baseline);
+  const std::vector<text::GridRow> rows =
+      summary_rows(cell, extent, record::baseline_of(report.settings, cell.front().cell.operation));
   const text::GridLayout layout = text::fit_columns(summary_columns(), rows, page.width());
   page.blank();
   page.heading("All tensors once  " + cell_name(cell.front().cell),

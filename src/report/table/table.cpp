@@ -95,6 +95,16 @@ void append_preamble(TablePage& page, const record::Report& report) {
   }
 }
 
+// How outputs were compared.
+std::string rule_of(const record::Report& report) {
+  const auto is_inexact = [](const record::Measurement& m) { return m.cell.tokens > 0; };
+  const std::vector<record::Measurement>& rows = report.measurements;
+  if (std::none_of(rows.begin(), rows.end(), is_inexact)) return "bit for bit";
+  const std::string products = "products to what rounding explains";
+  const bool are_all = std::all_of(rows.begin(), rows.end(), is_inexact);
+  return are_all ? products : "weights bit for bit, " + products;
+}
+
 void append_outcome(TablePage& page, const record::Report& report) {
   const auto count = [&](record::Status status) {
     return std::count_if(report.measurements.begin(), report.measurements.end(),
@@ -110,8 +120,8 @@ void append_outcome(TablePage& page, const record::Report& report) {
   if (invalid > 0) text += fmt::format(", {} INVALID", invalid);
   if (const auto skipped = count(record::Status::kSkipped))
     text += fmt::format(", {} skipped", skipped);
-  text += fmt::format(". {} compared with the reference, bit for bit.",
-                      text::format_count(report.tensors_verified, "tensor"));
+  text += fmt::format(". {} compared with the reference, {}.",
+                      text::format_count(report.tensors_verified, "tensor"), rule_of(report));
   page.blank();
   page.paragraph(text, 0, failed + invalid > 0 ? text::Tone::kBad : text::Tone::kPlain);
   for (const std::string& finding : company_findings(report)) {
@@ -162,9 +172,15 @@ const char* short_name(nf4::OutputType type) {
                                               : "fp32";
 }
 
+std::string operation_prefix(const record::Cell& cell) {
+  return cell.operation == record::kDequantize ? "" : text::fitted(cell.operation, 30) + "  ";
+}
+
 std::string cell_name(const record::Cell& cell) {
-  return fmt::format("{}  {} {}", short_name(cell.output_type), to_string(cell.cache),
-                     to_string(cell.launch));
+  const std::string tokens =
+      cell.tokens > 0 ? text::format_count(cell.tokens, "token") + "  " : std::string();
+  return fmt::format("{}{}  {}{} {}", operation_prefix(cell), short_name(cell.output_type), tokens,
+                     to_string(cell.cache), to_string(cell.launch));
 }
 
 std::string shown_variant(const std::string& name) {

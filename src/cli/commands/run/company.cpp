@@ -15,28 +15,34 @@ namespace nf4bench::cli {
 namespace {
 
 // Settled for each process by command_for().
-const std::vector<std::string> kOwnOptions = {"--variant", "--baseline",    "--json",
-                                              "--quiet",   "--no-ceilings", "--check-company",
-                                              "--config",  "--marking",     "--dry-run"};
+const std::vector<std::string> kOwnOptions = {
+    "--operation",   "--variant",       "--baseline", "--json",    "--quiet",
+    "--no-ceilings", "--check-company", "--config",   "--marking", "--dry-run"};
 
 // The environment stays, so what it or a file may set otherwise is named. A lock would make each of
 // these processes warn of the one that waits for it.
-ChildCommand command_for(const std::string& variant, const Context& context) {
+ChildCommand command_for(const CompanyMember& member, const Context& context) {
   ChildCommand command;
-  command.arguments = {
-      context.argv.front(), context.command.name, "--variant=" + variant, "--baseline=none",
-      "--json=-",           "--quiet=true",       "--no-ceilings=true",   "--check-company=false",
-      "--dry-run=false"};
+  command.arguments = {context.argv.front(),
+                       context.command.name,
+                       "--operation=" + member.operation,
+                       "--variant=" + member.variant,
+                       "--baseline=none",
+                       "--json=-",
+                       "--quiet=true",
+                       "--no-ceilings=true",
+                       "--check-company=false",
+                       "--dry-run=false"};
   const std::vector<std::string> rest = words_again(context.command, kOwnOptions);
   command.arguments.insert(command.arguments.end(), rest.begin(), rest.end());
   command.environment = {"NF4BENCH_CONFIG=", "NF4BENCH_LOCKS="};
   return command;
 }
 
-// The rows of a run of `variant` alone; a warning and none when there is no such report.
-std::vector<record::Measurement> rows_alone(record::Report& report, const std::string& variant,
+// The rows of a run of `member` alone; a warning and none when there is no such report.
+std::vector<record::Measurement> rows_alone(record::Report& report, const CompanyMember& member,
                                             const CompanyCheck& check) {
-  const ChildOutcome outcome = run_child(command_for(variant, check.context), check.interrupted);
+  const ChildOutcome outcome = run_child(command_for(member, check.context), check.interrupted);
   if (check.interrupted.load()) return {};
   try {
     return report::report_from_json(outcome.out, "its report").measurements;
@@ -44,7 +50,7 @@ std::vector<record::Measurement> rows_alone(record::Report& report, const std::s
     const std::string said = outcome.err.empty() ? error.what() : outcome.err;
     report.warnings.push_back(
         fmt::format("{} could not be measured alone: its process ended with exit code {} ({})",
-                    variant, outcome.exit_code, escaped(said)));
+                    member.variant, outcome.exit_code, escaped(said)));
     return {};
   }
 }
@@ -58,15 +64,16 @@ void note_alone(record::Measurement& m, const std::vector<record::Measurement>& 
   }
 }
 
-void check_variant(record::Report& report, const std::string& variant, const CompanyCheck& check) {
+void check_member(record::Report& report, const CompanyMember& member, const CompanyCheck& check) {
   std::vector<record::Measurement*> own;
   for (record::Measurement& m : report.measurements) {
-    if (m.variant == variant && m.status == record::Status::kPassed && m.time_s) own.push_back(&m);
+    const bool is_own = m.cell.operation == member.operation && m.variant == member.variant;
+    if (is_own && m.status == record::Status::kPassed && m.time_s) own.push_back(&m);
   }
   if (own.empty()) return;
   constexpr int kAttempts = 2;
   for (int attempt = 0; attempt < kAttempts && !check.interrupted.load(); ++attempt) {
-    const std::vector<record::Measurement> rows = rows_alone(report, variant, check);
+    const std::vector<record::Measurement> rows = rows_alone(report, member, check);
     if (rows.empty()) return;
     for (record::Measurement* m : own) note_alone(*m, rows);
     const bool is_settled = std::none_of(own.begin(), own.end(), [](const record::Measurement* m) {
@@ -79,10 +86,12 @@ void check_variant(record::Report& report, const std::string& variant, const Com
 }  // namespace
 
 void check_company(record::Report& report, const CompanyCheck& check) {
-  const auto count = static_cast<double>(check.variants.size());
-  for (std::size_t i = 0; i < check.variants.size() && !check.interrupted.load(); ++i) {
-    check.progress.update(static_cast<double>(i) / count, check.variants[i] + " alone");
-    check_variant(report, check.variants[i], check);
+  const auto count = static_cast<double>(check.members.size());
+  for (std::size_t i = 0; i < check.members.size() && !check.interrupted.load(); ++i) {
+    const CompanyMember& member = check.members[i];
+    check.progress.update(static_cast<double>(i) / count,
+                          fmt::format("{} {} alone", member.operation, member.variant));
+    check_member(report, member, check);
   }
 }
 

@@ -10,15 +10,21 @@
 
 namespace nf4bench::cli {
 
+// A variant of an operation.
+struct CompanyMember {
+  std::string operation;
+  std::string variant;
+};
+
 // What the check works with. Borrowed.
 struct CompanyCheck {
   const Context& context;  // of the run that made the report
-  const std::vector<std::string>& variants;
+  const std::vector<CompanyMember>& members;
   ProgressLine& progress;
   const std::atomic<bool>& interrupted;
 };
 
-// Starts this program again for each of `variants` that passed anywhere, with the arguments of the
+// Starts this program again for each of `members` that passed anywhere, with the arguments of the
 // run, but for that variant alone; notes its medians in `report`, and a warning when there are
 // none. A median that differs is measured once more, and the second one counts. Returns early when
 // interrupted.

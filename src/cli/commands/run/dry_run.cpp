@@ -22,37 +22,73 @@ std::string words(const std::vector<Value>& values) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string variant_names(const RunPlan& plan) {
+std::string variant_names(const OperationPlan& plan) {
   std::vector<std::string> names;
   for (const plan::SelectedVariant& each : plan.variants) {
-    names.push_back(each.name + (each.name == plan.options.baseline ? " (baseline)" : ""));
+    names.push_back(each.name + (each.name == plan.settings.baseline ? " (baseline)" : ""));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::vector<std::string> tensor_row(const plan::PlannedTensor& planned,
+                                    const bench::RunRequest& request) {
+  const plan::TensorSource& source = planned.source;
+  const record::Geometry& geometry = source.geometry;
+  std::vector<nf4::OutputType> types = request.settings.output_types;
+  if (types.empty()) types = {source.dtype};
+  return {planned.id,
+          nf4::shape_to_string(geometry.shape),
+          fmt::format("{}/{}", to_string(geometry.absmax_kind), geometry.blocksize),
+          words(types),
+          fmt::format("{}", planned.multiplicity),
+          text::format_size(bench::buffer_bytes(request, source)),
+          escaped(source.name, 80)};
+}
+
+// A tensor for each operation, because they take different memory.
 Rows tensor_rows(const RunPlan& plan) {
   Rows rows = {{"id", "shape", "absmax", "types", "times", "memory", "tensor"}};
-  for (const plan::PlannedTensor& planned : plan.tensors) {
-    const plan::TensorSource& source = planned.source;
-    const record::Geometry& geometry = source.geometry;
-    std::vector<nf4::OutputType> types = plan.options.output_types;
-    if (types.empty()) types = {source.dtype};
-    rows.push_back({planned.id, nf4::shape_to_string(geometry.shape),
-                    fmt::format("{}/{}", to_string(geometry.absmax_kind), geometry.blocksize),
-                    words(types), fmt::format("{}", planned.multiplicity),
-                    text::format_size(bench::buffer_bytes(plan.request(), source)),
-                    escaped(source.name, 80)});
+  for (const OperationPlan& operation : plan.operations) {
+    for (const plan::PlannedTensor& planned : operation.tensors) {
+      rows.push_back(tensor_row(planned, operation.request(*plan.device)));
+    }
   }
   return rows;
+}
+
+std::string tokens_text(const record::Settings& options) {
+  return fmt::format("{} ({}{})", fmt::join(options.tokens, ", "),
+                     options.activations == record::Activations::kFile
+                         ? escaped(options.activations_file, 80)
+                         : to_string(options.activations),
+                     options.cold_activations ? ", cold" : "");
+}
+
+// What is computed, and by which variants.
+void add_operations(Rows& rows, const RunPlan& plan) {
+  std::vector<std::string> names;
+  bool has_tokens = false;
+  for (const OperationPlan& each : plan.operations) {
+    names.push_back(each.operation.name);
+    has_tokens = has_tokens || each.operation.make_input;
+  }
+  rows.push_back(
+      {names.size() == 1 ? "operation" : "operations", fmt::format("{}", fmt::join(names, ", "))});
+  if (has_tokens) rows.push_back({"tokens", tokens_text(plan.options)});
+  for (const OperationPlan& each : plan.operations) {
+    const bool is_first = &each == &plan.operations.front();
+    const std::string whose = names.size() == 1 ? "" : each.operation.name + ": ";
+    rows.push_back({is_first ? "variants" : "", whose + variant_names(each)});
+  }
 }
 
 Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
   const record::DeviceInfo& device = plan.device->info();
   const record::Settings& options = plan.options;
-  Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)},
-               {"variants", variant_names(plan)},
-               {"caches", words(options.caches)},
-               {"launches", words(options.launches)}};
+  Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)}};
+  add_operations(rows, plan);
+  rows.push_back({"caches", words(options.caches)});
+  rows.push_back({"launches", words(options.launches)});
   rows.push_back(
       {"samples", fmt::format("{} or more, until the median is known to {}, for {} s a "
                               "measurement at most",
@@ -80,7 +116,10 @@ Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
 }  // namespace
 
 std::string describe(const RunPlan& plan) {
-  const bench::RunEstimate estimate = bench::estimate_run(plan.request());
+  bench::RunEstimate estimate;
+  for (const OperationPlan& each : plan.operations) {
+    estimate = estimate + bench::estimate_run(each.request(*plan.device));
+  }
   return text::align_columns(tensor_rows(plan), 0) + "\n" +
          text::align_columns(fact_rows(plan, estimate), 0) +
          "\nNothing was measured and no report was written: --dry-run.\n";

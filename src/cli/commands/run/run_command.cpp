@@ -8,6 +8,7 @@
 #include "operation/operation.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace nf4bench::cli {
 namespace {
@@ -19,6 +20,8 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench run --preset llama-3.1-8b
   Some variants at one size, in half precision, cold and hot:
     nf4bench run --shape 4096x4096 --variant 'lut*' --dtype float16 --cache cold,hot
+  The product with 1, 4 and 16 tokens, as in decoding:
+    nf4bench run --preset llama-3.1-8b --operation matmul --tokens 1,4,16
   Only the report, for a script:
     nf4bench run data/llama_layer.safetensors --json - --quiet
 Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usable device,
@@ -84,9 +87,38 @@ void add_variant_options(CLI::App& command, RunArguments& a) {
   add_single(command, a.baseline,
              {"--baseline", "NAME",
               "The variant that speedups refer to, always measured\n"
-              "[multi_kernel; on the CPU multi_pass]; \"none\" for none"})
+              "[multi_kernel; on the CPU multi_pass; of matmul\n"
+              "chain_cublas and reference]; \"none\" for none"})
       .group(group)
       .suggests(and_word(operation::built_in_variant_names(), "none"));
+}
+
+void add_operation_options(CLI::App& command, RunArguments& a) {
+  const char* group = "What is computed";
+  add_list(command, a.operations,
+           {"--operation", "NAME,...",
+            "dequantize: decode the weight; matmul: multiply it with\n"
+            "activations, y = x W^T [dequantize]"})
+      .group(group)
+      .one_of(operation_words());
+  add_list(command, a.tokens,
+           {"--tokens", "M,...",
+            fmt::format("Rows of x that matmul multiplies with, 1 to {} [{}]", kMostTokens,
+                        fmt::join(a.options.tokens, ","))})
+      .group(group)
+      .may_be_number();
+  add_single(command, a.activations,
+             {"--activations", "WORD|FILE",
+              "x of matmul. normal: N(0, 1); outlier: the same with one\n"
+              "channel in a hundred scaled by 100; or an array\n"
+              "[M or more, K] in a .npy file [normal]"})
+      .group(group)
+      .suggests(activations_words())
+      .files();
+  add_flag(command, "--cold-activations", a.options.cold_activations,
+           "Cold samples find x in no cache, too; else it is hot,\n"
+           "as the layer before leaves it")
+      .group(group);
 }
 
 void add_mode_options(CLI::App& command, RunArguments& a) {
@@ -197,6 +229,7 @@ CLI::App* add_run_command(CLI::App& app, RunArguments& arguments) {
       app, "run", "Verify and time every variant, write a report of speedups", kExamples);
   add_tensor_options(*command, arguments);
   add_synthetic_options(*command, arguments);
+  add_operation_options(*command, arguments);
   add_variant_options(*command, arguments);
   add_mode_options(*command, arguments);
   add_sampling_options(*command, arguments);

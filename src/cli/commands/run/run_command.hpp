@@ -22,6 +22,9 @@ struct RunArguments {
   std::vector<std::string> variants;
   std::vector<std::string> peers;
   std::string baseline;  // empty: the device's default; "none": no baseline
+  std::vector<std::string> operations = {"dequantize"};
+  std::vector<std::string> tokens;  // empty: the default
+  std::string activations = "normal";
   std::vector<std::string> dtypes = {"stored"};
   std::string device = "auto";
   std::vector<std::string> caches = {"cold"};

@@ -19,6 +19,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace nf4bench::cli {
 namespace {
 
@@ -32,8 +34,10 @@ struct RunOutput {
 };
 
 record::Report start_report(RunPlan& plan, const Context& context) {
-  record::Report report =
-      bench::start_report(context.argv, *plan.device, plan.options, plan.variants);
+  record::Report report = bench::start_report(context.argv, *plan.device, plan.options);
+  for (const OperationPlan& each : plan.operations) {
+    bench::list_operation(report, each.request(*plan.device));
+  }
   report.warnings = plan.warnings;
   return report;
 }
@@ -45,7 +49,13 @@ void warn(record::Report& report, const std::string& warning) {
   write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
 }
 
-bench::RunObserver observe(const RunOutput& output) {
+// Which of the operations of a run is at work.
+struct Turn {
+  std::size_t index = 0;
+  std::size_t count = 1;
+};
+
+bench::RunObserver observe(const RunOutput& output, const Turn& turn) {
   return {.on_loaded =
               [output](const bench::LoadedTensor& loaded) {
                 bench::note_loaded(output.report, loaded);
@@ -62,8 +72,11 @@ bench::RunObserver observe(const RunOutput& output) {
               [output](const record::StreamCeiling& ceiling) {
                 output.report.stream_ceilings.push_back(ceiling);
               },
-          .on_progress = [output](double done,
-                                  const std::string& what) { output.progress.update(done, what); },
+          .on_progress =
+              [output, turn](double done, const std::string& what) {
+                const double before = static_cast<double>(turn.index) + done;
+                output.progress.update(before / static_cast<double>(turn.count), what);
+              },
           .on_hang =
               [output](const std::string& problem) {
                 output.progress.clear();
@@ -78,11 +91,17 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
     output.progress.update(0.0, "measuring what the memory can do");
     report.ceilings = plan.device->measure_ceilings();
   }
-  const bench::RunOutcome outcome =
-      bench::run_benchmark(plan.request(), report.ceilings, observe(output), interrupted);
-  report.tensors_verified = outcome.tensors_verified;
+  bool was_interrupted = false;
+  for (std::size_t i = 0; i < plan.operations.size() && !was_interrupted; ++i) {
+    const bench::RunOutcome outcome =
+        bench::run_benchmark(plan.operations[i].request(*plan.device), report.ceilings,
+                             observe(output, {i, plan.operations.size()}), interrupted);
+    // Another operation verifies the same tensors again.
+    report.tensors_verified = std::max(report.tensors_verified, outcome.tensors_verified);
+    was_interrupted = outcome.interrupted;
+  }
   report.state_after = plan.device->state();
-  report.complete = !outcome.interrupted;
+  report.complete = !was_interrupted;
   for (const std::vector<std::string>& more :
        {report::throttling_warnings(report), report::load_warnings(report)}) {
     report.warnings.insert(report.warnings.end(), more.begin(), more.end());
@@ -97,12 +116,14 @@ RunArguments with_stdout_named(RunArguments arguments) {
 
 // The variants of the run under the names that the command line knows; one that runs against itself
 // has more names in the report.
-std::vector<std::string> names_of_variants(const RunPlan& plan) {
-  std::vector<std::string> names;
-  for (const plan::SelectedVariant& each : plan.variants) {
-    if (each.name == each.variant.name) names.push_back(each.name);
+std::vector<CompanyMember> members_of(const RunPlan& plan) {
+  std::vector<CompanyMember> members;
+  for (const OperationPlan& operation : plan.operations) {
+    for (const plan::SelectedVariant& each : operation.variants) {
+      if (each.name == each.variant.name) members.push_back({operation.operation.name, each.name});
+    }
   }
-  return names;
+  return members;
 }
 
 ExitCode run(const RunArguments& arguments, const Context& context) {
@@ -114,7 +135,6 @@ ExitCode run(const RunArguments& arguments, const Context& context) {
 
   const std::atomic<bool>& interrupted = watch_for_interruption();
   record::Report report = start_report(plan, context);
-  bench::list_tensors(report, plan.tensors);
   report::ReportFile file(arguments.json, report, [&plan] { check_output(plan.output); });
   const RunEnding ending(report, file, arguments);
   const device::DeviceUse use(plan.device->info());
@@ -124,7 +144,7 @@ ExitCode run(const RunArguments& arguments, const Context& context) {
                                           : ProgressLine::Mode::kAuto);
     measure(plan, {report, file, ending, progress, plan.keep_samples}, interrupted);
     if (arguments.check_company && report.complete) {
-      check_company(report, {context, names_of_variants(plan), progress, interrupted});
+      check_company(report, {context, members_of(plan), progress, interrupted});
       report.complete = !interrupted.load();
     }
     report.finished_at = report::utc_now();

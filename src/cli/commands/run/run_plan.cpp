@@ -1,13 +1,13 @@
 #include "cli/commands/run/run_plan.hpp"
 
-#include "base/memory.hpp"
+#include "base/terminal.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
 #include "device/devices.hpp"
 #include "device/rotation.hpp"
-#include "operation/dequantize.hpp"
-#include "plan/memory_plan.hpp"
+#include "operation/activations.hpp"
+#include "plan/activations_file.hpp"
 #include "plan/sources.hpp"
 
 #include <fmt/format.h>
@@ -18,8 +18,6 @@
 namespace nf4bench::cli {
 namespace {
 
-constexpr char kNoBaseline[] = "none";
-
 // Checks all words that can be checked before a file is opened.
 record::Settings parse_options(const RunArguments& arguments) {
   record::Settings options = arguments.options;
@@ -29,6 +27,11 @@ record::Settings parse_options(const RunArguments& arguments) {
   options.verify = parse_verify(arguments.verify);
   options.measure_stream_shapes = !arguments.no_ceilings;
   options.seed = arguments.synthetic.seed;
+  options.tokens = parse_tokens(arguments.tokens);
+  options.activations = parse_activations(arguments.activations);
+  if (options.activations == record::Activations::kFile) {
+    options.activations_file = arguments.activations;
+  }
   check_device_name(arguments.device);
   return options;
 }
@@ -44,29 +47,6 @@ plan::SourceRequest source_request(const RunArguments& arguments) {
   request.synthetic.absmax_kind =
       arguments.plain ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
   return request;
-}
-
-// The variant that speedups refer to; empty for none, also when its library could not be loaded.
-std::string choose_baseline(const std::string& word, const kernels::Catalog& catalog,
-                            const peer::Peers& peers) {
-  if (word == kNoBaseline || (!word.empty() && peers.is_of_absent_peer(word))) return "";
-  if (word.empty()) return catalog.default_baseline;
-  check_baseline(word, peers.variants());
-  return word;
-}
-
-// The selected variants; the baseline is put first if it was not selected.
-std::vector<plan::SelectedVariant> choose_variants(const std::vector<std::string>& patterns,
-                                                   const std::string& baseline,
-                                                   const peer::Peers& peers) {
-  std::vector<plan::SelectedVariant> selected =
-      plan::select_variants(peers.variants(), without_absent_peers(patterns, peers));
-  const auto is_baseline = [&](const plan::SelectedVariant& each) { return each.name == baseline; };
-  if (std::any_of(selected.begin(), selected.end(), is_baseline)) return selected;
-  for (const kernels::Variant& variant : peers.variants()) {
-    if (baseline == variant.name) selected.insert(selected.begin(), {baseline, variant});
-  }
-  return selected;
 }
 
 // The launch modes that are wanted, if `device` has them all; its first when none is named.
@@ -87,6 +67,9 @@ std::vector<record::LaunchMode> choose_launches(const std::vector<record::Launch
 OutputTarget choose_output(const RunArguments& arguments, const plan::Sources& sources,
                            const std::vector<peer::PeerArgument>& peers, const Context& context) {
   CommandInputs inputs = {.checkpoints = {}, .peers = peers};
+  if (parse_activations(arguments.activations) == record::Activations::kFile) {
+    inputs.activations = arguments.activations;
+  }
   for (const auto& each : sources.checkpoints) inputs.checkpoints.push_back(each.get());
   OutputTarget output =
       report_target("--json", arguments.json, files_read(inputs, context), arguments.force);
@@ -94,8 +77,36 @@ OutputTarget choose_output(const RunArguments& arguments, const plan::Sources& s
   return output;
 }
 
-plan::TensorChoice choose_tensors(const RunArguments& arguments) {
-  return arguments.all_tensors ? plan::TensorChoice::kAll : plan::TensorChoice::kOnePerGeometry;
+// Gives the operations that take activations those of a file, where one is named.
+void use_activations_file(std::deque<OperationPlan>& plans, const record::Settings& options) {
+  if (options.activations != record::Activations::kFile) return;
+  const std::int64_t most = *std::ranges::max_element(options.tokens);
+  for (OperationPlan& plan : plans) {
+    if (!plan.operation.make_input) continue;
+    auto given = plan::read_activations(options.activations_file, most);
+    plan::check_fit(given, plan.tensors, options.activations_file);
+    plan.operation = operation::with_activations(std::move(plan.operation), std::move(given));
+  }
+}
+
+// Of options that only operations with tokens heed, when no operation has any.
+std::vector<std::string> idle_options(const RunArguments& arguments) {
+  std::vector<std::string> idle;
+  if (!arguments.tokens.empty()) idle.emplace_back("--tokens");
+  if (arguments.activations != RunArguments().activations) idle.emplace_back("--activations");
+  if (arguments.options.cold_activations) idle.emplace_back("--cold-activations");
+  return idle;
+}
+
+void warn_of_idle_options(const RunArguments& arguments,
+                          const std::vector<operation::Operation>& operations) {
+  const bool has_tokens = std::ranges::any_of(
+      operations, [](const operation::Operation& each) { return bool(each.make_input); });
+  if (has_tokens) return;
+  for (const std::string& option : idle_options(arguments)) {
+    write_stderr(
+        fmt::format("nf4bench: warning: {} changes nothing without --operation matmul\n", option));
+  }
 }
 
 }  // namespace
@@ -103,6 +114,8 @@ plan::TensorChoice choose_tensors(const RunArguments& arguments) {
 RunPlan plan_run(const RunArguments& arguments, const Context& context) {
   record::Settings options = parse_options(arguments);
   const bool keep_samples = parse_keep_samples(arguments.samples);
+  std::vector<operation::Operation> operations = parse_operations(arguments.operations);
+  warn_of_idle_options(arguments, operations);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   plan::Sources sources = plan::find_sources(source_request(arguments));
   OutputTarget output = choose_output(arguments, sources, peer_arguments, context);
@@ -112,23 +125,19 @@ RunPlan plan_run(const RunArguments& arguments, const Context& context) {
   if (options.caches_rotated == 0) {
     options.caches_rotated = device::default_rotation(device->info().kind);
   }
-  const operation::Operation& operation = operation::dequantize();
-  const kernels::Catalog& catalog = operation.catalog(device->info().kind);
-  peer::Peers peers = load_peers(peer_arguments, *device, operation);
-  options.baseline = choose_baseline(arguments.baseline, catalog, peers);
   options.launches = choose_launches(options.launches, *device);
-  auto variants = choose_variants(arguments.variants, options.baseline, peers);
-  auto tensors = plan::plan_tensors(std::move(sources.tensors), choose_tensors(arguments));
-  plan::check_memory(operation, tensors, options, {device->info(), usable_memory_bytes()});
+  auto plans = plan_operations(std::move(operations), sources.tensors,
+                               {arguments, peer_arguments, *device, options});
+  use_activations_file(plans, options);
+  options.baseline = plans.front().settings.baseline;
   std::vector<std::string> warnings = std::move(sources.warnings);
-  warnings.insert(warnings.end(), peers.warnings().begin(), peers.warnings().end());
+  for (std::string& warning : absence_warnings(peers_of(plans))) {
+    warnings.push_back(std::move(warning));
+  }
   return {.options = std::move(options),
-          .operation = operation,
           .checkpoints = std::move(sources.checkpoints),
           .device = std::move(device),
-          .peers = std::move(peers),
-          .variants = std::move(variants),
-          .tensors = std::move(tensors),
+          .operations = std::move(plans),
           .keep_samples = keep_samples,
           .warnings = std::move(warnings),
           .output = std::move(output)};

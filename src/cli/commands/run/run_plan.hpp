@@ -1,16 +1,14 @@
 #pragma once
 
 #include "base/output_target.hpp"
-#include "bench/runner.hpp"
+#include "cli/commands/run/operation_plan.hpp"
 #include "cli/commands/run/run_command.hpp"
 #include "cli/context.hpp"
 #include "device/device.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "operation/operation.hpp"
-#include "peer/peers.hpp"
-#include "plan/plan.hpp"
 #include "record/settings.hpp"
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,18 +17,13 @@ namespace nf4bench::cli {
 
 // Everything that "nf4bench run" has settled before it measures.
 struct RunPlan {
-  record::Settings options;  // launch modes and baseline are those of this device
-  const operation::Operation& operation;
+  record::Settings options;  // launch modes are those of this device
   std::vector<std::unique_ptr<io::Checkpoint>> checkpoints;  // the tensors are loaded from these
   std::unique_ptr<device::Device> device;
-  peer::Peers peers;  // owns the names of the variants
-  std::vector<plan::SelectedVariant> variants;
-  std::vector<plan::PlannedTensor> tensors;
-  bool keep_samples = true;           // in the report
-  std::vector<std::string> warnings;  // for the report
-  OutputTarget output;                // where the report goes; its path may be empty
-
-  bench::RunRequest request() const { return {*device, operation, tensors, variants, options}; }
+  std::deque<OperationPlan> operations;  // not empty
+  bool keep_samples = true;              // in the report
+  std::vector<std::string> warnings;     // for the report
+  OutputTarget output;                   // where the report goes; its path may be empty
 };
 
 // Opens the inputs, the device and the peers that `arguments` name, and chooses what is measured.

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "bench/runner.hpp"
+#include "cli/commands/run/run_command.hpp"
+#include "cli/options/peer_option.hpp"
+#include "device/device.hpp"
+#include "operation/operation.hpp"
+#include "peer/peers.hpp"
+#include "plan/plan.hpp"
+#include "record/settings.hpp"
+
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace nf4bench::cli {
+
+// What is measured of one operation.
+struct OperationPlan {
+  operation::Operation operation;
+  record::Settings settings;  // the baseline is that of this operation
+  peer::Peers peers;          // owns the names of the variants
+  std::vector<plan::SelectedVariant> variants;
+  std::vector<plan::PlannedTensor> tensors;
+
+  bench::RunRequest request(device::Device& device) const {
+    return {device, operation, tensors, variants, settings};
+  }
+};
+
+// What all operations of a run have in common.
+struct OperationChoice {
+  const RunArguments& arguments;
+  const std::vector<peer::PeerArgument>& peers;
+  device::Device& device;
+  const record::Settings& settings;
+};
+
+// The plans of `operations`: for each its peers, baseline, variants and tensors. Tensors that two
+// of them have in common have one id. Throws Error when something cannot be used, when an operation
+// is left without a variant, or when a tensor does not fit the operation or the device.
+std::deque<OperationPlan> plan_operations(std::vector<operation::Operation> operations,
+                                          const std::vector<plan::TensorSource>& sources,
+                                          const OperationChoice& choice);
+
+LoadedPeers peers_of(const std::deque<OperationPlan>& plans);
+
+}  // namespace nf4bench::cli

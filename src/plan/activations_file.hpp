@@ -1,0 +1,20 @@
+#pragma once
+
+#include "operation/activations.hpp"
+#include "plan/plan.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nf4bench::plan {
+
+// The first `tokens` rows of the .npy file at `path`: an array [tokens or more, inputs] of float16,
+// bfloat16 or float32. Throws Error(kInput) when it is none or has fewer rows.
+operation::GivenActivations read_activations(const std::string& path, std::int64_t tokens);
+
+// Throws Error(kInput) when one of `tensors` takes rows of another length than those of `path`.
+void check_fit(const operation::GivenActivations& given, const std::vector<PlannedTensor>& tensors,
+               const std::string& path);
+
+}  // namespace nf4bench::plan

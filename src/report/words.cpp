@@ -1,0 +1,25 @@
+#include "report/report.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace nf4bench::report {
+
+std::string cell_words(const record::Cell& cell) {
+  std::string words = cell.operation == record::kDequantize ? "" : cell.operation + ' ';
+  words += to_string(cell.output_type);
+  if (cell.tokens > 0) words += ' ' + text::format_count(cell.tokens, "token");
+  return fmt::format("{} {} {}", words, to_string(cell.cache), to_string(cell.launch));
+}
+
+std::string baselines_of(const record::Settings& settings) {
+  if (settings.operations.size() < 2) return settings.baseline;
+  std::vector<std::string> baselines;
+  for (const record::MeasuredOperation& each : settings.operations) {
+    baselines.push_back(each.name + ' ' + (each.baseline.empty() ? "none" : each.baseline));
+  }
+  return fmt::format("{}", fmt::join(baselines, ", "));
+}
+
+}  // namespace nf4bench::report

@@ -1,0 +1,346 @@
+// "nf4bench run --operation matmul", from the command line to the report and the table.
+
+#include "cli/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace nf4bench::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::vector<std::string> matmul_run(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"run",           "--device", "cpu",        "--no-ceilings",
+                                        "--operation",   "matmul",   "--max-time", "0.01",
+                                        "--min-samples", "3",        "--cache",    "hot"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+Outcome run_matmul(const std::vector<std::string>& more) {
+  return nf4bench(matmul_run(more));
+}
+
+json report_of(std::vector<std::string> more) {
+  more.insert(more.end(), {"--json", "-", "--quiet"});
+  const Outcome outcome = run_matmul(more);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  return json::parse(outcome.out, nullptr, false);
+}
+
+// Numbers of tokens in order of appearance.
+std::vector<int> tokens_of(const json& report) {
+  std::vector<int> tokens;
+  for (const json& row : report.at("measurements")) {
+    const int each = row.at("tokens").get<int>();
+    if (std::find(tokens.begin(), tokens.end(), each) == tokens.end()) tokens.push_back(each);
+  }
+  return tokens;
+}
+
+// A .npy file of float32 in C order.
+void write_npy(const std::string& path, const std::string& shape,
+               const std::vector<float>& values) {
+  std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
+  dict.resize((10 + dict.size() + 64) / 64 * 64 - 11, ' ');
+  dict += '\n';
+  std::ofstream file(path, std::ios::binary);
+  file << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(dict.size() % 256)
+       << static_cast<char>(dict.size() / 256) << dict;
+  file.write(reinterpret_cast<const char*>(values.data()),
+             static_cast<std::streamsize>(values.size() * sizeof(float)));
+}
+
+TEST(Matmul, ReportsEveryNumberOfTokensWithRatesAndAccuracy) {
+  const json report = report_of({"--shape", "96x128", "--tokens", "1,5"});
+  EXPECT_THAT(tokens_of(report), ElementsAre(1, 5));
+  EXPECT_EQ(report.at("measurements").size(), 2u * 2u);
+  EXPECT_EQ(report.at("settings").at("operations"),
+            json::parse(R"([{"name": "matmul", "baseline": "reference"}])"));
+  for (const json& row : report.at("measurements")) {
+    const double tokens = row.at("tokens").get<double>();
+    EXPECT_EQ(row.at("operation"), "matmul");
+    EXPECT_EQ(row.at("status"), "passed") << row;
+    EXPECT_EQ(row.at("flops").get<double>(), 2.0 * tokens * 96 * 128);
+    EXPECT_NEAR(row.at("flops_per_s").get<double>() * row.at("time_s").at("median").get<double>(),
+                row.at("flops").get<double>(), 1e-3);
+    EXPECT_EQ(row.at("bytes").at("written").get<double>(), tokens * 96 * 2);
+    const json& accuracy = row.at("verification").at("accuracy");
+    EXPECT_EQ(accuracy.at("class"), "exact-weights");
+    EXPECT_GT(accuracy.at("rms_error").get<double>(), 0.0);
+    EXPECT_GE(accuracy.at("max_error").get<double>(), accuracy.at("rms_error").get<double>());
+  }
+}
+
+TEST(Matmul, TakesOneEightAndSixtyFourTokensWhenNobodyChooses) {
+  EXPECT_THAT(tokens_of(report_of({"--shape", "64x64"})), ElementsAre(1, 8, 64));
+}
+
+TEST(Matmul, StandsBesideDequantizeInOneReport) {
+  const json report = report_of({"--operation", "dequantize", "--shape", "64x64", "--tokens", "2"});
+  std::set<std::tuple<std::string, bool, std::string>> found;
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("status"), "passed") << row;
+    EXPECT_TRUE(row.at("speedup").is_object()) << row;
+    found.emplace(row.at("operation"), row.at("tokens").is_null(),
+                  row.at("speedup").at("baseline"));
+  }
+  EXPECT_THAT(found, ElementsAre(std::tuple("dequantize", true, "multi_pass"),
+                                 std::tuple("matmul", false, "reference")));
+  EXPECT_EQ(report.at("tensors").size(), 1u);
+  std::set<std::pair<std::string, std::string>> variants;
+  for (const json& each : report.at("variants")) variants.emplace(each["operation"], each["name"]);
+  EXPECT_TRUE(variants.contains({"dequantize", "simd"}));
+  EXPECT_TRUE(variants.contains({"matmul", "simd"}));
+  EXPECT_EQ(report.at("summary").at("tensors_verified"), 1);
+}
+
+TEST(Matmul, ReportFitsTheSchema) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("report.json");
+  ASSERT_EQ(run_matmul({"--shape", "64x64", "--json", path}).exit_code, 0);
+  const Outcome validation = shell("PATH=/usr/bin:$PATH python3 '" NF4BENCH_SOURCE_DIR
+                                   "/scripts/validate_report.py' --strict " +
+                                   path);
+  EXPECT_EQ(validation.exit_code, 0) << validation.out << validation.err;
+}
+
+TEST(Matmul, TakesRowsThatTheBlocksizeDoesNotDivideAndAnyNumberOfOutputs) {
+  const json report = report_of({"--shape", "37x3420", "--shape", "1x70", "--tokens", "3"});
+  for (const json& row : report.at("measurements")) EXPECT_EQ(row.at("status"), "passed") << row;
+}
+
+TEST(Matmul, MultipliesWithEachExpertOfAStack) {
+  const json report = report_of({"--shape", "3x64x128", "--tokens", "2"});
+  ASSERT_EQ(report.at("tensors").size(), 1u);
+  EXPECT_EQ(report.at("tensors")[0].at("shape"), json({64, 128}));
+  EXPECT_EQ(report.at("tensors")[0].at("multiplicity"), 3);
+  EXPECT_EQ(report.at("summary").at("tensors_verified"), 3);
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("status"), "passed") << row;
+    EXPECT_EQ(row.at("flops"), 2 * 2 * 64 * 128);
+  }
+}
+
+TEST(Matmul, DequantizesAStackWholeAndMultipliesWithItsExperts) {
+  const json report = report_of(
+      {"--operation", "dequantize", "--shape", "3x64x128", "--shape", "32x64", "--tokens", "2"});
+  std::set<std::pair<std::string, json>> shapes;
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("status"), "passed") << row;
+    for (const json& tensor : report.at("tensors")) {
+      if (tensor.at("id") == row.at("tensor")) {
+        shapes.emplace(row.at("operation"), tensor.at("shape"));
+      }
+    }
+  }
+  EXPECT_THAT(shapes, ElementsAre(std::pair("dequantize", json({3, 64, 128})),
+                                  std::pair("dequantize", json({32, 64})),
+                                  std::pair("matmul", json({32, 64})),
+                                  std::pair("matmul", json({64, 128}))));
+}
+
+TEST(Matmul, RefusesExpertsThatBeginWithinABlock) {
+  const Outcome outcome = run_matmul({"--shape", "3x5x7"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("3x5x7"), HasSubstr("block of 64")));
+}
+
+TEST(Matmul, RefusesFloat32WithWords) {
+  const Outcome asked = run_matmul({"--shape", "64x64", "--dtype", "float32"});
+  EXPECT_EQ(asked.exit_code, 2);
+  EXPECT_THAT(asked.err,
+              AllOf(HasSubstr("float32"), HasSubstr("float16, bfloat16"), HasSubstr("--dtype")));
+}
+
+struct BadTokens {
+  std::string word;
+  std::string complaint;
+};
+
+TEST(Matmul, RefusesTokensThatAreNone) {
+  for (const BadTokens& each :
+       {BadTokens{"0", "1 to 65536"}, BadTokens{"65537", "1 to 65536"}, BadTokens{"8,x", "\"x\""},
+        BadTokens{"-1", "1 to 65536"}, BadTokens{"8,1,8", "twice"}, BadTokens{"1.5", "\"1.5\""}}) {
+    const Outcome outcome = run_matmul({"--shape", "64x64", "--tokens=" + each.word});
+    EXPECT_EQ(outcome.exit_code, 2) << each.word;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("--tokens"), HasSubstr(each.complaint)));
+  }
+}
+
+TEST(Matmul, SaysThatTokensAreOfNoUseWithoutIt) {
+  const Outcome outcome =
+      nf4bench({"run", "--device", "cpu", "--no-ceilings", "--max-time", "0.01", "--cache", "hot",
+                "--shape", "64x64", "--tokens", "4", "--variant", "simd", "--quiet"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: --tokens"), HasSubstr("--operation matmul")));
+}
+
+TEST(Matmul, TakesActivationsFromAFile) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("x.npy");
+  std::vector<float> values(4 * 128);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3.0f;
+  write_npy(path, "4, 128", values);
+  const json report = report_of({"--shape", "64x128", "--tokens", "1,4", "--activations", path});
+  EXPECT_EQ(report.at("settings").at("activations").at("kind"), "file");
+  EXPECT_EQ(report.at("settings").at("activations").at("file"), path);
+  // Products of small integers and weights of few digits: other errors than those of any noise.
+  const json noise = report_of({"--shape", "64x128", "--tokens", "1,4"});
+  for (std::size_t i = 0; i < report.at("measurements").size(); ++i) {
+    EXPECT_EQ(report["measurements"][i]["status"], "passed");
+    EXPECT_NE(report["measurements"][i]["verification"]["accuracy"],
+              noise["measurements"][i]["verification"]["accuracy"]);
+  }
+}
+
+TEST(Matmul, RefusesActivationsThatDoNotFit) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("x.npy");
+  write_npy(path, "4, 128", std::vector<float>(4 * 128, 1.0f));
+  const auto refuse = [&](const std::vector<std::string>& more, const std::string& complaint) {
+    std::vector<std::string> words = more;
+    words.insert(words.end(), {"--activations", path});
+    const Outcome outcome = run_matmul(words);
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("x.npy"), HasSubstr(complaint)));
+  };
+  refuse({"--shape", "64x128", "--tokens", "5"}, "4 tokens");
+  refuse({"--shape", "64x256", "--tokens", "1"}, "128 values a token");
+  write_npy(path, "512,", std::vector<float>(4 * 128, 1.0f));
+  refuse({"--shape", "64x128", "--tokens", "1"}, "two dimensions");
+  std::ofstream(path) << "no array";
+  refuse({"--shape", "64x128", "--tokens", "1"}, "npy");
+}
+
+TEST(Matmul, NeverWritesTheReportOverItsActivations) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("x");
+  write_npy(path, "1, 64", std::vector<float>(64, 1.0f));
+  const std::string before = read_file(path);
+  const Outcome outcome = run_matmul(
+      {"--shape", "64x64", "--tokens", "1", "--activations", path, "--json", path, "--force"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("activations"));
+  EXPECT_EQ(read_file(path), before);
+}
+
+TEST(Matmul, KnowsOtherWordsForActivationsFromMisspeltOnes) {
+  const Outcome outcome = run_matmul({"--shape", "64x64", "--activations", "outliers"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("outliers"), HasSubstr("normal, outlier")));
+}
+
+TEST(Matmul, TableHasRowsByTokens) {
+  const Outcome outcome = run_matmul({"--shape", "96x128", "--tokens", "1,5"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("matmul  96x128  bf16"), HasSubstr("tokens variant"),
+                    ContainsRegex("\n.      1 reference +[0-9.]+ [mun]s"),
+                    ContainsRegex("\n.      5 reference +[0-9.]+ [mun]s"),
+                    ContainsRegex("\n. +simd +[0-9.]+ [mun]s"), HasSubstr("TFLOP/s"),
+                    HasSubstr("rms error"), HasSubstr("exact"), Not(HasSubstr("bit for bit"))));
+}
+
+TEST(Matmul, DryRunShowsTokensAndCountsThem) {
+  const Outcome outcome = run_matmul(
+      {"--shape", "4096x4096", "--tokens", "1,16", "--dry-run", "--operation", "dequantize"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(ContainsRegex("\noperations +matmul, dequantize"),
+                    ContainsRegex("\ntokens +1, 16 \\(normal\\)"),
+                    ContainsRegex("\nvariants +matmul: reference \\(baseline\\), simd"),
+                    HasSubstr("dequantize: ")));
+}
+
+TEST(Matmul, DryRunCountsTheMemoryOfTheReference) {
+  const auto host_memory = [](const std::string& tokens) {
+    const Outcome outcome = run_matmul({"--shape", "64x64", "--tokens", tokens, "--dry-run"});
+    return outcome.out.substr(outcome.out.find("host memory"), 40);
+  };
+  // 65,536 tokens of 64 outputs: 24 bytes each for the truth of the weight and of its sibling.
+  EXPECT_THAT(host_memory("65536"),
+              ContainsRegex("host memory +(2[0-9][0-9]|3[0-9][0-9])[.0-9]* MiB"));
+  EXPECT_THAT(host_memory("1"), ContainsRegex("host memory +[0-9.]+ KiB"));
+}
+
+TEST(Matmul, ColdSamplesRotateActivationsWhenAsked) {
+  const auto device_sets = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"--shape",  "64x64", "--cache",  "cold",
+                                      "--tokens", "4096",  "--dry-run"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_matmul(words).out;
+  };
+  EXPECT_THAT(device_sets({}), HasSubstr("4096 (normal)"));
+  EXPECT_THAT(device_sets({"--cold-activations"}), HasSubstr("4096 (normal, cold)"));
+  EXPECT_EQ(report_of({"--shape", "64x64", "--tokens", "2", "--cold-activations"})
+                .at("settings")
+                .at("activations")
+                .at("cold"),
+            true);
+}
+
+TEST(Matmul, RefusesAPatternThatLeavesAnOperationWithoutAVariant) {
+  const Outcome outcome =
+      run_matmul({"--operation", "dequantize", "--shape", "64x64", "--variant", "multi_pass"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--variant"), HasSubstr("matmul")));
+}
+
+TEST(Matmul, ChecksEachVariantOfEachOperationAlone) {
+  const Outcome outcome =
+      run_matmul({"--operation", "dequantize", "--shape", "64x64", "--tokens", "1", "--variant",
+                  "simd", "--baseline", "none", "--check-company", "--json", "-", "--quiet"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  ASSERT_EQ(report.at("measurements").size(), 2u);
+  for (const json& row : report.at("measurements")) {
+    EXPECT_TRUE(row.at("alone_s").is_object()) << row;
+    EXPECT_NEAR(
+        row.at("alone_s").at("median").get<double>() / row.at("time_s").at("median").get<double>(),
+        1.0, 0.95);
+  }
+}
+
+TEST(Matmul, VariantsOfOneOperationAreListed) {
+  const Outcome outcome =
+      nf4bench({"list", "variants", "--operation", "matmul", "--device", "cpu"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, AllOf(ContainsRegex("matmul +cpu +reference"), HasSubstr("simd"),
+                                 Not(HasSubstr("multi_pass"))));
+}
+
+TEST(Matmul, ReportsAreComparedCellByCell) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("report.json");
+  ASSERT_EQ(run_matmul({"--shape", "64x64", "--tokens", "1,2", "--json", path}).exit_code, 0);
+  const Outcome outcome = nf4bench({"compare", path, path, "--json"});
+  const json result = json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(result.is_object()) << outcome.out << outcome.err;
+  EXPECT_EQ(result.at("cells").size(), 2u * 2u);
+  std::set<int> tokens;
+  for (const json& cell : result.at("cells")) tokens.insert(cell.at("tokens").get<int>());
+  EXPECT_THAT(tokens, ElementsAre(1, 2));
+  const Outcome table = nf4bench({"compare", path, path});
+  EXPECT_THAT(table.out, AllOf(HasSubstr("1 token "), HasSubstr("2 tokens")));
+}
+
+}  // namespace
+}  // namespace nf4bench::test
