@@ -6,7 +6,7 @@ In Markdown, commands are the lines of code fences marked sh. What is done with 
   ./scripts/..., ./.ci/run, cmake, ctest, git, cd, ...   checked: the script or the preset exists
 A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for options that exist.
 A run on the CPU device is made short by --max-time 0.03, and its preset replaced by a small shape.
-Reports that a "compare", "history" or "export" reads and that no command before it wrote are supplied, and
+Reports that a "compare", "history", "merge" or "export" reads and that no command before it wrote are supplied, and
 stored as the baseline "main"; its verdict on such short runs is noise and may be any.
 Prints what failed, then counts. Exit code 1 when a command failed or none was found.
 """
@@ -119,7 +119,7 @@ class Checker:
 
     def supply_reports(self, words):
         """Puts a report wherever the words of a command that reads some say that there is one."""
-        if words[1:2] not in (["compare"], ["history"], ["export"]):
+        if words[1:2] not in (["compare"], ["history"], ["export"], ["merge"]):
             return
         report = self.sample_report()
         for before, word in zip(words[1:], words[2:]):

@@ -5,6 +5,7 @@
 #include "cli/commands/dequantize_command.hpp"
 #include "cli/commands/doctor_command.hpp"
 #include "cli/commands/export_command.hpp"
+#include "cli/commands/fleet/merge_command.hpp"
 #include "cli/commands/history_command.hpp"
 #include "cli/commands/inspect_command.hpp"
 #include "cli/commands/list_command.hpp"
@@ -42,6 +43,7 @@ struct Arguments {
   DequantizeArguments dequantize;
   CompareArguments compare;
   HistoryArguments history;
+  MergeArguments merge;
   ExportArguments export_report;
   DoctorArguments doctor;
   CompletionArguments completion;
@@ -68,6 +70,7 @@ std::vector<Command> add_commands(CommandApp& app, Arguments& arguments) {
       command(add_dequantize_command(app, arguments.dequantize), arguments.dequantize),
       command(add_compare_command(app, arguments.compare), arguments.compare),
       command(add_history_command(app, arguments.history), arguments.history),
+      command(add_merge_command(app, arguments.merge), arguments.merge),
       command(add_export_command(app, arguments.export_report), arguments.export_report),
       command(add_doctor_command(app, arguments.doctor), arguments.doctor),
   };

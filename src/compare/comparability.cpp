@@ -47,6 +47,13 @@ std::string data_text(const record::Report& report) {
   return text.size() > 40 ? text.substr(0, 40) + "..." : text;
 }
 
+// Of a GPU. Some of it is set aside for ECC and pages that were retired: whole GiB are the model's.
+std::string memory_text(const record::Report& report) {
+  if (report.device.kind != record::DeviceKind::kCuda) return "";
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  return fmt::format("{:.0f} GiB", static_cast<double>(report.device.memory_bytes) / kGiB);
+}
+
 std::string commit_text(const record::Report& report) {
   const record::ToolInfo& tool = report.tool;
   return tool.git_commit.empty() ? "" : tool.git_commit.substr(0, 12) + (tool.git_dirty ? "+" : "");
@@ -87,6 +94,7 @@ const std::vector<Trait>& traits() {
       {"uuid", Matters::kForTime, [](const record::Report& r) { return r.device.uuid; }},
       {"processors", Matters::kAlways,
        [](const record::Report& r) { return fmt::format("{}", r.device.multiprocessors); }},
+      {"memory", Matters::kForTime, memory_text},
       {"mig", Matters::kAlways, [](const record::Report& r) { return switch_text(r.device.mig); }},
       {"simd", Matters::kAlways, [](const record::Report& r) { return r.device.simd; }},
       {"build_type", Matters::kAlways, [](const record::Report& r) { return r.tool.build_type; }},
@@ -156,6 +164,14 @@ const std::vector<std::string>& difference_names() {
     return names;
   }();
   return kNames;
+}
+
+std::vector<TraitValue> trait_values(const record::Report& report, Metric metric) {
+  std::vector<TraitValue> values;
+  for (const Trait& trait : traits()) {
+    values.push_back({trait.name, trait.value(report), matters_for(trait, metric)});
+  }
+  return values;
 }
 
 std::vector<Difference> find_differences(const std::vector<report::NamedReport>& base,

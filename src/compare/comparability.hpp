@@ -18,6 +18,14 @@ struct Difference {
   bool allowed = false;
 };
 
+// A fact about the machine or the build that reports may differ in, as one report states it.
+struct TraitValue {
+  const char* name = "";
+  std::string value;     // empty: the report does not know it, and differs from no other
+  bool matters = false;  // the metric cannot be compared across it
+};
+std::vector<TraitValue> trait_values(const record::Report& report, Metric metric);
+
 // The names that a Difference may have and that may matter.
 const std::vector<std::string>& difference_names();
 

@@ -85,6 +85,7 @@ RunValue value_of(const record::Measurement& m, Metric metric, record::DeviceKin
   if (are_positive(m.sm_clock_hz) && digest.median_clock_hz.value_or(0.0) > 0.0) {
     value.clock_hz = digest.median_clock_hz;
   }
+  value.fraction_of_copy = m.fraction_of_copy;
   value.samples = digest.count;
   value.doubt = find_doubt(m);
   return value;
@@ -115,8 +116,11 @@ RunValue merged(const RunValue& mean, int count, const RunValue& next) {
   value.log_error = std::hypot(mean.log_error * (1.0 - share), next.log_error * share);
   value.time_s = mix(mean.time_s, next.time_s);
   value.resolution_s = std::max(mean.resolution_s, next.resolution_s);
-  value.clock_hz.reset();
-  if (mean.clock_hz && next.clock_hz) value.clock_hz = mix(*mean.clock_hz, *next.clock_hz);
+  const auto mix_known = [&](const std::optional<double>& a, const std::optional<double>& b) {
+    return a && b ? std::optional(mix(*a, *b)) : std::nullopt;
+  };
+  value.clock_hz = mix_known(mean.clock_hz, next.clock_hz);
+  value.fraction_of_copy = mix_known(mean.fraction_of_copy, next.fraction_of_copy);
   value.samples = mean.samples + next.samples;
   if (value.doubt.empty()) value.doubt = next.doubt;
   return value;

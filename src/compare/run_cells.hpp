@@ -19,6 +19,7 @@ struct RunValue {
   double time_s = 0.0;               // median of a call, whatever the metric
   double resolution_s = 0.0;         // a difference between two calls that the timer cannot see
   std::optional<double> clock_hz{};  // median SM clock of the samples
+  std::optional<double> fraction_of_copy{};  // rate over the run's copy ceiling
   std::int64_t samples = 0;
   std::string doubt{};  // why nothing follows from it; empty when something does
 };

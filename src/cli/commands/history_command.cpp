@@ -3,6 +3,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/options/compare_choices.hpp"
+#include "cli/report_files.hpp"
 #include "compare/history/history.hpp"
 #include "compare/history/history_text.hpp"
 #include "operation/operation.hpp"
@@ -10,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -19,8 +19,6 @@
 namespace nf4bench::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr char kExamples[] = R"(Examples:
   Every cell over all reports below a folder, with the run at which it changed:
     nf4bench history reports/
@@ -28,46 +26,12 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench history reports/ --variant simd --json
 Runs on different devices are kept apart. A step is a change that lasted for three runs or more.)";
 
-// The .json files at or below `input`, in alphabetic order.
-std::vector<std::string> json_files(const std::string& input) {
-  std::error_code error;
-  if (!fs::is_directory(input, error)) return {input};
-  std::vector<std::string> files;
-  auto entry =
-      fs::recursive_directory_iterator(input, fs::directory_options::skip_permission_denied, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (entry->path().extension() == ".json") files.push_back(entry->path().string());
-  }
-  if (error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: cannot be listed: {}", escaped(input), error.message()));
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-// Names files that are skipped on stderr: the first ones, and how many more there are.
-class SkippedFiles {
- public:
-  void add(const Error& why) {
-    if (++count_ <= kMostNamed) write_stderr(fmt::format("passed over: {}\n", why.what()));
-  }
-  void finish() const {
-    if (count_ <= kMostNamed) return;
-    write_stderr(fmt::format("passed over: {} more\n", count_ - kMostNamed));
-  }
-
- private:
-  static constexpr std::size_t kMostNamed = 20;
-  std::size_t count_ = 0;
-};
-
 // Adds the reports in `input` and returns the variants of each. In a folder, files that are no
 // reports are skipped.
 std::vector<std::set<std::string>> add_reports(compare::HistoryBuilder& builder,
                                                const std::string& input) {
   std::error_code ignored;
-  const bool is_folder = fs::is_directory(input, ignored);
+  const bool is_folder = std::filesystem::is_directory(input, ignored);
   SkippedFiles skipped;
   std::vector<std::set<std::string>> variants;
   for (const std::string& file : json_files(input)) {
@@ -77,7 +41,7 @@ std::vector<std::set<std::string>> add_reports(compare::HistoryBuilder& builder,
       variants.push_back(measured_variants(report.report));
     } catch (const Error& error) {
       if (!is_folder) throw;
-      skipped.add(error);
+      skipped.add(error.what());
     }
   }
   skipped.finish();

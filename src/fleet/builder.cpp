@@ -1,0 +1,250 @@
+#include "fleet/builder.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "compare/result/json_parts.hpp"
+#include "record/sample_digest.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace nf4bench::fleet {
+namespace {
+
+// What units of one fleet may differ in.
+bool is_of_the_unit(const compare::TraitValue& trait) {
+  return trait.name == std::string_view("uuid");
+}
+
+bool differ(const compare::TraitValue& a, const compare::TraitValue& b) {
+  return a.matters && !is_of_the_unit(a) && !a.value.empty() && !b.value.empty() &&
+         a.value != b.value;
+}
+
+// In what two kinds differ: "driver: 570.86, others 580.159".
+std::string difference_text(const std::vector<compare::TraitValue>& traits,
+                            const std::vector<compare::TraitValue>& others) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < traits.size(); ++i) {
+    if (!differ(traits[i], others[i])) continue;
+    texts.push_back(
+        fmt::format("{}: {}, others {}", traits[i].name, traits[i].value, others[i].value));
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::vector<std::string> values_of(const std::vector<compare::TraitValue>& traits,
+                                   const std::vector<std::string>& names) {
+  std::vector<std::string> values;
+  for (const compare::TraitValue& trait : traits) {
+    if (std::find(names.begin(), names.end(), trait.name) != names.end()) {
+      values.push_back(trait.value);
+    }
+  }
+  return values;
+}
+
+Facts facts_of(const std::vector<compare::TraitValue>& traits) {
+  Facts facts;
+  for (const compare::TraitValue& trait : traits) {
+    if (trait.matters && !is_of_the_unit(trait) && !trait.value.empty()) {
+      facts.emplace_back(trait.name, trait.value);
+    }
+  }
+  return facts;
+}
+
+// Power and heat are those of the end, when the run had warmed the device up.
+Unit unit_of(const report::NamedReport& named) {
+  const record::Report& report = named.report;
+  Unit unit;
+  unit.id =
+      report.device.uuid.empty() ? report.host.name + " " + report.device.id : report.device.uuid;
+  unit.host = report.host.name;
+  unit.report = named.name;
+  unit.started_at = report.started_at;
+  unit.complete = report.complete;
+  const record::DeviceState& state = report.state_after.value_or(report.state_before);
+  unit.temperature_c = state.temperature_c;
+  unit.power_w = state.power_w;
+  unit.power_limit_w = state.power_limit_w;
+  unit.throttle_reasons = state.throttle_reasons;
+  return unit;
+}
+
+// The share of all samples of the report, where clocks are known.
+std::optional<double> throttled_share(const record::Report& report) {
+  double throttled = 0.0;
+  double samples = 0.0;
+  for (const record::Measurement& m : report.measurements) {
+    if (!m.throttled_samples) continue;
+    throttled += static_cast<double>(*m.throttled_samples);
+    samples += static_cast<double>(record::sample_count(m));
+  }
+  return samples > 0.0 ? std::optional(throttled / samples) : std::nullopt;
+}
+
+// A whole report is better than a piece of one, then the newer one is.
+bool is_better(const Unit& a, const Unit& b) {
+  return std::pair(a.complete, a.started_at) >= std::pair(b.complete, b.started_at);
+}
+
+LeftOut left_out_for(const Unit& older, const Unit& newer) {
+  return {older.report, fmt::format("{} has a {} report, {}", escaped(newer.id),
+                                    older.complete == newer.complete ? "newer" : "complete",
+                                    escaped(newer.report))};
+}
+
+Bound bound_of(const compare::RunValue& value) {
+  if (!value.fraction_of_copy) return Bound::kUnknown;
+  return *value.fraction_of_copy >= kMemoryBound ? Bound::kMemory : Bound::kOther;
+}
+
+std::size_t place_of(std::map<compare::CellKey, std::size_t>& places, Group& group,
+                     const compare::RunCell& cell) {
+  const auto [place, is_new] = places.try_emplace(cell.key, group.cells.size());
+  if (is_new) {
+    group.cells.push_back({.name = compare::block_text(cell.key) + "  " + cell.key.variant,
+                           .key = compare::key_members(cell.key)});
+  }
+  return place->second;
+}
+
+void drop_replaced(Group& group) {
+  std::erase_if(group.units, [](const Unit& unit) { return unit.id.empty(); });
+  for (Unit& unit : group.units) unit.values.resize(group.cells.size());
+}
+
+}  // namespace
+
+UnitReport unit_report(const report::NamedReport& named) {
+  UnitReport report = {.unit = unit_of(named),
+                       .kind = named.report.device.kind,
+                       .traits = compare::trait_values(named.report, compare::Metric::kTime),
+                       .cells = compare::run_cells(named.report, compare::Metric::kTime)};
+  report.unit.throttled = throttled_share(named.report);
+  return report;
+}
+
+void FleetBuilder::add(UnitReport report) {
+  if (!replaces_older(report)) return;
+  const std::size_t index = kind_of(report);
+  Kind& kind = kinds_[index];
+  Unit& unit = report.unit;
+  for (const compare::RunCell& cell : report.cells) {
+    const std::size_t place = place_of(kind.places, kind.group, cell);
+    if (cell.state == compare::CellState::kWrong) ++unit.failed;
+    if (cell.state != compare::CellState::kMeasured || !cell.value.doubt.empty()) continue;
+    FleetCell& known = kind.group.cells[place];
+    if (known.bound == Bound::kUnknown) known.bound = bound_of(cell.value);
+    unit.values.resize(std::max(unit.values.size(), place + 1));
+    unit.values[place] = {cell.value.time_s, cell.value.log_error,
+                          cell.value.clock_hz.value_or(0.0)};
+  }
+  places_[unit.id] = {index, kind.group.units.size()};
+  kind.group.units.push_back(std::move(unit));
+}
+
+// Whether `report` is the best of its unit so far; a worse one that is known is given up then.
+bool FleetBuilder::replaces_older(const UnitReport& report) {
+  const auto known = places_.find(report.unit.id);
+  if (known == places_.end()) return true;
+  Unit& older = kinds_[known->second.kind].group.units[known->second.unit];
+  if (!is_better(report.unit, older)) {
+    fleet_.replaced.push_back(left_out_for(report.unit, older));
+    return false;
+  }
+  fleet_.replaced.push_back(left_out_for(older, report.unit));
+  older = {};
+  return true;
+}
+
+// The kind that `report` fits, made for it where there is none. What the kind does not know yet it
+// learns from the report.
+std::size_t FleetBuilder::kind_of(const UnitReport& report) {
+  const auto found = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& kind) {
+    return std::equal(kind.traits.begin(), kind.traits.end(), report.traits.begin(),
+                      [](const auto& a, const auto& b) { return !differ(a, b); });
+  });
+  if (found == kinds_.end()) {
+    kinds_.push_back({.traits = report.traits, .group = {}, .places = {}});
+    kinds_.back().group.kind = report.kind;
+    return kinds_.size() - 1;
+  }
+  for (std::size_t i = 0; i < report.traits.size(); ++i) {
+    if (found->traits[i].value.empty()) found->traits[i].value = report.traits[i].value;
+  }
+  return static_cast<std::size_t>(found - kinds_.begin());
+}
+
+void FleetBuilder::refuse(const Kind& kind, const Kind& chosen) {
+  const std::string reason = difference_text(kind.traits, chosen.traits);
+  for (const Unit& unit : kind.group.units) fleet_.refused.push_back({unit.report, reason});
+}
+
+Fleet FleetBuilder::finish(const std::vector<std::string>& by) {
+  std::map<std::vector<std::string>, std::vector<Kind*>> families;
+  for (Kind& kind : kinds_) {
+    drop_replaced(kind.group);
+    kind.group.facts = facts_of(kind.traits);
+    if (!kind.group.units.empty()) families[values_of(kind.traits, by)].push_back(&kind);
+  }
+  for (auto& [values, family] : families) {
+    Kind* chosen = *std::max_element(family.begin(), family.end(), [](Kind* a, Kind* b) {
+      return a->group.units.size() < b->group.units.size();
+    });
+    for (const Kind* kind : family) {
+      if (kind != chosen) refuse(*kind, *chosen);
+    }
+    fleet_.groups.push_back(std::move(chosen->group));
+  }
+  kinds_.clear();
+  places_.clear();
+  return std::exchange(fleet_, {});
+}
+
+std::vector<std::string> group_words() {
+  std::vector<std::string> words = compare::difference_names();
+  std::erase_if(words,
+                [](const std::string& word) { return word == "uuid" || word == "baseline"; });
+  return words;
+}
+
+std::vector<std::string> missing_units(const Fleet& fleet, const std::string& expected,
+                                       const std::string& source) {
+  std::map<std::string, std::size_t> found;  // by UUID and by host
+  for (const Group& group : fleet.groups) {
+    for (const Unit& unit : group.units) {
+      ++found[unit.id];
+      ++found[unit.host];
+    }
+  }
+  std::vector<std::string> missing;
+  std::istringstream lines(expected);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line);
+    std::string name;
+    std::string rest;
+    long count = 1;
+    if (!(words >> name) || name.starts_with('#')) continue;
+    if (words >> std::ws && !words.eof() && (!(words >> count) || count < 1 || words >> rest)) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("{}:{}: found \"{}\", wanted a UUID or a host, and after a host how "
+                              "many units it has",
+                              escaped(source), number, escaped(line)));
+    }
+    const auto wanted = static_cast<std::size_t>(count);
+    if (found[name] >= wanted) continue;
+    missing.push_back(wanted == 1 ? name : fmt::format("{} ({} of {})", name, found[name], wanted));
+  }
+  return missing;
+}
+
+}  // namespace nf4bench::fleet

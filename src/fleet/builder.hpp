@@ -1,0 +1,68 @@
+#pragma once
+
+#include "compare/comparability.hpp"
+#include "compare/run_cells.hpp"
+#include "fleet/fleet.hpp"
+#include "report/named_report.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nf4bench::fleet {
+
+// What a fleet takes from one report. Made by one thread for each report, so that all that is
+// costly happens there.
+struct UnitReport {
+  Unit unit;  // without values
+  record::DeviceKind kind = record::DeviceKind::kCuda;
+  std::vector<compare::TraitValue> traits;
+  std::vector<compare::RunCell> cells;
+};
+
+UnitReport unit_report(const report::NamedReport& report);
+
+// Collects reports one at a time, so that neither they nor the names of their cells stay in memory.
+class FleetBuilder {
+ public:
+  void add(UnitReport report);
+  void add_unread(LeftOut report) { fleet_.unread.push_back(std::move(report)); }
+
+  // The fleet of the reports so far. Reports differ in nothing that matters for times but in the
+  // unit and its host: of others the most numerous kind is taken and the rest refused, in each
+  // group that has other values of the traits in `by`. Leaves the builder empty.
+  Fleet finish(const std::vector<std::string>& by);
+
+ private:
+  // Units that are alike in all that matters.
+  struct Kind {
+    std::vector<compare::TraitValue> traits;
+    Group group;
+    std::map<compare::CellKey, std::size_t> places;  // in group.cells
+  };
+
+  // Where the report of a unit is.
+  struct Place {
+    std::size_t kind = 0;
+    std::size_t unit = 0;
+  };
+
+  std::size_t kind_of(const UnitReport& report);
+  bool replaces_older(const UnitReport& report);
+  void refuse(const Kind& kind, const Kind& chosen);
+
+  std::vector<Kind> kinds_;
+  std::map<std::string, Place> places_;  // of each unit's newest report
+  Fleet fleet_;
+};
+
+// The names that finish() can group by.
+std::vector<std::string> group_words();
+
+// Names of `expected` of which `fleet` has no unit. A line is a UUID or a host, which a number of
+// units may follow: "node17 8". Throws Error(kInput), naming `source`, for a line of another form.
+std::vector<std::string> missing_units(const Fleet& fleet, const std::string& expected,
+                                       const std::string& source);
+
+}  // namespace nf4bench::fleet

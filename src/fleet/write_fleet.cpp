@@ -1,0 +1,112 @@
+#include "fleet/fleet_file.hpp"
+#include "report/tool.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace nf4bench::fleet {
+namespace {
+
+json::JsonText optional_number(const std::optional<double>& value) {
+  return value ? json::json_number(*value) : json::json_null();
+}
+
+template <typename Function>
+json::JsonText column_of(const Unit& unit, Function&& to_number) {
+  std::vector<double> numbers;
+  numbers.reserve(unit.values.size());
+  for (const UnitValue& value : unit.values) numbers.push_back(to_number(value));
+  return json::json_numbers(numbers);
+}
+
+// An error of an error: more digits would only fill the file.
+double rounded_error(double log_error) {
+  return std::round(log_error * 1e6) / 1e6;
+}
+
+json::JsonText unit_json(const Unit& unit) {
+  return json::json_object(
+      {{"id", json::json_string(unit.id)},
+       {"host", json::json_string(unit.host)},
+       {"report", json::json_string(unit.report)},
+       {"started_at", json::json_string(unit.started_at)},
+       {"complete", json::json_bool(unit.complete)},
+       {"failed", json::json_integer(static_cast<std::int64_t>(unit.failed))},
+       {"temperature_c", optional_number(unit.temperature_c)},
+       {"power_w", optional_number(unit.power_w)},
+       {"power_limit_w", optional_number(unit.power_limit_w)},
+       {"throttled", optional_number(unit.throttled)},
+       {"throttle_reasons", json::json_strings(unit.throttle_reasons)},
+       {"time_s", column_of(unit, [](const UnitValue& v) { return v.time_s; })},
+       {"log_error",
+        column_of(unit, [](const UnitValue& v) { return rounded_error(v.log_error); })},
+       {"clock_hz", column_of(unit, [](const UnitValue& v) { return std::round(v.clock_hz); })}},
+      json::JsonLayout::kExpanded);
+}
+
+json::JsonText cell_json(const FleetCell& cell) {
+  std::vector<json::JsonMember> members = {{"name", json::json_string(cell.name)},
+                                           {"bound", json::json_string(to_string(cell.bound))}};
+  members.insert(members.end(), cell.key.begin(), cell.key.end());
+  return json::json_object(members, json::JsonLayout::kOneLine);
+}
+
+json::JsonText facts_json(const Facts& facts) {
+  return json::json_array_of(
+      facts,
+      [](const auto& fact) {
+        return json::json_object(
+            {{"name", json::json_string(fact.first)}, {"value", json::json_string(fact.second)}});
+      },
+      json::JsonLayout::kExpanded);
+}
+
+void add_group(json::JsonStream& document, const Group& group) {
+  document.begin_object();
+  document.add("facts", facts_json(group.facts));
+  document.add("kind", json::json_string(group.kind == record::DeviceKind::kCuda ? "cuda" : "cpu"));
+  document.begin_array("cells");
+  for (const FleetCell& cell : group.cells) document.add(cell_json(cell));
+  document.end();
+  document.begin_array("units");
+  for (const Unit& unit : group.units) document.add(unit_json(unit));
+  document.end();
+  document.end();
+}
+
+void add_left_out(json::JsonStream& document, const char* name,
+                  const std::vector<LeftOut>& reports) {
+  document.begin_array(name);
+  for (const LeftOut& each : reports) {
+    document.add(json::json_object(
+        {{"report", json::json_string(each.report)}, {"reason", json::json_string(each.reason)}}));
+  }
+  document.end();
+}
+
+}  // namespace
+
+void write_fleet(const Fleet& fleet, const json::TextSink& sink) {
+  json::JsonStream document(sink);
+  document.begin_object();
+  document.add("schema", json::json_string(kFleetSchema));
+  document.add("schema_version", json::json_string(kFleetSchemaVersion));
+  document.add("tool_version", json::json_string(report::tool_info().version));
+  document.begin_array("groups");
+  for (const Group& group : fleet.groups) add_group(document, group);
+  document.end();
+  add_left_out(document, "refused", fleet.refused);
+  add_left_out(document, "replaced", fleet.replaced);
+  add_left_out(document, "unread", fleet.unread);
+  document.add("missing", json::json_strings(fleet.missing));
+  document.end();
+  document.finish();
+}
+
+bool begins_as_fleet(std::string_view beginning) {
+  return beginning.starts_with(
+      fmt::format("{{\n  \"schema\": \"{}\",", std::string_view(kFleetSchema)));
+}
+
+}  // namespace nf4bench::fleet
