@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
 namespace nf4bench::operation {
 namespace {
@@ -44,6 +46,18 @@ std::vector<kernels::ProductBound> bounds_of(const ErrorBound& bound,
         roundoff * std::fabs(each.value) + sums * each.reach + nf4::smallest_step(bound.type);
     bounds.push_back({each.value, round_up(exact), round_up(exact + weights * each.spread)});
   }
+  return bounds;
+}
+
+std::vector<std::byte> bytes_of(std::span<const kernels::ProductBound> bounds) {
+  const auto bytes = std::as_bytes(bounds);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<kernels::ProductBound> bounds_in(std::span<const std::byte> bytes) {
+  static_assert(std::is_trivially_copyable_v<kernels::ProductBound>);
+  std::vector<kernels::ProductBound> bounds(bytes.size() / sizeof(kernels::ProductBound));
+  if (!bounds.empty()) std::memcpy(bounds.data(), bytes.data(), bytes.size());
   return bounds;
 }
 

@@ -32,6 +32,10 @@ struct ErrorBound {
 std::vector<kernels::ProductBound> bounds_of(const ErrorBound& bound,
                                              std::span<const ProductTruth> truth);
 
+// Bounds as the bytes that an operation's reference gives, and back.
+std::vector<std::byte> bytes_of(std::span<const kernels::ProductBound> bounds);
+std::vector<kernels::ProductBound> bounds_in(std::span<const std::byte> bytes);
+
 // Holds `actual`, values of `type`, to the bounds, output by output.
 record::Verification compare_products(nf4::OutputType type,
                                       std::span<const kernels::ProductBound> bounds,

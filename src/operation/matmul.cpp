@@ -6,13 +6,9 @@
 #include "operation/weight.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
 namespace nf4bench::operation {
 namespace {
-
-static_assert(std::is_trivially_copyable_v<kernels::ProductBound>);
 
 std::vector<kernels::Problem> problems_of(const kernels::Problem& weight,
                                           const record::Settings& settings) {
@@ -30,17 +26,6 @@ Traffic traffic_of(const kernels::Problem& problem) {
       .bytes_read = weight_bytes(problem) + problem.tokens * problem.inputs * size,
       .bytes_written = problem.tokens * problem.outputs * size,
       .flops = 2.0 * static_cast<double>(problem.tokens) * static_cast<double>(problem.elements)};
-}
-
-std::vector<std::byte> bytes_of(const std::vector<kernels::ProductBound>& bounds) {
-  const auto bytes = std::as_bytes(std::span(bounds));
-  return {bytes.begin(), bytes.end()};
-}
-
-std::vector<kernels::ProductBound> bounds_in(std::span<const std::byte> bytes) {
-  std::vector<kernels::ProductBound> bounds(bytes.size() / sizeof(kernels::ProductBound));
-  if (!bounds.empty()) std::memcpy(bounds.data(), bytes.data(), bytes.size());
-  return bounds;
 }
 
 std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -40,11 +41,6 @@ Limits limits_of(const record::Settings& settings, record::DeviceKind device) {
                                                       : Limits{512, 0x1p30, 0x1p28};
   if (settings.verify != record::VerifyScope::kAll) limits.steps = 16;
   return limits;
-}
-
-std::vector<std::byte> bytes_of(const std::vector<ProductBound>& bounds) {
-  const auto bytes = std::as_bytes(std::span(bounds));
-  return {bytes.begin(), bytes.end()};
 }
 
 // ---- One weight at a time ----
@@ -91,58 +87,94 @@ double unit_at(nf4::OutputType type, double value) {
   return std::max(nf4::smallest_step(type), std::ldexp(nf4::unit_roundoff(type), exponent));
 }
 
-// Row `n` of W in the type of the problem, and which of its weights are no numbers.
-class WeightRow {
+// The weights of W in the type of the problem.
+class Weights {
  public:
-  WeightRow(const nf4::Nf4Tensor& weight, const Problem& problem, std::int64_t n)
-      : weight_(weight), type_(problem.output_type), first_(n * problem.inputs) {
-    const std::int64_t last = first_ + problem.inputs - 1;
-    bool is_large = false;
-    for (std::int64_t block = first_ / weight.blocksize; block <= last / weight.blocksize;
-         ++block) {
-      is_large |= !(std::fabs(nf4::block_scale(weight, block)) < nf4::largest(type_));
-    }
-    if (!is_large) return;  // as nearly always
-    for (std::int64_t k = 0; k < problem.inputs; ++k) {
-      if (!std::isfinite(decoded(k))) odd_.push_back(k);
-    }
+  Weights(const nf4::Nf4Tensor& weight, const Problem& problem)
+      : weight_(weight), type_(problem.output_type), inputs_(problem.inputs) {}
+
+  // Of row `n`, at these inputs.
+  std::vector<double> at(std::int64_t n, std::span<const std::int64_t> inputs) const;
+
+  // The inputs of row `n` at which its weights are infinite or NaN.
+  std::vector<std::int64_t> odd_inputs(std::int64_t n) const;
+
+  double scale(std::int64_t n, std::int64_t k) const {
+    return std::fabs(nf4::block_scale(weight_, (n * inputs_ + k) / weight_.blocksize));
   }
 
-  // What y may be when x is 1 at input `k` and 0 elsewhere.
-  ProductBound bound(std::int64_t k) const {
-    const bool is_alone = std::all_of(odd_.begin(), odd_.end(), [k](auto at) { return at == k; });
-    const double value = is_alone ? decoded(k) : static_cast<double>(kNan);  // 0 times infinity
-    const double exact = unit_at(type_, value);
-    // Codebook value, scale and product rounded, and one for all else.
-    const double share = type_ == nf4::OutputType::kFloat32 ? 0.0 : 4.0 * nf4::unit_roundoff(type_);
-    const double scale = std::fabs(nf4::block_scale(weight_, (first_ + k) / weight_.blocksize));
-    const double rounded = std::isfinite(scale) ? std::max(exact, share * scale) : exact;
-    return {value, static_cast<float>(exact), static_cast<float>(rounded)};
-  }
+  // The rows that may have such: nearly always none.
+  std::vector<bool> odd_rows() const;
 
  private:
-  double decoded(std::int64_t k) const {
-    std::byte value[sizeof(float)] = {};
-    const std::span<std::byte> bytes = std::span(value).first(nf4::size_in_bytes(type_));
-    nf4::reference_dequantize(weight_, type_, {first_ + k, 1}, bytes);
-    return nf4::value_at(type_, bytes, 0);
-  }
-
   const nf4::Nf4Tensor& weight_;
   nf4::OutputType type_;
-  std::int64_t first_;
-  std::vector<std::int64_t> odd_;
+  std::int64_t inputs_;
 };
 
-std::vector<ProductBound> bounds_alone(const nf4::Nf4Tensor& weight, const Problem& problem,
-                                       const std::vector<std::int64_t>& inputs) {
+// Neighbours are decoded together.
+std::vector<double> Weights::at(std::int64_t n, std::span<const std::int64_t> inputs) const {
+  std::vector<std::byte> bytes(inputs.size() * nf4::size_in_bytes(type_));
+  for (std::size_t first = 0, last = 0; first < inputs.size(); first = last) {
+    for (last = first + 1; last < inputs.size() && inputs[last] == inputs[last - 1] + 1;) ++last;
+    const auto place = std::span(bytes).subspan(first * nf4::size_in_bytes(type_),
+                                                (last - first) * nf4::size_in_bytes(type_));
+    nf4::reference_dequantize(
+        weight_, type_, {n * inputs_ + inputs[first], static_cast<std::int64_t>(last - first)},
+        place);
+  }
+  return nf4::to_doubles(type_, bytes);
+}
+
+std::vector<std::int64_t> Weights::odd_inputs(std::int64_t n) const {
+  std::vector<std::int64_t> inputs(static_cast<std::size_t>(inputs_));
+  std::iota(inputs.begin(), inputs.end(), 0);
+  const std::vector<double> values = at(n, inputs);
+  std::erase_if(inputs,
+                [&](std::int64_t k) { return std::isfinite(values[static_cast<std::size_t>(k)]); });
+  return inputs;
+}
+
+std::vector<bool> Weights::odd_rows() const {
+  std::vector<bool> is_odd(static_cast<std::size_t>(weight_.elements / inputs_));
+  for (std::int64_t block = 0; block < weight_.blocks(); ++block) {
+    if (std::fabs(nf4::block_scale(weight_, block)) < nf4::largest(type_)) continue;
+    const std::int64_t first = block * weight_.blocksize;
+    const std::int64_t last = std::min(first + weight_.blocksize, weight_.elements) - 1;
+    for (std::int64_t n = first / inputs_; n <= last / inputs_; ++n) {
+      is_odd[static_cast<std::size_t>(n)] = true;
+    }
+  }
+  return is_odd;
+}
+
+// What y may be when it is one weight of this value, in a block of this scale.
+ProductBound bound_alone(nf4::OutputType type, double value, double scale) {
+  const double exact = unit_at(type, value);
+  // Codebook value, scale and product rounded, and one for all else.
+  const double share = type == nf4::OutputType::kFloat32 ? 0.0 : 4.0 * nf4::unit_roundoff(type);
+  const double rounded = std::isfinite(scale) ? std::max(exact, share * scale) : exact;
+  return {value, static_cast<float>(exact), static_cast<float>(rounded)};
+}
+
+// One step of a walk: what y may be where token m is 1 at inputs[m] and 0 elsewhere.
+std::vector<ProductBound> bounds_alone(const Problem& problem, const Weights& weights,
+                                       const std::vector<bool>& is_odd,
+                                       std::span<const std::int64_t> inputs) {
   std::vector<ProductBound> bounds(static_cast<std::size_t>(problem.tokens * problem.outputs));
   parallel_for(problem.outputs, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t n = first; n < last; ++n) {
-      const WeightRow row(weight, problem, n);
-      for (std::int64_t m = 0; m < problem.tokens; ++m) {
-        bounds[static_cast<std::size_t>(m * problem.outputs + n)] =
-            row.bound(inputs[static_cast<std::size_t>(m)]);
+      std::vector<double> values = weights.at(n, inputs);
+      if (is_odd[static_cast<std::size_t>(n)]) {
+        for (const std::int64_t odd : weights.odd_inputs(n)) {
+          for (std::size_t m = 0; m < inputs.size(); ++m) {
+            if (inputs[m] != odd) values[m] = kNan;  // 0 times infinity
+          }
+        }
+      }
+      for (std::size_t m = 0; m < inputs.size(); ++m) {
+        bounds[m * static_cast<std::size_t>(problem.outputs) + static_cast<std::size_t>(n)] =
+            bound_alone(problem.output_type, values[m], weights.scale(n, inputs[m]));
       }
     }
   });
@@ -152,7 +184,10 @@ std::vector<ProductBound> bounds_alone(const nf4::Nf4Tensor& weight, const Probl
 Probe one_at_a_time(const Problem& problem, const Walk& walk) {
   Probe probe;
   probe.steps = walk.steps();
-  probe.make = [problem, walk](const nf4::Nf4Tensor& weight, std::int64_t step) {
+  probe.make = [problem, walk, is_odd = std::vector<bool>()](const nf4::Nf4Tensor& weight,
+                                                             std::int64_t step) mutable {
+    const Weights weights(weight, problem);
+    if (is_odd.empty()) is_odd = weights.odd_rows();
     std::vector<double> x(static_cast<std::size_t>(problem.tokens * problem.inputs));
     std::vector<std::int64_t> inputs;
     for (std::int64_t m = 0; m < problem.tokens; ++m) {
@@ -161,7 +196,7 @@ Probe one_at_a_time(const Problem& problem, const Walk& walk) {
     }
     return ProbeStep{fmt::format("with one input at a time, from {} on", inputs.front()),
                      nf4::to_values(problem.output_type, x),
-                     bytes_of(bounds_alone(weight, problem, inputs))};
+                     bytes_of(bounds_alone(problem, weights, is_odd, inputs))};
   };
   return probe;
 }

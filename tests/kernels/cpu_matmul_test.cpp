@@ -8,6 +8,7 @@
 #include "operation/weight.hpp"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <cmath>
 #include <cstring>
@@ -154,6 +155,26 @@ TEST_P(CpuMatmul, DecodesEveryWeightToItsBits) {
       }
     }
   }
+}
+
+// A few tokens, many, and rows that begin in the middle of a byte.
+TEST(CpuMatmulSimd, EveryInstructionSetMultipliesWithExactWeights) {
+  const kernels::Variant simd = kernels::cpu::matmul().variants.back();
+  ASSERT_EQ(simd.name, std::string("simd"));
+  for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
+    hwy::SetSupportedTargetsForTest(bits & -bits);
+    SCOPED_TRACE(kernels::cpu::simd_target());
+    for (const Shape& shape :
+         {Shape{1, 9, 330}, Shape{3, 9, 330}, Shape{7, 9, 330}, Shape{2, 9, 333}}) {
+      for (const nf4::OutputType type : nf4::kOutputTypes) {
+        const Product product(shape, {}, type);
+        const record::Verification found = product.judge(product.output_of(simd));
+        EXPECT_TRUE(found.is_exact()) << shape.tokens << ": " << operation::describe_error(found);
+        EXPECT_EQ(found.accuracy->weights, record::WeightClass::kExact) << shape.tokens;
+      }
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, CpuMatmul, ::testing::ValuesIn(kernels::cpu::matmul().variants),

@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <set>
 
 namespace nf4bench {
@@ -20,9 +19,7 @@ using operation::Probe;
 using operation::ProbeStep;
 
 std::vector<kernels::ProductBound> bounds_in(const ProbeStep& step) {
-  std::vector<kernels::ProductBound> bounds(step.expected.size() / sizeof(kernels::ProductBound));
-  std::memcpy(bounds.data(), step.expected.data(), step.expected.size());
-  return bounds;
+  return operation::bounds_in(step.expected);
 }
 
 // Blocks that straddle rows.
