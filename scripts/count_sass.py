@@ -5,7 +5,8 @@ Reads cubins, objects or programs with cuobjdump and nvdisasm (of the CUDA Toolk
 PyPI packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm). For every kernel that is specialised for
 an output type it takes the main path: the cheapest way through the code that makes all the widest
 stores. It divides the instructions of that path by the elements that it stores. Instructions of a loop
-count once, as do its elements.
+count once, as do its elements. A kernel of a matrix product works in a loop instead: what counts is that
+loop, and the budget says how many weights a thread multiplies in one round of it.
 
     scripts/count_sass.py build/kernels/cuda/*.a
     scripts/count_sass.py --budget tests/gpu/sass_budget.json build/kernels/cuda/*.a
@@ -22,6 +23,7 @@ from dataclasses import dataclass, asdict
 
 TYPES = {"0": ("float16", 2), "1": ("bfloat16", 2), "2": ("float32", 4)}
 STORE_BYTES = {"8": 1, "U8": 1, "S8": 1, "16": 2, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
+TENSOR_PRODUCT = re.compile(r"\b(IMMA|HMMA|HGMMA)\b")
 INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 
 
@@ -38,6 +40,7 @@ class Kernel:
     elements: float
     widest_store: int  # bytes
     local_accesses: int  # loads and stores of spilled registers or stack arrays, cold code included
+    loop_instructions: int  # of the loop that multiplies, all ways through it; 0 where there is none
 
     @property
     def per_element(self):
@@ -97,12 +100,30 @@ def store_bytes(text):
     return 4
 
 
+def main_loop(lines):
+    """How many instructions the shortest loop has that holds most of the kernel's products."""
+    index_of = {address: i for i, (address, _) in enumerate(lines)}
+    products = [i for i, (_, text) in enumerate(lines) if TENSOR_PRODUCT.search(text)]
+    if not products:
+        products = [i for i, (_, text) in enumerate(lines) if "FFMA" in text]
+    shortest = 0
+    for i, (_, text) in enumerate(lines):
+        branch = re.search(r"\bBRA\b.*?0x([0-9a-f]+)", text)
+        start = index_of.get(int(branch.group(1), 16)) if branch else None
+        if start is None or start >= i or 4 * sum(start < p < i for p in products) < 3 * len(products):
+            continue
+        length = sum(not t.startswith("NOP") for _, t in lines[start : i + 1])
+        shortest = min(shortest or length, length)
+    return shortest
+
+
 def measure(file, name, arch, lines):
-    """The Kernel of a disassembled function, or None when it is not specialised for a type."""
-    tag = re.search(r"OutputTypeE([012])E(Lb([01]))?", name)
-    if not tag:
+    """The Kernel of a disassembled function, or None when it is specialised for no type or scales."""
+    tag = re.search(r"OutputTypeE([012])E(?:Lb([01]))?", name)
+    scales = re.search(r"ScaleKindE([012])E", name)
+    if not tag and not scales:
         return None
-    output_type, size = TYPES[tag.group(1)]
+    output_type, size = TYPES[tag.group(1)] if tag else ("any", 2)
     path = main_path(lines)
     stores = [width for width in map(store_bytes, path) if width]
     if not stores:
@@ -112,11 +133,12 @@ def measure(file, name, arch, lines):
         name=name,
         arch=arch,
         output_type=output_type,
-        nested=tag.group(3) == "1",
+        nested=scales.group(1) != "0" if scales else tag.group(2) == "1",
         instructions=sum(not text.startswith("NOP") for text in path),
         elements=sum(stores) / size,
         widest_store=max(stores, default=0),
         local_accesses=sum(bool(re.search(r"\b(LDL|STL)\b", text)) for _, text in lines),
+        loop_instructions=main_loop(lines),
     )
 
 
@@ -153,11 +175,15 @@ def broken_rules(kernel, rules):
     if limits is None:
         yield "no rule of the budget matches"
         return
-    if kernel.per_element > limits["instructions_per_element"]:
+    if "loop_weights" in limits:
+        per_weight = kernel.loop_instructions / limits["loop_weights"]
+        if not 0 < per_weight <= limits["instructions_per_weight"]:
+            yield f"{per_weight:.2f} instructions a weight, budget {limits['instructions_per_weight']}"
+    elif kernel.per_element > limits["instructions_per_element"]:
         yield f"{kernel.per_element:.2f} instructions an element, budget {limits['instructions_per_element']}"
     if kernel.local_accesses > 0:
         yield f"{kernel.local_accesses} local memory accesses, budget 0"
-    if kernel.widest_store < limits["store_bytes"]:
+    if kernel.widest_store < limits.get("store_bytes", 0):
         yield f"stores of {kernel.widest_store} bytes, budget {limits['store_bytes']}"
 
 
@@ -187,6 +213,7 @@ def main():
             kind = "nested" if k.nested else "plain"
             print(f"{k.arch:7} {k.file or '-':16} {k.output_type:9} {kind:7} {k.per_element:6.2f} an element"
                   f"  {k.instructions:4} / {k.elements:g}  stores {k.widest_store} B  local {k.local_accesses}"
+                  f"  loop {k.loop_instructions}"
                   f"  {k.name[-60:]}  {'; '.join(broken)}")
     print(f"{len(kernels)} kernels, {failures} over budget" if budget else f"{len(kernels)} kernels")
     return 1 if failures else 0

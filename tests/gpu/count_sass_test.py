@@ -7,7 +7,7 @@ import unittest
 sys.dont_write_bytecode = True  # the source tree stays clean
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 
-from count_sass import measure  # noqa: E402
+from count_sass import broken_rules, measure  # noqa: E402
 
 HALF = "decodeILNS_10OutputTypeE0ELb1EEvv"  # float16, nested
 
@@ -32,6 +32,41 @@ class MainPath(unittest.TestCase):
 
     def test_a_kernel_that_stores_nothing_is_left_out(self):
         self.assertIsNone(kernel("FMUL R2, R3, R4", "EXIT"))
+
+
+class MainLoop(unittest.TestCase):
+    def test_it_is_the_shortest_loop_that_holds_most_products(self):
+        found = kernel(
+            "MOV R0, R1",
+            "HGMMA.64x16x16.F32 R24, R32, gdesc[UR8], R24",  # begins a tile
+            "LDS R2, [R3]",
+            "IMMA.16832.S8.S8 R8, R4.ROW, R6.COL, R8",
+            "IMMA.16832.S8.S8 R8, R4.ROW, R6.COL, R8",
+            "IMMA.16832.S8.S8 R8, R4.ROW, R6.COL, R8",
+            "NOP",
+            "@P0 BRA 0x20",
+            "@P1 BRA 0x10",
+            "STG.E.U16 [R6], R2",
+            "EXIT",
+        )
+        self.assertEqual(found.loop_instructions, 5)
+
+    def test_a_kernel_without_tensor_cores_is_measured_by_its_sums(self):
+        found = kernel("LDG.E R2, [R4]", "FFMA R0, R2, R3, R0", "@P0 BRA 0x0", "STG.E.U16 [R6], R0", "EXIT")
+        self.assertEqual(found.loop_instructions, 3)
+
+    def test_a_budget_a_weight_holds_the_loop_and_needs_one(self):
+        loop = kernel("LDG.E R2, [R4]", "FFMA R0, R2, R3, R0", "@P0 BRA 0x0", "STG.E.U16 [R6], R0", "EXIT")
+        straight = kernel("FFMA R0, R2, R3, R0", "STG.E.U16 [R6], R0", "EXIT")
+        rule = {"match": ".", "loop_weights": 2}
+        self.assertEqual(list(broken_rules(loop, [rule | {"instructions_per_weight": 1.5}])), [])
+        self.assertEqual(len(list(broken_rules(loop, [rule | {"instructions_per_weight": 1.4}]))), 1)
+        self.assertEqual(len(list(broken_rules(straight, [rule | {"instructions_per_weight": 9}]))), 1)
+
+    def test_a_product_is_known_by_how_its_scales_are_stored(self):
+        name = "wgmmaINS_5ShapeELNS_9ScaleKindE2EEEvv"
+        found = measure("file", name, "sm_90a", [(0, "STG.E [R6], R2"), (16, "EXIT")])
+        self.assertEqual((found.output_type, found.nested), ("any", True))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,145 @@
+#pragma once
+
+// Copies into shared memory that run beside the threads: cp.async (Ampere and later), and Hopper's
+// bulk copies, whose end a barrier in shared memory tells.
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace nf4bench::kernels::cuda {
+
+__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+#if __CUDA_ARCH__ >= 800
+
+// Copies 16 bytes, or writes zeros where `inside` is false.
+__device__ __forceinline__ void copy_16_bytes(std::uint32_t target, const void* source,
+                                              bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
+               "r"(inside ? 16 : 0)
+               : "memory");
+}
+
+// Ends a group of this thread's copies; an empty group is allowed.
+__device__ __forceinline__ void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Until all of this thread's groups but the newest kPending have arrived.
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+#endif
+
+#if __CUDA_ARCH__ >= 900
+
+// A barrier takes `arrivals` arrivals and all bytes announced to it; then its phase ends and the
+// next one, of the other parity, begins.
+__device__ __forceinline__ void init_barrier(std::uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+// Makes initialized barriers known to the copy engine. By the thread that initialized them.
+__device__ __forceinline__ void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ __forceinline__ void arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+// Arrives, and announces `bytes` that copies are going to bring in this phase.
+__device__ __forceinline__ void arrive_expecting(std::uint32_t barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+
+__device__ __forceinline__ bool phase_has_ended(std::uint32_t barrier, std::uint32_t parity) {
+  std::uint32_t ended;
+  asm volatile(
+      "{\n"
+      ".reg .pred ended;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, ended;\n"
+      "}"
+      : "=r"(ended)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return ended != 0;
+}
+
+// Until the phase of `parity` has ended. There is no trap for a copy that never arrives: with a way
+// out that producers and consumers share, ptxas gives both the fewer registers of the two.
+__device__ __forceinline__ void wait_for_phase(std::uint32_t barrier, std::uint32_t parity) {
+#pragma unroll 1
+  while (!phase_has_ended(barrier, parity)) {
+  }
+}
+
+// Orders this thread's earlier accesses to shared memory before later ones of the copy engine and
+// the tensor cores.
+__device__ __forceinline__ void fence_async_proxy() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// A box of a two-dimensional tensor: the coordinates of its first element, the inner one first.
+struct Box {
+  const CUtensorMap* map;
+  int x;
+  int y;
+};
+
+// Copies a box; `barrier` gets its bytes. `policy` says how L2 is to treat the lines.
+__device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
+                                         std::uint32_t barrier, std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(target),
+      "l"(box.map), "r"(box.x), "r"(box.y), "r"(barrier), "l"(policy)
+      : "memory");
+}
+
+// Copies `bytes`, a multiple of 16 as both addresses are; `barrier` gets them.
+__device__ __forceinline__ void copy_bulk(std::uint32_t target, const void* source,
+                                          std::uint32_t bytes, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" ::"r"(target),
+      "l"(source), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
+#endif
+
+// The value, which the compiler takes for unknown: it keeps it in a register rather than work it
+// out again at each use.
+__device__ __forceinline__ std::uint32_t keep(std::uint32_t value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+__device__ __forceinline__ uint4 load_shared_16(std::uint32_t address) {
+  uint4 value;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(address)
+               : "memory");
+  return value;
+}
+
+__device__ __forceinline__ uint2 load_shared_8(std::uint32_t address) {
+  uint2 value;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+               : "=r"(value.x), "=r"(value.y)
+               : "r"(address)
+               : "memory");
+  return value;
+}
+
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,290 @@
+#pragma once
+
+// A few tokens. The columns of the tensor core are four tokens' activations, two bytes each, so
+// that a block's sum is whole only over all four lanes of a quad: they do block after block
+// together. A kernel of its own makes integers of the activations once, in the order in which lanes
+// want them.
+
+#include "cuda/dependent_launch.cuh"
+#include "cuda/matmul/activations.cuh"
+#include "cuda/matmul/lane_scales.cuh"
+#include "cuda/matmul/linear/linear_residual.cuh"
+#include "cuda/matmul/linear/unit_walk.cuh"
+#include "cuda/matmul/persistent_launch.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+// The image of the activations of 256 inputs for kFours times four tokens: operands of each block,
+// 16 bytes a lane, then a term of each block and token: the step, and what the intercept adds.
+template <int kFours>
+struct BoxImage {
+  static constexpr int kBlockBytes = kFours * 32 * 16;
+  static constexpr int kTerms = 4 * kBlockBytes;
+  static constexpr int kBlockTermBytes = kFours * 4 * 8;
+  static constexpr int kBytes = kTerms + 4 * kBlockTermBytes;
+};
+
+// One thread quantizes eight activations of a token, and zeros beyond the last token and input.
+template <OutputType kType, int kFours>
+__global__ void __launch_bounds__(256) quantize_tokens(const __grid_constant__ Job job, int boxes) {
+  using Image = BoxImage<kFours>;
+  allow_next_kernel();
+  wait_for_previous_kernel();
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int eight = i % (boxes * 32);  // of its token
+  const int token = i / (boxes * 32);
+  const bool inside = token < job.tokens && eight < job.inputs / 8;
+  const auto* input = static_cast<const uint4*>(job.input);
+  const std::int64_t at = token * (job.inputs / 8) + eight;
+  const Quantized q = quantize<kType>(inside ? __ldg(input + at) : make_uint4(0, 0, 0, 0));
+  if (token >= kFours * 4) return;
+
+  std::uint8_t* box = static_cast<std::uint8_t*>(job.workspace) +
+                      static_cast<std::int64_t>(eight / 32) * Image::kBytes;
+  const int block = eight / 8 % 4;
+  const int word = eight % 8;  // lane t of a quad takes words 2t and 2t + 1
+#pragma unroll
+  for (int plane = 0; plane < 2; ++plane) {
+    int v[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] = plane == 0 ? q.high(k) : q.low(k);
+    const int column = token % 4 * 2 + plane;
+    const int lane = column * 4 + word / 2;
+    std::uint8_t* operand =
+        box + block * Image::kBlockBytes + (token / 4 * 32 + lane) * 16 + word % 2 * 8;
+    *reinterpret_cast<uint2*>(operand) =
+        make_uint2(pack_bytes(v[1], v[0], v[3], v[2]), pack_bytes(v[5], v[4], v[7], v[6]));
+  }
+  if (word == 0) {
+    constexpr auto kShare = static_cast<float>(kIntercept / kStep);
+    auto* terms = reinterpret_cast<float2*>(box + Image::kTerms + block * Image::kBlockTermBytes);
+    terms[token] =
+        make_float2(q.step * static_cast<float>(kStep), kShare * static_cast<float>(q.sum));
+  }
+}
+
+// Where things lie in dynamic shared memory, in bytes.
+template <int kFours>
+struct TokensLayout {
+  static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
+  static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
+  static constexpr int kResiduals = kMap + 1024;  // the table, then 16 bytes of zeros
+  static constexpr int kImage = kResiduals + 32;
+  static constexpr int kUnitFloats = kBoxRows * kFours * 4;  // sums of a unit
+
+  int partials;
+  int bytes;
+
+  __host__ __device__ TokensLayout(int slice_boxes, int slice_units) {
+    partials = kImage + slice_boxes * BoxImage<kFours>::kBytes;
+    bytes = partials + slice_units * kUnitFloats * 4;
+  }
+};
+
+#if __CUDA_ARCH__ >= 800
+
+// The row of a box that lane `lane` takes first; the second is 8 further down. In this order eight
+// lanes that read together find their words in different banks.
+__device__ __forceinline__ int box_row(int lane) {
+  return lane / 4 % 4 * 2 + lane / 16;
+}
+
+// A lane's words of a box: two of each block and row.
+struct QuadWords {
+  uint2 first[4];
+  uint2 second[4];
+};
+
+// Where a lane finds its part of a block's image.
+struct BlockImage {
+  std::uint32_t operands;
+  std::uint32_t terms;
+};
+
+// Adds a block's products to the sums of the lane's rows and tokens.
+template <int kFours>
+__device__ __forceinline__ void multiply_block(float (&sums)[kFours][2],
+                                               const WeightOperands& weights, BlockImage image,
+                                               const float (&scales)[2]) {
+#pragma unroll
+  for (int four = 0; four < kFours; ++four) {
+    const uint4 b = load_shared_16(image.operands + four * 32 * 16);
+    BlockSums block;
+    multiply(block, weights,
+             {{{b.x, b.y}, {b.z, b.w}},
+              {select_bytes(b.x, b.y, 0x7531), select_bytes(b.z, b.w, 0x7531)},
+              {select_bytes(b.x, b.y, 0x6420), select_bytes(b.z, b.w, 0x6420)}});
+    const uint2 bits = load_shared_8(image.terms + four * 4 * sizeof(float2));
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      sums[four][r] = __fmaf_rn(scales[r] * __uint_as_float(bits.x),
+                                block.total(r) + __uint_as_float(bits.y), sums[four][r]);
+    }
+  }
+}
+
+// Copies a slice of the image into shared memory, once all warps are done with the one before.
+template <int kFours>
+__device__ __forceinline__ void load_image(const Job& job, const UnitPlan& plan, int slice,
+                                           std::uint32_t target) {
+  using Image = BoxImage<kFours>;
+  const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
+  const auto* source = static_cast<const std::uint8_t*>(job.workspace) +
+                       static_cast<std::int64_t>(slice) * plan.slice_boxes * Image::kBytes;
+  __syncthreads();
+  for (int i = threadIdx.x; i < boxes * (Image::kBytes / 16); i += kUnitThreads) {
+    copy_16_bytes(target + i * 16, source + std::int64_t{i} * 16, true);
+  }
+  commit_copies();
+  wait_for_copies<0>();
+  __syncthreads();
+}
+
+// Sums over the units of each tile, and writes the outputs.
+template <OutputType kType, int kFours>
+__device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& plan,
+                                              const float* partials) {
+  constexpr int kUnitFloats = TokensLayout<kFours>::kUnitFloats;
+  const int rows = own_tiles(plan) * kBoxRows;
+  for (int i = threadIdx.x; i < rows * static_cast<int>(job.tokens); i += kUnitThreads) {
+    const int token = i / rows;
+    const int tile = i % rows / kBoxRows;
+    const int row = i % kBoxRows;
+    const float* sums = partials + tile * plan.units * kUnitFloats + row * kFours * 4 + token;
+    float sum = 0.0f;
+    for (int unit = 0; unit < plan.units; ++unit) sum += sums[unit * kUnitFloats];
+    const int output = first_row(tile) + row;
+    if (output < job.outputs) {
+      static_cast<std::uint16_t*>(job.output)[token * job.outputs + output] = round_to<kType>(sum);
+    }
+  }
+}
+
+#endif
+
+template <OutputType kType, ScaleKind kKind, int kFours, int kBoxes>
+__global__ void __launch_bounds__(kUnitThreads, 1)
+    mma_linear_tokens(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
+                      const __grid_constant__ UnitPlan plan,
+                      const __grid_constant__ ResidualTable table) {
+#if __CUDA_ARCH__ >= 800
+  using Layout = TokensLayout<kFours>;
+  using Image = BoxImage<kFours>;
+  extern __shared__ __align__(1024) std::uint8_t shared[];
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+  const int lane = threadIdx.x % 32;
+  const int row = box_row(lane);
+  const int quad_lane = lane % 4;
+  const int tiles = own_tiles(plan);
+  const Layout layout(plan.slice_boxes, tiles * plan.units);
+
+  using Ring = WeightRing<kUnitSlots>;
+  const std::uint32_t slots = shared_address(shared) + warp * Ring::kBytes;
+  Ring ring(map, job, slots,
+            shared_address(shared) + Layout::kBarriers + warp * Ring::kBarrierBytes);
+  UnitWalk fills(warp, tiles, plan);  // where the ring's next fill comes from
+  const auto next_fill = [&](unsigned n) -> BoxPosition {
+    if (n != 0 && n % kBoxes == 0) fills.advance(warp, tiles, plan);
+    const int box = fills.unit * kBoxes + static_cast<int>(n % kBoxes);
+    return {first_row(fills.tile), fills.slice * plan.slice_boxes + box, fills.valid(plan)};
+  };
+#pragma unroll
+  for (int n = 0; n < kUnitSlots; ++n) ring.fill(n, next_fill(n));
+
+  UnitWalk walk(warp, tiles, plan);
+  LaneScales<kKind, kBoxes> next_scales;
+  const auto load_scales = [&] {
+    if (!walk.valid(plan)) return;
+    const int last = static_cast<int>(job.outputs) - 1;
+    const int top = first_row(walk.tile) + row;
+    const int box = walk.slice * plan.slice_boxes + walk.unit * kBoxes;
+    next_scales.load(job, {min(top, last), min(top + 8, last), box});
+  };
+  load_scales();
+  allow_next_kernel();
+  auto* scale_map = reinterpret_cast<float*>(shared + Layout::kMap);
+  if constexpr (kKind != ScaleKind::kPlain) {
+    for (int i = threadIdx.x; i < 256; i += kUnitThreads) scale_map[i] = job.nested_map[i];
+  }
+  if (threadIdx.x < 8) {
+    reinterpret_cast<std::uint32_t*>(shared + Layout::kResiduals)[threadIdx.x] =
+        threadIdx.x < 4 ? table.words[threadIdx.x] : 0;
+  }
+  __syncthreads();
+  // Read back from shared memory, so that they stay in registers.
+  const uint4 table_words = load_shared_16(shared_address(shared) + Layout::kResiduals);
+  const ResidualTable residuals = {table_words.x, table_words.y, table_words.z, table_words.w};
+  const std::uint32_t zero = load_shared_8(shared_address(shared) + Layout::kResiduals + 16).x;
+  // This lane's words of a box's first block and row; the piece of the others is an exclusive or
+  // away, and the second row 8 further down.
+  const std::uint32_t own_words = keep(slots + box_offset(row, quad_lane / 2) + quad_lane % 2 * 8);
+  const std::uint32_t own_operands = keep(shared_address(shared) + Layout::kImage + lane * 16);
+  const std::uint32_t own_terms =
+      keep(shared_address(shared) + Layout::kImage + Image::kTerms + quad_lane * sizeof(float2));
+  float* own_partials =
+      reinterpret_cast<float*>(shared + layout.partials) + row * kFours * 4 + quad_lane;
+  wait_for_previous_kernel();
+
+  unsigned count = 0;  // boxes done
+  for (int slice = 0; slice < plan.slices; ++slice) {
+    load_image<kFours>(job, plan, slice, shared_address(shared) + Layout::kImage);
+    const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
+    for (; walk.slice == slice; count += kBoxes) {
+      float scales[kBoxes][2];
+#pragma unroll
+      for (int i = 0; i < kBoxes; ++i) {
+        scales[i][0] = next_scales.scale(job, scale_map, i, 0);
+        scales[i][1] = next_scales.scale(job, scale_map, i, 1);
+      }
+      const int first_box = walk.unit * kBoxes;  // in the slice
+      float* partial = own_partials + (walk.tile * plan.units + walk.unit) * Layout::kUnitFloats;
+      walk.advance(warp, tiles, plan);
+      load_scales();
+      float sums[kFours][2] = {};
+#pragma unroll
+      for (int i = 0; i < kBoxes; ++i) {
+        const unsigned n = count + i;
+        ring.wait(n);
+        QuadWords words;
+        std::uint32_t read = 0;
+#pragma unroll
+        for (int block = 0; block < 4; ++block) {
+          const std::uint32_t at = (own_words ^ (block << 5)) + ring.offset(n);
+          words.first[block] = load_shared_8(at);
+          words.second[block] = load_shared_8(at + 8 * kBoxBytes);
+          read ^= words.first[block].x ^ words.second[block].x;
+        }
+        ring.release(read, zero);
+        ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
+        const int box = first_box + i;
+        if (box >= boxes) continue;
+#pragma unroll
+        for (int block = 0; block < 4; ++block) {
+          const uint2 first = words.first[block];
+          const uint2 second = words.second[block];
+          const WeightOperands weights(residuals, {{first.x, second.x}, {first.y, second.y}});
+          const float block_scales[2] = {__shfl_sync(0xffffffffu, scales[i][0], block, 4),
+                                         __shfl_sync(0xffffffffu, scales[i][1], block, 4)};
+          const int offset = box * Image::kBytes;
+          multiply_block<kFours>(sums, weights,
+                                 {own_operands + offset + block * Image::kBlockBytes,
+                                  own_terms + offset + block * Image::kBlockTermBytes},
+                                 block_scales);
+        }
+      }
+#pragma unroll
+      for (int four = 0; four < kFours; ++four) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          float* at = partial + r * 8 * kFours * 4 + four * 4;
+          *at = (slice == 0 ? 0.0f : *at) + sums[four][r];
+        }
+      }
+    }
+  }
+  __syncthreads();
+  finish_tokens<kType, kFours>(job, plan, reinterpret_cast<const float*>(shared + layout.partials));
+#endif
+}
+
+}  // namespace nf4bench::kernels::cuda

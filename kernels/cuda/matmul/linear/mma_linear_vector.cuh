@@ -1,0 +1,238 @@
+#pragma once
+
+// One token. A warp multiplies boxes of 16 rows x 256 weights, which are four blocks a row, and
+// lane t of each quad (four lanes that share a row) owns the whole t-th block. The tensor core sums
+// over a quad's lanes; so that the four blocks, which have four scales, stay apart, B is zero but
+// where the pair of columns has the number of the lane: columns 2t and 2t + 1 hold both bytes of
+// the activations of block t. What leaves the tensor core for a lane is then its own block's sum.
+
+#include "cuda/dependent_launch.cuh"
+#include "cuda/matmul/activations.cuh"
+#include "cuda/matmul/lane_scales.cuh"
+#include "cuda/matmul/linear/linear_residual.cuh"
+#include "cuda/matmul/linear/unit_walk.cuh"
+#include "cuda/matmul/persistent_launch.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+// Where things lie in dynamic shared memory, in bytes.
+struct VectorLayout {
+  static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
+  static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
+  // 128 bytes are read here in place of activations, beside the same of a real block: the 32 keep
+  // the banks apart.
+  static constexpr int kZeros = kMap + 1024 + 32;
+  static constexpr int kResiduals = kMap + 1024 + 192;
+  static constexpr int kTerms = kMap + 1024 + 256;
+
+  int plane_bytes;  // from a plane of the activations to the other; 16 keep the banks apart
+  int planes;
+  int partials;
+  int bytes;
+
+  __host__ __device__ VectorLayout(int boxes, int block_units) {
+    plane_bytes = boxes * 4 * 128 + 16;
+    planes = kTerms + boxes * 4 * 8;
+    partials = (planes + 2 * plane_bytes + 255) / 256 * 256;
+    bytes = partials + block_units * kBoxRows * 16;
+  }
+};
+
+#if __CUDA_ARCH__ >= 800
+
+// Writes the activations to shared memory as the tensor core wants them. Of each block and plane
+// 128 bytes: 64 in the order of the nibbles (odd before even), then the even ones, then the odd
+// ones. The terms of each block: the step, and what the intercept adds to the sum.
+template <OutputType kType>
+__device__ __forceinline__ void quantize_vector(const Job& job, const UnitPlan& plan,
+                                                const VectorLayout& layout, std::uint8_t* shared) {
+  quantize_range<kType, kUnitThreads>(job, {0, plan.boxes}, 1, [&](Eight at, const Quantized& q) {
+    std::uint8_t* block = shared + layout.planes + at.index / 8 * 128;
+    const int eight = at.index % 8;
+#pragma unroll
+    for (int plane = 0; plane < 2; ++plane) {
+      int v[8];
+#pragma unroll
+      for (int k = 0; k < 8; ++k) v[k] = plane == 0 ? q.high(k) : q.low(k);
+      const std::uint32_t even = pack_bytes(v[0], v[2], v[4], v[6]);
+      const std::uint32_t odd = pack_bytes(v[1], v[3], v[5], v[7]);
+      const uint2 mixed =
+          make_uint2(__byte_perm(odd, even, 0x5140), __byte_perm(odd, even, 0x7362));
+      reinterpret_cast<uint2*>(block)[eight] = mixed;
+      reinterpret_cast<std::uint32_t*>(block + 64)[eight] = even;
+      reinterpret_cast<std::uint32_t*>(block + 96)[eight] = odd;
+      block += layout.plane_bytes;
+    }
+    if (eight == 0) {
+      constexpr auto kShare = static_cast<float>(kIntercept / kStep);
+      reinterpret_cast<float2*>(shared + VectorLayout::kTerms)[at.index / 8] =
+          make_float2(q.step * static_cast<float>(kStep), kShare * static_cast<float>(q.sum));
+    }
+  });
+}
+
+// The lane's block of a box: half a block, four words, at a time.
+struct BoxWords {
+  uint4 first[2];
+  uint4 second[2];
+};
+
+__device__ __forceinline__ BlockSums multiply_block(const ResidualTable& residuals,
+                                                    const BoxWords& words, std::uint32_t b) {
+  BlockSums sums;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const uint4 mixed[2] = {load_shared_16(b + 32 * half), load_shared_16(b + 32 * half + 16)};
+    const uint4 even = load_shared_16(b + 64 + 16 * half);
+    const uint4 odd = load_shared_16(b + 96 + 16 * half);
+    const uint4 first = words.first[half];
+    const uint4 second = words.second[half];
+    multiply(
+        sums, {residuals, {{first.x, second.x}, {first.y, second.y}}},
+        {{{mixed[0].x, mixed[0].y}, {mixed[0].z, mixed[0].w}}, {even.x, even.y}, {odd.x, odd.y}});
+    multiply(
+        sums, {residuals, {{first.z, second.z}, {first.w, second.w}}},
+        {{{mixed[1].x, mixed[1].y}, {mixed[1].z, mixed[1].w}}, {even.z, even.w}, {odd.z, odd.w}});
+  }
+  return sums;
+}
+
+// Sums what the units of each row and the lanes of their quads have left, eight lanes a row, and
+// writes the outputs.
+template <OutputType kType>
+__device__ __forceinline__ void finish_vector(const Job& job, const UnitPlan& plan,
+                                              const float4* partials) {
+  for (int i = threadIdx.x; i < own_tiles(plan) * kBoxRows * 8; i += kUnitThreads) {
+    const int tile = i / (kBoxRows * 8);
+    const int row = i / 8 % kBoxRows;
+    float sum = 0.0f;
+    for (int unit = i % 8; unit < plan.units; unit += 8) {
+      const float4 quad = partials[(tile * plan.units + unit) * kBoxRows + row];
+      sum += (quad.x + quad.y) + (quad.z + quad.w);
+    }
+#pragma unroll
+    for (int lanes = 4; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    const int output = first_row(tile) + row;
+    if (i % 8 == 0 && output < job.outputs) {
+      static_cast<std::uint16_t*>(job.output)[output] = round_to<kType>(sum);
+    }
+  }
+}
+
+#endif
+
+template <OutputType kType, ScaleKind kKind, int kBoxes>
+__global__ void __launch_bounds__(kUnitThreads, 1)
+    mma_linear_vector(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
+                      const __grid_constant__ UnitPlan plan,
+                      const __grid_constant__ ResidualTable table) {
+#if __CUDA_ARCH__ >= 800
+  extern __shared__ __align__(1024) std::uint8_t shared[];
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+  const int row = threadIdx.x % 32 / 4;
+  const int quad_lane = threadIdx.x % 4;
+  const int tiles = own_tiles(plan);
+  const VectorLayout layout(plan.boxes, tiles * plan.units);
+
+  using Ring = WeightRing<kUnitSlots>;
+  const std::uint32_t slots = shared_address(shared) + warp * Ring::kBytes;
+  Ring ring(map, job, slots,
+            shared_address(shared) + VectorLayout::kBarriers + warp * Ring::kBarrierBytes);
+  UnitWalk fills(warp, tiles, plan);  // where the ring's next fill comes from
+  const auto next_fill = [&](unsigned n) -> BoxPosition {
+    if (n != 0 && n % kBoxes == 0) fills.advance(plan);
+    return {first_row(fills.tile), fills.unit * kBoxes + static_cast<int>(n % kBoxes),
+            fills.tile < tiles};
+  };
+#pragma unroll
+  for (int n = 0; n < kUnitSlots; ++n) ring.fill(n, next_fill(n));
+
+  UnitWalk walk(warp, tiles, plan);
+  LaneScales<kKind, kBoxes> next_scales;
+  const auto load_scales = [&] {
+    if (walk.tile >= tiles) return;
+    const int last = static_cast<int>(job.outputs) - 1;
+    const int top = first_row(walk.tile) + row;
+    next_scales.load(job, {min(top, last), min(top + 8, last), walk.unit * kBoxes});
+  };
+  load_scales();
+  allow_next_kernel();
+
+  auto* scale_map = reinterpret_cast<float*>(shared + VectorLayout::kMap);
+  if constexpr (kKind != ScaleKind::kPlain) {
+    for (int i = threadIdx.x; i < 256; i += kUnitThreads) scale_map[i] = job.nested_map[i];
+  }
+  if (threadIdx.x < 32) {
+    reinterpret_cast<std::uint32_t*>(shared + VectorLayout::kZeros)[threadIdx.x] = 0;
+  }
+  if (threadIdx.x < 4) {
+    reinterpret_cast<std::uint32_t*>(shared + VectorLayout::kResiduals)[threadIdx.x] =
+        table.words[threadIdx.x];
+  }
+  wait_for_previous_kernel();
+  quantize_vector<kType>(job, plan, layout, shared);
+  __syncthreads();
+
+  // Read back from shared memory, so that they stay in registers.
+  const uint4 table_words = load_shared_16(shared_address(shared) + VectorLayout::kResiduals);
+  const ResidualTable residuals = {table_words.x, table_words.y, table_words.z, table_words.w};
+  const std::uint32_t zero = load_shared_8(shared_address(shared) + VectorLayout::kZeros).x;
+  const bool owns = row / 2 == quad_lane;  // else this lane's part of B is zero
+  const std::uint32_t activations =
+      keep(shared_address(shared) +
+           (owns ? layout.planes + row % 2 * layout.plane_bytes + quad_lane * 128
+                 : VectorLayout::kZeros));
+  const std::uint32_t activations_a_box = keep(owns ? 4 * 128 : 0);
+  // This lane's block of a box, of its first row; the second is 8 further down.
+  const std::uint32_t own_block[2] = {keep(slots + box_offset(row, 2 * quad_lane)),
+                                      keep(slots + box_offset(row, 2 * quad_lane + 1))};
+  const std::uint32_t terms =
+      keep(shared_address(shared) + VectorLayout::kTerms + quad_lane * sizeof(float2));
+  auto* partials = reinterpret_cast<float*>(shared + layout.partials) + row * 4 + quad_lane;
+
+  unsigned count = 0;  // boxes done
+  for (; walk.tile < tiles; count += kBoxes) {
+    float scales[kBoxes][2];
+#pragma unroll
+    for (int i = 0; i < kBoxes; ++i) {
+      scales[i][0] = next_scales.scale(job, scale_map, i, 0);
+      scales[i][1] = next_scales.scale(job, scale_map, i, 1);
+    }
+    const int first_box = walk.unit * kBoxes;
+    float* partial = partials + (walk.tile * plan.units + walk.unit) * kBoxRows * 4;
+    walk.advance(plan);
+    load_scales();
+    float sum[2] = {0.0f, 0.0f};
+#pragma unroll
+    for (int i = 0; i < kBoxes; ++i) {
+      const unsigned n = count + i;
+      ring.wait(n);
+      BoxWords words;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        words.first[half] = load_shared_16(own_block[half] + ring.offset(n));
+        words.second[half] = load_shared_16(own_block[half] + ring.offset(n) + 8 * kBoxBytes);
+      }
+      ring.release(words.first[0].w ^ words.first[1].w ^ words.second[0].w ^ words.second[1].w,
+                   zero);
+      ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
+      const int box = first_box + i;
+      if (box >= plan.boxes) continue;
+      const BlockSums sums =
+          multiply_block(residuals, words, activations + box * activations_a_box);
+      const uint2 bits = load_shared_8(terms + box * 4 * sizeof(float2));
+      const float2 term = make_float2(__uint_as_float(bits.x), __uint_as_float(bits.y));
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        sum[r] = __fmaf_rn(scales[i][r] * term.x, sums.total(r) + term.y, sum[r]);
+      }
+    }
+    partial[0] = sum[0];
+    partial[8 * 4] = sum[1];
+  }
+  __syncthreads();
+  finish_vector<kType>(job, plan, reinterpret_cast<const float4*>(shared + layout.partials));
+#endif
+}
+
+}  // namespace nf4bench::kernels::cuda

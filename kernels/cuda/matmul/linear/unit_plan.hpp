@@ -1,0 +1,85 @@
+#pragma once
+
+// Choosing how the integer kernels cut a product (unit_walk.cuh), on the host.
+
+#include "cuda/matmul/lane_scales.cuh"
+#include "cuda/matmul/linear/unit_walk.cuh"
+#include "cuda/matmul/persistent_launch.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+struct PlannedUnits {
+  UnitPlan plan;
+  int unit_boxes = 0;
+  Grid grid;
+};
+
+inline int count_of(std::int64_t count, std::int64_t per_part) {
+  return static_cast<int>(block_count(count, per_part));
+}
+
+// Boxes a unit, 4, 2 or 1 and at most `most`: as many as keep the warps of a block equally busy,
+// within a quarter, for units of fewer boxes spend more on their scales and sums.
+inline int choose_unit_boxes(int tiles_a_block, int boxes, int most) {
+  const auto boxes_of_busiest_warp = [&](int unit) {
+    return count_of(std::int64_t{tiles_a_block} * count_of(boxes, unit), kUnitWarps) * unit;
+  };
+  const int best = boxes_of_busiest_warp(1);
+  for (const int unit : {4, 2}) {
+    if (unit <= most && boxes_of_busiest_warp(unit) * 4 <= best * 5) return unit;
+  }
+  return 1;
+}
+
+// Calls use(integral_constant<ScaleKind>, integral_constant<int>: boxes a unit).
+template <class Function>
+void with_unit_kind(const Problem& problem, int unit_boxes, Function use) {
+  const auto with_kind = [&](auto boxes) {
+    switch (scale_kind(problem, unit_boxes)) {
+      case ScaleKind::kPlain:
+        return use(std::integral_constant<ScaleKind, ScaleKind::kPlain>{}, boxes);
+      case ScaleKind::kNested:
+        return use(std::integral_constant<ScaleKind, ScaleKind::kNested>{}, boxes);
+      case ScaleKind::kPacked:
+        return use(std::integral_constant<ScaleKind, ScaleKind::kPacked>{}, boxes);
+    }
+  };
+  if (unit_boxes == 4) return with_kind(std::integral_constant<int, 4>{});
+  if (unit_boxes == 2) return with_kind(std::integral_constant<int, 2>{});
+  with_kind(std::integral_constant<int, 1>{});
+}
+
+struct UnitLimits {
+  int slices;
+  int unit_boxes;
+};
+
+// As few slices as let a block's shared memory suffice, within `most`, and more blocks than
+// multiprocessors only where even that is not enough. `bytes(boxes of a slice, units of a block)`
+// says how much a block needs. Where nothing suffices, the grid's shared_bytes are too many.
+template <class Bytes>
+PlannedUnits plan_units(const Problem& problem, const DeviceFacts& device, UnitLimits most,
+                        Bytes bytes) {
+  PlannedUnits result;
+  UnitPlan& plan = result.plan;
+  plan.tiles = count_of(problem.outputs, kBoxRows);
+  plan.boxes = count_of(problem.inputs, kBoxColumns);
+  if (most.slices > plan.boxes) most.slices = plan.boxes;
+  for (int blocks = device.multiprocessors;; blocks += device.multiprocessors) {
+    const int grid = plan.tiles < blocks ? plan.tiles : blocks;
+    const int tiles_a_block = count_of(plan.tiles, grid);
+    for (plan.slices = 1; plan.slices <= most.slices; ++plan.slices) {
+      plan.slice_boxes = count_of(plan.boxes, plan.slices);
+      result.unit_boxes = choose_unit_boxes(tiles_a_block, plan.slice_boxes, most.unit_boxes);
+      plan.units = count_of(plan.slice_boxes, result.unit_boxes);
+      plan.tile_step = kUnitWarps / plan.units;
+      plan.unit_step = kUnitWarps % plan.units;
+      result.grid = {static_cast<unsigned>(grid), kUnitThreads,
+                     static_cast<std::size_t>(bytes(plan.slice_boxes, tiles_a_block * plan.units))};
+      if (result.grid.shared_bytes <= shared_bytes_a_block(device)) return result;
+    }
+    if (tiles_a_block == 1) return result;
+  }
+}
+
+}  // namespace nf4bench::kernels::cuda

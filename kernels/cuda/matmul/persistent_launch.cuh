@@ -1,0 +1,57 @@
+#pragma once
+
+// Launching kernels that fill a multiprocessor: dynamic shared memory, and dependent launch where
+// the device can.
+
+#include "variant.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace nf4bench::kernels::cuda {
+
+struct Grid {
+  unsigned blocks = 0;
+  unsigned threads = 0;
+  std::size_t shared_bytes = 0;
+};
+
+// Shared memory that a block can have.
+inline std::size_t shared_bytes_a_block(const DeviceFacts& device) {
+  switch (device.compute_capability) {
+    case 75:
+      return std::size_t{64} << 10;
+    case 80:
+    case 87:
+      return std::size_t{163} << 10;
+    case 86:
+    case 89:
+    case 120:
+    case 121:
+      return std::size_t{99} << 10;
+    default:
+      return std::size_t{227} << 10;
+  }
+}
+
+// Launches `kernel` as a dependent of its predecessor where the device can, else plainly.
+template <class... Arguments>
+void launch_grid(const Launch& launch, const Grid& grid, void (*kernel)(Arguments...),
+                 Arguments... arguments) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(grid.shared_bytes));
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid.blocks;
+  config.blockDim = grid.threads;
+  config.dynamicSmemBytes = grid.shared_bytes;
+  config.stream = launch.stream;
+  config.attrs = &attribute;
+  config.numAttrs = launch.device.compute_capability >= 90 ? 1 : 0;
+  cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,115 @@
+#pragma once
+
+// How the warpgroup kernel cuts a product. A tile is some rows of the weight times a group of
+// tokens, and a stage 256 inputs of it. Each block does whole tiles as long as all blocks have one;
+// the stages of the remaining tiles, laid end to end, are split evenly over all blocks, unless that
+// costs more than it saves.
+
+#include <cstdint>
+
+namespace nf4bench::kernels::cuda {
+
+struct StagePlan {
+  int blocks = 0;        // of the grid
+  int stages = 0;        // of a tile
+  int token_groups = 0;  // tile i: rows i / token_groups, tokens i % token_groups
+  int whole = 0;         // tiles that are not split
+  int split = 0;         // tiles that are
+  int share = 0;         // stages of the split tiles that each block does,
+  int extra = 0;         // and the first `extra` blocks one more
+};
+
+// `join`: what adding up the parts of a tile costs, in stages.
+inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, int join) {
+  StagePlan plan;
+  plan.stages = stages;
+  const int waves = tiles / most_blocks;
+  const int rest = tiles - waves * most_blocks;
+  if (rest == 0 || stages <= (rest * stages + most_blocks - 1) / most_blocks + join) {
+    plan.blocks = tiles < most_blocks ? tiles : most_blocks;
+    plan.whole = tiles;
+    return plan;
+  }
+  const std::int64_t all = std::int64_t{tiles} * stages;
+  plan.blocks = all < most_blocks ? static_cast<int>(all) : most_blocks;
+  plan.whole = waves * most_blocks;
+  plan.split = rest;
+  plan.share = rest * stages / plan.blocks;
+  plan.extra = rest * stages % plan.blocks;
+  return plan;
+}
+
+// The stages that the busiest block does, and what joining costs.
+inline int stages_of(const StagePlan& plan, int join) {
+  const int whole = (plan.whole + plan.blocks - 1) / plan.blocks * plan.stages;
+  return plan.split == 0 ? whole : whole + plan.share + (plan.extra > 0 ? 1 : 0) + join;
+}
+
+// Where in the split stages the part of `block` begins; it ends where the next one's begins.
+__host__ __device__ inline int split_begin(const StagePlan& plan, int block) {
+  return block * plan.share + min(block, plan.extra);
+}
+
+// The block that does a stage of the split ones.
+__host__ __device__ inline int block_of_split(const StagePlan& plan, int stage) {
+  const int of_larger = plan.extra * (plan.share + 1);
+  return stage < of_larger ? stage / (plan.share + 1)
+                           : plan.extra + (stage - of_larger) / plan.share;
+}
+
+// The parts of tiles that one block does, in order.
+struct TileWalk {
+  int tile;
+  int begin;  // stages
+  int end;
+
+  __host__ __device__ TileWalk(const StagePlan& plan, int block)
+      : tile(block),
+        begin(0),
+        end(plan.stages),
+        rest_(split_begin(plan, block)),
+        rest_end_(split_begin(plan, block + 1)) {
+    if (tile >= plan.whole) enter_rest(plan);
+  }
+
+  __host__ __device__ bool valid() const { return begin < end; }
+
+  __host__ __device__ bool is_whole(const StagePlan& plan) const {
+    return begin == 0 && end == plan.stages;
+  }
+
+  __host__ __device__ void advance(const StagePlan& plan) {
+    tile += plan.blocks;
+    if (tile >= plan.whole) enter_rest(plan);
+  }
+
+ private:
+  // To the next part of the split tiles; an empty one when there is none.
+  __host__ __device__ void enter_rest(const StagePlan& plan) {
+    const int index = rest_ / plan.stages;
+    tile = plan.whole + index;
+    begin = rest_ - index * plan.stages;
+    end = min(plan.stages, begin + rest_end_ - rest_);
+    rest_ += end - begin;
+  }
+
+  int rest_;
+  int rest_end_;
+};
+
+// The same, stage by stage.
+struct StageWalk {
+  TileWalk tile;
+  int stage;
+
+  __host__ __device__ StageWalk(const StagePlan& plan, int block)
+      : tile(plan, block), stage(tile.begin) {}
+
+  __host__ __device__ void advance(const StagePlan& plan) {
+    if (++stage < tile.end) return;
+    tile.advance(plan);
+    stage = tile.begin;
+  }
+};
+
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,213 @@
+// Every CUDA variant of the matrix product, on shapes and numbers of tokens that no tile divides.
+// The buffers end exactly where their content does, so that a memory checker sees any access past
+// them.
+
+#include "gpu_fixture.hpp"
+#include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
+#include "nf4/values.hpp"
+#include "operation/activations.hpp"
+#include "operation/error_bound.hpp"
+#include "operation/matmul.hpp"
+#include "operation/weight.hpp"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+// A product of any number of tokens up to `most_tokens`: the first tokens are the same for all.
+class Product {
+ public:
+  Product(const nf4::SyntheticSpec& spec, nf4::OutputType type, std::int64_t most_tokens)
+      : weight_(nf4::make_synthetic(spec)), problem_(operation::problem_of(weight_, type)) {
+    problem_.tokens = most_tokens;
+    input_ = operation::make_activations(problem_, record::Activations::kNormal, 3);
+  }
+
+  std::unique_ptr<device::Workload> upload(device::Device& device, std::int64_t tokens) const {
+    return device.upload(operation::make_work(operation::matmul(),
+                                              {weight_, nullptr, input(tokens)}, problem(tokens)),
+                         device::UploadPurpose::kVerify);
+  }
+
+  // What outputs of the first tokens are held to.
+  std::span<const std::byte> expected(std::int64_t tokens) {
+    if (truth_.empty()) {
+      truth_ = operation::matmul().reference(weight_, problem_, input_,
+                                             std::numeric_limits<std::int64_t>::max());
+    }
+    const std::size_t a_token = truth_.size() / static_cast<std::size_t>(problem_.tokens);
+    return std::span(truth_).first(a_token * static_cast<std::size_t>(tokens));
+  }
+
+  const nf4::Nf4Tensor& weight() const { return weight_; }
+  std::vector<std::byte>& all_input() { return input_; }
+  kernels::Problem problem(std::int64_t tokens) const {
+    kernels::Problem problem = problem_;
+    problem.tokens = tokens;
+    return problem;
+  }
+
+ private:
+  std::span<const std::byte> input(std::int64_t tokens) const {
+    const std::size_t bytes = static_cast<std::size_t>(tokens * problem_.inputs) *
+                              nf4::size_in_bytes(problem_.output_type);
+    return std::span(input_).first(bytes);
+  }
+
+  nf4::Nf4Tensor weight_;
+  kernels::Problem problem_;
+  std::vector<std::byte> input_;
+  std::vector<std::byte> truth_;
+};
+
+class CudaMatmul : public GpuTest {
+ protected:
+  static const std::vector<kernels::Variant>& variants() {
+    return operation::matmul().catalog(device_->info().kind).variants;
+  }
+
+  void SetUp() override {
+    GpuTest::SetUp();
+    runs_.clear();
+  }
+
+  // Runs every variant that can do it.
+  static void expect_right(Product& product, const std::vector<std::int64_t>& token_counts) {
+    for (const std::int64_t tokens : token_counts) {
+      const auto workload = product.upload(*device_, tokens);
+      for (const kernels::Variant& variant : variants()) {
+        if (!workload->unsupported(variant).empty()) continue;
+        ++runs_[variant.name];
+        const record::Verification found = workload->verify(variant, product.expected(tokens));
+        const kernels::Problem problem = product.problem(tokens);
+        EXPECT_TRUE(found.is_exact())
+            << variant.name << ", " << tokens << " tokens, "
+            << nf4::shape_to_string(product.weight().shape) << ", blocksize "
+            << (1 << problem.block_shift) << ", " << to_string(problem.output_type) << ", "
+            << (problem.nested ? "nested" : "plain") << ": " << operation::describe_error(found);
+      }
+    }
+  }
+
+  static inline std::map<std::string, int> runs_;  // by variant
+};
+
+TEST_F(CudaMatmul, IsRightForEveryShapeAndNumberOfTokens) {
+  const std::vector<std::vector<std::int64_t>> shapes = {
+      {1280, 3420}, {17, 64}, {1000, 2112}, {33, 4096}, {130, 1088}, {257, 96}, {5, 63}};
+  for (const auto& shape : shapes) {
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      for (const auto kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+        for (const int blocksize : {32, 64, 128, 4096}) {
+          std::vector<std::int64_t> tokens = {1, 3, 4, 8, 16, 17};
+          if (blocksize == 64) tokens.insert(tokens.end(), {64, 256});
+          Product product({.shape = shape, .blocksize = blocksize, .absmax_kind = kind}, type,
+                          tokens.back());
+          expect_right(product, tokens);
+        }
+      }
+    }
+  }
+  for (const kernels::Variant& variant : variants()) EXPECT_GT(runs_[variant.name], 0);
+}
+
+TEST_F(CudaMatmul, IsRightForLargeLayers) {
+  for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+    for (const std::vector<std::int64_t>& shape :
+         std::vector<std::vector<std::int64_t>>{{4096, 4096}, {1024, 4096}, {2048, 14336}}) {
+      Product product({.shape = shape}, type, 128);
+      expect_right(product, {1, 2, 5, 16, 40, 128});
+    }
+  }
+}
+
+TEST_F(CudaMatmul, TheFlagshipDoesEveryProblem) {
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    for (const int blocksize : {32, 64}) {
+      for (const std::int64_t inputs : {63, 64, 3420}) {
+        const Product product({.shape = {48, inputs}, .blocksize = blocksize}, type, 200);
+        for (const std::int64_t tokens : {1, 17, 200}) {
+          const auto workload = product.upload(*device_, tokens);
+          EXPECT_EQ(workload->unsupported(variants().back()), "");
+        }
+      }
+    }
+  }
+}
+
+// A one-hot input shows each weight alone. Kernels that approximate the codebook are held to a
+// share of the block's absmax beyond the rounding of the output, all others to that rounding.
+TEST_F(CudaMatmul, ShowsEveryWeightAlone) {
+  const std::map<std::string, double> shares = {
+      {"mma_linear", 5.2e-4}, {"wgmma_decode", 1.5e-3}, {"fused", 1.5e-3}};
+  for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+    for (const std::int64_t tokens : {1, 4, 16, 64}) {
+      Product product({.shape = {150, 320}}, type, tokens);
+      const auto scales = nf4::reference_dequantize(product.weight(), nf4::OutputType::kFloat32);
+      const std::vector<double> weights = nf4::to_doubles(nf4::OutputType::kFloat32, scales);
+      double absmax = 0.0;
+      for (const double weight : weights) absmax = std::max(absmax, std::fabs(weight));
+      for (std::int64_t first = 0; first < 320; first += tokens) {
+        std::vector<double> one_hot(static_cast<std::size_t>(tokens * 320));
+        for (std::int64_t m = 0; m < tokens; ++m) {
+          one_hot[static_cast<std::size_t>(m * 320 + (first + m) % 320)] = 1.0;
+        }
+        product.all_input() = nf4::to_values(type, one_hot);
+        const auto workload = product.upload(*device_, tokens);
+        for (const kernels::Variant& variant : variants()) {
+          if (!workload->unsupported(variant).empty()) continue;
+          const auto share = shares.count(variant.name) ? shares.at(variant.name) : 0.0;
+          const std::vector<double> y = nf4::to_doubles(type, workload->output_of(variant));
+          for (std::int64_t m = 0; m < tokens; ++m) {
+            for (std::int64_t n = 0; n < 150; ++n) {
+              const double wanted = weights[static_cast<std::size_t>(n * 320 + (first + m) % 320)];
+              const double most =
+                  std::fabs(wanted) * nf4::unit_roundoff(type) * 1.01 + share * absmax + 0x1p-24;
+              ASSERT_NEAR(y[static_cast<std::size_t>(m * 150 + n)], wanted, most)
+                  << variant.name << " row " << n << " input " << (first + m) % 320;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Tokens that hold no number must not spoil those beside them, nor end as numbers.
+TEST_F(CudaMatmul, KeepsNanAndInfinityInTheirTokens) {
+  for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+    for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+      Product product({.shape = {100, 512}}, type, 64);
+      std::vector<double> x = nf4::to_doubles(type, product.all_input());
+      x[1 * 512 + 300] = bad;
+      product.all_input() = nf4::to_values(type, x);
+      expect_right(product, {3, 16, 64});
+    }
+  }
+  EXPECT_GT(runs_["fused"], 0);
+}
+
+TEST_F(CudaMatmul, IsRightInEveryConfiguration) {
+  const kernels::Variant& fused = variants().back();
+  for (const char* const* config = fused.configs; *config != nullptr; ++config) {
+    const auto device = device::open_cuda_device(0, {.config = *config});
+    for (const std::int64_t inputs : {1088, 3420}) {
+      Product product({.shape = {300, inputs}}, nf4::OutputType::kBfloat16, 65);
+      for (const std::int64_t tokens : {1, 7, 16, 65}) {
+        const auto workload = product.upload(*device, tokens);
+        EXPECT_TRUE(workload->verify(fused, product.expected(tokens)).is_exact())
+            << *config << ", " << tokens << " tokens, " << inputs << " inputs";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench

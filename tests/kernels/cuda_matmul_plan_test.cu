@@ -1,0 +1,99 @@
+// How the CUDA kernels of the matrix product cut their work: every part is done, and done once.
+
+#include "cuda/matmul/linear/unit_plan.hpp"
+#include "cuda/matmul/wgmma/stage_walk.cuh"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace nf4bench::kernels::cuda {
+namespace {
+
+TEST(StageWalk, DoesEveryStageOfEveryTileOnce) {
+  for (const int tiles : {1, 2, 7, 112, 131, 132, 133, 150, 264, 449}) {
+    for (const int stages : {1, 2, 4, 16, 32, 57}) {
+      for (const int most_blocks : {1, 2, 108, 132}) {
+        const StagePlan plan = plan_tiles(tiles, stages, most_blocks, tiles % 3);
+        ASSERT_LE(plan.blocks, most_blocks);
+        std::vector<int> done(static_cast<std::size_t>(tiles * stages));
+        for (int block = 0; block < plan.blocks; ++block) {
+          int split_tiles = 0;
+          for (TileWalk walk(plan, block); walk.valid(); walk.advance(plan)) {
+            split_tiles += walk.tile >= plan.whole ? 1 : 0;
+            for (int stage = walk.begin; stage < walk.end; ++stage) {
+              ++done[static_cast<std::size_t>(walk.tile * stages + stage)];
+            }
+          }
+          // A block has room for the sums of two split tiles.
+          EXPECT_LE(split_tiles, 2);
+        }
+        for (const int count : done) ASSERT_EQ(count, 1) << tiles << " tiles, " << stages;
+      }
+    }
+  }
+}
+
+TEST(StageWalk, SplitsTilesOnlyWhereThatSavesStages) {
+  // 128 of 132 blocks have a tile each: splitting would save one stage in 32.
+  EXPECT_EQ(plan_tiles(128, 32, 132, 2).split, 0);
+  EXPECT_EQ(plan_tiles(66, 32, 132, 2).split, 66);
+  EXPECT_EQ(stages_of(plan_tiles(128, 32, 132, 2), 2), 32);
+  EXPECT_EQ(stages_of(plan_tiles(66, 32, 132, 2), 2), 18);
+  EXPECT_EQ(stages_of(plan_tiles(198, 32, 132, 2), 2), 50);
+  // Fewer stages than blocks, too few to split further.
+  EXPECT_EQ(plan_tiles(2, 2, 132, 2).split, 0);
+}
+
+TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
+  const StagePlan plan = plan_tiles(150, 32, 132, 2);
+  for (int block = 0; block < plan.blocks; ++block) {
+    StageWalk stages(plan, block);
+    for (TileWalk tiles(plan, block); tiles.valid(); tiles.advance(plan)) {
+      for (int stage = tiles.begin; stage < tiles.end; ++stage, stages.advance(plan)) {
+        ASSERT_EQ(stages.tile.tile, tiles.tile);
+        ASSERT_EQ(stages.stage, stage);
+      }
+    }
+    EXPECT_FALSE(stages.tile.valid());
+  }
+}
+
+TEST(StageWalk, KnowsWhichBlockHasASplitStage) {
+  const StagePlan plan = plan_tiles(7, 16, 132, 2);
+  for (int block = 0; block < plan.blocks; ++block) {
+    for (int stage = split_begin(plan, block); stage < split_begin(plan, block + 1); ++stage) {
+      EXPECT_EQ(block_of_split(plan, stage), block);
+    }
+  }
+  EXPECT_EQ(split_begin(plan, plan.blocks), plan.split * plan.stages);
+}
+
+TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {
+  for (const std::int64_t outputs : {16, 1024, 4096, 28672}) {
+    for (const std::int64_t inputs : {64, 1088, 4096, 28672}) {
+      Problem problem;
+      problem.outputs = outputs;
+      problem.inputs = inputs;
+      const DeviceFacts device = {90, 132, 0};
+      const PlannedUnits planned = plan_units(problem, device, {16, 4}, [](int boxes, int units) {
+        return 70000 + boxes * 2176 + units * 256;
+      });
+      const UnitPlan& plan = planned.plan;
+      ASSERT_LE(planned.grid.shared_bytes, shared_bytes_a_block(device));
+      EXPECT_GE(plan.slices * plan.slice_boxes, plan.boxes);
+      const int tiles = count_of(plan.tiles, planned.grid.blocks);
+      std::vector<int> done(static_cast<std::size_t>(plan.slices * tiles * plan.units));
+      for (int warp = 0; warp < kUnitWarps; ++warp) {
+        for (UnitWalk walk(warp, tiles, plan); walk.valid(plan); walk.advance(warp, tiles, plan)) {
+          ++done[static_cast<std::size_t>((walk.slice * tiles + walk.tile) * plan.units +
+                                          walk.unit)];
+        }
+      }
+      for (const int count : done) ASSERT_EQ(count, 1) << outputs << "x" << inputs;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,157 @@
+// What the CUDA variants of the matrix product say of problems, which takes no device.
+
+#include "catalog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+using kernels::DeviceFacts;
+using kernels::OutputType;
+using kernels::Problem;
+using kernels::Variant;
+
+constexpr DeviceFacts kTuring = {75, 40, std::int64_t{4} << 20};
+constexpr DeviceFacts kAmpere = {80, 108, std::int64_t{40} << 20};
+constexpr DeviceFacts kAda = {89, 128, std::int64_t{72} << 20};
+constexpr DeviceFacts kHopper = {90, 132, std::int64_t{50} << 20};
+constexpr DeviceFacts kBlackwell = {100, 148, std::int64_t{126} << 20};
+
+Problem make_problem(std::int64_t tokens, std::int64_t outputs, std::int64_t inputs,
+                     int blocksize = 64) {
+  Problem problem;
+  problem.tokens = tokens;
+  problem.outputs = outputs;
+  problem.inputs = inputs;
+  problem.elements = outputs * inputs;
+  while (1 << problem.block_shift < blocksize) ++problem.block_shift;
+  while (1 << problem.block_shift > blocksize) --problem.block_shift;
+  problem.blocks = kernels::block_count(problem.elements, blocksize);
+  problem.nested = true;
+  problem.output_type = OutputType::kBfloat16;
+  return problem;
+}
+
+const Variant& variant(const std::string& name) {
+  for (const Variant& each : kernels::cuda::matmul().variants) {
+    if (each.name == name) return each;
+  }
+  throw std::runtime_error("no variant " + name);
+}
+
+std::string reason(const std::string& name, const Problem& problem, const DeviceFacts& device) {
+  const char* const why = why_unsupported(variant(name), problem, device);
+  return why == nullptr ? "" : why;
+}
+
+TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
+  std::vector<std::string> names;
+  for (const Variant& each : kernels::cuda::matmul().variants) names.emplace_back(each.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"chain_cublas", "fused_cublas", "gemv_shuffle",
+                                             "mma_linear", "wgmma_decode", "fused"}));
+  EXPECT_STREQ(kernels::cuda::matmul().flagship, "fused");
+  EXPECT_STREQ(kernels::cuda::matmul().default_baseline, "chain_cublas");
+}
+
+TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
+  Problem wide = make_problem(1, 256, 4096);
+  wide.output_type = OutputType::kFloat32;
+  for (const char* const name : {"gemv_shuffle", "mma_linear", "wgmma_decode"}) {
+    EXPECT_EQ(reason(name, wide, kHopper), "multiplies 16-bit activations only") << name;
+  }
+  EXPECT_EQ(reason("gemv_shuffle", make_problem(2, 256, 4096), kHopper), "multiplies one token");
+  EXPECT_EQ(reason("gemv_shuffle", make_problem(1, 1280, 3420), kHopper),
+            "needs a multiple of 32 inputs");
+  EXPECT_EQ(reason("gemv_shuffle", make_problem(1, 256, 4096, 32), kTuring), "");
+  for (const char* const name : {"mma_linear", "wgmma_decode"}) {
+    EXPECT_EQ(reason(name, make_problem(4, 1280, 3420), kHopper), "needs a multiple of 64 inputs");
+    EXPECT_EQ(reason(name, make_problem(4, 256, 4096, 32), kHopper),
+              "needs a blocksize of 64 or more");
+    EXPECT_EQ(reason(name, make_problem(16, 1 << 20, 1 << 17), kHopper),
+              "needs fewer than 2^37 weights");
+    EXPECT_EQ(reason(name, make_problem(16, 1000, 4096, 4096), kHopper), "") << name;
+  }
+  EXPECT_EQ(reason("mma_linear", make_problem(17, 256, 4096), kHopper),
+            "multiplies up to 16 tokens");
+  EXPECT_NE(reason("mma_linear", make_problem(1, 256, 4096), kTuring).find("8.0"),
+            std::string::npos);
+  EXPECT_EQ(reason("wgmma_decode", make_problem(513, 256, 4096), kHopper),
+            "multiplies up to 512 tokens");
+  for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
+    EXPECT_NE(reason("wgmma_decode", make_problem(64, 256, 4096), device).find("9.0"),
+              std::string::npos);
+  }
+}
+
+// Outputs and inputs of layers that people quantize.
+const std::vector<std::pair<std::int64_t, std::int64_t>> kLayers = {
+    {1024, 4096},  {4096, 4096},  {14336, 4096}, {4096, 14336}, {8192, 8192},
+    {28672, 8192}, {8192, 28672}, {1024, 8192},  {5120, 5120},  {25600, 5120},
+    {5120, 25600}, {2048, 2048},  {6144, 2048},  {152064, 8192}};
+
+TEST(CudaMatmul, TheIntegerKernelFitsEveryLayerWhereSharedMemoryIsLarge) {
+  for (const auto& [outputs, inputs] : kLayers) {
+    for (const std::int64_t tokens : {1, 2, 4, 5, 8, 9, 16}) {
+      for (const DeviceFacts& device : {kAmpere, kHopper, kBlackwell}) {
+        if (device.compute_capability == 80 && inputs > 14336) continue;
+        EXPECT_EQ(reason("mma_linear", make_problem(tokens, outputs, inputs), device), "")
+            << tokens << " tokens, " << outputs << "x" << inputs << ", "
+            << device.compute_capability;
+      }
+    }
+  }
+}
+
+TEST(CudaMatmul, TheFlagshipNeedsNoDecodedWeightInMemoryForAnyLayerOnHopper) {
+  const Variant& fused = variant("fused");
+  for (const auto& [outputs, inputs] : kLayers) {
+    for (std::int64_t tokens = 1; tokens <= 512; tokens += tokens < 20 ? 1 : 41) {
+      const Problem problem = make_problem(tokens, outputs, inputs);
+      EXPECT_EQ(why_unsupported(fused, problem, kHopper), nullptr);
+      // The sums of tiles that several blocks share, at most 64 KiB a block and part, and the
+      // activations in another order.
+      const std::int64_t most =
+          (std::int64_t{64} << 20) + (tokens + 256) * (inputs + 256) * 2 + (std::int64_t{1} << 20);
+      EXPECT_LE(workspace_of(fused, problem), most) << tokens << " " << outputs << "x" << inputs;
+    }
+  }
+}
+
+TEST(CudaMatmul, TheFlagshipsConfigurationsAreVariants) {
+  const Variant& fused = variant("fused");
+  ASSERT_NE(fused.configs, nullptr);
+  int count = 0;
+  for (const char* const* config = fused.configs; *config != nullptr; ++config, ++count) {
+    EXPECT_NO_THROW(variant(*config)) << *config;
+    EXPECT_STRNE(*config, "fused");
+  }
+  EXPECT_GE(count, 4);
+}
+
+TEST(CudaMatmul, TheFlagshipsWorkspaceIsEnoughForEachOfItsConfigurations) {
+  const Problem problem = make_problem(16, 8192, 8192);
+  for (const char* const name : {"gemv_shuffle", "mma_linear", "wgmma_decode"}) {
+    EXPECT_GE(workspace_of(variant("fused"), problem), workspace_of(variant(name), problem));
+  }
+  // Only cuBLAS can do this one.
+  const Problem odd = make_problem(600, 1280, 3421);
+  EXPECT_GE(workspace_of(variant("fused"), odd), workspace_of(variant("fused_cublas"), odd));
+}
+
+TEST(CudaMatmul, DecodingForCublasTakesRoomForTheWholeWeight) {
+  const Problem problem = make_problem(64, 4096, 4096);
+  const std::int64_t weight = problem.elements * 2;
+  EXPECT_GE(workspace_of(variant("fused_cublas"), problem), weight);
+  // Scales of blocks as float32, besides.
+  EXPECT_GE(workspace_of(variant("chain_cublas"), problem),
+            workspace_of(variant("fused_cublas"), problem) + problem.blocks * 4);
+}
+
+}  // namespace
+}  // namespace nf4bench
