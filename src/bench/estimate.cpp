@@ -21,6 +21,7 @@ constexpr double kCallsAtLeast = 10.0;
 constexpr double kSlowestCpuCall = 6e-9;
 constexpr double kSlowestCudaCall = 2e-11;
 constexpr double kSlowestComparison = 2e-8;
+constexpr double kSlowestVerification = 1e-3;  // seconds, besides the call and the comparison
 
 constexpr double kSlowestFillBytesPerS = 5e8;  // when buffers are made and poisoned
 constexpr double kSlowestCeilings = 10.0;      // seconds; about one is usual
@@ -69,6 +70,8 @@ class Estimator {
   void add_problem(const kernels::Problem& problem);
   void add_cell(const kernels::Problem& problem, record::LaunchMode launch);
   void add_verification(const kernels::Problem& problem);
+  void add_probes(const kernels::Problem& problem);
+  double call_s(const kernels::Problem& problem) const;
   double times_of(const kernels::Problem& problem, record::LaunchMode launch);
   std::string obstacle(const kernels::Variant& variant, const kernels::Problem& problem,
                        record::LaunchMode launch) const;
@@ -112,6 +115,7 @@ void Estimator::add_problem(const kernels::Problem& problem) {
   result_.host_bytes = std::max(result_.host_bytes, on_host + (is_cpu() ? on_device : 0));
   result_.most_s += static_cast<double>(on_device) / kSlowestFillBytesPerS;
   add_verification(problem);
+  add_probes(problem);
   for (std::size_t cache = 0; cache < request_.settings.caches.size(); ++cache) {
     for (const record::LaunchMode launch : request_.settings.launches) add_cell(problem, launch);
   }
@@ -123,6 +127,25 @@ void Estimator::add_verification(const kernels::Problem& problem) {
   ++result_.verifications;
   const auto comparisons = static_cast<double>(2 * request_.variants.size() + 1);
   result_.most_s += kSlowestComparison * comparisons * operation::computed_elements(problem);
+}
+
+// A step is a call of each variant, and what the host expects of it.
+void Estimator::add_probes(const kernels::Problem& problem) {
+  const operation::Operation& operation = request_.operation;
+  if (!operation.probes) return;
+  double steps = 0.0;
+  for (const operation::Probe& probe :
+       operation.probes(problem, request_.settings, request_.device.info().kind)) {
+    steps += static_cast<double>(probe.steps);
+  }
+  const auto variants = static_cast<double>(request_.variants.size());
+  const auto outputs = static_cast<double>(problem.tokens * problem.outputs);
+  result_.most_s += steps * (variants * (call_s(problem) + kSlowestVerification) +
+                             (variants + 1.0) * outputs * kSlowestComparison);
+}
+
+double Estimator::call_s(const kernels::Problem& problem) const {
+  return operation::computed_elements(problem) * (is_cpu() ? kSlowestCpuCall : kSlowestCudaCall);
 }
 
 // Counts the rows of a cell; returns how many of them get a time.
@@ -155,9 +178,7 @@ void Estimator::add_cell(const kernels::Problem& problem, record::LaunchMode lau
       std::max(settings.min_samples, static_cast<int>(statistics::kFewestForInterval)) *
       settings.min_sample_s;
   result_.least_s += kWarmUpS + timed * std::min(settings.max_time_s, fewest_samples_s);
-  const double call_s =
-      operation::computed_elements(problem) * (is_cpu() ? kSlowestCpuCall : kSlowestCudaCall);
-  const double sample_s = std::max(call_s, 2.0 * settings.min_sample_s);
+  const double sample_s = std::max(call_s(problem), 2.0 * settings.min_sample_s);
   result_.most_s +=
       2.0 * kWarmUpS + turns * settings.max_time_s + (turns + shapes) * kCallsAtLeast * sample_s;
 }
