@@ -1,7 +1,6 @@
 #include "bench/probing.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -18,7 +17,6 @@ class Prober {
 
  private:
   bool is_done() const;
-  std::unique_ptr<device::Workload> upload(const operation::WorkContent& content) const;
   void hold(device::Workload& workload, const operation::ProbeStep& step);
 
   const RunContext& context_;
@@ -33,18 +31,12 @@ bool Prober::is_done() const {
          });
 }
 
-std::unique_ptr<device::Workload> Prober::upload(const operation::WorkContent& content) const {
-  const Caller caller{"the upload of " + content.tensor.name};
-  const Watchdog::Watch watch(context_.watchdog, caller);
-  return context_.device.upload(make_work(context_.operation, content, problem_),
-                                device::UploadPurpose::kVerify);
-}
-
 void Prober::run(const operation::Probe& probe, const nf4::Nf4Tensor& weight) {
   if (is_done()) return;
   if (probe.change) return run({{}, probe.steps, probe.make}, probe.change(weight));
   operation::ProbeStep step = probe.make(weight, 0);
-  const auto workload = upload({.tensor = weight, .input = step.input});
+  const auto workload = upload(context_, {.tensor = weight, .input = step.input}, problem_,
+                               device::UploadPurpose::kVerify);
   hold(*workload, step);
   for (std::int64_t i = 1; i < probe.steps && !is_done(); ++i) {
     step = probe.make(weight, i);

@@ -83,9 +83,6 @@ class Runner {
                                     std::vector<Verdict> verdicts) const;
   std::optional<nf4::Nf4Tensor> sibling_of(const nf4::Nf4Tensor& tensor) const;
   std::vector<std::byte> input_of(const kernels::Problem& problem) const;
-  std::unique_ptr<device::Workload> upload(const operation::WorkContent& content,
-                                           const kernels::Problem& problem,
-                                           device::UploadPurpose purpose);
   void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
               const std::vector<CellTiming>& cells);
 
@@ -205,7 +202,7 @@ void Runner::verify_other_problem(const plan::PlannedTensor& planned, const nf4:
   const operation::WorkContent content = {.tensor = tensor, .input = input};
   const std::vector<std::byte> expected =
       expected_output(context_.operation, content, task.problem, record::VerifyScope::kAll);
-  const auto workload = upload(content, task.problem, device::UploadPurpose::kVerify);
+  const auto workload = upload(context_, content, task.problem, device::UploadPurpose::kVerify);
   std::vector<Verdict>& known = task.verdicts;
   at_hand_ = {facts_of(context_, planned.id, task.problem, workload->buffer_sets()), known};
   std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
@@ -239,7 +236,8 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
     return sibling ? context_.operation.sibling_reference(problem, expected)
                    : std::vector<std::byte>();
   });
-  const auto workload = upload({.tensor = tensor,
+  const auto workload = upload(context_,
+                               {.tensor = tensor,
                                 .sibling = sibling ? &*sibling : nullptr,
                                 .input = input,
                                 .rotates_input = context_.options.cold_activations},
@@ -266,14 +264,6 @@ std::optional<nf4::Nf4Tensor> Runner::sibling_of(const nf4::Nf4Tensor& tensor) c
 std::vector<std::byte> Runner::input_of(const kernels::Problem& problem) const {
   if (!context_.operation.make_input) return {};
   return context_.operation.make_input(problem, context_.options);
-}
-
-std::unique_ptr<device::Workload> Runner::upload(const operation::WorkContent& content,
-                                                 const kernels::Problem& problem,
-                                                 device::UploadPurpose purpose) {
-  const Caller caller{"the upload of " + content.tensor.name};
-  const Watchdog::Watch watch(context_.watchdog, caller);
-  return context_.device.upload(make_work(context_.operation, content, problem), purpose);
 }
 
 std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Workload& workload,

@@ -15,6 +15,15 @@ std::vector<std::byte> expected_output(const operation::Operation& operation,
   return operation.reference(content.tensor, problem, content.input, record::most_compared(scope));
 }
 
+std::unique_ptr<device::Workload> upload(const RunContext& context,
+                                         const operation::WorkContent& content,
+                                         const kernels::Problem& problem,
+                                         device::UploadPurpose purpose) {
+  const Caller caller{"the upload of " + content.tensor.name};
+  const Watchdog::Watch watch(context.watchdog, caller);
+  return context.device.upload(make_work(context.operation, content, problem), purpose);
+}
+
 Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
                        std::span<const std::byte> expected) {
   const plan::SelectedVariant& selected = context.variants[index];

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,12 @@ struct Verdict {
 std::vector<std::byte> expected_output(const operation::Operation& operation,
                                        const operation::WorkContent& content,
                                        const kernels::Problem& problem, record::VerifyScope scope);
+
+// Uploads the work that `content` and `problem` make.
+std::unique_ptr<device::Workload> upload(const RunContext& context,
+                                         const operation::WorkContent& content,
+                                         const kernels::Problem& problem,
+                                         device::UploadPurpose purpose);
 
 // Runs the run's variant number `index` once on poisoned buffers and compares.
 Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
