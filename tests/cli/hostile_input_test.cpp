@@ -78,6 +78,7 @@ constexpr Reader kReaders[] = {
     {"history FILE", 3},
     {"merge good.json --expect FILE -o fleet.json", 3},
     {"merge FILE -o fleet.json", 3},
+    {"fleet FILE", 3},
     {"--config FILE list presets", 2},
 };
 
