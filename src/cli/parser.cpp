@@ -5,6 +5,7 @@
 #include "cli/commands/dequantize_command.hpp"
 #include "cli/commands/doctor_command.hpp"
 #include "cli/commands/export_command.hpp"
+#include "cli/commands/fleet/fleet_command.hpp"
 #include "cli/commands/fleet/merge_command.hpp"
 #include "cli/commands/history_command.hpp"
 #include "cli/commands/inspect_command.hpp"
@@ -44,6 +45,7 @@ struct Arguments {
   CompareArguments compare;
   HistoryArguments history;
   MergeArguments merge;
+  FleetArguments fleet;
   ExportArguments export_report;
   DoctorArguments doctor;
   CompletionArguments completion;
@@ -71,6 +73,7 @@ std::vector<Command> add_commands(CommandApp& app, Arguments& arguments) {
       command(add_compare_command(app, arguments.compare), arguments.compare),
       command(add_history_command(app, arguments.history), arguments.history),
       command(add_merge_command(app, arguments.merge), arguments.merge),
+      command(add_fleet_command(app, arguments.fleet), arguments.fleet),
       command(add_export_command(app, arguments.export_report), arguments.export_report),
       command(add_doctor_command(app, arguments.doctor), arguments.doctor),
   };

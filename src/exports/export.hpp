@@ -38,6 +38,11 @@ enum class ActionMetric : std::uint8_t { kTime, kBandwidth, kSpeedup };
 void to_github_action(const record::Report& report, ActionMetric metric,
                       const json::TextSink& sink);
 
+// Gauges as the textfile collector of Prometheus' node_exporter takes them: base units, no times of
+// samples, a series for each unit and cell. Rows without a time have nf4bench_measurement_passed
+// alone.
+void to_openmetrics(const record::Report& report, const json::TextSink& sink);
+
 // One page for a browser that needs nothing else: no network, light and dark, printable.
 void to_html(const record::Report& report, const json::TextSink& sink);
 

@@ -210,8 +210,8 @@ Fleet FleetBuilder::finish(const std::vector<std::string>& by) {
 
 std::vector<std::string> group_words() {
   std::vector<std::string> words = compare::difference_names();
-  std::erase_if(words,
-                [](const std::string& word) { return word == "uuid" || word == "baseline"; });
+  std::erase_if(
+      words, [](const std::string& word) { return word == "uuid" || word.ends_with("baseline"); });
   return words;
 }
 

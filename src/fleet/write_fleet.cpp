@@ -1,4 +1,5 @@
 #include "fleet/fleet_file.hpp"
+#include "fleet/json_parts.hpp"
 #include "report/tool.hpp"
 
 #include <fmt/format.h>
@@ -7,10 +8,6 @@
 
 namespace nf4bench::fleet {
 namespace {
-
-json::JsonText optional_number(const std::optional<double>& value) {
-  return value ? json::json_number(*value) : json::json_null();
-}
 
 template <typename Function>
 json::JsonText column_of(const Unit& unit, Function&& to_number) {
@@ -33,10 +30,10 @@ json::JsonText unit_json(const Unit& unit) {
        {"started_at", json::json_string(unit.started_at)},
        {"complete", json::json_bool(unit.complete)},
        {"failed", json::json_integer(static_cast<std::int64_t>(unit.failed))},
-       {"temperature_c", optional_number(unit.temperature_c)},
-       {"power_w", optional_number(unit.power_w)},
-       {"power_limit_w", optional_number(unit.power_limit_w)},
-       {"throttled", optional_number(unit.throttled)},
+       {"temperature_c", number_or_null(unit.temperature_c)},
+       {"power_w", number_or_null(unit.power_w)},
+       {"power_limit_w", number_or_null(unit.power_limit_w)},
+       {"throttled", number_or_null(unit.throttled)},
        {"throttle_reasons", json::json_strings(unit.throttle_reasons)},
        {"time_s", column_of(unit, [](const UnitValue& v) { return v.time_s; })},
        {"log_error",
@@ -52,16 +49,6 @@ json::JsonText cell_json(const FleetCell& cell) {
   return json::json_object(members, json::JsonLayout::kOneLine);
 }
 
-json::JsonText facts_json(const Facts& facts) {
-  return json::json_array_of(
-      facts,
-      [](const auto& fact) {
-        return json::json_object(
-            {{"name", json::json_string(fact.first)}, {"value", json::json_string(fact.second)}});
-      },
-      json::JsonLayout::kExpanded);
-}
-
 void add_group(json::JsonStream& document, const Group& group) {
   document.begin_object();
   document.add("facts", facts_json(group.facts));
@@ -72,16 +59,6 @@ void add_group(json::JsonStream& document, const Group& group) {
   document.begin_array("units");
   for (const Unit& unit : group.units) document.add(unit_json(unit));
   document.end();
-  document.end();
-}
-
-void add_left_out(json::JsonStream& document, const char* name,
-                  const std::vector<LeftOut>& reports) {
-  document.begin_array(name);
-  for (const LeftOut& each : reports) {
-    document.add(json::json_object(
-        {{"report", json::json_string(each.report)}, {"reason", json::json_string(each.reason)}}));
-  }
   document.end();
 }
 
@@ -96,9 +73,9 @@ void write_fleet(const Fleet& fleet, const json::TextSink& sink) {
   document.begin_array("groups");
   for (const Group& group : fleet.groups) add_group(document, group);
   document.end();
-  add_left_out(document, "refused", fleet.refused);
-  add_left_out(document, "replaced", fleet.replaced);
-  add_left_out(document, "unread", fleet.unread);
+  document.add("refused", left_out_json(fleet.refused));
+  document.add("replaced", left_out_json(fleet.replaced));
+  document.add("unread", left_out_json(fleet.unread));
   document.add("missing", json::json_strings(fleet.missing));
   document.end();
   document.finish();

@@ -71,4 +71,16 @@ double chi_squared_quantile(double probability, int freedom) {
   return solve_tail([&](double x) { return chi_squared_tail(x, freedom); }, 1.0 - probability);
 }
 
+// Summed in logarithms, so that 2^-count does not underflow.
+double sign_test(std::size_t ups, std::size_t count) {
+  const auto n = static_cast<double>(count);
+  double log_term = -n * std::log(2.0);  // of exactly j heads, j = 0
+  double tail = 0.0;
+  for (std::size_t j = 0; j <= count; ++j) {
+    if (j >= ups) tail += std::exp(log_term);
+    log_term += std::log(n - static_cast<double>(j)) - std::log(static_cast<double>(j) + 1.0);
+  }
+  return tail;
+}
+
 }  // namespace nf4bench::statistics

@@ -78,6 +78,7 @@ constexpr Reader kReaders[] = {
     {"history FILE", 3},
     {"merge good.json --expect FILE -o fleet.json", 3},
     {"merge FILE -o fleet.json", 3},
+    {"fleet FILE", 3},
     {"--config FILE list presets", 2},
 };
 
@@ -194,8 +195,8 @@ TEST_F(HostileInput, NoTextOfAReportReachesTheTerminalAsItIs) {
     EXPECT_NE(outcome.out + outcome.err, "");
     EXPECT_EQ(disturbing_characters(outcome.out + outcome.err), 0u);
   }
-  for (const char* format :
-       {"csv", "markdown", "html", "google-benchmark", "nvbench", "bencher", "github-action"}) {
+  for (const char* format : {"csv", "markdown", "html", "google-benchmark", "nvbench", "bencher",
+                             "openmetrics", "github-action"}) {
     SCOPED_TRACE(format);
     const Outcome outcome = run(std::string("export a.json --to ") + format);
     EXPECT_EQ(outcome.exit_code, 0);

@@ -69,7 +69,7 @@ TEST_F(Merge, NamesWhatItRefusesReplacesMissesAndCannotRead) {
   EXPECT_EQ(outcome.exit_code, 7) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("7.json: driver: 570.86, others 580.159.04"));
   EXPECT_THAT(outcome.err, HasSubstr("replaced: "));
-  EXPECT_THAT(outcome.err, HasSubstr("not read: " + path("reports/cut.json")));
+  EXPECT_THAT(outcome.err, HasSubstr("not read: " + path("reports/cut.json") + ": no valid JSON"));
   EXPECT_THAT(outcome.err, HasSubstr("missing: node9"));
   EXPECT_THAT(outcome.err, HasSubstr("--by NAME"));
   const json merged = fleet();

@@ -324,8 +324,8 @@ TEST_F(OutputSafety, ExportReplacesExportsOfItsFormatAndOthersWithForce) {
   expect_refused({"export", path("r.json"), "--to", "csv", "-o", input(), "--force"},
                  "named as a file of tensors");
   shell("echo mine > " + path("out"));
-  for (const std::string format :
-       {"csv", "markdown", "google-benchmark", "nvbench", "bencher", "html", "github-action"}) {
+  for (const std::string format : {"csv", "markdown", "google-benchmark", "nvbench", "bencher",
+                                   "openmetrics", "html", "github-action"}) {
     SCOPED_TRACE(format);
     const Words write = {"export", path("r.json"), "--to", format, "-o", path("out")};
     expect_refused(write, "exists and is not an export of nf4bench to " + format + "; --force");

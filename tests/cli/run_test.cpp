@@ -292,8 +292,8 @@ TEST(Run, AReportWithoutSamplesServesEveryReader) {
   EXPECT_EQ(json::parse(compared.out)["counts"]["measured"], 1) << compared.out;
   const Outcome history = nf4bench({"history", all, summary});
   EXPECT_THAT(history.out, HasSubstr("simd")) << history.err;
-  for (const char* format :
-       {"csv", "markdown", "google-benchmark", "nvbench", "bencher", "html", "github-action"}) {
+  for (const char* format : {"csv", "markdown", "google-benchmark", "nvbench", "bencher",
+                             "openmetrics", "html", "github-action"}) {
     const Outcome outcome = nf4bench({"export", summary, "--to", format});
     EXPECT_EQ(outcome.exit_code, 0) << format << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("simd")) << format;

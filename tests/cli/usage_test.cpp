@@ -46,8 +46,8 @@ TEST(Help, OfEveryCommandIsOnStdoutAndEndsInExamples) {
 
 TEST(Help, FitsAHundredColumns) {
   const std::vector<std::vector<std::string>> commands = {
-      {},          {"run"},     {"list"},   {"inspect"}, {"synth"},      {"dequantize"},
-      {"compare"}, {"history"}, {"merge"}, {"export"}, {"doctor"},  {"completion"}, {"man"}};
+      {},          {"run"},   {"list"},  {"inspect"}, {"synth"},  {"dequantize"}, {"compare"},
+      {"history"}, {"merge"}, {"fleet"}, {"export"},  {"doctor"}, {"completion"}, {"man"}};
   for (std::vector<std::string> command : commands) {
     command.emplace_back("--help");
     const std::string text = nf4bench(command).out;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests what merge writes against docs/fleet.schema.json. The argument is the program.
+"""Tests what merge writes against docs/fleet.schema.json, and what fleet prints of it against
+docs/ranking.schema.json. The argument is the program.
 
 Every field that is written must be described, and every field that is described be written.
 """
@@ -20,9 +21,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import jsonschema
 import validate_report
 
-SCHEMA = json.loads((ROOT / "docs/fleet.schema.json").read_text(encoding="utf-8"))
-STRICT = jsonschema.Draft202012Validator(validate_report.strictened(SCHEMA))
-LOOSE = jsonschema.Draft202012Validator(SCHEMA)
+
+def schema(name):
+    return json.loads((ROOT / f"docs/{name}.schema.json").read_text(encoding="utf-8"))
 
 
 def objects_in(value):
@@ -49,25 +50,34 @@ class FleetSchema(unittest.TestCase):
                 (folder / f"{i}.json").write_text(json.dumps(report), encoding="utf-8")
             (folder / "none.json").write_text("{}", encoding="utf-8")
             (folder / "expected").write_text("node1 2\n", encoding="utf-8")
-            result = subprocess.run([PROGRAM, "merge", name, "--expect", str(folder / "expected"), "-o", "-"],
+            merged = subprocess.run([PROGRAM, "merge", name, "--expect", str(folder / "expected"), "-o",
+                                     str(folder / "fleet.json")], capture_output=True, text=True, check=False)
+            assert merged.returncode == 7, merged.stderr
+            ranked = subprocess.run([PROGRAM, "fleet", str(folder / "fleet.json"), "--gate", "--json"],
                                     capture_output=True, text=True, check=False)
-        assert result.returncode == 7, result.stderr
-        cls.fleet = json.loads(result.stdout)
+            assert ranked.returncode == 1, ranked.stderr
+            cls.documents = {"fleet": json.loads((folder / "fleet.json").read_text(encoding="utf-8")),
+                             "ranking": json.loads(ranked.stdout)}
 
-    def test_schema_is_a_schema(self):
-        jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    def test_schemas_are_schemas(self):
+        for name in self.documents:
+            jsonschema.Draft202012Validator.check_schema(schema(name))
 
-    def test_describes_every_field_that_is_written(self):
-        for field in ("refused", "replaced", "unread", "missing"):
-            self.assertEqual(len(self.fleet[field]), 1, field)
-        self.assertEqual([e.message for e in STRICT.iter_errors(self.fleet)], [])
+    def test_describe_every_field_that_is_written(self):
+        for name, document in self.documents.items():
+            for field in ("refused", "replaced", "unread", "missing"):
+                self.assertEqual(len(document[field]), 1, field)
+            strict = jsonschema.Draft202012Validator(validate_report.strictened(schema(name)))
+            self.assertEqual([e.message for e in strict.iter_errors(document)], [])
 
     def test_every_field_is_wanted(self):
-        for found in objects_in(self.fleet):
-            for name in list(found):
-                value = found.pop(name)
-                self.assertFalse(LOOSE.is_valid(self.fleet), name)
-                found[name] = value
+        for name, document in self.documents.items():
+            loose = jsonschema.Draft202012Validator(schema(name))
+            for found in objects_in(document):
+                for field in list(found):
+                    value = found.pop(field)
+                    self.assertFalse(loose.is_valid(document), field)
+                    found[field] = value
 
 
 if __name__ == "__main__":

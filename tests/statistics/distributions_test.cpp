@@ -34,5 +34,16 @@ TEST(Distributions, ChiSquaredQuantilesAreThoseOfTheTables) {
   EXPECT_NEAR(statistics::chi_squared_quantile(0.05, 100), 77.9295, 1e-4);
 }
 
+TEST(Distributions, SignTestCountsTheCoins) {
+  EXPECT_DOUBLE_EQ(statistics::sign_test(0, 0), 1.0);
+  EXPECT_NEAR(statistics::sign_test(0, 7), 1.0, 1e-12);
+  EXPECT_NEAR(statistics::sign_test(7, 7), 1.0 / 128.0, 1e-12);
+  EXPECT_NEAR(statistics::sign_test(6, 7), 8.0 / 128.0, 1e-12);
+  EXPECT_NEAR(statistics::sign_test(10, 10), 1.0 / 1024.0, 1e-12);
+  EXPECT_NEAR(statistics::sign_test(600, 1000), 1.3642e-10, 1e-14);
+  EXPECT_EQ(statistics::sign_test(8, 7), 0.0);
+  EXPECT_GT(statistics::sign_test(3000, 5000), 0.0);  // 2^-5000 alone is none
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -7,6 +7,7 @@
 #include "cli/outputs.hpp"
 #include "exports/export.hpp"
 #include "report/report_input.hpp"
+#include "text/text_grid.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,6 +28,8 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench export report.json --to csv -o report.csv
   Judge two runs with Google Benchmark's own script:
     nf4bench export report.json --to google-benchmark -o google.json
+  A file for the textfile collector of Prometheus:
+    nf4bench export report.json --to openmetrics -o nf4bench.prom
   What github-action-benchmark takes as customBiggerIsBetter:
     nf4bench export report.json --to github-action --metric speedup
 Exit codes: 0 written, 2 usage, 3 bad input.)";
@@ -67,6 +70,7 @@ std::vector<Format> formats_of(exports::ActionMetric metric) {
       {"google-benchmark", exports::to_google_benchmark, {"\"library_version\": \"nf4bench "}},
       {"nvbench", exports::to_nvbench, {"\"nf4bench\": {", "\"string\": \"nf4bench "}},
       {"bencher", exports::to_bencher, {"\"latency\":", "\"lower_value\":"}},
+      {"openmetrics", exports::to_openmetrics, {"# HELP nf4bench_build_info "}},
       {"html", exports::to_html, {"<title>nf4bench: "}},
       {"github-action",
        [metric](const record::Report& report, const json::TextSink& sink) {
@@ -81,6 +85,13 @@ std::vector<std::string> format_names() {
   for (const Format& format : formats_of(exports::ActionMetric::kTime))
     names.emplace_back(format.name);
   return names;
+}
+
+// The names in lines that fit the help.
+std::string format_help() {
+  constexpr int kWidth = 60;
+  const std::string names = fmt::format("{}", fmt::join(format_names(), ", "));
+  return fmt::format("{}", fmt::join(text::wrapped(names, kWidth, 0), "\n"));
 }
 
 Format parse_format(const std::string& word, exports::ActionMetric metric) {
@@ -154,9 +165,7 @@ CLI::App* add_export_command(CLI::App& app, ExportArguments& a) {
              {"report", "REPORT", "A report as \"nf4bench run --json\" writes it"})
       .required()
       .files();
-  add_single(*command, a.to, {"--to", "FORMAT", fmt::format("{}", fmt::join(format_names(), ", "))})
-      .required()
-      .one_of(format_names());
+  add_single(*command, a.to, {"--to", "FORMAT", format_help()}).required().one_of(format_names());
   add_single(*command, a.output, {"-o,--output", "FILE", "Where to; \"-\" is stdout [-]"}).files();
   add_force_option(*command, a.force);
   add_single(*command, a.metric,

@@ -66,7 +66,9 @@ ReadReport read_one(const std::string& path) {
   try {
     return {fleet::unit_report(report::read_report(path)), ""};
   } catch (const Error& error) {
-    return {std::nullopt, error.what()};
+    std::string problem = error.what();
+    const std::string prefix = escaped(path) + ": ";  // the path is told beside it
+    return {std::nullopt, problem.starts_with(prefix) ? problem.substr(prefix.size()) : problem};
   }
 }
 

@@ -1,0 +1,283 @@
+#include "fleet/analysis.hpp"
+
+#include "compare/run_noise.hpp"
+#include "fleet/cause.hpp"
+#include "statistics/distributions.hpp"
+#include "statistics/statistics.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nf4bench::fleet {
+namespace {
+
+constexpr double kLeastZ = 3.5;
+constexpr double kFalseAlarms = 0.001;     // fleets in which chance alone passes the limit of z
+constexpr double kThresholdInNoise = 3.0;  // 3 % on GPUs
+constexpr std::size_t kSlowShare = 5;      // a fifth of the cells
+constexpr double kSignLevel = 0.001;
+constexpr double kDeviationsPerMad = 1.4826022;
+
+// The times of one cell, and the units that they are of.
+struct Column {
+  std::vector<double> logs;
+  std::vector<std::size_t> units;
+};
+
+Column column_of(const Group& group, std::size_t cell) {
+  Column column;
+  for (std::size_t u = 0; u < group.units.size(); ++u) {
+    const UnitValue& value = group.units[u].values[cell];
+    if (!value.is_measured()) continue;
+    column.logs.push_back(std::log(value.time_s));
+    column.units.push_back(u);
+  }
+  return column;
+}
+
+double mad_of(const std::vector<double>& values, double center) {
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double value : values) distances.push_back(std::abs(value - center));
+  return statistics::median(distances);
+}
+
+// What a unit's cells say of it, while they are gathered.
+struct UnitCells {
+  std::vector<double> deviations;
+  std::vector<double> memory;
+  std::vector<double> other;
+  std::vector<double> clocks;
+};
+
+// How often a unit was slow in a set of cells.
+struct Count {
+  std::size_t cells = 0;
+  std::size_t slower = 0;  // than the median
+  std::size_t slow = 0;    // by the limits
+
+  void add(bool is_slower, bool is_slow) {
+    ++cells;
+    slower += is_slower ? 1 : 0;
+    slow += is_slow ? 1 : 0;
+  }
+  bool is_slow_in_many() const { return slow > 0 && kSlowShare * slow >= cells; }
+  bool is_no_chance() const { return statistics::sign_test(slower, cells) < kSignLevel; }
+};
+
+// Of all cells that can be judged, those that the memory binds, and those that it does not.
+struct Counts {
+  Count all;
+  Count memory;
+  Count other;
+
+  UnitVerdict verdict() const {
+    if (all.cells == 0) return UnitVerdict::kNone;
+    for (const Count* count : {&all, &memory, &other}) {
+      if (count->is_slow_in_many() && count->is_no_chance()) return UnitVerdict::kSlow;
+    }
+    return all.is_slow_in_many() ? UnitVerdict::kUnsure : UnitVerdict::kOk;
+  }
+};
+
+class Analyst {
+ public:
+  explicit Analyst(const Group& group)
+      : group_(group), cells_(group.units.size()), counts_(group.units.size()) {
+    const double noise =
+        compare::measured_noise(group.kind, compare::Spread::kSeveralDevices).relative;
+    analysis_.threshold = kThresholdInNoise * noise;
+    const auto units = static_cast<double>(std::max<std::size_t>(group.units.size(), 1));
+    analysis_.z_limit = std::max(kLeastZ, statistics::normal_quantile(1.0 - kFalseAlarms / units));
+    analysis_.ranking.resize(group.units.size());
+  }
+
+  GroupAnalysis take() {
+    for (std::size_t cell = 0; cell < group_.cells.size(); ++cell) judge_cell(cell);
+    for (std::size_t unit = 0; unit < group_.units.size(); ++unit) summarize(unit);
+    give_z();
+    for (UnitSummary& summary : analysis_.ranking) {
+      if (summary.verdict == UnitVerdict::kSlow || summary.verdict == UnitVerdict::kUnsure) {
+        summary.cause = likely_cause(group_, summary, analysis_.threshold);
+      }
+    }
+    std::stable_sort(
+        analysis_.ranking.begin(), analysis_.ranking.end(),
+        [](const UnitSummary& a, const UnitSummary& b) { return a.deviation > b.deviation; });
+    return std::move(analysis_);
+  }
+
+ private:
+  void judge_cell(std::size_t cell) {
+    const Column column = column_of(group_, cell);
+    analysis_.cells.push_back(summarize_cell(column));
+    if (column.logs.size() < 2) return;
+    const double center = statistics::median(column.logs);
+    const double scale = kDeviationsPerMad * mad_of(column.logs, center);
+    for (std::size_t i = 0; i < column.logs.size(); ++i) {
+      const std::size_t unit = column.units[i];
+      const double deviation = column.logs[i] - center;
+      note_deviation(unit, cell, deviation);
+      if (column.logs.size() < kFewestUnits) continue;
+      const double floor = group_.units[unit].values[cell].log_error;
+      const bool is_slow = deviation > std::log1p(analysis_.threshold) &&
+                           deviation > analysis_.z_limit * std::max(scale, floor);
+      count(unit, cell, deviation > 0.0, is_slow);
+    }
+    note_clocks(cell, column);
+  }
+
+  static CellSummary summarize_cell(const Column& column) {
+    CellSummary summary;
+    summary.units = column.logs.size();
+    if (column.logs.empty()) return summary;
+    const auto [low, high] = std::minmax_element(column.logs.begin(), column.logs.end());
+    const double center = statistics::median(column.logs);
+    summary.median_s = std::exp(center);
+    summary.mad = std::expm1(mad_of(column.logs, center));
+    summary.lowest_s = std::exp(*low);
+    summary.highest_s = std::exp(*high);
+    summary.lowest_unit = column.units[static_cast<std::size_t>(low - column.logs.begin())];
+    summary.highest_unit = column.units[static_cast<std::size_t>(high - column.logs.begin())];
+    return summary;
+  }
+
+  void note_deviation(std::size_t unit, std::size_t cell, double deviation) {
+    UnitCells& cells = cells_[unit];
+    UnitSummary& summary = analysis_.ranking[unit];
+    if (cells.deviations.empty() || deviation > summary.worst_deviation) {
+      summary.worst_cell = cell;
+      summary.worst_deviation = deviation;
+    }
+    cells.deviations.push_back(deviation);
+    const Bound bound = group_.cells[cell].bound;
+    if (bound == Bound::kMemory) cells.memory.push_back(deviation);
+    if (bound == Bound::kOther) cells.other.push_back(deviation);
+  }
+
+  void count(std::size_t unit, std::size_t cell, bool is_slower, bool is_slow) {
+    Counts& counts = counts_[unit];
+    counts.all.add(is_slower, is_slow);
+    const Bound bound = group_.cells[cell].bound;
+    if (bound == Bound::kMemory) counts.memory.add(is_slower, is_slow);
+    if (bound == Bound::kOther) counts.other.add(is_slower, is_slow);
+  }
+
+  void note_clocks(std::size_t cell, const Column& column) {
+    std::vector<double> clocks;
+    for (const std::size_t unit : column.units) {
+      const double clock = group_.units[unit].values[cell].clock_hz;
+      if (clock > 0.0) clocks.push_back(clock);
+    }
+    if (clocks.size() < 2) return;
+    const double center = statistics::median(clocks);
+    for (const std::size_t unit : column.units) {
+      const double clock = group_.units[unit].values[cell].clock_hz;
+      if (clock > 0.0) cells_[unit].clocks.push_back(std::log(clock) - std::log(center));
+    }
+  }
+
+  void summarize(std::size_t unit) {
+    const auto median_of = [](const std::vector<double>& values) {
+      return values.empty() ? std::nullopt : std::optional(statistics::median(values));
+    };
+    UnitSummary& summary = analysis_.ranking[unit];
+    const UnitCells& cells = cells_[unit];
+    summary.unit = unit;
+    summary.cells = cells.deviations.size();
+    summary.slow_cells = counts_[unit].all.slow;
+    summary.deviation = median_of(cells.deviations).value_or(0.0);
+    summary.memory_deviation = median_of(cells.memory);
+    summary.other_deviation = median_of(cells.other);
+    summary.clock_deviation = median_of(cells.clocks);
+    const Unit& facts = group_.units[unit];
+    summary.verdict =
+        !facts.complete || facts.failed > 0 ? UnitVerdict::kFailed : counts_[unit].verdict();
+  }
+
+  // Floored by the error of a typical run, as the deviations of single cells are.
+  void give_z() {
+    std::vector<double> deviations;
+    for (const UnitSummary& each : analysis_.ranking) {
+      if (each.cells > 0) deviations.push_back(each.deviation);
+    }
+    if (deviations.size() < 2) return;
+    const double center = statistics::median(deviations);
+    for (UnitSummary& each : analysis_.ranking) {
+      const double scale =
+          std::max(kDeviationsPerMad * mad_of(deviations, center), typical_error(each.unit));
+      if (each.cells > 0 && scale > 0.0) each.z = (each.deviation - center) / scale;
+    }
+  }
+
+  double typical_error(std::size_t unit) const {
+    std::vector<double> errors;
+    for (const UnitValue& value : group_.units[unit].values) {
+      if (value.is_measured()) errors.push_back(value.log_error);
+    }
+    return errors.empty() ? 0.0 : statistics::median(errors);
+  }
+
+  const Group& group_;
+  GroupAnalysis analysis_;
+  std::vector<UnitCells> cells_;  // of each unit
+  std::vector<Counts> counts_;
+};
+
+std::size_t count_of(const std::vector<GroupAnalysis>& analyses, UnitVerdict verdict) {
+  std::size_t count = 0;
+  for (const GroupAnalysis& analysis : analyses) {
+    for (const UnitSummary& unit : analysis.ranking) count += unit.verdict == verdict ? 1 : 0;
+  }
+  return count;
+}
+
+void add_reason(std::vector<std::string>& reasons, std::size_t count, const char* noun,
+                const char* what) {
+  if (count == 0) return;
+  reasons.push_back(
+      fmt::format("{} {}", text::format_count(static_cast<long long>(count), noun), what));
+}
+
+}  // namespace
+
+const char* to_string(UnitVerdict verdict) {
+  switch (verdict) {
+    case UnitVerdict::kFailed:
+      return "FAILED";
+    case UnitVerdict::kSlow:
+      return "SLOW";
+    case UnitVerdict::kUnsure:
+      return "UNSURE";
+    case UnitVerdict::kOk:
+      return "OK";
+    case UnitVerdict::kNone:
+      return "none";
+  }
+  return "";
+}
+
+GroupAnalysis analyse(const Group& group) {
+  return Analyst(group).take();
+}
+
+FleetGate decide_gate(const Fleet& fleet, const std::vector<GroupAnalysis>& analyses) {
+  FleetGate gate;
+  add_reason(gate.reasons, count_of(analyses, UnitVerdict::kSlow), "unit", "SLOW");
+  add_reason(gate.reasons, count_of(analyses, UnitVerdict::kFailed), "unit", "FAILED");
+  add_reason(gate.reasons, fleet.missing.size(), "name", "missing");
+  add_reason(gate.reasons, fleet.refused.size(), "report", "refused");
+  add_reason(gate.reasons, fleet.unread.size(), "file", "not read");
+  if (!gate.reasons.empty()) {
+    gate.code = ExitCode::kGateFailed;
+    return gate;
+  }
+  add_reason(gate.reasons, count_of(analyses, UnitVerdict::kNone), "unit", "without a verdict");
+  if (!gate.reasons.empty()) gate.code = ExitCode::kInconclusive;
+  return gate;
+}
+
+}  // namespace nf4bench::fleet

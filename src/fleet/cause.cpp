@@ -1,0 +1,60 @@
+#include "fleet/cause.hpp"
+
+#include "statistics/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace nf4bench::fleet {
+namespace {
+
+constexpr double kLowClock = 0.01;  // below that of the fleet, as a fraction
+constexpr double kAtLimit = 0.97;   // of the power limit
+constexpr double kHotter_c = 10.0;  // than the median of the fleet
+constexpr double kExplains = 0.5;   // share of the deviation
+
+bool has_reason(const Unit& unit, std::string_view word) {
+  return std::any_of(
+      unit.throttle_reasons.begin(), unit.throttle_reasons.end(),
+      [&](const std::string& reason) { return reason.find(word) != std::string::npos; });
+}
+
+bool is_capped(const Unit& unit) {
+  return has_reason(unit, "power") ||
+         (unit.power_w && unit.power_limit_w && *unit.power_w >= kAtLimit * *unit.power_limit_w);
+}
+
+bool is_hot(const Group& group, const Unit& unit) {
+  if (has_reason(unit, "thermal")) return true;
+  std::vector<double> temperatures;
+  for (const Unit& each : group.units) {
+    if (each.temperature_c) temperatures.push_back(*each.temperature_c);
+  }
+  return unit.temperature_c && *unit.temperature_c >= statistics::median(temperatures) + kHotter_c;
+}
+
+// Whether the clock is low, and that is a good part of the reason.
+bool has_low_clock(const UnitSummary& summary) {
+  const double lack = -summary.clock_deviation.value_or(0.0);
+  const double slowest = std::max(summary.deviation, summary.other_deviation.value_or(0.0));
+  return lack > kLowClock && lack > kExplains * slowest;
+}
+
+bool is_memory_alone(const UnitSummary& summary, double threshold) {
+  return summary.memory_deviation && summary.other_deviation &&
+         *summary.memory_deviation > std::log1p(threshold) &&
+         *summary.other_deviation < kExplains * *summary.memory_deviation;
+}
+
+}  // namespace
+
+std::string likely_cause(const Group& group, const UnitSummary& summary, double threshold) {
+  const Unit& unit = group.units[summary.unit];
+  if (has_low_clock(summary)) {
+    return is_hot(group, unit) ? "heat" : is_capped(unit) ? "power cap" : "low clock";
+  }
+  return is_memory_alone(summary, threshold) ? "memory only" : "unknown";
+}
+
+}  // namespace nf4bench::fleet

@@ -1,0 +1,108 @@
+// "nf4bench fleet" from outside, on reports written for the purpose.
+
+#include "base/atomic_file.hpp"
+#include "cli/process.hpp"
+#include "fleet/unit_reports.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace nf4bench {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::ScratchFolder;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class FleetCommand : public testing::Test {
+ protected:
+  // Merges `units` with twelve cells each; `factor` says how slow a unit is.
+  Outcome judge(int units, const std::function<double(int)>& factor,
+                const std::vector<std::string>& more = {}) const {
+    std::filesystem::create_directory(folder.path("reports"));
+    for (int unit = 0; unit < units; ++unit) {
+      std::vector<test::Timing> timings;
+      for (int cell = 0; cell < 12; ++cell) {
+        const double wobble = 1.0 + 0.001 * ((unit + 2 * cell) % 5);
+        timings.push_back({fmt::format("v{}", cell), 1e-5 * (cell + 1) * wobble * factor(unit)});
+      }
+      write_file(folder.path(fmt::format("reports/{}.json", unit)),
+                 report::to_json(test::unit_run(unit, timings).report));
+    }
+    const Outcome merged =
+        test::nf4bench({"merge", folder.path("reports"), "-o", folder.path("fleet.json")});
+    EXPECT_EQ(merged.exit_code, 0) << merged.err;
+    std::vector<std::string> words = {"fleet", folder.path("fleet.json")};
+    words.insert(words.end(), more.begin(), more.end());
+    return test::nf4bench(words);
+  }
+
+  static double all_alike(int /*unit*/) { return 1.0; }
+  static double third_is_slow(int unit) { return unit == 3 ? 1.06 : 1.0; }
+
+  ScratchFolder folder;
+};
+
+TEST_F(FleetCommand, NamesTheSlowUnitFirst) {
+  const Outcome outcome = judge(8, third_is_slow);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("NVIDIA H200: 8 units, 12 cells"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("1  GPU-00000003 .*SLOW .*\\+[56]\\.[0-9] %"));
+  EXPECT_THAT(outcome.out, HasSubstr("1 SLOW, 7 OK"));
+}
+
+TEST_F(FleetCommand, AGateFailsForASlowUnitAlone) {
+  const Outcome slow = judge(8, third_is_slow, {"--gate"});
+  EXPECT_EQ(slow.exit_code, 1);
+  EXPECT_THAT(slow.out, HasSubstr("gate: 1 unit SLOW"));
+  const Outcome clean = judge(8, all_alike, {"--gate"});
+  EXPECT_EQ(clean.exit_code, 0);
+  EXPECT_THAT(clean.out, AllOf(HasSubstr("8 OK"), Not(HasSubstr("gate:"))));
+}
+
+TEST_F(FleetCommand, AGateThatCannotJudgeIsInconclusive) {
+  const Outcome outcome = judge(4, third_is_slow, {"--gate"});
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.out, HasSubstr("Fewer than 5 units: a ranking, and no verdicts."));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("SLOW")));
+  EXPECT_THAT(outcome.out, HasSubstr("1  GPU-00000003"));
+}
+
+TEST_F(FleetCommand, ShowsTwentyOfManyAndAllOnDemand) {
+  const auto factor = [](int unit) { return 1.0 + 0.0001 * unit; };
+  const Outcome few = judge(30, factor);
+  EXPECT_THAT(few.out, HasSubstr("and 10 that are faster; --all shows them"));
+  EXPECT_THAT(few.out, Not(HasSubstr("    30  GPU")));
+  EXPECT_THAT(judge(30, factor, {"--all"}).out, HasSubstr("    30  GPU"));
+}
+
+TEST_F(FleetCommand, PrintsJson) {
+  const Outcome outcome = judge(8, third_is_slow, {"--json", "--gate"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  const json ranking = json::parse(outcome.out);
+  const json& unit = ranking["groups"][0]["units"][0];
+  EXPECT_EQ(unit["id"], "GPU-00000003");
+  EXPECT_EQ(unit["verdict"], "SLOW");
+  EXPECT_NEAR(unit["deviation"].get<double>(), 0.06, 0.004);
+  EXPECT_EQ(unit["slow_cells"], 12);
+  EXPECT_EQ(ranking["groups"][0]["cells"][0]["units"], 8);
+  EXPECT_EQ(ranking["gate"]["exit_code"], 1);
+}
+
+TEST_F(FleetCommand, ReportsAreNoFleet) {
+  judge(1, all_alike);
+  const Outcome outcome = test::nf4bench({"fleet", folder.path("reports/0.json")});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("as \"nf4bench merge\" writes it"));
+}
+
+}  // namespace
+}  // namespace nf4bench

@@ -1,0 +1,227 @@
+#include "fleet/analysis.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace nf4bench {
+namespace {
+
+using fleet::UnitVerdict;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr double kTime_s = 1e-5;
+
+// `units` that differ by up to 0.2 %, each in `cells`, every third of which the memory binds.
+fleet::Group group_of(std::size_t units, std::size_t cells) {
+  fleet::Group group;
+  for (std::size_t c = 0; c < cells; ++c) {
+    group.cells.push_back({.name = fmt::format("cell {}", c),
+                           .bound = c % 3 == 0 ? fleet::Bound::kMemory : fleet::Bound::kOther});
+  }
+  for (std::size_t u = 0; u < units; ++u) {
+    fleet::Unit unit;
+    unit.id = fmt::format("GPU-{}", u);
+    unit.complete = true;
+    unit.temperature_c = 50.0;
+    for (std::size_t c = 0; c < cells; ++c) {
+      const double wobble = 0.0005 * static_cast<double>((3 * u + 2 * c) % 5);
+      unit.values.push_back({kTime_s * (1.0 + wobble), 0.0002, 1.98e9});
+    }
+    group.units.push_back(std::move(unit));
+  }
+  return group;
+}
+
+void slow_down(fleet::Unit& unit, double factor, std::size_t from = 0, std::size_t step = 1) {
+  for (std::size_t c = from; c < unit.values.size(); c += step) unit.values[c].time_s *= factor;
+}
+
+const fleet::UnitSummary& summary_of(const fleet::GroupAnalysis& analysis, std::size_t unit) {
+  for (const fleet::UnitSummary& each : analysis.ranking) {
+    if (each.unit == unit) return each;
+  }
+  throw std::out_of_range("unit");
+}
+
+UnitVerdict verdict_of(const fleet::Group& group, std::size_t unit) {
+  return summary_of(fleet::analyse(group), unit).verdict;
+}
+
+TEST(FleetAnalysis, FindsTheOneThatIsSlow) {
+  fleet::Group group = group_of(8, 20);
+  slow_down(group.units[3], 1.06);
+  const fleet::GroupAnalysis analysis = fleet::analyse(group);
+  const fleet::UnitSummary& worst = analysis.ranking.front();
+  EXPECT_EQ(worst.unit, 3u);
+  EXPECT_EQ(worst.verdict, UnitVerdict::kSlow);
+  EXPECT_NEAR(worst.deviation, std::log(1.06), 0.002);
+  EXPECT_EQ(worst.cells, 20u);
+  EXPECT_EQ(worst.slow_cells, 20u);
+  EXPECT_GT(worst.z, 3.5);
+  for (std::size_t u = 0; u < 8; ++u) {
+    EXPECT_EQ(summary_of(analysis, u).verdict, u == 3 ? UnitVerdict::kSlow : UnitVerdict::kOk) << u;
+  }
+}
+
+TEST(FleetAnalysis, DescribesEachCell) {
+  fleet::Group group = group_of(5, 1);
+  const double times[] = {1.00, 1.02, 1.01, 0.99, 1.10};
+  for (std::size_t u = 0; u < 5; ++u) group.units[u].values[0].time_s = times[u];
+  const fleet::CellSummary cell = fleet::analyse(group).cells.at(0);
+  EXPECT_EQ(cell.units, 5u);
+  EXPECT_NEAR(cell.median_s, 1.01, 1e-12);
+  EXPECT_NEAR(cell.mad, 1.01 / 1.00 - 1.0, 1e-4);
+  EXPECT_NEAR(cell.lowest_s, 0.99, 1e-12);
+  EXPECT_NEAR(cell.highest_s, 1.10, 1e-12);
+  EXPECT_EQ(cell.lowest_unit, 3u);
+  EXPECT_EQ(cell.highest_unit, 4u);
+}
+
+TEST(FleetAnalysis, FewerThanFiveAreRankedWithoutVerdicts) {
+  fleet::Group group = group_of(4, 20);
+  slow_down(group.units[2], 1.5);
+  const fleet::GroupAnalysis analysis = fleet::analyse(group);
+  EXPECT_EQ(analysis.ranking.front().unit, 2u);
+  for (const fleet::UnitSummary& unit : analysis.ranking) {
+    EXPECT_EQ(unit.verdict, UnitVerdict::kNone);
+  }
+}
+
+TEST(FleetAnalysis, ThreePercentIsNotSlowHoweverQuietTheFleet) {
+  fleet::Group group = group_of(8, 20);
+  slow_down(group.units[0], 1.027);
+  EXPECT_EQ(verdict_of(group, 0), UnitVerdict::kOk);
+}
+
+TEST(FleetAnalysis, AFasterUnitIsNotSlow) {
+  fleet::Group group = group_of(8, 20);
+  slow_down(group.units[0], 0.8);
+  EXPECT_EQ(verdict_of(group, 0), UnitVerdict::kOk);
+}
+
+TEST(FleetAnalysis, TheNoiseOfItsOwnRunExcusesAUnit) {
+  fleet::Group group = group_of(8, 20);
+  slow_down(group.units[0], 1.06);
+  for (fleet::UnitValue& value : group.units[0].values) value.log_error = 0.03;
+  EXPECT_EQ(verdict_of(group, 0), UnitVerdict::kOk);
+}
+
+TEST(FleetAnalysis, AFifthOfTheCellsIsWhatItTakes) {
+  fleet::Group group = group_of(8, 30);
+  for (std::size_t c = 0; c < 30; ++c) group.units[0].values[c].time_s = kTime_s * 1.0025;
+  for (const std::size_t c : {1u, 2u, 4u}) group.units[0].values[c].time_s *= 1.06;
+  EXPECT_EQ(verdict_of(group, 0), UnitVerdict::kOk);  // 3 of the 20 that the memory does not bind
+  group.units[0].values[5].time_s *= 1.06;
+  EXPECT_EQ(verdict_of(group, 0), UnitVerdict::kSlow);
+}
+
+TEST(FleetAnalysis, ASignTestAsksTheOtherCells) {
+  fleet::Group group = group_of(8, 30);
+  for (fleet::UnitValue& value : group.units[0].values) value.time_s = kTime_s * 0.99;
+  slow_down(group.units[0], 1.08, 0, 3);  // a third is much slower, two thirds are faster
+  for (fleet::FleetCell& cell : group.cells) cell.bound = fleet::Bound::kUnknown;
+  EXPECT_EQ(verdict_of(group, 0), UnitVerdict::kUnsure);
+}
+
+TEST(FleetAnalysis, CellsThatTheMemoryBindsAreJudgedApart) {
+  fleet::Group group = group_of(8, 36);
+  for (fleet::UnitValue& value : group.units[0].values) value.time_s = kTime_s * 0.99;
+  slow_down(group.units[0], 1.08, 0, 3);
+  const fleet::GroupAnalysis analysis = fleet::analyse(group);
+  const fleet::UnitSummary& unit = summary_of(analysis, 0);
+  EXPECT_EQ(unit.verdict, UnitVerdict::kSlow);
+  EXPECT_GT(*unit.memory_deviation, 0.05);
+  EXPECT_LT(*unit.other_deviation, 0.0);
+  EXPECT_EQ(unit.cause, "memory only");
+}
+
+TEST(FleetAnalysis, FewCellsGiveNoCertainty) {
+  fleet::Group group = group_of(8, 9);
+  slow_down(group.units[0], 1.2);
+  EXPECT_EQ(verdict_of(group, 0), UnitVerdict::kUnsure);
+}
+
+TEST(FleetAnalysis, ARunThatFailedIsNoSpeed) {
+  fleet::Group group = group_of(8, 20);
+  group.units[0].complete = false;
+  group.units[1].failed = 1;
+  EXPECT_EQ(verdict_of(group, 0), UnitVerdict::kFailed);
+  EXPECT_EQ(verdict_of(group, 1), UnitVerdict::kFailed);
+}
+
+TEST(FleetAnalysis, AUnitWithoutACommonCellHasNoVerdict) {
+  fleet::Group group = group_of(8, 20);
+  for (fleet::UnitValue& value : group.units[0].values) value = {};
+  const fleet::GroupAnalysis analysis = fleet::analyse(group);
+  EXPECT_EQ(summary_of(analysis, 0).verdict, UnitVerdict::kNone);
+  EXPECT_EQ(summary_of(analysis, 0).cells, 0u);
+  EXPECT_EQ(summary_of(analysis, 1).verdict, UnitVerdict::kOk);
+  EXPECT_EQ(analysis.cells[0].units, 7u);
+}
+
+TEST(FleetAnalysis, LargeFleetsTakeAHigherZ) {
+  EXPECT_DOUBLE_EQ(fleet::analyse(group_of(1, 1)).z_limit, 3.5);
+  EXPECT_NEAR(fleet::analyse(group_of(1000, 1)).z_limit, 4.75, 0.01);
+}
+
+TEST(FleetAnalysis, NamesALikelyCause) {
+  const auto cause = [](const auto& change) {
+    fleet::Group group = group_of(8, 20);
+    slow_down(group.units[0], 1.08);
+    change(group.units[0]);
+    return summary_of(fleet::analyse(group), 0).cause;
+  };
+  const auto lower_clocks = [](fleet::Unit& unit) {
+    for (fleet::UnitValue& value : unit.values) value.clock_hz = 1.8e9;
+  };
+  EXPECT_EQ(cause([](fleet::Unit&) {}), "unknown");
+  EXPECT_EQ(cause(lower_clocks), "low clock");
+  EXPECT_EQ(cause([&](fleet::Unit& unit) {
+              lower_clocks(unit);
+              unit.temperature_c = 85.0;
+            }),
+            "heat");
+  EXPECT_EQ(cause([&](fleet::Unit& unit) {
+              lower_clocks(unit);
+              unit.throttle_reasons = {"sw_power_cap"};
+            }),
+            "power cap");
+  EXPECT_EQ(cause([&](fleet::Unit& unit) {
+              lower_clocks(unit);
+              unit.power_w = 690.0;
+              unit.power_limit_w = 700.0;
+            }),
+            "power cap");
+}
+
+TEST(FleetGate, FailsForWhatIsSlowFailedOrNotThere) {
+  fleet::Fleet fleet;
+  fleet.groups.push_back(group_of(8, 20));
+  const auto decide = [&] { return fleet::decide_gate(fleet, {fleet::analyse(fleet.groups[0])}); };
+  EXPECT_EQ(decide().code, ExitCode::kOk);
+  EXPECT_THAT(decide().reasons, IsEmpty());
+  fleet.missing = {"node9"};
+  EXPECT_THAT(decide().reasons, ElementsAre("1 name missing"));
+  EXPECT_EQ(decide().code, ExitCode::kGateFailed);
+  slow_down(fleet.groups[0].units[0], 1.1);
+  fleet.groups[0].units[1].complete = false;
+  fleet.refused.resize(2);
+  fleet.unread.resize(1);
+  EXPECT_THAT(decide().reasons, ElementsAre("1 unit SLOW", "1 unit FAILED", "1 name missing",
+                                            "2 reports refused", "1 file not read"));
+}
+
+TEST(FleetGate, IsInconclusiveWhereNothingIsJudged) {
+  fleet::Fleet fleet;
+  fleet.groups.push_back(group_of(4, 20));
+  const fleet::FleetGate gate = fleet::decide_gate(fleet, {fleet::analyse(fleet.groups[0])});
+  EXPECT_EQ(gate.code, ExitCode::kInconclusive);
+  EXPECT_THAT(gate.reasons, ElementsAre("4 units without a verdict"));
+}
+
+}  // namespace
+}  // namespace nf4bench
