@@ -16,6 +16,12 @@ constexpr std::array<const char*, 3> kDecodeWeight = {"cdequantize_blockwise_fp1
                                                       "cdequantize_blockwise_bf16_nf4",
                                                       "cdequantize_blockwise_fp32_nf4"};
 
+constexpr std::array<const char*, 3> kGemm = {"cgemm_4bit_fp16", "cgemm_4bit_bf16",
+                                              "cgemm_4bit_fp32"};
+constexpr std::array<const char*, 3> kGemv = {"cgemm_4bit_inference_naive_fp16",
+                                              "cgemm_4bit_inference_naive_bf16",
+                                              "cgemm_4bit_inference_naive_fp32"};
+
 // The C functions have the same names in all builds, but the mangled name of the C++ function
 // behind them tells its arguments. This is the one without a stream. Recent builds hide all such
 // names.
@@ -34,12 +40,6 @@ const char* unsupported(const kernels::Problem& problem, const kernels::DeviceFa
   return nullptr;
 }
 
-// The decoded scales of a nested tensor.
-std::size_t workspace_bytes(const kernels::Problem& problem) {
-  if (!problem.nested) return 0;
-  return static_cast<std::size_t>(problem.blocks) * sizeof(float) + kReadBehindScales;
-}
-
 // Makes `launches`. A library without streams launches on the default stream, so the launches are
 // put in order with `stream`.
 template <class Launches>
@@ -48,22 +48,6 @@ void in_order(const BitsandbytesLibrary& library, const CudaTools& tools, CUstre
   if (!library.takes_stream) tools.default_stream_waits_for(stream);
   launches();
   if (!library.takes_stream) tools.wait_for_default_stream(stream);
-}
-
-void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
-                   const kernels::Job& job, const kernels::Launch& launch) {
-  if (!job.nested) return;
-  auto* const scales = static_cast<float*>(job.workspace);
-  in_order(library, tools, launch.stream, [&] {
-    library.call(library.decode_absmax,
-                 {.map = job.nested_map,
-                  .codes = job.absmax_codes,
-                  .absmax = job.nested_absmax,
-                  .blocksize = nf4::kNestedBlocksize,
-                  .count = job.blocks},
-                 scales, launch.stream);
-  });
-  tools.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
 }
 
 void decode_weight(const BitsandbytesLibrary& library, const CudaTools& tools,
@@ -85,11 +69,32 @@ kernels::Variant common_parts(const BitsandbytesLibrary& library, const char* na
   variant.traits.mirrors = "the library itself, called as Unsloth's fast_dequantize calls it";
   variant.traits.capturable = library.takes_stream;
   variant.unsupported = unsupported;
-  variant.workspace_bytes = workspace_bytes;
+  variant.workspace_bytes = scales_bytes;
   return variant;
 }
 
 }  // namespace
+
+std::size_t scales_bytes(const kernels::Problem& problem) {
+  if (!problem.nested) return 0;
+  return static_cast<std::size_t>(problem.blocks) * sizeof(float) + kReadBehindScales;
+}
+
+void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
+                   const kernels::Job& job, const kernels::Launch& launch) {
+  if (!job.nested) return;
+  auto* const scales = static_cast<float*>(job.workspace);
+  in_order(library, tools, launch.stream, [&] {
+    library.call(library.decode_absmax,
+                 {.map = job.nested_map,
+                  .codes = job.absmax_codes,
+                  .absmax = job.nested_absmax,
+                  .blocksize = nf4::kNestedBlocksize,
+                  .count = job.blocks},
+                 scales, launch.stream);
+  });
+  tools.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
+}
 
 void BitsandbytesLibrary::call(void* function, const BlockwiseCodes& input, void* out,
                                CUstream_st* stream) const {
@@ -132,6 +137,10 @@ BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library) {
                             fmt::join(missing, ", ")));
   }
   found.takes_stream = library.find(kWithoutStream) == nullptr;
+  for (std::size_t i = 0; i < kGemm.size() && found.takes_stream; ++i) {
+    found.gemm[i] = library.find(kGemm[i]);
+    found.gemv[i] = library.find(kGemv[i]);
+  }
   return found;
 }
 

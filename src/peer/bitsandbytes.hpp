@@ -20,12 +20,16 @@ struct BlockwiseCodes {
   std::int64_t count = 0;  // values
 };
 
-// The functions of libbitsandbytes that dequantize, and how they are called.
+// The CUDA functions of libbitsandbytes, and how they are called.
 struct BitsandbytesLibrary {
   // Scales of a nested tensor: out[b] = map[codes[b]] * absmax[b / blocksize].
   void* decode_absmax = nullptr;
   // Weights, by OutputType; the map is ignored.
   std::array<void*, 3> decode_weight = {};
+  // Products of tokens by weights that are decoded on the way, and of one token, by OutputType;
+  // null in builds without them.
+  std::array<void*, 3> gemm = {};
+  std::array<void*, 3> gemv = {};
   // Builds before 0.44 take no stream and launch on the default stream.
   bool takes_stream = true;
 
@@ -33,11 +37,19 @@ struct BitsandbytesLibrary {
   void call(void* function, const BlockwiseCodes& input, void* out, CUstream_st* stream) const;
 };
 
-// True when `library` exports any of these functions.
+// True when `library` exports any of the functions that dequantize on a CUDA device.
 bool is_bitsandbytes(const SharedLibrary& library);
 
-// Throws Error(kInput) naming the functions that are missing.
+// Throws Error(kInput) naming those of them that are missing.
 BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library);
+
+// Enqueues the two launches that decode the scales of a nested `job` into its workspace; nothing
+// for a plain one.
+void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
+                   const kernels::Job& job, const kernels::Launch& launch);
+
+// Bytes of the workspace that they need.
+std::size_t scales_bytes(const kernels::Problem& problem);
 
 // `chain_name`: the three launches of Unsloth's fast_dequantize (absmax, offset, weight; plain
 // tensors need only the last one). `decode_name`: only the last launch, on scales decoded

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "variant.hpp"
+
 #include <cstdint>
 #include <optional>
 
@@ -17,6 +19,12 @@ struct CudaTools {
   // Order between a stream and the default stream, for libraries that launch on the latter.
   void (*default_stream_waits_for)(CUstream_st* stream) = nullptr;
   void (*wait_for_default_stream)(CUstream_st* stream) = nullptr;
+
+  // The codebook in the memory of the current device.
+  const float* (*codebook)() = nullptr;
+
+  // A product by `decode`, which writes the decoded weight into memory, and cuBLAS.
+  kernels::Variant (*decode_then_cublas)(const kernels::Variant& decode) = nullptr;
 };
 
 // The real ones; none in builds without CUDA (cuda_tools_absent.cpp).

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "peer/bitsandbytes.hpp"
 #include "peer/bitsandbytes/cpu_library.hpp"
+#include "peer/bitsandbytes/products.hpp"
 #include "peer/generic_peer.hpp"
 #include "peer/gpu_code.hpp"
 #include "peer/shared_library.hpp"
@@ -55,7 +56,13 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
   }
   const BitsandbytesLibrary found = find_bitsandbytes(library);
   require_gpu_code(argument.path, host.compute_capability);
-  if (host.operation == kMatmul) return {};
+  if (host.operation == kMatmul) {
+    return bitsandbytes_products(found, *host.tools,
+                                 {.chosen = name(""),
+                                  .gemm = name("_gemm"),
+                                  .gemv = name("_gemv"),
+                                  .chain = name("_chain")});
+  }
   return bitsandbytes_variants(found, *host.tools, name(""), name("_decode"));
 }
 

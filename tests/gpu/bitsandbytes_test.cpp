@@ -5,12 +5,14 @@
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
+#include "operation/matmul.hpp"
 #include "operation/weight.hpp"
 #include "peer/peers.hpp"
 
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -121,6 +123,74 @@ TEST_F(Bitsandbytes, SaysWhatItCannotDo) {
   EXPECT_NE(decode().unsupported(job, facts), nullptr);
   job.elements = 0;
   EXPECT_NE(chain().unsupported(job, facts), nullptr);
+}
+
+// Its matrix products: right, in graphs too, and chosen as its Python code chooses.
+class BitsandbytesProducts : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    const char* const path = std::getenv("NF4BENCH_BITSANDBYTES");
+    if (path == nullptr) GTEST_SKIP() << "NF4BENCH_BITSANDBYTES names no library";
+    const peer::PeerHost host = {.kind = record::DeviceKind::kCuda,
+                                 .operation = "matmul",
+                                 .compute_capability = device_->info().compute_capability,
+                                 .tools = peer::cuda_tools()};
+    peers_.emplace(std::vector<peer::PeerArgument>{{"bitsandbytes", path}}, host,
+                   std::vector<kernels::Variant>());
+    ASSERT_TRUE(peers_->warnings().empty()) << peers_->warnings().front();
+    ASSERT_EQ(peers_->variants().size(), 4u);
+  }
+
+  // Every variant that can do it, called plainly and from a graph.
+  void expect_right(const nf4::SyntheticSpec& spec, nf4::OutputType type, std::int64_t tokens) {
+    const operation::Operation& matmul = operation::matmul();
+    const nf4::Nf4Tensor weight = nf4::make_synthetic(spec);
+    kernels::Problem problem = operation::problem_of(weight, type);
+    problem.tokens = tokens;
+    const std::vector<std::byte> input = matmul.make_input(problem, {});
+    const std::vector<std::byte> expected =
+        matmul.reference(weight, problem, input, std::numeric_limits<std::int64_t>::max());
+    const auto workload =
+        device_->upload(operation::make_work(matmul, {.tensor = weight, .input = input}, problem),
+                        device::UploadPurpose::kTimeHot);
+    for (const kernels::Variant& variant : peers_->variants()) {
+      if (!workload->unsupported(variant).empty()) continue;
+      SCOPED_TRACE(std::string(variant.name) + " " + nf4::shape_to_string(spec.shape) + " " +
+                   std::to_string(tokens) + " " + to_string(type));
+      const record::Verification plain = workload->verify(variant, expected);
+      EXPECT_EQ(plain.mismatches, 0);
+      const auto judged = workload->judged_sample(
+          variant, {record::CacheMode::kHot, record::LaunchMode::kGraph, 1}, {.own = expected});
+      EXPECT_FALSE(judged.fault.has_value());
+    }
+  }
+
+  std::optional<peer::Peers> peers_;
+};
+
+TEST_F(BitsandbytesProducts, AreRight) {
+  for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+    for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+      for (const std::int64_t tokens : {1, 4, 5, 8, 17, 64}) {
+        expect_right({.shape = {1024, 4096}, .absmax_kind = kind}, type, tokens);
+        expect_right({.shape = {200, 320}, .absmax_kind = kind}, type, tokens);
+      }
+      expect_right({.shape = {1280, 3420}, .absmax_kind = kind}, type, 3);
+    }
+  }
+}
+
+TEST_F(BitsandbytesProducts, KnowWhatTheyCannotDo) {
+  const kernels::Variant& gemv = peers_->variants()[2];
+  kernels::Problem problem;
+  problem.outputs = problem.inputs = 4096;
+  problem.elements = problem.outputs * problem.inputs;
+  problem.tokens = 2;
+  EXPECT_NE(kernels::why_unsupported(gemv, problem, {}), nullptr);
+  problem.tokens = 1;
+  EXPECT_EQ(kernels::why_unsupported(gemv, problem, {}), nullptr);
 }
 
 }  // namespace

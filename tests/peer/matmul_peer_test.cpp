@@ -81,7 +81,9 @@ TEST(MatmulPeer, ThatLiesIsFound) {
   Product product({.shape = {4, 256}}, nf4::OutputType::kBfloat16, 3);
   EXPECT_EQ(product.verdict(find(peers, "mine.short")), "wrong");
   EXPECT_EQ(product.verdict(find(peers, "mine.decodes")), "wrote past the end of its output");
-  EXPECT_EQ(product.verdict(find(peers, "mine.halves")), "");
+  for (int call = 0; call < 100; ++call) {
+    ASSERT_EQ(product.verdict(find(peers, "mine.halves")), "");
+  }
   EXPECT_EQ(product.verdict(find(peers, "mine.halves")), "wrong");
   EXPECT_EQ(product.verdict(find(peers, "mine")), "");
 }

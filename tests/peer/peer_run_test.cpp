@@ -25,11 +25,13 @@ using testing::Not;
 const std::string kPeer = "mine=" TEST_PEER_SCRIPTED;
 
 Outcome run_peers(const std::string& script, const std::vector<std::string>& more) {
-  Command command =
-      nf4bench_command({"run", "--device", "cpu", "--no-ceilings", "--max-time", "0.02",
-                        "--min-samples", "3", "--quiet", "--json", "-", "--shape", "100x77"});
-  if (std::find(more.begin(), more.end(), "--cache") == more.end()) {
-    command.arguments.insert(command.arguments.end(), {"--cache", "hot"});
+  Command command = nf4bench_command({"run", "--device", "cpu", "--no-ceilings", "--max-time",
+                                      "0.02", "--min-samples", "3", "--quiet", "--json", "-"});
+  const std::vector<std::pair<std::string, std::string>> defaults = {{"--cache", "hot"},
+                                                                     {"--shape", "100x77"}};
+  for (const auto& [option, value] : defaults) {
+    if (std::find(more.begin(), more.end(), option) != more.end()) continue;
+    command.arguments.insert(command.arguments.end(), {option, value});
   }
   command.arguments.insert(command.arguments.end(), more.begin(), more.end());
   command.environment.push_back("NF4BENCH_TEST_PEER=" + script);
@@ -112,6 +114,30 @@ TEST(PeerRun, EveryPeerThatDeceivesWhileItIsTimedIsAFailedRowThatSaysWhy) {
     }
     EXPECT_EQ(rows.at("lut").first, "passed") << rows.at("lut").second;
   }
+}
+
+TEST(PeerRun, ProductsOfAPeerAreMeasuredAndThoseThatLieFail) {
+  const Outcome outcome = run_peers(
+      "products", {"--peer", kPeer, "--operation", "matmul", "--tokens", "3", "--shape", "4x256",
+                   "--variant", "mine,mine.short,mine.halves,mine.decodes,mine.asks"});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  auto rows = rows_of(json::parse(outcome.out));
+  EXPECT_EQ(rows.at("mine").first, "passed") << rows.at("mine").second;
+  for (const std::string name : {"mine.short", "mine.decodes", "mine.halves"}) {
+    EXPECT_EQ(rows.at(name).first, "failed") << name;
+  }
+  EXPECT_THAT(rows.at("mine.decodes").second, HasSubstr("wrote past the end of its output"));
+  EXPECT_THAT(rows.at("mine.halves").second, HasSubstr("in a timed sample"));
+  EXPECT_EQ(rows.at("mine.asks"),
+            (std::pair<std::string, std::string>{"skipped", "operation 1, 3 x 4 x 256, nested 1"}));
+}
+
+TEST(PeerRun, APeerOfVersionOneOffersNothingForProducts) {
+  const Outcome outcome = run_peers("good", {"--peer", "old=" TEST_PEER_SCRIPTED_V1, "--operation",
+                                             "matmul", "--tokens", "1", "--variant", "old*,simd"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("warning: peer old: " TEST_PEER_SCRIPTED_V1
+                                     " has no variant of matmul for the CPU device"));
 }
 
 TEST(PeerRun, AnAbsentPeerIsAWarningOnStderrAndInTheReport) {

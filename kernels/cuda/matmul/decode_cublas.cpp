@@ -1,6 +1,8 @@
 // The weight is decoded into memory, then cuBLAS multiplies. chain_cublas: by the three launches
 // that libraries decode with; fused_cublas: by one.
 
+#include "cuda/matmul/decode_cublas.hpp"
+
 #include "cuda/dequantize/variants.hpp"
 #include "cuda/matmul/cublas.hpp"
 #include "cuda/matmul/variants.hpp"
@@ -19,13 +21,16 @@ std::size_t weight_bytes(const Problem& problem) {
   return aligned(static_cast<std::size_t>(problem.elements) * size_in_bytes(problem.output_type));
 }
 
+}  // namespace
+
 // The workspace: cuBLAS's part, the decoded weight, and what `decode` needs itself.
 Variant decode_then_cublas(const Variant& decode) {
   Variant variant;
   variant.traits = decode.traits;
   variant.traits.launches = decode.traits.launches + 1;
-  variant.unsupported = [](const Problem& problem, const DeviceFacts&) {
-    return cublas_unsupported(problem);
+  variant.unsupported = [decode](const Problem& problem, const DeviceFacts& device) {
+    const char* const reason = why_unsupported(decode, problem, device);
+    return reason != nullptr ? reason : cublas_unsupported(problem);
   };
   variant.workspace_bytes = [decode](const Problem& problem) {
     return kCublasWorkspace + weight_bytes(problem) +
@@ -41,8 +46,6 @@ Variant decode_then_cublas(const Variant& decode) {
   };
   return variant;
 }
-
-}  // namespace
 
 Variant matmul_chain_cublas() {
   Variant variant = decode_then_cublas(multi_kernel());
