@@ -319,6 +319,19 @@ TEST(Matmul, ChecksEachVariantOfEachOperationAlone) {
   }
 }
 
+TEST(Matmul, LooksForCrossoversUntilThereAreNone) {
+  const json report = report_of({"--shape", "64x64", "--tokens", "1,9", "--crossover"});
+  EXPECT_EQ(report.at("complete"), true);
+  for (const json& entry : report.at("summary").at("crossover")) {
+    const json& fastest = entry.at("fastest");
+    for (std::size_t i = 1; i < fastest.size(); ++i) {
+      if (fastest[i - 1].at("variant").is_null() || fastest[i].at("variant").is_null()) continue;
+      EXPECT_EQ(fastest[i].at("first").get<int>(), fastest[i - 1].at("last").get<int>() + 1);
+    }
+  }
+  EXPECT_EQ(report.at("summary").at("crossover").size(), 1u);
+}
+
 TEST(Matmul, VariantsOfOneOperationAreListed) {
   const Outcome outcome =
       nf4bench({"list", "variants", "--operation", "matmul", "--device", "cpu"});
