@@ -3,6 +3,7 @@
 
   plot.py REPORT -o bandwidth.svg                     bandwidth over size, with the ceilings
   plot.py REPORT --plot speedup -o speedup.png        speedups with their intervals
+  plot.py REPORT --plot tokens -o tokens.svg          time and roof of matmul over tokens
   plot.py OLD ... NEW --plot history -o history.png   medians of each cell, run by run
 
 Exit code: 0 when the picture is written, 2 on wrong usage or when a file would be lost, 3 when a
@@ -112,15 +113,22 @@ def read_report(path):
     return report
 
 
+def mode_of(row):
+    """All but the tokens; dequantize goes without saying."""
+    operation = "" if row["operation"] == "dequantize" else row["operation"] + ", "
+    return f"{operation}{row['output_dtype']}, {row['cache']}, {row['launch']}"
+
+
 def cell_kind(row):
-    return f"{row['output_dtype']}, {row['cache']}, {row['launch']}"
+    tokens = row.get("tokens")
+    return mode_of(row) + (f", {tokens} token{'s' if tokens > 1 else ''}" if tokens else "")
 
 
 def shape_of(tensor):
     return "x".join(map(str, tensor["shape"]))
 
 
-def timed_rows(report, chosen):
+def timed_rows(report, chosen, kind_of=cell_kind):
     """The rows with a time, and the kind of cell that most of them are of, unless one is chosen."""
     rows = [m for m in report["measurements"] if m["status"] == "passed" and m["time_s"]]
     if chosen.variant:
@@ -130,9 +138,9 @@ def timed_rows(report, chosen):
         rows = [m for m in rows if m["output_dtype"] == chosen.dtype]
     if not rows:
         raise NotDrawable("no measurement has a time and matches --variant and --dtype")
-    kinds = [cell_kind(m) for m in rows]
+    kinds = [kind_of(m) for m in rows]
     kind = max(dict.fromkeys(kinds), key=kinds.count)
-    return [m for m in rows if cell_kind(m) == kind], kind
+    return [m for m in rows if kind_of(m) == kind], kind
 
 
 def looks_of(names):
@@ -173,9 +181,8 @@ def draw_ceilings(axes, report, rows, sizes):
             axes.annotate(f"{name} {rate / 1e9:.0f}", (0, rate / 1e9), xytext=(4, 3),
                           xycoords=("axes fraction", "data"), textcoords="offset points",
                           color="#656d76", fontsize=8)
-    keys = ("output_dtype", "cache", "launch")
     points = sorted((sizes[s["tensor"]], s["bytes_per_s"] / 1e9) for s in ceilings["stream"]
-                    if all(s[key] == rows[0][key] for key in keys))
+                    if cell_kind({"operation": "dequantize", **s}) == cell_kind(rows[0]))
     if points:
         axes.plot(*zip(*points), color="#656d76", linewidth=1.2, linestyle=":",
                   label="best kernel that only moves the bytes", zorder=3)
@@ -269,7 +276,51 @@ def draw_history(reports, chosen):
     return figure
 
 
-PLOTS = {"bandwidth": draw_bandwidth, "speedup": draw_speedup, "history": draw_history}
+QUANTITIES = {"median time, us": lambda m: m["time_s"]["median"] * 1e6,
+              "% of the roof": lambda m: 100 * m["fraction_of_roof"]}
+
+
+def draw_over_tokens(axes, rows, looks, value_of):
+    for variant, look in looks.items():
+        points = sorted((m["tokens"], value_of(m)) for m in rows if m["variant"] == variant)
+        if points:
+            axes.plot(*zip(*points), label=variant, linewidth=1.8, markersize=4.5, **look)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def draw_tokens(reports, chosen):
+    """A column for each geometry: its time, and below it how near that comes to the roof."""
+    report = dict(reports[0], measurements=[m for m in reports[0]["measurements"] if m.get("tokens")])
+    rows, kind = timed_rows(report, chosen, mode_of)
+    tensors = [t for t in report["tensors"] if any(m["tensor"] == t["id"] for m in rows)]
+    has_roof = any(m["fraction_of_roof"] is not None for m in rows)
+    quantities = list(QUANTITIES.items())[:2 if has_roof else 1]
+    looks = looks_of(variants_of(rows))
+    figure, grid = pyplot.subplots(len(quantities), len(tensors), squeeze=False, sharex=True,
+                                   figsize=(3.4 * len(tensors) + 2, 3.2 * len(quantities)))
+    for (label, value_of), line in zip(quantities, grid):
+        line[0].set_ylabel(label)
+        for tensor, axes in zip(tensors, line):
+            own = [m for m in rows if m["tensor"] == tensor["id"]]
+            if label.startswith("%"):
+                own = [m for m in own if m["fraction_of_roof"] is not None]
+            draw_over_tokens(axes, own, looks, value_of)
+    for tensor, axes in zip(tensors, grid[0]):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_title(shape_of(tensor), fontsize=9)
+    for axes in grid[-1]:
+        axes.set_xlabel("tokens")
+        if has_roof:
+            axes.set_ylim(0, 100)
+    figure.suptitle(f"{report['device']['name']}: {kind}", x=0.02, ha="left", fontsize=10)
+    add_legend(grid[0][-1], looks)
+    return figure
+
+
+PLOTS = {"bandwidth": draw_bandwidth, "speedup": draw_speedup, "history": draw_history,
+         "tokens": draw_tokens}
 
 
 def main(words=None):

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace nf4bench::exports {
 namespace {
@@ -26,10 +28,34 @@ std::string policy() {
       source_of(kPageStyle), source_of(kPageScript));
 }
 
-std::string header_of(const record::Report& report) {
-  std::string text = fmt::format(
-      "<header><h1>{}</h1><p class=\"faint\">NF4 dequantization, nf4bench {}, {}</p>\n",
-      html_text(report.device.name), html_text(report.tool.version), html_text(report.started_at));
+// What was measured.
+const char* subject_of(const record::Report& report) {
+  const auto& rows = report.measurements;
+  const auto has_tokens = [](const record::Measurement& m) { return m.cell.tokens > 0; };
+  if (std::ranges::none_of(rows, has_tokens)) return "dequantization";
+  return std::ranges::all_of(rows, has_tokens) ? "matrix products"
+                                               : "dequantization and matrix products";
+}
+
+// Links to the sections that are there.
+std::string links_to(const std::string& sections) {
+  std::string text = "<nav>";
+  for (const auto& [id, name] :
+       {std::pair("speedup", "Speedup"), std::pair("bandwidth", "Bandwidth"),
+        std::pair("tokens", "Tokens"), std::pair("samples", "Samples"),
+        std::pair("totals", "Whole model"), std::pair("environment", "Environment"),
+        std::pair("method", "Method"), std::pair("rows", "Measurements")}) {
+    if (sections.find(fmt::format("<section id=\"{}\">", id)) == std::string::npos) continue;
+    text += fmt::format("<a href=\"#{}\">{}</a>", id, name);
+  }
+  return text + "</nav>";
+}
+
+std::string header_of(const record::Report& report, const std::string& sections) {
+  std::string text =
+      fmt::format("<header><h1>{}</h1><p class=\"faint\">NF4 {}, nf4bench {}, {}</p>\n",
+                  html_text(report.device.name), subject_of(report), html_text(report.tool.version),
+                  html_text(report.started_at));
   if (!report.complete) {
     text +=
         "<p class=\"warning\">Incomplete: the run did not finish. This is what it had "
@@ -38,11 +64,7 @@ std::string header_of(const record::Report& report) {
   for (const std::string& warning : report.warnings) {
     text += fmt::format("<p class=\"warning\">{}</p>\n", html_text(warning));
   }
-  return text +
-         "<nav><a href=\"#speedup\">Speedup</a><a href=\"#bandwidth\">Bandwidth</a>"
-         "<a href=\"#samples\">Samples</a><a href=\"#totals\">Whole model</a>"
-         "<a href=\"#environment\">Environment</a><a href=\"#method\">Method</a>"
-         "<a href=\"#rows\">Measurements</a></nav></header>\n";
+  return text + links_to(sections) + "</header>\n";
 }
 
 }  // namespace
@@ -55,12 +77,13 @@ void to_html(const record::Report& report, const json::TextSink& sink) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>nf4bench: {}</title>\n<style>{}</style></head>\n<body>\n",
       policy(), html_text(report.device.name), kPageStyle);
-  text += header_of(report);
+  std::string sections;
   if (!page.rows.empty()) {
-    text += speedup_section(page) + bandwidth_section(page) + samples_section(page) +
-            totals_section(page);
+    sections = speedup_section(page) + bandwidth_section(page) + tokens_section(page) +
+               samples_section(page) + totals_section(page);
   }
-  text += environment_section(page) + method_section(page) + rows_section(page);
+  sections += environment_section(page) + method_section(page) + rows_section(page);
+  text += header_of(report, sections) + sections;
   if (!page.rows.empty()) text += fmt::format("<script>{}</script>\n", kPageScript);
   sink(text + "</body>\n</html>\n");
 }

@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
+#include <utility>
 
 namespace nf4bench::exports {
 namespace {
 
-constexpr double kHeight = 400.0;
 constexpr int kMostSizes = 4;  // that find room on a narrow screen
 
 // One chart: all rows of a type, cache and launch mode.
@@ -36,6 +35,7 @@ std::vector<Chart> charts_of(const Page& page) {
   for (std::size_t i = 0; i < page.rows.size(); ++i) {
     const ExportRow& row = page.rows[i];
     const bool has_point = row.is_timed && row.tensor != nullptr &&
+                           row.measurement->cell.tokens == 0 &&
                            row.tensor->geometry.elements() > 0 && row.measurement->bytes_per_s;
     if (!has_point) continue;
     auto chart = std::find_if(charts.begin(), charts.end(), [&](const Chart& c) {
@@ -101,33 +101,24 @@ std::string elements_text(double elements) {
 
 std::string level(const Chart& chart, double rate, const char* style) {
   return fmt::format("<path class=\"{}\" d=\"M0 {}H{}\"/>", style,
-                     coordinate(kHeight * depth_of(chart, rate)), coordinate(kDrawingWidth));
+                     coordinate(kChartHeight * depth_of(chart, rate)), coordinate(kDrawingWidth));
 }
 
 std::string grid_of(const Chart& chart, const std::vector<double>& sizes) {
   std::string text;
   for (const double tick : chart.ticks) text += level(chart, tick, "grid");
-  for (const double size : sizes) text += upright(kDrawingWidth * share_of(chart, size), kHeight);
+  for (const double size : sizes)
+    text += upright(kDrawingWidth * share_of(chart, size), kChartHeight);
   return text;
 }
 
-// Words beside the drawing, each at the height of its rate.
-struct Scale {
-  const char* style;
-  const char* x;
-};
-constexpr Scale kRates = {.style = "rates", .x = "100%"};
-constexpr Scale kCeilings = {.style = "ceilings", .x = "4"};
-
 using Words = std::vector<std::pair<double, std::string>>;
 
-std::string scale_of(const Chart& chart, const Scale& scale, const Words& words) {
-  std::string text = fmt::format("<svg class=\"{}\">", scale.style);
-  for (const auto& [rate, word] : words) {
-    text += fmt::format("<text x=\"{}\" y=\"{}%\" dy=\"4\">{}</text>", scale.x,
-                        coordinate(100.0 * depth_of(chart, rate)), word);
-  }
-  return text + "</svg>";
+// Each at the height of its rate.
+std::vector<SideWord> beside(const Chart& chart, const Words& words) {
+  std::vector<SideWord> beside;
+  for (const auto& [rate, word] : words) beside.push_back({depth_of(chart, rate), word});
+  return beside;
 }
 
 Words ceilings_of(const Page& page) {
@@ -141,65 +132,30 @@ Words ceilings_of(const Page& page) {
   return words;
 }
 
-using Points = std::vector<std::tuple<double, double, std::size_t>>;  // elements, rate, row
-
-std::string path_of(const Chart& chart, const Points& points, const std::string& style) {
-  std::string path;
-  for (const auto& [elements, rate, row] : points) {
-    path += fmt::format("{}{} {}", path.empty() ? 'M' : 'L',
-                        coordinate(kDrawingWidth * share_of(chart, elements)),
-                        coordinate(kHeight * depth_of(chart, rate)));
-  }
-  return fmt::format("<path class=\"rate {}\" d=\"{}\"/>\n", style, path);
-}
-
-std::string variant_line(const Page& page, const Chart& chart, const std::string& variant,
-                         const Points& points) {
-  const std::string colour = page.colour_of(variant);
-  std::string text = path_of(chart, points, colour);
-  // A line of no length with round ends: a point that stays round when the drawing is stretched.
-  for (const auto& [elements, rate, row] : points) {
-    text += fmt::format(
-        "<a href=\"#{}\"><title>{}: {} GB/s</title><path class=\"point {}\" d=\"M{} {}h0\"/></a>\n",
-        anchor_of(row), html_text(page.rows[row].name), text::format_gigabytes(rate), colour,
-        coordinate(kDrawingWidth * share_of(chart, elements)),
-        coordinate(kHeight * depth_of(chart, rate)));
-  }
-  return text;
+ChartPoint point_of(const Page& page, const Chart& chart, std::size_t row) {
+  const double rate = *page.rows[row].measurement->bytes_per_s;
+  return {.share = share_of(chart, elements_of(page, row)),
+          .depth = depth_of(chart, rate),
+          .row = row,
+          .note = text::format_gigabytes(rate) + " GB/s"};
 }
 
 std::string lines_of(const Page& page, const Chart& chart) {
-  std::map<std::string, Points> lines;
-  Points stream;
+  std::map<std::string, ChartPoints> lines;
+  ChartPoints stream;
   for (const std::size_t row : chart.rows) {
-    const record::Measurement& m = *page.rows[row].measurement;
-    lines[m.variant].emplace_back(elements_of(page, row), *m.bytes_per_s, row);
+    lines[page.rows[row].measurement->variant].push_back(point_of(page, chart, row));
     if (const record::StreamCeiling* ceiling = page.rows[row].stream) {
-      stream.emplace_back(elements_of(page, row), ceiling->bytes_per_s, 0);
+      stream.push_back({.share = share_of(chart, elements_of(page, row)),
+                        .depth = depth_of(chart, ceiling->bytes_per_s)});
     }
   }
-  std::sort(stream.begin(), stream.end());
-  stream.erase(std::unique(stream.begin(), stream.end()), stream.end());
-  std::string text = stream.empty() ? "" : path_of(chart, stream, "stream");
-  for (const std::string& variant : page.variants) {
-    const auto found = lines.find(variant);
-    if (found == lines.end()) continue;
-    std::sort(found->second.begin(), found->second.end());
-    text += variant_line(page, chart, variant, found->second);
-  }
-  return text;
-}
-
-std::string legend_of(const Page& page) {
-  std::string text = "<p class=\"legend\">";
-  for (const std::string& variant : page.variants) {
-    text += fmt::format("<span><i class=\"{}\"></i>{}</span> ", page.colour_of(variant),
-                        html_text(variant));
-  }
-  if (!page.report.stream_ceilings.empty()) {
-    text += "<span><i class=\"stream\"></i>best kernel that only moves the bytes</span>";
-  }
-  return text + "</p>\n";
+  const auto is_same = [](const ChartPoint& a, const ChartPoint& b) {
+    return a.share == b.share && a.depth == b.depth;
+  };
+  std::ranges::sort(stream, {}, [](const ChartPoint& p) { return std::pair(p.share, -p.depth); });
+  stream.erase(std::unique(stream.begin(), stream.end(), is_same), stream.end());
+  return (stream.empty() ? "" : chart_path(stream, "stream")) + variant_lines(page, lines);
 }
 
 std::string figure_of(const Page& page, const Chart& chart) {
@@ -213,22 +169,24 @@ std::string figure_of(const Page& page, const Chart& chart) {
   for (const double size : sizes) labels.push_back({share_of(chart, size), elements_text(size)});
   std::string marks = grid_of(chart, sizes);
   for (const auto& [rate, word] : ceilings) marks += level(chart, rate, "ceiling");
-  return fmt::format(
-             "<figure><figcaption>{}: GB/s over the elements of the tensor</figcaption>"
-             "<div class=\"chart\">\n",
-             report::cell_name(first.cell)) +
-         scale_of(chart, kRates, rates) + drawing(kHeight, marks + lines_of(page, chart)) +
-         scale_of(chart, kCeilings, ceilings) + axis(labels) + "</div></figure>\n";
+  return chart_figure(
+      {.caption = report::cell_name(first.cell) + ": GB/s over the elements of the tensor",
+       .left = beside(chart, rates),
+       .right = beside(chart, ceilings),
+       .marks = marks + lines_of(page, chart),
+       .labels = labels});
 }
 
 }  // namespace
 
 std::string bandwidth_section(const Page& page) {
+  std::vector<Chart> charts = charts_of(page);
+  if (charts.empty() && page.has_tokens()) return "";
   std::string text =
       "<section id=\"bandwidth\"><h2>Bandwidth over size</h2><p>Bytes that the format needs, read "
       "and written, over the median time. Copy is the device's own copy in this run.</p>\n";
-  text += legend_of(page);
-  for (Chart& chart : charts_of(page)) {
+  text += legend_of(page, !page.report.stream_ceilings.empty());
+  for (Chart& chart : charts) {
     set_scales(chart, page);
     text += figure_of(page, chart);
   }

@@ -89,10 +89,13 @@ std::string method_section(const Page& page) {
   const record::Settings& settings = report.settings;
   Facts facts;
   facts.text("Verified",
-             fmt::format("{}, {}, bit for bit against the reference, before and after timing",
+             fmt::format("{}, {}, {} against the reference, before and after timing",
                          text::format_count(report.tensors_verified, "tensor"),
                          settings.verify == record::VerifyScope::kAll ? "every element"
-                                                                      : "a sample of each"));
+                                                                      : "a sample of each",
+                         page.has_tokens() ? "weights bit for bit and products to what rounding "
+                                             "explains"
+                                           : "bit for bit"));
   facts.text("Baseline", report::baselines_of(settings));
   facts.text("Order", fmt::format("variants take turns in rounds, seed {}", settings.seed));
   facts.text("A sample", fmt::format("at least {} of launches between two events",
@@ -105,6 +108,10 @@ std::string method_section(const Page& page) {
                  text::format_time(settings.max_time_s, text::time_scale({settings.max_time_s}))));
   facts.text("Copy ceiling", rate_text(report.ceilings.copy_bytes_per_s));
   facts.text("Write ceiling", rate_text(report.ceilings.write_bytes_per_s));
+  for (const auto& [type, rate] : report.ceilings.flops_per_s) {
+    facts.text("Product ceiling",
+               fmt::format("{}: {} TFLOP/s", to_string(type), text::format_tera(rate)));
+  }
   const auto overhead = [&](const char* name, const std::optional<double>& time_s) {
     if (time_s) facts.text(name, text::format_time(*time_s, text::time_scale({*time_s})));
   };

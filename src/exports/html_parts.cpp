@@ -78,6 +78,11 @@ std::string coordinate(double value) {
   return text;
 }
 
+bool Page::has_tokens() const {
+  return std::ranges::any_of(rows,
+                             [](const ExportRow& row) { return row.measurement->cell.tokens > 0; });
+}
+
 std::string Page::colour_of(const std::string& variant) const {
   const auto found = std::find(variants.begin(), variants.end(), variant);
   const auto index = static_cast<std::size_t>(found - variants.begin());

@@ -54,6 +54,13 @@ struct Cell {
     return all;
   }
 
+  // The same cell with any number of tokens: equal for cells that differ in tokens alone.
+  Cell over_all_tokens() const {
+    Cell all = *this;
+    all.tokens = 0;
+    return all;
+  }
+
   // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
   auto operator<=>(const Cell&) const = default;  // NOLINT(modernize-use-nullptr)
 };

@@ -33,6 +33,12 @@ std::vector<Group> group_measurements(const record::Report& report) {
     if (is_new) group.variants.push_back({m.variant, {}});
     group.variants[variant->second].second.push_back(&m);
   }
+  // A model has all tensors that were multiplied with any number of tokens.
+  std::map<record::Cell, std::set<std::string>> tensors;
+  for (const Group& group : groups) {
+    tensors[group.cell.over_all_tokens()].insert(group.tensors.begin(), group.tensors.end());
+  }
+  for (Group& group : groups) group.tensors = tensors[group.cell.over_all_tokens()];
   return groups;
 }
 

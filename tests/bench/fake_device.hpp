@@ -68,6 +68,11 @@ class FakeDevice final : public device::Device {
     catalog_.flagship = operation::dequantize().catalog(info_.kind).flagship;
     if (info_.kind == record::DeviceKind::kCuda) catalog_.flagship = "fused";  // in any build
     operation::Operation operation = operation::dequantize();
+    operation.traffic = [this](const kernels::Problem& problem) {
+      operation::Traffic traffic = operation::dequantize().traffic(problem);
+      traffic.flops = flops;
+      return traffic;
+    };
     operation.catalog = [this](record::DeviceKind) -> const kernels::Catalog& { return catalog_; };
     return operation;
   }
@@ -95,6 +100,7 @@ class FakeDevice final : public device::Device {
 
   // What a test may set.
   std::vector<record::LaunchMode> modes = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
+  double flops = 0.0;              // of a call
   int buffer_sets = 1;             // of workloads uploaded for timing
   std::optional<double> clock_hz;  // SM clock that samples report
   bool is_broken = false;          // every call throws from now on

@@ -25,10 +25,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+// A short run of two variants that are everywhere, unless others are named.
 std::vector<std::string> matmul_run(const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"run",           "--device", "cpu",        "--no-ceilings",
                                         "--operation",   "matmul",   "--max-time", "0.01",
                                         "--min-samples", "3",        "--cache",    "hot"};
+  if (std::ranges::find(more, "--variant") == more.end()) {
+    arguments.insert(arguments.end(), {"--variant", "reference,simd"});
+  }
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -322,6 +326,19 @@ TEST(Matmul, ChecksEachVariantOfEachOperationAlone) {
         row.at("alone_s").at("median").get<double>() / row.at("time_s").at("median").get<double>(),
         1.0, 0.95);
   }
+}
+
+TEST(Matmul, LooksForCrossoversUntilThereAreNone) {
+  const json report = report_of({"--shape", "64x64", "--tokens", "1,9", "--crossover"});
+  EXPECT_EQ(report.at("complete"), true);
+  for (const json& entry : report.at("summary").at("crossover")) {
+    const json& fastest = entry.at("fastest");
+    for (std::size_t i = 1; i < fastest.size(); ++i) {
+      if (fastest[i - 1].at("variant").is_null() || fastest[i].at("variant").is_null()) continue;
+      EXPECT_EQ(fastest[i].at("first").get<int>(), fastest[i - 1].at("last").get<int>() + 1);
+    }
+  }
+  EXPECT_EQ(report.at("summary").at("crossover").size(), 1u);
 }
 
 TEST(Matmul, VariantsOfOneOperationAreListed) {

@@ -56,7 +56,7 @@ def timed(report):
 
 class Csv(unittest.TestCase):
     def test_gives_every_number_back_bit_for_bit(self):
-        for name in ("gpu.json", "cpu.json"):
+        for name in ("gpu.json", "cpu.json", "matmul.json"):
             report = report_of(name)
             rows = list(csv.DictReader(io.StringIO(export(name, "csv"), newline="")))
             self.assertEqual(len(rows), len(report["measurements"]))
@@ -68,7 +68,9 @@ class Csv(unittest.TestCase):
 
     def check_numbers(self, row, m):
         time, speedup = m["time_s"], m["speedup"]
-        expected = {"median_s": time and time["median"], "mad_s": time and time["mad"],
+        expected = {"tokens": m["tokens"], "flops": m["flops"], "flops_per_s": m["flops_per_s"],
+                    "fraction_of_roof": m["fraction_of_roof"],
+                    "median_s": time and time["median"], "mad_s": time and time["mad"],
                     "ci95_low_s": time and time["ci95"][0], "bytes_per_s": m["bytes_per_s"],
                     "fraction_of_copy": m["fraction_of_copy"],
                     "speedup": speedup and speedup["ratio"],
@@ -88,6 +90,38 @@ class Csv(unittest.TestCase):
 
     def test_holds_a_header_alone_when_nothing_was_measured(self):
         self.assertEqual(export("empty.json", "csv").count("\r\n"), 1)
+
+
+class MatrixProducts(unittest.TestCase):
+    """Cells that differ in tokens alone are cells of their own in every format."""
+
+    def setUp(self):
+        self.report = report_of("matmul.json")
+        self.names = {f"matmul/{m['variant']}/{'x'.join(map(str, t['shape']))}/block:64/nested/"
+                      f"{m['output_dtype']}/tokens:{m['tokens']}/{m['cache']}/{m['launch']}"
+                      for m in timed(self.report) for t in self.report["tensors"]
+                      if t["id"] == m["tensor"]}
+        self.assertEqual(len(self.names), len(timed(self.report)))
+
+    def test_have_names_of_their_own(self):
+        entries = export_json("matmul.json", "google-benchmark")["benchmarks"]
+        self.assertEqual({e["run_name"] for e in entries}, self.names)
+        self.assertEqual(set(export_json("matmul.json", "bencher")), self.names)
+        device = self.report["device"]["name"]
+        entries = export_json("matmul.json", "github-action", "--metric", "time")
+        self.assertEqual({e["name"] for e in entries}, {f"{device}/{name}" for name in self.names})
+
+    def test_have_an_axis_in_nvbench(self):
+        for benchmark in export_json("matmul.json", "nvbench")["benchmarks"]:
+            axes = {axis["name"]: axis for axis in benchmark["axes"]}
+            self.assertEqual([v["value"] for v in axes["Tokens"]["values"]], [1, 8, 64])
+            for state in benchmark["states"]:
+                self.assertIn("Tokens", {v["name"] for v in state["axis_values"]})
+
+    def test_have_tables_of_their_own_in_markdown(self):
+        text = export("matmul.json", "markdown")
+        for tokens in ("1 token ", "8 tokens ", "64 tokens "):
+            self.assertEqual(text.count(f"bfloat16 {tokens}cold graph"), 2)
 
 
 class GoogleBenchmark(unittest.TestCase):

@@ -53,8 +53,21 @@ record::Report hostile_report() {
   return report;
 }
 
-TEST(Html, LinksOnlyToRowsAndSectionsThatAreThere) {
-  const record::Report report = gpu_report();
+TEST(Html, DrawsTimeAndRoofOverTokens) {
+  const std::string page = exported(exports::to_html, matmul_report());
+  EXPECT_THAT(page, HasSubstr("NF4 matrix products"));
+  EXPECT_THAT(page, Not(HasSubstr("bandwidth")));
+  EXPECT_THAT(page, HasSubstr("14336x4096  matmul  bf16  cold graph: microseconds a call over "
+                              "tokens"));
+  EXPECT_THAT(page, HasSubstr("per cent of the speed that memory and arithmetic allow"));
+  EXPECT_THAT(page, HasSubstr("gemv_shuffle 1, fused 8 to 64"));
+  // Each timed row is a point of both figures of its geometry.
+  const std::regex point("<path class=\"point ");
+  EXPECT_EQ(std::distance(std::sregex_iterator(page.begin(), page.end(), point), {}), 2 * 16);
+  EXPECT_THAT(exported(exports::to_html, gpu_report()), Not(HasSubstr("over tokens")));
+}
+
+void expect_good_links(const record::Report& report) {
   const std::string page = exported(exports::to_html, report);
   const std::set<std::string> ids = all_matches(page, "id=\"([^\"]*)\"");
   for (const std::string& target : all_matches(page, "href=\"#([^\"]*)\"")) {
@@ -64,6 +77,11 @@ TEST(Html, LinksOnlyToRowsAndSectionsThatAreThere) {
     EXPECT_THAT(page, HasSubstr("href=\"#m" + std::to_string(i) + "\""));
     EXPECT_TRUE(ids.contains("m" + std::to_string(i)));
   }
+}
+
+TEST(Html, LinksOnlyToRowsAndSectionsThatAreThere) {
+  expect_good_links(gpu_report());
+  expect_good_links(matmul_report());
 }
 
 TEST(Html, LoadsNothing) {

@@ -20,6 +20,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REPORTS = [ROOT / "tests/report/golden/gpu.json", ROOT / "tests/report/golden/cpu.json",
+           ROOT / "tests/report/golden/matmul.json",
            ROOT / "docs/results/h200/llama-3.1-8b.json"]
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "nf4bench"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),

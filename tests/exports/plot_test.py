@@ -79,11 +79,33 @@ class Plot(unittest.TestCase):
     def test_draws_every_kind(self):
         gpu = GOLDEN / "gpu.json"
         for words in ([gpu], [gpu, "--plot", "speedup"], [gpu, gpu],
-                      [GOLDEN / "cpu.json", "--plot", "bandwidth"]):
+                      [GOLDEN / "cpu.json", "--plot", "bandwidth"],
+                      [GOLDEN / "matmul.json"], [GOLDEN / "matmul.json", "--plot", "speedup"],
+                      [GOLDEN / "matmul.json", "--plot", "tokens"]):
             path = self.folder / "picture.png"
             self.assertEqual(draw(*words, "-o", path), 0)
             self.assertEqual(path.read_bytes()[:4], b"\x89PNG")
             path.unlink()
+
+    def test_draws_time_and_roof_of_each_geometry_over_tokens(self):
+        report = json.loads((GOLDEN / "matmul.json").read_text(encoding="utf-8"))
+        chosen = plot.argparse.Namespace(variant=None, dtype=None)
+        figure = plot.draw_tokens([report], chosen)
+        self.addCleanup(plot.pyplot.close, figure)
+        self.assertEqual(len(figure.axes), 2 * len(report["tensors"]))
+        for axes in figure.axes:
+            lines = {line.get_label(): list(line.get_xdata()) for line in axes.get_lines()}
+            self.assertEqual(lines, {"chain_cublas": [1, 8, 64], "gemv_shuffle": [1, 8],
+                                     "fused": [1, 8, 64]})
+        first = next(m for m in report["measurements"] if m["variant"] == "fused")
+        drawn = [line.get_ydata()[0] for line in figure.axes[0].get_lines()
+                 if line.get_label() == "fused"]
+        self.assertAlmostEqual(drawn[0], first["time_s"]["median"] * 1e6)
+
+    def test_says_that_there_are_no_tokens(self):
+        result = run_script(GOLDEN / "gpu.json", "--plot", "tokens", "-o", self.folder / "a.svg")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("no measurement", result.stderr)
 
     def test_draws_the_same_file_from_the_same_report(self):
         paths = [self.folder / "a.svg", self.folder / "b.svg"]

@@ -2,6 +2,7 @@
 
 #include "catalog.hpp"
 #include "cuda/device_tools.hpp"
+#include "cuda/matmul/cublas.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -343,6 +344,10 @@ std::int64_t spacer_output_bytes(int multiprocessors) {
 void launch_busy(std::int64_t, CUstream_st*) {
   may_launch("launch_busy");
 }
+const char* cublas_unsupported(const Problem&) {
+  return "the fake runtime has no cuBLAS";
+}
+void multiply_by_cublas(const Job&, const void*, void*, CUstream_st*) {}
 
 }  // namespace kernels::cuda
 

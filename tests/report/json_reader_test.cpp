@@ -326,7 +326,7 @@ bool is_array_element(const std::string& pointer) {
 // What the reader computes itself, and what older reports lack.
 bool is_optional(const std::string& pointer) {
   return pointer == "/summary/variants" || pointer == "/summary/marking" ||
-         pointer == "/tool/name" || pointer == "/variants" ||
+         pointer == "/summary/crossover" || pointer == "/tool/name" || pointer == "/variants" ||
          pointer.ends_with("/throttled_samples") || pointer.ends_with("/load") ||
          pointer.ends_with("/alone_s") || pointer.ends_with("/caches_rotated") ||
          pointer.ends_with("/tokens") || pointer.ends_with("/accuracy") ||

@@ -29,8 +29,8 @@ UNIT = re.compile(r"\b(s|Hz|W|bytes/s|seconds a call|degrees Celsius|no unit|in 
                   r"[,.;:]")
 
 
-LATER_FIELDS = 22  # in the schema: those that reports of the first days lack
-LATER = {"accuracy", "activations", "alone_s", "caches_rotated", "flops", "flops_per_s",
+LATER_FIELDS = 23  # in the schema: those that reports of the first days lack
+LATER = {"accuracy", "activations", "alone_s", "caches_rotated", "crossover", "flops", "flops_per_s",
          "fraction_of_roof", "load", "marking", "operation", "operations", "roof_limit",
          "throttled_samples", "tokens", "tokens_per_s", "variants"}
 
@@ -200,6 +200,18 @@ class MatrixProducts(unittest.TestCase):
             known += 1
             self.assertAlmostEqual(entry["tokens_per_s"], entry["tokens"] / entry["model_time_s"])
         self.assertEqual(known, 8)
+
+
+    def test_crossovers_name_the_fastest(self):
+        for entry in self.report["summary"]["crossover"]:
+            for stretch in entry["fastest"]:
+                for tokens in (stretch["first"], stretch["last"]):
+                    rows = [m for m in self.report["measurements"]
+                            if m["tensor"] == entry["tensor"] and m["tokens"] == tokens
+                            and m["time_s"]]
+                    fastest = min(rows, key=lambda m: m["time_s"]["median"])
+                    self.assertEqual(stretch["variant"], fastest["variant"])
+        self.assertEqual([len(e["fastest"]) for e in self.report["summary"]["crossover"]], [2, 2])
 
 
 class Marking(unittest.TestCase):

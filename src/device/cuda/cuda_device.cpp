@@ -3,6 +3,7 @@
 #include "device/cuda/cuda_context.hpp"
 #include "device/cuda/cuda_executor.hpp"
 #include "device/cuda/cuda_memory.hpp"
+#include "device/cuda/cuda_products.hpp"
 #include "device/device.hpp"
 #include "device/devices.hpp"
 #include "device/nvml/nvml.hpp"
@@ -161,6 +162,13 @@ record::Ceilings CudaDevice::measure_ceilings() {
   ceilings.event_overhead_s = time(101, [] {});
   ceilings.launch_overhead_s =
       time(kRepeats, [&] { empty.launch(context_.stream); }) / kEmptyKernels;
+  ceilings.flops_per_s = measure_product_rates(
+      {.memory = memory_,
+       .inputs = reinterpret_cast<std::byte*>(source.data()),
+       .output = reinterpret_cast<std::byte*>(target.data()),
+       .bytes = bytes,
+       .stream = stream,
+       .time = [this](const std::function<void()>& work) { return time(kRepeats, work); }});
   return ceilings;
 }
 

@@ -1,3 +1,4 @@
+#include "report/crossover.hpp"
 #include "report/json/sections.hpp"
 
 #include <fmt/format.h>
@@ -249,11 +250,31 @@ json::JsonText variant_summary_json(const record::VariantSummary& s, NumberGuard
   });
 }
 
+json::JsonText stretch_json(const Stretch& stretch) {
+  return json::json_object({
+      {"variant", json::json_string_or_null(stretch.variant)},
+      {"first", json::json_integer(stretch.first)},
+      {"last", json::json_integer(stretch.last)},
+  });
+}
+
+json::JsonText crossover_json(const Crossover& crossover) {
+  return json::json_object({
+      {"tensor", json::json_string(crossover.cell.tensor)},
+      {"operation", json::json_string(crossover.cell.operation)},
+      {"output_dtype", json::json_string(to_string(crossover.cell.output_type))},
+      {"cache", json::json_string(to_string(crossover.cell.cache))},
+      {"launch", json::json_string(to_string(crossover.cell.launch))},
+      {"fastest", json::json_array_of(crossover.stretches, stretch_json)},
+  });
+}
+
 json::JsonText summary_json(const record::Report& report, NumberGuard& guard) {
   return json::json_object({
       {"tensors_verified", json::json_integer(report.tensors_verified)},
       {"variants",
        guarded_array("summary.variants", summarize_variants(report), guard, variant_summary_json)},
+      {"crossover", json::json_array_of(find_crossovers(report), crossover_json)},
       {"marking", marking_json(report, guard)},
   });
 }

@@ -19,17 +19,13 @@ struct Block {
   std::vector<text::GridRow> lines;
 };
 
-record::Cell without_tokens(record::Cell cell) {
-  cell.tokens = 0;
-  return cell;
-}
-
 std::vector<Block> blocks_of(const record::Report& report) {
   std::vector<Block> blocks;
   for (const record::Measurement& m : report.measurements) {
-    const record::Cell own = without_tokens(m.cell);
-    auto block = std::find_if(blocks.begin(), blocks.end(),
-                              [&](const Block& b) { return without_tokens(b.first->cell) == own; });
+    const record::Cell own = m.cell.over_all_tokens();
+    auto block = std::find_if(blocks.begin(), blocks.end(), [&](const Block& b) {
+      return b.first->cell.over_all_tokens() == own;
+    });
     if (block == blocks.end()) block = blocks.insert(blocks.end(), Block{&m, {}, {}});
     auto& cells = block->cells;
     auto cell = std::find_if(cells.begin(), cells.end(),
@@ -37,17 +33,11 @@ std::vector<Block> blocks_of(const record::Report& report) {
     if (cell == cells.end()) cell = cells.insert(cells.end(), Rows());
     cell->push_back(&m);
   }
+  for (Block& block : blocks) {
+    std::ranges::stable_sort(block.cells, {},
+                             [](const Rows& rows) { return rows.front()->cell.tokens; });
+  }
   return blocks;
-}
-
-// Wide enough for the word above the numbers.
-constexpr int kTokensWidth = 6;
-
-// What stands before a variant of a cell with tokens: their number, in the first line of the cell.
-std::string tokens_column(const record::Measurement& m, bool is_first) {
-  if (m.cell.tokens == 0) return "";
-  return is_first ? fmt::format("{:>{}} ", m.cell.tokens, kTokensWidth)
-                  : std::string(kTokensWidth + 1, ' ');
 }
 
 void fill_lines(Block& block) {
@@ -62,7 +52,7 @@ void fill_lines(Block& block) {
     const Ranking ranking = rank(rows);
     for (const record::Measurement* row : rows) {
       const std::string name =
-          tokens_column(*row, row == rows.front()) + shown_variant(row->variant);
+          tokens_column(row->cell, row == rows.front()) + shown_variant(row->variant);
       block.lines.push_back(is_timed(*row) ? timed_row(*row, name, scale, ranking)
                                            : untimed_row(*row, name));
     }
@@ -80,7 +70,7 @@ const record::ReportTensor* find_tensor(const record::Report& report, const std:
 std::string block_title(const record::Measurement& m, const record::ReportTensor* tensor) {
   if (tensor == nullptr) {
     return fmt::format("{}  {}", text::fitted(m.cell.tensor, 30),
-                       cell_name(without_tokens(m.cell)));
+                       cell_name(m.cell.over_all_tokens()));
   }
   std::string title =
       fmt::format("{}{}  {}  {}/{}", operation_prefix(m.cell),

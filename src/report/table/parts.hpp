@@ -61,6 +61,10 @@ inline constexpr char kFastestMark = '*';
 inline constexpr char kBaselineMark = '=';
 inline constexpr char kCandidateMark = '?';  // nobody can say which of these is the fastest
 
+// What stands before a variant of a cell with tokens, below the word "tokens": their number, in the
+// first line of the cell; nothing where there are none.
+std::string tokens_column(const record::Cell& cell, bool is_first);
+
 // The columns of a block, of an operation with tokens or without. Narrow terminals lose them in the
 // order of their ranks, highest first: clock, samples, p95, +/- %, % stream, status, GB/s, % copy,
 // 95 % interval. Where there are tokens the interval goes before rates and accuracy.
@@ -84,6 +88,9 @@ void append_blocks(TablePage& page, const record::Report& report);
 
 // A block for each cell: all geometries together, and the time of the whole model.
 void append_summary(TablePage& page, const record::Report& report);
+
+// Which variant is the fastest with how many tokens; nothing without several numbers of tokens.
+void append_crossovers(TablePage& page, const record::Report& report);
 
 // The variants under the scheme of report/marking.hpp.
 void append_marking(TablePage& page, const record::Report& report);

@@ -89,6 +89,12 @@ constexpr std::pair<const char*, const char*> kMeanings[] = {
 
 }  // namespace
 
+std::string tokens_column(const record::Cell& cell, bool is_first) {
+  constexpr int kWidth = 6;  // of the word above the numbers
+  if (cell.tokens == 0) return "";
+  return is_first ? fmt::format("{:>{}} ", cell.tokens, kWidth) : std::string(kWidth + 1, ' ');
+}
+
 std::vector<text::GridColumn> block_columns(bool has_tokens) {
   const int interval_rank = has_tokens ? 5 : 1;
   return {

@@ -78,6 +78,10 @@ std::string ceiling_facts(const record::Report& report) {
   add("copy", report.ceilings.copy_bytes_per_s);
   add("write", report.ceilings.write_bytes_per_s);
   add("memory peak", report.device.peak_bytes_per_s.value_or(0.0));
+  for (const auto& [type, rate] : report.ceilings.flops_per_s) {
+    facts.push_back(
+        fmt::format("{} product {} TFLOP/s", short_name(type), text::format_tera(rate)));
+  }
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
@@ -192,6 +196,7 @@ std::string to_table(const record::Report& report, const TableStyle& style) {
   append_preamble(page, report);
   append_blocks(page, report);
   append_summary(page, report);
+  append_crossovers(page, report);
   if (style.marking) append_marking(page, report);
   append_outcome(page, report);
   return page.take();

@@ -75,6 +75,9 @@ void add_operations(Rows& rows, const RunPlan& plan) {
   rows.push_back(
       {names.size() == 1 ? "operation" : "operations", fmt::format("{}", fmt::join(names, ", "))});
   if (has_tokens) rows.push_back({"tokens", tokens_text(plan.options)});
+  if (has_tokens && plan.crossover) {
+    rows.push_back({"", "and more, not counted below, where the fastest variant changes"});
+  }
   for (const OperationPlan& each : plan.operations) {
     const bool is_first = &each == &plan.operations.front();
     const std::string whose = names.size() == 1 ? "" : each.operation.name + ": ";

@@ -119,6 +119,10 @@ void add_operation_options(CLI::App& command, RunArguments& a) {
            "Cold samples find x in no cache, too; else it is hot,\n"
            "as the layer before leaves it")
       .group(group);
+  add_flag(command, "--crossover", a.crossover,
+           "Measure matmul with more numbers of tokens, between those of\n"
+           "--tokens, until it is known where the fastest variant changes")
+      .group(group);
 }
 
 void add_mode_options(CLI::App& command, RunArguments& a) {

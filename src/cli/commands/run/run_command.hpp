@@ -32,6 +32,7 @@ struct RunArguments {
   record::Settings options;           // its numbers; its lists are made from the words above
   bool all_tensors = false;
   bool check_company = false;
+  bool crossover = false;
   bool no_ceilings = false;
   std::string verify = "all";
   std::string fused_config;

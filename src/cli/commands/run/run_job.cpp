@@ -12,6 +12,7 @@
 #include "cli/signals.hpp"
 #include "device/device_use.hpp"
 #include "record/sample_digest.hpp"
+#include "report/crossover.hpp"
 #include "report/host.hpp"
 #include "report/ranking.hpp"
 #include "report/report_file.hpp"
@@ -84,6 +85,41 @@ bench::RunObserver observe(const RunOutput& output, const Turn& turn) {
               }};
 }
 
+// Measures one tensor with one more number of tokens. Returns whether it was not interrupted.
+bool probe(const report::CrossoverProbe& probe, RunPlan& plan, const RunOutput& output,
+           const std::atomic<bool>& interrupted) {
+  for (const OperationPlan& operation : plan.operations) {
+    const auto planned =
+        std::ranges::find(operation.tensors, probe.tensor, &plan::PlannedTensor::id);
+    if (!operation.operation.make_input || planned == operation.tensors.end()) continue;
+    std::vector<plan::PlannedTensor> tensors = {*planned};
+    tensors.front().verify_also.clear();  // they were verified with other numbers of tokens
+    record::Settings settings = operation.settings;
+    settings.tokens = {probe.tokens};
+    const bench::RunRequest request = {*plan.device, operation.operation, tensors,
+                                       operation.variants, settings};
+    const bench::RunOutcome outcome =
+        bench::run_benchmark(request, output.report.ceilings, observe(output, {1, 1}), interrupted);
+    if (outcome.interrupted) return false;
+  }
+  return true;
+}
+
+// Measures between numbers of tokens of which different variants are the fastest, until these are
+// neighbours. Returns whether it was not interrupted.
+bool probe_crossovers(RunPlan& plan, const RunOutput& output,
+                      const std::atomic<bool>& interrupted) {
+  constexpr int kMostRounds = 17;  // that halve a distance of at most 65,536
+  for (int round = 0; round < kMostRounds; ++round) {
+    const auto probes = report::crossover_probes(output.report);
+    if (probes.empty()) break;
+    for (const report::CrossoverProbe& each : probes) {
+      if (!probe(each, plan, output, interrupted)) return false;
+    }
+  }
+  return true;
+}
+
 // Fills the report and keeps its file up to date.
 void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& interrupted) {
   record::Report& report = output.report;
@@ -99,6 +135,9 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
     // Another operation verifies the same tensors again.
     report.tensors_verified = std::max(report.tensors_verified, outcome.tensors_verified);
     was_interrupted = outcome.interrupted;
+  }
+  if (plan.crossover && !was_interrupted) {
+    was_interrupted = !probe_crossovers(plan, output, interrupted);
   }
   report.state_after = plan.device->state();
   report.complete = !was_interrupted;

@@ -94,6 +94,7 @@ std::vector<std::string> idle_options(const RunArguments& arguments) {
   std::vector<std::string> idle;
   if (!arguments.tokens.empty()) idle.emplace_back("--tokens");
   if (arguments.activations != RunArguments().activations) idle.emplace_back("--activations");
+  if (arguments.crossover) idle.emplace_back("--crossover");
   if (arguments.options.cold_activations) idle.emplace_back("--cold-activations");
   return idle;
 }
@@ -138,6 +139,7 @@ RunPlan plan_run(const RunArguments& arguments, const Context& context) {
           .checkpoints = std::move(sources.checkpoints),
           .device = std::move(device),
           .operations = std::move(plans),
+          .crossover = arguments.crossover,
           .keep_samples = keep_samples,
           .warnings = std::move(warnings),
           .output = std::move(output)};

@@ -21,6 +21,7 @@ struct RunPlan {
   std::vector<std::unique_ptr<io::Checkpoint>> checkpoints;  // the tensors are loaded from these
   std::unique_ptr<device::Device> device;
   std::deque<OperationPlan> operations;  // not empty
+  bool crossover = false;                // finds out where the fastest variant changes
   bool keep_samples = true;              // in the report
   std::vector<std::string> warnings;     // for the report
   OutputTarget output;                   // where the report goes; its path may be empty
