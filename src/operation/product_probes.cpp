@@ -31,15 +31,16 @@ constexpr std::uint64_t kPlaces = 0x706c61636573696eu;
 
 // What probes may cost for each variant or, where the host computes what is expected, in all.
 struct Limits {
-  std::int64_t steps = 0;     // of a walk
+  std::int64_t steps = 0;     // of a walk that visits all inputs
+  std::int64_t sample = 0;    // of one that cannot
   double walk_products = 0;   // of a walk, all its steps together
   double truth_products = 0;  // that the host sums in float64 for one step
 };
 
 Limits limits_of(const record::Settings& settings, record::DeviceKind device) {
-  Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 0x1p43, 0x1p32}
-                                                      : Limits{512, 0x1p30, 0x1p28};
-  if (settings.verify != record::VerifyScope::kAll) limits.steps = 16;
+  Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 64, 0x1p43, 0x1p30}
+                                                      : Limits{512, 64, 0x1p28, 0x1p26};
+  if (settings.verify != record::VerifyScope::kAll) limits.steps = limits.sample = 16;
   return limits;
 }
 
@@ -54,8 +55,9 @@ class Walk {
         static_cast<double>(problem.tokens) * static_cast<double>(problem.elements);
     const auto affordable = static_cast<std::int64_t>(limits.walk_products / products);
     const std::int64_t all = kernels::block_count(problem.inputs, problem.tokens);
-    steps_ = std::min(all, std::clamp<std::int64_t>(affordable, 1, limits.steps));
-    is_whole_ = steps_ == all;
+    is_whole_ = all <= std::min(affordable, limits.steps);
+    steps_ =
+        is_whole_ ? all : std::min(all, std::clamp<std::int64_t>(affordable, 1, limits.sample));
   }
 
   std::int64_t steps() const { return steps_; }
