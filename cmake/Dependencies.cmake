@@ -62,7 +62,7 @@ if(NOT NF4BENCH_CUDA STREQUAL "OFF")
     find_package(CUDAToolkit REQUIRED)
     set(NF4BENCH_WITH_CUDA ON)
   elseif(NF4BENCH_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "NF4BENCH_CUDA is ON and there is no nvcc. Install the CUDA Toolkit 12 or "
+    message(FATAL_ERROR "NF4BENCH_CUDA is ON and there is no nvcc. Install the CUDA Toolkit 12.5 or "
                         "later (developer.nvidia.com/cuda-downloads), put its bin folder on PATH, "
                         "or configure with -DNF4BENCH_CUDA=OFF")
   endif()

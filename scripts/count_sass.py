@@ -181,8 +181,9 @@ def broken_rules(kernel, rules):
             yield f"{per_weight:.2f} instructions a weight, budget {limits['instructions_per_weight']}"
     elif kernel.per_element > limits["instructions_per_element"]:
         yield f"{kernel.per_element:.2f} instructions an element, budget {limits['instructions_per_element']}"
-    if kernel.local_accesses > 0:
-        yield f"{kernel.local_accesses} local memory accesses, budget 0"
+    most_local = limits.get("local_accesses", 0)
+    if kernel.local_accesses > most_local:
+        yield f"{kernel.local_accesses} local memory accesses, budget {most_local}"
     if kernel.widest_store < limits.get("store_bytes", 0):
         yield f"stores of {kernel.widest_store} bytes, budget {limits['store_bytes']}"
 

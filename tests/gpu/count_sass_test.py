@@ -63,6 +63,12 @@ class MainLoop(unittest.TestCase):
         self.assertEqual(len(list(broken_rules(loop, [rule | {"instructions_per_weight": 1.4}]))), 1)
         self.assertEqual(len(list(broken_rules(straight, [rule | {"instructions_per_weight": 9}]))), 1)
 
+    def test_local_memory_is_out_of_bounds_unless_a_rule_allows_it(self):
+        spills = kernel("STL [R1], R2", "STG.E.U16 [R6], R2", "EXIT")
+        rule = {"match": ".", "instructions_per_element": 9, "store_bytes": 2}
+        self.assertEqual(len(list(broken_rules(spills, [rule]))), 1)
+        self.assertEqual(list(broken_rules(spills, [rule | {"local_accesses": 1}])), [])
+
     def test_a_product_is_known_by_how_its_scales_are_stored(self):
         name = "wgmmaINS_5ShapeELNS_9ScaleKindE2EEEvv"
         found = measure("file", name, "sm_90a", [(0, "STG.E [R6], R2"), (16, "EXIT")])

@@ -1,5 +1,5 @@
 // The flagship: the kernel that is the fastest for the sizes and the device. Launch::config forces
-// one by name, where it can do the problem.
+// one by name, where it can do the problem in the workspace that the choice asks for.
 
 #include "cuda/matmul/variants.hpp"
 
@@ -30,24 +30,42 @@ bool can(const Variant& variant, const Problem& problem, const DeviceFacts& devi
   return why_unsupported(variant, problem, device) == nullptr;
 }
 
-// From how many tokens on the warpgroup kernel is faster than the integer kernel (H200).
-std::int64_t tokens_for_wgmma(const Problem& problem) {
-  return problem.elements >= std::int64_t{100} << 20 ? 5 : 9;
+constexpr std::int64_t kMi = std::int64_t{1} << 20;
+
+// Up to how many tokens, measured on an H200, an own kernel beats one that decodes the weight into
+// memory and leaves the rest to cuBLAS; and from how many on the warpgroup kernel beats the integer
+// kernel. By the size of the weight.
+struct Crossover {
+  std::int64_t elements;  // up to
+  std::int64_t most_tokens;
+  std::int64_t wgmma_tokens;
+};
+
+constexpr Crossover kCrossovers[] = {
+    {8 * kMi, 16, 17}, {20 * kMi, 48, 9}, {32 * kMi, 64, 9}, {96 * kMi, 192, 9}};
+constexpr Crossover kLargest = {0, 512, 5};
+
+const Crossover& crossover(const Problem& problem) {
+  for (const Crossover& each : kCrossovers) {
+    if (problem.elements <= each.elements) return each;
+  }
+  return kLargest;
 }
 
-// What cuBLAS is needed for, whatever the device: the workspace depends on it.
+// Whether cuBLAS is to multiply, whatever the device: the workspace depends on it.
 bool needs_cublas(const Problem& problem) {
-  constexpr DeviceFacts kBest = {90, 132, 0};
+  constexpr DeviceFacts kHopper = {90, 132, 0};
   const Kernels& each = kernels();
-  return !can(each.wgmma, problem, kBest) && !can(each.linear, problem, kBest) &&
-         !can(each.gemv, problem, kBest);
+  if (problem.tokens > crossover(problem).most_tokens) return true;
+  return !can(each.wgmma, problem, kHopper) && !can(each.linear, problem, kHopper) &&
+         !can(each.gemv, problem, kHopper);
 }
 
 // Null where nothing can do it.
 const Variant* choose(const Problem& problem, const DeviceFacts& device) {
   const Kernels& each = kernels();
   if (needs_cublas(problem)) return can(each.cublas, problem, device) ? &each.cublas : nullptr;
-  const bool prefers_wgmma = problem.tokens >= tokens_for_wgmma(problem);
+  const bool prefers_wgmma = problem.tokens >= crossover(problem).wgmma_tokens;
   if (prefers_wgmma && can(each.wgmma, problem, device)) return &each.wgmma;
   for (const Variant* variant : {&each.linear, &each.wgmma, &each.gemv}) {
     if (can(*variant, problem, device)) return variant;
@@ -68,8 +86,10 @@ const Variant* choose(const Problem& problem, const Launch& launch) {
 
 const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (choose(problem, device) != nullptr) return nullptr;
-  return needs_cublas(problem) ? why_unsupported(kernels().cublas, problem, device)
-                               : why_unsupported(kernels().linear, problem, device);
+  if (needs_cublas(problem)) return why_unsupported(kernels().cublas, problem, device);
+  if (problem.tokens > 16)
+    return "needs compute capability 9.0 for so many tokens; try fused_cublas";
+  return why_unsupported(kernels().linear, problem, device);
 }
 
 std::size_t workspace_bytes(const Problem& problem) {

@@ -1,7 +1,8 @@
 #pragma once
 
 // A warp's own ring of weight boxes in shared memory: 16 rows x 256 weights each, which copies fill
-// ahead of the warp that reads them. No other warp is ever waited for.
+// ahead of the warp that reads them. No other warp is ever waited for. The copies are those of the
+// copy engine on compute capability 9 and 10; from 12 on they would spill registers.
 
 #include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/tensor_map.hpp"
@@ -37,7 +38,7 @@ class WeightRing {
   __device__ __forceinline__ WeightRing(const CUtensorMap& map, const Job& job, std::uint32_t slots,
                                         std::uint32_t barriers)
       : map_(map), job_(job), slots_(slots), barriers_(barriers) {
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
     policy_ = evict_first_policy();
     if ((threadIdx.x & 31) == 0) {
 #pragma unroll
@@ -50,7 +51,7 @@ class WeightRing {
 
   __device__ __forceinline__ void fill(unsigned n, BoxPosition position) {
     const unsigned slot = n % kSlots;
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
     if (position.valid && (threadIdx.x & 31) == 0) {
       arrive_expecting(barriers_ + 8 * slot, announced_);
       copy_box(slots_ + slot * kBoxSize, {&map_, position.column * kBoxBytes, position.row},
@@ -64,7 +65,7 @@ class WeightRing {
 
   // Until the n-th fill has arrived.
   __device__ __forceinline__ void wait(unsigned n) const {
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
     wait_for_phase(barriers_ + 8 * (n % kSlots), n / kSlots % 2);
 #else
     wait_for_copies<kSlots - 1>();
@@ -76,7 +77,7 @@ class WeightRing {
   // mix of all that it has read: a load whose result has been used is over, and no copy can
   // overtake it. `zero` is a zero that the compiler cannot see through.
   __device__ __forceinline__ void release(std::uint32_t read, std::uint32_t zero) {
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
     announced_ = kBoxSize + (read & zero);
 #endif
     __syncwarp();
@@ -88,7 +89,7 @@ class WeightRing {
   }
 
  private:
-#if __CUDA_ARCH__ < 900
+#if __CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1200
   // What the copy engine does, by 16 bytes a lane; zeros beyond the weight's edges.
   __device__ __forceinline__ void copy_pieces(std::uint32_t slot, BoxPosition position) const {
     const std::int64_t row_bytes = job_.inputs / 2;

@@ -1,0 +1,142 @@
+#pragma once
+
+// What the warpgroup kernel is compiled for, where things lie in its shared memory, and the rings
+// that its producers fill and its consumers empty.
+
+#include "cuda/matmul/persistent_launch.cuh"
+#include "cuda/matmul/tensor_map.hpp"
+#include "cuda/matmul/wgmma/arrange_tokens.cuh"
+#include "cuda/matmul/wgmma/stage_walk.cuh"
+#include "cuda/memory.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+inline constexpr int kGroupRows = 64;  // of a consumer warpgroup
+inline constexpr int kGroupBoxBytes = kGroupRows * kBoxBytes;
+inline constexpr int kMostGridBlocks = 144;
+
+// What is compiled: tokens of a tile, consumer warpgroups, slots of the rings, and quarters of a
+// stage in a slot of activations.
+template <int kTokensValue, int kGroupsValue, int kWeightSlotsValue, int kTokenSlotsValue,
+          int kSlotQuartersValue>
+struct WgmmaShape {
+  static constexpr int kTokens = kTokensValue;
+  static constexpr int kGroups = kGroupsValue;
+  static constexpr int kWeightSlots = kWeightSlotsValue;
+  static constexpr int kTokenSlots = kTokenSlotsValue;
+  static constexpr int kSlotQuarters = kSlotQuartersValue;
+
+  static constexpr int kRows = kGroups * kGroupRows;  // of a tile
+  static constexpr int kThreads = kGroups * 128 + 128;
+  static constexpr int kSums = kTokens / 2;  // of a lane
+  // Registers a thread that a block begins with. They leave enough for a block of the kernel that
+  // arranges the next product's activations.
+  static constexpr int kRegisters = kGroups == 2 ? 160 : kGroups == 3 ? 120 : 96;
+  static constexpr int kConsumerRegisters = kGroups == 2 ? 224 : kGroups == 3 ? 152 : 112;
+
+  // Shared memory, in bytes from its start.
+  static constexpr int kTable = 0;
+  static constexpr int kWeights = 256 * 32 * 4;
+  static constexpr int kWeightSlotBytes = kGroups * kGroupBoxBytes;
+  static constexpr int kActivations = kWeights + kWeightSlots * kWeightSlotBytes;
+  static constexpr int kQuarterBytes = kTokens * 128;
+  static constexpr int kTokenSlotBytes = kSlotQuarters * kQuarterBytes;
+  static constexpr int kMap = kActivations + kTokenSlots * kTokenSlotBytes;
+  static constexpr int kBarriers = kMap + 1024;
+  static constexpr int kZero = kBarriers + 2 * 8 * (kWeightSlots + kTokenSlots);
+  static constexpr int kBytes = kZero + 16;
+
+  static constexpr int kGroupSums = kGroupRows * kTokens;  // of a consumer warpgroup
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+// Which slot of a ring comes next, and the parity of its phase. A producer waits for the parity of
+// the phase before the first one, which has ended already.
+template <int kSlots>
+struct RingPosition {
+  int slot = 0;
+  std::uint32_t parity = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++slot == kSlots) {
+      slot = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// Where the barriers of a ring lie: one a slot that says full, then one that says empty.
+template <int kSlots>
+struct RingBarriers {
+  std::uint32_t first;
+
+  __device__ __forceinline__ std::uint32_t full(int slot) const { return first + 8 * slot; }
+  __device__ __forceinline__ std::uint32_t empty(int slot) const {
+    return first + 8 * (kSlots + slot);
+  }
+  __device__ __forceinline__ void init(int consumers) const {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      init_barrier(full(slot), 1);
+      init_barrier(empty(slot), consumers);
+    }
+  }
+};
+
+template <class Shape>
+struct WgmmaRings {
+  RingBarriers<Shape::kWeightSlots> weights;
+  RingBarriers<Shape::kTokenSlots> tokens;
+
+  __device__ __forceinline__ explicit WgmmaRings(std::uint32_t shared)
+      : weights{shared + Shape::kBarriers},
+        tokens{shared + Shape::kBarriers + 16 * Shape::kWeightSlots} {}
+};
+
+// One thread copies the weights of all stages.
+template <class Shape>
+__device__ __forceinline__ void produce_weights(const CUtensorMap& map, const StagePlan& plan,
+                                                std::uint32_t shared) {
+  const WgmmaRings<Shape> rings(shared);
+  const std::uint64_t policy = evict_first_policy();
+  RingPosition<Shape::kWeightSlots> at;
+  for (StageWalk walk(plan, blockIdx.x); walk.tile.valid(); walk.advance(plan)) {
+    wait_for_phase(rings.weights.empty(at.slot), at.parity ^ 1);
+    arrive_expecting(rings.weights.full(at.slot), Shape::kWeightSlotBytes);
+    const int row = walk.tile.tile / plan.token_groups * Shape::kRows;
+    const std::uint32_t slot = shared + Shape::kWeights + at.slot * Shape::kWeightSlotBytes;
+#pragma unroll
+    for (int group = 0; group < Shape::kGroups; ++group) {
+      copy_box(slot + group * kGroupBoxBytes,
+               {&map, walk.stage * kBoxBytes, row + group * kGroupRows},
+               rings.weights.full(at.slot), policy);
+    }
+    at.advance();
+  }
+}
+
+// One thread copies the activations of all stages.
+template <class Shape>
+__device__ __forceinline__ void produce_tokens(const TokenImage& image, const StagePlan& plan,
+                                               std::uint32_t shared) {
+  const WgmmaRings<Shape> rings(shared);
+  RingPosition<Shape::kTokenSlots> at;
+  for (StageWalk walk(plan, blockIdx.x); walk.tile.valid(); walk.advance(plan)) {
+    const int group = walk.tile.tile % plan.token_groups;
+    const std::uint8_t* source = image.operands + (std::int64_t{group} * plan.stages + walk.stage) *
+                                                      4 * Shape::kQuarterBytes;
+#pragma unroll 1
+    for (int part = 0; part < 4 / Shape::kSlotQuarters; ++part) {
+      wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);
+      arrive_expecting(rings.tokens.full(at.slot), Shape::kTokenSlotBytes);
+      copy_bulk(shared + Shape::kActivations + at.slot * Shape::kTokenSlotBytes,
+                source + part * Shape::kTokenSlotBytes, Shape::kTokenSlotBytes,
+                rings.tokens.full(at.slot));
+      at.advance();
+    }
+  }
+}
+
+#endif
+
+}  // namespace nf4bench::kernels::cuda

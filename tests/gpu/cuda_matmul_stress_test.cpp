@@ -1,0 +1,164 @@
+// Thousands of launches of the kernels of the matrix product, which synchronize through shared
+// memory and run beside the end of the kernel before: behind one that left NaN in all shared
+// memory, with inputs in the cache and not, and one right behind the other. Each must give the same
+// bits.
+
+#include "catalog.hpp"
+#include "gpu/poison_shared.hpp"
+#include "gpu_fixture.hpp"
+#include "nf4/synthetic.hpp"
+#include "operation/activations.hpp"
+#include "operation/matmul.hpp"
+#include "operation/weight.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace nf4bench {
+namespace {
+
+struct DeviceFree {
+  void operator()(std::byte* memory) const { cudaFree(memory); }
+};
+using DeviceMemory = std::unique_ptr<std::byte, DeviceFree>;
+
+DeviceMemory allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, bytes + 256), cudaSuccess);
+  return DeviceMemory(static_cast<std::byte*>(memory));
+}
+
+template <class Value>
+DeviceMemory upload(const std::vector<Value>& values) {
+  DeviceMemory memory = allocate(values.size() * sizeof(Value));
+  cudaMemcpy(memory.get(), values.data(), values.size() * sizeof(Value), cudaMemcpyHostToDevice);
+  return memory;
+}
+
+// A product on the device, with two outputs.
+class StressedProduct {
+ public:
+  StressedProduct(const std::vector<std::int64_t>& shape, std::int64_t tokens)
+      : weight_(nf4::make_synthetic({.shape = shape})),
+        problem_(operation::problem_of(weight_, nf4::OutputType::kBfloat16)) {
+    problem_.tokens = tokens;
+    input_ = operation::make_activations(problem_, record::Activations::kNormal, 7);
+    packed_ = upload(weight_.packed);
+    codes_ = upload(weight_.absmax_codes);
+    nested_absmax_ = upload(weight_.nested_absmax);
+    map_ = upload(weight_.nested_map);
+    x_ = upload(input_);
+    for (DeviceMemory& output : outputs_) output = allocate(output_bytes());
+  }
+
+  const kernels::Problem& problem() const { return problem_; }
+  std::size_t output_bytes() const {
+    return static_cast<std::size_t>(problem_.tokens * problem_.outputs) * 2;
+  }
+  std::byte* output(int i) const { return outputs_[i].get(); }
+
+  kernels::Job job(int output, std::byte* workspace) const {
+    kernels::Job job;
+    static_cast<kernels::Problem&>(job) = problem_;
+    job.packed = reinterpret_cast<const std::uint8_t*>(packed_.get());
+    job.absmax_codes = reinterpret_cast<const std::uint8_t*>(codes_.get());
+    job.nested_absmax = reinterpret_cast<const float*>(nested_absmax_.get());
+    job.nested_map = reinterpret_cast<const float*>(map_.get());
+    job.nested_offset = weight_.nested_offset;
+    job.input = x_.get();
+    job.output = outputs_[output].get();
+    job.workspace = workspace;
+    return job;
+  }
+
+  std::vector<std::byte> read(int i) const {
+    std::vector<std::byte> bytes(output_bytes());
+    cudaMemcpy(bytes.data(), output(i), bytes.size(), cudaMemcpyDeviceToHost);
+    return bytes;
+  }
+
+  bool is_right(const std::vector<std::byte>& output) const {
+    const operation::Operation& matmul = operation::matmul();
+    const auto expected =
+        matmul.reference(weight_, problem_, input_, std::numeric_limits<std::int64_t>::max());
+    return matmul.judge(problem_, expected, output).is_exact();
+  }
+
+ private:
+  nf4::Nf4Tensor weight_;
+  kernels::Problem problem_;
+  std::vector<std::byte> input_;
+  DeviceMemory packed_, codes_, nested_absmax_, map_, x_;
+  DeviceMemory outputs_[2];
+};
+
+class CudaMatmulStress : public GpuTest {
+ protected:
+  static constexpr int kRounds = 200;
+  static constexpr std::size_t kFlushBytes = std::size_t{128} << 20;
+
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    ASSERT_EQ(cudaStreamCreate(&stream_), cudaSuccess);
+    flush_ = allocate(kFlushBytes);
+  }
+  void TearDown() override {
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  // Differences from what the first launch gave, in all launches.
+  void stress(const kernels::Variant& variant, const StressedProduct& product) {
+    const kernels::Launch launch = {.stream = stream_, .device = device::facts_of(device_->info())};
+    if (why_unsupported(variant, product.problem(), launch.device) != nullptr) return;
+    const auto scratch = static_cast<std::size_t>(workspace_of(variant, product.problem()));
+    const DeviceMemory workspace = allocate(scratch);
+    variant.launch(product.job(0, workspace.get()), launch);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess) << variant.name;
+    const std::vector<std::byte> first = product.read(0);
+    ASSERT_TRUE(product.is_right(first)) << variant.name;
+    for (int round = 0; round < kRounds; ++round) {
+      for (int i = 0; i < 2; ++i) {
+        cudaMemsetAsync(product.output(i), 0xff, product.output_bytes(), stream_);
+      }
+      cudaMemsetAsync(workspace.get(), 0xff, std::min<std::size_t>(scratch, 1 << 20), stream_);
+      if (round % 2 == 1) poison_shared_memory(round % 4 == 1 ? 0x7fc07fc0u : ~0u, stream_);
+      if (round % 8 == 2) cudaMemsetAsync(flush_.get(), round, kFlushBytes, stream_);
+      for (const int output : {0, 1, 0}) {
+        variant.launch(product.job(output, workspace.get()), launch);
+        ++launches_;
+      }
+      ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess) << variant.name;
+      for (int i = 0; i < 2; ++i) {
+        ASSERT_EQ(product.read(i), first) << variant.name << ", round " << round;
+      }
+    }
+  }
+
+  CUstream_st* stream_ = nullptr;
+  DeviceMemory flush_;
+  std::int64_t launches_ = 0;
+};
+
+TEST_F(CudaMatmulStress, EveryLaunchGivesTheSameBits) {
+  const std::vector<std::vector<std::int64_t>> shapes = {{1000, 2112}, {4096, 4096}};
+  for (const auto& shape : shapes) {
+    for (const std::int64_t tokens : {1, 3, 8, 16, 33, 64, 100, 256}) {
+      const StressedProduct product(shape, tokens);
+      for (const kernels::Variant& variant : kernels::cuda::matmul().variants) {
+        SCOPED_TRACE(::testing::Message() << tokens << " tokens, " << shape[0] << "x" << shape[1]);
+        const std::string name = variant.name;
+        // cuBLAS may choose another order of its sums.
+        if (name.find("cublas") == std::string::npos) stress(variant, product);
+      }
+    }
+  }
+  EXPECT_GT(launches_, 5000);
+}
+
+}  // namespace
+}  // namespace nf4bench
