@@ -1,8 +1,8 @@
 // Fused, scalar, on all cores: within a block an output depends on its code alone, so the 16
 // outputs of a block are worked out once and every element is a look-up.
 
-#include "cpu/job_parts.hpp"
 #include "cpu/dequantize/variants.hpp"
+#include "cpu/job_parts.hpp"
 
 #include <array>
 

@@ -2,8 +2,8 @@
 // offset there, decode the weight one element at a time. What the chain of launches that drives
 // bitsandbytes does, on a CPU. A plain tensor needs the last pass alone.
 
-#include "cpu/job_parts.hpp"
 #include "cpu/dequantize/variants.hpp"
+#include "cpu/job_parts.hpp"
 
 namespace nf4bench::kernels::cpu {
 namespace {

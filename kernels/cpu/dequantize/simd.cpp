@@ -2,9 +2,9 @@
 // the caches. Cold that is 1.7 times as fast as stores through them; hot it costs a third where the
 // output fits into L2 and 8 % where it does not (bfloat16, 2 cores of a Xeon with AVX-512).
 
-#include "cpu/job_parts.hpp"
 #include "cpu/dequantize/simd_decode.hpp"
 #include "cpu/dequantize/variants.hpp"
+#include "cpu/job_parts.hpp"
 
 namespace nf4bench::kernels::cpu {
 namespace {

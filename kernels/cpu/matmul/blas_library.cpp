@@ -1,8 +1,8 @@
 #include "cpu/matmul/blas_library.hpp"
 
 #include <cstring>
-#include <initializer_list>
 #include <dlfcn.h>
+#include <initializer_list>
 
 namespace nf4bench::kernels::cpu {
 namespace {
