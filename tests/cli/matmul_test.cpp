@@ -321,9 +321,6 @@ TEST(Matmul, ChecksEachVariantOfEachOperationAlone) {
   ASSERT_EQ(report.at("measurements").size(), 2u);
   for (const json& row : report.at("measurements")) {
     EXPECT_TRUE(row.at("alone_s").is_object()) << row;
-    EXPECT_NEAR(
-        row.at("alone_s").at("median").get<double>() / row.at("time_s").at("median").get<double>(),
-        1.0, 0.95);
   }
 }
 
