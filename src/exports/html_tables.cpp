@@ -51,8 +51,7 @@ std::string accuracy_text(const record::Accuracy& accuracy) {
 }
 
 std::string timed_cells(const record::Measurement& m) {
-  const std::optional<record::Accuracy> accuracy =
-      m.verification ? m.verification->accuracy : std::nullopt;
+  const bool has_accuracy = m.verification && m.verification->accuracy;
   const std::optional<double> half_width = statistics::relative_half_width(*m.time_s);
   return number_cell(time_text(m.time_s->median)) +
          number_cell(half_width ? fmt::format("{:.2f}", 100.0 * *half_width) : "") +
@@ -62,7 +61,7 @@ std::string timed_cells(const record::Measurement& m) {
          number_cell(m.fraction_of_copy ? text::format_percent(*m.fraction_of_copy) : "") +
          number_cell(m.roof ? roof_text(*m.roof) : "") +
          number_cell(m.fraction_of_stream ? text::format_percent(*m.fraction_of_stream) : "") +
-         number_cell(accuracy ? accuracy_text(*accuracy) : "") +
+         number_cell(has_accuracy ? accuracy_text(*m.verification->accuracy) : "") +
          number_cell(m.speedup ? text::format_ratio(m.speedup->ratio) : "") +
          number_cell(m.speedup ? report::speedup_interval_text(*m.speedup, m.variant) : "") +
          number_cell(fmt::format("{}", record::sample_count(m)));
