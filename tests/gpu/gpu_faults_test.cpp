@@ -115,11 +115,11 @@ TEST_F(GpuFaults, ALaunchThatIsRefusedIsAFailedRowAndTheRunGoesOn) {
 }
 
 TEST_F(GpuFaults, AGpuWithoutMemoryToSpareIsSaidToHaveNone) {
-  // Takes all but some 512 MB away.
+  // Takes all but a GiB away: a context takes half of that.
   std::vector<void*> taken;
   std::size_t free = 0;
   std::size_t total = 0;
-  constexpr std::size_t kSpared = std::size_t{512} << 20;
+  constexpr std::size_t kSpared = std::size_t{1} << 30;
   for (std::size_t piece = std::size_t{32} << 30; piece >= kSpared / 4; piece /= 2) {
     void* memory = nullptr;
     while (cudaMemGetInfo(&free, &total) == cudaSuccess && free > kSpared + piece &&

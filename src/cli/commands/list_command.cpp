@@ -56,12 +56,14 @@ std::string device_kind(const std::string& word) {
   return word.substr(0, word.find(':'));
 }
 
-std::string traits_text(const kernels::Traits& traits) {
-  std::string text = fmt::format("{}", traits.launches);
-  if (traits.inline_ptx) text += " ptx";
-  if (traits.cache_hints) text += " hints";
-  if (traits.persistent) text += " persistent";
-  return text;
+// The idea of a variant, and by which means: the first to be cut where a terminal is narrow.
+std::string idea_text(const kernels::Variant& variant) {
+  std::vector<std::string> means;
+  if (variant.traits.inline_ptx) means.emplace_back("ptx");
+  if (variant.traits.cache_hints) means.emplace_back("hints");
+  if (variant.traits.persistent) means.emplace_back("persistent");
+  if (means.empty()) return variant.summary;
+  return fmt::format("{} ({})", variant.summary, fmt::join(means, ", "));
 }
 
 // Why peers offer nothing; one line each.
@@ -110,8 +112,8 @@ Listing list_variants(const ListArguments& arguments) {
         built_in.catalog.variants);
     for (const kernels::Variant& variant : peers.variants()) {
       listing.json.push_back(variant_json(built_in, variant));
-      listing.rows.push_back(
-          {operation, device, variant.name, traits_text(variant.traits), variant.summary});
+      listing.rows.push_back({operation, device, variant.name,
+                              std::to_string(variant.traits.launches), idea_text(variant)});
     }
   }
   listing.note = absent_peers(loaded);
