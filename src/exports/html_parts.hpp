@@ -83,8 +83,8 @@ constexpr double kChartHeight = 400.0;
 struct ChartPoint {
   double share = 0.0;
   double depth = 0.0;
-  std::size_t row = 0;    // it leads to
-  std::string note = "";  // of its row
+  std::size_t row = 0;  // it leads to
+  std::string note{};   // of its row
 };
 using ChartPoints = std::vector<ChartPoint>;
 

@@ -43,6 +43,7 @@ void check_types(const operation::Operation& operation, const std::vector<Planne
     for (const nf4::OutputType type : types_of(planned.source, settings)) {
       if (std::ranges::find(has, type) != has.end()) continue;
       std::vector<std::string> names;
+      names.reserve(has.size());
       for (const nf4::OutputType each : has) names.emplace_back(to_string(each));
       throw Error(ErrorKind::kUsage,
                   fmt::format("{} is not made for {}, as tensor \"{}\" would be; choose among {} "
