@@ -20,14 +20,16 @@ struct Shortage {
   std::string where;
 };
 
-void require(const TensorSource& source, nf4::OutputType type, const Shortage& memory) {
+void require(const TensorSource& source, const kernels::Problem& problem, const Shortage& memory) {
   if (memory.there <= 0 || memory.needed <= memory.there) return;
-  throw Error(memory.kind,
-              fmt::format("tensor \"{}\" as {} needs {} bytes of memory {} at least, and "
-                          "there are {}; choose smaller tensors (--tensor) or a smaller "
-                          "type (--dtype)",
-                          escaped(source.name), to_string(type), memory.needed, memory.where,
-                          memory.there));
+  const bool has_tokens = problem.tokens > 0;
+  throw Error(
+      memory.kind,
+      fmt::format("tensor \"{}\" as {}{} needs {} bytes of memory {} at least, and there are "
+                  "{}; choose smaller tensors (--tensor){} or a smaller type (--dtype)",
+                  escaped(source.name), to_string(problem.output_type),
+                  has_tokens ? fmt::format(" with {} tokens", problem.tokens) : "", memory.needed,
+                  memory.where, memory.there, has_tokens ? ", fewer tokens (--tokens)" : ""));
 }
 
 }  // namespace
@@ -51,8 +53,8 @@ void check_memory(const operation::Operation& operation, const std::vector<Plann
       const MemoryNeed need =
           memory_need(operation, problem, {there.device.kind, settings.verify, is_timed});
       const Shortage host = {need.host_bytes, there.host_bytes, ErrorKind::kInput, "on the host"};
-      require(source, problem.output_type, host);
-      require(source, problem.output_type,
+      require(source, problem, host);
+      require(source, problem,
               {need.device_bytes, there.device.memory_bytes, ErrorKind::kDevice,
                fmt::format("on {}", there.device.id)});
     }

@@ -4,6 +4,7 @@
 #include "bench/fake_run.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
+#include "operation/matmul.hpp"
 #include "plan/problems.hpp"
 
 #include <gtest/gtest.h>
@@ -107,6 +108,23 @@ TEST(MemoryPlan, RefusesWhatTheDeviceCanNeverHold) {
   EXPECT_EQ(refusal(source, gpu_of(1257), kHuge, ErrorKind::kDevice),
             "tensor \"w\" as float32 needs 1258 bytes of memory on cuda:0 at least, and there are "
             "1257; choose smaller tensors (--tensor) or a smaller type (--dtype)");
+}
+
+TEST(MemoryPlan, AdvisesFewerTokensWhereThereAreSome) {
+  plan::TensorSource source = source_of(64, nf4::AbsmaxKind::kPlain);
+  source.geometry.shape = {64, 64};
+  record::Settings options;
+  options.output_types = {nf4::OutputType::kFloat16};
+  options.tokens = {512};
+  try {
+    plan::check_memory(operation::matmul(), plan::plan_tensors({source}, plan::TensorChoice::kAll),
+                       options, {gpu_of(1000), kHuge});
+    FAIL() << "no limit";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("as float16 with 512 tokens needs"), std::string::npos) << message;
+    EXPECT_NE(message.find(", fewer tokens (--tokens) or a smaller"), std::string::npos) << message;
+  }
 }
 
 TEST(MemoryPlan, RefusesWhatTheHostCanNeverHold) {
