@@ -248,9 +248,8 @@ TEST_F(ModelWithConfig, ThatCannotBeReadIsNoMoreThanOneThatSaysNothing) {
 TEST_F(ModelWithConfig, OfOtherTensorsIsNotRead) {
   write_raw(folder_ / "config.json", "{");
   write_raw(file_, read_raw(data_file("moe/per_expert.safetensors")));
-  for (const io::TensorEntry& entry : io::Checkpoint::open(file_).tensors()) {
-    EXPECT_EQ(entry.problem, "");
-  }
+  const io::Checkpoint checkpoint = io::Checkpoint::open(file_);
+  for (const io::TensorEntry& entry : checkpoint.tensors()) EXPECT_EQ(entry.problem, "");
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -118,7 +119,7 @@ TEST(PeerRun, EveryPeerThatDeceivesWhileItIsTimedIsAFailedRowThatSaysWhy) {
 
 TEST(PeerRun, ProductsOfAPeerAreMeasuredAndThoseThatLieFail) {
   const Outcome outcome = run_peers(
-      "products", {"--peer", kPeer, "--operation", "matmul", "--tokens", "3", "--shape", "4x256",
+      "products", {"--peer", kPeer, "--operation", "matmul", "--tokens", "3", "--shape", "4x32",
                    "--variant", "mine,mine.short,mine.halves,mine.decodes,mine.asks"});
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   auto rows = rows_of(json::parse(outcome.out));
@@ -126,10 +127,13 @@ TEST(PeerRun, ProductsOfAPeerAreMeasuredAndThoseThatLieFail) {
   for (const std::string name : {"mine.short", "mine.decodes", "mine.halves"}) {
     EXPECT_EQ(rows.at(name).first, "failed") << name;
   }
-  EXPECT_THAT(rows.at("mine.decodes").second, HasSubstr("wrote past the end of its output"));
+  // Under AddressSanitizer no guards stand behind outputs.
+  EXPECT_THAT(rows.at("mine.decodes").second,
+              AnyOf(HasSubstr("wrote past the end of its output"),
+                    HasSubstr("with one input at a time, from 0 on: 10 of 12 outputs")));
   EXPECT_THAT(rows.at("mine.halves").second, HasSubstr("in a timed sample"));
   EXPECT_EQ(rows.at("mine.asks"),
-            (std::pair<std::string, std::string>{"skipped", "operation 1, 3 x 4 x 256, nested 1"}));
+            (std::pair<std::string, std::string>{"skipped", "operation 1, 3 x 4 x 32, nested 1"}));
 }
 
 TEST(PeerRun, APeerOfVersionOneOffersNothingForProducts) {

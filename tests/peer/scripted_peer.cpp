@@ -518,7 +518,8 @@ const nf4bench_peer_table* SCRIPTED_ENTRY() {
   const char* const script = std::getenv("NF4BENCH_TEST_PEER");
   const std::string_view wanted = script == nullptr ? "good" : script;
   if (wanted == "null") return nullptr;
-  auto* const scripted = new Scripted();  // lives as long as the process, as the header demands
+  static std::deque<Scripted> kept;  // as long as the library is loaded, as the header demands
+  Scripted* const scripted = &kept.emplace_back();
   if (wanted == "good") {
     add_good_variants(*scripted);
   } else if (wanted == "bad") {
@@ -538,9 +539,7 @@ const nf4bench_peer_table* SCRIPTED_ENTRY() {
   } else {
     add_broken(*scripted, wanted);
   }
-  static const nf4bench_peer_table* kept[64];  // keeps leak checkers content
-  static unsigned next = 0;
-  return kept[next++ % 64] = &scripted->table;
+  return &scripted->table;
 }
 
 #ifdef SCRIPTED_ALSO_FIRST
