@@ -92,11 +92,23 @@ TEST(PeerRun, EveryKindOfBadPeerIsAFailedRowAndTheRestRunsOn) {
   EXPECT_EQ(rows.at("lut").first, "passed");
 }
 
+// On a busy machine work that is late may come when the memory that it writes is another's, and
+// break the program: then once more.
+Outcome run_deceitful_peers(const std::string& cache) {
+  constexpr int kAttempts = 5;
+  Outcome outcome;
+  for (int attempt = 0; attempt == 0 || (attempt < kAttempts && outcome.exit_code >= 128);
+       ++attempt) {
+    outcome =
+        run_peers("deceitful", {"--peer", kPeer, "--variant", "mine.*,lut", "--cache", cache});
+  }
+  return outcome;
+}
+
 // Each is right when it is verified, and does less when it is timed.
 TEST(PeerRun, EveryPeerThatDeceivesWhileItIsTimedIsAFailedRowThatSaysWhy) {
   for (const char* const cache : {"cold", "hot"}) {
-    const Outcome outcome =
-        run_peers("deceitful", {"--peer", kPeer, "--variant", "mine.*,lut", "--cache", cache});
+    const Outcome outcome = run_deceitful_peers(cache);
     EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
     auto rows = rows_of(json::parse(outcome.out));
     std::map<std::string, std::string> reasons = {{"mine.tenth", "770 of 7700 elements are not"},
