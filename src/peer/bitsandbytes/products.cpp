@@ -108,14 +108,14 @@ kernels::Variant make_chain(const BitsandbytesLibrary& library, const CudaTools&
 
 // The variants that the library's own code chooses from.
 struct Alternatives {
-  BitsandbytesLibrary library;
+  BitsandbytesLibrary functions;
   kernels::Variant gemm;
   kernels::Variant gemv;
   kernels::Variant chain;
 
   const kernels::Variant& choose(const kernels::Problem& problem,
                                  const kernels::DeviceFacts& device) const {
-    if (library.gemm[number_of(problem.output_type)] != nullptr) {
+    if (functions.gemm[number_of(problem.output_type)] != nullptr) {
       return bitsandbytes_fuses(problem, device) ? gemm : chain;
     }
     return why_unsupported(gemv, problem, device) == nullptr ? gemv : chain;
@@ -148,7 +148,7 @@ kernels::Variant make_chosen(const Alternatives& all, const char* name) {
 std::vector<kernels::Variant> bitsandbytes_products(const BitsandbytesLibrary& library,
                                                     const CudaTools& tools,
                                                     const ProductNames& names) {
-  const Alternatives all = {.library = library,
+  const Alternatives all = {.functions = library,
                             .gemm = make_gemm(library, names.gemm),
                             .gemv = make_gemv(library, tools, names.gemv),
                             .chain = make_chain(library, tools, names.chain)};
