@@ -1,20 +1,15 @@
 #include "peer/bitsandbytes.hpp"
 
-#include "base/error.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <limits>
-#include <string>
 
 namespace nf4bench::peer {
 namespace {
 
-constexpr const char* kDecodeAbsmax = "cdequantize_blockwise_fp32";
-constexpr std::array<const char*, 3> kDecodeWeight = {"cdequantize_blockwise_fp16_nf4",
-                                                      "cdequantize_blockwise_bf16_nf4",
-                                                      "cdequantize_blockwise_fp32_nf4"};
+constexpr DecoderNames kDecoders = {
+    .absmax = "cdequantize_blockwise_fp32",
+    .weight = {"cdequantize_blockwise_fp16_nf4", "cdequantize_blockwise_bf16_nf4",
+               "cdequantize_blockwise_fp32_nf4"},
+    .build = "a CUDA build of it"};
 
 constexpr std::array<const char*, 3> kGemm = {"cgemm_4bit_fp16", "cgemm_4bit_bf16",
                                               "cgemm_4bit_fp32"};
@@ -112,30 +107,11 @@ void BitsandbytesLibrary::call(void* function, const BlockwiseCodes& input, void
 }
 
 bool is_bitsandbytes(const SharedLibrary& library) {
-  if (library.find(kDecodeAbsmax) != nullptr) return true;
-  for (const char* symbol : kDecodeWeight) {
-    if (library.find(symbol) != nullptr) return true;
-  }
-  return false;
+  return has_decoders(library, kDecoders);
 }
 
 BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library) {
-  BitsandbytesLibrary found;
-  std::vector<std::string> missing;
-  const auto find = [&](const char* symbol) {
-    void* const address = library.find(symbol);
-    if (address == nullptr) missing.emplace_back(symbol);
-    return address;
-  };
-  found.decode_absmax = find(kDecodeAbsmax);
-  for (std::size_t i = 0; i < kDecodeWeight.size(); ++i) {
-    found.decode_weight[i] = find(kDecodeWeight[i]);
-  }
-  if (!missing.empty()) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("is bitsandbytes, but lacks {}; wanted a CUDA build of it",
-                            fmt::join(missing, ", ")));
-  }
+  BitsandbytesLibrary found = {find_decoders(library, kDecoders)};
   found.takes_stream = library.find(kWithoutStream) == nullptr;
   for (std::size_t i = 0; i < kGemm.size() && found.takes_stream; ++i) {
     found.gemm[i] = library.find(kGemm[i]);

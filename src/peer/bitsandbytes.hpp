@@ -1,7 +1,7 @@
 #pragma once
 
+#include "peer/bitsandbytes/decoders.hpp"
 #include "peer/cuda_tools.hpp"
-#include "peer/shared_library.hpp"
 #include "variant.hpp"
 
 #include <array>
@@ -20,12 +20,9 @@ struct BlockwiseCodes {
   std::int64_t count = 0;  // values
 };
 
-// The CUDA functions of libbitsandbytes, and how they are called.
-struct BitsandbytesLibrary {
-  // Scales of a nested tensor: out[b] = map[codes[b]] * absmax[b / blocksize].
-  void* decode_absmax = nullptr;
-  // Weights, by OutputType; the map is ignored.
-  std::array<void*, 3> decode_weight = {};
+// The CUDA functions of libbitsandbytes, and how they are called. Scales are decoded as
+// out[b] = map[codes[b]] * absmax[b / blocksize]; for weights the map is ignored.
+struct BitsandbytesLibrary : Decoders {
   // Products of tokens by weights that are decoded on the way, and of one token, by OutputType;
   // null in builds without them.
   std::array<void*, 3> gemm = {};

@@ -1,20 +1,15 @@
 #include "peer/bitsandbytes/cpu_library.hpp"
 
-#include "base/error.hpp"
 #include "nf4/arithmetic.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <string>
 
 namespace nf4bench::peer {
 namespace {
 
-constexpr const char* kDecodeAbsmax = "cdequantize_blockwise_cpu_fp32";
-constexpr std::array<const char*, 3> kDecodeWeight = {"cdequantize_blockwise_cpu_nf4_fp16",
-                                                      "cdequantize_blockwise_cpu_nf4_bf16",
-                                                      "cdequantize_blockwise_cpu_nf4_fp32"};
+constexpr DecoderNames kDecoders = {
+    .absmax = "cdequantize_blockwise_cpu_fp32",
+    .weight = {"cdequantize_blockwise_cpu_nf4_fp16", "cdequantize_blockwise_cpu_nf4_bf16",
+               "cdequantize_blockwise_cpu_nf4_fp32"},
+    .build = "a build with these functions, such as libbitsandbytes_cpu.so"};
 constexpr const char* kMultiply = "gemv_4bit_inference_cpu_nf4_bf16";
 constexpr const char* kHasBfloat16 = "has_avx512bf16_cpu";
 constexpr const char* kHasAvx512 = "has_avx512f_cpu";
@@ -166,30 +161,11 @@ const char* why_not_multiplied(const BitsandbytesCpu& library, const kernels::Pr
 }  // namespace
 
 bool is_bitsandbytes_cpu(const SharedLibrary& library) {
-  if (library.find(kDecodeAbsmax) != nullptr) return true;
-  for (const char* symbol : kDecodeWeight) {
-    if (library.find(symbol) != nullptr) return true;
-  }
-  return false;
+  return has_decoders(library, kDecoders);
 }
 
 BitsandbytesCpu find_bitsandbytes_cpu(const SharedLibrary& library) {
-  BitsandbytesCpu found;
-  std::vector<std::string> missing;
-  const auto find = [&](const char* symbol) {
-    void* const address = library.find(symbol);
-    if (address == nullptr) missing.emplace_back(symbol);
-    return address;
-  };
-  found.decode_absmax = find(kDecodeAbsmax);
-  for (std::size_t i = 0; i < kDecodeWeight.size(); ++i) {
-    found.decode_weight[i] = find(kDecodeWeight[i]);
-  }
-  if (!missing.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("is bitsandbytes, but lacks {}; wanted a build with "
-                                               "these functions, such as libbitsandbytes_cpu.so",
-                                               fmt::join(missing, ", ")));
-  }
+  BitsandbytesCpu found = {find_decoders(library, kDecoders)};
   if (says(library, kHasBfloat16)) found.multiply = library.find(kMultiply);
   found.has_avx512 = says(library, kHasAvx512);
   return found;

@@ -1,18 +1,14 @@
 #pragma once
 
-#include "peer/shared_library.hpp"
+#include "peer/bitsandbytes/decoders.hpp"
 #include "variant.hpp"
 
-#include <array>
 #include <vector>
 
 namespace nf4bench::peer {
 
 // The functions of libbitsandbytes for the CPU.
-struct BitsandbytesCpu {
-  // Scales of a nested tensor, and weights, by OutputType.
-  void* decode_absmax = nullptr;
-  std::array<void*, 3> decode_weight = {};
+struct BitsandbytesCpu : Decoders {
   // Products with weights that were arranged for it; null in builds or on processors without
   // bfloat16 instructions.
   void* multiply = nullptr;
