@@ -1,10 +1,14 @@
 #include "bench/probing.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace nf4bench::bench {
 namespace {
+
+// What steps may take on the host that are made before they are run.
+constexpr std::size_t kMostBatched = std::size_t{64} << 20;
 
 // The probes of one problem.
 class Prober {
@@ -17,7 +21,8 @@ class Prober {
 
  private:
   bool is_done() const;
-  void hold(device::Workload& workload, const operation::ProbeStep& step);
+  void hold(device::Workload& workload, const std::vector<operation::ProbeStep>& steps);
+  void hold(device::Workload& workload, std::size_t index, const operation::ProbeStep& step);
 
   const RunContext& context_;
   const kernels::Problem& problem_;
@@ -31,27 +36,48 @@ bool Prober::is_done() const {
          });
 }
 
+// The steps of `probe` from `first` on, as many as may be held at once.
+std::vector<operation::ProbeStep> make_batch(const operation::Probe& probe,
+                                             const nf4::Nf4Tensor& weight, std::int64_t first) {
+  std::vector<operation::ProbeStep> steps;
+  std::size_t bytes = 0;
+  for (std::int64_t i = first; i < probe.steps && bytes < kMostBatched; ++i) {
+    steps.push_back(probe.make(weight, i));
+    bytes += steps.back().input.size() + steps.back().expected.size();
+  }
+  return steps;
+}
+
 void Prober::run(const operation::Probe& probe, const nf4::Nf4Tensor& weight) {
   if (is_done()) return;
   if (probe.change) return run({{}, probe.steps, probe.make}, probe.change(weight));
-  operation::ProbeStep step = probe.make(weight, 0);
-  const auto workload = upload(context_, {.tensor = weight, .input = step.input}, problem_,
-                               device::UploadPurpose::kVerify);
-  hold(*workload, step);
-  for (std::int64_t i = 1; i < probe.steps && !is_done(); ++i) {
-    step = probe.make(weight, i);
-    operation::replace_input(*workload, step.input);
-    hold(*workload, step);
+  std::unique_ptr<device::Workload> workload;
+  for (std::int64_t first = 0; first < probe.steps && !is_done();) {
+    const std::vector<operation::ProbeStep> steps = make_batch(probe, weight, first);
+    if (!workload) {
+      workload = upload(context_, {.tensor = weight, .input = steps.front().input}, problem_,
+                        device::UploadPurpose::kVerify);
+    }
+    hold(*workload, steps);
+    first += static_cast<std::int64_t>(steps.size());
   }
 }
 
-void Prober::hold(device::Workload& workload, const operation::ProbeStep& step) {
-  for (std::size_t i = 0; i < verdicts_.size() && !context_.is_interrupted(); ++i) {
-    if (verdicts_[i].status != record::Status::kPassed) continue;
-    Verdict found = verify_variant(context_, workload, i, step.expected);
-    if (found.status == record::Status::kFailed) found.reason = step.name + ": " + found.reason;
-    update(verdicts_[i], std::move(found));
+// All steps with one variant before the next, so that workspaces change hands seldom.
+void Prober::hold(device::Workload& workload, const std::vector<operation::ProbeStep>& steps) {
+  for (std::size_t i = 0; i < verdicts_.size(); ++i) {
+    for (const operation::ProbeStep& step : steps) {
+      if (verdicts_[i].status != record::Status::kPassed || context_.is_interrupted()) break;
+      hold(workload, i, step);
+    }
   }
+}
+
+void Prober::hold(device::Workload& workload, std::size_t index, const operation::ProbeStep& step) {
+  operation::replace_input(workload, step.input);
+  Verdict found = verify_variant(context_, workload, index, step.expected);
+  if (found.status == record::Status::kFailed) found.reason = step.name + ": " + found.reason;
+  update(verdicts_[index], std::move(found));
 }
 
 }  // namespace

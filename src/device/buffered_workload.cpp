@@ -161,6 +161,7 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
 
 void BufferedWorkload::replace_input(std::size_t index, std::span<const std::byte> content) {
   sets_.replace_input(index, content);
+  executor_->forget_reference();
   executor_->run("upload an input", [] {});
 }
 

@@ -73,6 +73,10 @@ class FakeDevice final : public device::Device {
       traffic.flops = flops;
       return traffic;
     };
+    if (!probes.empty()) {
+      operation.probes = [this](const kernels::Problem&, const record::Settings&,
+                                record::DeviceKind) { return probes; };
+    }
     operation.catalog = [this](record::DeviceKind) -> const kernels::Catalog& { return catalog_; };
     return operation;
   }
@@ -100,10 +104,11 @@ class FakeDevice final : public device::Device {
 
   // What a test may set.
   std::vector<record::LaunchMode> modes = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
-  double flops = 0.0;              // of a call
-  int buffer_sets = 1;             // of workloads uploaded for timing
-  std::optional<double> clock_hz;  // SM clock that samples report
-  bool is_broken = false;          // every call throws from now on
+  double flops = 0.0;                    // of a call
+  std::vector<operation::Probe> probes;  // of the operation
+  int buffer_sets = 1;                   // of workloads uploaded for timing
+  std::optional<double> clock_hz;        // SM clock that samples report
+  bool is_broken = false;                // every call throws from now on
   record::DeviceInfo& mutable_info() { return info_; }
   std::function<void(const FakeCall&)> on_call;  // before each verification and sample
 

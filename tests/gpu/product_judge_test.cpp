@@ -15,8 +15,10 @@
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace nf4bench {
@@ -100,6 +102,25 @@ TEST_F(ProductJudge, SaysWhatTheHostSays) {
         EXPECT_LT(host.mismatches, host.compared);
       }
     }
+  }
+}
+
+// Where the last reference lay there may be another one by now.
+TEST_F(ProductJudge, HoldsTheOutputOfANewInputToItsOwnReference) {
+  const nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {64, 64}});
+  kernels::Problem problem = operation::problem_of(weight, OutputType::kFloat32);
+  problem.tokens = 1;
+  const std::vector<std::byte> input(64 * sizeof(float));
+  const auto workload = device_->upload(
+      operation::make_work(operation::matmul(), {.tensor = weight, .input = input}, problem),
+      device::UploadPurpose::kVerify);
+  std::vector<kernels::ProductBound> bounds(64);
+  for (const double value : {1.0, 2.0}) {
+    std::fill(bounds.begin(), bounds.end(), kernels::ProductBound{value, 0.0f, 0.0f});
+    operation::replace_input(*workload, input);
+    const std::vector<std::byte> output =
+        nf4::to_values(OutputType::kFloat32, std::vector<double>(64, value));
+    EXPECT_EQ(workload->verify(forging(output), std::as_bytes(std::span(bounds))).mismatches, 0);
   }
 }
 

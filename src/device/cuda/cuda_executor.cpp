@@ -38,6 +38,10 @@ class CudaExecutor final : public Executor {
 
   void forget_addresses() override { prepared_.clear(); }
 
+  void forget_reference() override {
+    for (auto& [content, reference] : references_) reference.source = {};
+  }
+
   record::Verification judge(const Work& work, std::span<const std::byte> expected,
                              std::byte* actual) override;
 
@@ -88,8 +92,12 @@ const CudaBuffer& CudaExecutor::upload_expected(const Expected& expected, Conten
   const bool is_there =
       reference.source.data() == source.data() && reference.source.size() == source.size();
   if (is_there) return reference.copy;
-  reference = {};  // until all of it is there
-  reference.copy = CudaBuffer(static_cast<std::int64_t>(source.size()));
+  reference.source = {};  // until all of it is there
+  const auto bytes = static_cast<std::int64_t>(source.size());
+  if (reference.copy.bytes() < bytes) {
+    reference.copy = {};
+    reference.copy = CudaBuffer(bytes);
+  }
   // On the stream of the comparison: a copy on another one may still be under way when it starts.
   check_cuda(cudaMemcpyAsync(reference.copy.data(), source.data(), source.size(),
                              cudaMemcpyHostToDevice, context_.stream.get()),
