@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <sched.h>
+#include <stop_token>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -23,6 +27,7 @@ struct Shared {
   std::atomic<std::int64_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
+  int helpers = 0;  // at work on it; guarded by the mutex of Helpers
 };
 
 void work(Shared& shared) {
@@ -39,6 +44,77 @@ void work(Shared& shared) {
       return;
     }
   }
+}
+
+// Threads that are kept from call to call: starting one takes longer than many a call, a
+// millisecond in some sandboxes. Whoever asks for help works, too, so that calls may be nested.
+class Helpers {
+ public:
+  // Up to `count` threads come to `shared` when they are free.
+  void call(Shared& shared, std::int64_t count);
+
+  // Returns once nobody is at work on `shared` and nobody will be.
+  void dismiss(Shared& shared);
+
+ private:
+  void start_thread();
+  void serve(const std::stop_token& end);
+
+  std::mutex mutex_;
+  std::condition_variable_any called_;
+  std::condition_variable dismissed_;
+  std::deque<Shared*> calls_;  // one for each helper wanted
+  std::vector<std::jthread> threads_;
+};
+
+void Helpers::call(Shared& shared, std::int64_t count) {
+  const std::lock_guard lock(mutex_);
+  try {
+    while (std::ssize(threads_) < count) start_thread();
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that are there, and the caller, do all of the work.
+  }
+  calls_.insert(calls_.end(), static_cast<std::size_t>(count), &shared);
+  called_.notify_all();
+}
+
+void Helpers::dismiss(Shared& shared) {
+  std::unique_lock lock(mutex_);
+  std::erase(calls_, &shared);
+  dismissed_.wait(lock, [&] { return shared.helpers == 0; });
+}
+
+// Signals are for the threads that wait for them.
+void Helpers::start_thread() {
+  sigset_t all;
+  sigset_t former;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &former);
+  try {
+    threads_.emplace_back([this](const std::stop_token& end) { serve(end); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &former, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &former, nullptr);
+}
+
+void Helpers::serve(const std::stop_token& end) {
+  std::unique_lock lock(mutex_);
+  while (called_.wait(lock, end, [&] { return !calls_.empty(); })) {
+    Shared& shared = *calls_.front();
+    calls_.pop_front();
+    ++shared.helpers;
+    lock.unlock();
+    work(shared);
+    lock.lock();
+    if (--shared.helpers == 0) dismissed_.notify_all();
+  }
+}
+
+Helpers& helpers() {
+  static Helpers all;
+  return all;
 }
 
 }  // namespace
@@ -63,15 +139,9 @@ void parallel_for(std::int64_t count, std::int64_t grain,
   if (threads == 1) return body(0, count);
 
   Shared shared{count, grains_per_range * grain, body, {}, {}, {}};
-  std::vector<std::jthread> pool;
-  pool.reserve(static_cast<std::size_t>(threads - 1));
-  try {
-    while (std::ssize(pool) < threads - 1) pool.emplace_back([&shared] { work(shared); });
-  } catch (const std::system_error&) {
-    // The system gives no more threads: those that started, and this one, do all of the work.
-  }
+  helpers().call(shared, threads - 1);
   work(shared);
-  pool.clear();
+  helpers().dismiss(shared);
   if (shared.failure) std::rethrow_exception(shared.failure);
 }
 

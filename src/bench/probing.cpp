@@ -59,6 +59,7 @@ void Prober::run(const operation::Probe& probe, const nf4::Nf4Tensor& weight) {
                         device::UploadPurpose::kVerify);
     }
     hold(*workload, steps);
+    workload->forget_references();
     first += static_cast<std::int64_t>(steps.size());
   }
 }

@@ -191,7 +191,7 @@ std::vector<record::Measurement> cell_rows(const RunContext& context, const RowF
     rows.push_back(std::move(row));
   }
   add_speedups(context.options.baseline, rows);
-  record::mark_throttled(rows);
+  for (record::Measurement& row : rows) record::mark_throttled(row);
   return rows;
 }
 

@@ -39,6 +39,7 @@ class BufferedWorkload final : public Workload {
   std::string unsupported(const kernels::Variant& variant) const override;
   int buffer_sets() const override { return static_cast<int>(sets_.sets().size()); }
   void replace_input(std::size_t index, std::span<const std::byte> content) override;
+  void forget_references() override { executor_->forget_references(); }
   record::Verification verify(const kernels::Variant& variant,
                               std::span<const std::byte> expected) override;
   std::vector<std::byte> output_of(const kernels::Variant& variant) override;
@@ -161,7 +162,6 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
 
 void BufferedWorkload::replace_input(std::size_t index, std::span<const std::byte> content) {
   sets_.replace_input(index, content);
-  executor_->forget_reference();
   executor_->run("upload an input", [] {});
 }
 

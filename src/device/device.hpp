@@ -88,8 +88,12 @@ class Workload {
   // Copies `content` over an input of the first set, which is as large: what verify() reads.
   virtual void replace_input(std::size_t index, std::span<const std::byte> content) = 0;
 
+  // Lets go of what outputs were held to, which may change or go away from now on.
+  virtual void forget_references() = 0;
+
   // Poisons the output, runs `variant` once and judges its output by `expected` (the reference's
-  // bytes, or a prefix of them that ends on a value).
+  // bytes, or a prefix of them that ends on a value). What outputs are held to, here and below, is
+  // copied to the device once: it stays where it is, and as it is, until forget_references().
   virtual record::Verification verify(const kernels::Variant& variant,
                                       std::span<const std::byte> expected) = 0;
 

@@ -76,9 +76,8 @@ class Executor {
   // To be called when buffers have moved: what was prepared holds their old addresses.
   virtual void forget_addresses() = 0;
 
-  // To be called when inputs have changed: outputs will be held to something else, which may lie
-  // where the last reference lay.
-  virtual void forget_reference() = 0;
+  // As Workload::forget_references().
+  virtual void forget_references() = 0;
 
   // Judges what lies at `actual`, in the device's memory, all of it finished.
   virtual record::Verification judge(const Work& work, std::span<const std::byte> expected,

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -31,16 +32,16 @@ constexpr std::uint64_t kPlaces = 0x706c61636573696eu;
 
 // What probes may cost for each variant or, where the host computes what is expected, in all.
 struct Limits {
-  std::int64_t steps = 0;     // of a walk that visits all inputs
-  std::int64_t sample = 0;    // of one that cannot
-  double walk_products = 0;   // of a walk, all its steps together
+  std::int64_t steps = 0;     // of a walk
+  double walk_products = 0;   // all its steps together
+  double sample_bytes = 0;    // that all outputs of one which cannot visit all inputs are held to
   double truth_products = 0;  // that the host sums in float64 for one step
 };
 
 Limits limits_of(const record::Settings& settings, record::DeviceKind device) {
-  Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 64, 0x1p43, 0x1p30}
-                                                      : Limits{512, 64, 0x1p28, 0x1p26};
-  if (settings.verify != record::VerifyScope::kAll) limits.steps = limits.sample = 16;
+  Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 0x1p43, 0x1p28, 0x1p30}
+                                                      : Limits{512, 0x1p28, 0x1p28, 0x1p26};
+  if (settings.verify != record::VerifyScope::kAll) limits.steps = 16;
   return limits;
 }
 
@@ -51,13 +52,19 @@ class Walk {
  public:
   Walk(const Problem& problem, const Limits& limits, std::uint64_t seed)
       : problem_(problem), words_(seed, kWalk) {
-    const double products =
-        static_cast<double>(problem.tokens) * static_cast<double>(problem.elements);
-    const auto affordable = static_cast<std::int64_t>(limits.walk_products / products);
+    const auto tokens = static_cast<double>(problem.tokens);
+    const double products = tokens * static_cast<double>(problem.elements);
+    const double bytes = tokens * static_cast<double>(problem.outputs) * sizeof(ProductBound);
     const std::int64_t all = kernels::block_count(problem.inputs, problem.tokens);
-    is_whole_ = all <= std::min(affordable, limits.steps);
-    steps_ =
-        is_whole_ ? all : std::min(all, std::clamp<std::int64_t>(affordable, 1, limits.sample));
+    is_whole_ = all <= limits.steps && static_cast<double>(all) * products <= limits.walk_products;
+    if (is_whole_) {
+      steps_ = all;
+      return;
+    }
+    const double affordable =
+        std::min(limits.walk_products / products, limits.sample_bytes / bytes);
+    steps_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(affordable), 1,
+                                      std::min(all, limits.steps));
   }
 
   std::int64_t steps() const { return steps_; }
@@ -159,11 +166,13 @@ ProductBound bound_alone(nf4::OutputType type, double value, double scale) {
   return {value, static_cast<float>(exact), static_cast<float>(rounded)};
 }
 
-// One step of a walk: what y may be where token m is 1 at inputs[m] and 0 elsewhere.
-std::vector<ProductBound> bounds_alone(const Problem& problem, const Weights& weights,
-                                       const std::vector<bool>& is_odd,
-                                       std::span<const std::int64_t> inputs) {
-  std::vector<ProductBound> bounds(static_cast<std::size_t>(problem.tokens * problem.outputs));
+// One step of a walk, as bytes_of() gives bounds: what y may be where token m is 1 at inputs[m] and
+// 0 elsewhere. Written in place: there may be a lot of it.
+std::vector<std::byte> bounds_alone(const Problem& problem, const Weights& weights,
+                                    const std::vector<bool>& is_odd,
+                                    std::span<const std::int64_t> inputs) {
+  const auto outputs = static_cast<std::size_t>(problem.outputs);
+  std::vector<std::byte> bounds(inputs.size() * outputs * sizeof(ProductBound));
   parallel_for(problem.outputs, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t n = first; n < last; ++n) {
       std::vector<double> values = weights.at(n, inputs);
@@ -175,8 +184,10 @@ std::vector<ProductBound> bounds_alone(const Problem& problem, const Weights& we
         }
       }
       for (std::size_t m = 0; m < inputs.size(); ++m) {
-        bounds[m * static_cast<std::size_t>(problem.outputs) + static_cast<std::size_t>(n)] =
+        const ProductBound bound =
             bound_alone(problem.output_type, values[m], weights.scale(n, inputs[m]));
+        const std::size_t at = m * outputs + static_cast<std::size_t>(n);
+        std::memcpy(bounds.data() + at * sizeof(bound), &bound, sizeof(bound));
       }
     }
   });
@@ -198,7 +209,7 @@ Probe one_at_a_time(const Problem& problem, const Walk& walk) {
     }
     return ProbeStep{fmt::format("with one input at a time, from {} on", inputs.front()),
                      nf4::to_values(problem.output_type, x),
-                     bytes_of(bounds_alone(problem, weights, is_odd, inputs))};
+                     bounds_alone(problem, weights, is_odd, inputs)};
   };
   return probe;
 }

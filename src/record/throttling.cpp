@@ -6,17 +6,13 @@
 
 namespace nf4bench::record {
 
-void mark_throttled(std::vector<Measurement>& cell) {
-  double highest = 0.0;
-  for (const Measurement& row : cell) {
-    for (const double clock : row.sm_clock_hz) highest = std::max(highest, clock);
-  }
+void mark_throttled(Measurement& row) {
+  const std::vector<double>& clocks = row.sm_clock_hz;
+  if (clocks.empty()) return;
+  const double highest = *std::max_element(clocks.begin(), clocks.end());
   const double limit = (1.0 - kThrottledBelowHighest) * highest;
-  for (Measurement& row : cell) {
-    if (row.sm_clock_hz.empty()) continue;
-    row.throttled_samples = std::count_if(row.sm_clock_hz.begin(), row.sm_clock_hz.end(),
-                                          [limit](double clock) { return clock < limit; });
-  }
+  row.throttled_samples =
+      std::count_if(clocks.begin(), clocks.end(), [limit](double clock) { return clock < limit; });
 }
 
 double throttled_share(const Measurement& measurement) {

@@ -42,7 +42,7 @@ std::string cell_warning(const std::vector<const record::Measurement*>& cells) {
   }
   return fmt::format(
       "Over {:.0f} % of the samples had an SM clock more than {:.0f} % under the highest of their "
-      "cell, in these cells (worst variant, its share): {}.",
+      "variant, in these cells (worst variant, its share): {}.",
       100.0 * kManyThrottled, 100.0 * record::kThrottledBelowHighest, fmt::join(names, ", "));
 }
 

@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <csignal>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace nf4bench {
@@ -56,6 +61,45 @@ TEST(Parallel, StartsNoFurtherRangesAfterAFailure) {
                             }),
                std::runtime_error);
   EXPECT_LE(started, hardware_threads());
+}
+
+TEST(Parallel, KeepsItsThreads) {
+  std::mutex mutex;
+  std::set<pid_t> threads;
+  for (int call = 0; call < 50; ++call) {
+    parallel_for(1000, 1, [&](std::int64_t, std::int64_t) {
+      const std::lock_guard lock(mutex);
+      threads.insert(gettid());
+    });
+  }
+  EXPECT_LE(std::ssize(threads), hardware_threads());
+}
+
+TEST(Parallel, MayBeNestedAndCalledFromManyThreads) {
+  std::atomic<std::int64_t> sum = 0;
+  const auto add_all = [&] {
+    parallel_for(20, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        parallel_for(100, 1, [&](std::int64_t from, std::int64_t to) { sum += to - from; });
+      }
+    });
+  };
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 8; ++i) callers.emplace_back(add_all);
+  }
+  EXPECT_EQ(sum, 8 * 20 * 100);
+}
+
+TEST(Parallel, LeavesSignalsToTheCaller) {
+  std::atomic<int> wrong = 0;
+  const pid_t caller = gettid();
+  parallel_for(1000, 1, [&](std::int64_t, std::int64_t) {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    if ((sigismember(&mask, SIGINT) == 1) != (gettid() != caller)) ++wrong;
+  });
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Parallel, HasAtLeastOneThread) {

@@ -166,6 +166,7 @@ class FakeWorkload final : public device::Workload {
   }
 
   void replace_input(std::size_t, std::span<const std::byte>) override {}
+  void forget_references() override {}
 
   // Judges as a real device does; a scripted mismatch is a flipped bit in the last element.
   record::Verification verify(const kernels::Variant& variant,

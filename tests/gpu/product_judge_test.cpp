@@ -105,8 +105,8 @@ TEST_F(ProductJudge, SaysWhatTheHostSays) {
   }
 }
 
-// Where the last reference lay there may be another one by now.
-TEST_F(ProductJudge, HoldsTheOutputOfANewInputToItsOwnReference) {
+// Where a reference lay there may be another one by now.
+TEST_F(ProductJudge, HoldsOutputsToNoReferenceThatItWasToForget) {
   const nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {64, 64}});
   kernels::Problem problem = operation::problem_of(weight, OutputType::kFloat32);
   problem.tokens = 1;
@@ -117,7 +117,7 @@ TEST_F(ProductJudge, HoldsTheOutputOfANewInputToItsOwnReference) {
   std::vector<kernels::ProductBound> bounds(64);
   for (const double value : {1.0, 2.0}) {
     std::fill(bounds.begin(), bounds.end(), kernels::ProductBound{value, 0.0f, 0.0f});
-    operation::replace_input(*workload, input);
+    workload->forget_references();
     const std::vector<std::byte> output =
         nf4::to_values(OutputType::kFloat32, std::vector<double>(64, value));
     EXPECT_EQ(workload->verify(forging(output), std::as_bytes(std::span(bounds))).mismatches, 0);

@@ -35,7 +35,7 @@ TEST(ThrottlingWarnings, NameEachCellOnceWithItsWorstVariant) {
   report.measurements.back().cell.cache = record::CacheMode::kHot;
   EXPECT_EQ(report::throttling_warnings(report),
             Warnings{"Over 10 % of the samples had an SM clock more than 5 % under the highest of "
-                     "their cell, in these cells (worst variant, its share): "
+                     "their variant, in these cells (worst variant, its share): "
                      "t0 bfloat16 cold graph (b 90 %), t2 bfloat16 hot graph (a 20 %)."});
 }
 

@@ -30,7 +30,7 @@ class CpuExecutor final : public Executor {
   Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) override;
 
   void forget_addresses() override {}
-  void forget_reference() override {}
+  void forget_references() override {}
 
   record::Verification judge(const Work& work, std::span<const std::byte> expected,
                              std::byte* actual) override {

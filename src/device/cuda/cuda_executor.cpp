@@ -38,9 +38,7 @@ class CudaExecutor final : public Executor {
 
   void forget_addresses() override { prepared_.clear(); }
 
-  void forget_reference() override {
-    for (auto& [content, reference] : references_) reference.source = {};
-  }
+  void forget_references() override { references_.clear(); }
 
   record::Verification judge(const Work& work, std::span<const std::byte> expected,
                              std::byte* actual) override;
@@ -66,19 +64,15 @@ class CudaExecutor final : public Executor {
   void fill_cache() const;
   double time(std::int64_t busy_ns, const std::function<void()>& work,
               const std::function<void()>& behind);
-  const CudaBuffer& upload_expected(const Expected& expected, Content content);
+  const CudaBuffer& upload_expected(std::span<const std::byte> expected);
   void begin_judging(const std::vector<Written>& written, const Truth& truth);
   void judge_behind(const std::vector<Written>& written, const Truth& truth);
   std::vector<record::Verification> judged(const std::vector<Written>& written, const Truth& truth);
   std::optional<double> stamped_clock() const;
 
   CudaContext& context_;
-  // The reference on the device, and where it was copied from.
-  struct Reference {
-    CudaBuffer copy;
-    std::span<const std::byte> source;
-  };
-  std::map<Content, Reference> references_;
+  // What outputs are held to, on the device, by where it was copied from and its size.
+  std::map<std::pair<const std::byte*, std::size_t>, CudaBuffer> references_;
   CudaBuffer pairs_;           // a kernels::OutputPair for each output that is judged
   CudaBuffer verdicts_;        // a kernels::DeviceVerdict for each
   std::size_t first_set_ = 0;  // of the last stream sample
@@ -86,24 +80,16 @@ class CudaExecutor final : public Executor {
   std::map<Key, Prepared> prepared_;
 };
 
-const CudaBuffer& CudaExecutor::upload_expected(const Expected& expected, Content content) {
-  const std::span<const std::byte> source = expected.of(content);
-  Reference& reference = references_[content];
-  const bool is_there =
-      reference.source.data() == source.data() && reference.source.size() == source.size();
-  if (is_there) return reference.copy;
-  reference.source = {};  // until all of it is there
-  const auto bytes = static_cast<std::int64_t>(source.size());
-  if (reference.copy.bytes() < bytes) {
-    reference.copy = {};
-    reference.copy = CudaBuffer(bytes);
-  }
+const CudaBuffer& CudaExecutor::upload_expected(std::span<const std::byte> expected) {
+  const std::pair source{expected.data(), expected.size()};
+  const auto known = references_.find(source);
+  if (known != references_.end()) return known->second;
+  CudaBuffer copy(static_cast<std::int64_t>(expected.size()));
   // On the stream of the comparison: a copy on another one may still be under way when it starts.
-  check_cuda(cudaMemcpyAsync(reference.copy.data(), source.data(), source.size(),
-                             cudaMemcpyHostToDevice, context_.stream.get()),
+  check_cuda(cudaMemcpyAsync(copy.data(), expected.data(), expected.size(), cudaMemcpyHostToDevice,
+                             context_.stream.get()),
              "copy the reference to the device");
-  reference.source = source;
-  return reference.copy;
+  return references_[source] = std::move(copy);
 }
 
 // Copies `values` to `buffer`, which grows as needed.
@@ -122,7 +108,7 @@ void CudaExecutor::begin_judging(const std::vector<Written>& written, const Trut
   std::vector<kernels::OutputPair> pairs;
   pairs.reserve(written.size());
   for (const Written& each : written) {
-    pairs.push_back({upload_expected(truth.expected, each.content).data(), each.output});
+    pairs.push_back({upload_expected(truth.expected.of(each.content)).data(), each.output});
   }
   enqueue_copy(pairs_, pairs, context_.stream);
   enqueue_copy(verdicts_, std::vector<kernels::DeviceVerdict>(written.size()), context_.stream);

@@ -169,7 +169,7 @@ void append_legend(TablePage& page, const text::GridLayout& layout, const Legend
   if (legend.is_throttled) {
     text += fmt::format(
         "; throttled: passed, with so many samples whose SM clock was over {:.0f} % under the "
-        "highest of the block",
+        "highest of its row",
         100.0 * record::kThrottledBelowHighest);
   }
   page.blank();
