@@ -59,12 +59,20 @@ Facts facts_of(const std::vector<compare::TraitValue>& traits) {
   return facts;
 }
 
+// A CPU has no UUID: tasks on one host have processors of their own. Tasks that share the
+// geometries measure different cells, also where they ran on one GPU.
+std::string id_of(const record::Report& report) {
+  const std::string& uuid = report.device.uuid;
+  const std::string id = uuid.empty() ? report.host.name + " " + report.device.id : uuid;
+  const bool is_part = report.shard && (uuid.empty() || report.shard->split);
+  return is_part ? id + " " + record::shard_text(report.shard->index, 0) : id;
+}
+
 // Power and heat are those of the end, when the run had warmed the device up.
 Unit unit_of(const report::NamedReport& named) {
   const record::Report& report = named.report;
   Unit unit;
-  unit.id =
-      report.device.uuid.empty() ? report.host.name + " " + report.device.id : report.device.uuid;
+  unit.id = id_of(report);
   unit.host = report.host.name;
   unit.report = named.name;
   unit.started_at = report.started_at;
@@ -124,6 +132,7 @@ void drop_replaced(Group& group) {
 
 UnitReport unit_report(const report::NamedReport& named) {
   UnitReport report = {.unit = unit_of(named),
+                       .shard = named.report.shard,
                        .kind = named.report.device.kind,
                        .traits = compare::trait_values(named.report, compare::Metric::kTime),
                        .cells = compare::run_cells(named.report, compare::Metric::kTime)};
@@ -132,6 +141,10 @@ UnitReport unit_report(const report::NamedReport& named) {
 }
 
 void FleetBuilder::add(UnitReport report) {
+  if (report.shard) {
+    shards_.insert(report.shard->index);
+    shard_count_ = std::max(shard_count_, report.shard->count);
+  }
   if (!replaces_older(report)) return;
   const std::size_t index = kind_of(report);
   Kind& kind = kinds_[index];
@@ -187,6 +200,14 @@ void FleetBuilder::refuse(const Kind& kind, const Kind& chosen) {
   for (const Unit& unit : kind.group.units) fleet_.refused.push_back({unit.report, reason});
 }
 
+std::vector<std::string> FleetBuilder::missing_shards() const {
+  std::vector<std::string> missing;
+  for (int index = 0; index < shard_count_; ++index) {
+    if (!shards_.contains(index)) missing.push_back(record::shard_text(index, shard_count_));
+  }
+  return missing;
+}
+
 Fleet FleetBuilder::finish(const std::vector<std::string>& by) {
   std::map<std::vector<std::string>, std::vector<Kind*>> families;
   for (Kind& kind : kinds_) {
@@ -203,9 +224,10 @@ Fleet FleetBuilder::finish(const std::vector<std::string>& by) {
     }
     fleet_.groups.push_back(std::move(chosen->group));
   }
-  kinds_.clear();
-  places_.clear();
-  return std::exchange(fleet_, {});
+  fleet_.missing = missing_shards();
+  Fleet fleet = std::move(fleet_);
+  *this = {};
+  return fleet;
 }
 
 std::vector<std::string> group_words() {

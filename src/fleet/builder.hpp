@@ -3,10 +3,13 @@
 #include "compare/comparability.hpp"
 #include "compare/run_cells.hpp"
 #include "fleet/fleet.hpp"
+#include "record/shard.hpp"
 #include "report/named_report.hpp"
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,7 @@ namespace nf4bench::fleet {
 // costly happens there.
 struct UnitReport {
   Unit unit;  // without values
+  std::optional<record::Shard> shard;
   record::DeviceKind kind = record::DeviceKind::kCuda;
   std::vector<compare::TraitValue> traits;
   std::vector<compare::RunCell> cells;
@@ -31,7 +35,8 @@ class FleetBuilder {
 
   // The fleet of the reports so far. Reports differ in nothing that matters for times but in the
   // unit and its host: of others the most numerous kind is taken and the rest refused, in each
-  // group that has other values of the traits in `by`. Leaves the builder empty.
+  // group that has other values of the traits in `by`. Tasks of the job that have no report at all
+  // are missing. Leaves the builder empty.
   Fleet finish(const std::vector<std::string>& by);
 
  private:
@@ -51,9 +56,12 @@ class FleetBuilder {
   std::size_t kind_of(const UnitReport& report);
   bool replaces_older(const UnitReport& report);
   void refuse(const Kind& kind, const Kind& chosen);
+  std::vector<std::string> missing_shards() const;
 
   std::vector<Kind> kinds_;
   std::map<std::string, Place> places_;  // of each unit's newest report
+  std::set<int> shards_;                 // that have a report, whatever became of it
+  int shard_count_ = 0;                  // the most that a report says there are
   Fleet fleet_;
 };
 

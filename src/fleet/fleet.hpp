@@ -81,7 +81,7 @@ struct Fleet {
   std::vector<LeftOut> refused;   // not comparable with the others
   std::vector<LeftOut> replaced;  // of a unit that has a newer report
   std::vector<LeftOut> unread;
-  std::vector<std::string> missing;  // expected, and without a report
+  std::vector<std::string> missing;  // tasks, hosts or UUIDs without a report
 };
 
 }  // namespace nf4bench::fleet

@@ -4,6 +4,7 @@
 #include "record/geometry.hpp"
 #include "record/measurement.hpp"
 #include "record/settings.hpp"
+#include "record/shard.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -67,6 +68,7 @@ struct Report {
   std::string started_at;            // UTC, RFC 3339
   std::string finished_at;           // empty while running
   HostInfo host;
+  std::optional<Shard> shard;  // of a run that is one task of a job
   DeviceInfo device;
   DeviceState state_before;
   std::optional<DeviceState> state_after;

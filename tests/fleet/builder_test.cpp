@@ -143,6 +143,53 @@ TEST(FleetBuilder, BandwidthTellsWhatBindsACell) {
   EXPECT_EQ(blind.groups[0].cells[0].bound, fleet::Bound::kUnknown);
 }
 
+record::Shard shard(int index, int count, bool split = false) {
+  return {.index = index, .count = count, .split = split, .origin = "--shard"};
+}
+
+TEST(FleetBuilder, NamesTasksThatLeftNoReport) {
+  const fleet::Fleet merged = merge(6, [](int number, record::Report& report) {
+    report.shard = shard(number < 3 ? number : number + 1, number == 4 ? 8 : 0);
+    if (number == 5) report.device.driver = "570.86";  // refused, but it was there
+  });
+  EXPECT_THAT(merged.missing, ElementsAre("shard 3 of 8", "shard 7 of 8"));
+  EXPECT_THAT(
+      merge(3, [](int number, record::Report& report) { report.shard = shard(number, 3); }).missing,
+      IsEmpty());
+  EXPECT_THAT(merge(3).missing, IsEmpty());
+}
+
+TEST(FleetBuilder, TwoTasksOnOneGpuAreOneUnit) {
+  const fleet::Fleet merged = merge(2, [](int number, record::Report& report) {
+    report.device.uuid = "GPU-twice";
+    report.shard = shard(number, 2);
+  });
+  EXPECT_THAT(ids_of(merged.groups[0]), ElementsAre("GPU-twice"));
+  ASSERT_EQ(merged.replaced.size(), 1u);
+  EXPECT_EQ(merged.replaced[0].reason, "GPU-twice has a newer report, unit1.json");
+  EXPECT_THAT(merged.missing, IsEmpty());
+}
+
+TEST(FleetBuilder, TasksThatShareTheGeometriesReplaceNobody) {
+  const fleet::Fleet merged = merge(2, [](int number, record::Report& report) {
+    report.device.uuid = "GPU-both";
+    report.shard = shard(number, 2, true);
+    report.measurements.erase(report.measurements.begin() + number);
+  });
+  EXPECT_THAT(ids_of(merged.groups[0]), ElementsAre("GPU-both shard 0", "GPU-both shard 1"));
+  EXPECT_EQ(merged.groups[0].cells.size(), 2u);
+  EXPECT_THAT(merged.replaced, IsEmpty());
+}
+
+TEST(FleetBuilder, TasksOnOneCpuAreUnitsOfTheirOwn) {
+  const fleet::Fleet merged = merge(2, [](int number, record::Report& report) {
+    report.device.uuid.clear();
+    report.device.id = "cpu";
+    report.shard = shard(number, 2);
+  });
+  EXPECT_THAT(ids_of(merged.groups[0]), ElementsAre("node0 cpu shard 0", "node0 cpu shard 1"));
+}
+
 TEST(MissingUnits, AreNamedByUuidOrHost) {
   const fleet::Fleet merged = merge(6);  // four on node0, two on node1
   EXPECT_THAT(

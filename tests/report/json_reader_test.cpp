@@ -103,6 +103,21 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.warnings, was.warnings);
 }
 
+TEST(JsonReader, GivesTheTaskOfAJobBack) {
+  record::Report was = gpu_report();
+  EXPECT_FALSE(report::report_from_json(report::to_json(was), "r.json").shard);
+  was.shard = {.index = 2, .count = 8, .split = true, .origin = "SLURM_PROCID"};
+  const auto read = [&] { return report::report_from_json(report::to_json(was), "r.json").shard; };
+  EXPECT_EQ(read()->index, 2);
+  EXPECT_EQ(read()->count, 8);
+  EXPECT_TRUE(read()->split);
+  EXPECT_EQ(read()->origin, "SLURM_PROCID");
+  was.shard->count = 0;
+  EXPECT_EQ(read()->count, 0);
+  was.shard->count = 2;
+  EXPECT_NE(refusal(report::to_json(was)).find("less than count"), std::string::npos);
+}
+
 TEST(JsonReader, GivesTheLoadOfTheProcessorsBack) {
   record::Report was = cpu_report();
   was.measurements[1].load->disturbed = true;
@@ -325,7 +340,7 @@ bool is_array_element(const std::string& pointer) {
 
 // What the reader computes itself, and what older reports lack.
 bool is_optional(const std::string& pointer) {
-  return pointer == "/summary/variants" || pointer == "/summary/marking" ||
+  return pointer == "/shard" || pointer == "/summary/variants" || pointer == "/summary/marking" ||
          pointer == "/summary/crossover" || pointer == "/tool/name" || pointer == "/variants" ||
          pointer.ends_with("/throttled_samples") || pointer.ends_with("/load") ||
          pointer.ends_with("/alone_s") || pointer.ends_with("/caches_rotated") ||

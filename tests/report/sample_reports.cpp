@@ -291,6 +291,7 @@ record::Report matmul_report() {
   report.settings.caches = {record::CacheMode::kCold};
   report.settings.baseline = "chain_cublas";
   report.settings.operations = {{"matmul", "chain_cublas"}};
+  report.shard = {.index = 2, .count = 8, .split = false, .origin = "SLURM_PROCID"};
   report.settings.activations = record::Activations::kOutlier;
   report.tensors.pop_back();
   report.variants = {variant_of("chain_cublas", 4), variant_of("gemv_shuffle", 1),

@@ -57,6 +57,15 @@ json::JsonText tool_json(const record::ToolInfo& tool) {
   });
 }
 
+json::JsonText shard_json(const record::Shard& shard) {
+  return json::json_object({
+      {"index", json::json_integer(shard.index)},
+      {"count", shard.count > 0 ? json::json_integer(shard.count) : json::json_null()},
+      {"split", json::json_bool(shard.split)},
+      {"from", json::json_string(shard.origin)},
+  });
+}
+
 json::JsonText host_json(const record::HostInfo& host) {
   return json::json_object({
       {"name", json::json_string(host.name)},

@@ -45,6 +45,7 @@ auto read_optional(const json::JsonNode& node, Function&& read_value) {
 
 // The sections that say what ran, where and how.
 record::ToolInfo read_tool(const json::JsonNode& node);
+record::Shard read_shard(const json::JsonNode& node);
 record::HostInfo read_host(const json::JsonNode& node);
 record::DeviceInfo read_device(const json::JsonNode& node);
 record::DeviceState read_device_state(const json::JsonNode& node);

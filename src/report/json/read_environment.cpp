@@ -39,6 +39,16 @@ record::ToolInfo read_tool(const json::JsonNode& node) {
   return tool;
 }
 
+record::Shard read_shard(const json::JsonNode& node) {
+  record::Shard shard;
+  shard.index = node["index"].small_count();
+  if (!node["count"].is_null()) shard.count = node["count"].small_count();
+  if (shard.count > 0 && shard.index >= shard.count) node["index"].refuse("less than count");
+  shard.split = node["split"].boolean();
+  shard.origin = node["from"].string();
+  return shard;
+}
+
 record::HostInfo read_host(const json::JsonNode& node) {
   record::HostInfo host;
   host.name = node["name"].string();

@@ -268,6 +268,7 @@ record::Report read_report(const json::JsonNode& root) {
   report.started_at = root["started_at"].string_or_empty();
   report.finished_at = root["finished_at"].string_or_empty();
   report.host = read_host(root["host"]);
+  if (root.has("shard")) report.shard = read_optional(root["shard"], read_shard);
   const json::JsonNode device = root["device"];
   report.device = read_device(device);
   report.state_before = read_device_state(device["state_before"]);

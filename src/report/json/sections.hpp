@@ -37,6 +37,7 @@ class NumberGuard {
 
 // The sections that say what ran, where and how.
 json::JsonText tool_json(const record::ToolInfo& tool);
+json::JsonText shard_json(const record::Shard& shard);
 json::JsonText host_json(const record::HostInfo& host);
 json::JsonText device_json(const record::Report& report, NumberGuard& guard);
 json::JsonText settings_json(const record::Settings& settings, NumberGuard& guard);

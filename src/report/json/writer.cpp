@@ -298,6 +298,7 @@ std::string to_json(const record::Report& report) {
       {"started_at", json::json_string_or_null(report.started_at)},
       {"finished_at", json::json_string_or_null(report.finished_at)},
       {"host", host_json(report.host)},
+      {"shard", report.shard ? shard_json(*report.shard) : json::json_null()},
       {"device", device_json(report, guard)},
       {"settings", settings_json(report.settings, guard)},
       {"tensors", json::json_array_of(report.tensors, tensor_json)},

@@ -190,7 +190,9 @@ ExitCode execute(const MergeArguments& arguments, const Context& context) {
   fleet::FleetBuilder builder;
   add_reports(builder, paths);
   fleet::Fleet fleet = builder.finish(arguments.by);
-  fleet.missing = fleet::missing_units(fleet, expected, arguments.expect);
+  for (std::string& name : fleet::missing_units(fleet, expected, arguments.expect)) {
+    fleet.missing.push_back(std::move(name));
+  }
   if (fleet.groups.empty()) {
     name_all("not read", fleet.unread);
     throw Error(ErrorKind::kInput, fmt::format("{}: holds no report as \"nf4bench run --json\" "

@@ -89,6 +89,9 @@ Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
   const record::DeviceInfo& device = plan.device->info();
   const record::Settings& options = plan.options;
   Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)}};
+  if (plan.shard) {
+    rows.push_back({"task", record::shard_text(plan.shard->index, plan.shard->count)});
+  }
   add_operations(rows, plan);
   rows.push_back({"caches", words(options.caches)});
   rows.push_back({"launches", words(options.launches)});

@@ -205,9 +205,18 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
 void add_output_options(CLI::App& command, RunArguments& a) {
   const char* group = "Output";
   add_single(command, a.json,
-             {"--json", "FILE", "Write the report there; - is stdout\n(the table moves to stderr)"})
+             {"--json", "FILE",
+              "Write the report there; - is stdout (the table moves to\n"
+              "stderr); in a folder, a task of a job writes shard-I.json"})
       .group(group)
       .files();
+  add_single(command, a.shard,
+             {"--shard", "I/N",
+              "This is task I of N, counted from 0, of which each has a GPU;\n"
+              "else mpirun, srun, a job array or a Kubernetes Job says it"})
+      .group(group);
+  add_flag(command, "--split", a.split, "Measure every N-th geometry only: the tasks share a model")
+      .group(group);
   add_single(command, a.samples,
              {"--samples", "KEEP",
               "all: the report holds every sample; summary: it holds\n"

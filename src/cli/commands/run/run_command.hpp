@@ -38,6 +38,8 @@ struct RunArguments {
   std::string fused_config;
   int threads = 0;
   std::string json;
+  std::string shard;   // "I/N"; empty: what the environment says
+  bool split = false;  // the geometries over the tasks
   std::string samples = "all";
   bool force = false;
   bool dry_run = false;

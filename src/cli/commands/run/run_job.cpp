@@ -8,6 +8,7 @@
 #include "cli/commands/run/dry_run.hpp"
 #include "cli/commands/run/run_ending.hpp"
 #include "cli/commands/run/run_plan.hpp"
+#include "cli/commands/run/shard.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
 #include "device/device_use.hpp"
@@ -39,6 +40,7 @@ record::Report start_report(RunPlan& plan, const Context& context) {
   for (const OperationPlan& each : plan.operations) {
     bench::list_operation(report, each.request(*plan.device));
   }
+  report.shard = plan.shard;
   report.warnings = plan.warnings;
   return report;
 }
@@ -148,8 +150,9 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
 }
 
 // /dev/stdout and its other names mean "-", whose table goes to stderr.
-RunArguments with_stdout_named(RunArguments arguments) {
-  if (is_stdout(arguments.json)) arguments.json = "-";
+RunArguments with_report_named(RunArguments arguments) {
+  arguments.json =
+      is_stdout(arguments.json) ? "-" : report_path(arguments.json, shard_of(arguments));
   return arguments;
 }
 
@@ -198,7 +201,7 @@ ExitCode run(const RunArguments& arguments, const Context& context) {
 }  // namespace
 
 ExitCode execute(const RunArguments& arguments, const Context& context) {
-  return run(with_stdout_named(arguments), context);
+  return run(with_report_named(arguments), context);
 }
 
 }  // namespace nf4bench::cli

@@ -1,6 +1,7 @@
 #include "cli/commands/run/run_plan.hpp"
 
 #include "base/terminal.hpp"
+#include "cli/commands/run/shard.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
@@ -110,10 +111,37 @@ void warn_of_idle_options(const RunArguments& arguments,
   }
 }
 
+// Leaves this task its share of what the tasks of `shard` measure. Returns what a reader of its
+// report must know.
+std::string take_share(std::deque<OperationPlan>& plans, const record::Shard& shard) {
+  std::size_t share = 0;
+  std::size_t all = 0;
+  for (OperationPlan& plan : plans) {
+    std::vector<plan::PlannedTensor> own;
+    for (std::size_t i = static_cast<std::size_t>(shard.index); i < plan.tensors.size();
+         i += static_cast<std::size_t>(shard.count)) {
+      own.push_back(std::move(plan.tensors[i]));
+    }
+    share = std::max(share, own.size());
+    all = std::max(all, plan.tensors.size());
+    plan.tensors = std::move(own);
+  }
+  const std::string name = record::shard_text(shard.index, shard.count);
+  if (share == 0) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--split: that there are more tasks than geometries ({}) leaves {} "
+                            "nothing to measure; start {} at most",
+                            all, name, all));
+  }
+  return fmt::format("{} measured {} of {} geometries; its times of the model are of these alone",
+                     name, share, all);
+}
+
 }  // namespace
 
 RunPlan plan_run(const RunArguments& arguments, const Context& context) {
   record::Settings options = parse_options(arguments);
+  const auto shard = shard_of(arguments);
   const bool keep_samples = parse_keep_samples(arguments.samples);
   std::vector<operation::Operation> operations = parse_operations(arguments.operations);
   warn_of_idle_options(arguments, operations);
@@ -132,6 +160,7 @@ RunPlan plan_run(const RunArguments& arguments, const Context& context) {
   use_activations_file(plans, options);
   options.baseline = plans.front().settings.baseline;
   std::vector<std::string> warnings = std::move(sources.warnings);
+  if (shard && shard->split) warnings.push_back(take_share(plans, *shard));
   for (std::string& warning : absence_warnings(peers_of(plans))) {
     warnings.push_back(std::move(warning));
   }
@@ -142,6 +171,7 @@ RunPlan plan_run(const RunArguments& arguments, const Context& context) {
           .crossover = arguments.crossover,
           .keep_samples = keep_samples,
           .warnings = std::move(warnings),
+          .shard = shard,
           .output = std::move(output)};
 }
 

@@ -7,9 +7,11 @@
 #include "device/device.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "record/settings.hpp"
+#include "record/shard.hpp"
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct RunPlan {
   bool crossover = false;                // finds out where the fastest variant changes
   bool keep_samples = true;              // in the report
   std::vector<std::string> warnings;     // for the report
+  std::optional<record::Shard> shard;    // which task of a job this is
   OutputTarget output;                   // where the report goes; its path may be empty
 };
 
