@@ -27,6 +27,7 @@ struct Job : Problem {
   const void* input = nullptr;                 // what the operation takes besides the weight
   void* output = nullptr;                      // of the size that the operation says
   void* workspace = nullptr;  // what workspace_bytes() asked for; contents undefined
+  void* prepared = nullptr;   // what prepared_bytes() asked for; as prepare() left it
 };
 
 // Where and how to launch. `stream` is null on the CPU.
@@ -43,6 +44,8 @@ struct Traits {
   bool cache_hints = false;  // uses load/store cache operators or eviction policies
   bool persistent = false;   // launches a grid that fits the device and loops
   bool capturable = true;    // its launches can be recorded into a CUDA graph
+  // It reads what prepare() made in place of the NF4 weight: a line to compare with, not ranked.
+  bool reference_line = false;
   const char* mirrors = "";  // the published design it stands for, or what it is
 };
 
@@ -65,9 +68,10 @@ struct Variant {
   std::function<void(const Job& job, const Launch& launch)> launch;
 
   // Optional, for a variant that stands for a part of a longer chain: enqueues what comes before
-  // that part, untimed and never in a graph. What it leaves in the workspace is still there at
-  // every launch of the same job.
+  // that part, untimed and never in a graph. What it leaves in job.prepared, of prepared_bytes()
+  // device bytes, is there at every launch of the same job.
   std::function<void(const Job& job, const Launch& launch)> prepare;
+  std::function<std::size_t(const Problem& problem)> prepared_bytes;
 
   // Names that Launch::config may have, null-terminated; null for variants that choose nothing.
   const char* const* configs = nullptr;
@@ -82,6 +86,11 @@ inline const char* why_unsupported(const Variant& variant, const Problem& proble
 // The workspace that `variant` needs for `problem`, in bytes.
 inline std::int64_t workspace_of(const Variant& variant, const Problem& problem) {
   return variant.workspace_bytes ? static_cast<std::int64_t>(variant.workspace_bytes(problem)) : 0;
+}
+
+// What its prepare() makes for a problem, in bytes.
+inline std::int64_t prepared_of(const Variant& variant, const Problem& problem) {
+  return variant.prepare ? static_cast<std::int64_t>(variant.prepared_bytes(problem)) : 0;
 }
 
 }  // namespace nf4bench::kernels

@@ -48,15 +48,25 @@ std::int64_t input_bytes(const kernels::Problem& problem) {
          static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
 }
 
+// How much of the buffers of a problem there is once for each set. Activations that stay where they
+// are count once.
+std::int64_t rotated_bytes(const RunRequest& request, const kernels::Problem& problem) {
+  const operation::Traffic traffic = request.operation.traffic(problem);
+  const std::int64_t content = traffic.bytes_read + traffic.bytes_written;
+  return request.settings.cold_activations ? content : content - input_bytes(problem);
+}
+
+std::int64_t sets_of(const RunRequest& request, const kernels::Problem& problem) {
+  return is_cold(request) ? device::cold_sets(rotated_bytes(request, problem), cold_bytes(request))
+                          : 1;
+}
+
 // Of the buffers of one problem, all sets included.
 std::int64_t buffer_bytes_of(const RunRequest& request, const kernels::Problem& problem) {
   const operation::Traffic traffic = request.operation.traffic(problem);
-  const std::int64_t content = traffic.bytes_read + traffic.bytes_written;
-  if (!is_cold(request)) return content + kSetOverhead;
-  // Activations that stay where they are count once.
-  const std::int64_t input = request.settings.cold_activations ? 0 : input_bytes(problem);
-  const std::int64_t rotated = content - input;
-  return device::cold_sets(rotated, cold_bytes(request)) * (rotated + kSetOverhead) + input;
+  const std::int64_t rotated = rotated_bytes(request, problem);
+  return sets_of(request, problem) * (rotated + kSetOverhead) + traffic.bytes_read +
+         traffic.bytes_written - rotated;
 }
 
 class Estimator {
@@ -100,14 +110,17 @@ void Estimator::add_tensor(const plan::PlannedTensor& planned) {
 
 void Estimator::add_problem(const kernels::Problem& problem) {
   std::int64_t workspace = 0;
+  std::int64_t prepared = 0;  // for one set, of which the first has two
   for (const plan::SelectedVariant& each : request_.variants) {
     workspace = std::max(workspace, workspace_of(each.variant, problem));
+    prepared += prepared_of(each.variant, problem);
   }
   const operation::Traffic traffic = request_.operation.traffic(problem);
   const std::int64_t expected = operation::expected_bytes(
       request_.operation, problem, record::most_compared(request_.settings.verify));
   const std::int64_t references = is_cpu() ? 0 : 2 * expected;
-  const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace + references;
+  const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace + references +
+                                 (sets_of(request_, problem) + 1) * prepared;
   // The tensor as loaded and its sibling, their references' outputs, and a copy of the output to
   // compare them with.
   const std::int64_t on_host = 2 * traffic.bytes_read + 2 * expected + traffic.bytes_written;

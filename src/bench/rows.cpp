@@ -1,5 +1,6 @@
 #include "bench/rows.hpp"
 
+#include "operation/weight.hpp"
 #include "record/throttling.hpp"
 
 #include <fmt/format.h>
@@ -37,6 +38,11 @@ record::Measurement untimed_row(const RunContext& context, const RowFacts& facts
   row.cell = cell_of(facts, timing);
   row.variant = context.variants[index].name;
   row.bytes_read = facts.bytes_read;
+  const kernels::Variant& variant = context.variants[index].variant;
+  if (variant.traits.reference_line) {
+    row.reference_line = true;
+    row.bytes_read += prepared_of(variant, facts.problem) - operation::weight_bytes(facts.problem);
+  }
   row.bytes_written = facts.bytes_written;
   row.flops = facts.flops;
   return row;
@@ -68,7 +74,7 @@ std::string impossible_rate(const RunContext& context, const RowFacts& facts,
                             const record::Measurement& row) {
   const record::DeviceInfo& info = context.device.info();
   if (!info.peak_bytes_per_s || row.cell.cache != record::CacheMode::kCold) return "";
-  const std::int64_t working_set = facts.buffer_sets * (facts.bytes_read + facts.bytes_written);
+  const std::int64_t working_set = facts.buffer_sets * (row.bytes_read + row.bytes_written);
   if (working_set < kLargeWorkingSet * info.l2_bytes) return "";
   if (*row.bytes_per_s <= kPeakTolerance * *info.peak_bytes_per_s) return "";
   return fmt::format(
@@ -111,7 +117,7 @@ record::Measurement with_times(record::Measurement row, const RunContext& contex
   row.launches_per_sample = contender.launches;
   row.stopped_by = stop_reason(contender, timing, context.options);
   row.load = load_of(context, timing);
-  const double bytes = static_cast<double>(facts.bytes_read + facts.bytes_written);
+  const double bytes = static_cast<double>(row.bytes_read + row.bytes_written);
   row.bytes_per_s = bytes / row.time_s->median;
   if (facts.flops > 0.0) row.flops_per_s = facts.flops / row.time_s->median;
   if (context.ceilings.copy_bytes_per_s > 0.0) {
@@ -155,6 +161,7 @@ RowFacts facts_of(const RunContext& context, const std::string& tensor,
                    .device = context.device.info().id,
                    .output_type = problem.output_type,
                    .tokens = problem.tokens},
+          .problem = problem,
           .bytes_read = traffic.bytes_read,
           .bytes_written = traffic.bytes_written,
           .flops = traffic.flops,

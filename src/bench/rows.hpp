@@ -13,6 +13,7 @@ namespace nf4bench::bench {
 // What all rows of one tensor and output type have in common.
 struct RowFacts {
   record::Cell cell;  // its cache and launch mode are not set
+  kernels::Problem problem;
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
   double flops = 0.0;

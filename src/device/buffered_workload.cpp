@@ -14,8 +14,8 @@
 namespace nf4bench::device {
 namespace {
 
-// What a variant's prepare() left for each job, so that no other variant overwrites it.
-struct OwnWorkspaces {
+// What a variant's prepare() made for each job.
+struct PreparedJobs {
   GuardedBuffer first;
   Buffer others;
   std::int64_t stride = 0;
@@ -51,8 +51,7 @@ class BufferedWorkload final : public Workload {
 
  private:
   void reserve_workspace(const kernels::Variant& variant);
-  void reserve_own_workspaces(const kernels::Variant& variant, std::int64_t bytes);
-  const GuardedBuffer& first_workspace(const kernels::Variant& variant) const;
+  void prepare_jobs(const kernels::Variant& variant);
   kernels::Job job_of(const kernels::Variant& variant, std::size_t index) const;
   void prepare(const kernels::Variant& variant, std::size_t index) const;
   void call(const kernels::Variant& variant, const kernels::Job& job) const;
@@ -70,8 +69,8 @@ class BufferedWorkload final : public Workload {
   Work work_;
   std::int64_t guard_;
   BufferSets sets_;
-  GuardedBuffer workspace_;                     // all sets share it: it is scratch
-  std::map<std::string, OwnWorkspaces> owned_;  // of variants with a prepare()
+  GuardedBuffer workspace_;                       // all sets share it: it is scratch
+  std::map<std::string, PreparedJobs> prepared_;  // by the name of the variant
   std::unique_ptr<Executor> executor_;
   std::mt19937_64 secret_{std::random_device{}()};  // what a variant must not know in advance
 };
@@ -98,43 +97,40 @@ std::string BufferedWorkload::unsupported(const kernels::Variant& variant) const
   return reason == nullptr ? "" : reason;
 }
 
-// Makes the workspaces that `variant` needs, and fills them if it prepares them. A workspace that
-// is larger than needed is kept, unless stray accesses are to be seen.
+// Makes what `variant` needs besides its inputs and output. A workspace that is larger than needed
+// is kept, unless stray accesses are to be seen.
 void BufferedWorkload::reserve_workspace(const kernels::Variant& variant) {
   const std::int64_t wanted = workspace_of(variant, work_.problem);
-  if (variant.prepare) {
-    if (!owned_.contains(variant.name)) reserve_own_workspaces(variant, wanted);
-  } else if (wanted > workspace_.bytes() || (guard_ == 0 && wanted != workspace_.bytes())) {
+  if (wanted > workspace_.bytes() || (guard_ == 0 && wanted != workspace_.bytes())) {
     executor_->forget_addresses();
     workspace_ = {};
     workspace_ = GuardedBuffer(host_.memory, wanted, guard_);
   }
+  if (variant.prepare && !prepared_.contains(variant.name)) prepare_jobs(variant);
 }
 
-void BufferedWorkload::reserve_own_workspaces(const kernels::Variant& variant, std::int64_t bytes) {
+void BufferedWorkload::prepare_jobs(const kernels::Variant& variant) {
+  const std::int64_t bytes = prepared_of(variant, work_.problem);
   const std::size_t jobs = sets_.jobs().size();
   const auto others = static_cast<std::int64_t>(jobs) - 1;
-  OwnWorkspaces own = {.first = GuardedBuffer(host_.memory, bytes, guard_),
-                       .others = Buffer(host_.memory, others * aligned_bytes(bytes)),
-                       .stride = aligned_bytes(bytes)};
-  owned_.emplace(variant.name, std::move(own));
+  PreparedJobs prepared = {.first = GuardedBuffer(host_.memory, bytes, guard_),
+                           .others = Buffer(host_.memory, others * aligned_bytes(bytes)),
+                           .stride = aligned_bytes(bytes)};
+  prepared_.emplace(variant.name, std::move(prepared));
   try {
     executor_->run("launch what comes before the kernel", [&] {
       for (std::size_t job = 0; job < jobs; ++job) prepare(variant, job);
     });
   } catch (...) {
-    owned_.erase(variant.name);  // half prepared is not prepared
+    prepared_.erase(variant.name);  // half prepared is not prepared
     throw;
   }
 }
 
-const GuardedBuffer& BufferedWorkload::first_workspace(const kernels::Variant& variant) const {
-  return variant.prepare ? owned_.at(variant.name).first : workspace_;
-}
-
 kernels::Job BufferedWorkload::job_of(const kernels::Variant& variant, std::size_t index) const {
   kernels::Job job = sets_.jobs()[index];
-  job.workspace = variant.prepare ? owned_.at(variant.name).of(index) : workspace_.data();
+  job.workspace = workspace_.data();
+  if (variant.prepare) job.prepared = prepared_.at(variant.name).of(index);
   return job;
 }
 
@@ -149,15 +145,19 @@ void BufferedWorkload::call(const kernels::Variant& variant, const kernels::Job&
 
 void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
   reserve_workspace(variant);
-  const GuardedBuffer& workspace = first_workspace(variant);
   sets_.output().poison();
-  workspace.poison();
+  workspace_.poison();
   if (variant.prepare) {
+    prepared_.at(variant.name).first.poison();
     executor_->run("launch what comes before the kernel", [&] { prepare(variant, 0); });
   }
   executor_->run("launch the kernel", [&] { call(variant, job_of(variant, 0)); });
   sets_.output().check_guards("output", sets_.output().bytes());
-  workspace.check_guards("workspace", workspace_of(variant, work_.problem));
+  workspace_.check_guards("workspace", workspace_of(variant, work_.problem));
+  if (variant.prepare) {
+    prepared_.at(variant.name)
+        .first.check_guards("prepared buffer", prepared_of(variant, work_.problem));
+  }
 }
 
 void BufferedWorkload::replace_input(std::size_t index, std::span<const std::byte> content) {

@@ -133,11 +133,13 @@ std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& l
 
   kernels::Variant decode = common_parts(library, decode_name);
   decode.summary = "its last launch alone, on scales decoded before";
+  decode.workspace_bytes = {};
+  decode.prepared_bytes = scales_bytes;
   decode.prepare = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
-    decode_scales(library, tools, job, launch);
+    decode_scales(library, tools, with_prepared_scales(job), launch);
   };
   decode.launch = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
-    decode_weight(library, tools, job, launch);
+    decode_weight(library, tools, with_prepared_scales(job), launch);
   };
   return {chain, decode};
 }

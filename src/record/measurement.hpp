@@ -68,6 +68,8 @@ struct SampleDigest {
 struct Measurement {
   Cell cell;
   std::string variant;
+  bool reference_line = false;  // not a variant of the operation: it reads something else than the
+                                // NF4 weight, and is not ranked
   Status status = Status::kSkipped;
   std::string reason;                         // empty when passed
   std::optional<Verification> verification;   // absent when nothing could be compared

@@ -94,6 +94,7 @@ struct VariantSummary {
   std::optional<double> tokens_per_s;  // tokens / model time: what it bounds; absent without either
   std::optional<double> model_speedup;  // baseline's model time / this one's
   bool in_doubt = false;                // a time in it cannot be ranked
+  bool reference_line = false;          // as of its measurements
 };
 
 }  // namespace nf4bench::record

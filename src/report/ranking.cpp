@@ -59,8 +59,9 @@ bool Ranking::is_candidate(const record::Measurement& row) const {
 
 Ranking rank(const std::vector<const record::Measurement*>& rows) {
   std::vector<const record::Measurement*> timed;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(timed),
-               [](const record::Measurement* row) { return is_timed(*row); });
+  std::copy_if(
+      rows.begin(), rows.end(), std::back_inserter(timed),
+      [](const record::Measurement* row) { return is_timed(*row) && !row->reference_line; });
   if (timed.size() < 2) return {};
   const record::Measurement* fastest = *std::min_element(
       timed.begin(), timed.end(), [](const record::Measurement* a, const record::Measurement* b) {

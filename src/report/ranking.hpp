@@ -26,8 +26,9 @@ struct Ranking {
   bool is_candidate(const record::Measurement& row) const;
 };
 
-// Of the rows of one cell. A row whose time is in doubt may lie anywhere in its interval, and in a
-// cell that other programs disturbed, or without an interval, anywhere at all.
+// Of the rows of one cell, but for reference lines. A row whose time is in doubt may lie anywhere
+// in its interval, and in a cell that other programs disturbed, or without an interval, anywhere at
+// all.
 Ranking rank(const std::vector<const record::Measurement*>& rows);
 
 // At most one sentence on cells that were timed while other programs took the processors.

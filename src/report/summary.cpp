@@ -66,6 +66,7 @@ record::VariantSummary summarize_rows(const std::string& variant, const record::
   summary.variant = variant;
   std::vector<double> ratios;
   for (const record::Measurement* row : rows) {
+    summary.reference_line = row->reference_line;
     if (row->status != record::Status::kPassed) continue;
     ++summary.cells;
     summary.in_doubt = summary.in_doubt || !doubt_of(*row).empty();

@@ -62,6 +62,10 @@ class FakeDevice final : public device::Device {
   }
 
   const std::vector<kernels::Variant>& variants() const { return catalog_.variants; }
+  kernels::Variant& variant(const std::string& name) {
+    return *std::find_if(catalog_.variants.begin(), catalog_.variants.end(),
+                         [&](const kernels::Variant& each) { return each.name == name; });
+  }
 
   // Dequantization with this device's variants.
   operation::Operation operation() {

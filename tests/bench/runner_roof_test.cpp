@@ -35,6 +35,25 @@ TEST(Roof, IsThatOfArithmeticWhereFlopsTakeLonger) {
   EXPECT_DOUBLE_EQ(row.roof->fraction, 0.5);
 }
 
+// It is held to the bytes that it reads itself.
+TEST(Roof, OfAReferenceLineCountsWhatWasPrepared) {
+  RoofRun bench(1e12);
+  bench.device.flops = 4096.0;
+  kernels::Variant& resident = bench.device.variant("base");
+  resident.traits.reference_line = true;
+  resident.prepare = [](const kernels::Job&, const kernels::Launch&) {};
+  resident.prepared_bytes = [](const kernels::Problem& problem) {
+    return static_cast<std::size_t>(2 * problem.elements);
+  };
+  bench.run();
+  const record::Measurement row = bench.row("base");
+  EXPECT_TRUE(row.reference_line);
+  EXPECT_EQ(row.bytes_read, 2 * 8 * 64);
+  ASSERT_TRUE(row.roof);
+  EXPECT_DOUBLE_EQ(row.roof->fraction,
+                   static_cast<double>(row.bytes_read + row.bytes_written) / 1e9 / 1e-3);
+}
+
 TEST(Roof, IsUnknownWithoutARateOrWithoutFlops) {
   RoofRun no_flops(1e12);
   no_flops.run();

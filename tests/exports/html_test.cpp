@@ -63,7 +63,7 @@ TEST(Html, DrawsTimeAndRoofOverTokens) {
   EXPECT_THAT(page, HasSubstr("gemv_shuffle 1, fused 8 to 64"));
   // Each timed row is a point of both figures of its geometry.
   const std::regex point("<path class=\"point ");
-  EXPECT_EQ(std::distance(std::sregex_iterator(page.begin(), page.end(), point), {}), 2 * 16);
+  EXPECT_EQ(std::distance(std::sregex_iterator(page.begin(), page.end(), point), {}), 2 * 22);
   EXPECT_THAT(exported(exports::to_html, gpu_report()), Not(HasSubstr("over tokens")));
 }
 

@@ -384,9 +384,10 @@ const Catalog& dequantize() {
   static const Catalog catalog = [] {
     Catalog made;
     made.variants = {fake_variant("bare", 0), fake_variant("with_workspace", 512),
-                     fake_variant("with_prepare", 512)};
+                     fake_variant("with_prepare", 0)};
+    made.variants.back().prepared_bytes = [](const Problem&) -> std::size_t { return 512; };
     made.variants.back().prepare = [](const Job& job, const Launch&) {
-      if (may_launch("prepare")) std::memset(job.workspace, 0, 512);
+      if (may_launch("prepare")) std::memset(job.prepared, 0, 512);
     };
     made.stream_shapes = {fake_variant("stream", 0)};
     made.judge = launch_compare;

@@ -34,6 +34,13 @@ TEST(Ranking, CrownsTheShortestMedian) {
   EXPECT_EQ(ranked({row("as_good", 1.001, 0.004), row("fast", 1.0, 0.004)}), "fast");
 }
 
+TEST(Ranking, LeavesReferenceLinesOut) {
+  record::Measurement resident = row("resident", 0.5, 0.01);
+  resident.reference_line = true;
+  EXPECT_EQ(ranked({row("slow", 2.0, 0.01), resident, row("fast", 1.0, 0.01)}), "fast");
+  EXPECT_EQ(ranked({resident, row("fast", 1.0, 0.01)}), "");
+}
+
 TEST(Ranking, CrownsNobodyWhoIsAlone) {
   EXPECT_EQ(ranked({row("fast", 1.0, 0.01)}), "");
   EXPECT_EQ(ranked({}), "");

@@ -1,5 +1,5 @@
 // The weight is decoded into memory, then cuBLAS multiplies. chain_cublas: by the three launches
-// that libraries decode with; fused_cublas: by one.
+// that libraries decode with; fused_cublas: by one; cublas_resident: long before.
 
 #include "cuda/matmul/decode_cublas.hpp"
 
@@ -18,7 +18,7 @@ std::size_t aligned(std::size_t bytes) {
 }
 
 std::size_t weight_bytes(const Problem& problem) {
-  return aligned(static_cast<std::size_t>(problem.elements) * size_in_bytes(problem.output_type));
+  return static_cast<std::size_t>(problem.elements) * size_in_bytes(problem.output_type);
 }
 
 }  // namespace
@@ -33,14 +33,14 @@ Variant decode_then_cublas(const Variant& decode) {
     return reason != nullptr ? reason : cublas_unsupported(problem);
   };
   variant.workspace_bytes = [decode](const Problem& problem) {
-    return kCublasWorkspace + weight_bytes(problem) +
+    return kCublasWorkspace + aligned(weight_bytes(problem)) +
            static_cast<std::size_t>(workspace_of(decode, problem));
   };
   variant.launch = [decode](const Job& job, const Launch& launch) {
     auto* const workspace = static_cast<std::uint8_t*>(job.workspace);
     Job decoding = job;
     decoding.output = workspace + kCublasWorkspace;
-    decoding.workspace = workspace + kCublasWorkspace + weight_bytes(job);
+    decoding.workspace = workspace + kCublasWorkspace + aligned(weight_bytes(job));
     decode.launch(decoding, launch);
     multiply_by_cublas(job, decoding.output, workspace, launch.stream);
   };
@@ -60,6 +60,30 @@ Variant matmul_fused_cublas() {
   variant.name = "fused_cublas";
   variant.summary = "one launch decodes the weight into memory, then cuBLAS";
   variant.traits.mirrors = "chain_cublas with the flagship of dequantization";
+  return variant;
+}
+
+// The weight is decoded once, before anything is timed.
+Variant matmul_cublas_resident() {
+  Variant variant;
+  variant.name = "cublas_resident";
+  variant.summary = "cuBLAS on weights that stay decoded, in four times the memory: a reference";
+  variant.traits.mirrors = "a model that is not quantized";
+  variant.traits.reference_line = true;
+  variant.unsupported = [](const Problem& problem, const DeviceFacts&) {
+    return cublas_unsupported(problem);
+  };
+  variant.workspace_bytes = [](const Problem&) { return kCublasWorkspace; };
+  variant.prepared_bytes = weight_bytes;
+  variant.prepare = [](const Job& job, const Launch& launch) {
+    Job decoding = job;
+    decoding.output = job.prepared;
+    static const Variant decode = fused();
+    decode.launch(decoding, {launch.stream, launch.device});
+  };
+  variant.launch = [](const Job& job, const Launch& launch) {
+    multiply_by_cublas(job, job.prepared, job.workspace, launch.stream);
+  };
   return variant;
 }
 

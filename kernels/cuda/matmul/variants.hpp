@@ -7,6 +7,7 @@
 
 namespace nf4bench::kernels::cuda {
 
+Variant matmul_cublas_resident();
 Variant matmul_gemv_shuffle();
 Variant matmul_chain_cublas();
 Variant matmul_fused_cublas();

@@ -75,8 +75,8 @@ kernels::Variant decoder(const BitsandbytesCpu& library, const char* name) {
   return variant;
 }
 
-// The workspace of a product: the weight, then the scales as its kernel wants them, then what the
-// nested ones are decoded to.
+// What is prepared for a product: the weight, then the scales as its kernel wants them, then what
+// the nested ones are decoded to.
 struct Arranged {
   std::uint8_t* weight;
   std::uint16_t* scales;
@@ -88,9 +88,9 @@ std::size_t aligned(std::int64_t bytes) {
 }
 
 Arranged parts_of(const kernels::Job& job) {
-  auto* const workspace = static_cast<std::uint8_t*>(job.workspace);
-  std::uint8_t* const scales = workspace + aligned(kernels::packed_bytes(job.elements));
-  return {workspace, reinterpret_cast<std::uint16_t*>(scales),
+  auto* const weight = static_cast<std::uint8_t*>(job.prepared);
+  std::uint8_t* const scales = weight + aligned(kernels::packed_bytes(job.elements));
+  return {weight, reinterpret_cast<std::uint16_t*>(scales),
           reinterpret_cast<float*>(scales + aligned(2 * job.blocks))};
 }
 
@@ -183,11 +183,13 @@ std::vector<kernels::Variant> bitsandbytes_cpu_variants(const BitsandbytesCpu& l
   };
   kernels::Variant decode = decoder(library, decode_name);
   decode.summary = "its last pass alone, on scales decoded before";
+  decode.workspace_bytes = {};
+  decode.prepared_bytes = scales_bytes;
   decode.prepare = [library](const kernels::Job& job, const kernels::Launch&) {
-    decode_scales_of(library, job);
+    decode_scales_of(library, with_prepared_scales(job));
   };
   decode.launch = [library](const kernels::Job& job, const kernels::Launch&) {
-    decode_weight(library, job);
+    decode_weight(library, with_prepared_scales(job));
   };
   return {chain, decode};
 }
@@ -201,7 +203,7 @@ std::vector<kernels::Variant> bitsandbytes_cpu_products(const BitsandbytesCpu& l
   variant.unsupported = [library](const kernels::Problem& problem, const kernels::DeviceFacts&) {
     return why_not_multiplied(library, problem);
   };
-  variant.workspace_bytes = arranged_bytes;
+  variant.prepared_bytes = arranged_bytes;
   variant.prepare = [library](const kernels::Job& job, const kernels::Launch&) {
     arrange(library, job);
   };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "peer/shared_library.hpp"
+#include "variant.hpp"
 
 #include <array>
 
@@ -24,5 +25,11 @@ bool has_decoders(const SharedLibrary& library, const DecoderNames& names);
 
 // Throws Error(kInput) with those of `names` that are missing.
 Decoders find_decoders(const SharedLibrary& library, const DecoderNames& names);
+
+// `job` with the scales that were decoded before in the place of those that a call decodes itself.
+inline kernels::Job with_prepared_scales(kernels::Job job) {
+  job.workspace = job.prepared;
+  return job;
+}
 
 }  // namespace nf4bench::peer

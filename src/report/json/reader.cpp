@@ -175,6 +175,7 @@ void read_rates(const json::JsonNode& node, record::Measurement& m) {
   m.bytes_written = bytes["written"].count();
   m.bytes_per_s = node["bytes_per_s"].optional_number(0.0);
   if (node.has("flops")) m.flops = node["flops"].optional_number(0.0).value_or(0.0);
+  m.reference_line = node.has("reference_line") && node["reference_line"].boolean();
   if (node.has("flops_per_s")) m.flops_per_s = node["flops_per_s"].optional_number(0.0);
   read_roof(node, m);
   m.fraction_of_copy = node["fraction_of_copy"].optional_number(0.0);

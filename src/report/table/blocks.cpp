@@ -109,10 +109,10 @@ bool has_throttled_samples(const std::vector<Block>& blocks) {
   });
 }
 
-bool has_candidate(const std::vector<Block>& blocks) {
-  return std::any_of(blocks.begin(), blocks.end(), [](const Block& block) {
-    return std::any_of(block.lines.begin(), block.lines.end(),
-                       [](const text::GridRow& line) { return line.marker == kCandidateMark; });
+bool has_mark(const std::vector<Block>& blocks, char mark) {
+  return std::ranges::any_of(blocks, [mark](const Block& block) {
+    return std::ranges::any_of(block.lines,
+                               [mark](const text::GridRow& line) { return line.marker == mark; });
   });
 }
 
@@ -136,8 +136,9 @@ void append_operation(TablePage& page, const record::Report& report,
   }
   append_legend(page, layout,
                 {.baseline = record::baseline_of(report.settings, cell.operation),
-                 .is_undecided = has_candidate(blocks),
-                 .is_throttled = has_throttled_samples(blocks)});
+                 .is_undecided = has_mark(blocks, kCandidateMark),
+                 .is_throttled = has_throttled_samples(blocks),
+                 .has_reference_line = has_mark(blocks, kReferenceMark)});
 }
 
 }  // namespace

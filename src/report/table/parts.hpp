@@ -59,6 +59,7 @@ std::string shown_variant(const std::string& name);
 
 inline constexpr char kFastestMark = '*';
 inline constexpr char kBaselineMark = '=';
+inline constexpr char kReferenceMark = '~';
 inline constexpr char kCandidateMark = '?';  // nobody can say which of these is the fastest
 
 // What stands before a variant of a cell with tokens, below the word "tokens": their number, in the
@@ -80,6 +81,7 @@ struct Legend {
   std::string baseline;
   bool is_undecided = false;
   bool is_throttled = false;
+  bool has_reference_line = false;
 };
 void append_legend(TablePage& page, const text::GridLayout& layout, const Legend& legend);
 

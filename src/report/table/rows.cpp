@@ -141,6 +141,7 @@ text::GridRow timed_row(const record::Measurement& m, const std::string& name,
   text::GridRow line;
   line.cells = timed_cells(m, name, scale);
   if (is_baseline(m)) line.marker = kBaselineMark;
+  if (m.reference_line) line.marker = kReferenceMark;
   if (&m == ranking.fastest) {
     line.marker = kFastestMark;
     line.tone = text::Tone::kGood;
@@ -162,6 +163,9 @@ void append_legend(TablePage& page, const text::GridLayout& layout, const Legend
   if (layout.shows("speedup")) {
     text += fmt::format("  {} baseline ({}); speedup: the baseline's time over the variant's",
                         kBaselineMark, shown_variant(legend.baseline));
+  }
+  if (legend.has_reference_line) {
+    text += fmt::format("  {} not ranked: reads a weight that is no longer NF4", kReferenceMark);
   }
   for (const auto& [column, meaning] : kMeanings) {
     if (layout.shows(column)) text += fmt::format("; {}: {}", column, meaning);

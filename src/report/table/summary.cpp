@@ -77,8 +77,9 @@ using CellSummary = std::vector<record::VariantSummary>;
 
 // True when a total rests on a time that cannot be ranked.
 bool is_undecided(const CellSummary& cell) {
-  return std::any_of(cell.begin(), cell.end(),
-                     [](const record::VariantSummary& s) { return s.model_time_s && s.in_doubt; });
+  return std::any_of(cell.begin(), cell.end(), [](const record::VariantSummary& s) {
+    return s.model_time_s && s.in_doubt && !s.reference_line;
+  });
 }
 
 // The variant with the shortest total; none when there is nothing to choose from.
@@ -86,7 +87,7 @@ std::string fastest_of(const CellSummary& cell) {
   const record::VariantSummary* fastest = nullptr;
   int timed = 0;
   for (const record::VariantSummary& s : cell) {
-    if (!s.model_time_s) continue;
+    if (!s.model_time_s || s.reference_line) continue;
     ++timed;
     if (fastest == nullptr || *s.model_time_s < *fastest->model_time_s) fastest = &s;
   }
@@ -107,9 +108,10 @@ std::vector<text::GridRow> summary_rows(const CellSummary& cell, const SummarySt
     const std::string name = tokens_column(s.cell, rows.empty()) + shown_variant(s.variant);
     row.cells = summary_cells(s, name, style.scale, style.extent);
     if (s.variant == style.baseline) row.marker = kBaselineMark;
+    if (s.reference_line) row.marker = kReferenceMark;
     if (s.cells < style.extent.geometries) row.tone = text::Tone::kFaint;
     if (s.cells == 0) row.message = "passed on none";
-    if (s.model_time_s && s.in_doubt) {
+    if (s.model_time_s && s.in_doubt && !s.reference_line) {
       row.marker = kCandidateMark;
       row.tone = text::Tone::kDoubt;
     }
