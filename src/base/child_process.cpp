@@ -2,21 +2,27 @@
 
 #include "base/file_lock.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
+#include <chrono>
+#include <deque>
 #include <fcntl.h>
+#include <optional>
 #include <poll.h>
-#include <string_view>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace nf4bench {
 namespace {
 
 constexpr int kNotStarted = 127;
 constexpr int kNapMs = 50;  // between two looks at the flag
+// From a signal to the one that nothing survives.
+constexpr std::chrono::seconds kGrace{30};
+constexpr std::chrono::seconds kGraceOfTheSilent{5};
 
 struct Pipe {
   Descriptor reader;
@@ -34,13 +40,9 @@ struct Pipe {
 struct Channels {
   Pipe out;
   Pipe err;
+  pid_t parent = getpid();
 
   bool are_open() const { return out.writer.is_open() && err.writer.is_open(); }
-
-  void close_writers() {
-    out.writer = Descriptor();
-    err.writer = Descriptor();
-  }
 };
 
 std::string_view name_of(std::string_view setting) {
@@ -66,12 +68,15 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-// Appends what can be read; false at the end of the stream.
-bool drain(int stream, std::string& text) {
+using Clock = std::chrono::steady_clock;
+using Taker = std::function<void(std::string_view)>;
+
+// Passes on what can be read; false at the end of the stream.
+bool drain(int stream, const Taker& take) {
   std::array<char, 65536> bytes{};
   const ssize_t count = read(stream, bytes.data(), bytes.size());
   if (count < 0) return errno == EINTR;
-  text.append(bytes.data(), static_cast<std::size_t>(count));
+  if (count > 0) take({bytes.data(), static_cast<std::size_t>(count)});
   return count > 0;
 }
 
@@ -79,45 +84,140 @@ bool drain(int stream, std::string& text) {
 [[noreturn]] void become(char* const* arguments, char* const* environment,
                          const Channels& channels) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != channels.parent) _exit(kNotStarted);  // it died before it could be asked for
   dup2(channels.out.writer.get(), STDOUT_FILENO);
   dup2(channels.err.writer.get(), STDERR_FILENO);
   execve("/proc/self/exe", arguments, environment);
   _exit(kNotStarted);
 }
 
-void read_to_the_end(pid_t child, const Channels& channels, ChildOutcome& outcome,
-                     const std::atomic<bool>& interrupted) {
-  std::array<pollfd, 2> streams = {pollfd{channels.out.reader.get(), POLLIN, 0},
-                                   pollfd{channels.err.reader.get(), POLLIN, 0}};
-  bool is_told = false;
-  while (streams[0].fd >= 0 || streams[1].fd >= 0) {
-    if (interrupted.load() && !is_told) is_told = kill(child, SIGTERM) == 0;
-    if (poll(streams.data(), streams.size(), kNapMs) <= 0) continue;
-    if (streams[0].revents != 0 && !drain(streams[0].fd, outcome.out)) streams[0].fd = -1;
-    if (streams[1].revents != 0 && !drain(streams[1].fd, outcome.err)) streams[1].fd = -1;
-  }
-}
+// A process that was started, until it has ended and all that it wrote was read.
+class Child {
+ public:
+  Child(const ChildCommand& command, Taker on_err);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
 
-}  // namespace
+  bool is_running() const { return pid_ > 0; }
+  pollfd out() const { return {out_.get(), POLLIN, 0}; }
+  pollfd err() const { return {err_.get(), POLLIN, 0}; }
 
-ChildOutcome run_child(const ChildCommand& command, const std::atomic<bool>& interrupted) {
+  // Reads what is there, and notes the end of the process.
+  void look();
+
+  // Ends it: with `signal`, and by force after `grace`. Later calls change nothing.
+  void stop(int signal, Clock::duration grace);
+  void stop_if_silent(double limit_s);
+
+  ChildOutcome take() { return std::move(outcome_); }
+
+ private:
+  bool read_some();
+
+  pid_t pid_ = -1;
+  Descriptor out_;
+  Descriptor err_;
+  Taker on_err_;
+  ChildOutcome outcome_;
+  Clock::time_point heard_at_ = Clock::now();
+  std::optional<Clock::time_point> killed_at_;  // or to be killed
+};
+
+Child::Child(const ChildCommand& command, Taker on_err) : on_err_(std::move(on_err)) {
   std::vector<std::string> words = command.arguments;
   std::vector<std::string> settings = environment_with(command.environment);
   const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> environment = pointers(settings);
   Channels channels;
-  const pid_t child = channels.are_open() ? fork() : -1;
-  if (child == 0) become(arguments.data(), environment.data(), channels);
-  channels.close_writers();
-  ChildOutcome outcome;
-  outcome.exit_code = kNotStarted;
-  if (child < 0) return outcome;
-  read_to_the_end(child, channels, outcome, interrupted);
+  pid_ = channels.are_open() ? fork() : -1;
+  if (pid_ == 0) become(arguments.data(), environment.data(), channels);
+  outcome_.exit_code = kNotStarted;
+  out_ = std::move(channels.out.reader);
+  err_ = std::move(channels.err.reader);
+}
+
+Child::~Child() {
+  if (!is_running()) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+// Whether there was something to read.
+bool Child::read_some() {
+  std::array<pollfd, 2> streams = {out(), err()};
+  if (poll(streams.data(), streams.size(), 0) <= 0) return false;
+  const Taker keep = [this](std::string_view bytes) { outcome_.out += bytes; };
+  const bool has_out = streams[0].revents != 0;
+  const bool has_err = streams[1].revents != 0;
+  if (has_out && !drain(out_.get(), keep)) out_ = Descriptor();
+  if (has_err && !drain(err_.get(), on_err_)) err_ = Descriptor();
+  heard_at_ = Clock::now();
+  return has_out || has_err;
+}
+
+// Processes that it left behind may hold its streams open, so their end is not waited for.
+void Child::look() {
+  if (!is_running()) return;
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  const bool has_ended = waitpid(pid_, &status, WNOHANG) == pid_;
+  while (read_some() && has_ended) {
   }
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
+  if (!has_ended && killed_at_ && Clock::now() > *killed_at_) kill(pid_, SIGKILL);
+  if (!has_ended) return;
+  pid_ = -1;
+  outcome_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void Child::stop(int signal, Clock::duration grace) {
+  if (!is_running() || killed_at_) return;
+  kill(pid_, signal);
+  killed_at_ = Clock::now() + grace;
+}
+
+void Child::stop_if_silent(double limit_s) {
+  const std::chrono::duration<double> silence = Clock::now() - heard_at_;
+  if (limit_s <= 0.0 || killed_at_ || silence.count() < limit_s) return;
+  outcome_.was_silent = true;
+  stop(SIGTERM, kGraceOfTheSilent);
+}
+
+}  // namespace
+
+std::vector<ChildOutcome> run_children(const std::vector<ChildCommand>& commands,
+                                       const ChildWatch& watch) {
+  std::vector<ChildOutcome> outcomes(commands.size());
+  std::deque<Child> children;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    children.emplace_back(commands[i], [&watch, &outcomes, i](std::string_view bytes) {
+      if (watch.on_err) {
+        watch.on_err(i, bytes);
+      } else {
+        outcomes[i].err += bytes;
+      }
+    });
+  }
+  const auto is_running = [](const Child& child) { return child.is_running(); };
+  while (std::ranges::any_of(children, is_running)) {
+    std::vector<pollfd> streams;
+    for (const Child& child : children) {
+      if (!child.is_running()) continue;
+      streams.push_back(child.out());
+      streams.push_back(child.err());
+    }
+    poll(streams.data(), streams.size(), kNapMs);
+    for (Child& child : children) {
+      if (watch.interrupted.load()) child.stop(watch.stop_signal(), kGrace);
+      child.look();
+      if (child.is_running()) child.stop_if_silent(watch.silence_s);
+    }
+  }
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    std::string err = std::move(outcomes[i].err);
+    outcomes[i] = children[i].take();
+    outcomes[i].err = std::move(err);
+  }
+  return outcomes;
 }
 
 }  // namespace nf4bench

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nf4bench {
@@ -16,12 +20,26 @@ struct ChildCommand {
 struct ChildOutcome {
   int exit_code = 0;
   std::string out;
-  std::string err;
+  std::string err;          // empty where ChildWatch::on_err got it
+  bool was_silent = false;  // for too long, and ended for that
 };
 
-// Starts this program with `command` and waits for it. It is in the same process group, so that
-// Ctrl-C reaches both. It gets a SIGTERM when `interrupted` is set, and dies when this process
-// does. A process that cannot be started is one that ended with 127.
-ChildOutcome run_child(const ChildCommand& command, const std::atomic<bool>& interrupted);
+// How processes are looked after. Borrows the flag.
+struct ChildWatch {
+  const std::atomic<bool>& interrupted;  // when it is set, each process gets a signal:
+  std::function<int()> stop_signal = [] { return SIGTERM; };  // this one
+
+  // Gets what process number `index` writes to stderr, as it comes.
+  std::function<void(std::size_t index, std::string_view bytes)> on_err{};
+
+  double silence_s = 0.0;  // a process that writes nothing for so long is ended; 0: none is
+};
+
+// Starts this program once with each of `commands`, all at once, and waits for all. They are in the
+// same process group, so that Ctrl-C reaches them, too, and die when this process does. One that
+// does not end some seconds after the signal that it got is killed. A process that cannot be
+// started is one that ended with 127.
+std::vector<ChildOutcome> run_children(const std::vector<ChildCommand>& commands,
+                                       const ChildWatch& watch);
 
 }  // namespace nf4bench

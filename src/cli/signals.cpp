@@ -28,6 +28,10 @@ const std::atomic<bool>& watch_for_interruption() {
   return interrupted;
 }
 
+int signal_for_children() {
+  return signal_number == SIGTERM ? SIGINT : SIGTERM;
+}
+
 std::optional<ExitCode> interruption() {
   if (!interrupted.load()) return std::nullopt;
   return signal_number == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/command_line.hpp"
+#include "cli/signals.hpp"
 #include "record/company.hpp"
 #include "report/report.hpp"
 
@@ -35,14 +36,17 @@ ChildCommand command_for(const CompanyMember& member, const Context& context) {
                        "--dry-run=false"};
   const std::vector<std::string> rest = words_again(context.command, kOwnOptions);
   command.arguments.insert(command.arguments.end(), rest.begin(), rest.end());
-  command.environment = {"NF4BENCH_CONFIG=", "NF4BENCH_LOCKS="};
+  command.environment = {"NF4BENCH_CONFIG=", "NF4BENCH_LOCKS=", "NF4BENCH_PROGRESS="};
   return command;
 }
 
 // The rows of a run of `member` alone; a warning and none when there is no such report.
 std::vector<record::Measurement> rows_alone(record::Report& report, const CompanyMember& member,
                                             const CompanyCheck& check) {
-  const ChildOutcome outcome = run_child(command_for(member, check.context), check.interrupted);
+  const ChildOutcome outcome =
+      run_children({command_for(member, check.context)},
+                   {.interrupted = check.interrupted, .stop_signal = signal_for_children})
+          .front();
   if (check.interrupted.load()) return {};
   try {
     return report::report_from_json(outcome.out, "its report").measurements;
