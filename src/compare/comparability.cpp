@@ -67,6 +67,13 @@ std::string rotation_text(const record::Report& report) {
   return is_cold ? fmt::format("{} caches", report.settings.caches_rotated) : "";
 }
 
+// GPUs that work at the same time share the power and the cooling of their machine.
+std::string together_text(const record::Report& report) {
+  const std::optional<int> together = report.settings.together;
+  if (!together) return "";
+  return *together > 1 ? fmt::format("{} devices", *together) : "alone";
+}
+
 constexpr char kMatmul[] = "matmul";
 
 bool has_operation(const record::Report& report, const std::string& operation) {
@@ -110,6 +117,7 @@ const std::vector<Trait>& traits() {
          const std::optional<double> watts = r.state_before.power_limit_w;
          return watts ? fmt::format("{:.0f} W", *watts) : std::string();
        }},
+      {"together", Matters::kForTime, together_text},
       {"runtime", Matters::kNever, [](const record::Report& r) { return r.device.runtime; }},
       {"compiler", Matters::kNever, [](const record::Report& r) { return r.tool.compiler; }},
       {"host", Matters::kNever, [](const record::Report& r) { return r.host.name; }},

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ struct Settings {
   Activations activations = Activations::kNormal;
   std::string activations_file;   // where they are from with Activations::kFile
   bool cold_activations = false;  // cold samples find activations in no cache, too
+  // Devices that were measured at the same time, this one included; absent in older reports.
+  std::optional<int> together = 1;
   double call_timeout_s = 300.0;  // a call of a variant that takes longer hangs; 0: none does
 };
 

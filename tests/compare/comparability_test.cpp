@@ -50,6 +50,16 @@ TEST(Comparability, AnotherUnitOfTheModelStopsTimesButNotRatios) {
   EXPECT_EQ(compare::spread_of(after(change)), compare::Spread::kSeveralDevices);
 }
 
+TEST(Comparability, OtherDevicesAtWorkStopTimesButNotRatios) {
+  const auto change = [](record::Report& r) { r.settings.together = 8; };
+  const auto found = after(change);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(compare::difference_text(found[0]), "together: base alone, new 8 devices");
+  EXPECT_FALSE(compare::is_comparable(found));
+  EXPECT_TRUE(compare::is_comparable(after(change, compare::Metric::kSpeedup)));
+  EXPECT_TRUE(after([](record::Report& r) { r.settings.together.reset(); }).empty());
+}
+
 TEST(Comparability, AnotherModelStopsRatiosToo) {
   const auto change = [](record::Report& r) { r.device.name = "NVIDIA L40S"; };
   EXPECT_FALSE(compare::is_comparable(after(change, compare::Metric::kSpeedup)));

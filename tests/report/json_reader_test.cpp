@@ -347,8 +347,9 @@ bool is_optional(const std::string& pointer) {
          pointer.ends_with("/tokens") || pointer.ends_with("/accuracy") ||
          pointer.ends_with("/flops") || pointer.ends_with("/flops_per_s") ||
          pointer.ends_with("/fraction_of_roof") || pointer.ends_with("/roof_limit") ||
-         pointer == "/settings/operations" || pointer == "/settings/activations" ||
-         pointer == "/variants/0/operation" || pointer == "/ceilings/stream/0/operation";
+         pointer == "/settings/together" || pointer == "/settings/operations" ||
+         pointer == "/settings/activations" || pointer == "/variants/0/operation" ||
+         pointer == "/ceilings/stream/0/operation";
 }
 
 // Reports of before there were matrix products.
@@ -369,6 +370,16 @@ TEST(JsonReader, TakesReportsThatKnowDequantizeAlone) {
   }
   const record::Report report = report::report_from_json(json.dump(), "old.json");
   EXPECT_EQ(report::to_json(report), report::to_json(gpu_report()));
+}
+
+TEST(JsonReader, TellsReportsOfBeforeThereWereSeveralDevicesApart) {
+  Json json = gpu_json();
+  json["settings"]["together"] = 8;
+  EXPECT_EQ(report::report_from_json(json.dump(), "new.json").settings.together, 8);
+  json["settings"].erase("together");
+  const record::Report old = report::report_from_json(json.dump(), "old.json");
+  EXPECT_FALSE(old.settings.together);
+  EXPECT_TRUE(Json::parse(report::to_json(old)).at("settings").at("together").is_null());
 }
 
 TEST(JsonReader, ReadsWhatIsSaidOfMatrixProducts) {

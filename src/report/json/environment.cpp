@@ -127,6 +127,7 @@ json::JsonText settings_json(const record::Settings& settings, NumberGuard& guar
       {"measure_stream_shapes", json::json_bool(settings.measure_stream_shapes)},
       {"tokens", json::json_integers(settings.tokens)},
       {"activations", activations_json(settings)},
+      {"together", settings.together ? json::json_integer(*settings.together) : json::json_null()},
   });
 }
 

@@ -129,6 +129,10 @@ record::Settings read_settings(const json::JsonNode& node) {
   const bool is_all = read_word(node["verify"], {"all", "sampled"}) == 0;
   settings.verify = is_all ? record::VerifyScope::kAll : record::VerifyScope::kSampled;
   settings.measure_stream_shapes = node["measure_stream_shapes"].boolean();
+  settings.together =
+      node.has("together")
+          ? read_optional(node["together"], [](const json::JsonNode& n) { return n.small_count(); })
+          : std::nullopt;
   read_inputs(node, settings);
   return settings;
 }
