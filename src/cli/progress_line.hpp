@@ -3,13 +3,24 @@
 #include "base/terminal.hpp"
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace nf4bench::cli {
 
+// What one process says of its progress to the one that started it, a line on stderr: the finished
+// fraction, in [0, 1], and the text of a ProgressLine.
+struct ProgressNews {
+  double done = 0.0;
+  std::string text;
+};
+inline constexpr char kTellProgress[] = "NF4BENCH_PROGRESS=lines";  // in its environment
+std::optional<ProgressNews> progress_news(std::string_view line);   // empty: another line
+
 // One line on stderr that says how far a job is and how long it may still take. Silent when stderr
 // is no terminal that can overwrite a line. Redraws a few times a second at most, so that it does
-// not disturb what is measured.
+// not disturb what is measured. Writes ProgressNews instead, in any mode, when it is asked for.
 class ProgressLine {
  public:
   enum class Mode { kAuto, kSilent };
@@ -27,7 +38,9 @@ class ProgressLine {
 
  private:
   using Clock = std::chrono::steady_clock;
+  std::string text(double fraction, const std::string& what) const;
   Terminal terminal_;
+  bool tells_;  // ProgressNews
   bool shows_;
   bool is_drawn_ = false;
   Clock::time_point started_ = Clock::now();

@@ -5,8 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 namespace nf4bench::device {
@@ -27,17 +30,22 @@ std::optional<int> cuda_index(std::string_view name) {
 
 void require_cuda_device(const std::string& name, int index) {
   std::string problem;
-  const std::vector<record::DeviceInfo> devices = cuda_devices(&problem);
-  if (devices.empty()) {
+  const int count = cuda_device_count(&problem);
+  if (count == 0) {
     throw Error(ErrorKind::kDevice,
-                fmt::format("device \"{}\" is not there: {}; --device cpu works anywhere", name,
-                            problem.empty() ? "no CUDA device found" : problem));
+                fmt::format("device \"{}\" is not there: {}; --device cpu works anywhere",
+                            escaped(name), problem.empty() ? "no CUDA device found" : problem));
   }
-  if (index >= static_cast<int>(devices.size())) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("device \"{}\" is not there: found {} CUDA device(s), cuda:0 to {}",
-                            name, devices.size(), devices.back().id));
+  if (index >= count) {
+    throw Error(
+        ErrorKind::kDevice,
+        fmt::format("device \"{}\" is not there: found {} CUDA device(s), cuda:0 to cuda:{}", name,
+                    count, count - 1));
   }
+}
+
+bool is_all(const std::string& name) {
+  return name == "all" || name == "cuda:all";
 }
 
 }  // namespace
@@ -53,7 +61,7 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   if (name == "cpu") return open_cpu_device(options);
   if (name == "auto") {
     std::string problem;
-    if (cuda_devices(&problem).empty()) return open_cpu_device(options);
+    if (cuda_device_count(&problem) == 0) return open_cpu_device(options);
     return open_cuda_device(0, options);
   }
   const std::optional<int> index = cuda_index(name);
@@ -63,6 +71,42 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   }
   require_cuda_device(name, *index);
   return open_cuda_device(*index, options);
+}
+
+bool names_several(const std::string& name) {
+  return is_all(name) || (name.starts_with("cuda:") && name.find(',') != std::string::npos);
+}
+
+std::vector<int> several_devices(const std::string& name) {
+  std::vector<int> indices;
+  if (is_all(name)) {
+    require_cuda_device(name, 0);
+    std::string problem;
+    indices.resize(static_cast<std::size_t>(cuda_device_count(&problem)));
+    std::iota(indices.begin(), indices.end(), 0);
+    return indices;
+  }
+  const auto colon = name.find(':');
+  std::istringstream numbers(colon == std::string::npos ? "" : name.substr(colon + 1) + ",");
+  for (std::string number; std::getline(numbers, number, ',');) {
+    const std::optional<int> index = cuda_index("cuda:" + number);
+    const bool is_twice =
+        index && std::find(indices.begin(), indices.end(), *index) != indices.end();
+    if (!index || is_twice) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("device \"{}\" {}; use all, or numbers as in cuda:0,2", escaped(name),
+                              is_twice ? "names one twice" : "is none"));
+    }
+    indices.push_back(*index);
+  }
+  return indices;
+}
+
+std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
+  std::vector<record::DeviceInfo> devices;
+  const int count = cuda_device_count(problem);
+  for (int index = 0; index < count; ++index) devices.push_back(cuda_device_info(index));
+  return devices;
 }
 
 }  // namespace nf4bench::device

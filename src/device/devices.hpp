@@ -29,8 +29,21 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
 // The CPU device; always there.
 std::unique_ptr<Device> open_cpu_device(const DeviceOptions& options);
 
-// In cuda_device.cpp, or cuda_absent.cpp for builds without CUDA.
+// Whether `name` stands for several CUDA devices: "all", "cuda:all" or "cuda:0,2".
+bool names_several(const std::string& name);
+
+// The N of each "cuda:N" that such a name stands for; those of a list need not be there. Throws
+// Error(kUsage) for another word, and Error(kDevice) for all of none.
+std::vector<int> several_devices(const std::string& name);
+
+// All CUDA devices; when there is none, `problem` gets why. Throws Error(kDevice) when one of them
+// cannot be asked.
 std::vector<record::DeviceInfo> cuda_devices(std::string* problem);
+
+// In cuda_device.cpp, or cuda_absent.cpp for builds without CUDA. The number is that of the devices
+// that this process sees; when it is 0, `problem` gets why.
+int cuda_device_count(std::string* problem);
+record::DeviceInfo cuda_device_info(int index);
 std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options);
 
 }  // namespace nf4bench::device

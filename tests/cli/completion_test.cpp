@@ -130,7 +130,7 @@ TEST_F(Completion, BashCompletesOptionsOfTheCommand) {
 
 TEST_F(Completion, BashCompletesFixedValues) {
   EXPECT_THAT(bash({"run", "--dtype", "fl"}), ElementsAre("float16", "float32"));
-  EXPECT_THAT(bash({"run", "--device", ""}), ElementsAre("auto", "cpu", "cuda"));
+  EXPECT_THAT(bash({"run", "--device", ""}), ElementsAre("auto", "cpu", "cuda", "all"));
   EXPECT_THAT(bash({"run", "--preset", "llama-3.1"}), Contains("llama-3.1-8b"));
   EXPECT_THAT(bash({"run", "--variant", "si"}), ElementsAre("simd"));
   EXPECT_THAT(bash({"export", "--to", "c"}), ElementsAre("csv"));

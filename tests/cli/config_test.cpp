@@ -190,7 +190,7 @@ TEST_F(Config, NoFileIsLookedForUnasked) {
 
 TEST_F(Config, UnknownKeyIsNamedWithPlaceAndSuggestion) {
   EXPECT_THAT(complaint("[run]\n\ndevic = 'cpu'\n"),
-              AllOf(HasSubstr(with_place(3)), HasSubstr("Did you mean device?")));
+              AllOf(HasSubstr(with_place(3)), HasSubstr("Did you mean device")));
   EXPECT_THAT(complaint("[run]\nmax_time = 1\n"), HasSubstr("Did you mean max-time?"));
   EXPECT_THAT(complaint("[compare]\nthreshhold = 1\n"), HasSubstr("Did you mean threshold?"));
 }

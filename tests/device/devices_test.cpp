@@ -43,6 +43,19 @@ TEST(Devices, RefusesWordsThatNameNoDevice) {
   }
 }
 
+TEST(Devices, SeveralAreNamedByAllOrByAList) {
+  for (const char* name : {"all", "cuda:all", "cuda:0,1"}) {
+    EXPECT_TRUE(device::names_several(name)) << name;
+  }
+  for (const char* name : {"auto", "cpu", "cuda", "cuda:0", "0,1", "cpu,cuda:0"}) {
+    EXPECT_FALSE(device::names_several(name)) << name;
+  }
+  EXPECT_EQ(device::several_devices("cuda:2,0"), (std::vector<int>{2, 0}));
+  for (const char* name : {"cuda:0,", "cuda:,0", "cuda:0,x", "cuda:0,0", "cuda:0,cuda:1"}) {
+    EXPECT_THROW(device::several_devices(name), Error) << name;
+  }
+}
+
 TEST(Devices, EscapesWhatItQuotes) {
   EXPECT_NE(failure_of("\x1b[31m").second.find("\\x1b[31m"), std::string::npos);
 }

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/nearest_names.hpp"
 #include "base/text.hpp"
+#include "device/devices.hpp"
 #include "plan/presets.hpp"
 
 #include <fmt/format.h>
@@ -241,6 +242,10 @@ void check_device_name(const std::string& word) {
     if (is_short && index.find_first_not_of("0123456789") == std::string_view::npos) return;
   }
   refuse("--device", word, {"auto", "cpu", "cuda", "cuda:N"});
+}
+
+void check_device_names(const std::string& word) {
+  if (!device::names_several(word)) check_device_name(word);
 }
 
 void check_baseline(const std::string& word, const std::vector<kernels::Variant>& available) {

@@ -29,7 +29,7 @@ std::vector<std::string> launch_words();
 std::vector<std::string> verify_words();
 std::vector<std::string> samples_words();
 std::vector<std::string> distribution_words();
-std::vector<std::string> device_words();  // besides cuda:N
+std::vector<std::string> device_words();  // besides cuda:N and all
 std::vector<std::string> preset_words();
 
 // `words`, then `word`.
@@ -55,6 +55,9 @@ std::vector<record::LaunchMode> parse_launches(const std::vector<std::string>& w
 record::VerifyScope parse_verify(const std::string& word);
 bool parse_keep_samples(const std::string& word);  // whether the report gets every sample
 nf4::Distribution parse_distribution(const std::string& word);
+
+// The same for commands that take several devices at once: all, cuda:all and cuda:0,2 as well.
+void check_device_names(const std::string& word);
 
 // Checks that `word` is auto, cpu, cuda or cuda:N, but not that there is such a device.
 void check_device_name(const std::string& word);

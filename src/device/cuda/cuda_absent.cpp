@@ -12,9 +12,13 @@ constexpr const char* kProblem =
 
 }  // namespace
 
-std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
-  if (problem != nullptr) *problem = kProblem;
-  return {};
+int cuda_device_count(std::string* problem) {
+  *problem = kProblem;
+  return 0;
+}
+
+record::DeviceInfo cuda_device_info(int) {
+  throw Error(ErrorKind::kDevice, kProblem);
 }
 
 std::unique_ptr<Device> open_cuda_device(int, const DeviceOptions&) {

@@ -183,18 +183,19 @@ std::string why_no_device(cudaError_t status) {
 
 }  // namespace
 
-std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
+int cuda_device_count(std::string* problem) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     *problem = why_no_device(status);
-    return {};
+    return 0;
   }
-  std::vector<record::DeviceInfo> devices;
-  devices.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) devices.push_back(describe(i));
-  if (devices.empty()) *problem = "the driver reports no CUDA device";
-  return devices;
+  if (count == 0) *problem = "the driver reports no CUDA device";
+  return count;
+}
+
+record::DeviceInfo cuda_device_info(int index) {
+  return describe(index);
 }
 
 std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options) {

@@ -22,6 +22,8 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench run --shape 4096x4096 --variant 'lut*' --dtype float16 --cache cold,hot
   The product with 1, 4 and 16 tokens, as in decoding:
     nf4bench run --preset llama-3.1-8b --operation matmul --tokens 1,4,16
+  All GPUs of this machine at once:
+    nf4bench run --preset llama-3.1-8b --device all
   Only the report, for a script:
     nf4bench run data/llama_layer.safetensors --json - --quiet
 Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usable device,
@@ -74,9 +76,11 @@ constexpr char kHowItRuns[] = "How it runs";
 void add_variant_options(CLI::App& command, RunArguments& a) {
   const char* group = kHowItRuns;
   add_single(command, a.device,
-             {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
+             {"--device", "NAME",
+              "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU];\n"
+              "all, cuda:all or cuda:0,2: several GPUs, a process for each"})
       .group(group)
-      .suggests(device_words());
+      .suggests(and_word(device_words(), "all"));
   add_list(command, a.variants,
            {"--variant", "NAME,...",
             "Variants to measure; * and ? are wildcards [all];\n"
@@ -160,6 +164,31 @@ void add_mode_options(CLI::App& command, RunArguments& a) {
       .between(0, 4096);
 }
 
+void add_several_options(CLI::App& command, RunArguments& a) {
+  const char* group = "Several GPUs (--device all)";
+  const Option in_turn =
+      add_flag(command, "--in-turn", a.in_turn, "Measure one after the other, not all at once");
+  in_turn.group(group);
+  add_flag(command, "--together-and-alone", a.together_and_alone,
+           "Measure them at once, then each alone, and show the ratio")
+      .group(group)
+      .excludes(in_turn);
+  add_single(command, a.device_timeout_s,
+             {"--device-timeout", "SECONDS",
+              fmt::format("End a GPU's process that shows no progress for so long;\n0: never [{}]",
+                          a.device_timeout_s)})
+      .group(group)
+      .between(0.0, 86400.0);
+  add_single(command, a.together,
+             {"--together", "N",
+              fmt::format("Devices that are measured at the same time, this one\n"
+                          "included, for the report of a run that others start\n"
+                          "beside [{}]",
+                          a.together)})
+      .group(group)
+      .between(1, 100000);
+}
+
 void add_sampling_options(CLI::App& command, RunArguments& a) {
   const char* group = "How long and how carefully";
   add_single(command, a.options.min_samples,
@@ -207,7 +236,8 @@ void add_output_options(CLI::App& command, RunArguments& a) {
   add_single(command, a.json,
              {"--json", "FILE",
               "Write the report there; - is stdout (the table moves to\n"
-              "stderr); in a folder, a task of a job writes shard-I.json"})
+              "stderr); in a folder, a task of a job writes shard-I.json,\n"
+              "and each of several GPUs a file with its UUID as name"})
       .group(group)
       .files();
   add_single(command, a.shard,
@@ -245,6 +275,7 @@ CLI::App* add_run_command(CLI::App& app, RunArguments& arguments) {
   add_operation_options(*command, arguments);
   add_variant_options(*command, arguments);
   add_mode_options(*command, arguments);
+  add_several_options(*command, arguments);
   add_sampling_options(*command, arguments);
   add_output_options(*command, arguments);
   return command;

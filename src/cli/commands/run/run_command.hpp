@@ -37,6 +37,10 @@ struct RunArguments {
   std::string verify = "all";
   std::string fused_config;
   int threads = 0;
+  bool in_turn = false;
+  bool together_and_alone = false;
+  int together = 1;
+  double device_timeout_s = 600.0;
   std::string json;
   std::string shard;   // "I/N"; empty: what the environment says
   bool split = false;  // the geometries over the tasks

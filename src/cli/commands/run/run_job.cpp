@@ -8,10 +8,12 @@
 #include "cli/commands/run/dry_run.hpp"
 #include "cli/commands/run/run_ending.hpp"
 #include "cli/commands/run/run_plan.hpp"
+#include "cli/commands/run/several_devices.hpp"
 #include "cli/commands/run/shard.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/signals.hpp"
 #include "device/device_use.hpp"
+#include "device/devices.hpp"
 #include "record/sample_digest.hpp"
 #include "report/crossover.hpp"
 #include "report/host.hpp"
@@ -201,6 +203,9 @@ ExitCode run(const RunArguments& arguments, const Context& context) {
 }  // namespace
 
 ExitCode execute(const RunArguments& arguments, const Context& context) {
+  if (device::names_several(arguments.device) || arguments.together_and_alone) {
+    return run_on_several(arguments, context);
+  }
   return run(with_report_named(arguments), context);
 }
 

@@ -33,6 +33,7 @@ record::Settings parse_options(const RunArguments& arguments) {
   if (options.activations == record::Activations::kFile) {
     options.activations_file = arguments.activations;
   }
+  options.together = arguments.together;
   check_device_name(arguments.device);
   return options;
 }
