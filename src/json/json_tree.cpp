@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "json/plain_json.hpp"
 
 #include <fmt/format.h>
 
@@ -118,8 +119,12 @@ JsonTree parse_json(std::string_view text, const std::string& source) {
   };
   JsonTree tree;
   tree.expect(text.size());
-  read_json(text, {.max_depth = kMaxDepth, .error = error},
-            [&](const JsonEvent& event) { tree.add(event); });
+  const auto add = [&](const JsonEvent& event) { tree.add(event); };
+  if (PlainJson(text, kMaxDepth, add).read()) return tree;
+  // The strict reader takes more, and can say what is wrong.
+  tree = JsonTree();
+  tree.expect(text.size());
+  read_json(text, {.max_depth = kMaxDepth, .error = error}, add);
   return tree;
 }
 
