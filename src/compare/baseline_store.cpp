@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <system_error>
 #include <unistd.h>
 
@@ -41,6 +42,15 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   }
   std::sort(entries.begin(), entries.end());
   return entries;
+}
+
+// The reports of the baseline in the folder `path`; none when there is no baseline.
+std::vector<report::NamedReport> reports_in(const fs::path& path) {
+  std::vector<std::string> files;
+  for (const fs::path& entry : entries_of(path)) {
+    if (entry.extension() == ".json") files.push_back(entry.string());
+  }
+  return report::read_reports(files);
 }
 
 // Puts the finished folder `fresh` in the place of `path`, which is never half there.
@@ -83,20 +93,29 @@ void BaselineStore::save(const std::string& name, const std::vector<report::Name
   }
 }
 
-std::vector<report::NamedReport> BaselineStore::load(const std::string& name,
-                                                     const record::Report& report) const {
+Baseline BaselineStore::load(const std::string& name, const record::Report& report) const {
   const fs::path path = path_of(name, report);
-  std::vector<std::string> files;
-  for (const fs::path& entry : entries_of(path)) {
-    if (entry.extension() == ".json") files.push_back(entry.string());
+  Baseline own = {.reports = reports_in(path)};
+  if (!own.reports.empty()) return own;
+  Baseline of_model = load_of_model(name, report);
+  if (!of_model.reports.empty()) return of_model;
+  throw Error(ErrorKind::kNotComparable,
+              fmt::format("{}: there is no baseline of this device{}; save one with "
+                          "\"nf4bench compare REPORT --save-baseline {}\"",
+                          escaped(path.string()), others(name), name));
+}
+
+// CPUs have no model's baseline: their times depend on more than the model.
+Baseline BaselineStore::load_of_model(const std::string& name, const record::Report& report) const {
+  Baseline baseline;
+  if (report.device.uuid.empty()) return baseline;
+  for (const fs::path& device : entries_of(folder_)) {
+    std::vector<report::NamedReport> reports = reports_in(device / name);
+    if (reports.empty() || reports.front().report.device.name != report.device.name) continue;
+    ++baseline.other_units;
+    std::move(reports.begin(), reports.end(), std::back_inserter(baseline.reports));
   }
-  if (files.empty()) {
-    throw Error(ErrorKind::kNotComparable,
-                fmt::format("{}: there is no baseline of this device{}; save one with "
-                            "\"nf4bench compare REPORT --save-baseline {}\"",
-                            escaped(path.string()), others(name), name));
-  }
-  return report::read_reports(files);
+  return baseline;
 }
 
 // What else the store holds under this name.

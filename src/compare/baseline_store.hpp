@@ -12,6 +12,12 @@ namespace nf4bench::compare {
 // Says by throwing that the file of this path must not be lost; see check_output().
 using CheckPath = std::function<void(const std::filesystem::path& path)>;
 
+// What a report is compared with.
+struct Baseline {
+  std::vector<report::NamedReport> reports;
+  int other_units = 0;  // that these are of, where the report's own unit has no baseline; else 0
+};
+
 // A folder of named baselines, apart for each device: FOLDER/DEVICE/NAME/run-1.json, ...
 class BaselineStore {
  public:
@@ -28,13 +34,14 @@ class BaselineStore {
   void save(const std::string& name, const std::vector<report::NamedReport>& reports,
             const CheckPath& check) const;
 
-  // The reports of the baseline `name` of the device of `report`. Throws Error(kNotComparable)
-  // saying which there are when there is none.
-  std::vector<report::NamedReport> load(const std::string& name,
-                                        const record::Report& report) const;
+  // The baseline `name` of the device of `report`. Where a GPU has none of its own, those of all
+  // other GPUs of its model. Throws Error(kNotComparable) saying which there are when there is
+  // none.
+  Baseline load(const std::string& name, const record::Report& report) const;
 
  private:
   std::filesystem::path path_of(const std::string& name, const record::Report& report) const;
+  Baseline load_of_model(const std::string& name, const record::Report& report) const;
   std::string others(const std::string& name) const;
 
   std::filesystem::path folder_;

@@ -37,6 +37,16 @@ class Baseline : public testing::Test {
     return test::nf4bench(arguments);
   }
 
+  // Stores the baseline "main" of another unit.
+  void save_of(const std::string& uuid, const std::string& model) const {
+    const int minute = 10 + static_cast<int>(uuid.back() - 'a');
+    record::Report report = test::named_run("x", minute, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
+    report.device.uuid = uuid;
+    report.device.name = model;
+    write_file(folder.path("unit.json"), report::to_json(report));
+    ASSERT_EQ(compare({folder.path("unit.json"), "--save-baseline", "main"}).exit_code, 0);
+  }
+
   ScratchFolder folder;
   std::string base = write_run("base.json", 0, {{"fused", 30e-6}, {"lut", 40e-6}});
   std::string equal = write_run("equal.json", 1, {{"fused", 30e-6}, {"lut", 40e-6}});
@@ -72,14 +82,33 @@ TEST_F(Baseline, AMissingBaselineIsNotComparable) {
   EXPECT_THAT(outcome.err, HasSubstr("--save-baseline main"));
 }
 
-TEST_F(Baseline, TheBaselineOfAnotherDeviceIsNotUsed) {
-  record::Report report = test::named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
-  report.device.uuid = "GPU-other";
-  write_file(folder.path("unit.json"), report::to_json(report));
-  ASSERT_EQ(compare({folder.path("unit.json"), "--save-baseline", "main"}).exit_code, 0);
+TEST_F(Baseline, TheBaselineOfAnotherModelIsNotUsed) {
+  save_of("GPU-other", "NVIDIA H100");
   const Outcome outcome = compare({equal, "--baseline", "main", "--gate"});
   EXPECT_EQ(outcome.exit_code, 7);
-  EXPECT_THAT(outcome.err, HasSubstr("only of NVIDIA_H200-GPU-other"));
+  EXPECT_THAT(outcome.err, HasSubstr("only of NVIDIA_H100-GPU-other"));
+}
+
+TEST_F(Baseline, OtherUnitsOfTheModelStandInForAUnitWithoutOne) {
+  save_of("GPU-one", "NVIDIA H200");
+  save_of("GPU-two", "NVIDIA H200");
+  save_of("GPU-far", "NVIDIA H100");
+  const Outcome outcome = compare({equal, "--baseline", "main", "--gate", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("has no baseline of its own; compared with 2 other GPUs of "
+                                     "its model, NVIDIA H200"));
+  const json comparison = json::parse(outcome.out);
+  EXPECT_EQ(comparison["base"].size(), 2u);
+  EXPECT_THAT(comparison["run_noise"]["origin"], HasSubstr("several"));
+  EXPECT_EQ(compare({slow, "--baseline", "main", "--gate"}).exit_code, 1);
+}
+
+TEST_F(Baseline, AUnitsOwnBaselineComesBeforeThoseOfItsModel) {
+  save_of("GPU-one", "NVIDIA H200");
+  ASSERT_EQ(compare({base, "--save-baseline", "main"}).exit_code, 0);
+  const Outcome outcome = compare({equal, "--baseline", "main", "--json"});
+  EXPECT_EQ(json::parse(outcome.out)["base"].size(), 1u);
+  EXPECT_THAT(outcome.err, testing::IsEmpty());
 }
 
 TEST_F(Baseline, AFailedGateDoesNotReplaceTheBaseline) {

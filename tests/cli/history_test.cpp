@@ -50,6 +50,29 @@ TEST_F(History, JsonHoldsTheSteps) {
   EXPECT_EQ(series[0]["steps"][0]["run"], 4);
 }
 
+TEST_F(History, KeepsUnitsApartAndShowsOneOnDemand) {
+  for (int i = 0; i < 4; ++i) {
+    record::Report report = test::named_run("", 20 + i, {{"fused", 30e-6}}).report;
+    report.device.uuid = "GPU-other";
+    report.host.name = "node9";
+    write_file(folder.path(fmt::format("other{}.json", i)), report::to_json(report));
+  }
+  const Outcome both = test::nf4bench({"history", path()});
+  EXPECT_THAT(both.out, HasSubstr("NVIDIA H200 GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10: 8 runs"));
+  EXPECT_THAT(both.out, HasSubstr("NVIDIA H200 GPU-other: 4 runs"));
+  for (const char* name : {"GPU-other", "node9", "GPU-o*,none"}) {
+    const Outcome one = test::nf4bench({"history", path(), "--unit", name, "--json"});
+    EXPECT_EQ(one.exit_code, 0) << one.err;
+    const json devices = json::parse(one.out)["devices"];
+    ASSERT_EQ(devices.size(), 1u) << name;
+    EXPECT_EQ(devices[0]["unit"], "GPU-other");
+    EXPECT_EQ(devices[0]["runs"].size(), 4u);
+  }
+  const Outcome none = test::nf4bench({"history", path(), "--unit", "GPU-absent"});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("--unit: no report is of a UUID or host \"GPU-absent\""));
+}
+
 TEST_F(History, PassesOverWhatIsNoReportAndSaysSo) {
   write_file(folder.path("other.json"), "{\"schema\": \"something else\"}");
   write_file(folder.path("notes.txt"), "not looked at");

@@ -10,6 +10,7 @@
 #include "report/report_input.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <set>
@@ -22,6 +23,8 @@ namespace {
 constexpr char kExamples[] = R"(Examples:
   Every cell over all reports below a folder, with the run at which it changed:
     nf4bench history reports/
+  One GPU of many, by its UUID or its host:
+    nf4bench history reports/ --unit GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10
   One variant, as JSON for a plot:
     nf4bench history reports/ --variant simd --json
 Runs on different devices are kept apart. A step is a change that lasted for three runs or more.)";
@@ -63,6 +66,9 @@ CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
   add_list(*command, arguments.variants,
            {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"})
       .suggests(operation::built_in_variant_names());
+  add_list(
+      *command, arguments.units,
+      {"--unit", "NAME,...", "Only GPUs of these UUIDs or hosts; * and ? are wildcards\n[all]"});
   add_single(*command, arguments.threshold,
              {"--threshold", "FRACTION", "The smallest step to tell [4 x the noise]"})
       .may_be_number();
@@ -78,7 +84,8 @@ ExitCode execute(const HistoryArguments& arguments, const Context&) {
   compare::HistoryBuilder builder({.metric = parse_metric(arguments.metric),
                                    .threshold = parse_fraction("--threshold", arguments.threshold),
                                    .run_noise = parse_fraction("--noise", arguments.noise),
-                                   .variants = arguments.variants});
+                                   .variants = arguments.variants,
+                                   .units = arguments.units});
   std::size_t count = 0;
   std::set<std::string> measured;
   for (const std::string& input : arguments.inputs) {
@@ -94,6 +101,11 @@ ExitCode execute(const HistoryArguments& arguments, const Context&) {
   }
   check_variant_patterns(arguments.variants, measured);
   const compare::History history = builder.finish();
+  if (history.devices.empty()) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("--unit: no report is of a UUID or host \"{}\"",
+                            escaped(fmt::format("{}", fmt::join(arguments.units, ",")))));
+  }
   for (const compare::HistoryDevice& device : history.devices) {
     if (device.older_runs == 0) continue;
     write_stderr(fmt::format("{}: the newest {} runs are looked at, {} older ones are not\n",

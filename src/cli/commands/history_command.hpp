@@ -14,6 +14,7 @@ struct HistoryArguments {
   std::vector<std::string> inputs;
   std::string metric = "time";
   std::vector<std::string> variants;
+  std::vector<std::string> units;
   std::string threshold;  // empty: the default
   std::string noise;
   bool json = false;

@@ -1,5 +1,6 @@
 #include "compare/history/history.hpp"
 
+#include "base/text.hpp"
 #include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
@@ -40,6 +41,13 @@ void find_series_steps(HistorySeries& series, const StepModel& model) {
   series.last_log_change = costs.back() - statistics::median(std::span(costs).subspan(level));
 }
 
+bool is_unit_selected(const record::Report& report, const std::vector<std::string>& patterns) {
+  return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
+           return matches_wildcard(pattern, report.device.uuid) ||
+                  matches_wildcard(pattern, report.host.name);
+         });
+}
+
 }  // namespace
 
 std::string device_key(const record::Report& report) {
@@ -57,14 +65,16 @@ bool HistoryBuilder::Digest::is_same_run(const Digest& other) const {
 }
 
 void HistoryBuilder::add(const report::NamedReport& report) {
-  Digest digest;
   const record::Report& r = report.report;
+  if (!is_unit_selected(r, options_.units)) return;
+  Digest digest;
   digest.run = {.name = report.name,
                 .started_at = r.started_at,
                 .git_commit = r.tool.git_commit,
                 .complete = r.complete};
   digest.device = r.device.name;
   digest.id = device_key(r);
+  digest.unit = r.device.uuid.empty() ? r.host.name : r.device.uuid;
   digest.kind = r.device.kind;
   for (RunCell& cell : run_cells(r, options_.metric)) {
     if (cell.state == CellState::kMeasured && is_selected(cell.key, options_.variants)) {
@@ -84,6 +94,7 @@ HistoryDevice HistoryBuilder::device_history(const std::vector<const Digest*>& d
   HistoryDevice history;
   history.device = digests.front()->device;
   history.id = digests.front()->id;
+  history.unit = digests.front()->unit;
   history.noise = measured_noise(digests.front()->kind, Spread::kOneDevice);
   if (options_.run_noise) history.noise = {*options_.run_noise, "as the command line says"};
   history.threshold = options_.threshold.value_or(kThresholdInNoise * history.noise.relative);

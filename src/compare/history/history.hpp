@@ -19,6 +19,7 @@ struct HistoryOptions {
   std::optional<double> threshold{};    // relative; default: kThresholdInNoise x run noise
   std::optional<double> run_noise{};    // relative; default: measured_noise() of one device
   std::vector<std::string> variants{};  // wildcards; empty: all
+  std::vector<std::string> units{};     // wildcards of UUIDs and hosts; empty: all
 };
 
 // A run of a history.
@@ -55,7 +56,8 @@ inline constexpr std::size_t kMostHistoryRuns = 1000;
 // The newest runs on one device, and its cells in order of appearance.
 struct HistoryDevice {
   std::string device;
-  std::string id;  // see device_key()
+  std::string id;    // see device_key()
+  std::string unit;  // the UUID of a GPU; of a CPU the host
   std::vector<HistoryRun> runs;
   std::size_t older_runs = 0;  // not looked at
   std::vector<HistorySeries> series;
@@ -77,7 +79,7 @@ class HistoryBuilder {
  public:
   explicit HistoryBuilder(HistoryOptions options) : options_(std::move(options)) {}
 
-  // A copy of a run that was added before is passed over.
+  // A copy of a run that was added before is passed over, and so are units that are not selected.
   void add(const report::NamedReport& report);
 
   // Runs in the order of their start, and the steps of each cell.
@@ -88,6 +90,7 @@ class HistoryBuilder {
     HistoryRun run;
     std::string device;
     std::string id;
+    std::string unit;
     record::DeviceKind kind = record::DeviceKind::kCpu;
     std::vector<RunCell> cells;
 

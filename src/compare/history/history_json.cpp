@@ -38,6 +38,7 @@ json::JsonText device_json(const HistoryDevice& device, Metric metric) {
   return json::json_object(
       {{"name", json::json_string(device.device)},
        {"key", json::json_string(device.id)},
+       {"unit", json::json_string(device.unit)},
        {"threshold", json::json_number(device.threshold)},
        {"run_noise", json::json_object({{"relative", json::json_number(device.noise.relative)},
                                         {"origin", json::json_string(device.noise.origin)}})},

@@ -99,8 +99,10 @@ std::vector<std::vector<const HistorySeries*>> ordered_blocks(const HistoryDevic
   return changed;
 }
 
-void append_device(report::TablePage& page, const HistoryDevice& device, Metric metric) {
-  page.line(fmt::format("{}: {}, {} to {}", text::fitted(device.device, 50),
+// `name` says which device it is.
+void append_device(report::TablePage& page, const HistoryDevice& device, const std::string& name,
+                   Metric metric) {
+  page.line(fmt::format("{}: {}, {} to {}", name,
                         text::format_count(static_cast<long long>(device.runs.size()), "run"),
                         run_text(device.runs.front()), run_text(device.runs.back())),
             text::Tone::kHeading);
@@ -129,7 +131,10 @@ std::string history_table(const History& history, const report::TableStyle& styl
   report::TablePage page(style);
   for (std::size_t i = 0; i < history.devices.size(); ++i) {
     if (i > 0) page.blank();
-    append_device(page, history.devices[i], history.metric);
+    const HistoryDevice& device = history.devices[i];
+    std::string name = text::fitted(device.device, 50);
+    if (history.devices.size() > 1) name += " " + text::fitted(device.unit, 50);
+    append_device(page, device, name, history.metric);
   }
   return page.take();
 }

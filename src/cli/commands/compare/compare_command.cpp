@@ -36,7 +36,9 @@ void add_side_options(CLI::App& command, CompareArguments& a) {
       .group(group)
       .files();
   add_single(command, a.baseline,
-             {"--baseline", "NAME", "The stored baseline of the device; all reports are new"})
+             {"--baseline", "NAME",
+              "The stored baseline of the GPU, or else that of others of\n"
+              "its model; all reports are new"})
       .group(group);
   add_single(
       command, a.save_baseline,

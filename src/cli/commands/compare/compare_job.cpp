@@ -12,11 +12,13 @@
 #include "compare/report_faults.hpp"
 #include "compare/result/result_text.hpp"
 #include "report/report_input.hpp"
+#include "text/units.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <unistd.h>
@@ -28,6 +30,7 @@ namespace {
 struct Sides {
   std::vector<report::NamedReport> base;
   std::vector<report::NamedReport> fresh;
+  bool is_base_of_model = false;  // of other units, because this one has no baseline
 };
 
 void check_allowed(const std::vector<std::string>& names) {
@@ -61,6 +64,14 @@ compare::CompareOptions parse_options(const CompareArguments& arguments) {
                           problem));
 }
 
+void tell_of_model(const compare::Baseline& baseline, const record::Report& report) {
+  if (baseline.other_units == 0) return;
+  write_stderr(fmt::format("{} has no baseline of its own; compared with {} of its model, {}\n",
+                           escaped(report.device.uuid),
+                           text::format_count(baseline.other_units, "other GPU"),
+                           escaped(report.device.name)));
+}
+
 Sides read_sides(const CompareArguments& arguments) {
   if (arguments.reports.empty()) refuse_sides("no report is given");
   std::vector<std::string> base = arguments.base;
@@ -77,9 +88,10 @@ Sides read_sides(const CompareArguments& arguments) {
   Sides sides = {.base = report::read_reports(base), .fresh = report::read_reports(fresh)};
   if (!arguments.baseline.empty()) {
     const compare::BaselineStore store(arguments.baseline_dir);
-    for (report::NamedReport& report : store.load(arguments.baseline, sides.fresh.front().report)) {
-      sides.base.push_back(std::move(report));
-    }
+    compare::Baseline baseline = store.load(arguments.baseline, sides.fresh.front().report);
+    sides.is_base_of_model = baseline.other_units > 0;
+    tell_of_model(baseline, sides.fresh.front().report);
+    std::move(baseline.reports.begin(), baseline.reports.end(), std::back_inserter(sides.base));
   }
   return sides;
 }
@@ -176,8 +188,9 @@ ExitCode compare_sides(Sides& sides, const CompareArguments& arguments,
 }  // namespace
 
 ExitCode execute(const CompareArguments& arguments, const Context& context) {
-  const compare::CompareOptions options = parse_options(arguments);
+  compare::CompareOptions options = parse_options(arguments);
   Sides sides = read_sides(arguments);
+  if (sides.is_base_of_model) options.allowed.emplace_back("uuid");
   const bool saves = !arguments.save_baseline.empty();
   const compare::CheckPath check = baseline_check(arguments, context);
   if (saves) {
