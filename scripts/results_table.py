@@ -3,6 +3,7 @@
 
     scripts/results_table.py REPORT... [--variant fused] [--dtype bfloat16] [--launch graph,spaced]
     scripts/results_table.py --models REPORT...
+    scripts/results_table.py --tokens REPORT...
 """
 
 import argparse
@@ -59,12 +60,32 @@ def in_order(rows, dtypes, launches):
 
 
 def model_rows(report):
-    """Yields a row for each variant's time over the whole model."""
+    """Yields a row for each variant's time over the whole model, with its tokens where there are any."""
     for row in report["summary"]["variants"]:
         if row["model_time_s"]:
             speedup = f"{row['model_speedup']:.2f}x" if row["model_speedup"] else ""
-            yield [row["variant"], row["output_dtype"], f"{row['cache']} {row['launch']}",
-                   f"{row['model_time_s'] * 1e3:.3f}", speedup]
+            tokens = [f"{row['tokens']}"] if row.get("tokens") else []
+            rate = [f"{row['tokens_per_s']:,.0f}"] if row.get("tokens_per_s") else []
+            yield [row["variant"], row["output_dtype"], f"{row['cache']} {row['launch']}", *tokens,
+                   f"{row['model_time_s'] * 1e3:.3f}", *rate, speedup]
+
+
+def token_tables(report):
+    """Yields a title, a head and the rows for each output type and mode: microseconds by variant and tokens."""
+    tensors = {tensor["id"]: tensor for tensor in report["tensors"]}
+    products = [m for m in report["measurements"] if m.get("tokens")]
+    tokens = sorted({m["tokens"] for m in products})
+    for mode in dict.fromkeys((m["output_dtype"], m["cache"], m["launch"]) for m in products):
+        rows = {}
+        for m in products:
+            if (m["output_dtype"], m["cache"], m["launch"]) != mode:
+                continue
+            key = ("x".join(map(str, tensors[m["tensor"]]["shape"])), m["variant"])
+            cell = micro(m["time_s"]["median"]) if m["status"] == "passed" else m["status"]
+            rows.setdefault(key, {})[m["tokens"]] = "" if cell == "skipped" else cell
+        rows = {key: cells for key, cells in rows.items() if any(cells.values())}
+        yield " ".join(mode), ["N x K", "variant"] + [f"M={count}" for count in tokens], [
+            [*key, *(cells.get(count, "") for count in tokens)] for key, cells in rows.items()]
 
 
 def print_table(head, rows):
@@ -80,6 +101,7 @@ def main():
     parser.add_argument("--dtype", default="", help="output types, separated by commas [all]")
     parser.add_argument("--launch", default="", help="launch modes, likewise")
     parser.add_argument("--models", action="store_true", help="whole-model times instead of geometries")
+    parser.add_argument("--tokens", action="store_true", help="microseconds over numbers of tokens, for matmul")
     parser.add_argument("reports", nargs="+")
     arguments = parser.parse_args()
     reports = [json.load(open(path, encoding="utf-8")) for path in arguments.reports]
@@ -93,8 +115,17 @@ def main():
     if arguments.models:
         for path, report in zip(arguments.reports, reports):
             print(f"{report['tensors'][0]['source']}: every quantized layer once\n")
-            print_table(["variant", "type", "mode", "ms", "speedup"], model_rows(report))
+            has_tokens = any(row.get("tokens") for row in report["summary"]["variants"])
+            print_table(["variant", "type", "mode", *(["tokens", "ms", "tokens/s"] if has_tokens else ["ms"]),
+                         "speedup"], model_rows(report))
             print()
+        return 0
+    if arguments.tokens:
+        for report in reports:
+            for title, head, rows in token_tables(report):
+                print(f"{title}, us\n")
+                print_table(head, rows)
+                print()
         return 0
     baseline = next(m["speedup"]["baseline"] for m in reports[0]["measurements"] if m["speedup"])
     head = ["geometry", "absmax", "type", "mode", f"{baseline}, us", f"{arguments.variant}, us", "ratio",
