@@ -22,6 +22,8 @@ std::vector<Finding> check_gpu(const DoctorFacts& facts, const GpuConditions& gp
     findings.push_back(check_persistence(gpu.before, pci_id));
     findings.push_back(check_ecc(gpu.before, pci_id));
     findings.push_back(check_mig(gpu.before, pci_id));
+    findings.push_back(check_pcie(gpu_state(gpu)));
+    findings.push_back(check_nvlink(gpu.before, pci_id));
   }
   findings.push_back(check_driver(facts.driver, facts.device));
   findings.push_back(check_architectures(facts.architectures, facts.device));
@@ -69,12 +71,28 @@ Diagnosis diagnose(const DoctorFacts& facts) {
         facts.aa.runs, compare::measured_noise(facts.device.kind, compare::Spread::kOneDevice));
   }
   diagnosis.findings = {check_noise(facts.aa, diagnosis.noise)};
-  if (facts.gpu) append(diagnosis.findings, check_gpu(facts, *facts.gpu));
+  if (facts.gpu) {
+    diagnosis.gpu = gpu_state(*facts.gpu);
+    append(diagnosis.findings, check_gpu(facts, *facts.gpu));
+  }
   if (facts.cpu) append(diagnosis.findings, check_cpu(*facts.cpu));
   if (!facts.cuda_problem.empty()) diagnosis.findings.push_back(check_missing_cuda(facts));
   std::stable_sort(diagnosis.findings.begin(), diagnosis.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   diagnosis.worst = diagnosis.findings.front().severity;
+  return diagnosis;
+}
+
+Diagnosis without_facts(const record::DeviceInfo& device, const std::string& problem) {
+  Diagnosis diagnosis;
+  diagnosis.device = device;
+  diagnosis.aa.failure = problem;
+  diagnosis.findings = {{.check = "device",
+                         .severity = Severity::kWorthless,
+                         .found = problem,
+                         .why = "a GPU that cannot be used can measure nothing",
+                         .remedy = "nvidia-smi -L; dmesg | grep -i -e nvrm -e xid"}};
+  diagnosis.worst = Severity::kWorthless;
   return diagnosis;
 }
 

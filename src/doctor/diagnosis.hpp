@@ -3,6 +3,7 @@
 #include "doctor/aa_noise.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/finding.hpp"
+#include "doctor/gpu_state.hpp"
 
 #include <optional>
 #include <string>
@@ -16,11 +17,15 @@ struct Diagnosis {
   std::vector<Finding> findings;  // worst first, else in the order of the checks
   Severity worst = Severity::kOk;
   AaRun aa;
+  std::optional<GpuState> gpu;   // of a CUDA device
   std::optional<AaNoise> noise;  // absent when the variant could not be measured
 };
 
 // Judges `facts`. Pure: looks at nothing else.
 Diagnosis diagnose(const DoctorFacts& facts);
+
+// Of a device that could not be examined, because of `problem`.
+Diagnosis without_facts(const record::DeviceInfo& device, const std::string& problem);
 
 // "fit", "doubtful" or "worthless": what a gate is, run on a machine whose worst finding is
 // `worst`.

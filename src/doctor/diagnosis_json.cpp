@@ -63,17 +63,61 @@ json::JsonText aa_json(const Diagnosis& diagnosis) {
        {"failure", json::json_string_or_null(aa.failure)}});
 }
 
-}  // namespace
+json::JsonText optional_number(std::optional<double> value) {
+  return value ? json::json_number(*value) : json::json_null();
+}
 
-std::string diagnosis_json(const Diagnosis& diagnosis) {
+template <class Integer>
+json::JsonText optional_integer(std::optional<Integer> value) {
+  return value ? json::json_integer(static_cast<std::int64_t>(*value)) : json::json_null();
+}
+
+json::JsonText pcie_json(const GpuState& gpu) {
+  return json::json_object({{"generation", optional_integer(gpu.pcie_generation)},
+                            {"lanes", optional_integer(gpu.pcie.width)},
+                            {"card_generation", optional_integer(gpu.pcie.card_generation)},
+                            {"card_lanes", optional_integer(gpu.pcie.card_width)}});
+}
+
+json::JsonText nvlinks_json(const device::NvLinks& links) {
+  return json::json_object({{"active", json::json_integer(links.active)},
+                            {"present", json::json_integer(links.present)}});
+}
+
+json::JsonText gpu_json(const GpuState& gpu) {
+  return json::json_object(
+      {{"temperature_c", optional_number(gpu.temperature_c)},
+       {"sm_clock_hz", optional_number(gpu.sm_clock_hz)},
+       {"max_sm_clock_hz", optional_number(gpu.max_sm_clock_hz)},
+       {"memory_clock_hz", optional_number(gpu.memory_clock_hz)},
+       {"throttle_reasons",
+        gpu.throttle_reasons ? json::json_strings(*gpu.throttle_reasons) : json::json_null()},
+       {"ecc", json::json_string_or_null(word_of(gpu.ecc))},
+       {"uncorrected_errors", optional_integer(gpu.uncorrected_errors)},
+       {"remapped_rows", optional_integer(gpu.remapped_rows)},
+       {"pcie", pcie_json(gpu)},
+       {"nvlinks", gpu.nvlinks ? nvlinks_json(*gpu.nvlinks) : json::json_null()},
+       {"mig", json::json_string_or_null(word_of(gpu.mig))}});
+}
+
+json::JsonText document(const Diagnosis& diagnosis) {
   return json::json_object({{"schema", json::json_string(kDoctorSchema)},
                             {"schema_version", json::json_string(kDoctorSchemaVersion)},
                             {"device", device_json(diagnosis.device)},
                             {"verdict", json::json_string(verdict_word(diagnosis.worst))},
                             {"findings", json::json_array_of(diagnosis.findings, finding_json)},
-                            {"aa_run", aa_json(diagnosis)}})
-             .text +
-         "\n";
+                            {"gpu", diagnosis.gpu ? gpu_json(*diagnosis.gpu) : json::json_null()},
+                            {"aa_run", aa_json(diagnosis)}});
+}
+
+}  // namespace
+
+std::string diagnosis_json(const Diagnosis& diagnosis) {
+  return document(diagnosis).text + "\n";
+}
+
+std::string devices_json(const std::vector<Diagnosis>& diagnoses) {
+  return json::json_array_of(diagnoses, document).text + "\n";
 }
 
 }  // namespace nf4bench::doctor

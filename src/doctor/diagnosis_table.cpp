@@ -1,6 +1,6 @@
 #include "base/text.hpp"
 #include "doctor/diagnosis_text.hpp"
-#include "report/table/parts.hpp"
+#include "doctor/findings_table.hpp"
 
 #include <fmt/format.h>
 
@@ -69,13 +69,18 @@ void append_finding(report::TablePage& page, const Finding& finding, const Margi
 
 }  // namespace
 
+void append_findings(report::TablePage& page, const record::DeviceInfo& device,
+                     const std::vector<Finding>& findings) {
+  page.line(heading(device), text::Tone::kHeading);
+  page.blank();
+  const Margins margins = margins_of(findings);
+  for (const Finding& finding : findings) append_finding(page, finding, margins);
+  page.blank();
+}
+
 std::string diagnosis_table(const Diagnosis& diagnosis, const report::TableStyle& style) {
   report::TablePage page(style);
-  page.line(heading(diagnosis.device), text::Tone::kHeading);
-  page.blank();
-  const Margins margins = margins_of(diagnosis.findings);
-  for (const Finding& finding : diagnosis.findings) append_finding(page, finding, margins);
-  page.blank();
+  append_findings(page, diagnosis.device, diagnosis.findings);
   page.line("verdict: " + verdict_line(diagnosis),
             diagnosis.worst <= Severity::kNote ? text::Tone::kGood : tone_of(diagnosis.worst));
   return page.take();

@@ -169,11 +169,44 @@ EXPORTED int nvmlDeviceGetTotalEccErrors(void*, int type, int counter, unsigned 
 
 EXPORTED int nvmlDeviceGetRemappedRows(void*, unsigned* corrected, unsigned* uncorrected,
                                        unsigned* pending, unsigned* failed) {
-  *corrected = 0;
-  *uncorrected = 0;
+  *corrected = fake_gpu().remapped_corrected;
+  *uncorrected = fake_gpu().remapped_uncorrected;
   *pending = fake_gpu().remapping_pending;
   *failed = fake_gpu().remapping_failed;
   return 0;
+}
+
+EXPORTED int nvmlDeviceGetTemperature(void*, int sensor, unsigned* temperature) {
+  if (sensor != 0) return kInvalidArgument;
+  return give("nvmlDeviceGetTemperature", fake_gpu().temperature, temperature);
+}
+
+EXPORTED int nvmlDeviceGetCurrPcieLinkGeneration(void*, unsigned* generation) {
+  return give("nvmlDeviceGetCurrPcieLinkGeneration", fake_gpu().pcie_generation, generation);
+}
+
+EXPORTED int nvmlDeviceGetMaxPcieLinkGeneration(void*, unsigned* generation) {
+  return give("nvmlDeviceGetMaxPcieLinkGeneration", fake_gpu().pcie_most_generation, generation);
+}
+
+EXPORTED int nvmlDeviceGetGpuMaxPcieLinkGeneration(void*, unsigned* generation) {
+  return give("nvmlDeviceGetGpuMaxPcieLinkGeneration", fake_gpu().pcie_card_generation, generation);
+}
+
+EXPORTED int nvmlDeviceGetCurrPcieLinkWidth(void*, unsigned* width) {
+  return give("nvmlDeviceGetCurrPcieLinkWidth", fake_gpu().pcie_width, width);
+}
+
+EXPORTED int nvmlDeviceGetMaxPcieLinkWidth(void*, unsigned* width) {
+  return give("nvmlDeviceGetMaxPcieLinkWidth", fake_gpu().pcie_most_width, width);
+}
+
+EXPORTED int nvmlDeviceGetNvLinkState(void*, unsigned link, int* active) {
+  if (link >= fake_gpu().nvlinks.size()) return kInvalidArgument;
+  return answer("nvmlDeviceGetNvLinkState", [&] {
+    *active = static_cast<int>(fake_gpu().nvlinks[link]);
+    return 0;
+  });
 }
 
 EXPORTED int nvmlDeviceGetMigMode(void*, unsigned* current, unsigned* pending) {

@@ -28,9 +28,18 @@ struct FakeGpu {
   unsigned ecc = 1;
   unsigned ecc_pending = 1;
   unsigned long long ecc_errors = 0;
+  unsigned remapped_corrected = 0;
+  unsigned remapped_uncorrected = 0;
   unsigned remapping_pending = 0;
   unsigned remapping_failed = 0;
   unsigned mig = 0;
+  unsigned temperature = 41;
+  unsigned pcie_generation = 5;
+  unsigned pcie_most_generation = 5;  // of card and slot
+  unsigned pcie_card_generation = 5;
+  unsigned pcie_width = 16;
+  unsigned pcie_most_width = 16;
+  std::vector<unsigned> nvlinks = std::vector<unsigned>(18, 1);  // active or not
   int cuda_version = 13000;
   std::vector<FakeProcess> computing;
   std::vector<FakeProcess> drawing;

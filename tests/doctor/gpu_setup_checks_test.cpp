@@ -13,6 +13,7 @@ using test::expect_severity;
 using test::sound_gpu;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr char kPciId[] = "0000:3b:00.0";
 
@@ -53,6 +54,63 @@ TEST_F(GpuSetup, PersistenceModeShouldBeOn) {
             "sudo nvidia-smi -i 0000:3b:00.0 --persistence-mode=1");
   gpu.persistence.reset();
   expect_severity(doctor::check_persistence(gpu, kPciId), doctor::Severity::kNote);
+}
+
+TEST_F(GpuSetup, AFullPcieLinkIsFine) {
+  // At rest a link slows down to save power; what counts is its generation under load.
+  for (device::GpuReading& each : facts.gpu->at_rest) each.pcie_generation = 1;
+  facts.gpu->at_work.front().pcie_generation = 1;
+  expect_severity(doctor::check_pcie(gpu_state(*facts.gpu)), doctor::Severity::kOk);
+  EXPECT_EQ(doctor::check_pcie(gpu_state(*facts.gpu)).found, "generation 5, 16 lanes");
+}
+
+TEST_F(GpuSetup, APcieLinkBelowWhatTheCardCanDoIsAWarning) {
+  gpu.pcie.width = 8;
+  const doctor::Finding narrow = doctor::check_pcie(gpu_state(*facts.gpu));
+  expect_severity(narrow, doctor::Severity::kWarning);
+  EXPECT_EQ(narrow.found, "generation 5, 8 lanes; the card has 16 lanes");
+  EXPECT_THAT(narrow.remedy, Not(IsEmpty()));
+  gpu.pcie.width = 16;
+  for (device::GpuReading& each : facts.gpu->at_work) each.pcie_generation = 3;
+  const doctor::Finding slow = doctor::check_pcie(gpu_state(*facts.gpu));
+  expect_severity(slow, doctor::Severity::kWarning);
+  EXPECT_EQ(slow.found, "generation 3, 16 lanes; the card is of generation 5");
+}
+
+TEST_F(GpuSetup, APcieSlotOfAnOlderGenerationIsANote) {
+  for (device::GpuReading& each : facts.gpu->at_work) each.pcie_generation = 4;
+  gpu.pcie.most_generation = 4;
+  expect_severity(doctor::check_pcie(gpu_state(*facts.gpu)), doctor::Severity::kNote);
+}
+
+TEST_F(GpuSetup, AnUnknownPcieLinkIsANote) {
+  gpu.pcie = {};
+  EXPECT_EQ(doctor::check_pcie(gpu_state(*facts.gpu)).found, "unknown");
+  expect_severity(doctor::check_pcie(gpu_state(*facts.gpu)), doctor::Severity::kNote);
+}
+
+TEST_F(GpuSetup, NvlinksShouldAllBeActive) {
+  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kOk);
+  EXPECT_EQ(doctor::check_nvlink(gpu, kPciId).found, "18 of 18 links active");
+  gpu.nvlinks->active = 17;
+  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kWarning);
+  EXPECT_THAT(doctor::check_nvlink(gpu, kPciId).remedy, HasSubstr("nvidia-smi nvlink"));
+}
+
+TEST_F(GpuSetup, NvlinksThatNobodyUsesAreNoFault) {
+  gpu.nvlinks->active = 0;
+  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kNote);
+  gpu.nvlinks = device::NvLinks();
+  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kOk);
+  EXPECT_EQ(doctor::check_nvlink(gpu, kPciId).found, "this GPU has none");
+  gpu.nvlinks.reset();
+  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kNote);
+}
+
+TEST_F(GpuSetup, RowsThatWereRemappedAreANote) {
+  gpu.remapped_rows = 2;
+  expect_severity(doctor::check_ecc(gpu, kPciId), doctor::Severity::kNote);
+  EXPECT_EQ(doctor::check_ecc(gpu, kPciId).found, "on; memory rows remapped: 2");
 }
 
 TEST_F(GpuSetup, EccOnOffOrAbsentIsFine) {

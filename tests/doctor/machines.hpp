@@ -51,7 +51,10 @@ inline doctor::DoctorFacts sound_gpu() {
                 .uncorrected_errors = 0,
                 .remapping_pending = false,
                 .remapping_failed = false,
+                .remapped_rows = 0,
                 .mig = device::GpuSetting::kOff,
+                .pcie = {.width = 16, .card_width = 16, .card_generation = 5, .most_generation = 5},
+                .nvlinks = device::NvLinks{.present = 18, .active = 18},
                 .processes =
                     std::vector<device::GpuProcess>{
                         {.pid = 4711, .name = "nf4bench", .memory_bytes = 1 << 29}},
@@ -60,6 +63,8 @@ inline doctor::DoctorFacts sound_gpu() {
   gpu.after = gpu.before;
   const device::GpuReading reading = {.sm_clock_hz = 1.71e9,
                                       .memory_clock_hz = 3.201e9,
+                                      .temperature_c = 41.0,
+                                      .pcie_generation = 5,
                                       .busy = 0.0,
                                       .throttle_reasons = std::vector<std::string>()};
   gpu.at_rest.assign(3, reading);

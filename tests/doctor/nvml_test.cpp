@@ -88,6 +88,43 @@ TEST_F(NvmlTest, ReadsClocksAndHowBusyTheGpuIs) {
   EXPECT_THAT(reading.busy, Optional(DoubleEq(0.37)));
 }
 
+TEST_F(NvmlTest, ReadsTemperatureAndRemappedRows) {
+  fake_gpu().remapped_corrected = 2;
+  fake_gpu().remapped_uncorrected = 1;
+  const device::Nvml nvml(kPciId);
+  EXPECT_THAT(nvml.reading().temperature_c, Optional(DoubleEq(41.0)));
+  EXPECT_THAT(nvml.condition().remapped_rows, Optional(3));
+}
+
+TEST_F(NvmlTest, ReadsWhatThePcieLinkIsAndCouldBe) {
+  fake_gpu().pcie_generation = 1;
+  fake_gpu().pcie_most_generation = 4;
+  fake_gpu().pcie_width = 8;
+  const device::Nvml nvml(kPciId);
+  EXPECT_THAT(nvml.reading().pcie_generation, Optional(1));
+  const device::PcieLink link = nvml.condition().pcie;
+  EXPECT_THAT(link.width, Optional(8));
+  EXPECT_THAT(link.card_width, Optional(16));
+  EXPECT_THAT(link.card_generation, Optional(5));
+  EXPECT_THAT(link.most_generation, Optional(4));
+}
+
+TEST_F(NvmlTest, CountsNvlinks) {
+  fake_gpu().nvlinks[7] = 0;
+  const auto links = device::Nvml(kPciId).condition().nvlinks;
+  ASSERT_TRUE(links);
+  EXPECT_EQ(links->present, 18);
+  EXPECT_EQ(links->active, 17);
+}
+
+TEST_F(NvmlTest, TellsAGpuWithoutNvlinkFromOneThatDoesNotSay) {
+  fake_gpu().failures = {{"nvmlDeviceGetNvLinkState", kNotSupported}};
+  ASSERT_TRUE(device::Nvml(kPciId).condition().nvlinks);
+  EXPECT_EQ(device::Nvml(kPciId).condition().nvlinks->present, 0);
+  fake_gpu().failures = {{"nvmlDeviceGetNvLinkState", kNoPermission}};
+  EXPECT_FALSE(device::Nvml(kPciId).condition().nvlinks);
+}
+
 TEST_F(NvmlTest, ListsEveryProcessOnce) {
   fake_gpu().computing = {{11, "/usr/bin/python3", 5ull << 30}, {12, "", ~0ull}};
   fake_gpu().drawing = {{12, "", ~0ull}, {13, "Xorg", 1 << 20}};

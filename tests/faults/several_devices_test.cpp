@@ -301,6 +301,21 @@ TEST_F(SeveralDevices, TogetherAndAloneShowsWhatCompanyCosts) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("1.100x"), HasSubstr("Together over alone")));
 }
 
+// The driver's library that is found here knows the fourth GPU alone.
+TEST_F(SeveralDevices, AreExaminedOneAfterTheOther) {
+  Command made = command("sound sound sound sound", {});
+  made.arguments = {NF4BENCH_FAKE_GPUS, "doctor", "--device", "cuda:7,3", "--json"};
+  made.environment.emplace_back("LD_LIBRARY_PATH=" NF4BENCH_FAKE_NVML_FOLDER);
+  const Outcome outcome = Process(made).wait();
+  EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
+  const json found = json::parse(outcome.out);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].at("verdict"), "worthless");
+  EXPECT_THAT(found[0].at("findings")[0].at("found"), HasSubstr("cuda:7"));
+  EXPECT_EQ(found[1].at("device").at("uuid"), uuid(3));
+  EXPECT_EQ(found[1].at("gpu").at("pcie").at("lanes"), 16);
+}
+
 TEST_F(SeveralDevices, TogetherAndAloneNeedsTwo) {
   EXPECT_EQ(run("sound", {"--device", "all", "--together-and-alone"}).exit_code, 2);
   EXPECT_EQ(run("sound", {"--device", "cuda:0", "--together-and-alone"}).exit_code, 2);

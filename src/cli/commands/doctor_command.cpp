@@ -1,5 +1,6 @@
 #include "cli/commands/doctor_command.hpp"
 
+#include "base/error.hpp"
 #include "base/terminal.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/progress_line.hpp"
@@ -11,7 +12,12 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <optional>
+#include <string>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace nf4bench::cli {
 namespace {
@@ -21,8 +27,8 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench doctor
   In a CI job, before the gate:
     nf4bench doctor --json
-No setting is changed. Exit codes: 0 usable, 6 a gate run here would be worthless, 5 no usable
-device, 130 or 143 interrupted.)";
+No setting is changed. --device all examines every GPU, one after the other. Exit codes: 0 usable, 6
+a gate run here would be worthless, 5 no usable device, 130 or 143 interrupted.)";
 
 // Why "auto" chose the CPU; empty when it did not, or when the CPU was asked for.
 std::string cuda_problem(const DoctorArguments& arguments, const device::Device& device) {
@@ -33,14 +39,95 @@ std::string cuda_problem(const DoctorArguments& arguments, const device::Device&
   return problem;
 }
 
+using OnProgress = std::function<void(double done, const std::string& what)>;
+
+// Empty when it was interrupted.
+std::optional<doctor::Diagnosis> examine(const std::string& name, const DoctorArguments& arguments,
+                                         const OnProgress& on_progress) {
+  const auto device = device::open_device(name, {});
+  doctor::ExaminationOptions options;
+  options.architectures = report::tool_info().cuda_architectures;
+  options.cuda_problem = cuda_problem(arguments, *device);
+  const std::vector<operation::Operation> operations = parse_operations({arguments.operation});
+  options.aa.operation = &operations.front();
+  options.on_progress = on_progress;
+  const doctor::DoctorFacts facts = doctor::examine(*device, options, watch_for_interruption());
+  if (facts.aa.was_interrupted) return std::nullopt;
+  return doctor::diagnose(facts);
+}
+
+ExitCode say_interrupted() {
+  write_stderr("nf4bench: interrupted; nothing was decided\n");
+  return interruption().value_or(ExitCode::kInterrupted);
+}
+
+ExitCode code_of(const doctor::Diagnosis& diagnosis) {
+  return diagnosis.worst == doctor::Severity::kWorthless ? ExitCode::kInconclusive : ExitCode::kOk;
+}
+
+report::TableStyle style() {
+  const Terminal terminal = terminal_of(STDOUT_FILENO);
+  return {.width = terminal.width, .colour = terminal.colour};
+}
+
+ExitCode examine_one(const DoctorArguments& arguments) {
+  ProgressLine progress(ProgressLine::Mode::kAuto);
+  const auto diagnosis =
+      examine(arguments.device, arguments,
+              [&](double done, const std::string& what) { progress.update(done, what); });
+  progress.clear();
+  if (!diagnosis) return say_interrupted();
+  write_stdout(arguments.json ? doctor::diagnosis_json(*diagnosis)
+                              : doctor::diagnosis_table(*diagnosis, style()));
+  return code_of(*diagnosis);
+}
+
+// One after the other, so that none disturbs another. One that fails leaves the others.
+ExitCode examine_several(const DoctorArguments& arguments) {
+  const std::vector<int> indices = device::several_devices(arguments.device);
+  ProgressLine progress(ProgressLine::Mode::kAuto);
+  std::vector<doctor::Diagnosis> diagnoses;
+  ExitCode worst = ExitCode::kOk;
+  for (const int index : indices) {
+    const std::string name = fmt::format("cuda:{}", index);
+    const auto show = [&](double done, const std::string& what) {
+      const double before = static_cast<double>(diagnoses.size()) + done;
+      progress.update(before / static_cast<double>(indices.size()), name + " " + what);
+    };
+    try {
+      auto diagnosis = examine(name, arguments, show);
+      if (!diagnosis) {
+        progress.clear();
+        return say_interrupted();
+      }
+      if (worst == ExitCode::kOk) worst = code_of(*diagnosis);
+      diagnoses.push_back(std::move(*diagnosis));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kDevice) throw;
+      worst = ExitCode::kNoDevice;
+      record::DeviceInfo device;
+      device.kind = record::DeviceKind::kCuda;
+      device.id = name;
+      device.name = "not usable";
+      diagnoses.push_back(doctor::without_facts(device, error.what()));
+    }
+  }
+  progress.clear();
+  write_stdout(arguments.json ? doctor::devices_json(diagnoses)
+                              : doctor::devices_table(diagnoses, style()));
+  return worst;
+}
+
 }  // namespace
 
 CLI::App* add_doctor_command(CLI::App& app, DoctorArguments& arguments) {
   CLI::App* command =
       add_command(app, "doctor", "Say what would make a measurement here untrustworthy", kExamples);
   add_single(*command, arguments.device,
-             {"--device", "NAME", "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU]"})
-      .suggests(device_words());
+             {"--device", "NAME",
+              "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU];\n"
+              "all, cuda:all or cuda:0,2: several GPUs, a line for each"})
+      .suggests(and_word(device_words(), "all"));
   add_single(*command, arguments.operation,
              {"--operation", "NAME",
               fmt::format("What is measured against itself [{}]", arguments.operation)})
@@ -50,31 +137,10 @@ CLI::App* add_doctor_command(CLI::App& app, DoctorArguments& arguments) {
 }
 
 ExitCode execute(const DoctorArguments& arguments, const Context&) {
-  check_device_name(arguments.device);
-  const auto device = device::open_device(arguments.device, {});
-  const std::atomic<bool>& interrupted = watch_for_interruption();
-  ProgressLine progress(ProgressLine::Mode::kAuto);
-  doctor::ExaminationOptions options;
-  options.architectures = report::tool_info().cuda_architectures;
-  options.cuda_problem = cuda_problem(arguments, *device);
-  const std::vector<operation::Operation> operations = parse_operations({arguments.operation});
-  options.aa.operation = &operations.front();
-  options.on_progress = [&](double done, const std::string& what) { progress.update(done, what); };
-  const doctor::DoctorFacts facts = doctor::examine(*device, options, interrupted);
-  progress.clear();
-  if (facts.aa.was_interrupted) {
-    write_stderr("nf4bench: interrupted; nothing was decided\n");
-    return interruption().value_or(ExitCode::kInterrupted);
-  }
-  const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
-  if (arguments.json) {
-    write_stdout(doctor::diagnosis_json(diagnosis));
-  } else {
-    const Terminal terminal = terminal_of(STDOUT_FILENO);
-    write_stdout(
-        doctor::diagnosis_table(diagnosis, {.width = terminal.width, .colour = terminal.colour}));
-  }
-  return diagnosis.worst == doctor::Severity::kWorthless ? ExitCode::kInconclusive : ExitCode::kOk;
+  check_device_names(arguments.device);
+  watch_for_interruption();
+  return device::names_several(arguments.device) ? examine_several(arguments)
+                                                 : examine_one(arguments);
 }
 
 }  // namespace nf4bench::cli

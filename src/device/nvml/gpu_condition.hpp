@@ -24,10 +24,26 @@ struct DriverFacts {
   std::optional<std::int64_t> gpus;  // that it sees
 };
 
+// The link to the host, in lanes and generations of PCI Express.
+struct PcieLink {
+  std::optional<int> width;
+  std::optional<int> card_width;       // what the card can do
+  std::optional<int> card_generation;  // the same
+  std::optional<int> most_generation;  // what card and slot can do
+};
+
+// The links to other GPUs.
+struct NvLinks {
+  int present = 0;  // 0: this GPU has none
+  int active = 0;
+};
+
 // What may change within milliseconds.
 struct GpuReading {
   std::optional<double> sm_clock_hz;
   std::optional<double> memory_clock_hz;
+  std::optional<double> temperature_c{};
+  std::optional<int> pcie_generation{};  // at rest it goes down to save power
   std::optional<double> busy;  // share of the driver's last sample period with a kernel running
   std::optional<std::vector<std::string>> throttle_reasons;  // absent: not known
 };
@@ -44,7 +60,10 @@ struct GpuCondition {
   std::optional<std::uint64_t> uncorrected_errors;  // since the driver was loaded
   std::optional<bool> remapping_pending;            // of broken memory rows, at the next reset
   std::optional<bool> remapping_failed;
+  std::optional<std::int64_t> remapped_rows{};  // ever
   GpuSetting mig = GpuSetting::kUnknown;
+  PcieLink pcie{};
+  std::optional<NvLinks> nvlinks{};
   std::optional<std::vector<GpuProcess>> processes;
   std::optional<double> slowed_by_power_s;  // since the driver was loaded
   std::optional<double> slowed_by_heat_s;

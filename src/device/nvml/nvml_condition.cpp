@@ -123,9 +123,41 @@ void add_memory_health(const Library& library, GpuCondition& condition) {
   unsigned failed = 0;
   if (library.call("nvmlDeviceGetRemappedRows", library.device, &corrected, &uncorrected, &pending,
                    &failed)) {
+    condition.remapped_rows = std::int64_t{corrected} + uncorrected;
     condition.remapping_pending = pending != 0;
     condition.remapping_failed = failed != 0;
   }
+}
+
+template <class Library>
+std::optional<int> number(const Library& library, const char* name) {
+  unsigned value = 0;
+  if (!library.call(name, library.device, &value)) return std::nullopt;
+  return static_cast<int>(value);
+}
+
+template <class Library>
+PcieLink pcie_link(const Library& library) {
+  return {.width = number(library, "nvmlDeviceGetCurrPcieLinkWidth"),
+          .card_width = number(library, "nvmlDeviceGetMaxPcieLinkWidth"),
+          .card_generation = number(library, "nvmlDeviceGetGpuMaxPcieLinkGeneration"),
+          .most_generation = number(library, "nvmlDeviceGetMaxPcieLinkGeneration")};
+}
+
+// A GPU says how many links it has by refusing the first that it has not.
+template <class Library>
+std::optional<NvLinks> nvlinks(const Library& library) {
+  constexpr unsigned kMostLinks = 64;
+  NvLinks links;
+  for (unsigned link = 0; link < kMostLinks; ++link) {
+    int active = 0;
+    const int status = library.status("nvmlDeviceGetNvLinkState", library.device, link, &active);
+    if (status == Library::kNotSupported || status == Library::kInvalidArgument) break;
+    if (status != Library::kSuccess) return std::nullopt;
+    ++links.present;
+    if (active != 0) ++links.active;
+  }
+  return links;
 }
 
 }  // namespace
@@ -149,6 +181,8 @@ GpuReading Nvml::reading() const {
   reading.sm_clock_hz = library.reading("nvmlDeviceGetClockInfo", 1e6, int{Library::kSmClock});
   reading.memory_clock_hz =
       library.reading("nvmlDeviceGetClockInfo", 1e6, int{Library::kMemoryClock});
+  reading.temperature_c = library.reading("nvmlDeviceGetTemperature", 1.0, 0);
+  reading.pcie_generation = number(library, "nvmlDeviceGetCurrPcieLinkGeneration");
   Utilization utilization;
   if (library.call("nvmlDeviceGetUtilizationRates", library.device, &utilization)) {
     reading.busy = utilization.gpu / 100.0;
@@ -175,6 +209,8 @@ GpuCondition Nvml::condition() const {
   condition.ecc_after_reset = ecc_mode.pending;
   add_memory_health(library, condition);
   condition.mig = mode(library, "nvmlDeviceGetMigMode").current;
+  condition.pcie = pcie_link(library);
+  condition.nvlinks = nvlinks(library);
   condition.processes = processes(library, "nvmlDeviceGetComputeRunningProcesses_v3");
   add_new(condition.processes, processes(library, "nvmlDeviceGetGraphicsRunningProcesses_v3"));
   condition.slowed_by_power_s = violation_s(library, kPowerPolicy);

@@ -17,6 +17,7 @@ struct Nvml::Library {
 
   // nvmlReturn_t, as far as it matters here.
   static constexpr int kSuccess = 0;
+  static constexpr int kInvalidArgument = 2;
   static constexpr int kNotSupported = 3;
   static constexpr int kInsufficientSize = 7;
   static constexpr int kFunctionNotFound = 13;

@@ -5,6 +5,7 @@
 #include "doctor/aa_noise.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/finding.hpp"
+#include "doctor/gpu_state.hpp"
 
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ Finding check_power_cap(const device::GpuCondition& gpu, const std::string& pci_
 Finding check_persistence(const device::GpuCondition& gpu, const std::string& pci_id);
 Finding check_ecc(const device::GpuCondition& gpu, const std::string& pci_id);
 Finding check_mig(const device::GpuCondition& gpu, const std::string& pci_id);
+Finding check_pcie(const GpuState& gpu);
+Finding check_nvlink(const device::GpuCondition& gpu, const std::string& pci_id);
 Finding check_driver(const device::DriverFacts& driver, const record::DeviceInfo& device);
 Finding check_architectures(const std::string& architectures, const record::DeviceInfo& device);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 #include <vector>
@@ -156,6 +157,10 @@ Finding check_ecc(const device::GpuCondition& gpu, const std::string& pci_id) {
   if (gpu.uncorrected_errors.value_or(0) > 0) {
     warn(fmt::format("{} errors that could not be corrected", *gpu.uncorrected_errors));
   }
+  if (gpu.remapped_rows.value_or(0) > 0) {
+    finding.severity = std::max(finding.severity, Severity::kNote);
+    finding.found += fmt::format("; memory rows remapped: {}", *gpu.remapped_rows);
+  }
   if (gpu.remapping_pending.value_or(false)) warn("memory rows wait to be remapped");
   if (gpu.remapping_failed.value_or(false)) warn("memory rows could not be remapped");
   return finding;
@@ -173,6 +178,54 @@ Finding check_mig(const device::GpuCondition& gpu, const std::string& pci_id) {
     finding.severity = Severity::kWarning;
     finding.found = "on: this is an instance of a GPU";
     finding.remedy = fmt::format("sudo nvidia-smi -i {} --multi-instance-gpu=0", pci_id);
+  }
+  return finding;
+}
+
+Finding check_pcie(const GpuState& gpu) {
+  Finding finding = {"pcie", Severity::kOk, "",
+                     "a lane or generation that is lost slows loading and offloading down, not the "
+                     "kernels, and points to a fault of the slot, a riser or the card",
+                     ""};
+  const device::PcieLink& link = gpu.pcie;
+  const std::optional<int>& generation = gpu.pcie_generation;
+  if (!generation || !link.width || !link.card_generation || !link.card_width) {
+    return unknown(finding);
+  }
+  finding.found = fmt::format("generation {}, {} lanes", *generation, *link.width);
+  const auto find = [&](Severity severity, const std::string& text) {
+    finding.severity = std::max(finding.severity, severity);
+    finding.found += "; " + text;
+    finding.remedy = "seat the card anew, in a slot with all lanes, and look at the BIOS and dmesg";
+  };
+  if (*link.width < *link.card_width) {
+    find(Severity::kWarning, fmt::format("the card has {} lanes", *link.card_width));
+  }
+  if (*generation < *link.card_generation) {
+    const bool is_by_slot = *generation >= link.most_generation.value_or(*link.card_generation);
+    find(is_by_slot ? Severity::kNote : Severity::kWarning,
+         fmt::format("the card is of generation {}", *link.card_generation));
+  }
+  return finding;
+}
+
+Finding check_nvlink(const device::GpuCondition& gpu, const std::string& pci_id) {
+  Finding finding = {"nvlink", Severity::kOk, "",
+                     "a link that is down slows exchange between GPUs, not the kernels, and points "
+                     "to a fault of the board or a switch",
+                     ""};
+  if (!gpu.nvlinks) return unknown(finding);
+  const device::NvLinks& links = *gpu.nvlinks;
+  if (links.present == 0) {
+    finding.found = "this GPU has none";
+    return finding;
+  }
+  finding.found = fmt::format("{} of {} links active", links.active, links.present);
+  if (links.active == 0) {
+    finding.severity = Severity::kNote;
+  } else if (links.active < links.present) {
+    finding.severity = Severity::kWarning;
+    finding.remedy = fmt::format("nvidia-smi nvlink --status -i {}", pci_id);
   }
   return finding;
 }
