@@ -23,8 +23,8 @@ namespace {
 constexpr char kExamples[] = R"(Examples:
   Every cell over all reports below a folder, with the run at which it changed:
     nf4bench history reports/
-  One GPU of many, by its UUID or its host:
-    nf4bench history reports/ --unit GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10
+  Only this host's GPUs, or one by its UUID:
+    nf4bench history reports/ --unit $(hostname)
   One variant, as JSON for a plot:
     nf4bench history reports/ --variant simd --json
 Runs on different devices are kept apart. A step is a change that lasted for three runs or more.)";
