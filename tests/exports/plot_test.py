@@ -96,7 +96,7 @@ class Plot(unittest.TestCase):
         for axes in figure.axes:
             lines = {line.get_label(): list(line.get_xdata()) for line in axes.get_lines()}
             self.assertEqual(lines, {"chain_cublas": [1, 8, 64], "gemv_shuffle": [1, 8],
-                                     "fused": [1, 8, 64]})
+                                     "fused": [1, 8, 64], "cublas_resident": [1, 8, 64]})
         first = next(m for m in report["measurements"] if m["variant"] == "fused")
         drawn = [line.get_ydata()[0] for line in figure.axes[0].get_lines()
                  if line.get_label() == "fused"]

@@ -162,8 +162,8 @@ json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard
        m.throttled_samples ? json::json_integer(*m.throttled_samples) : json::json_null()},
       {"alone_s", alone_json(m.alone, guard)},
       {"load", load_json(m.load, guard)},
+      {"reference_line", json::json_bool(m.reference_line)},
   };
-  if (m.reference_line) members.push_back({"reference_line", json::json_bool(true)});
   if (m.digest) members.push_back({"sample_digest", digest_json(*m.digest, guard)});
   return json::json_object(members);
 }
