@@ -27,13 +27,18 @@ __device__ __forceinline__ float2 widen(std::uint32_t pair) {
 
 // Eight activations of a block as integers.
 struct Quantized {
-  int values[8];
+  int values[8];      // the low 16 bits count
   int sum = 0;        // of the whole block
   float step = 0.0f;  // of the whole block; NaN where an activation is not finite
 
-  __device__ __forceinline__ int high(int i) const { return (values[i] + 128) >> 8; }
-  // The low byte, in the low bits of the result.
-  __device__ __forceinline__ int low(int i) const { return values[i]; }
+  // The signed bytes of four of them, `a` first: the high ones or the low ones.
+  template <bool kHigh>
+  __device__ __forceinline__ std::uint32_t bytes(int a, int b, int c, int d) const {
+    constexpr int kSelect = kHigh ? 0x0051 : 0x0040;
+    constexpr int kCarry = kHigh ? 128 : 0;  // of a negative low byte
+    return __byte_perm(__byte_perm(values[a] + kCarry, values[b] + kCarry, kSelect),
+                       __byte_perm(values[c] + kCarry, values[d] + kCarry, kSelect), 0x5410);
+  }
 };
 
 // Quantizes the 64 activations that eight neighbouring lanes hold, eight each. By whole warps.
@@ -52,15 +57,25 @@ __device__ __forceinline__ Quantized quantize(uint4 bits) {
   const float magnitude = widen<kType>(largest).x;
   // Below this, which no output type can show, the inverse would overflow.
   const bool counts = magnitude > 1e-34f && largest < kInfinity;
-  const float inverse = counts ? __fdiv_rn(kLevels, magnitude) : 0.0f;
+  // Quarters, for it gives zero where the divisor is near the end of the range.
+  const float inverse = counts ? __fdividef(kLevels * 0.25f, magnitude * 0.25f) : 0.0f;
+  // Added to a number this rounds it and leaves it in the low bits: conversions are slow.
+  constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
+  const auto round = [&](float value) {
+    return __float_as_int(__fmaf_rn(value, inverse, kRounder));
+  };
   Quantized result;
+  unsigned sum = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const float2 pair = widen<kType>(pairs[i]);
-    result.values[2 * i] = __float2int_rn(pair.x * inverse);
-    result.values[2 * i + 1] = __float2int_rn(pair.y * inverse);
-    result.sum += result.values[2 * i] + result.values[2 * i + 1];
+    const float2 pair = counts ? widen<kType>(pairs[i]) : make_float2(0.0f, 0.0f);
+    result.values[2 * i] = round(pair.x);
+    result.values[2 * i + 1] = round(pair.y);
+    // Wraps around, as the subtraction below does.
+    sum += static_cast<unsigned>(result.values[2 * i]) +
+           static_cast<unsigned>(result.values[2 * i + 1]);
   }
+  result.sum = static_cast<int>(sum - 8 * __float_as_uint(kRounder));
 #pragma unroll
   for (int i = 1; i < 8; i *= 2) result.sum += __shfl_xor_sync(0xffffffffu, result.sum, i);
   result.step = counts ? magnitude * (1.0f / kLevels) : 0.0f;
@@ -106,11 +121,6 @@ __device__ __forceinline__ void quantize_range(const Job& job, BoxRange boxes, i
       if (eight[i].token < tokens) use(eight[i], quantize<kType>(bits[i]));
     }
   }
-}
-
-// The low bytes of four integers, `a` first.
-__device__ __forceinline__ std::uint32_t pack_bytes(int a, int b, int c, int d) {
-  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
 
 }  // namespace nf4bench::kernels::cuda

@@ -95,7 +95,7 @@ struct Box {
   int y;
 };
 
-// Copies a box; `barrier` gets its bytes. `policy` says how L2 is to treat the lines.
+// Copies a box; `barrier` gets its bytes. `policy` says how L2 is to treat the lines, if any.
 __device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
                                          std::uint32_t barrier, std::uint64_t policy) {
   asm volatile(
@@ -105,13 +105,12 @@ __device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
       : "memory");
 }
 
-// Copies `bytes`, a multiple of 16 as both addresses are; `barrier` gets them.
-__device__ __forceinline__ void copy_bulk(std::uint32_t target, const void* source,
-                                          std::uint32_t bytes, std::uint32_t barrier) {
+__device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
+                                         std::uint32_t barrier) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
-      "[%3];" ::"r"(target),
-      "l"(source), "r"(bytes), "r"(barrier)
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(target),
+      "l"(box.map), "r"(box.x), "r"(box.y), "r"(barrier)
       : "memory");
 }
 
@@ -139,6 +138,12 @@ __device__ __forceinline__ uint2 load_shared_8(std::uint32_t address) {
                : "=r"(value.x), "=r"(value.y)
                : "r"(address)
                : "memory");
+  return value;
+}
+
+__device__ __forceinline__ std::uint32_t load_shared_4(std::uint32_t address) {
+  std::uint32_t value;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
   return value;
 }
 

@@ -32,31 +32,31 @@ bool can(const Variant& variant, const Problem& problem, const DeviceFacts& devi
 
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 
-// Up to how many tokens, measured on an H200, an own kernel beats one that decodes the weight into
-// memory and leaves the rest to cuBLAS; and from how many on the warpgroup kernel beats the integer
-// kernel. By the size of the weight.
+// From how many tokens on the warpgroup kernel beats the integer kernel, measured on an H200.
+constexpr std::int64_t kWgmmaTokens = 5;
+
+// Up to how many an own kernel beats one that decodes the weight into memory and leaves the rest to
+// cuBLAS, by the size of the weight.
 struct Crossover {
   std::int64_t elements;  // up to
   std::int64_t most_tokens;
-  std::int64_t wgmma_tokens;
 };
 
-constexpr Crossover kCrossovers[] = {
-    {8 * kMi, 16, 17}, {20 * kMi, 48, 9}, {32 * kMi, 64, 9}, {96 * kMi, 192, 9}};
-constexpr Crossover kLargest = {0, 512, 5};
+constexpr Crossover kCrossovers[] = {{8 * kMi, 256}, {32 * kMi, 384}};
+constexpr std::int64_t kMostTokens = 512;
 
-const Crossover& crossover(const Problem& problem) {
+std::int64_t most_tokens(const Problem& problem) {
   for (const Crossover& each : kCrossovers) {
-    if (problem.elements <= each.elements) return each;
+    if (problem.elements <= each.elements) return each.most_tokens;
   }
-  return kLargest;
+  return kMostTokens;
 }
 
 // Whether cuBLAS is to multiply, whatever the device: the workspace depends on it.
 bool needs_cublas(const Problem& problem) {
   constexpr DeviceFacts kHopper = {90, 132, 0};
   const Kernels& each = kernels();
-  if (problem.tokens > crossover(problem).most_tokens) return true;
+  if (problem.tokens > most_tokens(problem)) return true;
   return !can(each.wgmma, problem, kHopper) && !can(each.linear, problem, kHopper) &&
          !can(each.gemv, problem, kHopper);
 }
@@ -65,8 +65,7 @@ bool needs_cublas(const Problem& problem) {
 const Variant* choose(const Problem& problem, const DeviceFacts& device) {
   const Kernels& each = kernels();
   if (needs_cublas(problem)) return can(each.cublas, problem, device) ? &each.cublas : nullptr;
-  const bool prefers_wgmma = problem.tokens >= crossover(problem).wgmma_tokens;
-  if (prefers_wgmma && can(each.wgmma, problem, device)) return &each.wgmma;
+  if (problem.tokens >= kWgmmaTokens && can(each.wgmma, problem, device)) return &each.wgmma;
   for (const Variant* variant : {&each.linear, &each.wgmma, &each.gemv}) {
     if (can(*variant, problem, device)) return variant;
   }

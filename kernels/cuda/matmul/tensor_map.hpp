@@ -1,6 +1,6 @@
 #pragma once
 
-// The packed weight as the copy engine sees it: a matrix of bytes, read in boxes.
+// The packed weight and the activations as the copy engine sees them: matrices, read in boxes.
 
 #include "variant.hpp"
 
@@ -11,10 +11,20 @@ namespace nf4bench::kernels::cuda {
 
 inline constexpr int kBoxBytes = 128;  // of a row: 256 weights
 
-// A map whose boxes have `rows` rows of kBoxBytes, with their 16-byte pieces swizzled: piece p of
-// row r lies where piece p ^ (r & 7) would. Beyond the weight's edges a box holds zeros. All zero
-// on devices before Hopper, which have no copy engine, and where the driver refuses.
-inline CUtensorMap weight_map(const Job& job, const DeviceFacts& device, unsigned rows) {
+// A matrix in rows without gaps.
+struct TensorMatrix {
+  CUtensorMapDataType type;
+  const void* first;
+  std::int64_t columns;
+  std::int64_t rows;
+  std::int64_t row_bytes;
+};
+
+// A map whose boxes are columns x rows, kBoxBytes a row, with their 16-byte pieces swizzled: piece
+// p of row r lies where piece p ^ (r & 7) would. Beyond the matrix's edges a box holds zeros. All
+// zero on devices before Hopper, which have no copy engine, and where the driver refuses.
+inline CUtensorMap tensor_map(const TensorMatrix& matrix, const DeviceFacts& device,
+                              unsigned box_columns, unsigned box_rows) {
   CUtensorMap map = {};
   if (device.compute_capability < 90) return map;
   using Encode = decltype(&cuTensorMapEncodeTiled);
@@ -27,15 +37,29 @@ inline CUtensorMap weight_map(const Job& job, const DeviceFacts& device, unsigne
     return reinterpret_cast<Encode>(function);
   }();
   if (encode == nullptr) return map;
-  const auto row_bytes = static_cast<cuuint64_t>(job.inputs / 2);
-  const cuuint64_t sizes[2] = {row_bytes, static_cast<cuuint64_t>(job.outputs)};
-  const cuuint64_t strides[1] = {row_bytes};
-  const cuuint32_t box[2] = {kBoxBytes, rows};
+  const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(matrix.columns),
+                               static_cast<cuuint64_t>(matrix.rows)};
+  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(matrix.row_bytes)};
+  const cuuint32_t box[2] = {box_columns, box_rows};
   const cuuint32_t steps[2] = {1, 1};
-  encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<std::uint8_t*>(job.packed), sizes,
-         strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+  encode(&map, matrix.type, 2, const_cast<void*>(matrix.first), sizes, strides, box, steps,
+         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return map;
+}
+
+// Of the packed weight as bytes.
+inline CUtensorMap weight_map(const Job& job, const DeviceFacts& device, unsigned rows) {
+  return tensor_map(
+      {CU_TENSOR_MAP_DATA_TYPE_UINT8, job.packed, job.inputs / 2, job.outputs, job.inputs / 2},
+      device, kBoxBytes, rows);
+}
+
+// Of 16-bit activations.
+inline CUtensorMap token_map(const Job& job, const DeviceFacts& device, unsigned tokens) {
+  return tensor_map(
+      {CU_TENSOR_MAP_DATA_TYPE_UINT16, job.input, job.inputs, job.tokens, job.inputs * 2}, device,
+      kBoxBytes / 2, tokens);
 }
 
 }  // namespace nf4bench::kernels::cuda

@@ -12,7 +12,7 @@ namespace {
 
 PlannedUnits plan_vector(const Problem& problem, const DeviceFacts& device) {
   const int boxes = count_of(problem.inputs, kBoxColumns);
-  return plan_units(problem, device, {1, 4},
+  return plan_units(problem, device, {1, 4, 100},
                     [&](int, int units) { return VectorLayout(boxes, units).bytes; });
 }
 

@@ -2,8 +2,8 @@
 
 // A few tokens. The columns of the tensor core are four tokens' activations, two bytes each, so
 // that a block's sum is whole only over all four lanes of a quad: they do block after block
-// together. A kernel of its own makes integers of the activations once, in the order in which lanes
-// want them.
+// together. Activations become integers in the order in which lanes want them: in every block for
+// itself where they are few, else once by a kernel of its own.
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
@@ -24,43 +24,43 @@ struct BoxImage {
   static constexpr int kBytes = kTerms + 4 * kBlockTermBytes;
 };
 
-// One thread quantizes eight activations of a token, and zeros beyond the last token and input.
-template <OutputType kType, int kFours>
-__global__ void __launch_bounds__(256) quantize_tokens(const __grid_constant__ Job job, int boxes) {
+// Writes eight activations of a token to the image of their box.
+template <int kFours>
+__device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Quantized& q) {
   using Image = BoxImage<kFours>;
-  allow_next_kernel();
-  wait_for_previous_kernel();
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int eight = i % (boxes * 32);  // of its token
-  const int token = i / (boxes * 32);
-  const bool inside = token < job.tokens && eight < job.inputs / 8;
-  const auto* input = static_cast<const uint4*>(job.input);
-  const std::int64_t at = token * (job.inputs / 8) + eight;
-  const Quantized q = quantize<kType>(inside ? __ldg(input + at) : make_uint4(0, 0, 0, 0));
-  if (token >= kFours * 4) return;
-
-  std::uint8_t* box = static_cast<std::uint8_t*>(job.workspace) +
-                      static_cast<std::int64_t>(eight / 32) * Image::kBytes;
-  const int block = eight / 8 % 4;
-  const int word = eight % 8;  // lane t of a quad takes words 2t and 2t + 1
-#pragma unroll
-  for (int plane = 0; plane < 2; ++plane) {
-    int v[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k) v[k] = plane == 0 ? q.high(k) : q.low(k);
-    const int column = token % 4 * 2 + plane;
-    const int lane = column * 4 + word / 2;
-    std::uint8_t* operand =
-        box + block * Image::kBlockBytes + (token / 4 * 32 + lane) * 16 + word % 2 * 8;
-    *reinterpret_cast<uint2*>(operand) =
-        make_uint2(pack_bytes(v[1], v[0], v[3], v[2]), pack_bytes(v[5], v[4], v[7], v[6]));
-  }
+  const int block = at.index / 8 % 4;
+  const int word = at.index % 8;  // lane t of a quad takes words 2t and 2t + 1
+  const int lane =
+      at.token % 4 * 8 + word / 2;  // of the high bytes' column; the low bytes' is next
+  std::uint8_t* operand =
+      box + block * Image::kBlockBytes + (at.token / 4 * 32 + lane) * 16 + word % 2 * 8;
+  *reinterpret_cast<uint2*>(operand) =
+      make_uint2(q.bytes<true>(1, 0, 3, 2), q.bytes<true>(5, 4, 7, 6));
+  *reinterpret_cast<uint2*>(operand + 4 * 16) =
+      make_uint2(q.bytes<false>(1, 0, 3, 2), q.bytes<false>(5, 4, 7, 6));
   if (word == 0) {
     constexpr auto kShare = static_cast<float>(kIntercept / kStep);
     auto* terms = reinterpret_cast<float2*>(box + Image::kTerms + block * Image::kBlockTermBytes);
-    terms[token] =
+    terms[at.token] =
         make_float2(q.step * static_cast<float>(kStep), kShare * static_cast<float>(q.sum));
   }
+}
+
+// One thread quantizes eight activations of a token, and zeros beyond the last token and input.
+template <OutputType kType, int kFours>
+__global__ void __launch_bounds__(256) quantize_tokens(const __grid_constant__ Job job, int boxes) {
+  allow_next_kernel();
+  wait_for_previous_kernel();
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const Eight at = {i / (boxes * 32), i % (boxes * 32)};
+  const bool inside = at.token < job.tokens && at.index < job.inputs / 8;
+  const auto* input = static_cast<const uint4*>(job.input);
+  const Quantized q = quantize<kType>(inside ? __ldg(input + at.token * (job.inputs / 8) + at.index)
+                                             : make_uint4(0, 0, 0, 0));
+  if (at.token >= kFours * 4) return;
+  write_image<kFours>(static_cast<std::uint8_t*>(job.workspace) +
+                          std::int64_t{at.index / 32} * BoxImage<kFours>::kBytes,
+                      at, q);
 }
 
 // Where things lie in dynamic shared memory, in bytes.
@@ -140,6 +140,20 @@ __device__ __forceinline__ void load_image(const Job& job, const UnitPlan& plan,
   __syncthreads();
 }
 
+// Makes a slice of the image in shared memory, once all warps are done with the one before.
+template <OutputType kType, int kFours>
+__device__ __forceinline__ void make_image(const Job& job, const UnitPlan& plan, int slice,
+                                           std::uint8_t* target) {
+  const int first = slice * plan.slice_boxes;
+  __syncthreads();
+  quantize_range<kType, kUnitThreads>(
+      job, {first, min(plan.slice_boxes, plan.boxes - first)}, kFours * 4,
+      [&](Eight at, const Quantized& q) {
+        write_image<kFours>(target + at.index / 32 * BoxImage<kFours>::kBytes, at, q);
+      });
+  __syncthreads();
+}
+
 // Sums over the units of each tile, and writes the outputs.
 template <OutputType kType, int kFours>
 __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& plan,
@@ -162,7 +176,8 @@ __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& pl
 
 #endif
 
-template <OutputType kType, ScaleKind kKind, int kFours, int kBoxes>
+// kOwnImage: every block makes the image for itself, else quantize_tokens has.
+template <OutputType kType, ScaleKind kKind, int kFours, int kBoxes, bool kOwnImage>
 __global__ void __launch_bounds__(kUnitThreads, 1)
     mma_linear_tokens(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
                       const __grid_constant__ UnitPlan plan,
@@ -227,7 +242,11 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
 
   unsigned count = 0;  // boxes done
   for (int slice = 0; slice < plan.slices; ++slice) {
-    load_image<kFours>(job, plan, slice, shared_address(shared) + Layout::kImage);
+    if constexpr (kOwnImage) {
+      make_image<kType, kFours>(job, plan, slice, shared + Layout::kImage);
+    } else {
+      load_image<kFours>(job, plan, slice, shared_address(shared) + Layout::kImage);
+    }
     const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
     for (; walk.slice == slice; count += kBoxes) {
       float scales[kBoxes][2];

@@ -49,20 +49,14 @@ __device__ __forceinline__ void quantize_vector(const Job& job, const UnitPlan& 
   quantize_range<kType, kUnitThreads>(job, {0, plan.boxes}, 1, [&](Eight at, const Quantized& q) {
     std::uint8_t* block = shared + layout.planes + at.index / 8 * 128;
     const int eight = at.index % 8;
-#pragma unroll
-    for (int plane = 0; plane < 2; ++plane) {
-      int v[8];
-#pragma unroll
-      for (int k = 0; k < 8; ++k) v[k] = plane == 0 ? q.high(k) : q.low(k);
-      const std::uint32_t even = pack_bytes(v[0], v[2], v[4], v[6]);
-      const std::uint32_t odd = pack_bytes(v[1], v[3], v[5], v[7]);
-      const uint2 mixed =
+    const auto write_plane = [&](std::uint8_t* plane, std::uint32_t even, std::uint32_t odd) {
+      reinterpret_cast<uint2*>(plane)[eight] =
           make_uint2(__byte_perm(odd, even, 0x5140), __byte_perm(odd, even, 0x7362));
-      reinterpret_cast<uint2*>(block)[eight] = mixed;
-      reinterpret_cast<std::uint32_t*>(block + 64)[eight] = even;
-      reinterpret_cast<std::uint32_t*>(block + 96)[eight] = odd;
-      block += layout.plane_bytes;
-    }
+      reinterpret_cast<std::uint32_t*>(plane + 64)[eight] = even;
+      reinterpret_cast<std::uint32_t*>(plane + 96)[eight] = odd;
+    };
+    write_plane(block, q.bytes<true>(0, 2, 4, 6), q.bytes<true>(1, 3, 5, 7));
+    write_plane(block + layout.plane_bytes, q.bytes<false>(0, 2, 4, 6), q.bytes<false>(1, 3, 5, 7));
     if (eight == 0) {
       constexpr auto kShare = static_cast<float>(kIntercept / kStep);
       reinterpret_cast<float2*>(shared + VectorLayout::kTerms)[at.index / 8] =

@@ -18,15 +18,24 @@ inline int count_of(std::int64_t count, std::int64_t per_part) {
   return static_cast<int>(block_count(count, per_part));
 }
 
-// Boxes a unit, 4, 2 or 1 and at most `most`: as many as keep the warps of a block equally busy,
-// within a quarter, for units of fewer boxes spend more on their scales and sums.
-inline int choose_unit_boxes(int tiles_a_block, int boxes, int most) {
+struct UnitLimits {
+  int slices;
+  int unit_boxes;
+  int busier;  // percent of boxes that the busiest warp may have more for the sake of larger units
+};
+
+// Boxes a unit, 4, 2 or 1: as many as the limits allow, for units of fewer boxes spend more on
+// their scales and sums.
+inline int choose_unit_boxes(int tiles_a_block, int boxes, const UnitLimits& most) {
   const auto boxes_of_busiest_warp = [&](int unit) {
     return count_of(std::int64_t{tiles_a_block} * count_of(boxes, unit), kUnitWarps) * unit;
   };
   const int best = boxes_of_busiest_warp(1);
   for (const int unit : {4, 2}) {
-    if (unit <= most && boxes_of_busiest_warp(unit) * 4 <= best * 5) return unit;
+    if (unit <= most.unit_boxes &&
+        boxes_of_busiest_warp(unit) * 100 <= best * (100 + most.busier)) {
+      return unit;
+    }
   }
   return 1;
 }
@@ -49,11 +58,6 @@ void with_unit_kind(const Problem& problem, int unit_boxes, Function use) {
   with_kind(std::integral_constant<int, 1>{});
 }
 
-struct UnitLimits {
-  int slices;
-  int unit_boxes;
-};
-
 // As few slices as let a block's shared memory suffice, within `most`, and more blocks than
 // multiprocessors only where even that is not enough. `bytes(boxes of a slice, units of a block)`
 // says how much a block needs. Where nothing suffices, the grid's shared_bytes are too many.
@@ -70,7 +74,7 @@ PlannedUnits plan_units(const Problem& problem, const DeviceFacts& device, UnitL
     const int tiles_a_block = count_of(plan.tiles, grid);
     for (plan.slices = 1; plan.slices <= most.slices; ++plan.slices) {
       plan.slice_boxes = count_of(plan.boxes, plan.slices);
-      result.unit_boxes = choose_unit_boxes(tiles_a_block, plan.slice_boxes, most.unit_boxes);
+      result.unit_boxes = choose_unit_boxes(tiles_a_block, plan.slice_boxes, most);
       plan.units = count_of(plan.slice_boxes, result.unit_boxes);
       plan.tile_step = kUnitWarps / plan.units;
       plan.unit_step = kUnitWarps % plan.units;

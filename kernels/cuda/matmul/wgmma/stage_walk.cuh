@@ -32,6 +32,12 @@ inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, int join) {
   }
   const std::int64_t all = std::int64_t{tiles} * stages;
   plan.blocks = all < most_blocks ? static_cast<int>(all) : most_blocks;
+  // No block is to have parts of two tiles where that costs no time.
+  const int blocks_a_tile = plan.blocks / rest;
+  if (waves == 0 && stages % blocks_a_tile == 0 &&
+      stages / blocks_a_tile == (rest * stages + plan.blocks - 1) / plan.blocks) {
+    plan.blocks = rest * blocks_a_tile;
+  }
   plan.whole = waves * most_blocks;
   plan.split = rest;
   plan.share = rest * stages / plan.blocks;

@@ -4,67 +4,70 @@
 // blocks share a tile.
 
 #include "cuda/arithmetic.cuh"
-#include "cuda/matmul/wgmma/arrange_tokens.cuh"
 #include "cuda/matmul/wgmma/stage_walk.cuh"
+#include "variant.hpp"
 
 namespace nf4bench::kernels::cuda {
 
 // Sums of split tiles, in the workspace. A block has at most two split tiles, and each of its
 // warpgroups a place for each of them; a tile has a counter a warpgroup.
+//
+// Nobody clears the workspace before a launch, so a counter counts only once somebody has claimed
+// it: kClaimed in the upper bits, then how many blocks have left their sums and how many have seen
+// that all had. The last of these leaves zero.
 struct SplitSums {
   float* sums;
-  int* counters;
+  unsigned long long* counters;
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
+inline constexpr unsigned long long kClaimed = 0x6e66346d61746dull << 16;
+inline constexpr unsigned long long kCounts = 0xffff;
+inline constexpr unsigned long long kHasSeen = 0x100;
+
 // The two neighbouring rows of a lane in its warpgroup's 64. The tensor cores' row lane / 4 is the
-// first of them in every second quad and the second in the others, so that the lanes that read
-// shared memory together find their words in different banks.
+// first of them in the lower half of a warp and the second in the upper half, so that the rows that
+// a warp reads from shared memory together lie in different banks.
 struct LaneRows {
   int pair;     // the first row of the two
   int swapped;  // 1: the second row comes first
 
   __device__ __forceinline__ LaneRows()
       : pair(static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 * 2)),
-        swapped(static_cast<int>(threadIdx.x / 4 % 2)) {}
+        swapped(static_cast<int>(threadIdx.x / 16 % 2)) {}
   __device__ __forceinline__ int first() const { return pair + swapped; }
   __device__ __forceinline__ int second() const { return pair + (swapped ^ 1); }
+};
+
+// What the sums of a lane's rows are to be multiplied by in the end.
+struct RowFactors {
+  float first = 1.0f;
+  float second = 1.0f;
 };
 
 // Where a lane's sums go: its rows of a tile.
 class LaneOutputs {
  public:
-  __device__ __forceinline__ LaneOutputs(const Job& job, const TokenImage& image, int row,
-                                         int token)
-      : job_(job), image_(image), row_(row + rows_.pair), token_(token) {
-    const int last = static_cast<int>(job.outputs) - 1;
-    inverse_[0] = inverse_of(image.factors.values + min(row + rows_.first(), last));
-    inverse_[1] = inverse_of(image.factors.values + min(row + rows_.second(), last));
-  }
+  __device__ __forceinline__ LaneOutputs(const Job& job, RowFactors factors, int row, int token)
+      : job_(job), factors_(factors), row_(row + rows_.pair), token_(token) {}
 
   // The sums of two tokens of each eight; `eight` counts these.
   __device__ __forceinline__ void store(int eight, float4 sums) const {
     if (row_ >= job_.outputs) return;
-    const float by_row[2][2] = {{sums.x * inverse_[0], sums.z * inverse_[1]},
-                                {sums.y * inverse_[0], sums.w * inverse_[1]}};
+    const float by_row[2][2] = {{sums.x * factors_.first, sums.z * factors_.second},
+                                {sums.y * factors_.first, sums.w * factors_.second}};
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int token = token_ + eight * 8 + static_cast<int>(threadIdx.x % 4 * 2) + i;
       if (token >= job_.tokens) continue;
-      const float scale = __ldcg(image_.scales + token);
-      const float first = by_row[i][0] * scale;
-      const float second = by_row[i][1] * scale;
+      const float first = by_row[i][0];
+      const float second = by_row[i][1];
       store_pair(token, rows_.swapped != 0 ? second : first, rows_.swapped != 0 ? first : second);
     }
   }
 
  private:
-  // Of a power of two.
-  __device__ static __forceinline__ float inverse_of(const float* factor) {
-    return __uint_as_float(0x7f000000u - __float_as_uint(__ldcg(factor)));
-  }
-
   __device__ __forceinline__ void store_pair(std::int64_t token, float first, float second) const {
     const std::uint32_t pair = job_.output_type == OutputType::kFloat16
                                    ? pack_float16(first, second)
@@ -79,11 +82,10 @@ class LaneOutputs {
   }
 
   const Job& job_;
-  const TokenImage& image_;
   LaneRows rows_;
+  RowFactors factors_;
   int row_;
   int token_;
-  float inverse_[2];
 };
 
 // The blocks that share a split tile. Each of their warpgroups leaves its sums in the workspace and
@@ -102,7 +104,15 @@ class SharedTile {
     first_place_ = split_begin(plan, first_block_) < begin ? 1 : 0;
   }
 
-  __device__ __forceinline__ void leave(const float (&sums)[Shape::kSums]) const {
+  // The counter as it is. To be asked for long before leave(), which it saves a round trip.
+  __device__ __forceinline__ unsigned long long look() const {
+    return threadIdx.x % 128 == 0 ? load() : 0;
+  }
+
+  __device__ __forceinline__ void leave(const float (&sums)[Shape::kSums],
+                                        unsigned long long seen) const {
+    // Fails if another block has claimed it since; what is added below comes after either.
+    if (threadIdx.x % 128 == 0 && !is_claimed(seen)) atomicCAS(counter_, seen, kClaimed);
     float4* own = place(static_cast<int>(blockIdx.x) - first_block_);
 #pragma unroll
     for (int i = 0; i < kPieces; ++i) {
@@ -111,7 +121,7 @@ class SharedTile {
     }
     __threadfence();
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
-    if (threadIdx.x % 128 == 0) atomicAdd(counter_, 1);
+    if (threadIdx.x % 128 == 0) atomicAdd(counter_, 1ull);
   }
 
   __device__ __forceinline__ void add_up(const LaneOutputs& outputs) const {
@@ -121,19 +131,42 @@ class SharedTile {
     if (begin == end) return;
     if (threadIdx.x % 128 == 0) wait();
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
-    for (int piece = begin; piece < end; ++piece) {
-      float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll 8
-      for (int block = 0; block < blocks_; ++block) {
-        const float4 part = __ldcg(place(block) + piece * 128);
-        sum = make_float4(sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w);
-      }
-      outputs.store(piece, sum);
-    }
+    int piece = begin;
+    for (; piece + 4 <= end; piece += 4) add_up_pieces<4>(outputs, piece);
+    for (; piece < end; ++piece) add_up_pieces<1>(outputs, piece);
   }
 
  private:
   static constexpr int kPieces = Shape::kTokens / 8;  // of 16 bytes, of a lane's sums
+
+  // kCount of them from `first` on, with 16 loads under way at once.
+  template <int kCount>
+  __device__ __forceinline__ void add_up_pieces(const LaneOutputs& outputs, int first) const {
+    constexpr int kBlocks = 16 / kCount;
+    float4 sums[kCount] = {};
+    for (int block = 0; block < blocks_; block += kBlocks) {
+      float4 parts[kBlocks][kCount] = {};
+#pragma unroll
+      for (int k = 0; k < kBlocks; ++k) {
+        if (block + k >= blocks_) continue;
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+          parts[k][i] = __ldcg(place(block + k) + (first + i) * 128);
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < kBlocks; ++k) {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+          const float4 part = parts[k][i];
+          sums[i] = make_float4(sums[i].x + part.x, sums[i].y + part.y, sums[i].z + part.z,
+                                sums[i].w + part.w);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) outputs.store(first + i, sums[i]);
+  }
 
   __device__ __forceinline__ static int group() {
     return static_cast<int>(threadIdx.x / 128);
@@ -147,16 +180,27 @@ class SharedTile {
            threadIdx.x % 128;
   }
 
+  __device__ __forceinline__ static bool is_claimed(unsigned long long value) {
+    return (value & ~kCounts) == kClaimed;
+  }
+
+  __device__ __forceinline__ unsigned long long load() const {
+    unsigned long long value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(counter_) : "memory");
+    return value;
+  }
+
   __device__ __forceinline__ void wait() const {
-    int left = 0;
 #pragma unroll 1
-    while (left < blocks_) {
-      asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(left) : "l"(counter_) : "memory");
+    while (static_cast<int>(load() % kHasSeen) < blocks_) {
     }
+    const int waiting = min(blocks_, kPieces);
+    const unsigned long long before = atomicAdd(counter_, kHasSeen);
+    if (static_cast<int>((before & kCounts) / kHasSeen) == waiting - 1) *counter_ = 0;
   }
 
   const SplitSums& split_;
-  int* counter_;
+  unsigned long long* counter_;
   int first_block_;
   int blocks_;
   int first_place_;

@@ -4,15 +4,16 @@
 // B, in shared memory. A block is a producer warpgroup, two threads of which keep two rings of
 // shared memory full, and a few consumer warpgroups of 64 rows each.
 //
-// Of the 256 inputs of a stage lane t of each quad has the t-th 64 for itself, and so one scale a
-// row. A byte of the weight is one read of a table of pairs of codebook values and one product with
-// the scale, both float16. What float16 cannot hold of scales is taken out before: each row has a
-// power of two (RowFactors) that brings its scales near the top of the range. While the tensor
-// cores multiply a quarter of a stage, the next quarter is decoded.
+// Activations are taken as they lie in memory. So of each four packed bytes lane t of a quad has to
+// multiply the t-th: all lanes of a quad read the same words, and each looks its bytes up in a
+// table of pairs of codebook values. A quarter of a stage is a block of 64 weights. With few tokens
+// the tensor cores sum over it and its scale is multiplied with that sum in float32; with many
+// tokens, whose sums are too many, with the weights. While the tensor cores multiply a quarter, the
+// next one is decoded.
 
 #include "cuda/codebook.cuh"
 #include "cuda/dependent_launch.cuh"
-#include "cuda/matmul/lane_scales.cuh"
+#include "cuda/matmul/wgmma/produce_scales.cuh"
 #include "cuda/matmul/wgmma/tile_sums.cuh"
 #include "cuda/matmul/wgmma/wgmma.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
@@ -21,130 +22,178 @@ namespace nf4bench::kernels::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// 16 weights of two rows as the A operand of two steps: a byte a read. `table` is this lane's
-// column of the table of pairs; `scales` are those of the rows, each in both halves.
-__device__ __forceinline__ void decode_words(std::uint32_t (&a)[8], uint2 words, uint2 scales,
-                                             std::uint32_t table) {
-#pragma unroll
-  for (int byte = 0; byte < 4; ++byte) {
-    const std::uint32_t factor = 128u << 8 * byte;  // a row of the table has 32 words
-    std::uint32_t address;
-    std::uint32_t pair;
-    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(address) : "r"(words.x), "r"(factor), "r"(table));
-    asm("ld.shared.u32 %0, [%1];" : "=r"(pair) : "r"(address));
-    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(a[2 * byte]) : "r"(pair), "r"(scales.x));
-    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(address) : "r"(words.y), "r"(factor), "r"(table));
-    asm("ld.shared.u32 %0, [%1];" : "=r"(pair) : "r"(address));
-    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(a[2 * byte + 1]) : "r"(pair), "r"(scales.y));
-  }
-}
-
 // Pairs of codebook values, the high nibble's in the low half, for all bytes; a copy for each lane,
-// so that no two lanes meet in a bank.
-template <class Shape>
-__device__ __forceinline__ void fill_tables(const Job& job, std::uint8_t* shared) {
+// so that no two lanes meet in a bank. By the consumers.
+template <class Shape, OutputType kType>
+__device__ __forceinline__ void fill_pairs(std::uint8_t* shared) {
   auto* table = reinterpret_cast<std::uint32_t*>(shared + Shape::kTable);
   for (int i = threadIdx.x; i < 256 * 32; i += Shape::kGroups * 128) {
-    table[i] = pack_float16(kCodebook[i >> 9], kCodebook[i >> 5 & 15]);
+    table[i] = pack_pair<kType>(kCodebook[i >> 9] * kPairFactor<kType>,
+                                kCodebook[i >> 5 & 15] * kPairFactor<kType>);
   }
-  if (!job.nested) return;
-  auto* map = reinterpret_cast<float*>(shared + Shape::kMap);
-  for (int i = threadIdx.x; i < 256; i += Shape::kGroups * 128) map[i] = job.nested_map[i];
 }
 
-// The consumer's state.
-template <class Shape, ScaleKind kKind>
-class WgmmaConsumer {
- public:
-  __device__ __forceinline__ WgmmaConsumer(const Job& job, const StagePlan& plan,
-                                           std::uint8_t* shared)
-      : job_(job),
-        plan_(plan),
-        map_(reinterpret_cast<const float*>(shared + Shape::kMap)),
-        shared_(shared_address(shared)),
-        rings_(shared_),
-        ahead_(plan, blockIdx.x) {
-    const int lane = threadIdx.x % 32;
-    const int piece = lane % 4 * 2;
-    words_[0] = shared_ + Shape::kWeights + rows_.first() * kBoxBytes +
-                ((piece ^ (rows_.first() & 7)) << 4);
-    words_[1] = shared_ + Shape::kWeights + rows_.second() * kBoxBytes +
-                ((piece ^ (rows_.second() & 7)) << 4);
-    table_ = shared_ + Shape::kTable + lane * 4;
-    zero_ = load_shared_8(shared_ + Shape::kZero).x;
-    enter_tile_ahead();
-    load_scales();
-    load_scales();
+// Two products of 16-bit values.
+template <OutputType kType>
+__device__ __forceinline__ std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product;
+  if constexpr (kType == OutputType::kBfloat16) {
+    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+  } else {
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+  }
+  return product;
+}
+
+// 64 weights of each of a lane's rows, and their scales: as float32, or twice as a 16-bit value.
+struct QuarterWords {
+  uint4 first[2];
+  uint4 second[2];
+  uint2 scales;
+
+  // Nothing that uses them may move up across the wait before.
+  __device__ __forceinline__ void hold() {
+#pragma unroll
+    for (uint4* piece : {&first[0], &first[1], &second[0], &second[1]}) {
+      asm volatile("" : "+r"(piece->x), "+r"(piece->y), "+r"(piece->z), "+r"(piece->w)::"memory");
+    }
   }
 
-  // Begins a tile, whose rows have these factors.
-  __device__ __forceinline__ void begin_tile(const RowFactors& factors, int tile) {
-    const int row = tile / plan_.token_groups * Shape::kRows;
-    const int last = static_cast<int>(job_.outputs) - 1;
-    factors_[0] = __ldcg(factors.values + min(row + rows_.first(), last));
-    factors_[1] = __ldcg(factors.values + min(row + rows_.second(), last));
+  // Known only when all has been loaded.
+  __device__ __forceinline__ std::uint32_t mix() const {
+    return first[0].x | first[1].x | second[0].x | second[1].x | scales.x | scales.y;
+  }
+};
+
+// The consumer's state.
+template <class Shape, OutputType kType>
+class WgmmaConsumer {
+ public:
+  __device__ __forceinline__ explicit WgmmaConsumer(std::uint8_t* shared)
+      : shared_(shared_address(shared)), rings_(shared_) {
+    const LaneRows rows;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = i == 0 ? rows.first() : rows.second();
+      words_[i] = keep(shared_ + Shape::kWeights + row * kBoxBytes + ((row & 7) << 4));
+      scales_[i] = keep(shared_ + Shape::kScales + row * 16);
+    }
+    table_ = keep(shared_ + Shape::kTable + threadIdx.x % 32 * 4);
+    own_byte_ = keep(128u << 8 * (threadIdx.x % 4));  // a row of the table has 32 words
+    zero_ = load_shared_8(shared_ + Shape::kZero).x;
+  }
+
+  // Begins a tile.
+  __device__ __forceinline__ void begin_tile() {
+#pragma unroll
+    for (float& sum : sums_) sum = 0.0f;
     adds_ = false;
   }
 
   // Multiplies one stage into the sums.
   __device__ __forceinline__ void multiply_stage() {
-    const float first = scales_[0].scale(job_, map_, 0, 0) * factors_[0];
-    const float second = scales_[0].scale(job_, map_, 0, 1) * factors_[1];
-    const uint2 scales = make_uint2(pack_float16(first, first), pack_float16(second, second));
-    load_scales();
     wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
-    const std::uint32_t slot = weights_at_.slot * Shape::kWeightSlotBytes;
-    const uint4 words[2][2] = {
-        {load_shared_16(words_[0] + slot), load_shared_16(words_[1] + slot)},
-        {load_shared_16((words_[0] ^ 16) + slot), load_shared_16((words_[1] ^ 16) + slot)}};
+    QuarterWords words = load_quarter(0);
+    QuarterWords next = {};
+    uint2 scales_before = {};
 #pragma unroll
     for (int quarter = 0; quarter < 4; ++quarter) {
-      const uint4 a = words[quarter / 2][0];
-      const uint4 b = words[quarter / 2][1];
-      const uint2 pairs[2] = {quarter % 2 == 0 ? make_uint2(a.x, b.x) : make_uint2(a.z, b.z),
-                              quarter % 2 == 0 ? make_uint2(a.y, b.y) : make_uint2(a.w, b.w)};
-      multiply_quarter(quarter, pairs, scales);
+      if (kLoadsEarly && quarter < 3) next = load_quarter(quarter + 1);
+      decode(weights_[quarter % 2], words);
+      const uint2 scales = words.scales;
+      const std::uint32_t read = words.mix();
+      multiply_quarter(quarter);
+      if (!kLoadsEarly && quarter < 3) next = load_quarter(quarter + 1);
+      if (quarter == 3) {
+        // A load whose result has been used is over, so that no copy can overtake it.
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) arrive(rings_.weights.empty(weights_at_.slot) + (read & zero_));
+        weights_at_.advance();
+      }
+      wait_for_products<1>();  // the quarter before, whose operands are decoded into next
+      if (quarter < 3) {
+        words = next;
+        words.hold();
+      }
+      release_tokens();
+      if (quarter % Shape::kSlotQuarters == Shape::kSlotQuarters - 1) {
+        leaving_slot_ = tokens_at_.slot;
+        tokens_at_.advance();
+      }
+      if constexpr (Shape::kScaleSums) {
+        if (quarter > 0) add_block((quarter + 1) % 2, scales_before);
+      }
+      scales_before = scales;
+      adds_ = true;
     }
-    // A load whose result has been used is over, so that no copy can overtake it.
-    const std::uint32_t read = words[0][0].x | words[0][1].x | words[1][0].x | words[1][1].x;
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(rings_.weights.empty(weights_at_.slot) + (read & zero_));
-    weights_at_.advance();
+    if constexpr (Shape::kScaleSums) {
+      // Were these still under way in the next stage, the compiler would wait for each product.
+      wait_for_products<0>();
+      add_block(1, scales_before);
+    }
   }
 
   // Waits for what is still under way. The sums are whole then.
   __device__ __forceinline__ void finish_tile() {
     wait_for_products<0>();
-    // Nothing that uses the sums may move up across the wait.
-#pragma unroll
-    for (int i = 0; i < Shape::kSums; ++i) asm volatile("" : "+f"(sums_[i])::"memory");
+    hold(sums_);
     release_tokens();
   }
 
   float sums_[Shape::kSums];
 
  private:
-  __device__ __forceinline__ void enter_tile_ahead() {
-    const int last = static_cast<int>(job_.outputs) - 1;
-    const int row = ahead_.tile.tile / plan_.token_groups * Shape::kRows;
-    rows_ahead_[0] = min(row + rows_.first(), last);
-    rows_ahead_[1] = min(row + rows_.second(), last);
+  // Whether words are loaded a quarter ahead. With more tokens it does not pay.
+  static constexpr bool kLoadsEarly = Shape::kScaleSums;
+
+  __device__ __forceinline__ QuarterWords load_quarter(int quarter) const {
+    const std::uint32_t slot = weights_at_.slot * Shape::kWeightSlotBytes;
+    const std::uint32_t scale = weights_at_.slot * Shape::kScaleSlotBytes + quarter * 4;
+    QuarterWords words;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const std::uint32_t piece = (2 * quarter + i) << 4;
+      words.first[i] = load_shared_16((words_[0] ^ piece) + slot);
+      words.second[i] = load_shared_16((words_[1] ^ piece) + slot);
+    }
+    words.scales = make_uint2(load_shared_4(scales_[0] + scale), load_shared_4(scales_[1] + scale));
+    return words;
   }
 
-  // Two stages ahead.
-  __device__ __forceinline__ void load_scales() {
-    scales_[0] = scales_[1];
-    if (!ahead_.tile.valid()) return;
-    scales_[1].load(job_, {rows_ahead_[0], rows_ahead_[1], ahead_.stage});
-    ahead_.advance(plan_);
-    if (ahead_.stage == ahead_.tile.begin) enter_tile_ahead();
+  // This lane's byte of a word as a pair of weights.
+  __device__ __forceinline__ std::uint32_t look_up(std::uint32_t word, std::uint32_t scale) const {
+    std::uint32_t address;
+    std::uint32_t pair;
+    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(address) : "r"(word), "r"(own_byte_), "r"(table_));
+    asm("ld.shared.u32 %0, [%1];" : "=r"(pair) : "r"(address));
+    return Shape::kScaleSums ? pair : multiply_pair<kType>(pair, scale);
   }
 
-  __device__ __forceinline__ void multiply_quarter(int quarter, const uint2 (&words)[2],
-                                                   uint2 scales) {
-    std::uint32_t(&a)[2][8] = weights_[quarter % 2];
-    decode_words(a[0], words[0], scales, table_);
-    decode_words(a[1], words[1], scales, table_);
+  __device__ __forceinline__ uint4 look_up(uint4 words, std::uint32_t scale) const {
+    return make_uint4(look_up(words.x, scale), look_up(words.y, scale), look_up(words.z, scale),
+                      look_up(words.w, scale));
+  }
+
+  // Operand A of the four steps of a quarter, 16 inputs each.
+  __device__ __forceinline__ void decode(std::uint32_t (&a)[4][4],
+                                         const QuarterWords& words) const {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      set_row(a, i, 0, look_up(words.first[i], words.scales.x));
+      set_row(a, i, 1, look_up(words.second[i], words.scales.y));
+    }
+  }
+
+  // What four words hold goes to two steps.
+  __device__ __forceinline__ static void set_row(std::uint32_t (&a)[4][4], int piece, int row,
+                                                 uint4 pairs) {
+    a[2 * piece][row] = pairs.x;
+    a[2 * piece][row + 2] = pairs.y;
+    a[2 * piece + 1][row] = pairs.z;
+    a[2 * piece + 1][row + 2] = pairs.w;
+  }
+
+  __device__ __forceinline__ void multiply_quarter(int quarter) {
     const int slot_quarter = quarter % Shape::kSlotQuarters;
     if (slot_quarter == 0) {
       wait_for_phase(rings_.tokens.full(tokens_at_.slot), tokens_at_.parity);
@@ -155,18 +204,24 @@ class WgmmaConsumer {
     begin_products();
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
-      const std::uint32_t operand[4] = {a[step / 2][step % 2 * 4], a[step / 2][step % 2 * 4 + 1],
-                                        a[step / 2][step % 2 * 4 + 2],
-                                        a[step / 2][step % 2 * 4 + 3]};
-      multiply_tokens(sums_, operand, activations + 2 * step, adds_);
-      adds_ = true;
+      if constexpr (Shape::kScaleSums) {
+        multiply_tokens<kType>(parts_[quarter % 2], weights_[quarter % 2][step],
+                               activations + 2 * step, step > 0);
+      } else {
+        multiply_tokens<kType>(sums_, weights_[quarter % 2][step], activations + 2 * step,
+                               quarter > 0 || step > 0 || adds_);
+      }
     }
     commit_products();
-    wait_for_products<1>();  // the quarter before, whose operands are decoded into next
-    release_tokens();
-    if (slot_quarter == Shape::kSlotQuarters - 1) {
-      leaving_slot_ = tokens_at_.slot;
-      tokens_at_.advance();
+  }
+
+  // Adds sums over a block, times its scales.
+  __device__ __forceinline__ void add_block(int part, uint2 scales) {
+    hold(parts_[part]);
+#pragma unroll
+    for (int i = 0; i < Shape::kSums; ++i) {
+      sums_[i] =
+          __fmaf_rn(__uint_as_float(i % 4 < 2 ? scales.x : scales.y), parts_[part][i], sums_[i]);
     }
   }
 
@@ -177,47 +232,52 @@ class WgmmaConsumer {
     leaving_slot_ = -1;
   }
 
-  const Job& job_;
-  const StagePlan& plan_;
-  const float* map_;
   std::uint32_t shared_;
   WgmmaRings<Shape> rings_;
-  LaneRows rows_;
-  StageWalk ahead_;
-  int rows_ahead_[2];
-  LaneScales<kKind, 1> scales_[2];
-  float factors_[2];
-  std::uint32_t words_[2];  // of this lane's rows, in the first slot
+  std::uint32_t words_[2];   // the first piece of this lane's rows, in the first slot
+  std::uint32_t scales_[2];  // the first scale of its rows, likewise
   std::uint32_t table_;
-  std::uint32_t zero_;  // a zero that the compiler cannot see through
-  bool adds_ = false;   // else the next product begins the sums
+  std::uint32_t own_byte_;  // a factor that takes this lane's byte of a word
+  std::uint32_t zero_;      // a zero that the compiler cannot see through
+  bool adds_ = false;       // else the next product begins the sums
   RingPosition<Shape::kWeightSlots> weights_at_;
   RingPosition<Shape::kTokenSlots> tokens_at_;
   int leaving_slot_ = -1;
-  std::uint32_t weights_[2][2][8];  // A, of the newest quarter and the one before
+  // Sums over the newest block and the one before.
+  float parts_[2][Shape::kScaleSums ? Shape::kSums : 4];
+  std::uint32_t weights_[2][4][4];  // A, of the newest quarter and the one before
 };
 
-template <class Shape, ScaleKind kKind>
+template <class Shape, OutputType kType>
 __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
-                                        const TokenImage& image, const SplitSums& split,
-                                        std::uint8_t* shared) {
-  fill_tables<Shape>(job, shared);
+                                        const SplitSums& split, std::uint8_t* shared) {
+  fill_pairs<Shape, kType>(shared);
   if (threadIdx.x < 2) reinterpret_cast<std::uint32_t*>(shared + Shape::kZero)[threadIdx.x] = 0;
   asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
-  WgmmaConsumer<Shape, kKind> consumer(job, plan, shared);
+  WgmmaConsumer<Shape, kType> consumer(shared);
   wait_for_previous_kernel();
   const auto outputs_of = [&](int tile) {
-    return LaneOutputs(job, image, tile / plan.token_groups * Shape::kRows,
+    const auto* map = reinterpret_cast<const float*>(shared + Shape::kMap);
+    const int first = tile / plan.token_groups * Shape::kRows;
+    const int last = static_cast<int>(job.outputs) - 1;
+    const auto factor = [&](int row) {
+      return 1.0f / row_factor<Shape, kType>(job, map, min(first + row, last));
+    };
+    const LaneRows rows;
+    return LaneOutputs(job, {factor(rows.first()), factor(rows.second())}, first,
                        tile % plan.token_groups * Shape::kTokens);
   };
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
-    consumer.begin_tile(image.factors, walk.tile);
+    const bool is_whole = walk.is_whole(plan);
+    unsigned long long seen = 0;
+    if (!is_whole) seen = SharedTile<Shape>(plan, split, walk.tile).look();
+    consumer.begin_tile();
     int stage = walk.begin;
     do {
       consumer.multiply_stage();
     } while (++stage < walk.end);
     consumer.finish_tile();
-    if (walk.is_whole(plan)) {
+    if (is_whole) {
       const LaneOutputs outputs = outputs_of(walk.tile);
 #pragma unroll
       for (int i = 0; i < Shape::kTokens / 8; ++i) {
@@ -225,7 +285,7 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
                                      consumer.sums_[4 * i + 2], consumer.sums_[4 * i + 3]));
       }
     } else {
-      SharedTile<Shape>(plan, split, walk.tile).leave(consumer.sums_);
+      SharedTile<Shape>(plan, split, walk.tile).leave(consumer.sums_, seen);
     }
   }
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
@@ -236,34 +296,43 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
 
 #endif
 
-template <class Shape, ScaleKind kKind>
+template <class Shape, OutputType kType>
 __global__ void __maxnreg__(Shape::kRegisters)
-    wgmma_decode(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
-                 const __grid_constant__ StagePlan plan, const __grid_constant__ TokenImage image,
-                 const __grid_constant__ SplitSums split) {
+    wgmma_decode(const __grid_constant__ CUtensorMap weights,
+                 const __grid_constant__ CUtensorMap tokens, const __grid_constant__ Job job,
+                 const __grid_constant__ StagePlan plan, const __grid_constant__ SplitSums split,
+                 StageScales scales) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-  if (threadIdx.x == 0) {
-    const WgmmaRings<Shape> rings(shared_address(shared));
-    rings.weights.init(Shape::kGroups * 4);
-    rings.tokens.init(Shape::kGroups * 4);
-    publish_barriers();
-  }
-  __syncthreads();
-  allow_next_kernel();
-  if (warp >= Shape::kGroups * 4) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
-    if (threadIdx.x == Shape::kGroups * 128) {
-      produce_weights<Shape>(map, plan, shared_address(shared));
+  const int producer = warp - Shape::kGroups * 4;
+  // Who copies weights need not wait for the others.
+  if (producer == 0) {
+    if (threadIdx.x % 32 == 0) {
+      const WgmmaRings<Shape> rings(shared_address(shared));
+      rings.weights.init(1 + kScaleThreads, Shape::kGroups * 4);
+      rings.tokens.init(1, Shape::kGroups * 4);
+      publish_barriers();
     }
-    if (threadIdx.x == Shape::kGroups * 128 + 32) {
+    __syncwarp();
+    asm volatile("bar.arrive 0, %0;" ::"n"(Shape::kThreads) : "memory");
+  } else {
+    asm volatile("bar.sync 0, %0;" ::"n"(Shape::kThreads) : "memory");
+  }
+  allow_next_kernel();
+  if (producer >= 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Shape::kProducerRegisters));
+    if (producer >= 2) {
+      produce_scales<Shape, kType>(job, plan, scales, shared);
+    } else if (threadIdx.x % 32 == 0 && producer == 0) {
+      produce_weights<Shape>(weights, plan, shared_address(shared));
+    } else if (threadIdx.x % 32 == 0) {
       wait_for_previous_kernel();
-      produce_tokens<Shape>(image, plan, shared_address(shared));
+      produce_tokens<Shape>(tokens, plan, shared_address(shared));
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Shape::kConsumerRegisters));
-    consume<Shape, kKind>(job, plan, image, split, shared);
+    consume<Shape, kType>(job, plan, split, shared);
   }
 #endif
 }

@@ -3,9 +3,9 @@
 // What the warpgroup kernel is compiled for, where things lie in its shared memory, and the rings
 // that its producers fill and its consumers empty.
 
+#include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/tensor_map.hpp"
-#include "cuda/matmul/wgmma/arrange_tokens.cuh"
 #include "cuda/matmul/wgmma/stage_walk.cuh"
 #include "cuda/memory.cuh"
 
@@ -13,6 +13,7 @@ namespace nf4bench::kernels::cuda {
 
 inline constexpr int kGroupRows = 64;  // of a consumer warpgroup
 inline constexpr int kGroupBoxBytes = kGroupRows * kBoxBytes;
+inline constexpr int kQuarterInputs = 64;  // of a quarter of a stage
 inline constexpr int kMostGridBlocks = 144;
 
 // What is compiled: tokens of a tile, consumer warpgroups, slots of the rings, and quarters of a
@@ -25,14 +26,17 @@ struct WgmmaShape {
   static constexpr int kWeightSlots = kWeightSlotsValue;
   static constexpr int kTokenSlots = kTokenSlotsValue;
   static constexpr int kSlotQuarters = kSlotQuartersValue;
+  // Scales are multiplied with sums over a block where these find registers, else with weights.
+  static constexpr bool kScaleSums = kTokens <= 32;
 
   static constexpr int kRows = kGroups * kGroupRows;  // of a tile
   static constexpr int kThreads = kGroups * 128 + 128;
   static constexpr int kSums = kTokens / 2;  // of a lane
-  // Registers a thread that a block begins with. They leave enough for a block of the kernel that
-  // arranges the next product's activations.
-  static constexpr int kRegisters = kGroups == 2 ? 160 : kGroups == 3 ? 120 : 96;
-  static constexpr int kConsumerRegisters = kGroups == 2 ? 224 : kGroups == 3 ? 152 : 112;
+  // Registers a thread that a block begins with, and that a consumer goes on with.
+  static constexpr int kRegisters = 65536 / kThreads / 8 * 8;
+  static constexpr int kProducerRegisters = kGroups == 4 ? 32 : 40;
+  static constexpr int kConsumerRegisters =
+      (kRegisters * kThreads - kProducerRegisters * 128) / (kGroups * 128) / 8 * 8;
 
   // Shared memory, in bytes from its start.
   static constexpr int kTable = 0;
@@ -41,8 +45,11 @@ struct WgmmaShape {
   static constexpr int kActivations = kWeights + kWeightSlots * kWeightSlotBytes;
   static constexpr int kQuarterBytes = kTokens * 128;
   static constexpr int kTokenSlotBytes = kSlotQuarters * kQuarterBytes;
-  static constexpr int kMap = kActivations + kTokenSlots * kTokenSlotBytes;
-  static constexpr int kBarriers = kMap + 1024;
+  static constexpr int kScales = kActivations + kTokenSlots * kTokenSlotBytes;
+  static constexpr int kScaleSlotBytes = kRows * 16;  // four blocks of each row
+  static constexpr int kMap = kScales + kWeightSlots * kScaleSlotBytes;
+  static constexpr int kFactors = kMap + 1024 + 16;  // behind the map its greatest magnitude
+  static constexpr int kBarriers = kFactors + kRows * 4;
   static constexpr int kZero = kBarriers + 2 * 8 * (kWeightSlots + kTokenSlots);
   static constexpr int kBytes = kZero + 16;
 
@@ -75,9 +82,9 @@ struct RingBarriers {
   __device__ __forceinline__ std::uint32_t empty(int slot) const {
     return first + 8 * (kSlots + slot);
   }
-  __device__ __forceinline__ void init(int consumers) const {
+  __device__ __forceinline__ void init(int producers, int consumers) const {
     for (int slot = 0; slot < kSlots; ++slot) {
-      init_barrier(full(slot), 1);
+      init_barrier(full(slot), producers);
       init_barrier(empty(slot), consumers);
     }
   }
@@ -117,21 +124,25 @@ __device__ __forceinline__ void produce_weights(const CUtensorMap& map, const St
 
 // One thread copies the activations of all stages.
 template <class Shape>
-__device__ __forceinline__ void produce_tokens(const TokenImage& image, const StagePlan& plan,
+__device__ __forceinline__ void produce_tokens(const CUtensorMap& map, const StagePlan& plan,
                                                std::uint32_t shared) {
   const WgmmaRings<Shape> rings(shared);
   RingPosition<Shape::kTokenSlots> at;
   for (StageWalk walk(plan, blockIdx.x); walk.tile.valid(); walk.advance(plan)) {
-    const int group = walk.tile.tile % plan.token_groups;
-    const std::uint8_t* source = image.operands + (std::int64_t{group} * plan.stages + walk.stage) *
-                                                      4 * Shape::kQuarterBytes;
+    const int token = walk.tile.tile % plan.token_groups * Shape::kTokens;
+    const int column = walk.stage * 4 * kQuarterInputs;
 #pragma unroll 1
     for (int part = 0; part < 4 / Shape::kSlotQuarters; ++part) {
       wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);
       arrive_expecting(rings.tokens.full(at.slot), Shape::kTokenSlotBytes);
-      copy_bulk(shared + Shape::kActivations + at.slot * Shape::kTokenSlotBytes,
-                source + part * Shape::kTokenSlotBytes, Shape::kTokenSlotBytes,
-                rings.tokens.full(at.slot));
+      std::uint32_t target = shared + Shape::kActivations + at.slot * Shape::kTokenSlotBytes;
+#pragma unroll
+      for (int i = 0; i < Shape::kSlotQuarters; ++i) {
+        const int quarter = part * Shape::kSlotQuarters + i;
+        copy_box(target, {&map, column + quarter * kQuarterInputs, token},
+                 rings.tokens.full(at.slot));
+        target += Shape::kQuarterBytes;
+      }
       at.advance();
     }
   }

@@ -1,0 +1,234 @@
+#pragma once
+
+// The scales of the weights that the warpgroup kernel multiplies. Two warps of its producer
+// warpgroup work them out and put them into the slots of the weights' ring, so that those who
+// multiply just read them.
+
+#include "cuda/arithmetic.cuh"
+#include "cuda/matmul/wgmma/wgmma_rings.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+// How the scales of a stage of a row are stored: as four codes in a word, as four float32 in 16
+// bytes, or anyhow.
+enum class StageScales { kCodes, kValues, kAny };
+
+inline StageScales stage_scales(const Problem& problem) {
+  if (problem.block_shift != 6 || problem.inputs % 256 != 0) return StageScales::kAny;
+  return problem.nested ? StageScales::kCodes : StageScales::kValues;
+}
+
+// What the codebook is multiplied by before it is rounded to 16 bits, and scales are divided by.
+// For bfloat16 the number that leaves the smallest error: 6e-4 of the root mean square, not 1.1e-3.
+template <OutputType kType>
+inline constexpr float kPairFactor = kType == OutputType::kBfloat16 ? 1.437f : 1.0f;
+
+template <OutputType kType>
+__device__ __forceinline__ std::uint32_t pack_pair(float first, float second) {
+  return kType == OutputType::kBfloat16 ? pack_bfloat16(first, second)
+                                        : pack_float16(first, second);
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+inline constexpr int kScaleThreads = 64;
+
+// Brings the nested map into shared memory, and after it the greatest magnitude in it. By
+// kScaleThreads threads.
+template <class Shape>
+__device__ __forceinline__ void load_map(const Job& job, std::uint8_t* shared) {
+  if (!job.nested) return;
+  auto* map = reinterpret_cast<float*>(shared + Shape::kMap);
+  std::uint32_t greatest = 0;
+#pragma unroll
+  for (int i = 0; i < 256; i += 32) {
+    const int at = i + static_cast<int>(threadIdx.x % 32);
+    const float value = __ldg(job.nested_map + at);
+    if (threadIdx.x % kScaleThreads < 32) map[at] = value;
+    greatest = max(greatest, __float_as_uint(value) & 0x7fffffffu);
+  }
+  greatest = __reduce_max_sync(0xffffffffu, greatest);
+  if (threadIdx.x % kScaleThreads == 0) map[256] = __uint_as_float(greatest);
+  asm volatile("bar.sync 8, %0;" ::"n"(kScaleThreads) : "memory");
+}
+
+// Scales that are multiplied with weights in float16 first get a power of two that brings those of
+// their row, which may be out of its range, to at most 2^14. Inverted it is a factor of the sums.
+template <class Shape, OutputType kType>
+inline constexpr bool kHasFactors = !Shape::kScaleSums && kType == OutputType::kFloat16;
+
+// 1 where a scale is no finite number: that is what the row becomes then.
+template <class Shape, OutputType kType>
+__device__ __forceinline__ float row_factor(const Job& job, const float* map, int row) {
+  if constexpr (!kHasFactors<Shape, kType>) return 1.0f;
+  const std::int64_t begin = std::int64_t{row} * job.inputs;
+  const auto first = static_cast<unsigned>(begin >> job.block_shift);
+  const auto last = static_cast<unsigned>((begin + job.inputs - 1) >> job.block_shift);
+  float bound = 0.0f;
+  const auto widen_bound = [&](float value) {
+    // Not fmaxf, which would drop NaN.
+    if (!(fabsf(value) <= bound)) bound = fabsf(value);
+  };
+  if (job.nested) {
+    for (unsigned i = first >> 8; i <= last >> 8; ++i) widen_bound(__ldg(job.nested_absmax + i));
+    bound = bound * map[256] + fabsf(job.nested_offset);
+  } else {
+#pragma unroll 4
+    for (unsigned i = first; i <= last; ++i) widen_bound(__ldg(job.absmax + i));
+  }
+  if (!(bound > 0.0f && bound < __uint_as_float(0x7f800000u))) return 1.0f;
+  const int exponent = static_cast<int>(__float_as_uint(bound) >> 23) - 127;
+  return exp2f(static_cast<float>(max(-120, min(120, 13 - exponent))));
+}
+
+// The i-th row of a lane; beyond the last row that one stands in.
+__device__ __forceinline__ int existing_row(const Job& job, int first_row, int i) {
+  return min(first_row + 64 * i, static_cast<int>(job.outputs) - 1);
+}
+
+// Where a lane's rows are: every 64th from the first, in a stage of 256 inputs.
+struct LaneStage {
+  int first_row;
+  int stage;
+};
+
+// The scales of four blocks of each row of a lane. load() asks for them long before they are worked
+// out, if they are so few bytes that they find registers.
+template <StageScales kKind, int kRows>
+struct LoadedScales;
+
+template <int kRows>
+struct LoadedScales<StageScales::kCodes, kRows> {
+  std::uint32_t codes[kRows];
+  float absmax[kRows];
+
+  __device__ __forceinline__ void load(const Job& job, LaneStage at) {
+    const auto* words = reinterpret_cast<const std::uint32_t*>(job.absmax_codes);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const unsigned word =
+          existing_row(job, at.first_row, i) * (static_cast<unsigned>(job.inputs) / 256) + at.stage;
+      codes[i] = __ldg(words + word);
+      absmax[i] = __ldg(job.nested_absmax + word / 64);
+    }
+  }
+
+  // Calls use(row, four scales) for all rows.
+  template <class Use>
+  __device__ __forceinline__ void for_each(const Job& job, const float* map, LaneStage,
+                                           Use use) const {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const auto scale = [&](int k) {
+        const std::uint32_t code = __byte_perm(codes[i], 0, 0x4440 | k);
+        return __fadd_rn(multiply_flushed(map[code], absmax[i]), job.nested_offset);
+      };
+      use(i, make_float4(scale(0), scale(1), scale(2), scale(3)));
+    }
+  }
+};
+
+template <int kRows>
+struct LoadedScales<StageScales::kValues, kRows> {
+  float4 values[kRows];
+
+  __device__ __forceinline__ void load(const Job& job, LaneStage at) {
+    const auto* fours = reinterpret_cast<const float4*>(job.absmax);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      values[i] = __ldg(
+          fours + existing_row(job, at.first_row, i) * (static_cast<unsigned>(job.inputs) / 256) +
+          at.stage);
+    }
+  }
+
+  template <class Use>
+  __device__ __forceinline__ void for_each(const Job&, const float*, LaneStage, Use use) const {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) use(i, values[i]);
+  }
+};
+
+template <int kRows>
+struct LoadedScales<StageScales::kAny, kRows> {
+  __device__ __forceinline__ void load(const Job&, LaneStage) {}
+
+  template <class Use>
+  __device__ __forceinline__ void for_each(const Job& job, const float*, LaneStage at,
+                                           Use use) const {
+    const auto row_blocks = static_cast<unsigned>(job.inputs / 64);
+#pragma unroll 1
+    for (int i = 0; i < kRows; ++i) {
+      const unsigned row = existing_row(job, at.first_row, i) * row_blocks;
+      const auto scale = [&](unsigned k) {
+        // Beyond the end of a row the last block stands in: the activations there are zero, so that
+        // only whether the scale is finite matters, and that the row's result tells anyway.
+        const unsigned in_row = min(at.stage * 4u + k, row_blocks - 1);
+        const unsigned block = (row + in_row) >> (job.block_shift - 6);
+        return job.nested ? block_scale<true>(job, block) : block_scale<false>(job, block);
+      };
+      use(i, make_float4(scale(0), scale(1), scale(2), scale(3)));
+    }
+  }
+};
+
+// By kScaleThreads threads, the i-th of which does the i-th row of each warpgroup.
+template <class Shape, OutputType kType, StageScales kKind>
+__device__ __forceinline__ void produce_scales_of(const Job& job, const StagePlan& plan,
+                                                  std::uint8_t* shared) {
+  constexpr int kRows = Shape::kGroups;  // of a lane
+  constexpr float kInverse = 1.0f / kPairFactor<kType>;
+  const WgmmaRings<Shape> rings(shared_address(shared));
+  const int lane = static_cast<int>(threadIdx.x) % kScaleThreads;
+  const auto* map = reinterpret_cast<const float*>(shared + Shape::kMap);
+  auto* factors = reinterpret_cast<float*>(shared + Shape::kFactors) + lane;
+  auto* slots = reinterpret_cast<uint4*>(shared + Shape::kScales) + lane;
+  StageWalk walk(plan, blockIdx.x);
+  const auto lane_stage = [&] {
+    return LaneStage{walk.tile.tile / plan.token_groups * Shape::kRows + lane, walk.stage};
+  };
+  LaneStage at = lane_stage();
+  LoadedScales<kKind, kRows> loaded;
+  if (walk.tile.valid()) loaded.load(job, at);
+  load_map<Shape>(job, shared);
+  RingPosition<Shape::kWeightSlots> slot;
+  while (walk.tile.valid()) {
+    if (kHasFactors<Shape, kType> && walk.stage == walk.tile.begin) {
+#pragma unroll 1
+      for (int i = 0; i < kRows; ++i) {
+        factors[64 * i] = row_factor<Shape, kType>(job, map, existing_row(job, at.first_row, i));
+      }
+    }
+    wait_for_phase(rings.weights.empty(slot.slot), slot.parity ^ 1);
+    uint4* target = slots + slot.slot * (Shape::kScaleSlotBytes / 16);
+    loaded.for_each(job, map, at, [&](int row, float4 scales) {
+      const float factor = kHasFactors<Shape, kType> ? factors[64 * row] * kInverse : kInverse;
+      const auto word = [&](float scale) {
+        scale *= factor;
+        return Shape::kScaleSums ? __float_as_uint(scale) : pack_pair<kType>(scale, scale);
+      };
+      target[64 * row] = make_uint4(word(scales.x), word(scales.y), word(scales.z), word(scales.w));
+    });
+    walk.advance(plan);
+    at = lane_stage();
+    if (walk.tile.valid()) loaded.load(job, at);
+    arrive(rings.weights.full(slot.slot));
+    slot.advance();
+  }
+}
+
+template <class Shape, OutputType kType>
+__device__ __forceinline__ void produce_scales(const Job& job, const StagePlan& plan,
+                                               StageScales kind, std::uint8_t* shared) {
+  if (kind == StageScales::kCodes) {
+    produce_scales_of<Shape, kType, StageScales::kCodes>(job, plan, shared);
+  } else if (kind == StageScales::kValues) {
+    produce_scales_of<Shape, kType, StageScales::kValues>(job, plan, shared);
+  } else {
+    produce_scales_of<Shape, kType, StageScales::kAny>(job, plan, shared);
+  }
+}
+
+#endif
+
+}  // namespace nf4bench::kernels::cuda
