@@ -45,6 +45,21 @@ TEST(StageWalk, SplitsTilesOnlyWhereThatSavesStages) {
   EXPECT_EQ(plan_tiles(2, 2, 132, 2).split, 0);
 }
 
+TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
+  const StagePlan plan = plan_tiles(32, 32, 132, 2);
+  EXPECT_EQ(plan.blocks, 128);
+  EXPECT_EQ(stages_of(plan, 2), 8 + 2);
+  for (int block = 0; block < plan.blocks; ++block) {
+    const TileWalk walk(plan, block);
+    EXPECT_EQ(walk.tile, block / 4);
+    EXPECT_EQ(walk.begin, block % 4 * 8);
+    EXPECT_EQ(walk.end, walk.begin + 8);
+  }
+  // Two blocks a tile would have eight stages each.
+  EXPECT_EQ(plan_tiles(56, 16, 132, 2).blocks, 132);
+  EXPECT_EQ(stages_of(plan_tiles(56, 16, 132, 2), 2), 7 + 2);
+}
+
 TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
   const StagePlan plan = plan_tiles(150, 32, 132, 2);
   for (int block = 0; block < plan.blocks; ++block) {
@@ -76,9 +91,9 @@ TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {
       problem.outputs = outputs;
       problem.inputs = inputs;
       const DeviceFacts device = {90, 132, 0};
-      const PlannedUnits planned = plan_units(problem, device, {16, 4}, [](int boxes, int units) {
-        return 70000 + boxes * 2176 + units * 256;
-      });
+      const PlannedUnits planned =
+          plan_units(problem, device, {16, 4, 25},
+                     [](int boxes, int units) { return 70000 + boxes * 2176 + units * 256; });
       const UnitPlan& plan = planned.plan;
       ASSERT_LE(planned.grid.shared_bytes, shared_bytes_a_block(device));
       EXPECT_GE(plan.slices * plan.slice_boxes, plan.boxes);
@@ -93,6 +108,14 @@ TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {
       for (const int count : done) ASSERT_EQ(count, 1) << outputs << "x" << inputs;
     }
   }
+}
+
+TEST(UnitPlan, TakesLargerUnitsAsFarAsTheBusiestWarpMayHaveMore) {
+  // Two tiles of 16 boxes: two boxes a warp, or four for half of the warps.
+  EXPECT_EQ(choose_unit_boxes(2, 16, {1, 4, 25}), 2);
+  EXPECT_EQ(choose_unit_boxes(2, 16, {1, 4, 100}), 4);
+  EXPECT_EQ(choose_unit_boxes(2, 16, {1, 1, 100}), 1);
+  EXPECT_EQ(choose_unit_boxes(14, 32, {1, 4, 0}), 4);
 }
 
 }  // namespace
