@@ -53,8 +53,9 @@ std::string reason(const std::string& name, const Problem& problem, const Device
 TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
   std::vector<std::string> names;
   for (const Variant& each : kernels::cuda::matmul().variants) names.emplace_back(each.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"chain_cublas", "fused_cublas", "gemv_shuffle",
-                                             "mma_linear", "wgmma_decode", "fused"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"chain_cublas", "fused_cublas", "gemv_shuffle", "mma_linear",
+                                      "wgmma_decode", "fused", "cublas_resident"}));
   EXPECT_STREQ(kernels::cuda::matmul().flagship, "fused");
   EXPECT_STREQ(kernels::cuda::matmul().default_baseline, "chain_cublas");
 }
