@@ -62,7 +62,8 @@ std::optional<record::Shard> rank_of_mpi(const Variables& variables) {
 std::optional<record::Shard> task_of_slurm(const Variables& variables) {
   const char* const name = "SLURM_PROCID";
   const auto tasks = number_of("SLURM_STEP_NUM_TASKS", variables);
-  const auto task = tasks ? number_of(name, variables) : std::nullopt;
+  std::optional<int> task = number_of(name, variables);
+  if (!tasks) task.reset();
   const auto array = number_of("SLURM_ARRAY_TASK_ID", variables);
   if (!array) {
     if (!task) return std::nullopt;
