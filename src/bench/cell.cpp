@@ -2,6 +2,7 @@
 
 #include "bench/calibration.hpp"
 #include "bench/device_failure.hpp"
+#include "bench/energy.hpp"
 #include "bench/output_fault_text.hpp"
 #include "bench/round_order.hpp"
 
@@ -44,6 +45,7 @@ class CellTimer {
   std::optional<std::string> ask(const Contender& contender, const std::function<void()>& call);
   device::Sample take(Contender& contender, const device::SampleSpec& sample);
   void check(Contender& contender);
+  void measure_energy(Contender& contender);
   void blame(Contender& contender, const device::OutputFault& fault) const;
   device::SampleSpec sample_spec(int launches) const {
     return {spec_.cache, spec_.launch, launches};
@@ -114,6 +116,29 @@ void CellTimer::check(Contender& contender) {
   });
   if (failure) contender.failure = *failure;
   if (fault) blame(contender, *fault);
+}
+
+void CellTimer::measure_energy(Contender& contender) {
+  if (!contender.is_running() || contender.samples_s.empty()) return;
+  if (spec_.launch == record::LaunchMode::kSpaced) {
+    contender.energy.emplace();
+    contender.energy->unavailable = "spaced calls stand between other work";
+    return;
+  }
+  const double sample_s = statistics::median(contender.samples_s) * contender.launches;
+  const int times = static_cast<int>(std::clamp(std::ceil(kEnergyPieceS / sample_s), 1.0, 1e5));
+  contender.energy = bench::measure_energy(
+      {.run_piece =
+           [&] {
+             const auto failure = ask(contender, [&] {
+               workload_.repeat(*contender.variant, sample_spec(contender.launches), times);
+             });
+             if (failure) contender.failure = *failure;
+             return !failure && !context_.is_interrupted();
+           },
+       .calls_a_piece = std::int64_t{times} * contender.launches,
+       .counter_j = [&] { return context_.device.energy_j(); },
+       .clock_s = context_.clock_s});
 }
 
 void CellTimer::calibrate(Contender& contender) {
@@ -234,6 +259,9 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   warm_up(started + kWarmUpS);
   run_rounds();
   timing_.load = device::load_between(load, context_.read_load());
+  if (context_.options.measure_energy) {
+    for (Contender& contender : timing_.variants) measure_energy(contender);
+  }
   for (Contender& contender : timing_.variants) check(contender);
   timing_.was_interrupted = context_.is_interrupted();
   return std::move(timing_);

@@ -24,10 +24,11 @@ struct Contender {
   std::size_t index = 0;  // among the run's variants, or the device's stream shapes
   int launches = 1;       // a sample
   std::vector<double> samples_s{};
-  std::vector<double> sm_clock_hz{};  // shorter than samples_s where some are unknown
-  std::string failure{};              // why it dropped out; empty while it runs
-  std::string unavailable{};          // why it cannot be timed in this cell; empty when it can
-  bool is_stream = false;             // a stream shape
+  std::vector<double> sm_clock_hz{};       // shorter than samples_s where some are unknown
+  std::string failure{};                   // why it dropped out; empty while it runs
+  std::string unavailable{};               // why it cannot be timed in this cell; empty when it can
+  bool is_stream = false;                  // a stream shape
+  std::optional<record::Energy> energy{};  // of a call
   std::optional<record::Verification> found{};  // of the output that made it drop out
 
   bool is_running() const { return failure.empty() && unavailable.empty(); }

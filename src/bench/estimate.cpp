@@ -1,6 +1,7 @@
 #include "bench/estimate.hpp"
 
 #include "bench/cell.hpp"
+#include "bench/energy.hpp"
 #include "device/rotation.hpp"
 #include "operation/weight.hpp"
 #include "plan/problems.hpp"
@@ -191,6 +192,10 @@ void Estimator::add_cell(const kernels::Problem& problem, record::LaunchMode lau
       std::max(settings.min_samples, static_cast<int>(statistics::kFewestForInterval)) *
       settings.min_sample_s;
   result_.least_s += kWarmUpS + timed * std::min(settings.max_time_s, fewest_samples_s);
+  if (settings.measure_energy) {
+    result_.least_s += timed * kEnergyBatchS;
+    result_.most_s += timed * kMostEnergyBatchS;
+  }
   const double sample_s = std::max(call_s(problem), 2.0 * settings.min_sample_s);
   result_.most_s +=
       2.0 * kWarmUpS + turns * settings.max_time_s + (turns + shapes) * kCallsAtLeast * sample_s;

@@ -117,6 +117,7 @@ record::Measurement with_times(record::Measurement row, const RunContext& contex
   row.launches_per_sample = contender.launches;
   row.stopped_by = stop_reason(contender, timing, context.options);
   row.load = load_of(context, timing);
+  row.energy = contender.energy;
   const double bytes = static_cast<double>(row.bytes_read + row.bytes_written);
   row.bytes_per_s = bytes / row.time_s->median;
   if (facts.flops > 0.0) row.flops_per_s = facts.flops / row.time_s->median;

@@ -153,7 +153,7 @@ bool differ(const std::vector<std::string>& base, const std::vector<std::string>
 bool matters_for(const Trait& trait, Metric metric) {
   if (std::string_view(trait.name).ends_with("baseline")) return metric == Metric::kSpeedup;
   return trait.matters == Matters::kAlways ||
-         (trait.matters == Matters::kForTime && metric == Metric::kTime);
+         (trait.matters == Matters::kForTime && is_cost(metric));
 }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {

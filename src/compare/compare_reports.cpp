@@ -102,7 +102,7 @@ std::optional<SideValue> side_value(const PooledSide& side, Metric metric) {
     log_cost += run.log_cost / value.runs;
     value.samples += run.samples;
   }
-  value.value = std::exp(metric == Metric::kTime ? log_cost : -log_cost);
+  value.value = std::exp(is_cost(metric) ? log_cost : -log_cost);
   return value;
 }
 

@@ -57,6 +57,11 @@ std::string find_fault(const record::Measurement& m, Metric metric) {
       !(m.fraction_of_copy && are_positive(std::span(&*m.fraction_of_copy, 1)))) {
     return "has no fraction of copy; the run measured no ceilings";
   }
+  if (metric == Metric::kEnergy) {
+    if (!m.energy) return "has no energy; the run measured none (--energy)";
+    if (!m.energy->joules) return "its energy is not known: " + m.energy->unavailable;
+    if (!are_positive(std::span(&*m.energy->joules, 1))) return "its energy is not positive";
+  }
   return "";
 }
 
@@ -68,6 +73,8 @@ double log_cost_of(const record::Measurement& m, Metric metric, double time_s) {
       return -std::log(m.speedup->ratio);
     case Metric::kFractionOfCopy:
       return -std::log(*m.fraction_of_copy);
+    case Metric::kEnergy:
+      return std::log(*m.energy->joules);
   }
   return 0.0;
 }
@@ -77,11 +84,15 @@ RunValue value_of(const record::Measurement& m, Metric metric, record::DeviceKin
   const record::SampleDigest digest = record::digest_of(m);
   value.time_s = m.digest ? m.time_s->median : statistics::median(m.samples_s);
   value.log_cost = log_cost_of(m, metric, value.time_s);
-  value.log_error = metric == Metric::kSpeedup && m.speedup->ci95
+  value.log_error = metric == Metric::kEnergy ? m.energy->error
+                    : metric == Metric::kSpeedup && m.speedup->ci95
                         ? statistics::log_error(*m.speedup->ci95)
                         : digest.log_error;
-  value.resolution_s = (kind == record::DeviceKind::kCuda ? kCudaResolution_s : kCpuResolution_s) /
-                       std::max(m.launches_per_sample, 1);
+  if (metric != Metric::kEnergy) {
+    value.resolution_s =
+        (kind == record::DeviceKind::kCuda ? kCudaResolution_s : kCpuResolution_s) /
+        std::max(m.launches_per_sample, 1);
+  }
   if (are_positive(m.sm_clock_hz) && digest.median_clock_hz.value_or(0.0) > 0.0) {
     value.clock_hz = digest.median_clock_hz;
   }

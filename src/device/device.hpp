@@ -110,6 +110,10 @@ class Workload {
   virtual JudgedSample judged_sample(const kernels::Variant& variant, const SampleSpec& spec,
                                      const Expected& expected) = 0;
 
+  // Makes the calls of a sample `times` times, back to back, and waits for their end: for what is
+  // counted by others, such as energy. Nothing is timed or judged.
+  virtual void repeat(const kernels::Variant& variant, const SampleSpec& spec, int times) = 0;
+
   // Takes samples that are not worth timing and judges them: one whose outputs are full of poison,
   // and one on the same outputs when they are right but for poison that is strewn over them. Looks
   // at guard bytes and at an output that is not to be written, too. Throws Error(kDevice) when a
@@ -132,6 +136,10 @@ class Device {
 
   virtual const record::DeviceInfo& info() const = 0;
   virtual record::DeviceState state() = 0;
+
+  // Joules that the device has taken since some moment in the past, as its own counter shows them;
+  // absent where it has none.
+  virtual std::optional<double> energy_j() = 0;
 
   // Launch modes that exist here; the first is the default.
   virtual std::span<const record::LaunchMode> launch_modes() const = 0;

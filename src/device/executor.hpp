@@ -73,6 +73,9 @@ class Executor {
   // then is missing.
   virtual Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) = 0;
 
+  // Makes the calls of `times` samples, back to back, and returns once their work is done.
+  virtual void repeat(const Calls& calls, const SampleSpec& spec, int times) = 0;
+
   // To be called when buffers have moved: what was prepared holds their old addresses.
   virtual void forget_addresses() = 0;
 

@@ -38,6 +38,7 @@ std::string totals_row(const Page& page, const record::VariantSummary& each, dou
          number_cell(ratio_text(each.speedup_geomean)) + number_cell(ratio_text(each.speedup_min)) +
          number_cell(ratio_text(each.speedup_max)) +
          number_cell(each.model_time_s ? time_text(*each.model_time_s) : "") +
+         number_cell(each.model_energy_j ? text::format_energy(*each.model_energy_j) : "") +
          number_cell(each.tokens_per_s ? fmt::format("{:.0f}", *each.tokens_per_s) : "") +
          number_cell(ratio_text(each.model_speedup)) + "<td class=\"bars\">" + bar + "</td></tr>\n";
 }
@@ -50,12 +51,18 @@ std::string accuracy_text(const record::Accuracy& accuracy) {
   return fmt::format("{:.1e} ({})", accuracy.rms_error, to_string(accuracy.weights));
 }
 
+std::string energy_text(const record::Measurement& m) {
+  if (!m.energy) return "";
+  return m.energy->joules ? text::format_energy(*m.energy->joules)
+                          : "unknown: " + html_text(m.energy->unavailable);
+}
+
 std::string timed_cells(const record::Measurement& m) {
   const bool has_accuracy = m.verification && m.verification->accuracy;
   const std::optional<double> half_width = statistics::relative_half_width(*m.time_s);
   return number_cell(time_text(m.time_s->median)) +
          number_cell(half_width ? fmt::format("{:.2f}", 100.0 * *half_width) : "") +
-         number_cell(time_text(m.time_s->p95)) +
+         number_cell(time_text(m.time_s->p95)) + number_cell(energy_text(m)) +
          number_cell(m.bytes_per_s ? text::format_gigabytes(*m.bytes_per_s) : "") +
          number_cell(m.flops_per_s ? text::format_tera(*m.flops_per_s) : "") +
          number_cell(m.fraction_of_copy ? text::format_percent(*m.fraction_of_copy) : "") +
@@ -78,7 +85,7 @@ std::string row_of(const Page& page, std::size_t index) {
       doubt.empty() ? to_string(m.status) : doubt);
   text += row.is_timed
               ? timed_cells(m)
-              : fmt::format("<td class=\"reason\" colspan=\"12\">{}</td>", html_text(m.reason));
+              : fmt::format("<td class=\"reason\" colspan=\"13\">{}</td>", html_text(m.reason));
   return text + "</tr>\n";
 }
 
@@ -94,7 +101,7 @@ std::string totals_section(const Page& page) {
       "its "
       "geometry, summed; no total where a geometry has no time.</p>\n<div class=\"wide\"><table>"
       "<thead><tr><th>variant</th><th>cell</th><th>cells</th><th>speedup, geometric mean</th>"
-      "<th>least</th><th>most</th><th>model time</th><th>tokens/s at most</th>"
+      "<th>least</th><th>most</th><th>model time</th><th>model energy</th><th>tokens/s at most</th>"
       "<th>model speedup</th><th></th></tr></thead>"
       "<tbody>\n";
   for (const record::VariantSummary& each : all) text += totals_row(page, each, longest_s);
@@ -105,7 +112,8 @@ std::string rows_section(const Page& page) {
   std::string text =
       "<section id=\"rows\"><h2>Measurements</h2><div class=\"wide\"><table><thead><tr>"
       "<th>variant</th><th>shape</th><th>cell</th><th>status</th><th>median</th><th>+/- %</th>"
-      "<th>p95</th><th>GB/s</th><th>TFLOP/s</th><th>% copy</th><th>% roof</th><th>% stream</th>"
+      "<th>p95</th><th>energy</th><th>GB/s</th><th>TFLOP/s</th><th>% copy</th><th>% roof</th><th>% "
+      "stream</th>"
       "<th>rms error</th><th>speedup</th>"
       "<th>95 % interval</th><th>samples</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < page.rows.size(); ++i) text += row_of(page, i);

@@ -56,6 +56,16 @@ struct Alone {
   std::optional<statistics::Interval> ci95;  // none with too few samples
 };
 
+// What calls take from the device's own counter of energy, over a batch of them.
+struct Energy {
+  std::optional<double> joules{};  // a call; absent where it is not known
+  double power_w = 0.0;            // mean over the batch
+  double seconds = 0.0;            // that the batch took
+  std::int64_t calls = 0;
+  double error = 0.0;         // relative standard error that the ends of the batch leave open
+  std::string unavailable{};  // why nothing is known; empty when it is
+};
+
 // What is kept of samples that a report leaves out.
 struct SampleDigest {
   std::int64_t count = 0;
@@ -91,6 +101,7 @@ struct Measurement {
   std::optional<Speedup> speedup;            // absent unless both sides passed
   std::optional<std::int64_t> throttled_samples;  // see throttling.hpp; absent without clocks
   std::optional<Alone> alone;                     // see company.hpp; absent unless asked for
+  std::optional<Energy> energy;                   // absent unless asked for
   std::optional<HostLoad> load;                   // while the cell was timed; absent where unknown
 };
 

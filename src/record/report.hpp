@@ -72,6 +72,7 @@ struct Report {
   DeviceInfo device;
   DeviceState state_before;
   std::optional<DeviceState> state_after;
+  std::optional<double> idle_power_w;  // absent unless energy was asked for and is counted
   Settings settings;
   std::vector<ReportTensor> tensors;
   std::vector<Measurement> measurements;
@@ -92,9 +93,10 @@ struct VariantSummary {
   std::optional<double> speedup_max;
   std::optional<double> model_time_s;  // sum of median x multiplicity; absent unless all passed
   std::optional<double> tokens_per_s;  // tokens / model time: what it bounds; absent without either
-  std::optional<double> model_speedup;  // baseline's model time / this one's
-  bool in_doubt = false;                // a time in it cannot be ranked
-  bool reference_line = false;          // as of its measurements
+  std::optional<double> model_energy_j;  // likewise of joules
+  std::optional<double> model_speedup;   // baseline's model time / this one's
+  bool in_doubt = false;                 // a time in it cannot be ranked
+  bool reference_line = false;           // as of its measurements
 };
 
 }  // namespace nf4bench::record

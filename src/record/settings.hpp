@@ -65,6 +65,7 @@ struct Settings {
   bool cold_activations = false;  // cold samples find activations in no cache, too
   // Devices that were measured at the same time, this one included; absent in older reports.
   std::optional<int> together = 1;
+  bool measure_energy = false;    // of a call, too
   double call_timeout_s = 300.0;  // a call of a variant that takes longer hangs; 0: none does
 };
 

@@ -42,19 +42,29 @@ std::vector<Group> group_measurements(const record::Report& report) {
   return groups;
 }
 
-// Seconds that all tensors of the group take, each as often as it occurs; empty unless `rows`
-// passed on every one of them.
-std::optional<double> model_time(const std::vector<const record::Measurement*>& rows,
+std::optional<double> time_of(const record::Measurement& row) {
+  return row.time_s ? std::optional(row.time_s->median) : std::nullopt;
+}
+
+std::optional<double> energy_of(const record::Measurement& row) {
+  return row.energy ? row.energy->joules : std::nullopt;
+}
+
+// What all tensors of the group take, each as often as it occurs; empty unless `rows` passed on
+// every one of them and `cost_of` knows what each takes.
+template <typename Function>
+std::optional<double> model_cost(const std::vector<const record::Measurement*>& rows,
                                  const Group& group,
-                                 const std::map<std::string, std::int64_t>& multiplicity) {
+                                 const std::map<std::string, std::int64_t>& multiplicity,
+                                 Function&& cost_of) {
   std::set<std::string> passed;
   double total = 0.0;
   for (const record::Measurement* row : rows) {
     const auto count = multiplicity.find(row->cell.tensor);
-    const bool is_timed = row->status == record::Status::kPassed && row->time_s;
-    if (!is_timed || count == multiplicity.end() || !passed.insert(row->cell.tensor).second)
-      continue;
-    total += row->time_s->median * static_cast<double>(count->second);
+    const std::optional<double> cost =
+        row->status == record::Status::kPassed ? cost_of(*row) : std::nullopt;
+    if (!cost || count == multiplicity.end() || !passed.insert(row->cell.tensor).second) continue;
+    total += *cost * static_cast<double>(count->second);
   }
   return passed == group.tensors ? std::optional(total) : std::nullopt;
 }
@@ -101,7 +111,10 @@ std::vector<record::VariantSummary> summarize_variants(const record::Report& rep
     for (const auto& [variant, rows] : group.variants) {
       record::VariantSummary summary = summarize_rows(variant, group.cell, rows);
       // The tensors still to come are unknown to an unfinished report: it has no total.
-      if (report.complete) summary.model_time_s = model_time(rows, group, multiplicity);
+      if (report.complete) {
+        summary.model_time_s = model_cost(rows, group, multiplicity, time_of);
+        summary.model_energy_j = model_cost(rows, group, multiplicity, energy_of);
+      }
       summary.tokens_per_s = token_rate(summary);
       if (variant == baseline) baseline_time = summary.model_time_s;
       all.push_back(std::move(summary));

@@ -83,6 +83,18 @@ std::string format_duration(double seconds) {
   return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
 }
 
+std::string format_energy(double joules) {
+  constexpr std::pair<double, const char*> kUnits[] = {
+      {1.0, "J"}, {1e-3, "mJ"}, {1e-6, "uJ"}, {1e-9, "nJ"}};
+  for (const auto& [unit, name] : kUnits) {
+    const double value = joules / unit;
+    if (value < 0.9995 && unit > 1e-9) continue;
+    const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    return fmt::format("{:.{}f} {}", value, decimals, name);
+  }
+  return "";
+}
+
 std::string format_count(long long count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

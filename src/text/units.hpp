@@ -20,6 +20,9 @@ TimeScale time_scale(const std::vector<double>& times_s);
 // "36.52 us"
 std::string format_time(double time_s, const TimeScale& scale);
 
+// Three significant digits: "1.24 mJ", "860 nJ", "3.10 J".
+std::string format_energy(double joules);
+
 // Bytes a second in units of 1e9: "4068", "73.4", "0.81".
 std::string format_gigabytes(double bytes_per_s);
 

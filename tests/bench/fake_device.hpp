@@ -9,6 +9,7 @@
 #include "operation/dequantize.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -25,7 +26,7 @@ namespace nf4bench {
 
 // A call that the device got.
 struct FakeCall {
-  enum class Kind : std::uint8_t { kUpload, kVerify, kSample, kCheck };
+  enum class Kind : std::uint8_t { kUpload, kVerify, kSample, kCheck, kRepeat };
   Kind kind = Kind::kUpload;
   std::string tensor;
   std::string variant{};                                           // empty for kUpload
@@ -94,6 +95,9 @@ class FakeDevice final : public device::Device {
 
   const record::DeviceInfo& info() const override { return info_; }
   record::DeviceState state() override { return {}; }
+  std::optional<double> energy_j() override {
+    return watts.empty() ? std::nullopt : std::optional(counter_j_);
+  }
   std::span<const record::LaunchMode> launch_modes() const override { return modes; }
   std::unique_ptr<device::Workload> upload(const device::Work& work,
                                            device::UploadPurpose purpose) override;
@@ -112,6 +116,7 @@ class FakeDevice final : public device::Device {
   std::vector<operation::Probe> probes;  // of the operation
   int buffer_sets = 1;                   // of workloads uploaded for timing
   std::optional<double> clock_hz;        // SM clock that samples report
+  std::map<std::string, double> watts;   // of each variant at work; empty: there is no counter
   bool is_broken = false;                // every call throws from now on
   record::DeviceInfo& mutable_info() { return info_; }
   std::function<void(const FakeCall&)> on_call;  // before each verification and sample
@@ -144,7 +149,19 @@ class FakeDevice final : public device::Device {
   // Logs `call` and throws what is scripted for it.
   FakeScript& begin(FakeCall& call);
 
+  // Moves the clock by the work of a variant. The counter of energy follows in steps.
+  void work(const std::string& variant, double seconds) {
+    constexpr double kStep_s = 0.1;
+    const double power_w = watts.contains(variant) ? watts.at(variant) : 0.0;
+    const double last_step_s = kStep_s * std::floor((now_s + seconds) / kStep_s);
+    if (last_step_s > now_s) counter_j_ = energy_j_ + power_w * (last_step_s - now_s);
+    now_s += seconds;
+    energy_j_ += power_w * seconds;
+  }
+
   record::DeviceInfo info_;
+  double energy_j_ = 0.0;          // that was taken
+  double counter_j_ = 0.0;         // what the counter shows of it
   std::deque<std::string> names_;  // what Variant::name points to
   kernels::Catalog catalog_;
   std::map<std::string, FakeScript> scripts_;
@@ -207,6 +224,12 @@ class FakeWorkload final : public device::Workload {
     return {sample, fault_of(call)};
   }
 
+  void repeat(const kernels::Variant& variant, const device::SampleSpec& spec, int times) override {
+    FakeCall call = new_call(FakeCall::Kind::kRepeat, variant);
+    call.spec = spec;
+    for (int i = 0; i < times; ++i) take(call);
+  }
+
   std::optional<device::OutputFault> check(const kernels::Variant& variant,
                                            const device::SampleSpec& spec,
                                            const device::Expected&) override {
@@ -220,7 +243,7 @@ class FakeWorkload final : public device::Workload {
   device::Sample take(FakeCall& call) {
     const FakeScript& script = device_.begin(call);
     const double seconds = script.seconds ? script.seconds(call) : 1e-5;
-    device_.now_s += seconds * call.spec.launches;
+    device_.work(call.variant, seconds * call.spec.launches);
     return {seconds, device_.clock_hz};
   }
 

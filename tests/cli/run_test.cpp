@@ -78,6 +78,19 @@ TEST(Run, ReportOnStdoutIsTheOnlyThingThereAndFitsTheSchema) {
   EXPECT_EQ(validation.exit_code, 0) << validation.out << validation.err;
 }
 
+TEST(Run, EnergyThatNobodyCountsIsUnknown) {
+  const Outcome outcome =
+      nf4bench({"run", "--shape", "64x64", "--device", "cpu", "--cache", "hot", "--max-time",
+                "0.02", "--no-ceilings", "--variant", "simd", "--energy", "--json", "-"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  const json& energy = report.at("measurements").at(0).at("energy");
+  EXPECT_TRUE(energy.at("joules").is_null());
+  EXPECT_THAT(energy.at("unavailable"), HasSubstr("no energy counter"));
+  EXPECT_TRUE(report.at("device").at("idle_power_w").is_null());
+  EXPECT_THAT(outcome.err, HasSubstr("unknown"));  // the table
+}
+
 // Cold, whatever the machine's caches are: a short run of a tiny tensor takes little of anything.
 TEST(Run, OfATinyTensorTakesLittleMemoryAndTime) {
   const Outcome outcome = nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--max-time",

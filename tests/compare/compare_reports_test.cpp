@@ -101,6 +101,40 @@ TEST(CompareReports, FractionsOfCopyThatFallAreSlower) {
             compare::CellVerdict::kSlower);
 }
 
+TEST(CompareReports, MoreEnergyInTheSameTimeIsSlower) {
+  report::NamedReport base = plain_run(0);
+  report::NamedReport fresh = plain_run(1);
+  base.report.measurements[0].energy = record::Energy{.joules = 0.020, .error = 0.004};
+  fresh.report.measurements[0].energy = record::Energy{.joules = 0.024, .error = 0.004};
+  const compare::ComparisonResult result =
+      compare(base, fresh, {.metric = compare::Metric::kEnergy});
+  EXPECT_EQ(verdict_of(result, "fused"), compare::CellVerdict::kSlower);
+  EXPECT_NEAR(cell_of(result, "fused").fresh->value, 0.024, 1e-12);
+  EXPECT_NEAR(cell_of(result, "fused").change->log_ratio, std::log(1.2), 1e-9);
+}
+
+TEST(CompareReports, EnergyThatIsNotKnownIsNoMeasurement) {
+  report::NamedReport fresh = plain_run(1);
+  fresh.report.measurements[0].energy = record::Energy{.unavailable = "there is no counter"};
+  const compare::ComparisonResult result =
+      compare(fresh, plain_run(2), {.metric = compare::Metric::kEnergy});
+  EXPECT_NE(verdict_of(result, "fused"), compare::CellVerdict::kSame);
+  EXPECT_FALSE(cell_of(result, "fused").change);
+}
+
+TEST(CompareReports, TheErrorOfEnergyWidensTheInterval) {
+  const auto half_width = [](double error) {
+    report::NamedReport base = plain_run(0);
+    report::NamedReport fresh = plain_run(1);
+    for (record::Report* each : {&base.report, &fresh.report}) {
+      each->measurements[0].energy = record::Energy{.joules = 0.02, .error = error};
+    }
+    const auto result = compare(base, fresh, {.metric = compare::Metric::kEnergy});
+    return cell_of(result, "fused").change->half_width;
+  };
+  EXPECT_GT(half_width(0.02), 1.5 * half_width(0.004));
+}
+
 TEST(CompareReports, ACellThatIsGoneIsMissing) {
   const compare::ComparisonResult result =
       compare(named_run("a", 0, {{"fused", 30e-6}, {"lut", 40e-6}}), plain_run(1));

@@ -176,6 +176,13 @@ EXPORTED int nvmlDeviceGetRemappedRows(void*, unsigned* corrected, unsigned* unc
   return 0;
 }
 
+EXPORTED int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* energy) {
+  return answer("nvmlDeviceGetTotalEnergyConsumption", [&] {
+    *energy = fake_gpu().energy;
+    return 0;
+  });
+}
+
 EXPORTED int nvmlDeviceGetTemperature(void*, int sensor, unsigned* temperature) {
   if (sensor != 0) return kInvalidArgument;
   return give("nvmlDeviceGetTemperature", fake_gpu().temperature, temperature);

@@ -34,6 +34,7 @@ struct FakeGpu {
   unsigned remapping_failed = 0;
   unsigned mig = 0;
   unsigned temperature = 41;
+  unsigned long long energy = 123'456'789;  // mJ
   unsigned pcie_generation = 5;
   unsigned pcie_most_generation = 5;  // of card and slot
   unsigned pcie_card_generation = 5;

@@ -125,6 +125,13 @@ TEST_F(NvmlTest, TellsAGpuWithoutNvlinkFromOneThatDoesNotSay) {
   EXPECT_FALSE(device::Nvml(kPciId).condition().nvlinks);
 }
 
+TEST_F(NvmlTest, ReadsEnergyInJoulesWhereItIsCounted) {
+  const device::Nvml nvml(kPciId);
+  EXPECT_THAT(nvml.energy_j(), Optional(DoubleEq(123456.789)));
+  fake_gpu().failures = {{"nvmlDeviceGetTotalEnergyConsumption", kNotSupported}};
+  EXPECT_FALSE(nvml.energy_j());
+}
+
 TEST_F(NvmlTest, ListsEveryProcessOnce) {
   fake_gpu().computing = {{11, "/usr/bin/python3", 5ull << 30}, {12, "", ~0ull}};
   fake_gpu().drawing = {{12, "", ~0ull}, {13, "Xorg", 1 << 20}};

@@ -73,6 +73,9 @@ class FakeWorkload final : public Workload {
     judged.sample = fared(judged.sample);
     return judged;
   }
+  void repeat(const kernels::Variant& variant, const SampleSpec& spec, int times) override {
+    own_->repeat(variant, spec, times);
+  }
   std::optional<OutputFault> check(const kernels::Variant& variant, const SampleSpec& spec,
                                    const Expected& expected) override {
     return own_->check(variant, spec, expected);
@@ -101,6 +104,11 @@ class FakeGpu final : public Device {
 
   const record::DeviceInfo& info() const override { return info_; }
   record::DeviceState state() override { return {}; }
+  // 100 W, all the time.
+  std::optional<double> energy_j() override {
+    const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+    return 100.0 * now.count();
+  }
   std::span<const record::LaunchMode> launch_modes() const override { return cpu_->launch_modes(); }
   std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) override {
     if (word_ == kLost) throw Error(ErrorKind::kDevice, "the GPU has fallen off the bus");

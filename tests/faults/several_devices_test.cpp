@@ -137,6 +137,20 @@ TEST_F(SeveralDevices, OfATaskOfAJobHaveAReportEach) {
   EXPECT_EQ(report(1).at("shard").at("index"), 3);
 }
 
+// Each has a counter that runs at 100 W.
+TEST_F(SeveralDevices, HaveTheEnergyOfTheirCalls) {
+  const Outcome outcome = run("sound", {"--device", "all", "--energy"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("energy"));
+  const json made = report(0);
+  EXPECT_NEAR(made.at("device").at("idle_power_w").get<double>(), 100.0, 5.0);
+  const json& energy = made.at("measurements").at(0).at("energy");
+  EXPECT_NEAR(energy.at("power_w").get<double>(), 100.0, 5.0);
+  EXPECT_GE(energy.at("seconds").get<double>(), 1.0);
+  EXPECT_NEAR(energy.at("joules").get<double>() * energy.at("calls").get<double>(),
+              100.0 * energy.at("seconds").get<double>(), 5.0);
+}
+
 TEST_F(SeveralDevices, InTurnTheyAreMeasuredAlone) {
   const Outcome outcome = run("crowded crowded crowded", {"--device", "all", "--in-turn"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -347,7 +347,9 @@ bool is_optional(const std::string& pointer) {
          pointer.ends_with("/caches_rotated") || pointer.ends_with("/tokens") ||
          pointer.ends_with("/accuracy") || pointer.ends_with("/flops") ||
          pointer.ends_with("/flops_per_s") || pointer.ends_with("/fraction_of_roof") ||
-         pointer.ends_with("/roof_limit") || pointer == "/settings/together" ||
+         pointer.ends_with("/roof_limit") || pointer.ends_with("/energy") ||
+         pointer.ends_with("/idle_power_w") || pointer.ends_with("/model_energy_j") ||
+         pointer == "/settings/together" ||
          pointer == "/settings/operations" || pointer == "/settings/activations" ||
          pointer == "/variants/0/operation" || pointer == "/ceilings/stream/0/operation";
 }

@@ -53,6 +53,20 @@ TEST(Summary, TakesTheGeometricMeanOfSpeedups) {
   EXPECT_EQ(fast.speedup_max, 8.0);
 }
 
+TEST(Summary, AddsUpTheEnergyOfTheModelWhereAllIsKnown) {
+  record::Report report = two_geometries();
+  for (record::Measurement& m : report.measurements) {
+    m.energy = record::Energy{.joules = 100.0 * m.time_s->median};
+  }
+  EXPECT_NEAR(*find(report::summarize_variants(report), "fast").model_energy_j,
+              100.0 * (3 * 4.0 + 5 * 3.0), 1e-9);
+  report.measurements[3].energy = record::Energy{.unavailable = "no counter"};
+  const auto all = report::summarize_variants(report);
+  EXPECT_FALSE(find(all, "fast").model_energy_j);
+  EXPECT_TRUE(find(all, "fast").model_time_s);
+  EXPECT_TRUE(find(all, "base").model_energy_j);
+}
+
 TEST(Summary, IsInDoubtWhenATimeInItIs) {
   record::Report report = two_geometries();
   report.measurements[3].time_s->ci95.reset();

@@ -92,5 +92,14 @@ TEST(Units, SurviveDurationsThatAreNone) {
   EXPECT_EQ(text::format_duration(HUGE_VAL), "277777777 h 47 min");
 }
 
+TEST(Energy, HasThreeDigits) {
+  EXPECT_EQ(text::format_energy(0.00124), "1.24 mJ");
+  EXPECT_EQ(text::format_energy(0.0860), "86.0 mJ");
+  EXPECT_EQ(text::format_energy(0.9998), "1.00 J");
+  EXPECT_EQ(text::format_energy(312.4), "312 J");
+  EXPECT_EQ(text::format_energy(8.6e-7), "860 nJ");
+  EXPECT_EQ(text::format_energy(0.0), "0.00 nJ");
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -61,7 +61,7 @@ CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
       .required()
       .files();
   add_single(*command, arguments.metric,
-             {"--metric", "NAME", "time, speedup or fraction_of_copy [time]"})
+             {"--metric", "NAME", "time, speedup, fraction_of_copy or energy [time]"})
       .one_of(metric_words());
   add_list(*command, arguments.variants,
            {"--variant", "NAME,...", "Only these variants; * and ? are wildcards [all]"})

@@ -27,7 +27,7 @@ compare::Metric parse_metric(const std::string& word) {
     if (word == to_string(metric)) return metric;
   }
   throw Error(ErrorKind::kUsage,
-              fmt::format("--metric: \"{}\" is not one of time, speedup, fraction_of_copy.{}",
+              fmt::format("--metric: \"{}\" is not one of time, speedup, fraction_of_copy, energy.{}",
                           escaped(word), did_you_mean(word, metric_words())));
 }
 

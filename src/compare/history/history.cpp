@@ -106,7 +106,7 @@ HistoryDevice HistoryBuilder::device_history(const std::vector<const Digest*>& d
       const double cost = cell.value.log_cost;
       history.series[place->second].points.push_back(
           {.run = history.runs.size(),
-           .value = std::exp(options_.metric == Metric::kTime ? cost : -cost),
+           .value = std::exp(is_cost(options_.metric) ? cost : -cost),
            .log_cost = cost});
     }
     history.runs.push_back(digest->run);

@@ -13,7 +13,7 @@ namespace {
 
 // Whether a higher cost shows as a lower value.
 double direction(Metric metric) {
-  return metric == Metric::kTime ? 1.0 : -1.0;
+  return is_cost(metric) ? 1.0 : -1.0;
 }
 
 // Few decimals for what is large.
@@ -51,6 +51,8 @@ std::string ValueFormat::text(double value) const {
       return text::format_ratio(value);
     case Metric::kFractionOfCopy:
       return text::format_percent(value) + " %";
+    case Metric::kEnergy:
+      return text::format_energy(value);
   }
   return "";
 }

@@ -73,6 +73,8 @@ class CpuDevice final : public Device {
     return state;
   }
 
+  std::optional<double> energy_j() override { return std::nullopt; }
+
   std::span<const record::LaunchMode> launch_modes() const override {
     static constexpr record::LaunchMode kModes[] = {record::LaunchMode::kStream};
     return kModes;

@@ -29,6 +29,11 @@ class CpuExecutor final : public Executor {
 
   Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) override;
 
+  void repeat(const Calls& calls, const SampleSpec& spec, int times) override {
+    omp_set_num_threads(threads_);
+    for (int i = 0; i < times; ++i) calls.make(next(calls, spec, spec.launches));
+  }
+
   void forget_addresses() override {}
   void forget_references() override {}
 

@@ -76,6 +76,10 @@ class CudaDevice final : public Device {
 
   const record::DeviceInfo& info() const override { return context_.info; }
   record::DeviceState state() override { return nvml_.state(); }
+  // The counter is that of the whole GPU, whatever instance of it this is.
+  std::optional<double> energy_j() override {
+    return context_.info.mig.value_or(false) ? std::nullopt : nvml_.energy_j();
+  }
   std::span<const record::LaunchMode> launch_modes() const override {
     static constexpr std::array kModes = {record::LaunchMode::kGraph, record::LaunchMode::kStream,
                                           record::LaunchMode::kSpaced};

@@ -35,6 +35,7 @@ class CudaExecutor final : public Executor {
   }
 
   Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) override;
+  void repeat(const Calls& calls, const SampleSpec& spec, int times) override;
 
   void forget_addresses() override { prepared_.clear(); }
 
@@ -271,6 +272,20 @@ Taken CudaExecutor::sample(const Calls& calls, const SampleSpec& spec, const Tru
   }
   taken.sample.seconds = seconds / spec.launches;
   return taken;
+}
+
+void CudaExecutor::repeat(const Calls& calls, const SampleSpec& spec, int times) {
+  Prepared& prepared = prepare(calls, spec);
+  run("repeat the kernel", [&] {
+    for (int i = 0; i < times; ++i) {
+      const CallRange range = next(calls, spec, prepared);
+      if (record::is_replayed(spec.launch)) {
+        prepared.graphs[prepared.last].launch(context_.stream);
+      } else {
+        calls.make(range);
+      }
+    }
+  });
 }
 
 // Seconds between two events around `work`, and stamps outside of these; `behind` enqueues what

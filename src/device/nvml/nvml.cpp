@@ -92,6 +92,15 @@ std::optional<bool> Nvml::ecc() const {
   return current != 0;
 }
 
+std::optional<double> Nvml::energy_j() const {
+  unsigned long long millijoules = 0;
+  if (library_->device == nullptr ||
+      !library_->call("nvmlDeviceGetTotalEnergyConsumption", library_->device, &millijoules)) {
+    return std::nullopt;
+  }
+  return static_cast<double>(millijoules) * 1e-3;
+}
+
 std::optional<bool> Nvml::mig() const {
   unsigned current = 0;
   unsigned pending = 0;

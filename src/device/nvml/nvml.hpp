@@ -24,6 +24,7 @@ class Nvml {
   std::string driver_version() const;  // empty when unknown
   std::optional<bool> ecc() const;
   std::optional<bool> mig() const;
+  std::optional<double> energy_j() const;  // since the driver was loaded
 
   // In nvml_condition.cpp.
   DriverFacts driver() const;  // also without a GPU at the PCI id

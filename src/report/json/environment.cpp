@@ -86,6 +86,8 @@ json::JsonText device_json(const record::Report& report, NumberGuard& guard) {
   guard.enter("device.state_after");
   const json::JsonText after =
       report.state_after ? state_json(*report.state_after, guard) : json::json_null();
+  guard.enter("device");
+  const json::JsonText idle = guard.number("idle_power_w", report.idle_power_w);
   const int capability = device.compute_capability;
   return json::json_object({
       {"id", json::json_string(device.id)},
@@ -105,6 +107,7 @@ json::JsonText device_json(const record::Report& report, NumberGuard& guard) {
       {"simd", json::json_string_or_null(device.simd)},
       {"state_before", before},
       {"state_after", after},
+      {"idle_power_w", idle},
   });
 }
 

@@ -155,6 +155,17 @@ record::HostLoad read_host_load(const json::JsonNode& node) {
   return load;
 }
 
+record::Energy read_energy(const json::JsonNode& node) {
+  record::Energy energy;
+  energy.joules = node["joules"].optional_number(0.0);
+  energy.power_w = node["power_w"].optional_number(0.0).value_or(0.0);
+  energy.seconds = node["seconds"].optional_number(0.0).value_or(0.0);
+  energy.calls = node["calls"].count();
+  energy.error = node["error"].optional_number(0.0).value_or(0.0);
+  energy.unavailable = node["unavailable"].string_or_empty();
+  return energy;
+}
+
 // Null, or nothing at all in older reports, where the operation has none.
 std::int64_t read_tokens(const json::JsonNode& node) {
   if (!node.has("tokens") || node["tokens"].is_null()) return 0;
@@ -203,6 +214,7 @@ record::Measurement read_measurement(const json::JsonNode& node,
   m.stopped_by = read_optional(node["stopped_by"], read_stop_reason);
   read_samples(node, m);
   if (node.has("load")) m.load = read_optional(node["load"], read_host_load);
+  if (node.has("energy")) m.energy = read_optional(node["energy"], read_energy);
   return m;
 }
 
@@ -274,6 +286,9 @@ record::Report read_report(const json::JsonNode& root) {
   report.device = read_device(device);
   report.state_before = read_device_state(device["state_before"]);
   report.state_after = read_optional(device["state_after"], read_device_state);
+  if (device.has("idle_power_w")) {
+    report.idle_power_w = device["idle_power_w"].optional_number(0.0);
+  }
   report.settings = read_settings(root["settings"]);
   report.tensors = read_all(root["tensors"], read_tensor);
   if (root.has("variants")) report.variants = read_all(root["variants"], read_variant);

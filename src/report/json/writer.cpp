@@ -109,6 +109,24 @@ json::JsonText load_json(const std::optional<record::HostLoad>& load, NumberGuar
   });
 }
 
+json::JsonText energy_json(const std::optional<record::Energy>& energy, NumberGuard& guard) {
+  if (!energy || !guard.accepts("energy", {energy->power_w, energy->seconds, energy->error})) {
+    return json::json_null();
+  }
+  const bool is_known = energy->joules.has_value();
+  const auto if_known = [&](double value) {
+    return is_known ? json::json_number(value) : json::json_null();
+  };
+  return json::json_object({
+      {"joules", guard.number("energy.joules", energy->joules)},
+      {"power_w", if_known(energy->power_w)},
+      {"seconds", if_known(energy->seconds)},
+      {"calls", json::json_integer(energy->calls)},
+      {"error", if_known(energy->error)},
+      {"unavailable", json::json_string_or_null(energy->unavailable)},
+  });
+}
+
 // Where nothing is multiplied with tokens, or nothing is multiplied at all, there is no number.
 json::JsonText tokens_json(const record::Cell& cell) {
   return cell.tokens > 0 ? json::json_integer(cell.tokens) : json::json_null();
@@ -163,6 +181,7 @@ json::JsonText measurement_json(const record::Measurement& m, NumberGuard& guard
       {"alone_s", alone_json(m.alone, guard)},
       {"load", load_json(m.load, guard)},
       {"reference_line", json::json_bool(m.reference_line)},
+      {"energy", energy_json(m.energy, guard)},
   };
   if (m.digest) members.push_back({"sample_digest", digest_json(*m.digest, guard)});
   return json::json_object(members);
@@ -247,6 +266,7 @@ json::JsonText variant_summary_json(const record::VariantSummary& s, NumberGuard
       {"speedup", has_speedup ? speedup() : json::json_null()},
       {"model_time_s", guard.number("model_time_s", s.model_time_s)},
       {"tokens_per_s", guard.number("tokens_per_s", s.tokens_per_s)},
+      {"model_energy_j", guard.number("model_energy_j", s.model_energy_j)},
       {"model_speedup", guard.number("model_speedup", s.model_speedup)},
   });
 }

@@ -42,6 +42,11 @@ std::string error_text(double error) {
   return fmt::format("{:.1e}", error);
 }
 
+std::string energy_text(const record::Measurement& m) {
+  if (!m.energy) return "";
+  return m.energy->joules ? text::format_energy(*m.energy->joules) : "unknown";
+}
+
 bool is_baseline(const record::Measurement& m) {
   return m.speedup && m.speedup->baseline == m.variant;
 }
@@ -68,6 +73,7 @@ std::vector<std::string> timed_cells(const record::Measurement& m, const std::st
       accuracy ? weights_word(*accuracy) : "",
       accuracy ? error_text(accuracy->rms_error) : "",
       accuracy ? error_text(accuracy->max_error) : "",
+      energy_text(m),
       fmt::format("{}", record::sample_count(m)),
       if_known(record::mean_clock_hz(m), format_clock),
       timed_status(m),
@@ -82,6 +88,7 @@ constexpr std::pair<const char*, const char*> kMeanings[] = {
     {"% roof", "of the speed that the device's memory and arithmetic allow"},
     {"limit", "which of these two it is"},
     {"% stream", "of the best kernel that only moves the bytes"},
+    {"energy", "of the whole GPU, a call"},
     {"+/- %", "half the median's 95 % interval"},
     {"weights", "exact are those that dequantize gives, rounded those with 16-bit steps"},
     {"rms error", "over the root mean square of the true output"},
@@ -113,6 +120,7 @@ std::vector<text::GridColumn> block_columns(bool has_tokens) {
       {"weights", text::Align::kLeft, 2},
       {"rms error", text::Align::kRight, 1},
       {"max error", text::Align::kRight, 5},
+      {"energy", text::Align::kRight, 2},
       {"samples", text::Align::kRight, 8},
       {"clock", text::Align::kRight, 9},
       {"status", text::Align::kLeft, 4},

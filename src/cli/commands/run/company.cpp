@@ -17,8 +17,8 @@ namespace {
 
 // Settled for each process by command_for().
 const std::vector<std::string> kOwnOptions = {
-    "--operation",   "--variant",       "--baseline", "--json",    "--quiet",
-    "--no-ceilings", "--check-company", "--config",   "--marking", "--dry-run"};
+    "--operation", "--variant",       "--baseline", "--json",    "--quiet",  "--no-ceilings",
+    "--energy",    "--check-company", "--config",   "--marking", "--dry-run"};
 
 // The environment stays, so what it or a file may set otherwise is named. A lock would make each of
 // these processes warn of the one that waits for it.
@@ -32,6 +32,7 @@ ChildCommand command_for(const CompanyMember& member, const Context& context) {
                        "--json=-",
                        "--quiet=true",
                        "--no-ceilings=true",
+                       "--energy=false",
                        "--check-company=false",
                        "--dry-run=false"};
   const std::vector<std::string> rest = words_again(context.command, kOwnOptions);

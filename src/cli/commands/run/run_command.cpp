@@ -223,6 +223,10 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
            "Measure each variant again, alone in a process of its own,\n"
            "and say whose time depends on what else was measured")
       .group(group);
+  add_flag(command, "--energy", a.options.measure_energy,
+           "Measure the joules of a call, too, from the energy counter of\n"
+           "the GPU: more than a second for each variant in each cell")
+      .group(group);
   add_single(command, a.verify,
              {"--verify", "SCOPE",
               "all: every element of every selected tensor; sampled:\n"

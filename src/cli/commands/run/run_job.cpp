@@ -2,6 +2,7 @@
 
 #include "base/output_target.hpp"
 #include "base/terminal.hpp"
+#include "bench/energy.hpp"
 #include "bench/run_report.hpp"
 #include "bench/runner.hpp"
 #include "cli/commands/run/company.hpp"
@@ -130,6 +131,10 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
   if (plan.options.measure_stream_shapes) {
     output.progress.update(0.0, "measuring what the memory can do");
     report.ceilings = plan.device->measure_ceilings();
+  }
+  if (plan.options.measure_energy) {
+    output.progress.update(0.0, "measuring the power at rest");
+    report.idle_power_w = bench::idle_power(*plan.device, interrupted);
   }
   bool was_interrupted = false;
   for (std::size_t i = 0; i < plan.operations.size() && !was_interrupted; ++i) {
