@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -61,20 +62,19 @@ std::optional<record::Shard> rank_of_mpi(const Variables& variables) {
 // own.
 std::optional<record::Shard> task_of_slurm(const Variables& variables) {
   const char* const name = "SLURM_PROCID";
-  const auto tasks = number_of("SLURM_STEP_NUM_TASKS", variables);
-  std::optional<int> task = number_of(name, variables);
-  if (!tasks) task.reset();
+  const int tasks = number_of("SLURM_STEP_NUM_TASKS", variables).value_or(0);
+  const int task = tasks > 0 ? number_of(name, variables).value_or(-1) : -1;
   const auto array = number_of("SLURM_ARRAY_TASK_ID", variables);
   if (!array) {
-    if (!task) return std::nullopt;
-    return record::Shard{.index = *task, .count = *tasks, .split = false, .origin = name};
+    if (task < 0) return std::nullopt;
+    return record::Shard{.index = task, .count = tasks, .split = false, .origin = name};
   }
   // Only an array that begins at 0 and has no gaps says how many tasks the whole job has.
   const auto in_array = number_of("SLURM_ARRAY_TASK_COUNT", variables);
   const auto last = number_of("SLURM_ARRAY_TASK_MAX", variables);
   const bool is_dense = in_array && last && *in_array == *last + 1;
-  const int in_step = tasks.value_or(1);
-  return record::Shard{.index = *array * in_step + task.value_or(0),
+  const int in_step = std::max(1, tasks);
+  return record::Shard{.index = *array * in_step + std::max(0, task),
                        .count = is_dense ? *in_array * in_step : 0,
                        .split = false,
                        .origin = "SLURM_ARRAY_TASK_ID"};
