@@ -48,7 +48,7 @@ class Product {
     return std::span(truth_).first(a_token * static_cast<std::size_t>(tokens));
   }
 
-  const nf4::Nf4Tensor& weight() const { return weight_; }
+  nf4::Nf4Tensor& weight() { return weight_; }
   std::vector<std::byte>& all_input() { return input_; }
   kernels::Problem problem(std::int64_t tokens) const {
     kernels::Problem problem = problem_;
@@ -75,12 +75,13 @@ class CudaMatmul : public GpuTest {
     return operation::matmul().catalog(device_->info().kind).variants;
   }
 
+  static const kernels::Variant& variant(std::string_view name) {
+    return *std::find_if(variants().begin(), variants().end(),
+                         [&](const kernels::Variant& each) { return each.name == name; });
+  }
+
   static const kernels::Variant& flagship() {
-    const kernels::Catalog& catalog = operation::matmul().catalog(device_->info().kind);
-    const auto has_its_name = [&](const kernels::Variant& each) {
-      return std::string_view(each.name) == catalog.flagship;
-    };
-    return *std::find_if(variants().begin(), variants().end(), has_its_name);
+    return variant(operation::matmul().catalog(device_->info().kind).flagship);
   }
 
   void SetUp() override {
@@ -148,6 +149,43 @@ TEST_F(CudaMatmul, TheFlagshipDoesEveryProblem) {
           EXPECT_EQ(workload->unsupported(flagship()), "");
         }
       }
+    }
+  }
+}
+
+// Rows that begin anywhere, blocks that end anywhere, and tiles that are mostly empty.
+TEST_F(CudaMatmul, TheGeneralKernelDoesEveryShape) {
+  const kernels::Variant& table = variant("mma_table");
+  const std::vector<std::vector<std::int64_t>> shapes = {
+      {1, 1}, {3, 1}, {333, 7}, {129, 33}, {600, 418}, {70, 1282}, {40, 20003}, {20000, 96}};
+  for (const auto& shape : shapes) {
+    for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+      for (const int blocksize : {32, 256, 4096}) {
+        const auto kind = blocksize == 256 ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
+        Product product({.shape = shape, .blocksize = blocksize, .absmax_kind = kind}, type, 130);
+        for (const std::int64_t tokens : {1, 9, 33, 130}) {
+          const auto workload = product.upload(*device_, tokens);
+          ASSERT_EQ(workload->unsupported(table), "");
+          EXPECT_TRUE(workload->verify(table, product.expected(tokens)).is_exact())
+              << nf4::shape_to_string(shape) << ", " << tokens << " tokens, " << blocksize;
+        }
+      }
+    }
+  }
+}
+
+// A row may end within a block that only the next one has weights with a number in.
+TEST_F(CudaMatmul, TheGeneralKernelKeepsScalesInTheirRows) {
+  for (const std::int64_t inputs : {63, 96, 200}) {
+    Product product({.shape = {100, inputs}, .absmax_kind = nf4::AbsmaxKind::kPlain},
+                    nf4::OutputType::kFloat16, 40);
+    for (std::size_t i = 3; i < product.weight().absmax.size(); i += 11) {
+      product.weight().absmax[i] = i % 2 == 0 ? std::nanf("") : HUGE_VALF;
+    }
+    for (const std::int64_t tokens : {1, 40}) {
+      const auto workload = product.upload(*device_, tokens);
+      EXPECT_TRUE(workload->verify(variant("mma_table"), product.expected(tokens)).is_exact())
+          << inputs << " inputs, " << tokens << " tokens";
     }
   }
 }

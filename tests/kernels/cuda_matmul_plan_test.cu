@@ -1,10 +1,12 @@
 // How the CUDA kernels of the matrix product cut their work: every part is done, and done once.
 
 #include "cuda/matmul/linear/unit_plan.hpp"
+#include "cuda/matmul/table/table_plan.hpp"
 #include "cuda/matmul/wgmma/stage_walk.cuh"
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
 
 namespace nf4bench::kernels::cuda {
@@ -116,6 +118,83 @@ TEST(UnitPlan, TakesLargerUnitsAsFarAsTheBusiestWarpMayHaveMore) {
   EXPECT_EQ(choose_unit_boxes(2, 16, {1, 4, 100}), 4);
   EXPECT_EQ(choose_unit_boxes(2, 16, {1, 1, 100}), 1);
   EXPECT_EQ(choose_unit_boxes(14, 32, {1, 4, 0}), 4);
+}
+
+Problem make_problem(std::int64_t tokens, std::int64_t outputs, std::int64_t inputs) {
+  Problem problem;
+  problem.tokens = tokens;
+  problem.outputs = outputs;
+  problem.inputs = inputs;
+  problem.elements = outputs * inputs;
+  return problem;
+}
+
+TEST(TablePlan, FitsEveryDeviceAndItsWorkspace) {
+  const std::vector<DeviceFacts> devices = {{80, 108, 0}, {86, 10, 0},   {89, 128, 0}, {90, 132, 0},
+                                            {90, 1, 0},   {100, 148, 0}, {120, 188, 0}};
+  for (const std::int64_t tokens : {1, 9, 17, 33, 500}) {
+    for (const std::int64_t outputs : {1, 128, 1000, 4096, 28672, 70000}) {
+      for (const std::int64_t inputs : {1, 96, 3420, 4096, 8192}) {
+        const Problem problem = make_problem(tokens, outputs, inputs);
+        for (const DeviceFacts& device : devices) {
+          with_table_traits(problem, choose_row_warps(problem, device), [&](auto traits) {
+            using Traits = decltype(traits);
+            using Layout = TableLayout<Traits>;
+            const TableShape shape = table_shape<Traits>(problem, device);
+            ASSERT_GE(shape.slots, 2) << device.compute_capability;
+            ASSERT_LE(Layout::bytes(shape.slots), shared_bytes_a_block(device));
+            // A thread for each scale, and room for the sums where the ring was.
+            EXPECT_LE(Traits::kRows * (kStageInputs >> shape.span_shift), kTableThreads);
+            EXPECT_LE(Traits::kPieces * 16, shape.slots * Layout::kSlotBytes);
+            EXPECT_EQ(Traits::kPieces % kJoinThreads, 0);
+            const StagePlan plan = plan_table<Traits>(problem, device);
+            if (plan.split == 0) return;
+            EXPECT_LE(static_cast<std::size_t>(plan.blocks + plan.split) * Traits::kPieces * 16,
+                      table_workspace(problem));
+          });
+        }
+      }
+    }
+  }
+}
+
+// No two blocks leave their sums of split tiles in the same place.
+TEST(TablePlan, PartsOfSplitTilesLieApart) {
+  for (const int tiles : {1, 7, 112, 133}) {
+    const StagePlan plan = plan_tiles(tiles, 32, 132, 1);
+    std::set<int> places;
+    int parts = 0;
+    for (int block = 0; block < plan.blocks; ++block) {
+      for (TileWalk walk(plan, block); walk.valid(); walk.advance(plan)) {
+        if (walk.tile < plan.whole) continue;
+        ++parts;
+        places.insert(block + walk.tile - plan.whole);
+      }
+    }
+    EXPECT_EQ(places.size(), parts);
+    if (parts > 0) EXPECT_LT(*places.rbegin(), plan.blocks + plan.split);
+  }
+}
+
+// The words of its rows that a warp reads together lie in 32 banks, and each eight lanes' pieces of
+// tokens in eight different ones.
+TEST(TableStage, LanesReadDifferentBanks) {
+  for (int step = 0; step < 4; ++step) {
+    std::set<int> banks;
+    for (int lane = 0; lane < 32; ++lane) {
+      const int row = lane / 4;
+      const int t = lane % 4;
+      banks.insert((row * 16 + run_place(row, t) * 4 + lane_word(step, t)) % 32);
+    }
+    EXPECT_EQ(banks.size(), 32);
+    for (int first = 0; first < 32; first += 8) {
+      std::set<int> pieces;
+      for (int lane = first; lane < first + 8; ++lane) {
+        pieces.insert(token_place(lane / 4, lane % 4 * 4 + lane_word(step, lane % 4)) % 8);
+      }
+      EXPECT_EQ(pieces.size(), 8);
+    }
+  }
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
   std::vector<std::string> names;
   for (const Variant& each : kernels::cuda::matmul().variants) names.emplace_back(each.name);
   EXPECT_EQ(names,
-            (std::vector<std::string>{"chain_cublas", "fused_cublas", "gemv_shuffle", "mma_linear",
-                                      "wgmma_decode", "fused", "cublas_resident"}));
+            (std::vector<std::string>{"chain_cublas", "fused_cublas", "gemv_shuffle", "mma_table",
+                                      "mma_linear", "wgmma_decode", "fused", "cublas_resident"}));
   EXPECT_STREQ(kernels::cuda::matmul().flagship, "fused");
   EXPECT_STREQ(kernels::cuda::matmul().default_baseline, "chain_cublas");
 }
@@ -63,7 +63,7 @@ TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
 TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
   Problem wide = make_problem(1, 256, 4096);
   wide.output_type = OutputType::kFloat32;
-  for (const char* const name : {"gemv_shuffle", "mma_linear", "wgmma_decode"}) {
+  for (const char* const name : {"gemv_shuffle", "mma_table", "mma_linear", "wgmma_decode"}) {
     EXPECT_EQ(reason(name, wide, kHopper), "multiplies 16-bit activations only") << name;
   }
   EXPECT_EQ(reason("gemv_shuffle", make_problem(2, 256, 4096), kHopper), "multiplies one token");
@@ -87,6 +87,22 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
   for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
     EXPECT_NE(reason("wgmma_decode", make_problem(64, 256, 4096), device).find("9.0"),
               std::string::npos);
+  }
+}
+
+TEST(CudaMatmul, TheGeneralKernelDoesEveryShapeFromAmpereOn) {
+  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes = {
+      {1, 1}, {5, 63}, {257, 96}, {1280, 3420}, {28672, 8192}, {65537, 65539}};
+  for (const auto& [outputs, inputs] : shapes) {
+    for (const int blocksize : {32, 64, 4096}) {
+      for (const std::int64_t tokens : {1, 17, 64, 4097}) {
+        const Problem problem = make_problem(tokens, outputs, inputs, blocksize);
+        for (const DeviceFacts& device : {kAmpere, kAda, kHopper, kBlackwell}) {
+          EXPECT_EQ(reason("mma_table", problem, device), "");
+        }
+        EXPECT_NE(reason("mma_table", problem, kTuring).find("8.0"), std::string::npos);
+      }
+    }
   }
 }
 
@@ -131,11 +147,23 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
 }
 
 TEST(CudaMatmul, TheFlagshipNamesAnotherVariantWhereItHasNoKernel) {
-  const Problem problem = make_problem(64, 8192, 8192);
-  for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
-    EXPECT_NE(reason("fused", problem, device).find("fused_cublas"), std::string::npos);
+  for (const std::int64_t tokens : {2, 64}) {
+    const Problem problem = make_problem(tokens, 8192, 8192);
+    EXPECT_NE(reason("fused", problem, kTuring).find("fused_cublas"), std::string::npos);
   }
-  EXPECT_EQ(reason("fused", make_problem(16, 8192, 8192), kAmpere), "");
+}
+
+// Without the memory for a decoded weight: that of a table's split tiles is far smaller.
+TEST(CudaMatmul, TheFlagshipHasAKernelForWhatTheSpecialisedOnesCannotDo) {
+  std::vector<Problem> problems = {make_problem(64, 8192, 8192), make_problem(1, 12800, 3420),
+                                   make_problem(16, 8192, 8192, 32), make_problem(17, 8192, 4103)};
+  for (const Problem& problem : problems) {
+    EXPECT_LT(workspace_of(variant("fused"), problem),
+              workspace_of(variant("fused_cublas"), problem));
+    for (const DeviceFacts& device : {kAmpere, kAda, kHopper, kBlackwell}) {
+      EXPECT_EQ(reason("fused", problem, device), "");
+    }
+  }
 }
 
 TEST(CudaMatmul, TheFlagshipsConfigurationsAreVariants) {
@@ -151,10 +179,10 @@ TEST(CudaMatmul, TheFlagshipsConfigurationsAreVariants) {
 
 TEST(CudaMatmul, TheFlagshipsWorkspaceIsEnoughForEachOfItsConfigurations) {
   const Problem problem = make_problem(16, 8192, 8192);
-  for (const char* const name : {"gemv_shuffle", "mma_linear", "wgmma_decode"}) {
+  for (const char* const name : {"gemv_shuffle", "mma_table", "mma_linear", "wgmma_decode"}) {
     EXPECT_GE(workspace_of(variant("fused"), problem), workspace_of(variant(name), problem));
   }
-  // Only cuBLAS can do this one.
+  // So many tokens are left to cuBLAS.
   const Problem odd = make_problem(600, 1280, 3421);
   EXPECT_GE(workspace_of(variant("fused"), odd), workspace_of(variant("fused_cublas"), odd));
 }

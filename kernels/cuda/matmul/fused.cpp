@@ -10,15 +10,16 @@ namespace nf4bench::kernels::cuda {
 namespace {
 
 constexpr const char* kConfigNames[] = {"mma_linear", "wgmma_decode", "gemv_shuffle",
-                                        "fused_cublas", nullptr};
+                                        "mma_table",  "fused_cublas", nullptr};
 
 struct Kernels {
   Variant linear = matmul_mma_linear();
   Variant wgmma = matmul_wgmma_decode();
   Variant gemv = matmul_gemv_shuffle();
+  Variant table = matmul_mma_table();
   Variant cublas = matmul_fused_cublas();
 
-  std::array<const Variant*, 4> all() const { return {&linear, &wgmma, &gemv, &cublas}; }
+  std::array<const Variant*, 5> all() const { return {&linear, &wgmma, &gemv, &table, &cublas}; }
 };
 
 const Kernels& kernels() {
@@ -52,13 +53,16 @@ std::int64_t most_tokens(const Problem& problem) {
   return kMostTokens;
 }
 
+// The table decodes the weight again for each 64 tokens.
+constexpr std::int64_t kMostTableTokens = 64;
+
 // Whether cuBLAS is to multiply, whatever the device: the workspace depends on it.
 bool needs_cublas(const Problem& problem) {
   constexpr DeviceFacts kHopper = {90, 132, 0};
   const Kernels& each = kernels();
   if (problem.tokens > most_tokens(problem)) return true;
-  return !can(each.wgmma, problem, kHopper) && !can(each.linear, problem, kHopper) &&
-         !can(each.gemv, problem, kHopper);
+  if (can(each.wgmma, problem, kHopper) || can(each.linear, problem, kHopper)) return false;
+  return problem.tokens > kMostTableTokens || !can(each.table, problem, kHopper);
 }
 
 // Null where nothing can do it.
@@ -66,7 +70,7 @@ const Variant* choose(const Problem& problem, const DeviceFacts& device) {
   const Kernels& each = kernels();
   if (needs_cublas(problem)) return can(each.cublas, problem, device) ? &each.cublas : nullptr;
   if (problem.tokens >= kWgmmaTokens && can(each.wgmma, problem, device)) return &each.wgmma;
-  for (const Variant* variant : {&each.linear, &each.wgmma, &each.gemv}) {
+  for (const Variant* variant : {&each.linear, &each.wgmma, &each.gemv, &each.table}) {
     if (can(*variant, problem, device)) return variant;
   }
   return nullptr;
@@ -86,9 +90,7 @@ const Variant* choose(const Problem& problem, const Launch& launch) {
 const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (choose(problem, device) != nullptr) return nullptr;
   if (needs_cublas(problem)) return why_unsupported(kernels().cublas, problem, device);
-  if (problem.tokens > 16)
-    return "needs compute capability 9.0 for so many tokens; try fused_cublas";
-  return why_unsupported(kernels().linear, problem, device);
+  return "needs compute capability 8.0; try fused_cublas";
 }
 
 std::size_t workspace_bytes(const Problem& problem) {

@@ -1,0 +1,95 @@
+#pragma once
+
+// Choosing how mma_table cuts a product, on the host.
+
+#include "cuda/matmul/persistent_launch.cuh"
+#include "cuda/matmul/table/mma_table.cuh"
+
+#include <algorithm>
+
+namespace nf4bench::kernels::cuda {
+
+inline constexpr int kMostTableBlocks = 192;  // of a grid, one a multiprocessor
+
+inline bool is_ragged(const Problem& problem) {
+  return problem.inputs % kRun != 0;
+}
+
+// Calls use(Traits) for what `problem` is computed with. `row_warps` is 8, or 4 with up to 32
+// tokens, as 64 would not fit into the registers; ragged rows have no choice, as there are more
+// scales than threads beyond 128 of them.
+template <class Function>
+auto with_table_traits(const Problem& problem, int row_warps, Function use) {
+  const auto with_eights = [&](auto eights) {
+    constexpr int kEights = decltype(eights)::value;
+    if (is_ragged(problem)) return use(TableTraits<true, 4, std::min(kEights, 4)>{});
+    if (row_warps == 8) return use(TableTraits<false, 8, kEights>{});
+    return use(TableTraits<false, 4, std::min(kEights, 4)>{});
+  };
+  if (problem.tokens <= 8) return with_eights(std::integral_constant<int, 1>{});
+  if (problem.tokens <= 16) return with_eights(std::integral_constant<int, 2>{});
+  if (problem.tokens <= 32) return with_eights(std::integral_constant<int, 4>{});
+  return with_eights(std::integral_constant<int, 8>{});
+}
+
+// What is always one block's: inputs of a row from a multiple of that on, up to a stage.
+inline int span_shift_of(const Problem& problem) {
+  int shift = 5;
+  if (is_ragged(problem)) return shift;
+  while (shift < 7 && shift < problem.block_shift && problem.inputs % (2 << shift) == 0) ++shift;
+  return shift;
+}
+
+template <class Traits>
+std::int64_t tiles_of(const Problem& problem) {
+  return block_count(problem.outputs, Traits::kRows) * block_count(problem.tokens, Traits::kTokens);
+}
+
+// 256 rows a tile where there are enough of them, room for the ring, and a thread for each scale of
+// a stage; else 128.
+inline int choose_row_warps(const Problem& problem, const DeviceFacts& device) {
+  return with_table_traits(problem, 8, [&](auto traits) {
+    using Traits = decltype(traits);
+    const bool fits =
+        Traits::kRows * (kStageInputs >> span_shift_of(problem)) <= kTableThreads &&
+        TableLayout<Traits>::bytes(2) <= static_cast<int>(shared_bytes_a_block(device));
+    return fits && tiles_of<Traits>(problem) * 16 >= device.multiprocessors ? 8 : 4;
+  });
+}
+
+template <class Traits>
+TableShape table_shape(const Problem& problem, const DeviceFacts& device) {
+  constexpr int kMostSlots = 4;
+  using Layout = TableLayout<Traits>;
+  const auto room = static_cast<int>(shared_bytes_a_block(device));
+  return {std::min(kMostSlots, (room - Layout::kRing) / Layout::kSlotBytes),
+          span_shift_of(problem)};
+}
+
+template <class Traits>
+StagePlan plan_table(const Problem& problem, const DeviceFacts& device) {
+  constexpr int kJoinStages = 3;  // what joining the parts of a tile costs
+  StagePlan plan = plan_tiles(static_cast<int>(tiles_of<Traits>(problem)),
+                              static_cast<int>(block_count(problem.inputs, kStageInputs)),
+                              std::min(device.multiprocessors, kMostTableBlocks), kJoinStages);
+  plan.token_groups = static_cast<int>(block_count(problem.tokens, Traits::kTokens));
+  return plan;
+}
+
+// As much as any device takes.
+inline std::size_t table_workspace(const Problem& problem) {
+  std::size_t most = 0;
+  for (const int row_warps : {4, 8}) {
+    with_table_traits(problem, row_warps, [&](auto traits) {
+      using Traits = decltype(traits);
+      const std::int64_t tiles = tiles_of<Traits>(problem);
+      const std::int64_t stages = block_count(problem.inputs, kStageInputs);
+      const std::int64_t parts = std::min<std::int64_t>(kMostTableBlocks, tiles * stages) +
+                                 std::min<std::int64_t>(kMostTableBlocks, tiles);
+      most = std::max(most, static_cast<std::size_t>(parts) * sizeof(float4) * Traits::kPieces);
+    });
+  }
+  return most;
+}
+
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,291 @@
+#pragma once
+
+// How a block of mma_table gets its operands: stages of 128 inputs of a tile's rows and tokens,
+// which copies bring into a ring in shared memory, and the scales of the rows, which threads load a
+// stage ahead.
+
+#include "cuda/arithmetic.cuh"
+#include "cuda/matmul/async_copy.cuh"
+#include "cuda/matmul/table/table_instructions.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+inline constexpr int kTableWarps = 16;  // of a block
+inline constexpr int kTableThreads = kTableWarps * 32;
+inline constexpr int kStageInputs = 128;
+inline constexpr int kRun = 32;                         // inputs that a lane has of a row's stage
+inline constexpr int kStageRuns = kStageInputs / kRun;  // one for each lane of a quad
+inline constexpr int kWarpRows = 32;
+
+// What the host decides.
+struct TableShape {
+  int slots;       // stages that the ring holds
+  int span_shift;  // log2 of how many inputs of a row always share a scale, up to a stage
+};
+
+// The first row and the first token of a tile.
+struct TileOrigin {
+  int row;
+  int token;
+};
+
+// kRagged: rows begin and blocks end anywhere. Else each 32 inputs of a row lie in one block and
+// begin at a multiple of 16 bytes. kRowWarps: warps beside each other; the others do other inputs
+// of the same rows.
+template <bool kIsRagged, int kWarpsOfRows, int kEightsOfTokens>
+struct TableTraits {
+  static constexpr bool kRagged = kIsRagged;
+  static constexpr int kRowWarps = kWarpsOfRows;
+  static constexpr int kDepths = kTableWarps / kRowWarps;
+  static constexpr int kRows = kRowWarps * kWarpRows;  // of a tile
+  static constexpr int kEights = kEightsOfTokens;
+  static constexpr int kTokens = 8 * kEights;
+  static constexpr int kPieces = kRows * kTokens / 4;  // of 16 bytes, a tile's sums
+  // A ragged row begins within its first 16 bytes.
+  static constexpr int kRowPieces = kStageRuns + (kRagged ? 1 : 0);
+  static constexpr int kRowBytes = kRowPieces * 16;
+  static constexpr int kTokenBytes = kStageInputs * 2;
+  static constexpr int kScaleFloats = kRagged ? 2 : 1;  // of a run: a block may end within
+};
+
+// Where things lie in dynamic shared memory, in bytes.
+template <class Traits>
+struct TableLayout {
+  static constexpr int kPairs = 0;  // 256 pairs of float32, 16 copies
+  static constexpr int kMap = kPairs + 256 * 16 * 8;
+  static constexpr int kScales = kMap + 1024;  // of two stages
+  static constexpr int kScaleBytes = Traits::kRows * kStageRuns * Traits::kScaleFloats * 4;
+  static constexpr int kRing = kScales + 2 * kScaleBytes;
+  static constexpr int kTokens = Traits::kRows * Traits::kRowBytes;  // in a slot
+  static constexpr int kSlotBytes = kTokens + Traits::kTokens * Traits::kTokenBytes;
+
+  static constexpr int bytes(int slots) { return kRing + slots * kSlotBytes; }
+};
+
+// Where in a stage's row the run of lane `t` of a quad lies: so that the words that a warp reads
+// together lie in different banks, when lanes read theirs in the order of lane_word.
+__host__ __device__ constexpr int run_place(int row, int t) {
+  return t ^ (row >> 1 & 3);
+}
+__host__ __device__ constexpr int lane_word(int step, int t) {
+  return (step + t) & 3;
+}
+
+// Where in a stage of a token its 16-byte piece lies. What eight lanes read together is one word of
+// four runs and of two tokens.
+__host__ __device__ constexpr int token_place(int token, int piece) {
+  return (piece % 4 * 4 + piece / 4) ^ (token % 2 * 4);
+}
+
+#if __CUDA_ARCH__ >= 800
+
+template <class Value>
+__device__ __forceinline__ int clamped(Value value, int most) {
+  return static_cast<int>(value < 0 ? 0 : value < most ? value : most);
+}
+
+// Fills slots with the stages of a tile, one after the other. All threads of the block copy, and
+// each commits its own. Rows and tokens beyond the last are the last ones again: what is multiplied
+// with them goes nowhere.
+template <class Traits>
+class StageCopies {
+ public:
+  __device__ __forceinline__ StageCopies(const Job& job, TileOrigin tile, int stage)
+      : job_(job), tile_(tile) {
+    const int row = tile.row + static_cast<int>(threadIdx.x) / kStageRuns;
+    const int token = tile.token + static_cast<int>(threadIdx.x) / kTokenPieces;
+    const int column = stage * kStageInputs;
+    codes_ = job.packed + (last_or(row, job.outputs) * job.inputs + column) / 2 +
+             threadIdx.x % kStageRuns * 16;
+    values_ = static_cast<const std::uint16_t*>(job.input) +
+              last_or(token, job.tokens) * job.inputs + column + threadIdx.x % kTokenPieces * 8;
+    code_step_ = step(row, kRowStep, job.outputs) / 2;
+    value_step_ = step(token, kTokenStep, job.tokens);
+  }
+
+  __device__ __forceinline__ void copy_next(int stage, std::uint32_t slot) {
+    if constexpr (Traits::kRagged) {
+      copy_ragged_codes(stage * kStageInputs, slot);
+    } else {
+      copy_codes(stage * kStageInputs, slot);
+    }
+    copy_tokens(stage * kStageInputs, slot + TableLayout<Traits>::kTokens);
+  }
+
+ private:
+  static constexpr int kRowStep = kTableThreads / kStageRuns;
+  static_assert(Traits::kRows <= 2 * kRowStep);
+  static constexpr int kCodeCopies = Traits::kRagged ? 0 : Traits::kRows / kRowStep;
+  static constexpr int kTokenPieces = kStageInputs / 8;
+  static constexpr int kTokenStep = kTableThreads / kTokenPieces;
+  static constexpr int kTokenCopies = (Traits::kTokens + kTokenStep - 1) / kTokenStep;
+  static_assert(kTokenCopies <= 2);
+
+  __device__ __forceinline__ static std::int64_t last_or(int index, std::int64_t count) {
+    return index < count ? index : count - 1;
+  }
+
+  // Elements from a row or token to the one `count` further down, or the last.
+  __device__ __forceinline__ std::uint32_t step(int index, int count, std::int64_t all) const {
+    return static_cast<std::uint32_t>(last_or(index + count, all) - last_or(index, all)) *
+           static_cast<std::uint32_t>(job_.inputs);
+  }
+
+  __device__ __forceinline__ void copy_codes(int column, std::uint32_t target) {
+    const int first = static_cast<int>(threadIdx.x) / kStageRuns;
+    const int run = threadIdx.x % kStageRuns;
+    const bool inside = column + run * kRun < job_.inputs;
+    const std::uint32_t place = target + first * Traits::kRowBytes + run_place(first, run) * 16;
+#pragma unroll
+    for (int i = 0; i < kCodeCopies; ++i) {
+      copy_bytes<16>(place + i * kRowStep * Traits::kRowBytes,
+                     inside ? codes_ + i * code_step_ : job_.packed, inside);
+    }
+    codes_ += kStageInputs / 2;
+  }
+
+  __device__ __forceinline__ void copy_ragged_codes(int column, std::uint32_t target) const {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < Traits::kRows * Traits::kRowPieces; i += kTableThreads) {
+      const std::int64_t row = last_or(tile_.row + i / Traits::kRowPieces, job_.outputs);
+      const std::int64_t byte = ((row * job_.inputs + column) / kRun + i % Traits::kRowPieces) * 16;
+      const int valid = clamped(packed_bytes(job_.elements) - byte, 16);
+      const bool whole = valid == 16;
+      if (valid == 0 || whole) {
+        copy_bytes<16>(target + i * 16, whole ? job_.packed + byte : job_.packed, whole);
+      } else {
+        copy_last_bytes(target + i * 16, job_.packed + byte, valid);
+      }
+    }
+  }
+
+  // The end of the weight where it is no whole piece, and zeros.
+  __device__ __forceinline__ static void copy_last_bytes(std::uint32_t target,
+                                                         const std::uint8_t* source, int valid) {
+    std::uint32_t words[4] = {};
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      if (i < valid) words[i / 4] |= std::uint32_t{__ldg(source + i)} << (8 * (i % 4));
+    }
+    store_shared_16(target, make_uint4(words[0], words[1], words[2], words[3]));
+  }
+
+  __device__ __forceinline__ void copy_tokens(int column, std::uint32_t target) {
+    const int first = static_cast<int>(threadIdx.x) / kTokenPieces;
+    if (Traits::kTokens < kTokenStep && first >= Traits::kTokens) return;
+    const int piece = threadIdx.x % kTokenPieces;
+    const int left = clamped(static_cast<int>(job_.inputs) - column - piece * 8, 8);
+    const std::uint32_t place =
+        target + first * Traits::kTokenBytes + token_place(first, piece) * 16;
+#pragma unroll
+    for (int i = 0; i < kTokenCopies; ++i) {
+      copy_eight(
+          place + i * kTokenStep * Traits::kTokenBytes,
+          left > 0 ? values_ + i * value_step_ : static_cast<const std::uint16_t*>(job_.input),
+          left);
+    }
+    values_ += kStageInputs;
+  }
+
+  // The first `valid` of eight activations, and zeros.
+  __device__ __forceinline__ void copy_eight(std::uint32_t target, const std::uint16_t* source,
+                                             int valid) const {
+    if (!Traits::kRagged) return copy_bytes<16>(target, source, valid > 0);
+    if (job_.inputs % 4 == 0) return copy_parts<8>(target, source, valid);
+    if (job_.inputs % 2 == 0) return copy_parts<4>(target, source, valid);
+    std::uint32_t pairs[4] = {};
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (i < valid) pairs[i / 2] |= std::uint32_t{__ldg(source + i)} << (16 * (i % 2));
+    }
+    store_shared_16(target, make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]));
+  }
+
+  template <int kBytes>
+  __device__ __forceinline__ static void copy_parts(std::uint32_t target,
+                                                    const std::uint16_t* source, int valid) {
+    constexpr int kValues = kBytes / 2;
+#pragma unroll
+    for (int i = 0; i < 8; i += kValues) {
+      copy_bytes<kBytes>(target + i * 2, i < valid ? source + i : source, i < valid);
+    }
+  }
+
+  const Job& job_;
+  TileOrigin tile_;
+  const std::uint8_t* codes_;  // of the next stage
+  const std::uint16_t* values_;
+  std::uint32_t code_step_;  // bytes to this thread's second row
+  std::uint32_t value_step_;
+};
+
+// A thread's scale of each stage, of which a block has no more than threads: loaded in one step,
+// and worked out in a later one.
+template <class Traits>
+class StageScales {
+ public:
+  __device__ __forceinline__ StageScales(const Job& job, const TableShape& shape, TileOrigin tile,
+                                         int stage)
+      : job_(job) {
+    const int shift = kStageShift - shape.span_shift;  // log2 of a row's scales
+    const std::int64_t row =
+        min(std::int64_t{tile.row} + (static_cast<int>(threadIdx.x) >> shift), job.outputs - 1);
+    const int column = stage * kStageInputs +
+                       ((static_cast<int>(threadIdx.x) & ((1 << shift) - 1)) << shape.span_shift);
+    wanted_ = static_cast<int>(threadIdx.x) < Traits::kRows << shift;
+    element_ = row * job.inputs + column;
+    left_ = wanted_ ? static_cast<int>(job.inputs) - column : 0;
+  }
+
+  __device__ __forceinline__ void load_next() {
+    inside_ = left_ > 0;
+    if (!inside_) return;
+    const std::int64_t block = element_ >> job_.block_shift;
+    element_ += kStageInputs;
+    left_ -= kStageInputs;
+#pragma unroll
+    for (int i = 0; i < Traits::kScaleFloats; ++i) {
+      // Beyond the last block there are no weights.
+      load_one(Traits::kRagged ? min(block + i, job_.blocks - 1) : block, i);
+    }
+  }
+
+  // Writes what was loaded last. `map` is the nested map, in shared memory.
+  __device__ __forceinline__ void store(const float* map, float* target) const {
+    if (!wanted_) return;
+#pragma unroll
+    for (int i = 0; i < Traits::kScaleFloats; ++i) {
+      target[threadIdx.x * Traits::kScaleFloats + i] = inside_ ? scale(map, i) : 0.0f;
+    }
+  }
+
+ private:
+  static constexpr int kStageShift = 7;
+  static_assert(kStageInputs == 1 << kStageShift);
+
+  __device__ __forceinline__ void load_one(std::int64_t block, int i) {
+    if (job_.nested) {
+      codes_[i] = __ldg(job_.absmax_codes + block);
+      values_[i] = __ldg(job_.nested_absmax + (block >> 8));
+    } else {
+      values_[i] = __ldg(job_.absmax + block);
+    }
+  }
+
+  __device__ __forceinline__ float scale(const float* map, int i) const {
+    if (!job_.nested) return values_[i];
+    return __fadd_rn(multiply_flushed(map[codes_[i]], values_[i]), job_.nested_offset);
+  }
+
+  const Job& job_;
+  std::int64_t element_;  // of the next stage, the first that has the scale
+  int left_;              // inputs from there on
+  bool wanted_;
+  bool inside_ = false;
+  std::uint32_t codes_[Traits::kScaleFloats];
+  float values_[Traits::kScaleFloats];
+};
+
+#endif
+
+}  // namespace nf4bench::kernels::cuda
