@@ -38,6 +38,10 @@ enum class ActionMetric : std::uint8_t { kTime, kBandwidth, kSpeedup };
 void to_github_action(const record::Report& report, ActionMetric metric,
                       const json::TextSink& sink);
 
+// A line "NAME=VALUE UNIT" for each cell, which the patterns of ReFrame's performance functions
+// find in the output of a test. Names have no blanks and stay the same from run to run.
+void to_reframe(const record::Report& report, ActionMetric metric, const json::TextSink& sink);
+
 // Gauges as the textfile collector of Prometheus' node_exporter takes them: base units, no times of
 // samples, a series for each unit and cell. Rows without a time have nf4bench_measurement_passed
 // alone.

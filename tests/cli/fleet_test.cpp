@@ -97,6 +97,38 @@ TEST_F(FleetCommand, PrintsJson) {
   EXPECT_EQ(ranking["gate"]["exit_code"], 1);
 }
 
+TEST_F(FleetCommand, WritesMarkdownForATicket) {
+  const Outcome outcome = judge(8, third_is_slow, {"--format", "markdown", "--gate"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, testing::StartsWith("### nf4bench fleet: 1 SLOW, 7 OK\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("#### SLOW: GPU-00000003 on node0\n"));
+  EXPECT_THAT(outcome.out,
+              testing::ContainsRegex("- deviation: \\+[56]\\.[0-9] % over 12 cells, 12 "
+                                     "of them slow; z [0-9.]+\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("- likely cause: unknown\n"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex(
+                               "\\| 4096x4096 block 64 nested  bf16  cold graph  v[0-9]+ \\| "));
+  EXPECT_THAT(outcome.out, HasSubstr("and 2 cells in which it is faster than that"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("GPU-00000004")));
+  const Outcome wrong = judge(1, all_alike, {"--format", "markdwn"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("Did you mean markdown?"));
+}
+
+TEST_F(FleetCommand, NothingInAReportBecomesMarkup) {
+  std::filesystem::create_directory(folder.path("reports"));
+  report::NamedReport run = test::unit_run(0, {{"fused", 1e-5}});
+  run.report.host.name = "<b>@all</b>|`x`";
+  run.report.complete = false;
+  write_file(folder.path("reports/0.json"), report::to_json(run.report));
+  ASSERT_EQ(
+      test::nf4bench({"merge", folder.path("reports"), "-o", folder.path("f.json")}).exit_code, 0);
+  const Outcome outcome = test::nf4bench({"fleet", folder.path("f.json"), "--format", "markdown"});
+  EXPECT_THAT(outcome.out, HasSubstr("#### FAILED: GPU-00000000"));
+  EXPECT_THAT(outcome.out, HasSubstr(R"(on \<b\>\@all\</b\>\|\`x\`)"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("deviation")));
+}
+
 TEST_F(FleetCommand, ReportsAreNoFleet) {
   judge(1, all_alike);
   const Outcome outcome = test::nf4bench({"fleet", folder.path("reports/0.json")});

@@ -306,7 +306,7 @@ TEST(Run, AReportWithoutSamplesServesEveryReader) {
   const Outcome history = nf4bench({"history", all, summary});
   EXPECT_THAT(history.out, HasSubstr("simd")) << history.err;
   for (const char* format : {"csv", "markdown", "google-benchmark", "nvbench", "bencher",
-                             "openmetrics", "html", "github-action"}) {
+                             "openmetrics", "html", "github-action", "reframe"}) {
     const Outcome outcome = nf4bench({"export", summary, "--to", format});
     EXPECT_EQ(outcome.exit_code, 0) << format << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("simd")) << format;

@@ -9,6 +9,8 @@ import io
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/report/golden"
 COMPARE = pathlib.Path("/usr/share/benchmark/compare.py")  # Debian: libbenchmark-tools
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else "nf4bench"
+
+PROMTOOL = shutil.which("promtool")  # Debian: prometheus
 
 try:
     import pandas
@@ -227,6 +231,32 @@ class GithubAction(unittest.TestCase):
             self.assertEqual(len({e["name"] for e in entries}), len(entries))
             for entry in entries:
                 self.assertEqual(list(entry), ["name", "unit", "value", "range", "extra"])
+
+
+class Reframe(unittest.TestCase):
+    def test_has_a_line_for_each_cell_that_a_pattern_finds(self):
+        report = timed(report_of("gpu.json"))
+        wanted = {"time": ("s", [m["time_s"]["median"] for m in report]),
+                  "bandwidth": ("bytes/s", [m["bytes_per_s"] for m in report]),
+                  "speedup": ("x", [m["speedup"]["ratio"] for m in report])}
+        for metric, (unit, values) in wanted.items():
+            text = export("gpu.json", "reframe", "--metric", metric)
+            found = re.findall(rf"^(dequantize/\S+)=(\S+) {unit}$", text, re.MULTILINE)
+            self.assertEqual([float(value) for _, value in found], values)
+            self.assertEqual(len({name for name, _ in found}), len(values))
+            self.assertEqual(len(text.splitlines()), len(values) + 1)
+
+
+class OpenMetrics(unittest.TestCase):
+    @unless_there(PROMTOOL, "promtool (Debian: prometheus)")
+    def test_pass_promtool(self):
+        for name in ("gpu.json", "cpu.json", "matmul.json"):
+            text = export(name, "openmetrics")
+            for form, fits in ((text, True),
+                               (text.replace("{", "[", 1), False)):
+                check = subprocess.run([PROMTOOL, "check", "metrics"], input=form, text=True,
+                                       capture_output=True, check=False)
+                self.assertEqual(check.returncode == 0, fits, check.stdout + check.stderr)
 
 
 class CommandLine(unittest.TestCase):

@@ -68,6 +68,8 @@ void check_exports(const record::Report& report) {
   exports::to_bencher(report, sink);
   exports::to_github_action(report, exports::ActionMetric::kTime, sink);
   require_printable_lines(taken());
+  exports::to_reframe(report, exports::ActionMetric::kSpeedup, sink);
+  require_printable_lines(taken());
 }
 
 void check_comparisons(const record::Report& report) {

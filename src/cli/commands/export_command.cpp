@@ -77,6 +77,11 @@ std::vector<Format> formats_of(exports::ActionMetric metric) {
          exports::to_github_action(report, metric, sink);
        },
        {"\"extra\":", "; nf4bench "}},
+      {"reframe",
+       [metric](const record::Report& report, const json::TextSink& sink) {
+         exports::to_reframe(report, metric, sink);
+       },
+       {"# nf4bench: "}},
   };
 }
 
@@ -170,18 +175,20 @@ CLI::App* add_export_command(CLI::App& app, ExportArguments& a) {
   add_force_option(*command, a.force);
   add_single(*command, a.metric,
              {"--metric", "NAME",
-              "For github-action, whose files hold one metric each:\ntime, bandwidth or speedup "
-              "[time]"})
+              "For github-action and reframe, which hold one metric each:\n"
+              "time, bandwidth or speedup [time]"})
       .one_of(metric_names());
   return command;
 }
 
 ExitCode execute(const ExportArguments& arguments, const Context& context) {
   const Format format = parse_format(arguments.to, parse_metric(arguments.metric));
-  if (arguments.metric != "time" && arguments.to != "github-action") {
-    throw Error(ErrorKind::kUsage, fmt::format("--metric goes with --to github-action only; {} "
-                                               "holds all metrics",
-                                               arguments.to));
+  const bool has_one_metric = arguments.to == "github-action" || arguments.to == "reframe";
+  if (arguments.metric != "time" && !has_one_metric) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--metric goes with --to github-action or reframe only; {} holds all "
+                            "metrics",
+                            arguments.to));
   }
   const OutputTarget target = target_of(arguments, format, context);
   check_text_output(target);

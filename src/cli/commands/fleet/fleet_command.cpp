@@ -1,10 +1,16 @@
 #include "cli/commands/fleet/fleet_command.hpp"
 
 #include "base/terminal.hpp"
+#include "base/text.hpp"
+#include "cli/options/choices.hpp"
 #include "fleet/fleet_file.hpp"
 #include "fleet/fleet_text.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <unistd.h>
+#include <vector>
 
 namespace nf4bench::cli {
 namespace {
@@ -14,9 +20,47 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench fleet fleet.json
   For a job that is to fail when a GPU is slow or has no report:
     nf4bench fleet fleet.json --gate
+  What is wrong with which GPU, for a ticket:
+    nf4bench fleet fleet.json --format markdown
   Every unit and cell as JSON:
     nf4bench fleet fleet.json --json
 Exit codes: 0 done, 1 the gate failed, 2 usage, 3 bad input, 6 with --gate: too few units.)";
+
+// A form of the result. A new one is a line in formats().
+struct Format {
+  const char* name;
+  std::string (*text)(const fleet::JudgedFleet& judged);
+};
+
+std::string table_of(const fleet::JudgedFleet& judged) {
+  const Terminal terminal = terminal_of(STDOUT_FILENO);
+  return fleet::ranking_table(judged, {.width = terminal.width, .colour = terminal.colour});
+}
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> kFormats = {{"table", table_of},
+                                               {"markdown", fleet::ranking_markdown}};
+  return kFormats;
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) names.emplace_back(format.name);
+  return names;
+}
+
+std::string format_help() {
+  return fmt::format("{} [table]", fmt::join(format_names(), ", "));
+}
+
+const Format& parse_format(const std::string& word) {
+  for (const Format& format : formats()) {
+    if (word == format.name) return format;
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--format: found \"{}\", wanted one of {}.{}", escaped(word),
+                          fmt::join(format_names(), ", "), did_you_mean(word, format_names())));
+}
 
 }  // namespace
 
@@ -30,11 +74,14 @@ CLI::App* add_fleet_command(CLI::App& app, FleetArguments& arguments) {
            "Show every unit and cell, not only the most remarkable");
   add_flag(*command, "--gate", arguments.gate,
            "Exit with code 1 when a unit is SLOW or FAILED, or has no\nreport that counts");
-  add_flag(*command, "--json", arguments.json, "Print JSON instead of tables");
+  const Option format = add_single(*command, arguments.format, {"--format", "NAME", format_help()});
+  format.one_of(format_names());
+  add_flag(*command, "--json", arguments.json, "Print JSON instead of tables").excludes(format);
   return command;
 }
 
 ExitCode execute(const FleetArguments& arguments, const Context&) {
+  const Format& format = parse_format(arguments.format);
   const fleet::Fleet fleet = fleet::read_fleet(arguments.input);
   std::vector<fleet::GroupAnalysis> analyses;
   for (const fleet::Group& group : fleet.groups) analyses.push_back(fleet::analyse(group));
@@ -43,13 +90,7 @@ ExitCode execute(const FleetArguments& arguments, const Context&) {
                                      .analyses = analyses,
                                      .gate = arguments.gate ? &gate : nullptr,
                                      .all = arguments.all};
-  if (arguments.json) {
-    write_stdout(fleet::ranking_json(judged));
-  } else {
-    const Terminal terminal = terminal_of(STDOUT_FILENO);
-    write_stdout(
-        fleet::ranking_table(judged, {.width = terminal.width, .colour = terminal.colour}));
-  }
+  write_stdout(arguments.json ? fleet::ranking_json(judged) : format.text(judged));
   return arguments.gate ? gate.code : ExitCode::kOk;
 }
 

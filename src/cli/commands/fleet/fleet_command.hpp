@@ -11,6 +11,7 @@ namespace nf4bench::cli {
 // The arguments of "nf4bench fleet" as they were typed.
 struct FleetArguments {
   std::string input;
+  std::string format = "table";
   bool all = false;
   bool gate = false;
   bool json = false;
