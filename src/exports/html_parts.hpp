@@ -1,8 +1,8 @@
 #pragma once
 
-// The page's own parts, shared by its source files. Reports come from strangers: every string of
-// one goes through html_text().
+// The parts of a report's page, shared by its source files.
 
+#include "exports/html_kit.hpp"
 #include "exports/rows.hpp"
 
 #include <map>
@@ -11,13 +11,6 @@
 #include <vector>
 
 namespace nf4bench::exports {
-
-// `text` as it may stand between tags and in quoted attributes. Bytes that are not UTF-8 and
-// characters that a reader cannot see (controls, line breaks, changes of direction) become U+FFFD.
-std::string html_text(std::string_view text);
-
-// A coordinate: at most two decimals.
-std::string coordinate(double value);
 
 // The rows of one geometry, type, cache and launch mode.
 struct PageCell {
@@ -40,41 +33,6 @@ struct Page {
 };
 
 Page page_of(const record::Report& report);
-
-// The anchor of a row in the table of measurements: "m12".
-std::string anchor_of(std::size_t row);
-
-// Values from 0 in steps of 1, 2 or 5 times a power of ten, about `count` of them, the last one at
-// or above `most`.
-std::vector<double> round_ticks(double most, int count);
-
-// Drawings are this wide, and a browser stretches them to the room there is. So they hold marks
-// only: words stand beside them and keep their size on every screen.
-constexpr double kDrawingWidth = 1000.0;
-
-// A drawing of `height` units, which are pixels of a screen. The words beside it say the same.
-std::string drawing(double height, const std::string& marks);
-
-// A rule from top to bottom of a drawing of `height` units.
-std::string upright(double x, double height, const char* style = "grid");
-
-// A bar of a histogram or a ratio.
-struct Bar {
-  double x = 0.0;
-  double y = 0.0;
-  double width = 0.0;
-  double height = 0.0;
-};
-std::string bar_of(const Bar& bar, const std::string& colour);
-
-// A word at a share, from 0 to 1, of an axis.
-struct AxisLabel {
-  double share = 0.0;
-  std::string text;
-};
-
-// The words below a drawing.
-std::string axis(const std::vector<AxisLabel>& labels);
 
 // What charts of lines have in common: drawings of this height.
 constexpr double kChartHeight = 400.0;
@@ -117,9 +75,6 @@ std::string legend_of(const Page& page, bool has_stream);
 std::string chart_line(const Page& page, std::size_t row, const std::string& drawn,
                        const std::string& note);
 
-// The last line of such a chart.
-std::string axis_line(const std::vector<AxisLabel>& labels);
-
 std::string speedup_section(const Page& page);
 std::string bandwidth_section(const Page& page);
 std::string tokens_section(const Page& page);
@@ -128,8 +83,5 @@ std::string totals_section(const Page& page);
 std::string environment_section(const Page& page);
 std::string method_section(const Page& page);
 std::string rows_section(const Page& page);
-
-extern const char* const kPageStyle;
-extern const char* const kPageScript;
 
 }  // namespace nf4bench::exports

@@ -1,4 +1,4 @@
-#include "exports/html_parts.hpp"
+#include "exports/html_kit.hpp"
 
 namespace nf4bench::exports {
 

@@ -190,6 +190,9 @@ class Analyst {
     summary.cells = cells.deviations.size();
     summary.slow_cells = counts_[unit].all.slow;
     summary.deviation = median_of(cells.deviations).value_or(0.0);
+    if (!cells.deviations.empty()) {
+      summary.ci95 = statistics::median_interval(cells.deviations);
+    }
     summary.memory_deviation = median_of(cells.memory);
     summary.other_deviation = median_of(cells.other);
     summary.clock_deviation = median_of(cells.clocks);

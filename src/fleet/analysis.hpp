@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "fleet/fleet.hpp"
+#include "statistics/statistics.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -43,10 +44,11 @@ struct CellSummary {
 struct UnitSummary {
   std::size_t unit = 0;  // index in Group::units
   UnitVerdict verdict = UnitVerdict::kNone;
-  std::string cause;                         // of a slow one, as far as its report tells
-  std::size_t cells = 0;                     // that it and at least one other unit measured
-  std::size_t slow_cells = 0;                // of these, see docs/fleet.md
-  double deviation = 0.0;                    // median over its cells
+  std::string cause;                           // of a slow one, as far as its report tells
+  std::size_t cells = 0;                       // that it and at least one other unit measured
+  std::size_t slow_cells = 0;                  // of these, see docs/fleet.md
+  double deviation = 0.0;                      // median over its cells
+  std::optional<statistics::Interval> ci95{};  // of that median; none with fewer than six cells
   double z = 0.0;                            // the same in robust standard deviations of the units
   std::optional<double> memory_deviation{};  // over the cells that the memory binds
   std::optional<double> other_deviation{};   // over those that it does not

@@ -15,6 +15,12 @@ json::JsonText relative(const std::optional<double>& log) {
   return log ? json::json_number(std::expm1(*log)) : json::json_null();
 }
 
+json::JsonText interval(const std::optional<statistics::Interval>& logs) {
+  if (!logs) return json::json_null();
+  const double ends[] = {std::expm1(logs->low), std::expm1(logs->high)};
+  return json::json_numbers(ends);
+}
+
 json::JsonText cell_json(const Group& group, const CellSummary& cell, const FleetCell& facts) {
   const bool is_measured = cell.units > 0;
   const auto seconds = [&](double time_s) {
@@ -50,6 +56,7 @@ json::JsonText unit_json(const Group& group, const UnitSummary& summary, std::si
        {"cells", integer(summary.cells)},
        {"slow_cells", integer(summary.slow_cells)},
        {"deviation", is_measured ? relative(summary.deviation) : json::json_null()},
+       {"deviation_ci95", interval(summary.ci95)},
        {"z", json::json_number(summary.z)},
        {"memory_deviation", relative(summary.memory_deviation)},
        {"other_deviation", relative(summary.other_deviation)},

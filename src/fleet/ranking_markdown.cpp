@@ -67,13 +67,15 @@ std::string ticket_of(const Group& group, const GroupAnalysis& analysis,
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) text += fmt::format("- {}: {}\n", name, value);
   };
-  add("deviation",
-      fmt::format("{} over {}, {} of them slow; z {:.1f}", log_percent(summary.deviation),
-                  text::format_count(static_cast<long long>(summary.cells), "cell"),
-                  summary.slow_cells, summary.z));
-  add("cells that the memory binds, and others",
-      fmt::format("{}, {}", known(log_percent(summary.memory_deviation)),
-                  known(log_percent(summary.other_deviation))));
+  if (summary.cells > 0) {
+    add("deviation",
+        fmt::format("{} over {}, {} of them slow; z {:.1f}", log_percent(summary.deviation),
+                    text::format_count(static_cast<long long>(summary.cells), "cell"),
+                    summary.slow_cells, summary.z));
+    add("cells that the memory binds, and others",
+        fmt::format("{}, {}", known(log_percent(summary.memory_deviation)),
+                    known(log_percent(summary.other_deviation))));
+  }
   add("likely cause", summary.cause);
   add("clock against the others", log_percent(summary.clock_deviation));
   add("temperature", if_known(unit.temperature_c, "{:.0f} C"));

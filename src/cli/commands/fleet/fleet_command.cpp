@@ -22,6 +22,8 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench fleet fleet.json --gate
   What is wrong with which GPU, for a ticket:
     nf4bench fleet fleet.json --format markdown
+  A page with a ranking, a heat map and each slow GPU against the others:
+    nf4bench fleet fleet.json --format html > fleet.html
   Every unit and cell as JSON:
     nf4bench fleet fleet.json --json
 Exit codes: 0 done, 1 the gate failed, 2 usage, 3 bad input, 6 with --gate: too few units.)";
@@ -38,8 +40,8 @@ std::string table_of(const fleet::JudgedFleet& judged) {
 }
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> kFormats = {{"table", table_of},
-                                               {"markdown", fleet::ranking_markdown}};
+  static const std::vector<Format> kFormats = {
+      {"table", table_of}, {"markdown", fleet::ranking_markdown}, {"html", fleet::ranking_page}};
   return kFormats;
 }
 
