@@ -276,6 +276,7 @@ class SlurmStory(unittest.TestCase):
         for task in range(4):
             self.assertEqual(cluster.report(job, f"shard-{task}.json")["shard"],
                              {"index": task, "count": 4, "split": False, "from": "SLURM_PROCID"})
+        self.assertEqual(cluster.report(job, "shard-0.json")["settings"]["together"], 4)
         fleet = cluster.report(job, "fleet.json")
         self.assertEqual(fleet["missing"], [])
         self.assertEqual(len(fleet["groups"][0]["units"]), 4)
