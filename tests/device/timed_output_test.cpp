@@ -112,6 +112,22 @@ TEST_F(TimedOutput, OfAnHonestVariantIsRightInEverySample) {
   }
 }
 
+TEST_F(TimedOutput, OfARepetitionHelpsNoLaterCall) {
+  for (const device::SampleSpec& spec : {kCold, kHot}) {
+    int calls = 0;
+    const kernels::Variant honest = variant_of([&calls](const kernels::Job& job, int) {
+      decode(job);
+      ++calls;
+    });
+    workload_->repeat(honest, spec, 10);
+    EXPECT_EQ(calls, 10 * spec.launches);
+    EXPECT_FALSE(workload_->judged_sample(honest, spec, expected()).fault);
+    workload_->repeat(honest, spec, workload_->buffer_sets());
+    const kernels::Variant idle = variant_of([](const kernels::Job&, int) {});
+    EXPECT_TRUE(workload_->judged_sample(idle, spec, expected()).fault);
+  }
+}
+
 TEST_F(TimedOutput, ThatIsThereAlreadyAndSkippedIsFound) {
   const kernels::Variant skips = variant_of([](const kernels::Job& job, int) {
     constexpr std::int64_t kTile = 1024;

@@ -252,6 +252,7 @@ std::string ask_for_all(const device::Device& device, device::Workload& workload
             workload.sample(variant, {record::CacheMode::kCold, mode, 2}).seconds;
         EXPECT_EQ(seconds, mode == record::LaunchMode::kSpaced ? 0.25e-3 : 0.5e-3);
       }
+      workload.repeat(variant, {record::CacheMode::kCold, record::LaunchMode::kGraph, 2}, 3);
       EXPECT_TRUE(workload.verify(variant, expected).is_exact());
     } catch (const Error& error) {
       problems += error.what();
