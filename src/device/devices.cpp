@@ -105,6 +105,7 @@ std::vector<int> several_devices(const std::string& name) {
 std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
   std::vector<record::DeviceInfo> devices;
   const int count = cuda_device_count(problem);
+  devices.reserve(static_cast<std::size_t>(count));
   for (int index = 0; index < count; ++index) devices.push_back(cuda_device_info(index));
   return devices;
 }

@@ -79,6 +79,7 @@ std::vector<text::GridColumn> columns() {
 std::string devices_table(const std::vector<Diagnosis>& diagnoses,
                           const report::TableStyle& style) {
   std::vector<text::GridRow> rows;
+  rows.reserve(diagnoses.size());
   for (const Diagnosis& each : diagnoses) rows.push_back(device_row(each));
   report::TablePage page(style);
   const text::GridLayout layout = text::fit_columns(columns(), rows, style.width);

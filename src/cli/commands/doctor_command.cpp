@@ -92,7 +92,8 @@ ExitCode examine_several(const DoctorArguments& arguments) {
     const std::string name = fmt::format("cuda:{}", index);
     const auto show = [&](double done, const std::string& what) {
       const double before = static_cast<double>(diagnoses.size()) + done;
-      progress.update(before / static_cast<double>(indices.size()), name + " " + what);
+      progress.update(before / static_cast<double>(indices.size()),
+                      fmt::format("{} {}", name, what));
     };
     try {
       auto diagnosis = examine(name, arguments, show);

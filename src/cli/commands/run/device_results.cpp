@@ -93,6 +93,7 @@ ExitCode worst_of(const std::vector<DeviceResult>& results) {
 std::string results_table(const std::vector<DeviceResult>& results,
                           const report::TableStyle& style) {
   std::vector<text::GridRow> rows;
+  rows.reserve(results.size());
   for (const DeviceResult& each : results) rows.push_back(result_row(each));
   return grid({{.title = "device", .align = text::Align::kLeft},
                {.title = "GPU", .align = text::Align::kLeft, .drop_rank = 2},

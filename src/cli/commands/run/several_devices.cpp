@@ -66,7 +66,7 @@ std::string name_of(int index) {
 }
 
 // Several reports need a folder, which is made.
-std::string make_folder(std::string path) {
+std::string make_folder(const std::string& path) {
   std::error_code error;
   if (path == "-" || (fs::exists(path, error) && !fs::is_directory(path, error))) {
     throw Error(ErrorKind::kUsage,
