@@ -99,8 +99,8 @@ std::string section(const char* id, const PageGroup& page, const char* heading,
 std::vector<std::size_t> shown_ranks(const PageGroup& page, std::size_t most) {
   std::vector<std::size_t> ranks(page.analysis.ranking.size());
   std::iota(ranks.begin(), ranks.end(), std::size_t{0});
-  std::ranges::stable_partition(
-      ranks, [&](std::size_t rank) { return stands_out(page.analysis.ranking[rank]); });
+  std::stable_partition(ranks.begin(), ranks.end(),
+                        [&](std::size_t rank) { return stands_out(page.analysis.ranking[rank]); });
   ranks.resize(std::min(ranks.size(), most));
   return ranks;
 }

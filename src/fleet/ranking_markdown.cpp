@@ -100,6 +100,7 @@ std::string list_of(const char* heading, const std::vector<std::string>& lines) 
 
 std::vector<std::string> lines_of(const std::vector<LeftOut>& reports) {
   std::vector<std::string> lines;
+  lines.reserve(reports.size());
   for (const LeftOut& each : reports)
     lines.push_back(plain(each.report) + ": " + plain(each.reason));
   return lines;
@@ -110,6 +111,7 @@ std::vector<std::string> lines_of(const std::vector<LeftOut>& reports) {
 std::string ranking_markdown(const JudgedFleet& judged) {
   std::string text = "### nf4bench fleet: " + count_text(judged.analyses) + "\n";
   std::vector<std::string> missing;
+  missing.reserve(judged.fleet.missing.size());
   for (const std::string& name : judged.fleet.missing) missing.push_back(plain(name));
   for (std::size_t i = 0; i < judged.analyses.size(); ++i) {
     const Group& group = judged.fleet.groups[i];

@@ -6,13 +6,17 @@
 #include "base/error.hpp"
 #include "cli/process.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace nf4bench::cli {
 namespace {

@@ -96,8 +96,8 @@ bool names_a_folder(const std::string& path) {
 
 std::optional<record::Shard> find_shard(const std::string& word, const Variables& variables) {
   if (!word.empty()) return parse_shard(word);
-  if (const auto rank = rank_of_mpi(variables)) return rank;
-  if (const auto task = task_of_slurm(variables)) return task;
+  if (auto rank = rank_of_mpi(variables)) return rank;
+  if (auto task = task_of_slurm(variables)) return task;
   return index_of_kubernetes(variables);
 }
 
