@@ -127,7 +127,7 @@ class WgmmaConsumer {
       adds_ = true;
     }
     if constexpr (Shape::kScaleSums) {
-      // Were these still under way in the next stage, the compiler would wait for each product.
+      // Left under way here, ptxas would wait for every single product.
       wait_for_products<0>();
       add_block(1, scales_before);
     }
@@ -144,7 +144,7 @@ class WgmmaConsumer {
 
  private:
   // Whether words are loaded a quarter ahead. With more tokens it does not pay.
-  static constexpr bool kLoadsEarly = Shape::kScaleSums;
+  static constexpr bool kLoadsEarly = Shape::kTokens <= 32;
 
   __device__ __forceinline__ QuarterWords load_quarter(int quarter) const {
     const std::uint32_t slot = weights_at_.slot * Shape::kWeightSlotBytes;

@@ -27,7 +27,7 @@ struct WgmmaShape {
   static constexpr int kTokenSlots = kTokenSlotsValue;
   static constexpr int kSlotQuarters = kSlotQuartersValue;
   // Scales are multiplied with sums over a block where these find registers, else with weights.
-  static constexpr bool kScaleSums = kTokens <= 32;
+  static constexpr bool kScaleSums = kTokens <= 32 || (kTokens == 64 && kGroups == 2);
 
   static constexpr int kRows = kGroups * kGroupRows;  // of a tile
   static constexpr int kThreads = kGroups * 128 + 128;
