@@ -349,9 +349,9 @@ bool is_optional(const std::string& pointer) {
          pointer.ends_with("/flops_per_s") || pointer.ends_with("/fraction_of_roof") ||
          pointer.ends_with("/roof_limit") || pointer.ends_with("/energy") ||
          pointer.ends_with("/idle_power_w") || pointer.ends_with("/model_energy_j") ||
-         pointer == "/settings/together" ||
-         pointer == "/settings/operations" || pointer == "/settings/activations" ||
-         pointer == "/variants/0/operation" || pointer == "/ceilings/stream/0/operation";
+         pointer == "/settings/together" || pointer == "/settings/operations" ||
+         pointer == "/settings/activations" || pointer == "/variants/0/operation" ||
+         pointer == "/ceilings/stream/0/operation";
 }
 
 // Reports of before there were matrix products.

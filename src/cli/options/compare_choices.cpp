@@ -26,9 +26,10 @@ compare::Metric parse_metric(const std::string& word) {
   for (const compare::Metric metric : compare::kMetrics) {
     if (word == to_string(metric)) return metric;
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--metric: \"{}\" is not one of time, speedup, fraction_of_copy, energy.{}",
-                          escaped(word), did_you_mean(word, metric_words())));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("--metric: \"{}\" is not one of time, speedup, fraction_of_copy, energy.{}",
+                  escaped(word), did_you_mean(word, metric_words())));
 }
 
 std::set<std::string> measured_variants(const record::Report& report) {

@@ -53,7 +53,8 @@ void add_side_options(CLI::App& command, CompareArguments& a) {
 
 void add_rule_options(CLI::App& command, CompareArguments& a) {
   const char* group = "How they are judged";
-  add_single(command, a.metric, {"--metric", "NAME", "time, speedup, fraction_of_copy or energy [time]"})
+  add_single(command, a.metric,
+             {"--metric", "NAME", "time, speedup, fraction_of_copy or energy [time]"})
       .group(group)
       .one_of(metric_words());
   add_list(command, a.variants,
