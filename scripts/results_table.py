@@ -3,7 +3,7 @@
 
     scripts/results_table.py REPORT... [--variant fused] [--dtype bfloat16] [--launch graph,spaced]
     scripts/results_table.py --models REPORT...
-    scripts/results_table.py --tokens REPORT...
+    scripts/results_table.py --tokens REPORT... [--variant fused,chain_cublas]
 """
 
 import argparse
@@ -70,10 +70,10 @@ def model_rows(report):
                    f"{row['model_time_s'] * 1e3:.3f}", *rate, speedup]
 
 
-def token_tables(report):
+def token_tables(report, variants):
     """Yields a title, a head and the rows for each output type and mode: microseconds by variant and tokens."""
     tensors = {tensor["id"]: tensor for tensor in report["tensors"]}
-    products = [m for m in report["measurements"] if m.get("tokens")]
+    products = [m for m in report["measurements"] if m.get("tokens") and m["variant"] in (variants or [m["variant"]])]
     tokens = sorted({m["tokens"] for m in products})
     for mode in dict.fromkeys((m["output_dtype"], m["cache"], m["launch"]) for m in products):
         rows = {}
@@ -97,7 +97,7 @@ def print_table(head, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--variant", default="fused")
+    parser.add_argument("--variant", help="with --tokens variants, separated by commas [all], else one [fused]")
     parser.add_argument("--dtype", default="", help="output types, separated by commas [all]")
     parser.add_argument("--launch", default="", help="launch modes, likewise")
     parser.add_argument("--models", action="store_true", help="whole-model times instead of geometries")
@@ -106,7 +106,7 @@ def main():
     arguments = parser.parse_args()
     reports = [json.load(open(path, encoding="utf-8")) for path in arguments.reports]
     for path, report in zip(arguments.reports, reports):
-        if not report["complete"]:
+        if not report["complete"] and not arguments.tokens:
             print(f"results_table: {path} is incomplete", file=sys.stderr)
             return 1
     device = reports[0]["device"]
@@ -122,15 +122,16 @@ def main():
         return 0
     if arguments.tokens:
         for report in reports:
-            for title, head, rows in token_tables(report):
+            for title, head, rows in token_tables(report, arguments.variant and arguments.variant.split(",")):
                 print(f"{title}, us\n")
                 print_table(head, rows)
                 print()
         return 0
+    variant = arguments.variant or "fused"
     baseline = next(m["speedup"]["baseline"] for m in reports[0]["measurements"] if m["speedup"])
-    head = ["geometry", "absmax", "type", "mode", f"{baseline}, us", f"{arguments.variant}, us", "ratio",
+    head = ["geometry", "absmax", "type", "mode", f"{baseline}, us", f"{variant}, us", "ratio",
             "GB/s", "% of copy", "% of stream"]
-    rows = [row for report in reports for row in geometry_rows(report, arguments.variant)]
+    rows = [row for report in reports for row in geometry_rows(report, variant)]
     print_table(head, in_order(rows, arguments.dtype.split(",") if arguments.dtype else [],
                                arguments.launch.split(",") if arguments.launch else []))
     return 0
