@@ -60,8 +60,9 @@ struct Variant {
   // Empty: it can do every problem.
   std::function<const char*(const Problem& problem, const DeviceFacts& device)> unsupported;
 
-  // Device bytes the call needs besides its inputs and output. Empty: none.
-  std::function<std::size_t(const Problem& problem)> workspace_bytes;
+  // Device bytes that a call launched like this needs besides its inputs and output; the stream
+  // does not matter. Empty: none.
+  std::function<std::size_t(const Problem& problem, const Launch& launch)> workspace_bytes;
 
   // Enqueues the work (CUDA) or does it (CPU). Touches nothing outside the job's buffers. Launch
   // errors are the caller's to check, with cudaGetLastError.
@@ -83,9 +84,11 @@ inline const char* why_unsupported(const Variant& variant, const Problem& proble
   return variant.unsupported ? variant.unsupported(problem, device) : nullptr;
 }
 
-// The workspace that `variant` needs for `problem`, in bytes.
-inline std::int64_t workspace_of(const Variant& variant, const Problem& problem) {
-  return variant.workspace_bytes ? static_cast<std::int64_t>(variant.workspace_bytes(problem)) : 0;
+// The workspace that `variant` needs for `problem` there, in bytes.
+inline std::int64_t workspace_of(const Variant& variant, const Problem& problem,
+                                 const Launch& launch) {
+  if (!variant.workspace_bytes) return 0;
+  return static_cast<std::int64_t>(variant.workspace_bytes(problem, launch));
 }
 
 // What its prepare() makes for a problem, in bytes.

@@ -110,10 +110,11 @@ void Estimator::add_tensor(const plan::PlannedTensor& planned) {
 }
 
 void Estimator::add_problem(const kernels::Problem& problem) {
+  const kernels::Launch there = {.device = device::facts_of(request_.device.info())};
   std::int64_t workspace = 0;
   std::int64_t prepared = 0;  // for one set, of which the first has two
   for (const plan::SelectedVariant& each : request_.variants) {
-    workspace = std::max(workspace, workspace_of(each.variant, problem));
+    workspace = std::max(workspace, workspace_of(each.variant, problem, there));
     prepared += prepared_of(each.variant, problem);
   }
   const operation::Traffic traffic = request_.operation.traffic(problem);

@@ -101,7 +101,7 @@ std::string BufferedWorkload::unsupported(const kernels::Variant& variant) const
 // Makes what `variant` needs besides its inputs and output. A workspace that is larger than needed
 // is kept, unless stray accesses are to be seen.
 void BufferedWorkload::reserve_workspace(const kernels::Variant& variant) {
-  const std::int64_t wanted = workspace_of(variant, work_.problem);
+  const std::int64_t wanted = workspace_of(variant, work_.problem, launch_);
   if (wanted > workspace_.bytes() || (guard_ == 0 && wanted != workspace_.bytes())) {
     executor_->forget_addresses();
     workspace_ = {};
@@ -154,7 +154,7 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
   }
   executor_->run("launch the kernel", [&] { call(variant, job_of(variant, 0)); });
   sets_.output().check_guards("output", sets_.output().bytes());
-  workspace_.check_guards("workspace", workspace_of(variant, work_.problem));
+  workspace_.check_guards("workspace", workspace_of(variant, work_.problem, launch_));
   if (variant.prepare) {
     prepared_.at(variant.name)
         .first.check_guards("prepared buffer", prepared_of(variant, work_.problem));

@@ -64,7 +64,9 @@ kernels::Variant common_parts(const BitsandbytesLibrary& library, const char* na
   variant.traits.mirrors = "the library itself, called as Unsloth's fast_dequantize calls it";
   variant.traits.capturable = library.takes_stream;
   variant.unsupported = unsupported;
-  variant.workspace_bytes = scales_bytes;
+  variant.workspace_bytes = [](const kernels::Problem& problem, const kernels::Launch&) {
+    return scales_bytes(problem);
+  };
   return variant;
 }
 

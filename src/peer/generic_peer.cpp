@@ -131,7 +131,7 @@ kernels::Variant to_variant(const PeerEntry& entry, const char* name, const char
                                       const kernels::DeviceFacts& facts) {
     return why_not(entry, problem, to_c(facts, kind));
   };
-  variant.workspace_bytes = [entry](const kernels::Problem& problem) {
+  variant.workspace_bytes = [entry](const kernels::Problem& problem, const kernels::Launch&) {
     return asked_workspace(entry, problem).value_or(0);
   };
   variant.launch = [entry](const kernels::Job& job, const kernels::Launch& launch) {

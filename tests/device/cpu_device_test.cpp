@@ -69,7 +69,9 @@ kernels::Variant probe(Seen& seen,
   variant.unsupported = [](const kernels::Problem&, const kernels::DeviceFacts&) -> const char* {
     return nullptr;
   };
-  variant.workspace_bytes = [](const kernels::Problem&) { return std::size_t{0}; };
+  variant.workspace_bytes = [](const kernels::Problem&, const kernels::Launch&) {
+    return std::size_t{0};
+  };
   variant.launch = [&seen, work](const kernels::Job& job, const kernels::Launch& launch) {
     work(seen, job, launch);
   };

@@ -366,7 +366,9 @@ kernels::Variant fake_variant(const char* name, std::size_t workspace) {
   kernels::Variant variant;
   variant.name = name;
   variant.summary = "writes what it is told to";
-  variant.workspace_bytes = [workspace](const kernels::Problem&) { return workspace; };
+  variant.workspace_bytes = [workspace](const kernels::Problem&, const kernels::Launch&) {
+    return workspace;
+  };
   variant.launch = [](const kernels::Job& job, const kernels::Launch&) {
     fake_cuda::state().has_variant = true;
     if (!may_launch("launch")) return;

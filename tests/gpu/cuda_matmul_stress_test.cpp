@@ -115,7 +115,7 @@ class CudaMatmulStress : public GpuTest {
   void stress(const kernels::Variant& variant, const StressedProduct& product) {
     const kernels::Launch launch = {.stream = stream_, .device = device::facts_of(device_->info())};
     if (why_unsupported(variant, product.problem(), launch.device) != nullptr) return;
-    const auto scratch = static_cast<std::size_t>(workspace_of(variant, product.problem()));
+    const auto scratch = static_cast<std::size_t>(workspace_of(variant, product.problem(), launch));
     const DeviceMemory workspace = allocate(scratch);
     variant.launch(product.job(0, workspace.get()), launch);
     ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess) << variant.name;

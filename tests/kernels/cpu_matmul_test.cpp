@@ -48,7 +48,7 @@ class Product {
     const std::size_t bytes = static_cast<std::size_t>(problem_.tokens * problem_.outputs) *
                               nf4::size_in_bytes(problem_.output_type);
     std::vector<std::byte> output(bytes + kCanary, kPoison);
-    const auto scratch = static_cast<std::size_t>(workspace_of(variant, problem_));
+    const auto scratch = static_cast<std::size_t>(workspace_of(variant, problem_, {}));
     std::vector<std::byte> workspace(scratch + kCanary, kPoison);
     variant.launch(job(output.data(), workspace.data()), {});
     for (std::size_t i = 0; i < kCanary; ++i) {

@@ -92,7 +92,7 @@ testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4
   job.nested = tensor.is_nested();
   job.output_type = type;
   job.output = output.as<void>();
-  const Buffer workspace(static_cast<std::size_t>(kernels::workspace_of(variant, job)));
+  const Buffer workspace(static_cast<std::size_t>(kernels::workspace_of(variant, job, {})));
   job.workspace = workspace.as<void>();
   if (const char* reason = kernels::why_unsupported(variant, job, {}); reason != nullptr) {
     return testing::AssertionFailure() << variant.name << " says " << reason;

@@ -13,6 +13,7 @@ namespace nf4bench {
 namespace {
 
 using kernels::DeviceFacts;
+using kernels::Launch;
 using kernels::OutputType;
 using kernels::Problem;
 using kernels::Variant;
@@ -107,6 +108,11 @@ TEST(CudaMatmul, TheGeneralKernelDoesEveryShapeFromAmpereOn) {
 }
 
 // Outputs and inputs of layers that people quantize.
+std::int64_t workspace(const Variant& variant, const Problem& problem,
+                       const DeviceFacts& device = kHopper) {
+  return workspace_of(variant, problem, {.device = device});
+}
+
 const std::vector<std::pair<std::int64_t, std::int64_t>> kLayers = {
     {1024, 4096},  {4096, 4096},  {14336, 4096}, {4096, 14336}, {8192, 8192},
     {28672, 8192}, {8192, 28672}, {1024, 8192},  {5120, 5120},  {25600, 5120},
@@ -133,7 +139,7 @@ TEST(CudaMatmul, TheFlagshipNeedsNoDecodedWeightInMemoryForFewTokens) {
       const Problem problem = make_problem(tokens, outputs, inputs);
       EXPECT_EQ(why_unsupported(fused, problem, kHopper), nullptr);
       // The sums of tiles that several blocks share, whatever the size of the layer.
-      EXPECT_LE(workspace_of(fused, problem), std::int64_t{40} << 20)
+      EXPECT_LE(workspace(fused, problem), std::int64_t{40} << 20)
           << tokens << " " << outputs << "x" << inputs;
     }
   }
@@ -142,15 +148,26 @@ TEST(CudaMatmul, TheFlagshipNeedsNoDecodedWeightInMemoryForFewTokens) {
 TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
   const Problem few = make_problem(256, 1024, 4096);
   const Problem many = make_problem(257, 1024, 4096);
-  EXPECT_GE(workspace_of(variant("fused"), many), workspace_of(variant("fused_cublas"), many));
-  EXPECT_LT(workspace_of(variant("fused"), few), workspace_of(variant("fused_cublas"), few));
+  EXPECT_GE(workspace(variant("fused"), many), workspace(variant("fused_cublas"), many));
+  EXPECT_LT(workspace(variant("fused"), few), workspace(variant("fused_cublas"), few));
 }
 
-TEST(CudaMatmul, TheFlagshipNamesAnotherVariantWhereItHasNoKernel) {
-  for (const std::int64_t tokens : {2, 64}) {
-    const Problem problem = make_problem(tokens, 8192, 8192);
-    EXPECT_NE(reason("fused", problem, kTuring).find("fused_cublas"), std::string::npos);
+// Where it can do nothing better it decodes the weight for cuBLAS.
+TEST(CudaMatmul, TheFlagshipDoesEveryProblemOnEveryDevice) {
+  for (const std::int64_t tokens : {1, 2, 64, 65, 600}) {
+    for (const std::int64_t inputs : {3420, 3421, 4096}) {
+      const Problem problem = make_problem(tokens, 1280, inputs);
+      const std::string cublas = reason("fused_cublas", problem, kTuring);
+      for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kHopper, kBlackwell}) {
+        const std::string found = reason("fused", problem, device);
+        EXPECT_TRUE(found.empty() || found == cublas) << found;
+      }
+    }
   }
+  const Problem problem = make_problem(64, 8192, 8192);
+  EXPECT_GE(workspace(variant("fused"), problem, kTuring), problem.elements * 2);
+  EXPECT_GE(workspace(variant("fused"), make_problem(65, 8192, 8192), kAmpere),
+            problem.elements * 2);
 }
 
 // Without the memory for a decoded weight: that of a table's split tiles is far smaller.
@@ -158,10 +175,10 @@ TEST(CudaMatmul, TheFlagshipHasAKernelForWhatTheSpecialisedOnesCannotDo) {
   std::vector<Problem> problems = {make_problem(64, 8192, 8192), make_problem(1, 12800, 3420),
                                    make_problem(16, 8192, 8192, 32), make_problem(17, 8192, 4103)};
   for (const Problem& problem : problems) {
-    EXPECT_LT(workspace_of(variant("fused"), problem),
-              workspace_of(variant("fused_cublas"), problem));
     for (const DeviceFacts& device : {kAmpere, kAda, kHopper, kBlackwell}) {
       EXPECT_EQ(reason("fused", problem, device), "");
+      EXPECT_LT(workspace(variant("fused"), problem, device),
+                workspace(variant("fused_cublas"), problem, device));
     }
   }
 }
@@ -177,23 +194,24 @@ TEST(CudaMatmul, TheFlagshipsConfigurationsAreVariants) {
   EXPECT_GE(count, 4);
 }
 
-TEST(CudaMatmul, TheFlagshipsWorkspaceIsEnoughForEachOfItsConfigurations) {
+TEST(CudaMatmul, TheFlagshipsWorkspaceIsThatOfItsConfiguration) {
   const Problem problem = make_problem(16, 8192, 8192);
-  for (const char* const name : {"gemv_shuffle", "mma_table", "mma_linear", "wgmma_decode"}) {
-    EXPECT_GE(workspace_of(variant("fused"), problem), workspace_of(variant(name), problem));
+  const Variant& fused = variant("fused");
+  for (const char* const* config = fused.configs; *config != nullptr; ++config) {
+    if (!reason(*config, problem, kHopper).empty()) continue;
+    const Launch launch = {.device = kHopper, .config = *config};
+    EXPECT_EQ(workspace_of(fused, problem, launch), workspace(variant(*config), problem))
+        << *config;
   }
-  // So many tokens are left to cuBLAS.
-  const Problem odd = make_problem(600, 1280, 3421);
-  EXPECT_GE(workspace_of(variant("fused"), odd), workspace_of(variant("fused_cublas"), odd));
 }
 
 TEST(CudaMatmul, DecodingForCublasTakesRoomForTheWholeWeight) {
   const Problem problem = make_problem(64, 4096, 4096);
   const std::int64_t weight = problem.elements * 2;
-  EXPECT_GE(workspace_of(variant("fused_cublas"), problem), weight);
+  EXPECT_GE(workspace(variant("fused_cublas"), problem), weight);
   // Scales of blocks as float32, besides.
-  EXPECT_GE(workspace_of(variant("chain_cublas"), problem),
-            workspace_of(variant("fused_cublas"), problem) + problem.blocks * 4);
+  EXPECT_GE(workspace(variant("chain_cublas"), problem),
+            workspace(variant("fused_cublas"), problem) + problem.blocks * 4);
 }
 
 }  // namespace

@@ -40,9 +40,9 @@ kernels::Variant decode_then_multiply(const kernels::Variant& decode) {
   variant.traits.launches = decode.traits.launches + 1;
   variant.unsupported = decode.unsupported;
   const auto weight_at = [decode](const kernels::Problem& problem) {
-    return (workspace_of(decode, problem) + 255) / 256 * 256;
+    return (workspace_of(decode, problem, {}) + 255) / 256 * 256;
   };
-  variant.workspace_bytes = [weight_at](const kernels::Problem& problem) {
+  variant.workspace_bytes = [weight_at](const kernels::Problem& problem, const kernels::Launch&) {
     return static_cast<std::size_t>(weight_at(problem) + 2 * problem.elements);
   };
   variant.launch = [decode, weight_at](const kernels::Job& job, const kernels::Launch& launch) {

@@ -181,7 +181,9 @@ TEST_P(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
       kGuarded);
   kernels::Variant greedy = find(peers, "mine.nothing");
   greedy.name = "greedy";
-  greedy.workspace_bytes = [](const kernels::Problem&) { return std::size_t{100000}; };
+  greedy.workspace_bytes = [](const kernels::Problem&, const kernels::Launch&) {
+    return std::size_t{100000};
+  };
   workload->output_of(greedy);
   EXPECT_THROW(workload->output_of(find(peers, "mine.workspace_past")), Error);
 }

@@ -65,7 +65,7 @@ void dequantize(const Job& job, const Launch&) {
   }
 }
 
-std::size_t scales_bytes(const Problem& problem) {
+std::size_t scales_bytes(const Problem& problem, const Launch&) {
   return problem.nested ? static_cast<std::size_t>(problem.blocks) * sizeof(float) : 0;
 }
 

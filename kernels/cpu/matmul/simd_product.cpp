@@ -444,7 +444,7 @@ std::int64_t split_half(std::int64_t inputs) {
   return block_count(inputs, 2 * kCodes) * kCodes;
 }
 
-std::size_t split_tokens_bytes(const Problem& problem) {
+std::size_t split_tokens_bytes(const Problem& problem, const Launch&) {
   return static_cast<std::size_t>(problem.tokens * 2 * split_half(problem.inputs)) * sizeof(float);
 }
 

@@ -16,7 +16,7 @@ namespace nf4bench::kernels::cpu {
 std::int64_t split_half(std::int64_t inputs);
 
 // Bytes of all tokens, split.
-std::size_t split_tokens_bytes(const Problem& problem);
+std::size_t split_tokens_bytes(const Problem& problem, const Launch& launch);
 
 // Split rows, as pointers to their halves.
 struct SplitTokens {

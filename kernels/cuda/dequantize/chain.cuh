@@ -106,7 +106,7 @@ void launch_chain(const Job& job, const Launch& launch) {
 }
 
 // The decoded scales of a nested tensor.
-inline std::size_t chain_workspace(const Problem& problem) {
+inline std::size_t chain_workspace(const Problem& problem, const Launch&) {
   return problem.nested ? static_cast<std::size_t>(problem.blocks) * sizeof(float) : 0;
 }
 

@@ -32,9 +32,9 @@ Variant decode_then_cublas(const Variant& decode) {
     const char* const reason = why_unsupported(decode, problem, device);
     return reason != nullptr ? reason : cublas_unsupported(problem);
   };
-  variant.workspace_bytes = [decode](const Problem& problem) {
+  variant.workspace_bytes = [decode](const Problem& problem, const Launch& launch) {
     return kCublasWorkspace + aligned(weight_bytes(problem)) +
-           static_cast<std::size_t>(workspace_of(decode, problem));
+           static_cast<std::size_t>(workspace_of(decode, problem, launch));
   };
   variant.launch = [decode](const Job& job, const Launch& launch) {
     auto* const workspace = static_cast<std::uint8_t*>(job.workspace);
@@ -73,7 +73,7 @@ Variant matmul_cublas_resident() {
   variant.unsupported = [](const Problem& problem, const DeviceFacts&) {
     return cublas_unsupported(problem);
   };
-  variant.workspace_bytes = [](const Problem&) { return kCublasWorkspace; };
+  variant.workspace_bytes = [](const Problem&, const Launch&) { return kCublasWorkspace; };
   variant.prepared_bytes = weight_bytes;
   variant.prepare = [](const Job& job, const Launch& launch) {
     Job decoding = job;

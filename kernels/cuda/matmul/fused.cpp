@@ -1,5 +1,5 @@
 // The flagship: the kernel that is the fastest for the sizes and the device. Launch::config forces
-// one by name, where it can do the problem in the workspace that the choice asks for.
+// one by name, where it can do the problem.
 
 #include "cuda/matmul/variants.hpp"
 
@@ -56,51 +56,33 @@ std::int64_t most_tokens(const Problem& problem) {
 // The table decodes the weight again for each 64 tokens.
 constexpr std::int64_t kMostTableTokens = 64;
 
-// Whether cuBLAS is to multiply, whatever the device: the workspace depends on it.
-bool needs_cublas(const Problem& problem) {
-  constexpr DeviceFacts kHopper = {90, 132, 0};
+// The best that needs no memory for a decoded weight; null where cuBLAS with one is faster, or
+// there is nothing.
+const Variant* choose_own(const Problem& problem, const DeviceFacts& device) {
   const Kernels& each = kernels();
-  if (problem.tokens > most_tokens(problem)) return true;
-  if (can(each.wgmma, problem, kHopper) || can(each.linear, problem, kHopper)) return false;
-  return problem.tokens > kMostTableTokens || !can(each.table, problem, kHopper);
-}
-
-// Null where nothing can do it.
-const Variant* choose(const Problem& problem, const DeviceFacts& device) {
-  const Kernels& each = kernels();
-  if (needs_cublas(problem)) return can(each.cublas, problem, device) ? &each.cublas : nullptr;
+  if (problem.tokens > most_tokens(problem)) return nullptr;
   if (problem.tokens >= kWgmmaTokens && can(each.wgmma, problem, device)) return &each.wgmma;
-  for (const Variant* variant : {&each.linear, &each.wgmma, &each.gemv, &each.table}) {
+  for (const Variant* variant : {&each.linear, &each.wgmma, &each.gemv}) {
     if (can(*variant, problem, device)) return variant;
   }
-  return nullptr;
+  const bool is_for_table = problem.tokens <= kMostTableTokens && can(each.table, problem, device);
+  return is_for_table ? &each.table : nullptr;
 }
 
-const Variant* choose(const Problem& problem, const Launch& launch) {
+// cuBLAS where nothing is left, whether it can or not.
+const Variant& choose(const Problem& problem, const Launch& launch) {
   for (const Variant* variant : kernels().all()) {
     if (launch.config != nullptr && std::strcmp(launch.config, variant->name) == 0 &&
-        can(*variant, problem, launch.device) &&
-        (variant != &kernels().cublas || needs_cublas(problem))) {
-      return variant;
+        can(*variant, problem, launch.device)) {
+      return *variant;
     }
   }
-  return choose(problem, launch.device);
-}
-
-const char* unsupported(const Problem& problem, const DeviceFacts& device) {
-  if (choose(problem, device) != nullptr) return nullptr;
-  if (needs_cublas(problem)) return why_unsupported(kernels().cublas, problem, device);
-  return "needs compute capability 8.0; try fused_cublas";
-}
-
-std::size_t workspace_bytes(const Problem& problem) {
-  std::int64_t most = 0;
-  for (const Variant* variant : kernels().all()) {
-    if (variant == &kernels().cublas && !needs_cublas(problem)) continue;
-    const std::int64_t bytes = workspace_of(*variant, problem);
-    if (bytes > most) most = bytes;
-  }
-  return static_cast<std::size_t>(most);
+  const Variant* const own = choose_own(problem, launch.device);
+  if (own != nullptr) return *own;
+  const Kernels& each = kernels();
+  const bool is_left_to_table =
+      !can(each.cublas, problem, launch.device) && can(each.table, problem, launch.device);
+  return is_left_to_table ? each.table : each.cublas;
 }
 
 }  // namespace
@@ -114,11 +96,14 @@ Variant matmul_fused() {
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "the flagship";
-  variant.unsupported = unsupported;
-  variant.workspace_bytes = workspace_bytes;
+  variant.unsupported = [](const Problem& problem, const DeviceFacts& device) {
+    return why_unsupported(choose(problem, {.device = device}), problem, device);
+  };
+  variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
+    return static_cast<std::size_t>(workspace_of(choose(problem, launch), problem, launch));
+  };
   variant.launch = [](const Job& job, const Launch& launch) {
-    const Variant* const chosen = choose(job, launch);
-    if (chosen != nullptr) chosen->launch(job, launch);
+    choose(job, launch).launch(job, launch);
   };
   variant.configs = kConfigNames;
   return variant;

@@ -71,7 +71,9 @@ kernels::Variant decoder(const BitsandbytesCpu& library, const char* name) {
   variant.unsupported = [library](const kernels::Problem& problem, const kernels::DeviceFacts&) {
     return why_not_decoded(library, problem);
   };
-  variant.workspace_bytes = scales_bytes;
+  variant.workspace_bytes = [](const kernels::Problem& problem, const kernels::Launch&) {
+    return scales_bytes(problem);
+  };
   return variant;
 }
 

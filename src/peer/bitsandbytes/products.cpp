@@ -88,7 +88,9 @@ kernels::Variant make_gemv(const BitsandbytesLibrary& library, const CudaTools& 
     if (problem.tokens != 1) return "multiplies one token alone";
     return unfit(problem);
   };
-  variant.workspace_bytes = scales_bytes;
+  variant.workspace_bytes = [](const kernels::Problem& problem, const kernels::Launch&) {
+    return scales_bytes(problem);
+  };
   variant.launch = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
     decode_scales(library, tools, job, launch);
     launch_gemv(library, tools.codebook(), job, launch);
@@ -132,10 +134,9 @@ kernels::Variant make_chosen(const Alternatives& all, const char* name) {
   variant.unsupported = [all](const kernels::Problem& problem, const kernels::DeviceFacts& device) {
     return why_unsupported(all.choose(problem, device), problem, device);
   };
-  variant.workspace_bytes = [all](const kernels::Problem& problem) {
-    return static_cast<std::size_t>(
-        std::max({workspace_of(all.gemm, problem), workspace_of(all.gemv, problem),
-                  workspace_of(all.chain, problem)}));
+  variant.workspace_bytes = [all](const kernels::Problem& problem, const kernels::Launch& launch) {
+    const kernels::Variant& chosen = all.choose(problem, launch.device);
+    return static_cast<std::size_t>(workspace_of(chosen, problem, launch));
   };
   variant.launch = [all](const kernels::Job& job, const kernels::Launch& launch) {
     all.choose(job, launch.device).launch(job, launch);

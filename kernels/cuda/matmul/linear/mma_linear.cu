@@ -40,7 +40,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   return nullptr;
 }
 
-std::size_t workspace_bytes(const Problem& problem) {
+std::size_t workspace_bytes(const Problem& problem, const Launch&) {
   return problem.tokens > 1 ? mma_linear_tokens_workspace(problem) : 0;
 }
 

@@ -54,7 +54,9 @@ Variant matmul_mma_table() {
   variant.traits.persistent = true;
   variant.traits.mirrors = "FLUTE (arXiv 2407.10960)";
   variant.unsupported = unsupported;
-  variant.workspace_bytes = table_workspace;
+  variant.workspace_bytes = [](const Problem& problem, const Launch&) {
+    return table_workspace(problem);
+  };
   variant.launch = launch_table;
   return variant;
 }

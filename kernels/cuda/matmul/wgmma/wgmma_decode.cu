@@ -107,7 +107,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   return nullptr;
 }
 
-std::size_t workspace_bytes(const Problem& problem) {
+std::size_t workspace_bytes(const Problem& problem, const Launch&) {
   return with_choice(problem, [&](auto choice) {
     return static_cast<std::size_t>(Workspace<typename decltype(choice)::Shape>::kBytes);
   });
