@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,19 @@ namespace {
 using nf4::OutputType;
 using testing::HasSubstr;
 
-class ProductJudge : public GpuTest {};
+class ProductJudge : public GpuTest {
+ protected:
+  // One token through a weight of so many outputs, in float32.
+  static std::unique_ptr<device::Workload> one_token(std::int64_t outputs) {
+    const nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {outputs, 64}});
+    kernels::Problem problem = operation::problem_of(weight, OutputType::kFloat32);
+    problem.tokens = 1;
+    const std::vector<std::byte> input(64 * sizeof(float));
+    return device_->upload(
+        operation::make_work(operation::matmul(), {.tensor = weight, .input = input}, problem),
+        device::UploadPurpose::kVerify);
+  }
+};
 
 // A variant that copies `bytes`, owned by the caller, to the output.
 kernels::Variant forging(const std::vector<std::byte>& bytes) {
@@ -107,13 +120,7 @@ TEST_F(ProductJudge, SaysWhatTheHostSays) {
 
 // Where a reference lay there may be another one by now.
 TEST_F(ProductJudge, HoldsOutputsToNoReferenceThatItWasToForget) {
-  const nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {64, 64}});
-  kernels::Problem problem = operation::problem_of(weight, OutputType::kFloat32);
-  problem.tokens = 1;
-  const std::vector<std::byte> input(64 * sizeof(float));
-  const auto workload = device_->upload(
-      operation::make_work(operation::matmul(), {.tensor = weight, .input = input}, problem),
-      device::UploadPurpose::kVerify);
+  const auto workload = one_token(64);
   std::vector<kernels::ProductBound> bounds(64);
   for (const double value : {1.0, 2.0}) {
     std::fill(bounds.begin(), bounds.end(), kernels::ProductBound{value, 0.0f, 0.0f});
@@ -130,13 +137,7 @@ TEST_F(ProductJudge, TellsClassesApart) {
     const std::vector<kernels::ProductBound> bounds(1000, {100.0, 1.0f, 2.0f});
     std::vector<double> values(1000, 100.0);
     values[999] += off;
-    const nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {1000, 64}});
-    kernels::Problem problem = operation::problem_of(weight, OutputType::kFloat32);
-    problem.tokens = 1;
-    const std::vector<std::byte> input(64 * sizeof(float));
-    const auto workload = device_->upload(
-        operation::make_work(operation::matmul(), {.tensor = weight, .input = input}, problem),
-        device::UploadPurpose::kVerify);
+    const auto workload = one_token(1000);
     const auto found = workload->verify(forging(nf4::to_values(OutputType::kFloat32, values)),
                                         std::as_bytes(std::span(bounds)));
     EXPECT_EQ(found.is_exact(), off < 2.0f);
