@@ -1,8 +1,8 @@
 // How the CUDA kernels of the matrix product cut their work: every part is done, and done once.
 
 #include "cuda/matmul/linear/unit_plan.hpp"
+#include "cuda/matmul/stage_walk.cuh"
 #include "cuda/matmul/table/table_plan.hpp"
-#include "cuda/matmul/wgmma/stage_walk.cuh"
 
 #include <gtest/gtest.h>
 

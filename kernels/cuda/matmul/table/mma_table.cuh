@@ -8,8 +8,8 @@
 
 #include "cuda/codebook.cuh"
 #include "cuda/dependent_launch.cuh"
+#include "cuda/matmul/stage_walk.cuh"
 #include "cuda/matmul/table/table_stage.cuh"
-#include "cuda/matmul/wgmma/stage_walk.cuh"
 
 namespace nf4bench::kernels::cuda {
 

@@ -4,7 +4,7 @@
 // blocks share a tile.
 
 #include "cuda/arithmetic.cuh"
-#include "cuda/matmul/wgmma/stage_walk.cuh"
+#include "cuda/matmul/stage_walk.cuh"
 #include "variant.hpp"
 
 namespace nf4bench::kernels::cuda {

@@ -5,8 +5,8 @@
 
 #include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
+#include "cuda/matmul/stage_walk.cuh"
 #include "cuda/matmul/tensor_map.hpp"
-#include "cuda/matmul/wgmma/stage_walk.cuh"
 #include "cuda/memory.cuh"
 
 namespace nf4bench::kernels::cuda {

@@ -1,9 +1,9 @@
 #pragma once
 
-// How the warpgroup kernel cuts a product. A tile is some rows of the weight times a group of
-// tokens, and a stage 256 inputs of it. Each block does whole tiles as long as all blocks have one;
-// the stages of the remaining tiles, laid end to end, are split evenly over all blocks, unless that
-// costs more than it saves.
+// How wgmma_decode and mma_table cut a product. A tile is some rows of the weight times a group of
+// tokens, and a stage some inputs of it. Each block does whole tiles as long as all blocks have
+// one; the stages of the remaining tiles, laid end to end, are split evenly over all blocks, unless
+// that costs more than it saves.
 
 #include <cstdint>
 
