@@ -22,12 +22,12 @@ struct Job : Problem {
   const std::uint8_t* absmax_codes = nullptr;  // nested: `blocks` codes; plain: null
   const float* nested_absmax = nullptr;        // nested: block_count(blocks, 256) values
   const float* nested_map = nullptr;           // nested: 256 values
-  float nested_offset = 0.0f;                  // nested: added to every scale
-  const float* nested_offset_at = nullptr;     // nested: where memory holds the same
-  const void* input = nullptr;                 // what the operation takes besides the weight
-  void* output = nullptr;                      // of the size that the operation says
-  void* workspace = nullptr;  // what workspace_bytes() asked for; contents undefined
-  void* prepared = nullptr;   // what prepared_bytes() asked for; as prepare() left it
+  const float* nested_offset = nullptr;        // nested: one value, added to every scale
+  float nested_offset_value = 0.0f;  // the same for peers that take it by value; ours read memory
+  const void* input = nullptr;       // what the operation takes besides the weight
+  void* output = nullptr;            // of the size that the operation says
+  void* workspace = nullptr;         // what workspace_bytes() asked for; contents undefined
+  void* prepared = nullptr;          // what prepared_bytes() asked for; as prepare() left it
 };
 
 // Where and how to launch. `stream` is null on the CPU.

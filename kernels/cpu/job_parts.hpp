@@ -54,7 +54,7 @@ inline float from_output_bits(OutputBits<kType> bits) {
 inline float block_scale(const Job& job, std::int64_t block) {
   if (!job.nested) return job.absmax[block];
   return nf4::nested_scale(job.nested_map[job.absmax_codes[block]],
-                           job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
+                           job.nested_absmax[block / kNestedBlocksize], *job.nested_offset);
 }
 
 // Consecutive blocks, or consecutive items of any kind.

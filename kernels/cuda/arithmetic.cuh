@@ -19,6 +19,11 @@ __device__ __forceinline__ float multiply_flushed(float a, float b) {
   return product;
 }
 
+// Read from memory, as the libraries read it, so that nobody has to bring it to the host.
+__device__ __forceinline__ float nested_offset(const Job& job) {
+  return __ldg(job.nested_offset);
+}
+
 // The scale of `block`. Nested: two roundings, the addition not flushed.
 template <bool kNested, class Index>
 __device__ __forceinline__ float block_scale(const Job& job, Index block) {
@@ -28,7 +33,7 @@ __device__ __forceinline__ float block_scale(const Job& job, Index block) {
     const float value = __ldg(job.nested_map + code);
     static_assert(kNestedBlocksize == 1 << 8);
     const float absmax = __ldg(job.nested_absmax + (block >> 8));
-    return __fadd_rn(multiply_flushed(value, absmax), job.nested_offset);
+    return __fadd_rn(multiply_flushed(value, absmax), nested_offset(job));
   } else {
     return __ldg(job.absmax + block);
   }

@@ -58,7 +58,7 @@ kernels::Job bind(kernels::Job job, std::span<std::byte* const> inputs, std::byt
     job.absmax_codes = reinterpret_cast<const std::uint8_t*>(inputs[kScales]);
     job.nested_absmax = floats(inputs[kNestedAbsmax]);
     job.nested_map = floats(inputs[kNestedMap]);
-    job.nested_offset_at = floats(inputs[kNestedOffset]);
+    job.nested_offset = floats(inputs[kNestedOffset]);
   } else {
     job.absmax = floats(inputs[kScales]);
   }
@@ -71,7 +71,7 @@ kernels::Job bind(kernels::Job job, std::span<std::byte* const> inputs, std::byt
 auto binder(const kernels::Problem& problem, float nested_offset) {
   kernels::Job job;
   static_cast<kernels::Problem&>(job) = problem;
-  job.nested_offset = nested_offset;
+  job.nested_offset_value = nested_offset;
   return [job](std::span<std::byte* const> inputs, std::byte* output) {
     return bind(job, inputs, output);
   };

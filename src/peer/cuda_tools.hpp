@@ -12,8 +12,8 @@ namespace nf4bench::peer {
 // The few calls of CUDA that are needed to run other libraries' kernels. Tests replace them, and so
 // test everything else without CUDA.
 struct CudaTools {
-  // Enqueues scales[b] += offset.
-  void (*add_offset)(float* scales, std::int64_t count, float offset,
+  // Enqueues scales[b] += *offset, which is in the device's memory.
+  void (*add_offset)(float* scales, std::int64_t count, const float* offset,
                      CUstream_st* stream) = nullptr;
 
   // Order between a stream and the default stream, for libraries that launch on the latter.

@@ -30,7 +30,7 @@ nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
           .absmax_codes = job.absmax_codes,
           .nested_absmax = job.nested_absmax,
           .nested_map = job.nested_map,
-          .nested_offset = job.nested_offset,
+          .nested_offset = job.nested_offset_value,
           .block_shift = job.block_shift,
           .elements = job.elements,
           .blocks = job.blocks,
@@ -42,7 +42,7 @@ nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
           .inputs = job.inputs,
           .tokens = job.tokens,
           .input = job.input,
-          .nested_offset_at = job.nested_offset_at};
+          .nested_offset_at = job.nested_offset};
 }
 
 // A question about a problem: all but the buffers. Version 1 tells nested from plain by a buffer

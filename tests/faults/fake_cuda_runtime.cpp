@@ -356,7 +356,7 @@ namespace {
 void write_output(const kernels::Job& job, std::size_t share) {
   // The sibling's values are the negatives: the sign is the top bit of the second byte.
   std::vector<std::byte> output = *fake_cuda::state().output;
-  if (job.nested_offset < 0.0f) {
+  if (job.nested_offset_value < 0.0f) {
     for (std::size_t i = 1; i < output.size(); i += 2) output[i] ^= std::byte{0x80};
   }
   std::memcpy(job.output, output.data(), output.size() / share);

@@ -51,6 +51,7 @@ class StressedProduct {
     codes_ = upload(weight_.absmax_codes);
     nested_absmax_ = upload(weight_.nested_absmax);
     map_ = upload(weight_.nested_map);
+    offset_ = upload(std::vector{weight_.nested_offset});
     x_ = upload(input_);
     for (DeviceMemory& output : outputs_) output = allocate(output_bytes());
   }
@@ -68,7 +69,7 @@ class StressedProduct {
     job.absmax_codes = reinterpret_cast<const std::uint8_t*>(codes_.get());
     job.nested_absmax = reinterpret_cast<const float*>(nested_absmax_.get());
     job.nested_map = reinterpret_cast<const float*>(map_.get());
-    job.nested_offset = weight_.nested_offset;
+    job.nested_offset = reinterpret_cast<const float*>(offset_.get());
     job.input = x_.get();
     job.output = outputs_[output].get();
     job.workspace = workspace;
@@ -92,7 +93,7 @@ class StressedProduct {
   nf4::Nf4Tensor weight_;
   kernels::Problem problem_;
   std::vector<std::byte> input_;
-  DeviceMemory packed_, codes_, nested_absmax_, map_, x_;
+  DeviceMemory packed_, codes_, nested_absmax_, map_, offset_, x_;
   DeviceMemory outputs_[2];
 };
 

@@ -76,7 +76,7 @@ class Product {
     job.absmax_codes = weight_.absmax_codes.data();
     job.nested_absmax = weight_.nested_absmax.data();
     job.nested_map = weight_.nested_map.data();
-    job.nested_offset = weight_.nested_offset;
+    job.nested_offset = &weight_.nested_offset;
     job.input = input_.data();
     job.output = output;
     job.workspace = workspace;

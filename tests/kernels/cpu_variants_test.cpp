@@ -85,7 +85,7 @@ testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4
   job.absmax_codes = codes.as<std::uint8_t>();
   job.nested_absmax = nested_absmax.as<float>();
   job.nested_map = nested_map.as<float>();
-  job.nested_offset = tensor.nested_offset;
+  job.nested_offset = &tensor.nested_offset;
   job.elements = tensor.elements;
   job.blocks = tensor.blocks();
   job.block_shift = __builtin_ctz(static_cast<unsigned>(tensor.blocksize));

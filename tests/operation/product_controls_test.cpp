@@ -48,7 +48,7 @@ int code_at(const Job& job, std::int64_t index) {
 
 float scale_of(const Job& job, std::int64_t block) {
   return nf4::nested_scale(job.nested_map[job.absmax_codes[block]], job.nested_absmax[block / 256],
-                           job.nested_offset);
+                           *job.nested_offset);
 }
 
 float exact_weight(const Job& job, std::int64_t index) {

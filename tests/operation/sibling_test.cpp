@@ -105,8 +105,8 @@ TEST(Work, HoldsTheOffsetOfItsScalesInMemoryToo) {
   kernels::Variant reader;
   reader.name = "reader";
   reader.launch = [&](const kernels::Job& job, const kernels::Launch&) {
-    EXPECT_EQ(*job.nested_offset_at, job.nested_offset);
-    seen.insert(*job.nested_offset_at);
+    EXPECT_EQ(*job.nested_offset, job.nested_offset_value);
+    seen.insert(*job.nested_offset);
   };
   for (int i = 0; i < workload->buffer_sets(); ++i) {
     workload->sample(reader, {record::CacheMode::kCold, record::LaunchMode::kStream, 1});
@@ -120,7 +120,7 @@ TEST(Work, OfPlainScalesHasNoOffset) {
   kernels::Variant reader;
   reader.name = "reader";
   reader.launch = [](const kernels::Job& job, const kernels::Launch&) {
-    EXPECT_EQ(job.nested_offset_at, nullptr);
+    EXPECT_EQ(job.nested_offset, nullptr);
   };
   device::open_cpu_device({})
       ->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),

@@ -20,8 +20,8 @@ using test::Product;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-void add_offset(float* scales, std::int64_t count, float offset, CUstream_st*) {
-  for (std::int64_t i = 0; i < count; ++i) scales[i] += offset;
+void add_offset(float* scales, std::int64_t count, const float* offset, CUstream_st*) {
+  for (std::int64_t i = 0; i < count; ++i) scales[i] += *offset;
 }
 
 const float* codebook() {

@@ -25,9 +25,9 @@ using test::FakeCall;
 // What the tools were asked to do, in order, among the library's calls.
 std::vector<std::string> steps;
 
-void add_offset(float* scales, std::int64_t count, float offset, CUstream_st*) {
+void add_offset(float* scales, std::int64_t count, const float* offset, CUstream_st*) {
   steps.emplace_back("add_offset");
-  for (std::int64_t i = 0; i < count; ++i) scales[i] += offset;
+  for (std::int64_t i = 0; i < count; ++i) scales[i] += *offset;
 }
 
 const peer::CudaTools kHostTools = {

@@ -20,7 +20,7 @@ void decode_absmax(const Job& job, float* scales) {
 void add_offset(const Job& job, float* scales) {
   for_each_part(job.blocks, 1, [&](Range range) {
     for (std::int64_t block = range.first; block < range.last; ++block) {
-      scales[block] += job.nested_offset;
+      scales[block] += *job.nested_offset;
     }
   });
 }

@@ -13,7 +13,8 @@ float weight(const Job& job, std::int64_t index) {
   float scale = 0.0f;
   if (job.nested) {
     const float fine = job.nested_map[job.absmax_codes[block]];
-    scale = nf4::nested_scale(fine, job.nested_absmax[block / kNestedBlocksize], job.nested_offset);
+    scale =
+        nf4::nested_scale(fine, job.nested_absmax[block / kNestedBlocksize], *job.nested_offset);
   } else {
     scale = job.absmax[block];
   }

@@ -157,7 +157,7 @@ HWY_INLINE void load_scales(const Job& job, Range blocks, float* scales) {
   }
   const std::uint8_t* codes = job.absmax_codes + blocks.first;
   const float absmax = job.nested_absmax[blocks.first / kNestedBlocksize];
-  const float offset = job.nested_offset;
+  const float offset = *job.nested_offset;
   for (std::int64_t i = 0; i < count; ++i) scales[i] = job.nested_map[codes[i]];
   for (std::int64_t i = 0; i < count; ++i) scales[i] = nf4::nested_scale(scales[i], absmax, offset);
 }

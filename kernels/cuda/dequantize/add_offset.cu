@@ -8,7 +8,8 @@ constexpr int kThreads = 128;
 
 // scales[b] += offset, four a thread.
 __global__ void __launch_bounds__(kThreads)
-    add_offset(float* scales, std::int64_t count, float offset) {
+    add_offset(float* scales, std::int64_t count, const float* offset_at) {
+  const float offset = __ldg(offset_at);
   const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * 4;
   if (first + 4 <= count) {
     float4 four = *reinterpret_cast<float4*>(scales + first);
@@ -24,7 +25,8 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void launch_add_offset(float* scales, std::int64_t count, float offset, CUstream_st* stream) {
+void launch_add_offset(float* scales, std::int64_t count, const float* offset,
+                       CUstream_st* stream) {
   add_offset<<<grid_size(count, kThreads * 4), kThreads, 0, stream>>>(scales, count, offset);
 }
 

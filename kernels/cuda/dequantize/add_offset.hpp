@@ -9,8 +9,8 @@ struct CUstream_st;
 
 namespace nf4bench::kernels::cuda {
 
-// Enqueues scales[b] += offset for `count` scales, 16-byte aligned: what the element-wise kernel of
-// a tensor library costs.
-void launch_add_offset(float* scales, std::int64_t count, float offset, CUstream_st* stream);
+// Enqueues scales[b] += *offset for `count` scales, 16-byte aligned: what the element-wise kernel
+// of a tensor library costs.
+void launch_add_offset(float* scales, std::int64_t count, const float* offset, CUstream_st* stream);
 
 }  // namespace nf4bench::kernels::cuda

@@ -46,7 +46,7 @@ class LaneScales {
   // The scale of row 0 or 1 in box `i`. `map` is the nested map, in shared memory.
   __device__ __forceinline__ float scale(const Job& job, const float* map, int i, int row) const {
     if constexpr (kKind == ScaleKind::kNested) {
-      return __fadd_rn(multiply_flushed(map[codes_[i][row]], values_[i][row]), job.nested_offset);
+      return __fadd_rn(multiply_flushed(map[codes_[i][row]], values_[i][row]), nested_offset(job));
     } else {
       return values_[i][row];
     }
@@ -86,7 +86,7 @@ class LaneScales<ScaleKind::kPacked, kBoxes> {
     std::uint32_t four = codes_[row];
     if constexpr (kBoxes > 1) four = __shfl_sync(0xffffffffu, four, i, 4);
     const std::uint32_t code = __byte_perm(four, 0, 0x4440 | threadIdx.x % 4);
-    return __fadd_rn(multiply_flushed(map[code], values_[row]), job.nested_offset);
+    return __fadd_rn(multiply_flushed(map[code], values_[row]), nested_offset(job));
   }
 
  private:

@@ -40,7 +40,7 @@ void decode_scales(const BitsandbytesCpu& library, const kernels::Job& job, floa
   reinterpret_cast<Decode>(library.decode_absmax)(job.nested_map, job.absmax_codes,
                                                   job.nested_absmax, scales, nf4::kNestedBlocksize,
                                                   job.blocks);
-  for (std::int64_t block = 0; block < job.blocks; ++block) scales[block] += job.nested_offset;
+  for (std::int64_t block = 0; block < job.blocks; ++block) scales[block] += *job.nested_offset;
 }
 
 void decode_scales_of(const BitsandbytesCpu& library, const kernels::Job& job) {

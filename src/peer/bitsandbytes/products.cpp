@@ -36,7 +36,7 @@ void launch_gemm(const BitsandbytesLibrary& library, const kernels::Job& job,
                const void* bias, int m, int n, int k, int blocksize, int type, CUstream_st* stream);
   const auto gemm = reinterpret_cast<Gemm>(library.gemm[number_of(job.output_type)]);
   gemm(job.input, job.packed, job.nested ? job.nested_absmax : job.absmax, job.absmax_codes,
-       job.nested_map, job.nested_offset_at, job.output, nullptr, static_cast<int>(job.tokens),
+       job.nested_map, job.nested_offset, job.output, nullptr, static_cast<int>(job.tokens),
        static_cast<int>(job.outputs), static_cast<int>(job.inputs), 1 << job.block_shift, kNf4,
        launch.stream);
 }

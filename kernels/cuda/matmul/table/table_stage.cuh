@@ -274,7 +274,7 @@ class StageScales {
 
   __device__ __forceinline__ float scale(const float* map, int i) const {
     if (!job_.nested) return values_[i];
-    return __fadd_rn(multiply_flushed(map[codes_[i]], values_[i]), job_.nested_offset);
+    return __fadd_rn(multiply_flushed(map[codes_[i]], values_[i]), nested_offset(job_));
   }
 
   const Job& job_;

@@ -71,7 +71,7 @@ __device__ __forceinline__ float row_factor(const Job& job, const float* map, in
   };
   if (job.nested) {
     for (unsigned i = first >> 8; i <= last >> 8; ++i) widen_bound(__ldg(job.nested_absmax + i));
-    bound = bound * map[256] + fabsf(job.nested_offset);
+    bound = bound * map[256] + fabsf(nested_offset(job));
   } else {
 #pragma unroll 4
     for (unsigned i = first; i <= last; ++i) widen_bound(__ldg(job.absmax + i));
@@ -121,7 +121,7 @@ struct LoadedScales<StageScales::kCodes, kRows> {
     for (int i = 0; i < kRows; ++i) {
       const auto scale = [&](int k) {
         const std::uint32_t code = __byte_perm(codes[i], 0, 0x4440 | k);
-        return __fadd_rn(multiply_flushed(map[code], absmax[i]), job.nested_offset);
+        return __fadd_rn(multiply_flushed(map[code], absmax[i]), nested_offset(job));
       };
       use(i, make_float4(scale(0), scale(1), scale(2), scale(3)));
     }

@@ -1,0 +1,131 @@
+/* nf4.h: libnf4, NF4 weights as bitsandbytes writes them, decoded and multiplied with.
+ *
+ * A C library for C99, C++11 and CUDA. Every function may be called from any thread. None throws,
+ * allocates device memory, waits for the device or keeps state between calls, so that calls can be
+ * recorded into CUDA graphs. What a call enqueues is ordered by its stream alone.
+ *
+ *   nf4_device device = {sizeof device};
+ *   nf4_query_device(NF4_CUDA, 0, &device);               // once
+ *   nf4_weight weight = {sizeof weight, 64, outputs, inputs, packed, absmax};
+ *   nf4_status status = nf4_dequantize(&device, &weight, NF4_BFLOAT16, decoded, stream);
+ *   if (status != NF4_OK) fputs(nf4_error_string(status), stderr);
+ */
+#ifndef NF4_H
+#define NF4_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of this header. Within a major version, functions and enumerators are only added and structs grow
+ * only at their end: the first member of a struct says how large the caller's is. */
+#define NF4_VERSION_MAJOR 1
+#define NF4_VERSION_MINOR 0
+
+#if defined(_MSC_VER)
+#define NF4_EXPORT
+#else
+#define NF4_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum nf4_status {
+  NF4_OK = 0,
+  NF4_INVALID_ARGUMENT = 1,    /* a null pointer, a size or a blocksize that cannot be */
+  NF4_UNSUPPORTED = 2,         /* a valid request that no kernel of this build and device can do */
+  NF4_MISALIGNED = 3,          /* a buffer that does not start at a multiple of 16 bytes */
+  NF4_WORKSPACE_TOO_SMALL = 4, /* ask nf4_linear_workspace() */
+  NF4_NO_DEVICE = 5,           /* no such device, or a driver that is too old */
+  NF4_LAUNCH_FAILED = 6        /* CUDA refused a launch: cudaGetLastError() was not cudaSuccess */
+} nf4_status;
+
+/* What a status means, and what to do. Never null; valid for ever. */
+NF4_EXPORT const char* nf4_error_string(nf4_status status);
+
+/* The version of the library that is loaded: 10000 * major + 100 * minor + patch. */
+NF4_EXPORT uint32_t nf4_version(void);
+
+typedef enum nf4_type { NF4_FLOAT16 = 0, NF4_BFLOAT16 = 1, NF4_FLOAT32 = 2 } nf4_type;
+
+/* NF4_CPU: pointers are host memory, the stream is null, and the work is done on return. */
+typedef enum nf4_device_kind { NF4_CPU = 0, NF4_CUDA = 1 } nf4_device_kind;
+
+/* The device that work runs on. Filled by nf4_query_device(); constant from then on. */
+typedef struct nf4_device {
+  uint32_t struct_bytes;      /* sizeof(nf4_device), set by the caller */
+  int32_t kind;               /* an nf4_device_kind */
+  int32_t ordinal;            /* CUDA: as cudaSetDevice takes it; CPU: 0 */
+  int32_t compute_capability; /* CUDA: 10 * major + minor; CPU: 0 */
+  int32_t multiprocessors;    /* CUDA: SMs; CPU: threads to use, which the caller may lower */
+  int64_t l2_bytes;           /* last-level cache */
+} nf4_device;
+
+/* Fills *device, whose struct_bytes is set. Makes no device current. */
+NF4_EXPORT nf4_status nf4_query_device(nf4_device_kind kind, int32_t ordinal, nf4_device* device);
+
+/* A weight W[outputs, inputs], row by row, in blocks of `blocksize` elements that may reach from
+ * one row into the next. Element i is the high half of packed[i / 2] for even i, else the low half.
+ *
+ *   scale of block b  plain: absmax[b]; nested, in float32 with two roundings:
+ *                     nested_map[absmax_codes[b]] * nested_absmax[b / 256] + *nested_offset
+ *   value             codebook[element] * scale in float32, rounded once to the type wanted
+ *
+ * All buffers are in memory of the device and start at a multiple of 16 bytes, the offset at one of
+ * 4. Sizes may exceed 2^31. */
+typedef struct nf4_weight {
+  uint32_t struct_bytes;       /* sizeof(nf4_weight) */
+  int32_t blocksize;           /* a power of two from 32 to 4096 */
+  int64_t outputs;             /* N, from 1 */
+  int64_t inputs;              /* K, from 1 */
+  const uint8_t* packed;       /* (outputs * inputs + 1) / 2 bytes */
+  const float* absmax;         /* plain: one for each block; nested: null */
+  const uint8_t* absmax_codes; /* nested: one for each block; plain: null */
+  const float* nested_absmax;  /* nested: one for each 256 blocks */
+  const float* nested_map;     /* nested: 256 values */
+  const float* nested_offset;  /* nested: one value */
+} nf4_weight;
+
+/* output = the decoded weight, outputs * inputs values of `type`, bit for bit as the formula says;
+ * NaN becomes the canonical one, 0x7fff in 16 bits. Needs no workspace.
+ *
+ * CUDA: enqueued on `stream`, a cudaStream_t, of the device, which must be current. The device's
+ * runtime may be any: `stream` belongs to the driver. */
+NF4_EXPORT nf4_status nf4_dequantize(const nf4_device* device, const nf4_weight* weight,
+                                     nf4_type type, void* output, void* stream);
+
+/* y = x W^T + bias: input[tokens, inputs], bias[outputs] and output[tokens, outputs] of one type,
+ * rows without gaps, 16-byte aligned; sums in float32, in an order that depends on sizes and device
+ * alone, rounded once. */
+typedef struct nf4_product {
+  uint32_t struct_bytes; /* sizeof(nf4_product) */
+  int32_t type;          /* an nf4_type: of input, bias and output */
+  int64_t tokens;        /* M, from 1 */
+  const void* input;
+  const void* bias; /* null: none */
+  void* output;
+  void* workspace;        /* 256-byte aligned device memory that nothing else uses meanwhile; its */
+  size_t workspace_bytes; /* content does not matter. At least what nf4_linear_workspace() says */
+} nf4_product;
+
+/* Sets *bytes to what nf4_linear() needs for this weight, type and number of tokens: only sizes are
+ * looked at, pointers may be null. NF4_UNSUPPORTED where nf4_linear() would say so. */
+NF4_EXPORT nf4_status nf4_linear_workspace(const nf4_device* device, const nf4_weight* weight,
+                                           const nf4_product* product, size_t* bytes);
+
+/* As nf4_dequantize(), for the product. */
+NF4_EXPORT nf4_status nf4_linear(const nf4_device* device, const nf4_weight* weight,
+                                 const nf4_product* product, void* stream);
+
+/* Up to how many tokens nf4_linear() is expected to be faster on this device than nf4_dequantize()
+ * and a product of the platform's BLAS; 0: never, or not supported. More tokens are computed as
+ * well, but whoever has a BLAS should use it then. Only sizes of the weight are looked at. */
+NF4_EXPORT int64_t nf4_linear_most_tokens(const nf4_device* device, const nf4_weight* weight,
+                                          nf4_type type);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NF4_H */
