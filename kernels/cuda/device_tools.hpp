@@ -45,6 +45,10 @@ void launch_nothing(CUstream_st* stream);
 // null: the shapes of the copy and write ceilings beside the driver's own.
 void launch_copy(const void* source, void* target, std::int64_t bytes, CUstream_st* stream);
 
+// Reads `bytes` (a multiple of 16) in the ordinary way, so that L2 holds lines that nobody has to
+// write back. `sink` is a word of no use.
+void launch_read(const void* source, std::int64_t bytes, float* sink, CUstream_st* stream);
+
 // Stands between timed calls as other work does in a model: fills the device with blocks that
 // compute for some microseconds, write four bytes each to `output` and let no kernel start early.
 // Touches nothing else, so that caches stay as the calls left them.

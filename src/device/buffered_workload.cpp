@@ -191,6 +191,7 @@ Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {
   };
   return {.name = variant.name,
           .sets = sets_.sets().size(),
+          .foreign_lines = work_.foreign_lines,
           .make = make,
           .written = [this](const CallRange& range) { return written_by(sets_, range); }};
 }

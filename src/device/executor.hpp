@@ -33,6 +33,7 @@ struct CallRange {
 struct Calls {
   std::string name;      // of the variant
   std::size_t sets = 1;  // of buffers; a cold sample rotates through them
+  ForeignLines foreign_lines = ForeignLines::kStored;
 
   std::function<void(const CallRange& range)> make;
 

@@ -42,6 +42,10 @@ struct Judge {
       read_verdict{};
 };
 
+// What cold samples find in the cache, all of it somebody else's: lines that were stored and are
+// yet to be written to memory, or lines that were only read.
+enum class ForeignLines : std::uint8_t { kStored, kRead };
+
 // One problem with the content of its buffers.
 struct Work {
   std::string name;  // of the tensor, for messages
@@ -56,6 +60,7 @@ struct Work {
   std::function<kernels::Job(std::span<std::byte* const> inputs, std::byte* output)> bind_sibling{};
 
   Judge judge;
+  ForeignLines foreign_lines = ForeignLines::kStored;
 };
 
 }  // namespace nf4bench::device

@@ -128,7 +128,11 @@ device::Work make_work(const Operation& operation, const WorkContent& content,
     add_sibling(work.inputs, inputs_of(*content.sibling, content));
     work.bind_sibling = binder(problem, content.sibling->nested_offset);
   }
-  work.output_bytes = operation.traffic(problem).bytes_written;
+  const Traffic traffic = operation.traffic(problem);
+  work.output_bytes = traffic.bytes_written;
+  // In a model the layer before is of the same kind.
+  const bool stores_more = traffic.bytes_written >= traffic.bytes_read;
+  work.foreign_lines = stores_more ? device::ForeignLines::kStored : device::ForeignLines::kRead;
   work.bind = binder(problem, tensor.nested_offset);
   work.judge.on_host = [judge = operation.judge, problem](std::span<const std::byte> expected,
                                                           std::span<const std::byte> actual) {

@@ -23,11 +23,16 @@ using nlohmann::json;
 
 constexpr double kShortest = 2e-6;  // seconds; below, the clock of the events shows
 
-// Medians by variant and shape: alone first and last, in company first and last.
-using Medians = std::map<std::pair<std::string, std::string>, std::map<std::string, double>>;
+// Medians of one contender in as many processes.
+struct Times {
+  std::vector<double> alone;
+  std::vector<double> in_company;
+};
+using Contender = std::pair<std::string, std::string>;  // variant and shape
+using Medians = std::map<Contender, Times>;
 
 // Runs all built-in variants at `shapes` in this order, and each of them alone.
-void measure(const std::vector<std::string>& shapes, const std::string& company, Medians& medians) {
+void measure(const std::vector<std::string>& shapes, Medians& medians) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
   std::vector<std::string> arguments = {
@@ -41,64 +46,65 @@ void measure(const std::vector<std::string>& shapes, const std::string& company,
   for (const json& row : report.at("measurements")) {
     const auto at =
         static_cast<std::size_t>(std::stoi(row.at("tensor").get<std::string>().substr(1)));
-    const std::string place = at == 0 ? " first" : at + 1 == shapes.size() ? " last" : " between";
-    std::map<std::string, double>& found = medians[{row.at("variant"), shapes.at(at)}];
-    found[company + place] = row.at("time_s").at("median");
+    Times& times = medians[{row.at("variant"), shapes.at(at)}];
+    times.in_company.push_back(row.at("time_s").at("median"));
     ASSERT_FALSE(row.at("alone_s").is_null()) << row.at("variant");
-    found["alone" + place] = row.at("alone_s").at("median");
+    times.alone.push_back(row.at("alone_s").at("median"));
   }
 }
 
-// By how much medians may differ. Calls that overlap differ from process to process: see
-// docs/method.md.
-double tolerance_of(const std::string& variant) {
-  return variant == "lop3_prmt" || variant == "fused" ? 0.04 : 0.01;
+double median_of(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  const std::size_t half = times.size() / 2;
+  return times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2.0;
 }
 
-using Findings = std::map<std::pair<std::string, std::string>, std::string>;
+// How the median in company lies outside of what processes alone differ by, and 1 %; empty when it
+// does not.
+std::string dependence(const Times& times) {
+  constexpr double kTolerance = 0.01;
+  const auto [least, most] = std::minmax_element(times.alone.begin(), times.alone.end());
+  const double median = median_of(times.in_company);
+  if (*least < kShortest) return {};
+  if (median >= (1.0 - kTolerance) * *least && median <= (1.0 + kTolerance) * *most) return {};
+  return fmt::format("{:.3f} us in company, {:.3f} to {:.3f} us alone", median * 1e6, *least * 1e6,
+                     *most * 1e6);
+}
 
-// The contenders whose medians differ, and how.
-Findings dependent_ones(const Medians& medians) {
-  Findings found;
+std::vector<std::string> dependent_ones(const Medians& medians) {
+  std::vector<std::string> found;
   for (const auto& [contender, times] : medians) {
-    const auto [least, most] =
-        std::minmax_element(times.begin(), times.end(),
-                            [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (least->second < kShortest ||
-        most->second <= (1.0 + tolerance_of(contender.first)) * least->second)
-      continue;
-    found[contender] = fmt::format("{:.3f} us {}, {:.3f} us {}", least->second * 1e6, least->first,
-                                   most->second * 1e6, most->first);
+    const std::string how = dependence(times);
+    if (!how.empty()) {
+      found.push_back(fmt::format("{} at {}: {}", contender.first, contender.second, how));
+    }
   }
   return found;
 }
 
-Findings measure_all() {
-  Medians medians;
+void measure_all(Medians& medians) {
   std::vector<std::string> shapes = {"1024x1024", "512x512", "2048x2048", "4096x4096"};
-  measure(shapes, "in company", medians);
+  measure(shapes, medians);
   std::reverse(shapes.begin(), shapes.end());
-  measure(shapes, "in company", medians);
-  EXPECT_FALSE(medians.empty());
-  return dependent_ones(medians);
+  measure(shapes, medians);
+  ASSERT_FALSE(medians.empty());
 }
 
-// What depends on company does so each time; a hiccup does not come back.
+// Times of calls that overlap differ from process to process, alone as well: see docs/method.md.
+// More processes tell that from a dependence, which stays.
 TEST(GpuCompany, NoTimeDependsOnIt) {
   std::string problem;
   if (device::cuda_devices(&problem).empty()) {
     if (std::getenv("NF4BENCH_REQUIRE_GPU") != nullptr) FAIL() << problem;
     GTEST_SKIP() << problem;
   }
-  constexpr int kAttempts = 3;
-  Findings found = measure_all();
-  for (int attempt = 1; attempt < kAttempts && !found.empty(); ++attempt) {
-    const Findings again = measure_all();
-    std::erase_if(found, [&](const auto& each) { return !again.contains(each.first); });
+  constexpr int kRounds = 3;
+  Medians medians;
+  measure_all(medians);
+  for (int round = 1; round < kRounds && !dependent_ones(medians).empty(); ++round) {
+    measure_all(medians);
   }
-  for (const auto& [contender, times] : found) {
-    ADD_FAILURE() << contender.first << " at " << contender.second << ": " << times;
-  }
+  for (const std::string& each : dependent_ones(medians)) ADD_FAILURE() << each;
 }
 
 }  // namespace

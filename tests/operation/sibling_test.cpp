@@ -114,6 +114,17 @@ TEST(Work, HoldsTheOffsetOfItsScalesInMemoryToo) {
   EXPECT_EQ(seen, (std::set<float>{tensor.nested_offset, sibling.nested_offset}));
 }
 
+// A cold sample is to find what the layer before leaves: a decoded weight, or one that was read.
+TEST(Work, SaysWhatTheLayerBeforeLeftInTheCache) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64, 256}});
+  kernels::Problem problem = operation::problem_of(tensor, nf4::OutputType::kFloat16);
+  EXPECT_EQ(operation::make_work(operation::dequantize(), {tensor}, problem).foreign_lines,
+            device::ForeignLines::kStored);
+  problem.tokens = 1;
+  EXPECT_EQ(operation::make_work(operation::matmul(), {tensor}, problem).foreign_lines,
+            device::ForeignLines::kRead);
+}
+
 TEST(Work, OfPlainScalesHasNoOffset) {
   const nf4::Nf4Tensor tensor =
       nf4::make_synthetic({.shape = {64}, .absmax_kind = nf4::AbsmaxKind::kPlain});

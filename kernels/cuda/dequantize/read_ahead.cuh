@@ -57,11 +57,14 @@ __device__ __forceinline__ void prefetch_tile(const Job& job, std::uint32_t tile
 
 // Asks for what scales are made of besides their codes: a scale's load from the map waits for its
 // code, and without this a cold map would cost the first wave a second trip to memory. One block
-// asks for the whole map.
+// asks for the whole map and the offset.
 template <int kElements>
 __device__ __forceinline__ void prefetch_nested(const Job& job) {
 #if __CUDA_ARCH__ >= 900
-  if (blockIdx.x == 0) prefetch_bulk(job.nested_map, 256 * sizeof(float));
+  if (blockIdx.x == 0) {
+    prefetch_bulk(job.nested_map, 256 * sizeof(float));
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(job.nested_offset) : "memory");
+  }
   const std::uint64_t block = std::uint64_t{blockIdx.x} * kElements >> job.block_shift;
   asm volatile("prefetch.global.L2 [%0];" ::"l"(job.nested_absmax + (block >> 8)) : "memory");
 #endif

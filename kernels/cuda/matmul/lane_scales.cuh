@@ -19,6 +19,16 @@ inline ScaleKind scale_kind(const Problem& problem, int unit_boxes) {
   return packed ? ScaleKind::kPacked : ScaleKind::kNested;
 }
 
+// What codes become scales with: the nested map, in shared memory, and the offset.
+struct NestedMap {
+  const float* values;
+  float offset;
+
+  __device__ __forceinline__ float scale(std::uint32_t code, float absmax) const {
+    return __fadd_rn(multiply_flushed(values[code], absmax), offset);
+  }
+};
+
 // A unit's boxes in two rows. `box` is the first.
 struct UnitRows {
   int first;
@@ -43,10 +53,10 @@ class LaneScales {
     }
   }
 
-  // The scale of row 0 or 1 in box `i`. `map` is the nested map, in shared memory.
-  __device__ __forceinline__ float scale(const Job& job, const float* map, int i, int row) const {
+  // The scale of row 0 or 1 in box `i`.
+  __device__ __forceinline__ float scale(const NestedMap& map, int i, int row) const {
     if constexpr (kKind == ScaleKind::kNested) {
-      return __fadd_rn(multiply_flushed(map[codes_[i][row]], values_[i][row]), nested_offset(job));
+      return map.scale(codes_[i][row], values_[i][row]);
     } else {
       return values_[i][row];
     }
@@ -82,11 +92,11 @@ class LaneScales<ScaleKind::kPacked, kBoxes> {
     values_[1] = __ldg(job.nested_absmax + second / 256);
   }
 
-  __device__ __forceinline__ float scale(const Job& job, const float* map, int i, int row) const {
+  __device__ __forceinline__ float scale(const NestedMap& map, int i, int row) const {
     std::uint32_t four = codes_[row];
     if constexpr (kBoxes > 1) four = __shfl_sync(0xffffffffu, four, i, 4);
     const std::uint32_t code = __byte_perm(four, 0, 0x4440 | threadIdx.x % 4);
-    return __fadd_rn(multiply_flushed(map[code], values_[row]), nested_offset(job));
+    return map.scale(code, values_[row]);
   }
 
  private:

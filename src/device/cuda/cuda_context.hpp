@@ -20,7 +20,7 @@ struct CudaContext {
   CudaEvent stop;
   PinnedBuffer stamps;  // two cuda::ClockStamp a multiprocessor
   CudaBuffer spacer_output;
-  CudaBuffer foreign;  // twice as much as L2 holds, of no use but to be written
+  CudaBuffer foreign;  // twice as much as L2 holds, of no use but to lie there
   std::size_t l2_set_aside = device::l2_set_aside();  // as it was when the device was opened
 
   explicit CudaContext(record::DeviceInfo device)

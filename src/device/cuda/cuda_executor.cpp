@@ -62,7 +62,7 @@ class CudaExecutor final : public Executor {
   void record_calls(const Calls& calls, const SampleSpec& spec, std::size_t first) const;
   void record_spacer() const;
   CallRange next(const Calls& calls, const SampleSpec& spec, Prepared& prepared);
-  void fill_cache() const;
+  void fill_cache(ForeignLines lines) const;
   double time(std::int64_t busy_ns, const std::function<void()>& work,
               const std::function<void()>& behind);
   const CudaBuffer& upload_expected(std::span<const std::byte> expected);
@@ -237,14 +237,19 @@ CallRange CudaExecutor::next(const Calls& calls, const SampleSpec& spec, Prepare
   return {first_set_, spec.launches, spec.cache};
 }
 
-// Fills L2 with lines that a foreign kernel wrote. Such lines stay for long where a variant's own
-// are evicted first, and what judging and other variants leave is of all kinds: every sample begins
-// with the same.
-void CudaExecutor::fill_cache() const {
-  check_cuda(
-      cudaMemsetAsync(context_.foreign.data(), 0,
-                      static_cast<std::size_t>(context_.foreign.bytes()), context_.stream.get()),
-      "fill the cache");
+// Fills L2 with lines of a foreign kernel. What it stored stays for long where a variant's own
+// lines are evicted first, and what judging and other variants leave is of all kinds: every sample
+// begins with the same.
+void CudaExecutor::fill_cache(ForeignLines lines) const {
+  const CudaBuffer& foreign = context_.foreign;
+  if (lines == ForeignLines::kRead) {
+    auto* const sink = reinterpret_cast<float*>(context_.spacer_output.data());
+    kernels::cuda::launch_read(foreign.data(), foreign.bytes(), sink, context_.stream.get());
+    return;
+  }
+  check_cuda(cudaMemsetAsync(foreign.data(), 0, static_cast<std::size_t>(foreign.bytes()),
+                             context_.stream.get()),
+             "fill the cache");
 }
 
 Taken CudaExecutor::sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
@@ -255,7 +260,7 @@ Taken CudaExecutor::sample(const Calls& calls, const SampleSpec& spec, const Tru
   if (truth != nullptr) begin_judging(taken.written, *truth);
   if (calls.before) calls.before(taken.written);
   if (spec.cache == record::CacheMode::kCold && record::is_replayed(spec.launch)) {
-    fill_cache();
+    fill_cache(calls.foreign_lines);
   }
   const auto work = [&] {
     if (!record::is_replayed(spec.launch)) return calls.make(range);

@@ -218,8 +218,10 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   load_scales();
   allow_next_kernel();
   auto* scale_map = reinterpret_cast<float*>(shared + Layout::kMap);
+  NestedMap nested_map = {scale_map, 0.0f};
   if constexpr (kKind != ScaleKind::kPlain) {
     for (int i = threadIdx.x; i < 256; i += kUnitThreads) scale_map[i] = job.nested_map[i];
+    nested_map.offset = nested_offset(job);
   }
   if (threadIdx.x < 8) {
     reinterpret_cast<std::uint32_t*>(shared + Layout::kResiduals)[threadIdx.x] =
@@ -252,8 +254,8 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
       float scales[kBoxes][2];
 #pragma unroll
       for (int i = 0; i < kBoxes; ++i) {
-        scales[i][0] = next_scales.scale(job, scale_map, i, 0);
-        scales[i][1] = next_scales.scale(job, scale_map, i, 1);
+        scales[i][0] = next_scales.scale(nested_map, i, 0);
+        scales[i][1] = next_scales.scale(nested_map, i, 1);
       }
       const int first_box = walk.unit * kBoxes;  // in the slice
       float* partial = own_partials + (walk.tile * plan.units + walk.unit) * Layout::kUnitFloats;
