@@ -57,7 +57,6 @@ class Slowed(unittest.TestCase):
         self.assertEqual([unit["id"] for unit in units if unit["verdict"] != "OK"], [uuid])
         found = next(unit for unit in units if unit["id"] == uuid)
         self.assertEqual(found["verdict"], "SLOW")
-        print(found)
 
     def test_the_same_unit_alone_is_not(self):
         code, units = self.ranking(RECORDED / "alone.json")
