@@ -60,3 +60,11 @@ function(nf4bench_library name)
     nf4bench_precompile(${name} hot)
   endif()
 endfunction()
+
+# nf4bench_objects(NAME SOURCES...): kernels as object files, for a nf4bench_library() and for the C
+# library alike.
+function(nf4bench_objects name)
+  add_library(${name} OBJECT ${ARGN})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
+  target_link_libraries(${name} PRIVATE nf4bench_flags nf4bench_format)
+endfunction()

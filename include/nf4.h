@@ -17,7 +17,8 @@
 #include <stdint.h>
 
 /* Of this header. Within a major version, functions and enumerators are only added and structs grow
- * only at their end: the first member of a struct says how large the caller's is. */
+ * only at their end: the first member of a struct says how large the caller's is. Members that the
+ * library does not know yet must be zero, else it says NF4_UNSUPPORTED. */
 #define NF4_VERSION_MAJOR 1
 #define NF4_VERSION_MINOR 0
 
@@ -33,16 +34,19 @@ extern "C" {
 
 typedef enum nf4_status {
   NF4_OK = 0,
-  NF4_INVALID_ARGUMENT = 1,    /* a null pointer, a size or a blocksize that cannot be */
+  NF4_INVALID_ARGUMENT = 1,    /* a null pointer, a size, a blocksize or an enumerator that cannot
+                                  be, or a CUDA device that is not current */
   NF4_UNSUPPORTED = 2,         /* a valid request that no kernel of this build and device can do */
   NF4_MISALIGNED = 3,          /* a buffer that does not start at a multiple of 16 bytes */
   NF4_WORKSPACE_TOO_SMALL = 4, /* ask nf4_linear_workspace() */
   NF4_NO_DEVICE = 5,           /* no such device, or a driver that is too old */
-  NF4_LAUNCH_FAILED = 6        /* CUDA refused a launch: cudaGetLastError() was not cudaSuccess */
+  NF4_LAUNCH_FAILED = 6        /* CUDA refused a launch: the stream belongs to another device, a
+                                  device that was described wrongly, or an earlier error */
 } nf4_status;
 
-/* What a status means, and what to do. Never null; valid for ever. */
-NF4_EXPORT const char* nf4_error_string(nf4_status status);
+/* What a status means, and what to do. Never null; valid for ever. Enumerators are passed as
+ * int32_t, so that any number may be. */
+NF4_EXPORT const char* nf4_error_string(int32_t status);
 
 /* The version of the library that is loaded: 10000 * major + 100 * minor + patch. */
 NF4_EXPORT uint32_t nf4_version(void);
@@ -63,7 +67,7 @@ typedef struct nf4_device {
 } nf4_device;
 
 /* Fills *device, whose struct_bytes is set. Makes no device current. */
-NF4_EXPORT nf4_status nf4_query_device(nf4_device_kind kind, int32_t ordinal, nf4_device* device);
+NF4_EXPORT nf4_status nf4_query_device(int32_t kind, int32_t ordinal, nf4_device* device);
 
 /* A weight W[outputs, inputs], row by row, in blocks of `blocksize` elements that may reach from
  * one row into the next. Element i is the high half of packed[i / 2] for even i, else the low half.
@@ -93,7 +97,7 @@ typedef struct nf4_weight {
  * CUDA: enqueued on `stream`, a cudaStream_t, of the device, which must be current. The device's
  * runtime may be any: `stream` belongs to the driver. */
 NF4_EXPORT nf4_status nf4_dequantize(const nf4_device* device, const nf4_weight* weight,
-                                     nf4_type type, void* output, void* stream);
+                                     int32_t type, void* output, void* stream);
 
 /* y = x W^T + bias: input[tokens, inputs], bias[outputs] and output[tokens, outputs] of one type,
  * rows without gaps, 16-byte aligned; sums in float32, in an order that depends on sizes and device
@@ -122,7 +126,7 @@ NF4_EXPORT nf4_status nf4_linear(const nf4_device* device, const nf4_weight* wei
  * and a product of the platform's BLAS; 0: never, or not supported. More tokens are computed as
  * well, but whoever has a BLAS should use it then. Only sizes of the weight are looked at. */
 NF4_EXPORT int64_t nf4_linear_most_tokens(const nf4_device* device, const nf4_weight* weight,
-                                          nf4_type type);
+                                          int32_t type);
 
 #ifdef __cplusplus
 }

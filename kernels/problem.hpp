@@ -36,7 +36,7 @@ struct Problem {
 // What a variant may decide on about the device it runs on.
 struct DeviceFacts {
   int compute_capability = 0;  // 10 * major + minor: 75, 80, 90, ...; 0 on the CPU
-  int multiprocessors = 0;     // CUDA: SMs; CPU: hardware threads
+  int multiprocessors = 0;     // CUDA: SMs; CPU: threads to use; 0: the caller's
   std::int64_t l2_bytes = 0;   // last-level cache
 };
 

@@ -25,9 +25,12 @@ struct Job : Problem {
   const float* nested_offset = nullptr;        // nested: one value, added to every scale
   float nested_offset_value = 0.0f;  // the same for peers that take it by value; ours read memory
   const void* input = nullptr;       // what the operation takes besides the weight
-  void* output = nullptr;            // of the size that the operation says
-  void* workspace = nullptr;         // what workspace_bytes() asked for; contents undefined
-  void* prepared = nullptr;          // what prepared_bytes() asked for; as prepare() left it
+  // A product's: `outputs` values of the output type, which each token's sums are added to; null:
+  // none. Only the kernels that own.hpp chooses from read it.
+  const void* bias = nullptr;
+  void* output = nullptr;     // of the size that the operation says
+  void* workspace = nullptr;  // what workspace_bytes() asked for; contents undefined
+  void* prepared = nullptr;   // what prepared_bytes() asked for; as prepare() left it
 };
 
 // Where and how to launch. `stream` is null on the CPU.

@@ -50,6 +50,13 @@ inline float from_output_bits(OutputBits<kType> bits) {
   }
 }
 
+// What a product's output `n` is once its sum is whole, with the bias, rounded once.
+template <OutputType kType>
+inline OutputBits<kType> finish_output(const Job& job, std::int64_t n, float sum) {
+  const auto* const bias = static_cast<const OutputBits<kType>*>(job.bias);
+  return to_output_bits<kType>(bias == nullptr ? sum : sum + from_output_bits<kType>(bias[n]));
+}
+
 // The scale of `block`.
 inline float block_scale(const Job& job, std::int64_t block) {
   if (!job.nested) return job.absmax[block];
@@ -67,16 +74,22 @@ struct Range {
 // one, and small enough that the parts even out.
 inline constexpr std::int64_t kPartElements = std::int64_t{1} << 16;
 
-// Calls body(range) for ranges that cover `count` items of `elements_per_item` elements each, from
-// all threads of the team: see run_parts(). A single range runs on the caller's thread.
+// Items of so many elements each.
+struct Items {
+  std::int64_t count = 0;
+  std::int64_t elements_per_item = 1;
+};
+
+// Calls body(range) for ranges that cover all items, from the threads that `launch` allows: see
+// run_parts(). A single range runs on the caller's thread.
 template <typename Body>
-void for_each_part(std::int64_t count, std::int64_t elements_per_item, const Body& body) {
-  const std::int64_t items = std::max<std::int64_t>(1, kPartElements / elements_per_item);
-  const std::int64_t parts = block_count(count, items);
+void for_each_part(const Launch& launch, const Items& of, const Body& body) {
+  const std::int64_t items = std::max<std::int64_t>(1, kPartElements / of.elements_per_item);
+  const std::int64_t parts = block_count(of.count, items);
   const auto one_part = [&](std::int64_t part) {
-    body(Range{part * items, std::min((part + 1) * items, count)});
+    body(Range{part * items, std::min((part + 1) * items, of.count)});
   };
-  run_parts(parts, std::ref(one_part));
+  run_parts(launch.device.multiprocessors, parts, std::ref(one_part));
 }
 
 }  // namespace nf4bench::kernels::cpu

@@ -1,12 +1,11 @@
 #include "cpu/thread_team.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -179,33 +178,40 @@ void Team::take_parts(std::size_t member) {
 
 std::atomic_flag is_in_use = ATOMIC_FLAG_INIT;
 
-// The team, made anew when another size is wanted. For whoever has set is_in_use.
-Team& team_of(int members) {
+// The team, made anew when another size is wanted; null when there is no memory for it. For whoever
+// has set is_in_use.
+Team* team_of(int members) {
   static std::unique_ptr<Team> team;
   if (!team || team->members() != members) {
     team.reset();
-    team = std::make_unique<Team>(members);
+    try {
+      team = std::make_unique<Team>(members);
+    } catch (const std::bad_alloc&) {
+    }
   }
-  return *team;
+  return team.get();
+}
+
+// Calls use(team) and returns true, unless there is nobody to help, or none free.
+template <typename Use>
+bool with_team(int members, const Use& use) {
+  if (members <= 1 || is_in_use.test_and_set(std::memory_order_acquire)) return false;
+  Team* const team = team_of(members);
+  if (team != nullptr) use(*team);
+  is_in_use.clear(std::memory_order_release);
+  return team != nullptr;
 }
 
 }  // namespace
 
-void run_parts(std::int64_t parts, const std::function<void(std::int64_t part)>& body) {
-  const int members = omp_get_max_threads();
-  if (parts <= 1 || members <= 1 || is_in_use.test_and_set(std::memory_order_acquire)) {
-    for (std::int64_t part = 0; part < parts; ++part) body(part);
-    return;
-  }
-  team_of(members).run(parts, body);
-  is_in_use.clear(std::memory_order_release);
+void run_parts(int threads, std::int64_t parts,
+               const std::function<void(std::int64_t part)>& body) {
+  if (parts > 1 && with_team(threads, [&](Team& team) { team.run(parts, body); })) return;
+  for (std::int64_t part = 0; part < parts; ++part) body(part);
 }
 
-void wake_threads() {
-  const int members = omp_get_max_threads();
-  if (members <= 1 || is_in_use.test_and_set(std::memory_order_acquire)) return;
-  team_of(members).wake();
-  is_in_use.clear(std::memory_order_release);
+void wake_threads(int threads) {
+  with_team(threads, [](Team& team) { team.wake(); });
 }
 
 }  // namespace nf4bench::kernels::cpu

@@ -11,15 +11,15 @@
 
 namespace nf4bench::kernels::cpu {
 
-// Calls body(part) for each part in [0, parts), on as many threads as an OpenMP loop of the caller
-// would have (omp_set_num_threads), the caller's included. Each thread begins with a contiguous run
-// of parts, the same one in every call, so that it meets the same memory, and then takes what
-// others have left. `body` must not throw. A call from within another runs on the caller's thread
-// alone.
-void run_parts(std::int64_t parts, const std::function<void(std::int64_t part)>& body);
+// Calls body(part) for each part in [0, parts), on up to `threads` threads, the caller's included.
+// Each thread begins with a contiguous run of parts, the same one in every call, so that it meets
+// the same memory, and then takes what others have left. `body` must not throw. Any thread may
+// call: a call from within another, or beside another's, runs on the caller's thread alone, and so
+// does one for which there is no memory.
+void run_parts(int threads, std::int64_t parts, const std::function<void(std::int64_t part)>& body);
 
-// Gets the threads of the next call out of their sleep, so that its time does not depend on how
-// long they rested. Waits for them only for a moment.
-void wake_threads();
+// Gets `threads` threads, those of the next call, out of their sleep, so that its time does not
+// depend on how long they rested. Waits for them only for a moment.
+void wake_threads(int threads);
 
 }  // namespace nf4bench::kernels::cpu

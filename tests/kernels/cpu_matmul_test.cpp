@@ -50,7 +50,7 @@ class Product {
     std::vector<std::byte> output(bytes + kCanary, kPoison);
     const auto scratch = static_cast<std::size_t>(workspace_of(variant, problem_, {}));
     std::vector<std::byte> workspace(scratch + kCanary, kPoison);
-    variant.launch(job(output.data(), workspace.data()), {});
+    variant.launch(job(output.data(), workspace.data()), {.device = {.multiprocessors = 2}});
     for (std::size_t i = 0; i < kCanary; ++i) {
       EXPECT_EQ(output[bytes + i], kPoison) << variant.name;
       EXPECT_EQ(workspace[scratch + i], kPoison) << variant.name;

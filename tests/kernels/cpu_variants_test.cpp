@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -70,9 +69,19 @@ class Buffer {
   std::unique_ptr<std::byte[], Free> memory_;
 };
 
+constexpr int kThreads = 2;
+
+// What a tensor is to be decoded to, and by how many threads.
+struct Wanted {
+  nf4::OutputType type = nf4::OutputType::kFloat16;
+  std::span<const std::byte> expected{};
+  int threads = kThreads;
+};
+
 // Runs `variant` on `tensor` in buffers of exactly the promised sizes and compares every element.
 testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4Tensor& tensor,
-                                 nf4::OutputType type, std::span<const std::byte> expected) {
+                                 const Wanted& wanted) {
+  const auto [type, expected, threads] = wanted;
   const Buffer packed(tensor.packed);
   const Buffer absmax(tensor.absmax);
   const Buffer codes(tensor.absmax_codes);
@@ -97,7 +106,7 @@ testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4
   if (const char* reason = kernels::why_unsupported(variant, job, {}); reason != nullptr) {
     return testing::AssertionFailure() << variant.name << " says " << reason;
   }
-  variant.launch(job, kernels::Launch{});
+  variant.launch(job, {.device = {.multiprocessors = threads}});
   const record::Verification found = operation::compare_outputs(type, expected, output.span());
   if (!output.is_canary_alive() || !workspace.is_canary_alive()) {
     return testing::AssertionFailure() << variant.name << " wrote behind its buffers";
@@ -110,11 +119,11 @@ testing::AssertionResult decodes(const kernels::Variant& variant, const nf4::Nf4
          << found.first_mismatch.value_or(-1);
 }
 
-void expect_all_variants(const nf4::Nf4Tensor& tensor) {
+void expect_all_variants(const nf4::Nf4Tensor& tensor, int threads = kThreads) {
   for (const nf4::OutputType type : nf4::kOutputTypes) {
     const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
     for (const kernels::Variant& variant : kernels::cpu::dequantize().variants) {
-      EXPECT_TRUE(decodes(variant, tensor, type, expected));
+      EXPECT_TRUE(decodes(variant, tensor, {type, expected, threads}));
     }
   }
 }
@@ -207,12 +216,7 @@ TEST(CpuVariants, DecodeTheTensorsOfTheFuzzCorpus) {
 
 TEST(CpuVariants, TheNumberOfThreadsChangesNothing) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {513, 1025}});
-  const int before = omp_get_max_threads();
-  for (const int threads : {1, 2, 3, 7}) {
-    omp_set_num_threads(threads);
-    expect_all_variants(tensor);
-  }
-  omp_set_num_threads(before);
+  for (const int threads : {1, 2, 3, 7}) expect_all_variants(tensor, threads);
 }
 
 TEST(CpuVariants, TheCatalogueIsOrderedAndComplete) {
@@ -263,7 +267,8 @@ TEST(Simd, EveryInstructionSetDecodesAlike) {
                                                              .absmax_kind = kind,
                                                              .distribution = distribution});
           for (const nf4::OutputType type : nf4::kOutputTypes) {
-            EXPECT_TRUE(decodes(simd(), tensor, type, nf4::reference_dequantize(tensor, type)));
+            const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
+            EXPECT_TRUE(decodes(simd(), tensor, {type, expected}));
           }
         }
       }

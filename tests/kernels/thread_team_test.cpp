@@ -1,7 +1,6 @@
 #include "cpu/thread_team.hpp"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,25 +12,12 @@
 namespace nf4bench {
 namespace {
 
-// Sets the threads of this thread's teams, and sets them back.
-class Threads {
- public:
-  explicit Threads(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
-  ~Threads() { omp_set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
-
 TEST(ThreadTeam, RunsEachPartOnce) {
   for (const int threads : {1, 2, 3, 7, 2}) {
-    const Threads set(threads);
     for (const std::int64_t parts : {0, 1, 2, 3, 5, 8, 100, 1001}) {
       for (int call = 0; call < 50; ++call) {
         std::vector<std::atomic<int>> runs(static_cast<std::size_t>(parts));
-        kernels::cpu::run_parts(parts,
+        kernels::cpu::run_parts(threads, parts,
                                 [&](std::int64_t part) { ++runs[static_cast<std::size_t>(part)]; });
         for (const std::atomic<int>& count : runs) ASSERT_EQ(count, 1) << threads << " " << parts;
       }
@@ -41,20 +27,18 @@ TEST(ThreadTeam, RunsEachPartOnce) {
 
 // What parts have written is there when the call returns, without any atomic of theirs.
 TEST(ThreadTeam, HasFinishedWhenItReturns) {
-  const Threads set(4);
   std::vector<int> values(1000);
   for (int call = 1; call <= 2000; ++call) {
-    kernels::cpu::run_parts(1000,
+    kernels::cpu::run_parts(4, 1000,
                             [&](std::int64_t part) { ++values[static_cast<std::size_t>(part)]; });
     ASSERT_EQ(std::count(values.begin(), values.end(), call), 1000);
   }
 }
 
 TEST(ThreadTeam, SharesTheWorkOfLongParts) {
-  const Threads set(2);
   std::mutex mutex;
   std::set<std::thread::id> threads;
-  kernels::cpu::run_parts(8, [&](std::int64_t) {
+  kernels::cpu::run_parts(2, 8, [&](std::int64_t) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const std::lock_guard lock(mutex);
     threads.insert(std::this_thread::get_id());
@@ -63,30 +47,27 @@ TEST(ThreadTeam, SharesTheWorkOfLongParts) {
 }
 
 TEST(ThreadTeam, WakesFromItsSleep) {
-  const Threads set(3);
   for (int call = 0; call < 20; ++call) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    if (call % 2 == 0) kernels::cpu::wake_threads();
+    if (call % 2 == 0) kernels::cpu::wake_threads(3);
     std::atomic<int> parts = 0;
-    kernels::cpu::run_parts(30, [&](std::int64_t) { ++parts; });
+    kernels::cpu::run_parts(3, 30, [&](std::int64_t) { ++parts; });
     ASSERT_EQ(parts, 30);
   }
 }
 
 TEST(ThreadTeam, ServesCallsWithinCallsAndFromOtherThreads) {
-  const Threads set(2);
   std::atomic<int> inner = 0;
   kernels::cpu::run_parts(
-      4, [&](std::int64_t) { kernels::cpu::run_parts(4, [&](std::int64_t) { ++inner; }); });
+      2, 4, [&](std::int64_t) { kernels::cpu::run_parts(2, 4, [&](std::int64_t) { ++inner; }); });
   EXPECT_EQ(inner, 16);
   std::atomic<int> parts = 0;
   {
     std::vector<std::jthread> callers;
     for (int caller = 0; caller < 3; ++caller) {
       callers.emplace_back([&] {
-        omp_set_num_threads(2);
         for (int call = 0; call < 100; ++call) {
-          kernels::cpu::run_parts(10, [&](std::int64_t) { ++parts; });
+          kernels::cpu::run_parts(2, 10, [&](std::int64_t) { ++parts; });
         }
       });
     }

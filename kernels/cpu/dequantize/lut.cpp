@@ -34,22 +34,22 @@ void decode_block(const Job& job, std::int64_t block) {
 }
 
 template <OutputType kType>
-void decode(const Job& job) {
-  for_each_part(job.blocks, std::int64_t{1} << job.block_shift, [&](Range range) {
+void decode(const Job& job, const Launch& launch) {
+  for_each_part(launch, {job.blocks, std::int64_t{1} << job.block_shift}, [&](Range range) {
     for (std::int64_t block = range.first; block < range.last; ++block) {
       decode_block<kType>(job, block);
     }
   });
 }
 
-void dequantize(const Job& job, const Launch&) {
+void dequantize(const Job& job, const Launch& launch) {
   switch (job.output_type) {
     case OutputType::kFloat16:
-      return decode<OutputType::kFloat16>(job);
+      return decode<OutputType::kFloat16>(job, launch);
     case OutputType::kBfloat16:
-      return decode<OutputType::kBfloat16>(job);
+      return decode<OutputType::kBfloat16>(job, launch);
     case OutputType::kFloat32:
-      return decode<OutputType::kFloat32>(job);
+      return decode<OutputType::kFloat32>(job, launch);
   }
 }
 

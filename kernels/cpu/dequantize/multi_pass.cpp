@@ -8,8 +8,8 @@
 namespace nf4bench::kernels::cpu {
 namespace {
 
-void decode_absmax(const Job& job, float* scales) {
-  for_each_part(job.blocks, 1, [&](Range range) {
+void decode_absmax(const Job& job, const Launch& launch, float* scales) {
+  for_each_part(launch, {job.blocks, 1}, [&](Range range) {
     for (std::int64_t block = range.first; block < range.last; ++block) {
       scales[block] = nf4::multiply_flushed(job.nested_map[job.absmax_codes[block]],
                                             job.nested_absmax[block / kNestedBlocksize]);
@@ -17,8 +17,8 @@ void decode_absmax(const Job& job, float* scales) {
   });
 }
 
-void add_offset(const Job& job, float* scales) {
-  for_each_part(job.blocks, 1, [&](Range range) {
+void add_offset(const Job& job, const Launch& launch, float* scales) {
+  for_each_part(launch, {job.blocks, 1}, [&](Range range) {
     for (std::int64_t block = range.first; block < range.last; ++block) {
       scales[block] += *job.nested_offset;
     }
@@ -26,9 +26,9 @@ void add_offset(const Job& job, float* scales) {
 }
 
 template <OutputType kType>
-void decode_weight(const Job& job, const float* scales) {
+void decode_weight(const Job& job, const Launch& launch, const float* scales) {
   const std::int64_t blocksize = std::int64_t{1} << job.block_shift;
-  for_each_part(job.blocks, blocksize, [&](Range range) {
+  for_each_part(launch, {job.blocks, blocksize}, [&](Range range) {
     for (std::int64_t block = range.first; block < range.last; ++block) {
       const float scale = scales[block];
       const std::int64_t first = block * blocksize;
@@ -47,21 +47,21 @@ void decode_weight(const Job& job, const float* scales) {
   });
 }
 
-void dequantize(const Job& job, const Launch&) {
+void dequantize(const Job& job, const Launch& launch) {
   const float* scales = job.absmax;
   if (job.nested) {
     auto* const decoded = static_cast<float*>(job.workspace);
-    decode_absmax(job, decoded);
-    add_offset(job, decoded);
+    decode_absmax(job, launch, decoded);
+    add_offset(job, launch, decoded);
     scales = decoded;
   }
   switch (job.output_type) {
     case OutputType::kFloat16:
-      return decode_weight<OutputType::kFloat16>(job, scales);
+      return decode_weight<OutputType::kFloat16>(job, launch, scales);
     case OutputType::kBfloat16:
-      return decode_weight<OutputType::kBfloat16>(job, scales);
+      return decode_weight<OutputType::kBfloat16>(job, launch, scales);
     case OutputType::kFloat32:
-      return decode_weight<OutputType::kFloat32>(job, scales);
+      return decode_weight<OutputType::kFloat32>(job, launch, scales);
   }
 }
 

@@ -9,8 +9,8 @@
 namespace nf4bench::kernels::cpu {
 namespace {
 
-void dequantize(const Job& job, const Launch&) {
-  for_each_part(job.blocks, std::int64_t{1} << job.block_shift,
+void dequantize(const Job& job, const Launch& launch) {
+  for_each_part(launch, {job.blocks, std::int64_t{1} << job.block_shift},
                 [&](Range range) { decode_blocks(job, range); });
 }
 

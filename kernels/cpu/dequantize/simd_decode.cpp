@@ -198,6 +198,10 @@ void decode_range(const Job& job, Range blocks) {
 template <OutputType kType>
 void decode_type(const Job& job, Range blocks) {
   constexpr std::size_t kWidest = HWY_MAX_BYTES;
+  // Vectors can only go around the caches to where they are aligned.
+  if (reinterpret_cast<std::uintptr_t>(job.output) % kWidest != 0) {
+    return decode_range<kType, std::min<std::size_t>(16, kWidest)>(job, blocks);
+  }
   if (job.block_shift == 5) {
     return decode_range<kType, std::min<std::size_t>(32, kWidest)>(job, blocks);
   }

@@ -63,14 +63,15 @@ void multiply(const Job& job, const float* x, Range rows) {
   round_to_output(job, scratch.y.data(), rows);
 }
 
-void matmul(const Job& job, const Launch&) {
+void matmul(const Job& job, const Launch& launch) {
   auto* const x = static_cast<float*>(job.workspace);
-  for_each_part(job.tokens, job.inputs, [&](Range range) { split_tokens(job, range, x); });
+  for_each_part(launch, {job.tokens, job.inputs},
+                [&](Range range) { split_tokens(job, range, x); });
   const std::int64_t rows = rows_of_part(job);
   const auto one_part = [&](std::int64_t part) {
     multiply(job, x, {part * rows, std::min((part + 1) * rows, job.outputs)});
   };
-  run_parts(block_count(job.outputs, rows), std::ref(one_part));
+  run_parts(launch.device.multiprocessors, block_count(job.outputs, rows), std::ref(one_part));
 }
 
 }  // namespace

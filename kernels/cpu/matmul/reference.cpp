@@ -36,7 +36,7 @@ void multiply(const Job& job) {
         sum += number_at<kType>(job.input, m * job.inputs + k) *
                weight<kType>(job, n * job.inputs + k);
       }
-      output[m * job.outputs + n] = to_output_bits<kType>(sum);
+      output[m * job.outputs + n] = finish_output<kType>(job, n, sum);
     }
   }
 }

@@ -9,14 +9,16 @@ namespace {
 // Rows that a thread takes at a time: enough to pay for reading all tokens.
 constexpr std::int64_t kRowsOfPart = 32;
 
-void matmul(const Job& job, const Launch&) {
+void matmul(const Job& job, const Launch& launch) {
   auto* const x = static_cast<float*>(job.workspace);
-  for_each_part(job.tokens, job.inputs, [&](Range range) { split_tokens(job, range, x); });
+  for_each_part(launch, {job.tokens, job.inputs},
+                [&](Range range) { split_tokens(job, range, x); });
   const auto multiply = [&](std::int64_t part) {
     const std::int64_t first = part * kRowsOfPart;
     multiply_rows(job, x, {first, std::min(first + kRowsOfPart, job.outputs)});
   };
-  run_parts(block_count(job.outputs, kRowsOfPart), std::ref(multiply));
+  run_parts(launch.device.multiprocessors, block_count(job.outputs, kRowsOfPart),
+            std::ref(multiply));
 }
 
 }  // namespace

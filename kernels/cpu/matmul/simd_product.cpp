@@ -296,8 +296,8 @@ HWY_INLINE void multiply_many(const Job& job, const SplitTokens& x, Range rows) 
     }
     for (std::int64_t n = 0; n < count; ++n) {
       for (std::int64_t m = 0; m < job.tokens; ++m) {
-        output[m * job.outputs + first + n] =
-            to_output_bits<kType>(scratch.sums[static_cast<std::size_t>(n * job.tokens + m)]);
+        const float sum = scratch.sums[static_cast<std::size_t>(n * job.tokens + m)];
+        output[m * job.outputs + first + n] = finish_output<kType>(job, first + n, sum);
       }
     }
   }
@@ -360,7 +360,7 @@ HWY_INLINE void multiply_few(const Job& job, const SplitTokens& x, Range rows) {
       i = stop;
     }
     for (int m = 0; m < kCount; ++m) {
-      output[m * job.outputs + n] = to_output_bits<kType>(sums.total(m));
+      output[m * job.outputs + n] = finish_output<kType>(job, n, sums.total(m));
     }
   }
 }

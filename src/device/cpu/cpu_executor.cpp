@@ -95,7 +95,7 @@ Taken CpuExecutor::sample(const Calls& calls, const SampleSpec& spec, const Trut
   if (spec.cache == record::CacheMode::kCold) {
     keep_cold(calls.sets, static_cast<std::size_t>(spec.launches));
   }
-  kernels::cpu::wake_threads();
+  kernels::cpu::wake_threads(threads_);
   const auto start = std::chrono::steady_clock::now();
   calls.make(range);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

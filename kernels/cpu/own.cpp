@@ -1,0 +1,44 @@
+#include "own.hpp"
+
+#include "cpu/dequantize/variants.hpp"
+#include "cpu/matmul/variants.hpp"
+
+#include <limits>
+
+namespace nf4bench::kernels::cpu {
+namespace {
+
+const Variant& dequantize_variant() {
+  static const Variant variant = simd();
+  return variant;
+}
+
+const Variant& matmul_variant() {
+  static const Variant variant = matmul_simd();
+  return variant;
+}
+
+// Where a BLAS begins to be faster depends on the BLAS and the processor.
+constexpr std::int64_t kMostTokens = 4;
+
+OwnChoice choose_matmul(const Problem& problem, const DeviceFacts&) {
+  return {&matmul_variant(), problem.tokens <= kMostTokens};
+}
+
+std::int64_t most_tokens(const Problem&, const DeviceFacts&) {
+  return kMostTokens;
+}
+
+std::size_t most_workspace(const Problem& problem) {
+  return static_cast<std::size_t>(workspace_of(matmul_variant(), problem, {}));
+}
+
+}  // namespace
+
+const OwnKernels& own_kernels() {
+  static constexpr OwnKernels kKernels = {dequantize_variant, choose_matmul, most_tokens,
+                                          most_workspace};
+  return kKernels;
+}
+
+}  // namespace nf4bench::kernels::cpu

@@ -1,0 +1,21 @@
+#pragma once
+
+// What computes a request, found from its sizes.
+
+#include "request.hpp"
+
+namespace nf4bench::lib {
+
+struct Plan {
+  Target target;
+  kernels::Job job;  // its buffers are not known yet
+  const kernels::Variant* variant = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
+nf4_status plan_dequantize(const nf4_device* device, const nf4_weight* weight, std::int32_t type,
+                           Plan& plan);
+nf4_status plan_linear(const nf4_device* device, const nf4_weight* weight,
+                       const nf4_product* product, Plan& plan);
+
+}  // namespace nf4bench::lib

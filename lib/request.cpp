@@ -1,0 +1,136 @@
+#include "request.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+namespace nf4bench::lib {
+namespace {
+
+using kernels::OutputType;
+
+static_assert(static_cast<int>(OutputType::kFloat16) == NF4_FLOAT16 &&
+              static_cast<int>(OutputType::kBfloat16) == NF4_BFLOAT16 &&
+              static_cast<int>(OutputType::kFloat32) == NF4_FLOAT32);
+
+// What buffers start at a multiple of.
+constexpr std::size_t kAlignment = 16;
+constexpr std::size_t kWorkspaceAlignment = 256;
+
+// Of a matrix: more than any memory holds, and so few that no sum or product of sizes overflows.
+constexpr std::int64_t kMostValues = std::int64_t{1} << 46;
+
+// A struct that says more is none: what lay in its memory before has been taken for a size.
+constexpr std::uint32_t kMostStructBytes = 4096;
+
+// A caller's struct may be of a later version than ours, which has `known` bytes; what follows them
+// is zero where it is not used.
+nf4_status check_struct(const void* given, std::uint32_t known) {
+  if (given == nullptr) return NF4_INVALID_ARGUMENT;
+  std::uint32_t bytes = 0;
+  std::memcpy(&bytes, given, sizeof(bytes));
+  if (bytes < known || bytes > kMostStructBytes) return NF4_INVALID_ARGUMENT;
+  const auto* const first = static_cast<const unsigned char*>(given);
+  for (std::uint32_t i = known; i < bytes; ++i) {
+    if (first[i] != 0) return NF4_UNSUPPORTED;
+  }
+  return NF4_OK;
+}
+
+bool is_matrix(std::int64_t rows, std::int64_t columns) {
+  return rows > 0 && columns > 0 && rows <= kMostValues / columns;
+}
+
+bool is_type(std::int32_t type) {
+  return type == NF4_FLOAT16 || type == NF4_BFLOAT16 || type == NF4_FLOAT32;
+}
+
+bool is_aligned(const void* memory, std::size_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
+}
+
+}  // namespace
+
+nf4_status read_device(const nf4_device* given, Target& target) {
+  const nf4_status status = check_struct(given, sizeof(nf4_device));
+  if (status != NF4_OK) return status;
+  if (given->kind != NF4_CPU && given->kind != NF4_CUDA) return NF4_INVALID_ARGUMENT;
+  target.backend = given->kind == NF4_CPU ? &cpu_backend() : cuda_backend();
+  if (target.backend == nullptr) return NF4_UNSUPPORTED;
+  target.facts = {.compute_capability = given->compute_capability,
+                  .multiprocessors = given->multiprocessors,
+                  .l2_bytes = given->l2_bytes};
+  return target.backend->check(*given);
+}
+
+nf4_status read_sizes(const nf4_weight* given, std::int32_t type, kernels::Problem& problem) {
+  const nf4_status status = check_struct(given, sizeof(nf4_weight));
+  if (status != NF4_OK) return status;
+  if (!is_type(type) || !nf4::is_legal_blocksize(given->blocksize) ||
+      !is_matrix(given->outputs, given->inputs)) {
+    return NF4_INVALID_ARGUMENT;
+  }
+  problem.output_type = static_cast<OutputType>(type);
+  problem.outputs = given->outputs;
+  problem.inputs = given->inputs;
+  problem.elements = given->outputs * given->inputs;
+  problem.block_shift = __builtin_ctz(static_cast<unsigned>(given->blocksize));
+  problem.blocks = kernels::block_count(problem.elements, given->blocksize);
+  problem.nested = given->absmax_codes != nullptr;
+  return NF4_OK;
+}
+
+nf4_status read_sizes(const nf4_weight* weight, const nf4_product* product,
+                      kernels::Problem& problem) {
+  nf4_status status = check_struct(product, sizeof(nf4_product));
+  if (status == NF4_OK) status = read_sizes(weight, product->type, problem);
+  if (status != NF4_OK) return status;
+  if (!is_matrix(product->tokens, problem.inputs) || !is_matrix(product->tokens, problem.outputs)) {
+    return NF4_INVALID_ARGUMENT;
+  }
+  problem.tokens = product->tokens;
+  return NF4_OK;
+}
+
+nf4_status check_buffers(std::initializer_list<const void*> buffers) {
+  for (const void* memory : buffers) {
+    if (memory == nullptr) return NF4_INVALID_ARGUMENT;
+  }
+  for (const void* memory : buffers) {
+    if (!is_aligned(memory, kAlignment)) return NF4_MISALIGNED;
+  }
+  return NF4_OK;
+}
+
+nf4_status read_buffers(const nf4_weight& given, kernels::Job& job) {
+  job.packed = given.packed;
+  if (!job.nested) {
+    job.absmax = given.absmax;
+    return check_buffers({given.packed, given.absmax});
+  }
+  job.absmax_codes = given.absmax_codes;
+  job.nested_absmax = given.nested_absmax;
+  job.nested_map = given.nested_map;
+  job.nested_offset = given.nested_offset;
+  // Both kinds of scales at once are none.
+  if (given.absmax != nullptr || given.nested_offset == nullptr) return NF4_INVALID_ARGUMENT;
+  const nf4_status status =
+      check_buffers({given.packed, given.absmax_codes, given.nested_absmax, given.nested_map});
+  if (status != NF4_OK) return status;
+  return is_aligned(given.nested_offset, alignof(float)) ? NF4_OK : NF4_MISALIGNED;
+}
+
+nf4_status read_buffers(const nf4_product& given, std::size_t needed, kernels::Job& job) {
+  job.input = given.input;
+  job.bias = given.bias;
+  job.output = given.output;
+  job.workspace = given.workspace;
+  const nf4_status status = check_buffers({given.input, given.output});
+  if (status != NF4_OK) return status;
+  if (!is_aligned(given.bias, kAlignment)) return NF4_MISALIGNED;
+  if (needed == 0) return NF4_OK;
+  if (given.workspace_bytes < needed) return NF4_WORKSPACE_TOO_SMALL;
+  if (given.workspace == nullptr) return NF4_INVALID_ARGUMENT;
+  return is_aligned(given.workspace, kWorkspaceAlignment) ? NF4_OK : NF4_MISALIGNED;
+}
+
+}  // namespace nf4bench::lib
