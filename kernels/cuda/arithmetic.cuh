@@ -74,4 +74,30 @@ __device__ __forceinline__ auto round_to(float value) {
   }
 }
 
+// What a product's bias adds to the sums of output `n`: without one negative zero, which changes no
+// sum.
+template <OutputType kType>
+__device__ __forceinline__ float bias_of(const Job& job, std::int64_t n) {
+  static_assert(kType != OutputType::kFloat32);
+  if (job.bias == nullptr) return -0.0f;
+  const std::uint16_t bits = __ldg(static_cast<const std::uint16_t*>(job.bias) + n);
+  if constexpr (kType == OutputType::kFloat16) {
+    return __half2float(__ushort_as_half(bits));
+  } else {
+    return __uint_as_float(std::uint32_t{bits} << 16);
+  }
+}
+
+// The same for a type that is known at run time.
+__device__ __forceinline__ float bias_of(const Job& job, std::int64_t n) {
+  return job.output_type == OutputType::kFloat16 ? bias_of<OutputType::kFloat16>(job, n)
+                                                 : bias_of<OutputType::kBfloat16>(job, n);
+}
+
+// An output of a product, its sum being whole: with the bias, rounded once.
+template <OutputType kType>
+__device__ __forceinline__ std::uint16_t finish_output(const Job& job, std::int64_t n, float sum) {
+  return round_to<kType>(__fadd_rn(sum, bias_of<kType>(job, n)));
+}
+
 }  // namespace nf4bench::kernels::cuda

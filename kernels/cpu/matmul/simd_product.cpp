@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/matmul/simd_product.cpp"
@@ -40,23 +39,6 @@ constexpr int kTokens = 4;
 // So few tokens are multiplied with weights straight from the look up.
 constexpr std::int64_t kFewTokens = 4;
 
-// Otherwise as many rows as the second cache holds are decoded, each from so many bytes at a time:
-// a stretch of a few tokens stays in the first cache.
-constexpr std::int64_t kMostRows = 32;
-constexpr std::int64_t kStretch = 1024;
-
-// Decoded weights of even and of odd inputs apart. Zero behind the end of a stretch, so that whole
-// vectors may be read.
-struct DecodedRow {
-  alignas(64) float even[kStretch + kCodes];
-  alignas(64) float odd[kStretch + kCodes];
-};
-
-// What a thread works with.
-struct Scratch {
-  DecodedRow rows[kMostRows] = {};
-  std::vector<float> sums;  // [rows, tokens]
-};
 
 // `product` rounded to the output type.
 template <OutputType kType>
@@ -259,17 +241,17 @@ HWY_INLINE void add_products(const DecodedRow* w, const SplitTokens& x, std::int
   }
 }
 
-// All tokens, with `count` decoded rows of a stretch.
-HWY_INLINE void add_all_products(Scratch& scratch, std::int64_t count, const SplitTokens& x,
-                                 Range stretch) {
-  const auto tokens = static_cast<std::int64_t>(scratch.sums.size()) / kMostRows;
+// Tokens from the first of `x` on, with decoded rows of a stretch.
+HWY_INLINE void add_all_products(ProductScratch& scratch, const ScratchUse& use,
+                                 const SplitTokens& x, Range stretch) {
+  const std::int64_t tokens = use.tokens;
   const std::int64_t half = (stretch.last - stretch.first + 1) / 2;
   for (std::int64_t m = 0; m < tokens;) {
     const std::int64_t at = m * x.stride + stretch.first / 2;
     const SplitTokens from = {.even = x.even + at, .odd = x.odd + at, .stride = x.stride};
     const bool is_whole = m + kTokens <= tokens;
-    for (std::int64_t n = 0; n < count; n += kRows) {
-      float* const sums = scratch.sums.data() + n * tokens + m;
+    for (std::int64_t n = 0; n < use.rows; n += kRows) {
+      float* const sums = scratch.sums + n * tokens + m;
       if (is_whole) {
         add_products<kTokens>(scratch.rows + n, from, half, sums, tokens);
       } else {
@@ -280,25 +262,37 @@ HWY_INLINE void add_all_products(Scratch& scratch, std::int64_t count, const Spl
   }
 }
 
+// Rows and tokens that fit into the scratch.
+template <OutputType kType>
+HWY_INLINE void multiply_tile(const Job& job, const SplitTokens& all, Range rows, Range tokens) {
+  ProductScratch& scratch = product_scratch();
+  const SplitTokens x = {.even = all.even + tokens.first * all.stride,
+                         .odd = all.odd + tokens.first * all.stride,
+                         .stride = all.stride};
+  const ScratchUse use = {.rows = rows.last - rows.first, .tokens = tokens.last - tokens.first};
+  std::fill_n(scratch.sums, kMostRows * use.tokens, 0.0f);
+  for (std::int64_t k = 0; k < job.inputs; k += 2 * kStretch) {
+    const Range stretch = {k, std::min(k + 2 * kStretch, job.inputs)};
+    for (std::int64_t n = 0; n < use.rows; ++n) {
+      decode_row<kType>(job, rows.first + n, stretch, scratch.rows[n].even, scratch.rows[n].odd);
+    }
+    add_all_products(scratch, use, x, stretch);
+  }
+  auto* const output = static_cast<OutputBits<kType>*>(job.output);
+  for (std::int64_t n = 0; n < use.rows; ++n) {
+    for (std::int64_t m = 0; m < use.tokens; ++m) {
+      output[(tokens.first + m) * job.outputs + rows.first + n] =
+          finish_output<kType>(job, rows.first + n, scratch.sums[n * use.tokens + m]);
+    }
+  }
+}
+
 template <OutputType kType>
 HWY_INLINE void multiply_many(const Job& job, const SplitTokens& x, Range rows) {
-  thread_local Scratch scratch;
-  auto* const output = static_cast<OutputBits<kType>*>(job.output);
-  for (std::int64_t first = rows.first; first < rows.last; first += kMostRows) {
-    const std::int64_t count = std::min(kMostRows, rows.last - first);
-    scratch.sums.assign(static_cast<std::size_t>(kMostRows * job.tokens), 0.0f);
-    for (std::int64_t k = 0; k < job.inputs; k += 2 * kStretch) {
-      const Range stretch = {k, std::min(k + 2 * kStretch, job.inputs)};
-      for (std::int64_t n = 0; n < count; ++n) {
-        decode_row<kType>(job, first + n, stretch, scratch.rows[n].even, scratch.rows[n].odd);
-      }
-      add_all_products(scratch, count, x, stretch);
-    }
-    for (std::int64_t n = 0; n < count; ++n) {
-      for (std::int64_t m = 0; m < job.tokens; ++m) {
-        const float sum = scratch.sums[static_cast<std::size_t>(n * job.tokens + m)];
-        output[m * job.outputs + first + n] = finish_output<kType>(job, first + n, sum);
-      }
+  for (std::int64_t n = rows.first; n < rows.last; n += kMostRows) {
+    for (std::int64_t m = 0; m < job.tokens; m += kMostTokens) {
+      multiply_tile<kType>(job, x, {n, std::min(n + kMostRows, rows.last)},
+                           {m, std::min(m + kMostTokens, job.tokens)});
     }
   }
 }
@@ -439,6 +433,11 @@ void split_token(const Job& job, std::int64_t token, float* x) {
 }
 
 }  // namespace
+
+ProductScratch& product_scratch() {
+  thread_local ProductScratch scratch;
+  return scratch;
+}
 
 std::int64_t split_half(std::int64_t inputs) {
   return block_count(inputs, 2 * kCodes) * kCodes;

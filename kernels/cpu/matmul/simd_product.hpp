@@ -25,6 +25,35 @@ struct SplitTokens {
   std::int64_t stride = 0;  // floats from one token to the next
 };
 
+// As many rows as the second cache holds are decoded for many tokens, each from so many bytes at a
+// time: a stretch of a few tokens stays in the first cache.
+inline constexpr std::int64_t kMostRows = 32;
+inline constexpr std::int64_t kStretch = 1024;
+
+// Tokens that they are multiplied with before they are decoded again.
+inline constexpr std::int64_t kMostTokens = 512;
+
+// Decoded weights of even and of odd inputs apart. Zero behind the end of a stretch, so that whole
+// vectors may be read.
+struct DecodedRow {
+  alignas(64) float even[kStretch + kCodes];
+  alignas(64) float odd[kStretch + kCodes];
+};
+
+// What a thread works with.
+struct ProductScratch {
+  DecodedRow rows[kMostRows];
+  float sums[kMostRows * kMostTokens];  // [rows, tokens]
+};
+
+struct ScratchUse {
+  std::int64_t rows = 0;
+  std::int64_t tokens = 0;
+};
+
+// The calling thread's; one for the code of all instruction sets.
+ProductScratch& product_scratch();
+
 // Fills rows [range.first, range.last) of x, which has one for each token.
 void split_tokens(const Job& job, Range range, float* x);
 

@@ -56,7 +56,9 @@ __global__ void __launch_bounds__(kThreads) gemv_shuffle(const __grid_constant__
   }
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-  if (lane == 0) static_cast<std::uint16_t*>(job.output)[output] = round_to<kType>(sum);
+  if (lane == 0) {
+    static_cast<std::uint16_t*>(job.output)[output] = finish_output<kType>(job, output, sum);
+  }
 }
 
 const char* unsupported(const Problem& problem, const DeviceFacts&) {

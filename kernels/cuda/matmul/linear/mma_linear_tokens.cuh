@@ -169,7 +169,8 @@ __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& pl
     for (int unit = 0; unit < plan.units; ++unit) sum += sums[unit * kUnitFloats];
     const int output = first_row(tile) + row;
     if (output < job.outputs) {
-      static_cast<std::uint16_t*>(job.output)[token * job.outputs + output] = round_to<kType>(sum);
+      static_cast<std::uint16_t*>(job.output)[token * job.outputs + output] =
+          finish_output<kType>(job, output, sum);
     }
   }
 }

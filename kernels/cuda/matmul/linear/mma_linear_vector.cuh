@@ -108,7 +108,7 @@ __device__ __forceinline__ void finish_vector(const Job& job, const UnitPlan& pl
     for (int lanes = 4; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
     const int output = first_row(tile) + row;
     if (i % 8 == 0 && output < job.outputs) {
-      static_cast<std::uint16_t*>(job.output)[output] = round_to<kType>(sum);
+      static_cast<std::uint16_t*>(job.output)[output] = finish_output<kType>(job, output, sum);
     }
   }
 }

@@ -49,11 +49,14 @@ __device__ __forceinline__ void store_piece(const Job& job, TileOrigin tile, int
   const float values[2][2] = {{sums.x, sums.y}, {sums.z, sums.w}};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
+    const int output = row + 8 * r;
+    if (output >= job.outputs) continue;
+    const float bias = bias_of<kType>(job, output);
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
-      if (row + 8 * r >= job.outputs || token + m >= job.tokens) continue;
-      static_cast<std::uint16_t*>(job.output)[(token + m) * job.outputs + row + 8 * r] =
-          round_to<kType>(values[r][m]);
+      if (token + m >= job.tokens) continue;
+      static_cast<std::uint16_t*>(job.output)[(token + m) * job.outputs + output] =
+          round_to<kType>(__fadd_rn(values[r][m], bias));
     }
   }
 }

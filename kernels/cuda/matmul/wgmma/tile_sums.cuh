@@ -50,7 +50,10 @@ struct RowFactors {
 class LaneOutputs {
  public:
   __device__ __forceinline__ LaneOutputs(const Job& job, RowFactors factors, int row, int token)
-      : job_(job), factors_(factors), row_(row + rows_.pair), token_(token) {}
+      : job_(job), factors_(factors), row_(row + rows_.pair), token_(token) {
+    if (row_ < job.outputs) bias_[0] = bias_of(job, row_);
+    if (row_ + 1 < job.outputs) bias_[1] = bias_of(job, row_ + 1);
+  }
 
   // The sums of two tokens of each eight; `eight` counts these.
   __device__ __forceinline__ void store(int eight, float4 sums) const {
@@ -69,6 +72,8 @@ class LaneOutputs {
 
  private:
   __device__ __forceinline__ void store_pair(std::int64_t token, float first, float second) const {
+    first = __fadd_rn(first, bias_[0]);
+    second = __fadd_rn(second, bias_[1]);
     const std::uint32_t pair = job_.output_type == OutputType::kFloat16
                                    ? pack_float16(first, second)
                                    : pack_bfloat16(first, second);
@@ -86,6 +91,7 @@ class LaneOutputs {
   RowFactors factors_;
   int row_;
   int token_;
+  float bias_[2] = {};
 };
 
 // The blocks that share a split tile. Each of their warpgroups leaves its sums in the workspace and
