@@ -4,9 +4,10 @@
  * allocates device memory, waits for the device or keeps state between calls, so that calls can be
  * recorded into CUDA graphs. What a call enqueues is ordered by its stream alone.
  *
- *   nf4_device device = {sizeof device};
+ *   nf4_device device = {.struct_bytes = sizeof device};
  *   nf4_query_device(NF4_CUDA, 0, &device);               // once
- *   nf4_weight weight = {sizeof weight, 64, outputs, inputs, packed, absmax};
+ *   nf4_weight weight = {.struct_bytes = sizeof weight, .blocksize = 64, .outputs = outputs,
+ *                        .inputs = inputs, .packed = packed, .absmax = absmax};
  *   nf4_status status = nf4_dequantize(&device, &weight, NF4_BFLOAT16, decoded, stream);
  *   if (status != NF4_OK) fputs(nf4_error_string(status), stderr);
  */

@@ -9,7 +9,7 @@ namespace nf4bench::lib {
 
 struct Backend {
   const kernels::OwnKernels& (*kernels)();
-  // Fills all of `device` but struct_bytes and kind.
+  // Fills what struct_bytes, kind and ordinal leave.
   nf4_status (*query)(std::int32_t ordinal, nf4_device& device);
   // The device that the calling thread uses now, all of it.
   nf4_status (*current)(nf4_device& device);
@@ -23,5 +23,14 @@ struct Backend {
 
 const Backend& cpu_backend();
 const Backend* cuda_backend();  // null in builds without CUDA
+
+inline bool is_kind(std::int32_t kind) {
+  return kind == NF4_CPU || kind == NF4_CUDA;
+}
+
+// Of an nf4_device_kind; null where this build has none.
+inline const Backend* backend_of(std::int32_t kind) {
+  return kind == NF4_CPU ? &cpu_backend() : cuda_backend();
+}
 
 }  // namespace nf4bench::lib

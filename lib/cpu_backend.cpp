@@ -27,7 +27,6 @@ std::int64_t last_level_cache_bytes() {
 
 nf4_status query(std::int32_t ordinal, nf4_device& device) {
   if (ordinal != 0) return NF4_NO_DEVICE;
-  device.compute_capability = 0;
   device.multiprocessors = hardware_threads();
   device.l2_bytes = last_level_cache_bytes();
   return NF4_OK;

@@ -2,6 +2,8 @@
 
 #include "plan.hpp"
 
+#include <cstring>
+
 namespace nf4bench::lib {
 namespace {
 
@@ -28,15 +30,18 @@ nf4_status launch(const Plan& plan, const nf4_device& device, void* stream) {
 }
 
 nf4_status query(std::int32_t kind, std::int32_t ordinal, nf4_device* device) {
-  if (device == nullptr || device->struct_bytes < sizeof(nf4_device) ||
-      (kind != NF4_CPU && kind != NF4_CUDA)) {
-    return NF4_INVALID_ARGUMENT;
-  }
-  const Backend* const backend = kind == NF4_CPU ? &cpu_backend() : cuda_backend();
+  if (!is_struct(device, sizeof(*device)) || !is_kind(kind)) return NF4_INVALID_ARGUMENT;
+  const Backend* const backend = backend_of(kind);
   if (backend == nullptr) return NF4_UNSUPPORTED;
-  device->kind = kind;
-  device->ordinal = ordinal;
-  return backend->query(ordinal, *device);
+  nf4_device known = {};
+  known.struct_bytes = device->struct_bytes;
+  known.kind = kind;
+  known.ordinal = ordinal;
+  const nf4_status status = backend->query(ordinal, known);
+  if (status != NF4_OK) return status;
+  std::memset(device, 0, known.struct_bytes);
+  *device = known;
+  return NF4_OK;
 }
 
 }  // namespace

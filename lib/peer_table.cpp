@@ -19,10 +19,6 @@ static_assert(NF4BENCH_PEER_CPU == int{NF4_CPU} && NF4BENCH_PEER_CUDA == int{NF4
 // it, is.
 std::atomic<std::int32_t> cpu_threads{1};
 
-const Backend& backend_of(std::int32_t kind) {
-  return kind == NF4_CPU ? cpu_backend() : *cuda_backend();
-}
-
 nf4_weight weight_of(const nf4bench_peer_job& job) {
   const bool is_matrix = job.operation == NF4BENCH_PEER_MATMUL;
   return {.struct_bytes = sizeof(nf4_weight),
@@ -75,13 +71,13 @@ std::size_t workspace_bytes(const nf4bench_peer_job* job) {
   const nf4_product product = product_of(*job, 0);
   kernels::Problem problem;
   if (read_sizes(&weight, &product, problem) != NF4_OK) return 0;
-  return backend_of(kKind).kernels().most_workspace(problem);
+  return backend_of(kKind)->kernels().most_workspace(problem);
 }
 
 template <nf4_device_kind kKind>
 int launch(const nf4bench_peer_job* job, void* stream) {
   nf4_device device;
-  nf4_status status = backend_of(kKind).current(device);
+  nf4_status status = backend_of(kKind)->current(device);
   if (status != NF4_OK) return status;
   if (kKind == NF4_CPU) device.multiprocessors = cpu_threads;
   const nf4_weight weight = weight_of(*job);

@@ -22,15 +22,19 @@ constexpr std::int64_t kMostValues = std::int64_t{1} << 46;
 // A struct that says more is none: what lay in its memory before has been taken for a size.
 constexpr std::uint32_t kMostStructBytes = 4096;
 
+// What begins every struct.
+std::uint32_t struct_bytes(const void* given) {
+  std::uint32_t bytes = 0;
+  std::memcpy(&bytes, given, sizeof(bytes));
+  return bytes;
+}
+
 // A caller's struct may be of a later version than ours, which has `known` bytes; what follows them
 // is zero where it is not used.
 nf4_status check_struct(const void* given, std::uint32_t known) {
-  if (given == nullptr) return NF4_INVALID_ARGUMENT;
-  std::uint32_t bytes = 0;
-  std::memcpy(&bytes, given, sizeof(bytes));
-  if (bytes < known || bytes > kMostStructBytes) return NF4_INVALID_ARGUMENT;
+  if (!is_struct(given, known)) return NF4_INVALID_ARGUMENT;
   const auto* const first = static_cast<const unsigned char*>(given);
-  for (std::uint32_t i = known; i < bytes; ++i) {
+  for (std::uint32_t i = known; i < struct_bytes(given); ++i) {
     if (first[i] != 0) return NF4_UNSUPPORTED;
   }
   return NF4_OK;
@@ -50,11 +54,16 @@ bool is_aligned(const void* memory, std::size_t alignment) {
 
 }  // namespace
 
+bool is_struct(const void* given, std::uint32_t known) {
+  return given != nullptr && struct_bytes(given) >= known &&
+         struct_bytes(given) <= kMostStructBytes;
+}
+
 nf4_status read_device(const nf4_device* given, Target& target) {
   const nf4_status status = check_struct(given, sizeof(nf4_device));
   if (status != NF4_OK) return status;
-  if (given->kind != NF4_CPU && given->kind != NF4_CUDA) return NF4_INVALID_ARGUMENT;
-  target.backend = given->kind == NF4_CPU ? &cpu_backend() : cuda_backend();
+  if (!is_kind(given->kind)) return NF4_INVALID_ARGUMENT;
+  target.backend = backend_of(given->kind);
   if (target.backend == nullptr) return NF4_UNSUPPORTED;
   target.facts = {.compute_capability = given->compute_capability,
                   .multiprocessors = given->multiprocessors,

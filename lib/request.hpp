@@ -10,6 +10,10 @@
 
 namespace nf4bench::lib {
 
+// Whether `given` is there and says that it has at least the `known` bytes of ours, and not more
+// than a struct can have.
+bool is_struct(const void* given, std::uint32_t known);
+
 // A device as the library works with it.
 struct Target {
   const Backend* backend = nullptr;
