@@ -39,10 +39,10 @@ __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Q
   *reinterpret_cast<uint2*>(operand + 4 * 16) =
       make_uint2(q.bytes<false>(1, 0, 3, 2), q.bytes<false>(5, 4, 7, 6));
   if (word == 0) {
-    constexpr auto kShare = static_cast<float>(kIntercept / kStep);
+    constexpr auto kShare = static_cast<float>(kIntercept);
     auto* terms = reinterpret_cast<float2*>(box + Image::kTerms + block * Image::kBlockTermBytes);
     terms[at.token] =
-        make_float2(q.step * static_cast<float>(kStep), kShare * static_cast<float>(q.sum));
+        make_float2(q.step * static_cast<float>(1.0 / kSteps), kShare * static_cast<float>(q.sum));
   }
 }
 

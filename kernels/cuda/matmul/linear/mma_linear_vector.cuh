@@ -58,9 +58,9 @@ __device__ __forceinline__ void quantize_vector(const Job& job, const UnitPlan& 
     write_plane(block, q.bytes<true>(0, 2, 4, 6), q.bytes<true>(1, 3, 5, 7));
     write_plane(block + layout.plane_bytes, q.bytes<false>(0, 2, 4, 6), q.bytes<false>(1, 3, 5, 7));
     if (eight == 0) {
-      constexpr auto kShare = static_cast<float>(kIntercept / kStep);
-      reinterpret_cast<float2*>(shared + VectorLayout::kTerms)[at.index / 8] =
-          make_float2(q.step * static_cast<float>(kStep), kShare * static_cast<float>(q.sum));
+      constexpr auto kShare = static_cast<float>(kIntercept);
+      reinterpret_cast<float2*>(shared + VectorLayout::kTerms)[at.index / 8] = make_float2(
+          q.step * static_cast<float>(1.0 / kSteps), kShare * static_cast<float>(q.sum));
     }
   });
 }
