@@ -82,6 +82,7 @@ Unit unit_of(const report::NamedReport& named) {
   unit.power_w = state.power_w;
   unit.power_limit_w = state.power_limit_w;
   unit.throttle_reasons = state.throttle_reasons;
+  unit.other_processes = std::max(report.state_before.other_processes, state.other_processes);
   return unit;
 }
 

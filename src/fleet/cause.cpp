@@ -20,18 +20,34 @@ bool has_reason(const Unit& unit, std::string_view word) {
       [&](const std::string& reason) { return reason.find(word) != std::string::npos; });
 }
 
-bool is_capped(const Unit& unit) {
-  return has_reason(unit, "power") ||
-         (unit.power_w && unit.power_limit_w && *unit.power_w >= kAtLimit * *unit.power_limit_w);
+bool draws_its_limit(const Unit& unit) {
+  return unit.power_w && unit.power_limit_w && *unit.power_w >= kAtLimit * *unit.power_limit_w;
 }
 
-bool is_hot(const Group& group, const Unit& unit) {
-  if (has_reason(unit, "thermal")) return true;
+bool is_hotter(const Group& group, const Unit& unit) {
   std::vector<double> temperatures;
   for (const Unit& each : group.units) {
     if (each.temperature_c) temperatures.push_back(*each.temperature_c);
   }
   return unit.temperature_c && *unit.temperature_c >= statistics::median(temperatures) + kHotter_c;
+}
+
+// The driver's own reason comes first: a GPU that works is warmer than those that wait.
+std::string cause_of_low_clock(const Group& group, const Unit& unit) {
+  if (has_reason(unit, "thermal")) return "heat";
+  if (has_reason(unit, "power")) return "power cap";
+  if (is_hotter(group, unit)) return "heat";
+  return draws_its_limit(unit) ? "power cap" : "low clock";
+}
+
+bool has_others(const Unit& unit) {
+  return unit.other_processes.value_or(0) > 0;
+}
+
+// Where half of the units share their GPUs, as desktops do, that makes none of them slow.
+bool shares_as_few_do(const Group& group, const Unit& unit) {
+  const auto sharing = std::count_if(group.units.begin(), group.units.end(), has_others);
+  return has_others(unit) && 2 * static_cast<std::size_t>(sharing) < group.units.size();
 }
 
 // Whether the clock is low, and that is a good part of the reason.
@@ -51,9 +67,8 @@ bool is_memory_alone(const UnitSummary& summary, double threshold) {
 
 std::string likely_cause(const Group& group, const UnitSummary& summary, double threshold) {
   const Unit& unit = group.units[summary.unit];
-  if (has_low_clock(summary)) {
-    return is_hot(group, unit) ? "heat" : is_capped(unit) ? "power cap" : "low clock";
-  }
+  if (shares_as_few_do(group, unit)) return "another process";
+  if (has_low_clock(summary)) return cause_of_low_clock(group, unit);
   return is_memory_alone(summary, threshold) ? "memory only" : "unknown";
 }
 

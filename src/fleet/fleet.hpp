@@ -56,7 +56,8 @@ struct Unit {
   std::optional<double> power_limit_w{};
   std::optional<double> throttled{};  // share of the samples that were, see record/throttling.hpp
   std::vector<std::string> throttle_reasons{};
-  std::vector<UnitValue> values{};  // one for each cell of the group
+  std::optional<int> other_processes{};  // most on its GPU at once, as far as the report knows
+  std::vector<UnitValue> values{};       // one for each cell of the group
 };
 
 using Facts = std::vector<std::pair<std::string, std::string>>;

@@ -67,7 +67,8 @@ json::JsonText unit_json(const Group& group, const UnitSummary& summary, std::si
        {"temperature_c", number_or_null(unit.temperature_c)},
        {"power_w", number_or_null(unit.power_w)},
        {"throttled", number_or_null(unit.throttled)},
-       {"throttle_reasons", json::json_strings(unit.throttle_reasons)}});
+       {"throttle_reasons", json::json_strings(unit.throttle_reasons)},
+       {"other_processes", number_or_null(unit.other_processes)}});
 }
 
 json::JsonText group_json(const Group& group, const GroupAnalysis& analysis) {

@@ -82,6 +82,8 @@ std::string ticket_of(const Group& group, const GroupAnalysis& analysis,
   add("power", if_known(unit.power_w, "{:.0f} W"));
   add("samples throttled", unit.throttled ? percent(*unit.throttled) : "");
   add("throttle reasons", plain(fmt::format("{}", fmt::join(unit.throttle_reasons, ", "))));
+  add("other processes on the GPU",
+      unit.other_processes ? fmt::format("{}", *unit.other_processes) : "");
   add("wrong or impossible measurements", unit.failed > 0 ? fmt::format("{}", unit.failed) : "");
   add("run", unit.complete ? "" : "did not end");
   add("report", fmt::format("{}, {}", plain(unit.report), plain(unit.started_at)));

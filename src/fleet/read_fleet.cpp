@@ -51,6 +51,9 @@ Unit read_unit(const json::JsonNode& node, std::size_t cells) {
   unit.power_limit_w = node["power_limit_w"].optional_number(0.0);
   unit.throttled = node["throttled"].optional_number(0.0);
   unit.throttle_reasons = node["throttle_reasons"].strings();
+  if (node.has("other_processes")) {
+    unit.other_processes = node["other_processes"].optional_small_count();
+  }
   unit.values = read_values(node, cells);
   return unit;
 }

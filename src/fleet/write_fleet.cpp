@@ -35,6 +35,7 @@ json::JsonText unit_json(const Unit& unit) {
        {"power_limit_w", number_or_null(unit.power_limit_w)},
        {"throttled", number_or_null(unit.throttled)},
        {"throttle_reasons", json::json_strings(unit.throttle_reasons)},
+       {"other_processes", number_or_null(unit.other_processes)},
        {"time_s", column_of(unit, [](const UnitValue& v) { return v.time_s; })},
        {"log_error",
         column_of(unit, [](const UnitValue& v) { return rounded_error(v.log_error); })},

@@ -123,6 +123,10 @@ std::optional<double> JsonNode::optional_number(double low) const {
   return is_null() ? std::nullopt : std::optional(number(low));
 }
 
+std::optional<int> JsonNode::optional_small_count() const {
+  return is_null() ? std::nullopt : std::optional(small_count());
+}
+
 std::optional<bool> JsonNode::optional_bool() const {
   return is_null() ? std::nullopt : std::optional(boolean());
 }

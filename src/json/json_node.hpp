@@ -43,6 +43,7 @@ class JsonNode {
 
   // Null is the absence of a value.
   std::optional<double> optional_number(double low) const;
+  std::optional<int> optional_small_count() const;
   std::optional<bool> optional_bool() const;
   std::string string_or_empty() const;
 

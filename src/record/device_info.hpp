@@ -42,6 +42,7 @@ struct DeviceState {
   std::optional<double> temperature_c;
   std::optional<bool> persistence;
   std::vector<std::string> throttle_reasons;  // empty: none, or not known
+  std::optional<int> other_processes;         // on this GPU, besides this one; absent: not known
   std::string unavailable;  // why nothing could be read (no NVML), empty otherwise
 };
 

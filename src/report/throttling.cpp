@@ -81,4 +81,19 @@ std::vector<std::string> throttling_warnings(const record::Report& report) {
   return warnings;
 }
 
+std::vector<std::string> sharing_warnings(const record::Report& report) {
+  std::vector<std::string> parts;
+  const auto add = [&](const record::DeviceState& state, const char* when) {
+    const int others = state.other_processes.value_or(0);
+    if (others > 0) parts.push_back(fmt::format("{} {}", others, when));
+  };
+  add(report.state_before, "before the run");
+  if (report.state_after) add(*report.state_after, "after it");
+  if (parts.empty()) return {};
+  return {fmt::format(
+      "Other processes were on this GPU ({}): if they computed, times are too long and clocks too "
+      "low; nf4bench doctor --device {} names them; measure again without them.",
+      fmt::join(parts, ", "), report.device.id)};
+}
+
 }  // namespace nf4bench::report

@@ -11,4 +11,7 @@ namespace nf4bench::report {
 // the cells in which many samples of a variant were throttled, and one on what the driver said.
 std::vector<std::string> throttling_warnings(const record::Report& report);
 
+// At most one sentence, on other processes that were on the GPU before the run or after it.
+std::vector<std::string> sharing_warnings(const record::Report& report);
+
 }  // namespace nf4bench::report

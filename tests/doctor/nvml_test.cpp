@@ -7,6 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <unistd.h>
+
 namespace nf4bench {
 namespace {
 
@@ -152,6 +155,44 @@ TEST_F(NvmlTest, ListsMoreProcessesThanItFirstMakesRoomFor) {
   ASSERT_TRUE(processes);
   EXPECT_EQ(processes->size(), 300u);
   EXPECT_EQ(processes->back().pid, 300u);
+}
+
+TEST_F(NvmlTest, CountsTheProcessesBesidesThisOne) {
+  const device::Nvml nvml(kPciId);
+  const auto self = static_cast<unsigned>(getpid());
+  fake_gpu().computing = {{self, "test_doctor", 1}};
+  EXPECT_THAT(nvml.state().other_processes, Optional(0));
+  fake_gpu().computing.push_back({self + 1, "python3", 1});
+  fake_gpu().drawing = {{self + 1, "python3", 1}, {self + 2, "Xorg", 1}};
+  EXPECT_THAT(nvml.state().other_processes, Optional(2));
+}
+
+// In a container the driver tells pids of the host: one process of the list is this one.
+TEST_F(NvmlTest, DoesNotCountItselfInAContainer) {
+  const device::Nvml nvml(kPciId);
+  const auto self = static_cast<unsigned>(getpid());
+  fake_gpu().computing = {{self + 1, "", 1}};
+  EXPECT_THAT(nvml.state().other_processes, Optional(0));
+  fake_gpu().computing.push_back({self + 2, "", 1});
+  EXPECT_THAT(nvml.state().other_processes, Optional(1));
+}
+
+TEST_F(NvmlTest, DoesNotTakeALackOfKnowledgeForAGpuOfItsOwn) {
+  const device::Nvml nvml(kPciId);
+  EXPECT_EQ(nvml.state().other_processes, std::nullopt);  // an empty list lacks this process
+  fake_gpu().computing = {{1, "", 1}, {2, "", 1}};
+  ASSERT_TRUE(nvml.state().other_processes);
+  fake_gpu().failures = {{"nvmlDeviceGetComputeRunningProcesses_v3", kNoPermission}};
+  EXPECT_EQ(nvml.state().other_processes, std::nullopt);
+}
+
+// The list is that of the whole GPU, whatever instance of it a process uses.
+TEST_F(NvmlTest, DoesNotCountProcessesOnAPartitionedGpu) {
+  const device::Nvml nvml(kPciId);
+  fake_gpu().computing = {{1, "", 1}, {2, "", 1}};
+  ASSERT_TRUE(nvml.state().other_processes);
+  fake_gpu().mig = 1;
+  EXPECT_EQ(nvml.state().other_processes, std::nullopt);
 }
 
 TEST_F(NvmlTest, CountsSlowedTimeInSeconds) {

@@ -190,12 +190,42 @@ TEST(FleetAnalysis, NamesALikelyCause) {
               unit.throttle_reasons = {"sw_power_cap"};
             }),
             "power cap");
+  EXPECT_EQ(cause([&](fleet::Unit& unit) {  // a busy GPU is warmer than those that wait
+              lower_clocks(unit);
+              unit.temperature_c = 65.0;
+              unit.throttle_reasons = {"software power cap"};
+            }),
+            "power cap");
+  EXPECT_EQ(cause([&](fleet::Unit& unit) {
+              lower_clocks(unit);
+              unit.throttle_reasons = {"software power cap", "hardware thermal slowdown"};
+            }),
+            "heat");
   EXPECT_EQ(cause([&](fleet::Unit& unit) {
               lower_clocks(unit);
               unit.power_w = 690.0;
               unit.power_limit_w = 700.0;
             }),
             "power cap");
+}
+
+// Whoever shares a GPU may be the reason of all else that its report shows.
+TEST(FleetAnalysis, NamesAnotherProcessWhereFewUnitsHaveOne) {
+  const auto cause = [](std::size_t units_that_share, int processes) {
+    fleet::Group group = group_of(8, 20);
+    fleet::Unit& slow = group.units[0];
+    slow_down(slow, 2.0);
+    for (fleet::UnitValue& value : slow.values) value.clock_hz = 1.7e9;
+    slow.throttle_reasons = {"software power cap"};
+    for (std::size_t u = 0; u < 8; ++u) {
+      group.units[u].other_processes = u < units_that_share ? processes : 0;
+    }
+    return summary_of(fleet::analyse(group), 0).cause;
+  };
+  EXPECT_EQ(cause(1, 1), "another process");
+  EXPECT_EQ(cause(3, 2), "another process");
+  EXPECT_EQ(cause(4, 1), "unknown");  // half of them have one: it slows nobody down
+  EXPECT_EQ(cause(1, 0), "unknown");
 }
 
 TEST(FleetGate, FailsForWhatIsSlowFailedOrNotThere) {

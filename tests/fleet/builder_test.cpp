@@ -52,6 +52,20 @@ TEST(FleetBuilder, UnitsThatDifferInUuidAndHostAreOneGroup) {
   EXPECT_THAT(merged.refused, IsEmpty());
 }
 
+TEST(FleetBuilder, CountsOtherProcessesOfBeforeTheRunAndAfterIt) {
+  const fleet::Fleet merged = merge(4, [](int number, record::Report& report) {
+    report.state_after = report.state_before;
+    if (number > 0) report.state_before.other_processes = number == 1 ? 3 : 0;
+    if (number > 1) report.state_after->other_processes = number == 2 ? 1 : 0;
+  });
+  ASSERT_EQ(merged.groups.size(), 1u);  // they do not keep reports apart
+  const std::vector<fleet::Unit>& units = merged.groups[0].units;
+  EXPECT_EQ(units.at(0).other_processes, std::nullopt);
+  EXPECT_EQ(units.at(1).other_processes, 3);
+  EXPECT_EQ(units.at(2).other_processes, 1);
+  EXPECT_EQ(units.at(3).other_processes, 0);
+}
+
 TEST(FleetBuilder, RefusesWhatIsNotComparableAndSaysWhy) {
   const fleet::Fleet merged = merge(5, [](int number, record::Report& report) {
     if (number < 2) report.device.driver = "570.86";

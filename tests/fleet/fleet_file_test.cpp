@@ -32,6 +32,7 @@ fleet::Fleet small_fleet() {
   unit.power_limit_w = 700.0;
   unit.throttled = 0.25;
   unit.throttle_reasons = {"sw_power_cap"};
+  unit.other_processes = 2;
   unit.values = {{1e-5, 0.0012344, 1.98e9}, {}};
   group.units = {unit};
   return {.groups = {group},
@@ -83,11 +84,18 @@ TEST_F(FleetFile, ReadsWhatItWrote) {
   const fleet::Unit& unit = fleet.groups[0].units[0];
   EXPECT_EQ(unit.temperature_c, -4.5);
   EXPECT_FALSE(unit.power_w);
+  EXPECT_EQ(unit.other_processes, 2);
   EXPECT_EQ(unit.values[0].time_s, 1e-5);
   EXPECT_NEAR(unit.values[0].log_error, 0.001234, 1e-9);
   EXPECT_FALSE(unit.values[1].is_measured());
   EXPECT_EQ(fleet.groups[0].cells[0].bound, fleet::Bound::kMemory);
   EXPECT_EQ(fleet.missing, std::vector<std::string>{"node9"});
+}
+
+TEST_F(FleetFile, ReadsFilesOfBeforeOtherProcessesWereCounted) {
+  json document = json::parse(text_of(small_fleet()));
+  document["groups"][0]["units"][0].erase("other_processes");
+  EXPECT_FALSE(read(document.dump()).groups[0].units[0].other_processes);
 }
 
 TEST_F(FleetFile, IsKnownByItsBeginning) {

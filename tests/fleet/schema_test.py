@@ -22,6 +22,9 @@ import jsonschema
 import validate_report
 
 
+LATER = ("fleet", "other_processes")  # missing in files of before it was counted
+
+
 def schema(name):
     return json.loads((ROOT / f"docs/{name}.schema.json").read_text(encoding="utf-8"))
 
@@ -76,7 +79,7 @@ class FleetSchema(unittest.TestCase):
             for found in objects_in(document):
                 for field in list(found):
                     value = found.pop(field)
-                    self.assertFalse(loose.is_valid(document), field)
+                    self.assertEqual(loose.is_valid(document), (name, field) == LATER, field)
                     found[field] = value
 
 

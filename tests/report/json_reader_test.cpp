@@ -71,6 +71,8 @@ TEST(JsonReader, GivesFieldsTheValuesTheyHad) {
   EXPECT_EQ(is.device.compute_capability, 90);
   EXPECT_EQ(is.device.kind, record::DeviceKind::kCuda);
   EXPECT_EQ(is.state_after->throttle_reasons, std::vector<std::string>{"sw_power_cap"});
+  EXPECT_EQ(is.state_before.other_processes, 0);
+  EXPECT_EQ(is.state_after->other_processes, 2);
   EXPECT_EQ(is.settings.seed, 18446744073709551615u);
   EXPECT_EQ(is.settings.caches, was.settings.caches);
   EXPECT_EQ(is.tensors[1].multiplicity, 128);
@@ -157,6 +159,7 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
     row.erase("load");
   }
   json["settings"].erase("caches_rotated");
+  json["device"]["state_after"].erase("other_processes");
   json.erase("variants");
   json["summary"].erase("marking");
   const record::Report report = report::report_from_json(json.dump(), "r.json");
@@ -166,6 +169,7 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   EXPECT_TRUE(report.variants.empty());
   EXPECT_FALSE(report.measurements[0].alone);
   EXPECT_EQ(report.settings.caches_rotated, 5);
+  EXPECT_EQ(report.state_after->other_processes, std::nullopt);
 }
 
 TEST(JsonReader, RefusesOtherMajorVersionsByName) {
@@ -349,9 +353,9 @@ bool is_optional(const std::string& pointer) {
          pointer.ends_with("/flops_per_s") || pointer.ends_with("/fraction_of_roof") ||
          pointer.ends_with("/roof_limit") || pointer.ends_with("/energy") ||
          pointer.ends_with("/idle_power_w") || pointer.ends_with("/model_energy_j") ||
-         pointer == "/settings/together" || pointer == "/settings/operations" ||
-         pointer == "/settings/activations" || pointer == "/variants/0/operation" ||
-         pointer == "/ceilings/stream/0/operation";
+         pointer.ends_with("/other_processes") || pointer == "/settings/together" ||
+         pointer == "/settings/operations" || pointer == "/settings/activations" ||
+         pointer == "/variants/0/operation" || pointer == "/ceilings/stream/0/operation";
 }
 
 // Reports of before there were matrix products.

@@ -132,10 +132,12 @@ void add_gpu_machine(record::Report& report) {
   report.state_before.power_limit_w = 700.0;
   report.state_before.temperature_c = 31.0;
   report.state_before.persistence = true;
+  report.state_before.other_processes = 0;
   report.state_after = report.state_before;
   report.state_after->power_w = 402.5;
   report.state_after->temperature_c = 44.0;
   report.state_after->throttle_reasons = {"sw_power_cap"};
+  report.state_after->other_processes = 2;
 }
 
 record::ReportVariant variant_of(const std::string& name, int launches) {

@@ -29,10 +29,10 @@ UNIT = re.compile(r"\b(s|Hz|W|J|bytes/s|seconds a call|degrees Celsius|no unit|i
                   r"[,.;:]")
 
 
-LATER_FIELDS = 29  # in the schema: those that reports of the first days lack
+LATER_FIELDS = 30  # in the schema: those that reports of the first days lack
 LATER = {"accuracy", "activations", "alone_s", "caches_rotated", "crossover", "energy", "flops",
          "flops_per_s", "fraction_of_roof", "idle_power_w", "load", "marking", "model_energy_j", "operation",
-         "operations", "reference_line", "roof_limit", "shard",
+         "operations", "other_processes", "reference_line", "roof_limit", "shard",
          "throttled_samples", "together", "tokens", "tokens_per_s", "variants"}
 
 
@@ -116,13 +116,16 @@ class GoldenReports(unittest.TestCase):
                     self.assertIn(field, row)
             for field in ("caches_rotated", "operations", "tokens", "activations", "together"):
                 self.assertIn(field, report["settings"])
+            self.assertIn("other_processes", report["device"]["state_before"])
 
     def test_are_valid_without_later_fields(self):
         report = gpu_report()
         for row in report["measurements"]:
             for field in LATER & set(row) - {"operation"}:
                 del row[field]
-        for part in (report["settings"], report["summary"], report["ceilings"], report):
+        device = report["device"]
+        for part in (report["settings"], report["summary"], report["ceilings"], report,
+                     device["state_before"], device["state_after"]):
             for field in LATER & set(part) - ({"variants"} if part is report["summary"] else set()):
                 del part[field]
         self.assertEqual(validate_report.problems_of(json.dumps(report), STRICT), [])

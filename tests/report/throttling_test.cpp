@@ -84,5 +84,29 @@ TEST(ThrottlingWarnings, TellBeforeFromAfter) {
                      "it: software power cap, hardware thermal slowdown."});
 }
 
+TEST(SharingWarnings, AreNotGivenWhereNobodyElseIsKnown) {
+  record::Report report;
+  EXPECT_EQ(report::sharing_warnings(report), Warnings());
+  report.state_before.other_processes = 0;
+  report.state_after.emplace().other_processes = 0;
+  EXPECT_EQ(report::sharing_warnings(report), Warnings());
+}
+
+TEST(SharingWarnings, TellBeforeFromAfterAndWhoKnowsTheNames) {
+  record::Report report;
+  report.device.id = "cuda:1";
+  report.state_before.other_processes = 1;
+  const auto sentence = [](const std::string& when) {
+    return Warnings{"Other processes were on this GPU (" + when +
+                    "): if they computed, times are too long and clocks too low; nf4bench doctor "
+                    "--device cuda:1 names them; measure again without them."};
+  };
+  EXPECT_EQ(report::sharing_warnings(report), sentence("1 before the run"));
+  report.state_after.emplace().other_processes = 2;
+  EXPECT_EQ(report::sharing_warnings(report), sentence("1 before the run, 2 after it"));
+  report.state_before.other_processes = 0;
+  EXPECT_EQ(report::sharing_warnings(report), sentence("2 after it"));
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -1,8 +1,10 @@
 #include "device/nvml/nvml.hpp"
 
 #include "device/nvml/nvml_library.hpp"
+#include "device/nvml/other_processes.hpp"
 
 #include <array>
+#include <unistd.h>
 #include <utility>
 
 namespace nf4bench::device {
@@ -72,6 +74,12 @@ record::DeviceState Nvml::state() const {
     state.persistence = *mode != 0.0;
   }
   state.throttle_reasons = library.throttle_reasons().value_or(std::vector<std::string>());
+  // The list is that of the whole GPU, whatever instance of it this is.
+  if (!mig().value_or(false)) {
+    if (const auto others = others_of(processes(), static_cast<std::uint32_t>(getpid()))) {
+      state.other_processes = others->count;
+    }
+  }
   return state;
 }
 

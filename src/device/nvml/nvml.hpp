@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nf4bench::device {
 
@@ -29,6 +30,7 @@ class Nvml {
   // In nvml_condition.cpp.
   DriverFacts driver() const;  // also without a GPU at the PCI id
   GpuReading reading() const;
+  std::optional<std::vector<GpuProcess>> processes() const;  // that compute or draw, each once
   GpuCondition condition() const;
 
  private:

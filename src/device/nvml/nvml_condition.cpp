@@ -81,7 +81,7 @@ GpuProcess describe(const Library& library, const ProcessInfo& info) {
 
 // The processes that one of NVML's two lists names.
 template <class Library>
-std::optional<std::vector<GpuProcess>> processes(const Library& library, const char* name) {
+std::optional<std::vector<GpuProcess>> processes_in(const Library& library, const char* name) {
   std::vector<ProcessInfo> infos(64);
   int status = Library::kInsufficientSize;
   while (status == Library::kInsufficientSize && infos.size() <= kMostProcesses) {
@@ -191,6 +191,14 @@ GpuReading Nvml::reading() const {
   return reading;
 }
 
+std::optional<std::vector<GpuProcess>> Nvml::processes() const {
+  const Library& library = *library_;
+  if (library.device == nullptr) return std::nullopt;
+  auto found = processes_in(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+  add_new(found, processes_in(library, "nvmlDeviceGetGraphicsRunningProcesses_v3"));
+  return found;
+}
+
 GpuCondition Nvml::condition() const {
   const Library& library = *library_;
   GpuCondition condition;
@@ -211,8 +219,7 @@ GpuCondition Nvml::condition() const {
   condition.mig = mode(library, "nvmlDeviceGetMigMode").current;
   condition.pcie = pcie_link(library);
   condition.nvlinks = nvlinks(library);
-  condition.processes = processes(library, "nvmlDeviceGetComputeRunningProcesses_v3");
-  add_new(condition.processes, processes(library, "nvmlDeviceGetGraphicsRunningProcesses_v3"));
+  condition.processes = processes();
   condition.slowed_by_power_s = violation_s(library, kPowerPolicy);
   condition.slowed_by_heat_s = violation_s(library, kThermalPolicy);
   return condition;

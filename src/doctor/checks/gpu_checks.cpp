@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "device/nvml/other_processes.hpp"
 #include "doctor/checks/checks.hpp"
 #include "statistics/statistics.hpp"
 
@@ -139,28 +140,7 @@ std::string process_text(const device::GpuProcess& process) {
   return text;
 }
 
-// The processes on the GPU that are not this one.
-struct Others {
-  std::vector<device::GpuProcess> listed;
-  std::size_t count = 0;     // one less than listed where this process goes by another pid
-  bool sees_itself = false;  // false: pids are counted outside of this container
-};
-
-Others others_of(const std::vector<device::GpuProcess>& processes, std::uint32_t own_pid) {
-  Others others;
-  for (const device::GpuProcess& process : processes) {
-    if (process.pid == own_pid) {
-      others.sees_itself = true;
-    } else {
-      others.listed.push_back(process);
-    }
-  }
-  others.count = others.listed.size();
-  if (!others.sees_itself && others.count > 0) --others.count;
-  return others;
-}
-
-std::string others_text(const Others& others) {
+std::string others_text(const device::OtherProcesses& others) {
   std::vector<std::string> names;
   for (const device::GpuProcess& process : others.listed) {
     if (names.size() == kProcessesNamed) break;
@@ -267,14 +247,14 @@ Finding check_processes(const GpuConditions& gpu, const std::string& pci_id) {
   const std::string busy_text =
       busy ? fmt::format("GPU busy for {:.0f} % of the time without this program", 100.0 * *busy)
            : "how busy the GPU is without this program is unknown";
-  if (!gpu.before.processes || gpu.before.processes->empty()) {
-    finding.severity = Severity::kNote;
-    finding.found = fmt::format("processes {}: the driver lists not even this one", kUnknown);
-    if (!gpu.before.processes) finding.found = fmt::format("processes {}", kUnknown);
+  const auto others = device::others_of(gpu.before.processes, gpu.own_pid);
+  if (others) {
+    if (others->count > 0) finding.severity = Severity::kWarning;
+    finding.found = others->count == 0 ? "no other on this GPU" : others_text(*others);
   } else {
-    const Others others = others_of(*gpu.before.processes, gpu.own_pid);
-    if (others.count > 0) finding.severity = Severity::kWarning;
-    finding.found = others.count == 0 ? "no other on this GPU" : others_text(others);
+    finding.severity = Severity::kNote;
+    finding.found = fmt::format("processes {}", kUnknown);
+    if (gpu.before.processes) finding.found += ": the driver lists not even this one";
   }
   finding.found += "; " + busy_text;
   if (busy && *busy >= kBusyShare) {

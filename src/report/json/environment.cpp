@@ -13,6 +13,10 @@ json::JsonText optional_bool(std::optional<bool> value) {
   return value ? json::json_bool(*value) : json::json_null();
 }
 
+json::JsonText optional_integer(std::optional<int> value) {
+  return value ? json::json_integer(*value) : json::json_null();
+}
+
 json::JsonText state_json(const record::DeviceState& state, NumberGuard& guard) {
   return json::json_object({
       {"sm_clock_hz", guard.number("sm_clock_hz", state.sm_clock_hz)},
@@ -23,6 +27,7 @@ json::JsonText state_json(const record::DeviceState& state, NumberGuard& guard) 
       {"temperature_c", guard.number("temperature_c", state.temperature_c)},
       {"persistence", optional_bool(state.persistence)},
       {"throttle_reasons", json::json_strings(state.throttle_reasons)},
+      {"other_processes", optional_integer(state.other_processes)},
       {"unavailable", json::json_string_or_null(state.unavailable)},
   });
 }
@@ -130,7 +135,7 @@ json::JsonText settings_json(const record::Settings& settings, NumberGuard& guar
       {"measure_stream_shapes", json::json_bool(settings.measure_stream_shapes)},
       {"tokens", json::json_integers(settings.tokens)},
       {"activations", activations_json(settings)},
-      {"together", settings.together ? json::json_integer(*settings.together) : json::json_null()},
+      {"together", optional_integer(settings.together)},
   });
 }
 

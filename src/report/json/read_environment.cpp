@@ -92,6 +92,9 @@ record::DeviceState read_device_state(const json::JsonNode& node) {
   state.temperature_c = node["temperature_c"].optional_number(-273.15);
   state.persistence = node["persistence"].optional_bool();
   state.throttle_reasons = node["throttle_reasons"].strings();
+  if (node.has("other_processes")) {
+    state.other_processes = node["other_processes"].optional_small_count();
+  }
   state.unavailable = node["unavailable"].string_or_empty();
   return state;
 }
@@ -129,10 +132,7 @@ record::Settings read_settings(const json::JsonNode& node) {
   const bool is_all = read_word(node["verify"], {"all", "sampled"}) == 0;
   settings.verify = is_all ? record::VerifyScope::kAll : record::VerifyScope::kSampled;
   settings.measure_stream_shapes = node["measure_stream_shapes"].boolean();
-  settings.together =
-      node.has("together")
-          ? read_optional(node["together"], [](const json::JsonNode& n) { return n.small_count(); })
-          : std::nullopt;
+  settings.together = node.has("together") ? node["together"].optional_small_count() : std::nullopt;
   read_inputs(node, settings);
   return settings;
 }

@@ -151,7 +151,8 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
   report.state_after = plan.device->state();
   report.complete = !was_interrupted;
   for (const std::vector<std::string>& more :
-       {report::throttling_warnings(report), report::load_warnings(report)}) {
+       {report::sharing_warnings(report), report::throttling_warnings(report),
+        report::load_warnings(report)}) {
     report.warnings.insert(report.warnings.end(), more.begin(), more.end());
   }
 }
