@@ -28,6 +28,7 @@ constexpr char kBroken[] = "broken";    // it cannot be asked for anything
 constexpr char kLost[] = "lost";        // the first upload fails
 constexpr char kStuck[] = "stuck";      // the first upload never ends
 constexpr char kDeadly[] = "deadly";    // the first sample ends the process
+constexpr char kShared[] = "shared";    // another process is there, too
 constexpr char kCrowded[] = "crowded";  // takes a tenth longer for each other process of its parent
 
 std::vector<std::string> words() {
@@ -103,7 +104,11 @@ class FakeGpu final : public Device {
         cpu_(open_cpu_device(options)) {}
 
   const record::DeviceInfo& info() const override { return info_; }
-  record::DeviceState state() override { return {}; }
+  record::DeviceState state() override {
+    record::DeviceState state;
+    state.other_processes = word_ == kShared ? 1 : 0;
+    return state;
+  }
   // 100 W, all the time.
   std::optional<double> energy_j() override {
     const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();

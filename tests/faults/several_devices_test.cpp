@@ -137,6 +137,20 @@ TEST_F(SeveralDevices, OfATaskOfAJobHaveAReportEach) {
   EXPECT_EQ(report(1).at("shard").at("index"), 3);
 }
 
+TEST_F(SeveralDevices, OneThatAnotherProcessUsesIsWarnedOf) {
+  const Outcome outcome = run("sound shared", {"--device", "all"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto processes = [&](int index, const char* state) {
+    return report(index).at("device").at(state).at("other_processes");
+  };
+  EXPECT_EQ(processes(0, "state_after"), 0);
+  EXPECT_EQ(processes(1, "state_before"), 1);
+  EXPECT_EQ(processes(1, "state_after"), 1);
+  EXPECT_THAT(report(0).at("warnings").dump(), Not(HasSubstr("Other processes")));
+  EXPECT_THAT(report(1).at("warnings").dump(),
+              HasSubstr("Other processes were on this GPU (1 before the run, 1 after it)"));
+}
+
 // Each has a counter that runs at 100 W.
 TEST_F(SeveralDevices, HaveTheEnergyOfTheirCalls) {
   const Outcome outcome = run("sound", {"--device", "all", "--energy"});

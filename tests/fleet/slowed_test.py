@@ -57,6 +57,18 @@ class Slowed(unittest.TestCase):
         self.assertEqual([unit["id"] for unit in units if unit["verdict"] != "OK"], [uuid])
         found = next(unit for unit in units if unit["id"] == uuid)
         self.assertEqual(found["verdict"], "SLOW")
+        self.assertEqual(found["cause"], "unknown")  # reports of then do not count processes
+        self.assertIsNone(found["other_processes"])
+
+    def test_the_other_process_is_named_where_the_report_counts_it(self):
+        report = json.loads((RECORDED / "beside-another-process.json").read_text(encoding="utf-8"))
+        report["device"]["state_before"]["other_processes"] = 1
+        with tempfile.TemporaryDirectory() as scratch:
+            slowed = pathlib.Path(scratch) / "slowed.json"
+            slowed.write_text(json.dumps(report), encoding="utf-8")
+            _, units = self.ranking(slowed)
+        found = next(unit for unit in units if unit["verdict"] == "SLOW")
+        self.assertEqual((found["cause"], found["other_processes"]), ("another process", 1))
 
     def test_the_same_unit_alone_is_not(self):
         code, units = self.ranking(RECORDED / "alone.json")
