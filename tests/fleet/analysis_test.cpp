@@ -1,5 +1,7 @@
 #include "fleet/analysis.hpp"
 
+#include "fleet/fleet_text.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +12,11 @@ namespace nf4bench {
 namespace {
 
 using fleet::UnitVerdict;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr double kTime_s = 1e-5;
 
@@ -226,6 +231,20 @@ TEST(FleetAnalysis, NamesAnotherProcessWhereFewUnitsHaveOne) {
   EXPECT_EQ(cause(3, 2), "another process");
   EXPECT_EQ(cause(4, 1), "unknown");  // half of them have one: it slows nobody down
   EXPECT_EQ(cause(1, 0), "unknown");
+}
+
+TEST(FleetTicket, TellsOfOtherProcessesWhereTheyWereCounted) {
+  fleet::Fleet fleet;
+  fleet.groups.push_back(group_of(8, 20));
+  fleet::Unit& slow = fleet.groups[0].units[0];
+  slow_down(slow, 1.1);
+  const auto ticket = [&] {
+    return fleet::ranking_markdown({fleet, {fleet::analyse(fleet.groups[0])}});
+  };
+  EXPECT_THAT(ticket(), Not(HasSubstr("other processes")));
+  slow.other_processes = 2;
+  EXPECT_THAT(ticket(), AllOf(HasSubstr("- likely cause: another process\n"),
+                              HasSubstr("- other processes on the GPU: 2\n")));
 }
 
 TEST(FleetGate, FailsForWhatIsSlowFailedOrNotThere) {
