@@ -49,6 +49,10 @@ const Config& choose_config(const Job& job, const DeviceFacts& device) {
   return kConfigs[is_large ? kPlanes256 : kPlanes128];
 }
 
+const char* unsupported(const Problem& problem, const DeviceFacts&) {
+  return problem.elements < std::int64_t{1} << 37 ? nullptr : "needs fewer than 2^37 weights";
+}
+
 void launch_fused(const Job& job, const Launch& launch) {
   const Config* forced = launch.config != nullptr ? find_config(launch.config) : nullptr;
   (forced != nullptr ? *forced : choose_config(job, launch.device)).launch(job, launch);
@@ -63,6 +67,7 @@ Variant fused() {
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.mirrors = "adaptive-backend solution of the Unsloth challenge";
+  variant.unsupported = unsupported;
   variant.launch = launch_fused;
   variant.configs = kConfigNames;
   return variant;

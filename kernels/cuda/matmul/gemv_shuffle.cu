@@ -65,6 +65,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts&) {
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   if (problem.inputs % kLaneWeights != 0) return "needs a multiple of 32 inputs";
   if (problem.tokens != 1) return "multiplies one token";
+  if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   return nullptr;
 }
 

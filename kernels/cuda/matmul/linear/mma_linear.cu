@@ -27,15 +27,20 @@ void launch_vector(const Job& job, const Launch& launch) {
   });
 }
 
+constexpr std::int64_t kMostInputs = std::int64_t{1} << 20;
+constexpr const char* kTooManyInputs = "has more inputs than fit into shared memory";
+
 const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (device.compute_capability < 80) return "needs integer tensor cores of compute capability 8.0";
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
   if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
+  // No plan has to count so many.
+  if (problem.inputs > kMostInputs) return kTooManyInputs;
   if (problem.tokens > 1) return mma_linear_tokens_unsupported(problem, device);
   if (plan_vector(problem, device).grid.shared_bytes > shared_bytes_a_block(device)) {
-    return "has more inputs than fit into shared memory";
+    return kTooManyInputs;
   }
   return nullptr;
 }

@@ -15,6 +15,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (problem.tokens > 256 * kMi || problem.outputs > 256 * kMi || problem.inputs > 16 * kMi) {
     return "needs at most 2^28 tokens and outputs, and 2^24 inputs";
   }
+  if (problem.tokens * problem.outputs > kMi << 20) return "needs at most 2^40 outputs in all";
   return nullptr;
 }
 
