@@ -39,7 +39,6 @@ constexpr int kTokens = 4;
 // So few tokens are multiplied with weights straight from the look up.
 constexpr std::int64_t kFewTokens = 4;
 
-
 // `product` rounded to the output type.
 template <OutputType kType>
 HWY_INLINE Vector round_to_type(Floats df, Vector product) {
