@@ -1,0 +1,18 @@
+"""NF4 weights of bitsandbytes in PyTorch, decoded and multiplied with by libnf4.
+
+  dequantize(packed, quant_state)                 the weight, bit for bit as bitsandbytes decodes it
+  linear(tokens, packed, quant_state, bias=None)  the product, differentiable in tokens and bias
+  fast_dequantize(W, quant_state, ...)            with the signature of Unsloth's
+  activate()                                      puts them under bitsandbytes and Unsloth; done by
+                                                  `import bitsandbytes` where this package is installed
+
+The operators are torch.ops.nf4.dequantize, dequantize_out and linear. NF4_DISABLE=1 in the environment
+leaves bitsandbytes and Unsloth as they are.
+"""
+
+from .._library import Nf4Error
+from .dropin import activate
+from .functions import dequantize, fast_dequantize, linear
+from .weights import UnsupportedWeight
+
+__all__ = ["Nf4Error", "UnsupportedWeight", "activate", "dequantize", "fast_dequantize", "linear"]

@@ -1,0 +1,291 @@
+"""Puts libnf4 under bitsandbytes and Unsloth, without a change of code in either.
+
+Taken over are operators of bitsandbytes, and the functions that lead to them: the way through the
+operators costs the host more, and cannot say that absmax is nested. Whatever libnf4 does not do goes to
+what was there before: FP4, other devices, odd types, shapes and views.
+"""
+
+import importlib.machinery
+import inspect
+import logging
+import os
+import sys
+import warnings
+
+import torch
+
+from .. import _library
+from . import functions, kernels, operators
+from .weights import ALIGNMENT, KINDS, AsPlainTensors, Parts, UnsupportedWeight, parts_of, weight_of
+
+LOG = logging.getLogger("nf4bench")
+UNSLOTH = "unsloth.kernels.utils"
+
+taken = []  # what was taken over, in words
+refused = []  # what was not, and why
+_devices = set()  # types of devices whose tensors are ours
+_libraries = []  # a registration lasts as long as its Library
+_active = False
+
+
+def is_disabled():
+    return os.environ.get("NF4_DISABLE", "") not in ("", "0")
+
+
+def activate():
+    """Takes over what is here; called by bitsandbytes when it is imported. Never raises."""
+    global _active
+    if _active or is_disabled():
+        return
+    _active = True
+    try:
+        _library.library()
+        _take_over()
+    except Exception as error:  # an import of bitsandbytes must not fail because of this package
+        refused.append(f"everything: {error}")
+        LOG.warning("nf4bench leaves bitsandbytes as it is: %s", error)
+        return
+    LOG.info("nf4bench %s has taken over: %s", _library.version(), ", ".join(taken) or "nothing")
+
+
+def _take_over():
+    import bitsandbytes.functional
+
+    _choose_devices()
+    for name, make in (("gemm_4bit", _gemm), ("dequantize_4bit", _dequantize),
+                       ("dequantize_4bit.out", _dequantize_out)):
+        for device in sorted(_devices):
+            _override(name, make, device.upper())
+    functional = bitsandbytes.functional
+    _replace(functional, "dequantize_4bit", _functional_dequantize)
+    _replace(sys.modules["bitsandbytes.autograd._functions"], "matmul_4bit", _matmul)
+    _replace_forward(sys.modules["bitsandbytes.nn.modules"].Linear4bit)
+    if UNSLOTH in sys.modules:
+        _take_over_unsloth(sys.modules[UNSLOTH])
+    else:
+        sys.meta_path.insert(0, _AfterImport(UNSLOTH, _take_over_unsloth))
+
+
+def _choose_devices():
+    _devices.add("cpu")
+    if torch.cuda.is_available():
+        try:
+            _library.device(_library.CUDA, torch.cuda.current_device())
+            _devices.add("cuda")
+        except _library.Nf4Error as error:  # a libnf4 for the CPU alone, a GPU of another maker
+            refused.append(f"cuda: {error}")
+
+
+def _override(name, make, key):
+    """Overrides the operator bitsandbytes::NAME for the dispatch key by make(original)."""
+    what = f"bitsandbytes::{name} ({key})"
+    get_kernel = getattr(torch.library, "get_kernel", None)
+    if get_kernel is None:
+        refused.append(f"{what}: PyTorch 2.9 or later is needed")
+        return
+    try:
+        kernel = get_kernel(f"bitsandbytes::{name}", key)
+    except RuntimeError:
+        refused.append(f"{what}: this bitsandbytes has none")
+        return
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+    library = torch.library.Library("bitsandbytes", "FRAGMENT")
+    # Releases differ in whether they have the option, and in what it is without it.
+    options = {"allow_override": True} if "allow_override" in inspect.signature(library.impl).parameters else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns of what is done on purpose here
+        library.impl(name, make(lambda *arguments: kernel.call_boxed(keys, *arguments)), key, **options)
+    _libraries.append(library)
+    taken.append(what)
+
+
+def _fits(weight, tokens, bias):
+    """Whether this product is one for libnf4; if not, the original says what is wrong with it."""
+    return (len(weight.shape) == 2 and tokens.dtype in KINDS and tokens.dim() > 0
+            and tokens.shape[-1] == weight.inputs and tokens.device == weight.device
+            and (bias is None or (bias.dtype is tokens.dtype and bias.dim() == 1 and bias.numel() == weight.outputs
+                                  and bias.device == weight.device)))
+
+
+def _product(weight, tokens, bias):
+    return kernels.linear(weight, operators.readable(tokens), None if bias is None else operators.readable(bias))
+
+
+def _gemm(original):
+    def gemm_4bit(A, B, shapeB, absmax, blocksize, quant_type, bias=None, absmax_8bit=None, absmax_code=None,
+                  absmax_offset=None):
+        if quant_type == "nf4":
+            try:
+                parts = Parts(B, absmax, blocksize, tuple(shapeB))
+                if absmax_8bit is not None:
+                    parts = Parts(B, absmax_8bit, blocksize, parts.shape, (absmax, absmax_code, absmax_offset))
+                weight = weight_of(parts)
+                if _fits(weight, A, bias):
+                    return _product(weight, A, bias)
+            except UnsupportedWeight:
+                pass
+        return original(A, B, shapeB, absmax, blocksize, quant_type, bias, absmax_8bit, absmax_code, absmax_offset)
+    return gemm_4bit
+
+
+def _dequantize(original):
+    def dequantize_4bit(A, absmax, blocksize, quant_type, shape, dtype):
+        if quant_type == "nf4" and dtype in KINDS:
+            try:
+                return kernels.dequantize(weight_of(Parts(A, absmax, blocksize, tuple(shape))), dtype)
+            except UnsupportedWeight:
+                pass
+        return original(A, absmax, blocksize, quant_type, shape, dtype)
+    return dequantize_4bit
+
+
+def _dequantize_out(original):
+    def dequantize_4bit_out(A, absmax, blocksize, quant_type, shape, dtype, out):
+        if quant_type == "nf4" and dtype in KINDS and _can_take(out, shape, dtype, A.device):
+            try:
+                kernels.dequantize_into(weight_of(Parts(A, absmax, blocksize, tuple(shape))), out)
+                return
+            except UnsupportedWeight:
+                pass
+        original(A, absmax, blocksize, quant_type, shape, dtype, out)
+    return dequantize_4bit_out
+
+
+def _can_take(out, shape, dtype, device):
+    return (out.dtype is dtype and tuple(out.shape) == tuple(shape) and out.device == device and out.is_contiguous()
+            and out.data_ptr() % ALIGNMENT == 0)
+
+
+def _replace(module, name, make):
+    """Replaces a function of a module by make(original), wherever it was imported to."""
+    original = getattr(module, name, None)
+    if original is None:
+        refused.append(f"{module.__name__}.{name}: there is none")
+        return
+    ours = make(original)
+    ours.__name__, ours.__qualname__, ours.__doc__ = original.__name__, original.__qualname__, original.__doc__
+    ours.__module__, ours.__wrapped__ = original.__module__, original
+    for other in list(sys.modules.values()):
+        if getattr(other, "__dict__", {}).get(name) is original:
+            setattr(other, name, ours)
+    taken.append(f"{module.__name__}.{name}")
+
+
+def _is_on_ours(tensor):
+    return tensor.device.type in _devices
+
+
+def _product_or_none(tokens, packed, state, bias):
+    """The product by libnf4 where nothing looks on, or None."""
+    if not (functions.is_plain(tokens) and _is_on_ours(tokens) and state.quant_type == "nf4"
+            and not functions.wants_gradient(tokens, bias) and functions.nothing_looks_on()):
+        return None
+    with AsPlainTensors():
+        try:
+            weight = weight_of(parts_of(packed, state))
+        except UnsupportedWeight:
+            return None
+        return _product(weight, tokens, bias) if _fits(weight, tokens, bias) else None
+
+
+def _matmul(original):
+    def matmul_4bit(A, B, quant_state, out=None, bias=None):
+        if functions.is_compiling() or quant_state is None or out is not None:
+            return original(A, B, quant_state, out, bias)
+        result = _product_or_none(A, B, quant_state, bias)
+        return original(A, B, quant_state, out, bias) if result is None else result
+    return matmul_4bit
+
+
+def _functional_dequantize(original):
+    def dequantize_4bit(A, quant_state=None, absmax=None, out=None, blocksize=None, quant_type="fp4"):
+        if quant_state is not None and out is None and _is_on_ours(A) and quant_state.quant_type == "nf4":
+            try:
+                result = functions.dequantize(A, quant_state)
+                return result.t() if A.shape[0] == 1 else result
+            except UnsupportedWeight:
+                pass
+        return original(A, quant_state, absmax, out, blocksize, quant_type)
+    return dequantize_4bit
+
+
+def _replace_forward(layer):
+    original = layer.forward
+
+    def forward(self, x):
+        # On a CPU bitsandbytes may keep the weight in a form of its own.
+        if functions.is_compiling() or not x.is_cuda:
+            return original(self, x)
+        weight, bias = self._parameters.get("weight"), self._parameters.get("bias")
+        state, dtype = getattr(weight, "quant_state", None), self.compute_dtype
+        if state is None or not self.compute_type_is_set or (bias is not None and bias.dtype is not (dtype or x.dtype)):
+            return original(self, x)
+        if dtype is None or x.dtype is dtype:
+            result = _product_or_none(x, weight, state, bias)
+            return original(self, x) if result is None else result
+        result = _product_or_none(x.to(dtype), weight, state, bias)
+        return original(self, x) if result is None else result.to(x.dtype)
+
+    forward.__wrapped__, forward.__doc__, forward.__qualname__ = original, original.__doc__, original.__qualname__
+    layer.forward = forward
+    taken.append("bitsandbytes.nn.Linear4bit.forward")
+
+
+class _AfterImport:
+    """An importer that finds nothing itself, and calls `then` with one module once that is loaded."""
+
+    def __init__(self, name, then):
+        self.name, self.then = name, then
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            sys.meta_path.insert(0, self)
+            return None
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            try:
+                self.then(module)
+            except Exception as error:  # an import must not fail because of this package
+                LOG.warning("nf4bench leaves %s as it is: %s", self.name, error)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _take_over_unsloth(module):
+    before = len(taken)
+    _replace(module, "fast_dequantize", _unsloth_dequantize)
+    _replace(module, "fast_gemv", _unsloth_gemv)
+    LOG.info("nf4bench has taken over: %s", ", ".join(taken[before:]))
+
+
+def _is_ours(packed, state):
+    """Whether this is a weight of NF4 on a device of ours: not a list of old, nothing of 8 bits."""
+    return getattr(state, "quant_type", None) == "nf4" and _is_on_ours(packed)
+
+
+def _unsloth_dequantize(original):
+    def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False):
+        if _is_ours(W, quant_state):
+            try:
+                return functions.fast_dequantize(W, quant_state, out, use_global_buffer)
+            except UnsupportedWeight:
+                pass
+        return original(W, quant_state, out, use_global_buffer)
+    return fast_dequantize
+
+
+def _unsloth_gemv(original):
+    def fast_gemv(X, W, quant_state, out=None):
+        if out is None and _is_ours(W, quant_state) and X.dtype is quant_state.dtype and X.shape[:-1].numel() == 1:
+            result = _product_or_none(X, W, quant_state, None)
+            if result is not None:
+                return result
+        return original(X, W, quant_state, out)
+    return fast_gemv

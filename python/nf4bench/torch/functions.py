@@ -1,0 +1,111 @@
+"""What people call: dequantize, linear, fast_dequantize and the forward of a Linear4bit.
+
+Each goes straight to libnf4 where nothing looks on: no gradient is wanted, nothing is traced and no
+mode of PyTorch is active. Else it goes through the operators of PyTorch, which costs the host more.
+"""
+
+import torch
+
+from . import kernels, operators
+from .weights import AsPlainTensors, parts_of, weight_of
+
+is_compiling = torch.compiler.is_compiling
+_is_grad_enabled = torch.is_grad_enabled
+_modes = torch._C._len_torch_dispatch_stack
+_function_modes = torch._C._len_torch_function_stack
+_transforms = torch._C._functorch.peek_interpreter_stack
+_tracing = torch._C._get_tracing_state
+_Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
+
+
+def nothing_looks_on():
+    """Whether a call that PyTorch does not see is missed by nobody."""
+    return not (is_compiling() or _modes() or _function_modes() or _transforms() is not None
+                or _tracing() is not None)
+
+
+def is_plain(tensor):
+    return type(tensor) is _Tensor or type(tensor) is _Parameter
+
+
+def wants_gradient(tokens, bias):
+    return _is_grad_enabled() and (tokens.requires_grad or (bias is not None and bias.requires_grad))
+
+
+def dequantize(packed, quant_state, dtype=None, out=None):
+    """The weight in `dtype`, by default the one it had; into `out`, if that is given.
+
+    Raises ValueError for what is no NF4 weight, and for an `out` that does not fit.
+    """
+    dtype = dtype or (quant_state.dtype if out is None else out.dtype)
+    operators.check_type(dtype)
+    if nothing_looks_on():
+        with AsPlainTensors():
+            weight = weight_of(parts_of(packed, quant_state))
+            if out is None:
+                return kernels.dequantize(weight, dtype)
+            operators.check_output(out, weight.shape, weight.device)
+            operators.decode_into(weight, out)
+            return out
+    parts = parts_of(packed, quant_state)
+    if out is None:
+        return torch.ops.nf4.dequantize(*parts[:4], dtype, *parts.arguments())
+    torch.ops.nf4.dequantize_out(*parts[:4], out, *parts.arguments())
+    return out
+
+
+def linear(tokens, packed, quant_state, bias=None):
+    """tokens[..., K] W^T + bias in the type of the tokens; differentiable in tokens and bias.
+
+    Raises ValueError for what is no NF4 weight, and for tokens or a bias that do not fit it.
+    """
+    if is_plain(tokens) and not wants_gradient(tokens, bias) and nothing_looks_on():
+        with AsPlainTensors():
+            weight = weight_of(parts_of(packed, quant_state))
+            operators.check_input(tokens, bias, weight.shape, weight.device)
+            return kernels.linear(weight, operators.readable(tokens),
+                                  None if bias is None else operators.readable(bias))
+    parts = parts_of(packed, quant_state)
+    return torch.ops.nf4.linear(tokens, *parts[:4], bias, *parts.arguments())
+
+
+_buffers = {}  # of fast_dequantize, by device, stream and type
+
+
+def _from_buffer(weight, dtype):
+    if weight.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        return torch.empty(weight.shape, dtype=dtype, device=weight.device)
+    key = (weight.device, kernels.stream_of(weight.device), dtype)
+    size = weight.outputs * weight.inputs
+    buffer = _buffers.get(key)
+    if buffer is None or buffer.numel() < size:
+        buffer = _buffers[key] = torch.empty(size, dtype=dtype, device=weight.device)
+    return buffer[:size].view(weight.shape)
+
+
+def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False):
+    """As Unsloth's function of this name: the decoded weight, transposed if W has one row; W itself
+    without a quant_state. With use_global_buffer the next such call overwrites the result.
+
+    Raises ValueError for what is no NF4 weight, and for an `out` that does not fit.
+    """
+    if quant_state is None:
+        return W
+    if isinstance(quant_state, (list, tuple)):
+        with AsPlainTensors():
+            weight = weight_of(parts_of(W, quant_state))
+            dtype = quant_state[2]
+            if out is None:
+                out = torch.empty(weight.shape, dtype=dtype, device=weight.device)
+            operators.check_output(out, weight.shape, weight.device)
+            operators.decode_into(weight, out)
+    elif use_global_buffer and nothing_looks_on():
+        with AsPlainTensors():
+            weight = weight_of(parts_of(W, quant_state))
+            operators.check_type(quant_state.dtype)
+            out = kernels.dequantize_into(weight, _from_buffer(weight, quant_state.dtype))
+    else:
+        if out is not None and out.dtype != quant_state.dtype:
+            raise ValueError(f"out is {out.dtype}, and the weight {quant_state.dtype}")
+        out = dequantize(W, quant_state, None, out)
+    return out.t() if W.shape[0] == 1 else out

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""The drop-in under the real bitsandbytes, on its CPU back end: each test in a process of its own.
+
+Exits with 77 where bitsandbytes is not installed.
+"""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGE = pathlib.Path(importlib.util.find_spec("nf4bench").submodule_search_locations[0]).parent
+
+# What an installed package says of itself, for a package that is not installed.
+ENTRY_POINTS = "[bitsandbytes.backends]\nnf4bench = nf4bench.torch:activate\n"
+
+PRELUDE = """
+import logging, sys, warnings
+logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
+import torch
+import samples
+"""
+
+
+class DropIn(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        info = pathlib.Path(self.folder.name) / "nf4bench-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: nf4bench\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(ENTRY_POINTS)
+
+    def run_python(self, *arguments, **environment):
+        paths = [self.folder.name, PACKAGE, HERE, HERE / "fake_packages", os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **environment}
+        return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True,
+                              timeout=300)
+
+    def run_code(self, code, **environment):
+        result = self.run_python("-c", PRELUDE + textwrap.dedent(code), **environment)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return result
+
+    def test_says_once_what_it_took_over(self):
+        result = self.run_code("import bitsandbytes, nf4bench.torch; nf4bench.torch.activate()")
+        self.assertEqual(result.stderr.count("nf4bench INFO"), 1, result.stderr)
+        self.assertIn("bitsandbytes::gemm_4bit (CPU)", result.stderr)
+
+    def test_is_quiet_below_info(self):
+        result = self.run_python("-W", "error", "-c", "import torch, bitsandbytes")
+        self.assertNotIn("nf4bench", result.stderr)
+
+    def test_can_be_switched_off(self):
+        code = """
+            import bitsandbytes as bnb
+            assert not hasattr(bnb.matmul_4bit, "__wrapped__"), "taken over"
+            assert not hasattr(bnb.functional.dequantize_4bit, "__wrapped__")
+            assert not any("nf4bench" in type(each).__module__ for each in sys.meta_path)
+            """
+        self.assertNotIn("nf4bench INFO", self.run_code(code, NF4_DISABLE="1").stderr)
+        with self.assertRaisesRegex(AssertionError, "taken over"):
+            self.run_code(code, NF4_DISABLE="0")
+
+    def test_a_missing_library_is_a_warning(self):
+        result = self.run_code("""
+            import bitsandbytes as bnb
+            assert not hasattr(bnb.matmul_4bit, "__wrapped__")
+            """, NF4_LIBRARY="/nowhere/libnf4.so")
+        self.assertIn("nf4bench WARNING", result.stderr)
+
+    def test_says_what_is_active(self):
+        result = self.run_python("-m", "nf4bench.torch")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"active +yes")
+        self.assertIn("matmul_4bit", result.stdout)
+        self.assertRegex(self.run_python("-m", "nf4bench.torch", NF4_DISABLE="1").stdout, r"active +no")
+        self.assertIn("cannot be loaded", self.run_python("-m", "nf4bench.torch", NF4_LIBRARY="/nowhere").stdout)
+
+    def test_decodes_the_same_bits_by_every_way(self):
+        self.run_code("""
+            import bitsandbytes as bnb, bitsandbytes.functional as F
+            from bitsandbytes.functional import dequantize_4bit
+            original = F.dequantize_4bit.__wrapped__
+            for dtype in samples.TYPES:
+                for nested in (False, True):
+                    for blocksize in (32, 64, 256):
+                        w = torch.randn(64, 512, dtype=dtype)
+                        packed, state = F.quantize_4bit(w, blocksize=blocksize, compress_statistics=nested,
+                                                        quant_type="nf4")
+                        expected = samples.decoded(packed, state)
+                        assert torch.equal(dequantize_4bit(packed, state), expected)
+                        assert torch.equal(dequantize_4bit(packed.t(), state), expected.t())
+                        assert torch.equal(original(packed, state), expected)  # through our operator
+                        absmax = torch.rand(64 * 512 // blocksize)
+                        assert torch.equal(F.dequantize_4bit(packed, absmax=absmax, out=None, quant_type="nf4",
+                                                             blocksize=blocksize, quant_state=F.QuantState(
+                                absmax, torch.Size((64, 512)), None, blocksize, "nf4", dtype)),
+                            samples.decoded(packed, samples.State(absmax=absmax, shape=torch.Size((64, 512)),
+                                                                  dtype=dtype, blocksize=blocksize)))
+            """)
+
+    def test_agrees_with_bitsandbytes_where_that_is_right(self):
+        code = """
+            import bitsandbytes.functional as F
+            torch.manual_seed(0)
+            for dtype in (torch.bfloat16, torch.float32):
+                for nested in (False, True):
+                    w = torch.randn(64, 512, dtype=dtype)
+                    state = F.quantize_4bit(w, compress_statistics=nested, quant_type="nf4")
+                    print(F.dequantize_4bit(*state).double().sum().item(), state[0].sum().item())
+            """
+        ours, theirs = (self.run_code(code, NF4_DISABLE=off).stdout for off in ("0", "1"))
+        self.assertEqual(ours, theirs)
+
+    def test_products_gradients_and_layers(self):
+        self.run_code("""
+            import bitsandbytes as bnb, bitsandbytes.functional as F
+            from bitsandbytes.nn import Linear4bit
+            for dtype in samples.TYPES:
+                for nested in (False, True):
+                    for shape in ((1, 128), (2, 5, 128), (128,), (300, 128)):
+                        layer = Linear4bit(128, 48, quant_type="nf4", compute_dtype=dtype,
+                                           compress_statistics=nested).to("cpu")
+                        layer.bias.data = layer.bias.data.to(dtype)
+                        layer.train()  # in eval, some CPUs have bitsandbytes repack the weight
+                        values = samples.decoded(layer.weight.data, layer.weight.quant_state, dtype)
+                        x = torch.randn(shape, dtype=dtype)
+                        # Its backward does not take one dimension.
+                        for grad in (False, True) if len(shape) > 1 else (False,):
+                            x = x.clone().requires_grad_(grad)
+                            result = layer(x)
+                            assert result.shape == (*shape[:-1], 48) and result.dtype == dtype
+                            error = samples.product_error(result.detach().view(-1, 48), x.detach().view(-1, 128),
+                                                          values, layer.bias.detach())
+                            assert error < 1, error
+                            if grad:
+                                result.sum().backward()
+                                y = x.detach().clone().requires_grad_()
+                                torch.nn.functional.linear(y, values).sum().backward()
+                                assert torch.equal(x.grad, y.grad)
+            """)
+
+    def test_compiles_whole_with_the_operators_replaced(self):
+        self.run_code("""
+            import bitsandbytes as bnb
+            from bitsandbytes.nn import Linear4bit
+            layer = Linear4bit(128, 48, quant_type="nf4", compute_dtype=torch.bfloat16, bias=False).to("cpu").train()
+            x = torch.randn(3, 128, dtype=torch.bfloat16, requires_grad=True)
+            layer(x).sum().backward()
+            expected, x.grad = x.grad, None
+            compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+            assert torch.equal(compiled(x), layer(x))
+            compiled(x).sum().backward()
+            assert torch.equal(x.grad, expected)
+            for nested in (False, True):
+                w = bnb.functional.quantize_4bit(torch.randn(48, 128), compress_statistics=nested, quant_type="nf4")
+                decode = torch.compile(lambda q: bnb.functional.dequantize_4bit(q, w[1]) + 1, fullgraph=True,
+                                       backend="aot_eager")
+                assert torch.equal(decode(w[0]), bnb.functional.dequantize_4bit(*w) + 1)
+            """)
+
+    def test_what_it_cannot_do_is_the_originals(self):
+        code = """
+            import bitsandbytes as bnb, bitsandbytes.functional as F
+            torch.manual_seed(0)
+
+            def show(name, work):
+                try:
+                    result = work()
+                    print(name, result.dtype, tuple(result.shape), result.double().sum().item())
+                except Exception as error:
+                    print(name, type(error).__name__, str(error)[:60])
+
+            w, x = torch.randn(64, 128), torch.randn(3, 128)
+            for nested in (False, True):
+                packed, state = F.quantize_4bit(w, quant_type="fp4", compress_statistics=nested)
+                show("fp4 decode", lambda: F.dequantize_4bit(packed, state))
+                show("fp4 product", lambda: bnb.matmul_4bit(x, packed, state))
+                show("fp4 operator", lambda: torch.ops.bitsandbytes.dequantize_4bit(
+                    packed, torch.ones(128), 64, "fp4", [64, 128], torch.float32))
+            packed, state = F.quantize_4bit(w, quant_type="nf4")
+            show("wrong inputs", lambda: bnb.matmul_4bit(x[:, :100], packed, state))
+            show("no state", lambda: bnb.matmul_4bit(x, packed, None))
+            show("no state", lambda: F.dequantize_4bit(packed))
+            show("wrong bias", lambda: bnb.matmul_4bit(x, packed, state, bias=torch.zeros(63)))
+            show("wrong blocksize", lambda: torch.ops.bitsandbytes.dequantize_4bit(
+                packed, torch.ones(128), 48, "nf4", [64, 128], torch.float32))
+            show("into out", lambda: F.dequantize_4bit(packed, state, out=torch.empty(64, 128)))
+            show("meta", lambda: bnb.matmul_4bit(x.to("meta"), packed.to("meta"), state))
+            out = torch.empty(3, 64)
+            show("empty", lambda: bnb.matmul_4bit(x[:0], packed, state))
+            odd, odd_state = F.quantize_4bit(torch.randn(64, 96).half(), quant_type="nf4", blocksize=32)
+            shifted = torch.cat([odd[:1], odd])[1:]
+            show("not aligned", lambda: F.dequantize_4bit(shifted, odd_state))
+            print(bnb.matmul_4bit(x, packed, state, out=out) is out)
+            """
+        ours, theirs = (self.run_code(code, NF4_DISABLE=off).stdout for off in ("0", "1"))
+        self.assertEqual(ours.splitlines(), theirs.splitlines())
+
+    def test_unsloth_imported_before_and_after(self):
+        check = """
+            import unsloth.kernels, unsloth.kernels.utils as utils
+            packed, state = samples.weight((48, 128))
+            expected = samples.decoded(packed, state)
+            for each in (utils.fast_dequantize, unsloth.kernels.fast_dequantize):
+                assert torch.equal(each(packed, state), expected)
+            assert torch.equal(unsloth.kernels.decode(packed, state), expected.t())
+            x = torch.randn(1, 1, 128).bfloat16()
+            result = unsloth.kernels.fast_gemv(x, packed, state)
+            assert result.shape == (1, 1, 48)
+            assert samples.product_error(result.view(1, 48), x.view(1, 128), expected) < 1
+            assert utils.called == [], utils.called
+            # What is not ours is Unsloth's own.
+            assert utils.fast_dequantize(packed) is packed
+            utils.fast_dequantize(packed, [1, 2, 3])
+            state.quant_type = "fp4"
+            utils.fast_dequantize(packed, state)
+            utils.fast_gemv(x, packed, None)
+            assert utils.called == ["fast_dequantize"] * 3 + ["fast_gemv"], utils.called
+            """
+        for first in ("import bitsandbytes", "import unsloth.kernels; import bitsandbytes"):
+            with self.subTest(first):
+                self.run_code(first + textwrap.dedent(check))
+
+    def test_unsloth_is_left_alone_when_switched_off(self):
+        self.run_code("""
+            import bitsandbytes, unsloth.kernels.utils as utils
+            packed, state = samples.weight()
+            assert utils.fast_dequantize(packed, state) is packed
+            """, NF4_DISABLE="1")
+
+    def test_a_saved_layer_is_loaded_without_this_package(self):
+        path = os.path.join(self.folder.name, "layer.pt")
+        code = """
+            import bitsandbytes as bnb
+            from bitsandbytes.nn import Linear4bit
+            layer = Linear4bit(128, 48, quant_type="nf4", compute_dtype=torch.bfloat16).to("cpu").train()
+            """
+        self.run_code(code + f"""
+            layer(torch.randn(2, 128).bfloat16())
+            torch.save(layer, {path!r}); torch.save(layer.state_dict(), {path + "d"!r})
+            """)
+        self.run_code(f"""
+            assert not any("nf4bench" in each for each in sys.modules)
+            layer = torch.load({path!r}, weights_only=False)
+            layer(torch.randn(2, 128).bfloat16())
+            assert "nf4bench" not in open({path!r}, "rb").read().decode("latin-1")
+            """, NF4_DISABLE="1")
+
+
+if __name__ == "__main__":
+    if importlib.util.find_spec("bitsandbytes") is None:
+        print("bitsandbytes is not installed")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,13 @@
+"""Functions with the names and signatures of Unsloth's; they say that they were called."""
+
+called = []
+
+
+def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False):
+    called.append("fast_dequantize")
+    return W
+
+
+def fast_gemv(X, W, quant_state, out=None):
+    called.append("fast_gemv")
+    return X

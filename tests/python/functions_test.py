@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""nf4bench.torch.dequantize, linear and fast_dequantize, on the CPU and, where there is one, a GPU."""
+
+import copy
+import gc
+import threading
+import unittest
+
+import samples
+import torch
+
+import nf4bench.torch as nf4
+from nf4bench.torch import functions, weights
+
+
+def for_each(**choices):
+    """Runs a test for all combinations, each as a subtest."""
+    def decorate(test):
+        def run(self, chosen=(), left=tuple(choices)):
+            if not left:
+                with self.subTest(**dict(chosen)):
+                    test(self, **dict(chosen))
+                return
+            for each in choices[left[0]]:
+                run(self, (*chosen, (left[0], each)), left[1:])
+        def wrapper(self):
+            run(self)
+        wrapper.__name__ = test.__name__
+        return wrapper
+    return decorate
+
+
+class Dequantize(unittest.TestCase):
+    @for_each(device=samples.DEVICES, dtype=samples.TYPES, nested=(False, True),
+              shape=((48, 128), (7, 33), (100,), (3, 16, 96), (1, 1)))
+    def test_every_bit(self, device, dtype, nested, shape):
+        packed, state = samples.weight(shape, dtype, nested=nested, device=device)
+        result = nf4.dequantize(packed, state)
+        self.assertEqual((result.dtype, result.shape, result.device.type), (dtype, torch.Size(shape), device))
+        self.assertTrue(torch.equal(result, samples.decoded(packed, state)))
+
+    @for_each(device=samples.DEVICES, blocksize=(32, 64, 128, 256, 512, 1024, 2048, 4096), nested=(False, True))
+    def test_every_blocksize(self, device, blocksize, nested):
+        packed, state = samples.weight((40, 200), blocksize=blocksize, nested=nested, device=device)
+        self.assertTrue(torch.equal(nf4.dequantize(packed, state), samples.decoded(packed, state)))
+
+    @for_each(device=samples.DEVICES)
+    def test_into_an_output_of_any_strides(self, device):
+        packed, state = samples.weight((6, 64), device=device)
+        expected = samples.decoded(packed, state)
+        for out in (torch.zeros(6, 64), torch.zeros(64, 6).t(), torch.zeros(6 * 64 + 1)[1:].view(6, 64)):
+            out = out.to(device, torch.bfloat16) if out.is_contiguous() else out.to(torch.bfloat16).to(device)
+            self.assertIs(nf4.dequantize(packed, state, out=out), out)
+            self.assertTrue(torch.equal(out, expected))
+
+    @for_each(device=samples.DEVICES, storage=(torch.bfloat16, torch.float32))
+    def test_any_storage_type(self, device, storage):
+        packed, state = samples.weight(device=device)
+        expected = samples.decoded(packed, state)
+        self.assertTrue(torch.equal(nf4.dequantize(packed.flatten().view(storage).view(-1, 1), state), expected))
+
+    def test_what_a_quant_state_becomes_is_seen(self):
+        packed, state = samples.weight()
+        nf4.dequantize(packed, state)
+        other_packed, other = samples.weight(seed=2)
+        for change in (lambda: setattr(state, "absmax", other.absmax), lambda: state.absmax.fill_(7),
+                       lambda: setattr(state.state2, "absmax", other.state2.absmax * 2),
+                       lambda: setattr(state, "offset", torch.tensor(3.0)),
+                       lambda: packed.copy_(other_packed), lambda: setattr(packed, "data", other_packed + 1),
+                       lambda: setattr(state, "shape", torch.Size((24, 256))),
+                       lambda: state.absmax.set_(other.absmax.flip(0)),
+                       lambda: setattr(state, "absmax", state.absmax.clone())):
+            change()
+            self.assertTrue(torch.equal(nf4.dequantize(packed, state), samples.decoded(packed, state)))
+        state.blocksize = 128
+        self.assertTrue(torch.equal(nf4.dequantize(packed, state), samples.decoded(packed, state)))
+        state.absmax.untyped_storage().resize_(0)
+        with self.assertRaisesRegex(ValueError, "absmax"):
+            nf4.dequantize(packed, state)
+
+    def test_nothing_is_kept_alive(self):
+        packed, state = samples.weight()
+        nf4.dequantize(packed, state)
+        self.assertIn(id(state.absmax), weights._remembered)
+        key = id(state.absmax)
+        del state
+        gc.collect()
+        self.assertNotIn(key, weights._remembered)
+
+    def test_copies_and_pickles_stay_what_they_were(self):
+        packed, state = samples.weight()
+        nf4.dequantize(packed, state)
+        self.assertEqual(set(vars(state)), set(vars(samples.weight()[1])))
+        again = copy.deepcopy(state)
+        self.assertTrue(torch.equal(nf4.dequantize(packed, again), samples.decoded(packed, state)))
+
+    def test_bad_input_is_named(self):
+        packed, state = samples.weight()
+
+        def changed(**members):
+            other = copy.copy(state)
+            vars(other).update(members)
+            return other
+
+        plain = samples.weight(nested=False)[1]
+        for words, arguments in [
+                ("quant_type is 'fp4'", (packed, changed(quant_type="fp4"))),
+                ("blocksize 48", (packed, changed(blocksize=48))),
+                ("packed has 3072 bytes", (packed, changed(shape=torch.Size((480, 128))))),
+                ("absmax has 96 bytes", (packed, changed(blocksize=32))),
+                ("no elements", (packed, changed(shape=torch.Size((0, 128))))),
+                ("no elements", (packed, changed(shape=torch.Size(())))),
+                ("no shape", (packed, changed(shape=None))),
+                ("absmax is torch.float32", (packed, changed(absmax=plain.absmax))),
+                ("absmax is torch.uint8", (packed, changed(state2=None))),
+                ("absmax is torch.float16", (packed, changed(absmax=plain.absmax.half(), state2=None))),
+                ("absmax is NoneType", (packed, changed(absmax=None))),
+                ("absmax is on meta", (packed, changed(absmax=state.absmax.to("meta")))),
+                ("packed is on meta", (packed.to("meta"), state)),
+                ("packed is not contiguous", (packed.repeat(1, 2)[:, :1], state)),
+                ("no quant_state", (packed, 5)),
+                ("no quant_state", (packed, object())),
+                ("no quant_state", (packed, [1, 2])),
+                ("repacked", (packed, changed(packing_format_for_cpu=True)))]:
+            with self.subTest(words), self.assertRaisesRegex(nf4.UnsupportedWeight, words):
+                nf4.dequantize(*arguments, dtype=torch.bfloat16)
+        with self.assertRaisesRegex(ValueError, "float64"):
+            nf4.dequantize(packed, state, torch.float64)
+        with self.assertRaisesRegex(ValueError, "shape"):
+            nf4.dequantize(packed, state, out=torch.empty(128, 48, dtype=torch.bfloat16))
+        with self.assertRaisesRegex(ValueError, "int32"):
+            nf4.dequantize(packed, state, out=torch.empty(48, 128, dtype=torch.int32))
+        with self.assertRaisesRegex(ValueError, "meta"):
+            nf4.dequantize(packed, state, out=torch.empty(48, 128, dtype=torch.bfloat16, device="meta"))
+
+    def test_a_view_that_is_not_aligned_is_refused_or_copied(self):
+        packed, state = samples.weight()
+        shifted = torch.cat([packed[:1], packed])[1:]
+        with self.assertRaisesRegex(nf4.UnsupportedWeight, "not a multiple of 16"):
+            nf4.dequantize(shifted, state)
+        before, after = samples.arguments(shifted, state)
+        result = torch.ops.nf4.dequantize(*before, torch.bfloat16, *after)
+        self.assertTrue(torch.equal(result, samples.decoded(packed, state)))
+
+    @for_each(device=samples.DEVICES)
+    def test_threads(self, device):
+        failures = []
+
+        def work(seed):
+            packed, state = samples.weight((64, 128), nested=seed % 2 == 0, device=device, seed=seed)
+            expected = samples.decoded(packed, state)
+            tokens = torch.randn(3, 128, generator=torch.Generator().manual_seed(seed)).to(device, torch.bfloat16)
+            for _ in range(50):
+                if not torch.equal(nf4.dequantize(packed, state), expected):
+                    failures.append(seed)
+                if samples.product_error(nf4.linear(tokens, packed, state), tokens, expected) > 1:
+                    failures.append(seed)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(failures, [])
+
+
+class Linear(unittest.TestCase):
+    @for_each(device=samples.DEVICES, dtype=samples.TYPES, nested=(False, True), count=(1, 2, 5, 33, 700))
+    def test_is_near_the_truth(self, device, dtype, nested, count):
+        packed, state = samples.weight((72, 192), dtype, nested=nested, device=device)
+        tokens = torch.randn(count, 192, device=device).to(dtype)
+        bias = torch.randn(72, device=device).to(dtype)
+        values = samples.decoded(packed, state, torch.float32)
+        for each in (None, bias):
+            result = nf4.linear(tokens, packed, state, each)
+            self.assertEqual((result.dtype, result.shape), (dtype, (count, 72)))
+            self.assertLess(samples.product_error(result, tokens, values, each), 1)
+
+    @for_each(device=samples.DEVICES, shape=((64,), (1, 64), (0, 64), (2, 3, 64), (2, 0, 64), (1, 1, 1, 64)))
+    def test_any_leading_dimensions(self, device, shape):
+        packed, state = samples.weight((32, 64), device=device)
+        tokens = torch.randn(shape, device=device).bfloat16()
+        result = nf4.linear(tokens, packed, state)
+        self.assertEqual(result.shape, (*shape[:-1], 32))
+        expected = tokens.float() @ samples.decoded(packed, state).float().t()
+        torch.testing.assert_close(result.float(), expected, rtol=2e-2, atol=6e-2)
+
+    @for_each(device=samples.DEVICES)
+    def test_rows_that_blocks_do_not_divide(self, device):
+        packed, state = samples.weight((40, 100), device=device)
+        tokens = torch.randn(3, 100, device=device).bfloat16()
+        error = samples.product_error(nf4.linear(tokens, packed, state), tokens,
+                                      samples.decoded(packed, state, torch.float32))
+        self.assertLess(error, 1)
+
+    @for_each(device=samples.DEVICES)
+    def test_tokens_of_any_strides(self, device):
+        packed, state = samples.weight((32, 64), device=device)
+        tokens = torch.randn(5, 64, device=device).bfloat16()
+        expected = nf4.linear(tokens, packed, state)
+        shifted = torch.zeros(5 * 64 + 1, device=device).bfloat16()
+        shifted[1:] = tokens.flatten()
+        for each in (tokens.t().contiguous().t(), tokens.repeat(1, 2)[:, :64], shifted[1:].view(5, 64)):
+            self.assertTrue(torch.equal(nf4.linear(each, packed, state), expected))
+        self.assertTrue(torch.equal(nf4.linear(tokens[:1].expand(5, 64), packed, state)[3], expected[0]))
+
+    @for_each(device=samples.DEVICES)
+    def test_modes(self, device):
+        packed, state = samples.weight((32, 64), device=device)
+        tokens = torch.randn(5, 64, device=device).bfloat16()
+        expected = nf4.linear(tokens, packed, state)
+        with torch.inference_mode():
+            self.assertTrue(torch.equal(nf4.linear(tokens, packed, state), expected))
+        with torch.no_grad():
+            self.assertTrue(torch.equal(nf4.linear(tokens.clone().requires_grad_(), packed, state), expected))
+        for count in (5, 900):  # those that libnf4 multiplies, and those that a BLAS does
+            many = tokens[:1].expand(count, 64).contiguous()
+            with torch.autocast(device, dtype=torch.float16):
+                self.assertIs(nf4.linear(many, packed, state).dtype, torch.bfloat16)
+                self.assertIs(nf4.linear(many.requires_grad_(), packed, state).dtype, torch.bfloat16)
+
+    def test_bad_input_is_named(self):
+        packed, state = samples.weight((32, 64))
+        good = torch.zeros(2, 64).bfloat16()
+        for words, tokens, bias in [
+                ("64 inputs", torch.zeros(2, 63).bfloat16(), None), ("float64", good.double(), None),
+                ("int64", good.long(), None), ("meta", good.to("meta"), None), ("64 inputs", torch.tensor(1.0), None),
+                ("bias", good, torch.zeros(31).bfloat16()), ("bias", good, torch.zeros(32)),
+                ("bias", good, torch.zeros(32, 1).bfloat16()), ("bias", good, torch.zeros(32).bfloat16().to("meta"))]:
+            for gradient in (False, True):
+                if gradient and tokens.is_floating_point():
+                    tokens = tokens.clone().requires_grad_()
+                with self.subTest(words, gradient=gradient), self.assertRaisesRegex((ValueError, RuntimeError), words):
+                    nf4.linear(tokens, packed, state, bias)
+        with self.assertRaisesRegex(ValueError, "two dimensions"):
+            nf4.linear(good, *samples.weight((2, 16, 64)))
+
+
+class FastDequantize(unittest.TestCase):
+    @for_each(device=samples.DEVICES, nested=(False, True))
+    def test_as_unsloths(self, device, nested):
+        packed, state = samples.weight(nested=nested, device=device)
+        expected = samples.decoded(packed, state)
+        self.assertIs(nf4.fast_dequantize(packed), packed)
+        self.assertTrue(torch.equal(nf4.fast_dequantize(packed, state), expected))
+        transposed = nf4.fast_dequantize(packed.t(), state)
+        self.assertEqual(transposed.shape, (128, 48))
+        self.assertTrue(torch.equal(transposed, expected.t()))
+        out = torch.empty_like(expected)
+        self.assertEqual(nf4.fast_dequantize(packed, state, out).data_ptr(), out.data_ptr())
+        self.assertTrue(torch.equal(out, expected))
+        first = nf4.fast_dequantize(packed, state, use_global_buffer=True)
+        second = nf4.fast_dequantize(packed, state, use_global_buffer=True)
+        self.assertEqual(first.data_ptr(), second.data_ptr())
+        self.assertTrue(torch.equal(second, expected))
+        with self.assertRaisesRegex(ValueError, "out"):
+            nf4.fast_dequantize(packed, state, torch.empty(48, 128))
+
+    def test_list_of_old(self):
+        packed, state = samples.weight()
+        nested = [state.offset, [state.state2.absmax, state.state2.code, 256, None, None, None, None]]
+        fields = [state.absmax, state.shape, state.dtype, state.blocksize, nested, "nf4", state.code]
+        self.assertTrue(torch.equal(nf4.fast_dequantize(packed, fields), samples.decoded(packed, state)))
+        fields[5] = "fp4"
+        with self.assertRaisesRegex(ValueError, "fp4"):
+            nf4.fast_dequantize(packed, fields)
+
+    def test_a_larger_weight_gets_a_larger_buffer(self):
+        functions._buffers.clear()
+        for shape in ((8, 64), (32, 64), (8, 64)):
+            packed, state = samples.weight(shape)
+            result = nf4.fast_dequantize(packed, state, use_global_buffer=True)
+            self.assertTrue(torch.equal(result, samples.decoded(packed, state)))
+        self.assertEqual(len(functions._buffers), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
