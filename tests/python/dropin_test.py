@@ -67,6 +67,35 @@ class DropIn(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "taken over"):
             self.run_code(code, NF4_DISABLE="0")
 
+    def test_can_be_taken_back(self):
+        self.run_code("""
+            import bitsandbytes as bnb, nf4bench.torch
+            layer = bnb.nn.Linear4bit(64, 32, quant_type="nf4", compute_dtype=torch.bfloat16).to("cpu").train()
+            x, state = torch.randn(2, 64).bfloat16(), layer.weight.quant_state
+            before = sys.meta_path[:]
+
+            def ways():
+                return (bnb.matmul_4bit, bnb.functional.dequantize_4bit, bnb.nn.Linear4bit.forward,
+                        bnb.autograd._functions.matmul_4bit)
+
+            def outcome():
+                absmax = state.absmax.float()
+                return layer(x), torch.ops.bitsandbytes.dequantize_4bit(
+                    layer.weight.data, absmax, 64, "nf4", [32, 64], torch.bfloat16)
+
+            nf4bench.torch.deactivate()
+            original, result = ways(), outcome()
+            assert not any(hasattr(each, "__wrapped__") for each in original)
+            for _ in range(3):
+                nf4bench.torch.activate()
+                assert len(sys.meta_path) == len(before)
+                assert all(each.__wrapped__ is old for each, old in zip(ways(), original))
+                outcome()
+                nf4bench.torch.deactivate()
+                assert ways() == original
+                assert all(map(torch.equal, outcome(), result))
+            """)
+
     def test_a_missing_library_is_a_warning(self):
         result = self.run_code("""
             import bitsandbytes as bnb

@@ -5,14 +5,15 @@
   fast_dequantize(W, quant_state, ...)            with the signature of Unsloth's
   activate()                                      puts them under bitsandbytes and Unsloth; done by
                                                   `import bitsandbytes` where this package is installed
+  deactivate()                                    puts back what was there
 
 The operators are torch.ops.nf4.dequantize, dequantize_out and linear. NF4_DISABLE=1 in the environment
 leaves bitsandbytes and Unsloth as they are.
 """
 
 from .._library import Nf4Error
-from .dropin import activate
+from .dropin import activate, deactivate
 from .functions import dequantize, fast_dequantize, linear
 from .weights import UnsupportedWeight
 
-__all__ = ["Nf4Error", "UnsupportedWeight", "activate", "dequantize", "fast_dequantize", "linear"]
+__all__ = ["Nf4Error", "UnsupportedWeight", "activate", "deactivate", "dequantize", "fast_dequantize", "linear"]

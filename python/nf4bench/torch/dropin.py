@@ -24,7 +24,7 @@ UNSLOTH = "unsloth.kernels.utils"
 taken = []  # what was taken over, in words
 refused = []  # what was not, and why
 _devices = set()  # types of devices whose tensors are ours
-_libraries = []  # a registration lasts as long as its Library
+_undo = []  # what takes it all back
 _active = False
 
 
@@ -48,6 +48,16 @@ def activate():
     LOG.info("nf4bench %s has taken over: %s", _library.version(), ", ".join(taken) or "nothing")
 
 
+def deactivate():
+    """Puts back what was there before activate()."""
+    global _active
+    for each in reversed(_undo):
+        each()
+    for state in (_undo, taken, refused, _devices):
+        state.clear()
+    _active = False
+
+
 def _take_over():
     import bitsandbytes.functional
 
@@ -63,7 +73,9 @@ def _take_over():
     if UNSLOTH in sys.modules:
         _take_over_unsloth(sys.modules[UNSLOTH])
     else:
-        sys.meta_path.insert(0, _AfterImport(UNSLOTH, _take_over_unsloth))
+        finder = _AfterImport(UNSLOTH, _take_over_unsloth)
+        sys.meta_path.insert(0, finder)
+        _undo.append(lambda: finder in sys.meta_path and sys.meta_path.remove(finder))
 
 
 def _choose_devices():
@@ -95,7 +107,7 @@ def _override(name, make, key):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns of what is done on purpose here
         library.impl(name, make(lambda *arguments: kernel.call_boxed(keys, *arguments)), key, **options)
-    _libraries.append(library)
+    _undo.append(library._destroy)  # an override lasts as long as its Library
     taken.append(what)
 
 
@@ -165,10 +177,15 @@ def _replace(module, name, make):
     ours = make(original)
     ours.__name__, ours.__qualname__, ours.__doc__ = original.__name__, original.__qualname__, original.__doc__
     ours.__module__, ours.__wrapped__ = original.__module__, original
-    for other in list(sys.modules.values()):
-        if getattr(other, "__dict__", {}).get(name) is original:
-            setattr(other, name, ours)
+    _rebind(name, original, ours)
+    _undo.append(lambda: _rebind(name, ours, original))
     taken.append(f"{module.__name__}.{name}")
+
+
+def _rebind(name, old, new):
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get(name) is old:
+            setattr(module, name, new)
 
 
 def _is_on_ours(tensor):
@@ -228,6 +245,7 @@ def _replace_forward(layer):
 
     forward.__wrapped__, forward.__doc__, forward.__qualname__ = original, original.__doc__, original.__qualname__
     layer.forward = forward
+    _undo.append(lambda: setattr(layer, "forward", original))
     taken.append("bitsandbytes.nn.Linear4bit.forward")
 
 

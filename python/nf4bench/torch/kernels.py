@@ -110,7 +110,7 @@ def linear(weight, tokens, bias):
     shape = tokens.shape
     count = tokens.numel() // inputs
     plan = plan_of(weight, tokens.dtype)
-    scratch_bytes = plan.workspace(count)
+    scratch_bytes = plan.workspace(count) if count else 0
     if scratch_bytes is None:
         return _by_blas(weight, tokens, bias)
     output = tokens.new_empty((*shape[:-1], outputs))

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""What a call costs the host: the drop-in beside bitsandbytes and, where it is installed, Unsloth.
+
+  host_time.py [--json FILE] [--device cuda]
+
+Weights are so small that the device never keeps the host waiting.
+"""
+
+import argparse
+import ctypes
+import json
+
+import bitsandbytes as bnb
+import models
+import torch
+from measure import both, host_us, interleaved, switch
+
+import nf4bench.torch as nf4
+
+F = bnb.functional
+
+
+def chain_of_unsloth(layer):
+    """The three calls by which Unsloth decodes a weight, without Unsloth."""
+    lib, state, get_ptr = F.lib, layer.weight.quant_state, F.get_ptr
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    packed, dtype = layer.weight.data, state.dtype
+
+    def decode():
+        with torch.inference_mode():
+            out = torch.empty(state.shape, dtype=dtype, device=packed.device, requires_grad=False)
+            absmax = torch.empty(state.absmax.numel(), dtype=torch.float32, device=packed.device, requires_grad=False)
+            lib.cdequantize_blockwise_fp32(get_ptr(state.state2.code), get_ptr(state.absmax),
+                                           get_ptr(state.state2.absmax), get_ptr(absmax), ctypes.c_int(256),
+                                           ctypes.c_int(absmax.numel()), stream)
+            absmax += state.offset
+            lib.cdequantize_blockwise_bf16_nf4(get_ptr(None), get_ptr(packed), get_ptr(absmax), get_ptr(out),
+                                               ctypes.c_int(64), ctypes.c_int(out.numel()), stream)
+            return out
+    return decode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    models.RandomLinear4bit.device = options.device
+    layer = models.RandomLinear4bit(256, 256)
+    weight, state = layer.weight, layer.weight.quant_state
+    result = {}
+
+    def report(name, measured):
+        result[name] = measured
+        print(f"{name:38s}" + "  ".join(f"{who} {each['median']:7.2f} us [{each['low']:.2f}, {each['high']:.2f}]"
+                                        for who, each in measured.items()), flush=True)
+
+    tokens = {count: torch.randn(count, 1, 256, device=options.device).bfloat16() for count in (1, 8)}
+    with torch.no_grad():
+        for count, x in tokens.items():
+            report(f"Linear4bit, {count} tokens", both(lambda: host_us(lambda: layer(x)), options.rounds, "us"))
+            report(f"matmul_4bit, {count} tokens",
+                   both(lambda: host_us(lambda: bnb.matmul_4bit(x, weight, state)), options.rounds, "us"))
+            outer = state.state2
+            report(f"operator gemm_4bit, {count} tokens", both(lambda: host_us(
+                lambda: torch.ops.bitsandbytes.gemm_4bit.default(
+                    x, weight.data, state.shape, outer.absmax, 64, "nf4", bias=None, absmax_8bit=state.absmax,
+                    absmax_code=outer.code, absmax_offset=state.offset)), options.rounds, "us"))
+        report("functional.dequantize_4bit",
+               both(lambda: host_us(lambda: F.dequantize_4bit(weight, state)), options.rounds, "us"))
+        if options.device == "cuda":
+            switch(False)
+            decode = chain_of_unsloth(layer)
+            report("fast_dequantize", interleaved(
+                {"unsloth": lambda: host_us(decode),
+                 "nf4bench": lambda: host_us(lambda: nf4.fast_dequantize(weight, state))}, options.rounds, "us"))
+    x = tokens[8].clone().requires_grad_()
+    report("Linear4bit, forward and backward", both(
+        lambda: host_us(lambda: layer(x).backward(torch.ones_like(layer(x))), 50), options.rounds, "us"))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu",
+                       "torch": torch.__version__, "bitsandbytes": bnb.__version__, "host_time_us": result}, file,
+                      indent=1)
+
+
+if __name__ == "__main__":
+    main()
