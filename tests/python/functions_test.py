@@ -78,6 +78,12 @@ class Dequantize(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "absmax"):
             nf4.dequantize(packed, state)
 
+    def test_inference_tensors(self):
+        with torch.inference_mode():
+            packed, state = samples.weight()
+            for _ in range(2):
+                self.assertTrue(torch.equal(nf4.dequantize(packed, state), samples.decoded(packed, state)))
+
     def test_nothing_is_kept_alive(self):
         packed, state = samples.weight()
         nf4.dequantize(packed, state)

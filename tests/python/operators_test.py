@@ -181,6 +181,22 @@ class Graphs(unittest.TestCase):
             torch.compiler.cudagraph_mark_step_begin()
             self.assertTrue(torch.equal(compiled(tokens), expected))
 
+    def test_a_weight_that_was_written_just_now(self):
+        # A kernel may be launched before the one in front has ended; it must not read too early.
+        for seed in range(40):
+            packed, state = samples.weight((2048, 4096), device="cuda", seed=seed % 4)
+            tokens = torch.randn(4, 4096, device="cuda").bfloat16()
+            nf4.linear(tokens, packed, state)
+            changed = packed ^ 0x5a
+            torch.cuda.synchronize()
+            if seed % 2:
+                packed.bitwise_xor_(0x5a)
+                fresh = packed
+            else:
+                fresh = packed ^ 0x5a
+            result = nf4.linear(tokens, fresh, state)
+            self.assertTrue(torch.equal(result, nf4.linear(tokens, changed, state)), seed)
+
     def test_streams(self):
         packed, state = samples.weight((4096, 4096), device="cuda")
         expected = samples.decoded(packed, state)

@@ -7,7 +7,8 @@ codes with nested_absmax, nested_map and nested_offset; blocksize and shape.
 import torch
 
 from . import kernels
-from .weights import ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, Parts, UnsupportedWeight, Weight, aligned, weight_of
+from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, Parts, UnsupportedWeight, aligned, new_weight,
+                      weight_of)
 
 _WEIGHT = "Tensor packed, Tensor absmax, int blocksize, int[] shape"
 _NESTED = "Tensor? nested_absmax=None, Tensor? nested_map=None, Tensor? nested_offset=None"
@@ -32,7 +33,7 @@ def _weight(packed, absmax, blocksize, shape, nested):
             return weight_of(parts), parts
         except UnsupportedWeight:
             parts = aligned(parts)
-            return Weight(parts), parts
+            return new_weight(parts), parts
 
 
 def check_type(dtype):

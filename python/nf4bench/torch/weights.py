@@ -149,10 +149,17 @@ class Weight:
         return pointer
 
 
+def _versions(parts):
+    """What PyTorch counts writes with; None where it does not count them."""
+    if parts.packed.is_inference() or parts.absmax.is_inference():
+        return None
+    return parts.packed._version, parts.absmax._version
+
+
 class _Remembered:
     """A Weight, and by what to see that it still is the one of some parts."""
 
-    __slots__ = ("weight", "bytes", "packed", "shape", "blocksize", "absmax", "absmax_at", "nested")
+    __slots__ = ("weight", "bytes", "packed", "shape", "blocksize", "absmax", "absmax_at", "nested", "versions")
 
     def __init__(self, weight, parts, forget):
         self.weight = weight
@@ -160,11 +167,14 @@ class _Remembered:
         self.shape, self.blocksize = parts.shape, parts.blocksize
         self.absmax, self.absmax_at = weakref.ref(parts.absmax, forget), parts.absmax.data_ptr()
         self.nested = parts.nested and tuple((weakref.ref(each), each.data_ptr()) for each in parts.nested)
+        self.versions = _versions(parts)
 
     def is_of(self, parts):
         packed, absmax, blocksize, shape, nested = parts
         if (self.absmax() is not absmax or packed.data_ptr() != self.packed or absmax.data_ptr() != self.absmax_at
                 or packed.nbytes < self.bytes or blocksize != self.blocksize or shape != self.shape):
+            return False
+        if self.versions is not None and _versions(parts) != self.versions:
             return False
         if nested is None or self.nested is None:
             return nested is self.nested
@@ -177,6 +187,16 @@ class _Remembered:
 _remembered = {}  # by the id of absmax, for as long as that lives
 
 
+def new_weight(parts):
+    """A Weight of parts that may have been written just now. Raises UnsupportedWeight."""
+    weight = Weight(parts)
+    if weight.device.type == "cuda":
+        # Kernels of libnf4 may read a weight before the kernel in front of them has ended, so that the
+        # one in front must not be the one that writes it.
+        torch.zeros(1, device=weight.device)
+    return weight
+
+
 def weight_of(parts):
     """The Weight of these parts, which is remembered. To be called inside AsPlainTensors().
 
@@ -186,6 +206,6 @@ def weight_of(parts):
     known = _remembered.get(key)
     if known is not None and known.is_of(parts):
         return known.weight
-    weight = Weight(parts)
+    weight = new_weight(parts)
     _remembered[key] = _Remembered(weight, parts, lambda _: _remembered.pop(key, None))
     return weight
