@@ -12,13 +12,17 @@ LLAMA_LAYER = {"q": (4096, 4096), "k": (1024, 4096), "v": (1024, 4096), "o": (40
 def quant_state(outputs, inputs, device, dtype=torch.bfloat16):
     """Of a nested weight with blocks of 64, whose values are about 0.02 in size."""
     blocks = outputs * inputs // 64
+    wanted = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)  # in which bitsandbytes reads all of these
     outer = bnb.functional.QuantState(
         absmax=torch.full((-(-blocks // 256),), 0.01, device=device), blocksize=256, dtype=torch.float32,
         code=bnb.functional.create_dynamic_map().to(device))
-    return bnb.functional.QuantState(
+    state = bnb.functional.QuantState(
         absmax=torch.randint(0, 256, (blocks,), dtype=torch.uint8, device=device), shape=torch.Size((outputs, inputs)),
         code=bnb.functional.get_4bit_type("nf4", device), blocksize=64, quant_type="nf4", dtype=dtype,
         offset=torch.tensor(0.04, device=device), state2=outer)
+    torch.set_default_dtype(wanted)
+    return state
 
 
 class RandomLinear4bit(bnb.nn.Linear4bit):

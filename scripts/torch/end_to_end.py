@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""A model of Llama-3.1-8B's shape with random NF4 weights, under bitsandbytes' own code and under the drop-in.
+
+  end_to_end.py --part PART [--json FILE] [--batch 1,4,8,16,32,64]
+
+  layers    the 224 linear layers of one decoding step: by CUDA graph, and eagerly
+  step      a whole decoding step with a static cache, captured as a CUDA graph
+  compiled  the same, compiled by torch.compile before it is captured; about a minute a batch size
+  generate  model.generate() as people call it, eagerly
+  prefill   2,048 tokens, eagerly
+  training  a step of QLoRA (LoRA on all linear layers, checkpointed, one sequence of 1,024 tokens)
+
+Each part builds the model anew and takes one to four minutes. Measurements of the two alternate in one process, and a
+part replaces what FILE has of it. Needs a GPU with 24 GB, transformers and, for training, peft.
+"""
+
+import argparse
+import functools
+import json
+import pathlib
+import time
+
+import bitsandbytes as bnb
+import models
+import torch
+from measure import both, interleaved, switch
+
+import nf4bench.torch as nf4
+
+CONTEXT = 256  # tokens of the static cache
+BOTH = (("bitsandbytes", False), ("nf4bench", True))
+
+
+def milliseconds(work):
+    """Of the device, for one call of something that is enqueued at once."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+def wall_milliseconds(work):
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) * 1e3
+
+
+def captured(work):
+    """A CUDA graph of `work`, and what it returned; both stay valid when the drop-in is switched."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        work()
+        work()
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = work()
+    return graph, result
+
+
+def replays(graphs, rounds):
+    return interleaved({who: functools.partial(milliseconds, graph.replay) for who, graph in graphs.items()}, rounds)
+
+
+def layers_of(model):
+    for layer in model.model.layers:
+        yield from (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj, layer.self_attn.o_proj,
+                    layer.mlp.gate_proj, layer.mlp.up_proj, layer.mlp.down_proj)
+
+
+def measure_layers(model, batches, device):
+    linear = list(layers_of(model))
+    inputs = sorted({each.in_features for each in linear})
+    for batch in batches:
+        tokens = {count: torch.randn(batch, 1, count, device=device).bfloat16() for count in inputs}
+
+        def step():
+            for each in linear:
+                each(tokens[each.in_features])
+
+        graphs = {}
+        for who, ours in BOTH:
+            switch(ours)
+            graphs[who] = captured(step)[0]
+        graph = replays(graphs, 25)
+        eager = both(functools.partial(wall_milliseconds, step), 10)
+        host = {who: each["median"] / len(linear) * 1e3 for who, each in eager.items()}
+        yield batch, {"graph_ms": graph, "eager_ms": eager, "eager_us_a_layer": host}
+
+
+def decoding_step(model, batch, device):
+    """A function that computes the logits of one more token behind 63, and overwrites nothing else."""
+    from transformers import StaticCache
+
+    cache = StaticCache(config=model.config, max_cache_len=CONTEXT)
+    prompt = torch.randint(0, model.config.vocab_size, (batch, 63), device=device)
+    model(input_ids=prompt, past_key_values=cache, use_cache=True, logits_to_keep=1)
+    token = torch.randint(0, model.config.vocab_size, (batch, 1), device=device)
+    position = torch.full((batch, 1), 63, device=device)
+
+    def again():
+        # The cache counts what was written to it: back to 63, so that every step writes the same place.
+        for layer in cache.layers:
+            counted = getattr(layer, "cumulative_length", None)
+            if isinstance(counted, torch.Tensor):
+                counted.fill_(63)
+            elif counted is not None:
+                layer.cumulative_length = 63
+
+    def step(run=model):
+        again()
+        return run(input_ids=token, position_ids=position, past_key_values=cache, use_cache=True).logits
+
+    return step
+
+
+def largest_difference(results):
+    """Between the logits of the two, beside their size: they differ by roundings alone."""
+    first, second = (each.float() for each in results.values())
+    return {"largest": (first - second).abs().max().item(), "size": first.abs().max().item()}
+
+
+def measure_steps(model, batches, device, is_compiled=False):
+    for batch in batches:
+        graphs, results = {}, {}
+        torch.manual_seed(batch)
+        step = decoding_step(model, batch, device)
+        for who, ours in BOTH:
+            switch(ours)
+            run = model
+            if is_compiled:
+                torch._dynamo.reset()
+                run = torch.compile(model, dynamic=False)
+            begin = time.monotonic()
+            graphs[who], results[who] = captured(functools.partial(step, run))
+            if is_compiled:
+                print(f"compiled with {who} in {time.monotonic() - begin:.0f} s", flush=True)
+        for graph in graphs.values():
+            graph.replay()
+        torch.cuda.synchronize()
+        measured = replays(graphs, 25)
+        rate = {who: batch / each["median"] * 1e3 for who, each in measured.items()}
+        yield batch, {"ms": measured, "tokens_per_second": rate, "logits": largest_difference(results)}
+
+
+def measure_generate(model, batches, device):
+    for batch in batches:
+        prompt = torch.randint(1, model.config.vocab_size, (batch, 32), device=device)
+
+        def seconds(count):
+            begin = time.perf_counter()
+            model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=count, min_new_tokens=count,
+                           do_sample=False)
+            torch.cuda.synchronize()
+            return time.perf_counter() - begin
+
+        # The prefill and what a call costs once cancel out.
+        measured = both(lambda: (seconds(14) - seconds(2)) / 12 * 1e3, 3)
+        yield batch, {"ms_a_token": measured,
+                      "tokens_per_second": {who: batch / each["median"] * 1e3 for who, each in measured.items()}}
+
+
+def measure_prefill(model, batches, device):
+    tokens = torch.randint(0, model.config.vocab_size, (1, 2048), device=device)
+    work = functools.partial(model, input_ids=tokens, use_cache=False, logits_to_keep=1)
+    yield 1, {"tokens": 2048, "ms": both(lambda: wall_milliseconds(work), 12)}
+
+
+def measure_training(model, batches, device):
+    import peft
+
+    model.is_loaded_in_4bit = True
+    lora = peft.LoraConfig(r=16, lora_alpha=32, lora_dropout=0.0,
+                           target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"])
+    model = peft.get_peft_model(model, lora).train()
+    model.enable_input_require_grads()
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    optimizer = torch.optim.AdamW([each for each in model.parameters() if each.requires_grad], lr=1e-5)
+    tokens = torch.randint(0, model.config.vocab_size, (1, 1024), device=device)
+
+    def step():
+        model(input_ids=tokens, labels=tokens).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    yield 1, {"tokens": 1024, "ms": both(lambda: wall_milliseconds(step), 10)}
+
+
+PARTS = {"layers": measure_layers, "step": measure_steps, "compiled": functools.partial(measure_steps, is_compiled=True),
+         "generate": measure_generate, "prefill": measure_prefill, "training": measure_training}
+
+
+def show(part, batch, result):
+    for name, each in result.items():
+        if not isinstance(each, dict) or "bitsandbytes" not in each:
+            continue
+        theirs, ours = (each[who]["median"] if isinstance(each[who], dict) else each[who] for who, _ in BOTH)
+        print(f"{part:9s} batch {batch:3d} {name:18s} bitsandbytes {theirs:9.3f}  nf4bench {ours:9.3f}  "
+              f"{theirs / ours:.3f}", flush=True)
+
+
+def save(path, part, results):
+    whole = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    import transformers
+    whole["machine"] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
+                        "transformers": transformers.__version__, "bitsandbytes": bnb.__version__,
+                        "libnf4": nf4.library_version()}
+    whole.setdefault("parts", {})[part] = results
+    path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", required=True, choices=PARTS)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--batch", default="1,4,8,16,32,64")
+    options = parser.parse_args()
+    begin = time.monotonic()
+    device = "cuda"
+    model = models.llama(device)
+    print(f"built in {time.monotonic() - begin:.0f} s", flush=True)
+    results = {}
+    with torch.set_grad_enabled(options.part == "training"):
+        for batch, result in PARTS[options.part](model, [int(each) for each in options.batch.split(",")], device):
+            results[str(batch)] = result
+            show(options.part, batch, result)
+            if options.json:
+                save(options.json, options.part, results)
+    print(f"{options.part} in {time.monotonic() - begin:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
