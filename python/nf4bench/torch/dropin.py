@@ -16,9 +16,10 @@ import torch
 
 from .. import _library
 from . import functions, kernels, operators
-from .weights import ALIGNMENT, KINDS, AsPlainTensors, Parts, UnsupportedWeight, parts_of, weight_of
+from .weights import ALIGNMENT, KINDS, AsPlainTensors, UnsupportedWeight, parts_of, weight_of
 
 LOG = logging.getLogger("nf4bench")
+CANNOT = (UnsupportedWeight, _library.Nf4Error)
 UNSLOTH = "unsloth.kernels.utils"
 
 taken = []  # what was taken over, in words
@@ -113,14 +114,10 @@ def _override(name, make, key):
 
 def _fits(weight, tokens, bias):
     """Whether this product is one for libnf4; if not, the original says what is wrong with it."""
-    return (len(weight.shape) == 2 and tokens.dtype in KINDS and tokens.dim() > 0
-            and tokens.shape[-1] == weight.inputs and tokens.device == weight.device
+    return (weight.is_matrix and tokens.dtype in KINDS and tokens.dim() > 0 and tokens.shape[-1] == weight.inputs
+            and tokens.device == weight.device
             and (bias is None or (bias.dtype is tokens.dtype and bias.dim() == 1 and bias.numel() == weight.outputs
                                   and bias.device == weight.device)))
-
-
-def _product(weight, tokens, bias):
-    return kernels.linear(weight, operators.readable(tokens), None if bias is None else operators.readable(bias))
 
 
 def _gemm(original):
@@ -128,13 +125,14 @@ def _gemm(original):
                   absmax_offset=None):
         if quant_type == "nf4":
             try:
-                parts = Parts(B, absmax, blocksize, tuple(shapeB))
-                if absmax_8bit is not None:
-                    parts = Parts(B, absmax_8bit, blocksize, parts.shape, (absmax, absmax_code, absmax_offset))
-                weight = weight_of(parts)
+                if absmax_8bit is None:
+                    weight = weight_of((B, absmax, blocksize, tuple(shapeB), None))
+                else:
+                    nested = (absmax, absmax_code, absmax_offset)
+                    weight = weight_of((B, absmax_8bit, blocksize, tuple(shapeB), nested))
                 if _fits(weight, A, bias):
-                    return _product(weight, A, bias)
-            except UnsupportedWeight:
+                    return kernels.linear(weight, A, bias)
+            except CANNOT:
                 pass
         return original(A, B, shapeB, absmax, blocksize, quant_type, bias, absmax_8bit, absmax_code, absmax_offset)
     return gemm_4bit
@@ -144,8 +142,8 @@ def _dequantize(original):
     def dequantize_4bit(A, absmax, blocksize, quant_type, shape, dtype):
         if quant_type == "nf4" and dtype in KINDS:
             try:
-                return kernels.dequantize(weight_of(Parts(A, absmax, blocksize, tuple(shape))), dtype)
-            except UnsupportedWeight:
+                return kernels.dequantize(weight_of((A, absmax, blocksize, tuple(shape), None)), dtype)
+            except CANNOT:
                 pass
         return original(A, absmax, blocksize, quant_type, shape, dtype)
     return dequantize_4bit
@@ -155,9 +153,9 @@ def _dequantize_out(original):
     def dequantize_4bit_out(A, absmax, blocksize, quant_type, shape, dtype, out):
         if quant_type == "nf4" and dtype in KINDS and _can_take(out, shape, dtype, A.device):
             try:
-                kernels.dequantize_into(weight_of(Parts(A, absmax, blocksize, tuple(shape))), out)
+                kernels.dequantize_into(weight_of((A, absmax, blocksize, tuple(shape), None)), out)
                 return
-            except UnsupportedWeight:
+            except CANNOT:
                 pass
         original(A, absmax, blocksize, quant_type, shape, dtype, out)
     return dequantize_4bit_out
@@ -200,9 +198,9 @@ def _product_or_none(tokens, packed, state, bias):
     with AsPlainTensors():
         try:
             weight = weight_of(parts_of(packed, state))
-        except UnsupportedWeight:
+        except CANNOT:
             return None
-        return _product(weight, tokens, bias) if _fits(weight, tokens, bias) else None
+        return kernels.linear(weight, tokens, bias) if _fits(weight, tokens, bias) else None
 
 
 def _matmul(original):
@@ -216,11 +214,13 @@ def _matmul(original):
 
 def _functional_dequantize(original):
     def dequantize_4bit(A, quant_state=None, absmax=None, out=None, blocksize=None, quant_type="fp4"):
-        if quant_state is not None and out is None and _is_on_ours(A) and quant_state.quant_type == "nf4":
+        if quant_state is not None and out is None and quant_state.quant_type == "nf4":
             try:
-                result = functions.dequantize(A, quant_state)
-                return result.t() if A.shape[0] == 1 else result
-            except UnsupportedWeight:
+                with AsPlainTensors():
+                    if _is_on_ours(A):
+                        result = functions.dequantize(A, quant_state)
+                        return result.t() if A.shape[0] == 1 else result
+            except CANNOT:
                 pass
         return original(A, quant_state, absmax, out, blocksize, quant_type)
     return dequantize_4bit
@@ -293,7 +293,7 @@ def _unsloth_dequantize(original):
         if _is_ours(W, quant_state):
             try:
                 return functions.fast_dequantize(W, quant_state, out, use_global_buffer)
-            except UnsupportedWeight:
+            except CANNOT:
                 pass
         return original(W, quant_state, out, use_global_buffer)
     return fast_dequantize

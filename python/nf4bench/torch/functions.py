@@ -19,9 +19,8 @@ _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 
 
 def nothing_looks_on():
-    """Whether a call that PyTorch does not see is missed by nobody."""
-    return not (is_compiling() or _modes() or _function_modes() or _transforms() is not None
-                or _tracing() is not None)
+    """Whether a call that PyTorch does not see is missed by nobody; not to be asked while compiling."""
+    return not (_modes() or _function_modes() or _transforms() is not None or _tracing() is not None)
 
 
 def is_plain(tensor):
@@ -39,7 +38,7 @@ def dequantize(packed, quant_state, dtype=None, out=None):
     """
     dtype = dtype or (quant_state.dtype if out is None else out.dtype)
     operators.check_type(dtype)
-    if nothing_looks_on():
+    if not is_compiling() and nothing_looks_on():
         with AsPlainTensors():
             weight = weight_of(parts_of(packed, quant_state))
             if out is None:
@@ -47,10 +46,10 @@ def dequantize(packed, quant_state, dtype=None, out=None):
             operators.check_output(out, weight.shape, weight.device)
             operators.decode_into(weight, out)
             return out
-    parts = parts_of(packed, quant_state)
+    *weight, nested = parts_of(packed, quant_state)
     if out is None:
-        return torch.ops.nf4.dequantize(*parts[:4], dtype, *parts.arguments())
-    torch.ops.nf4.dequantize_out(*parts[:4], out, *parts.arguments())
+        return torch.ops.nf4.dequantize(*weight, dtype, *(nested or ()))
+    torch.ops.nf4.dequantize_out(*weight, out, *(nested or ()))
     return out
 
 
@@ -59,23 +58,22 @@ def linear(tokens, packed, quant_state, bias=None):
 
     Raises ValueError for what is no NF4 weight, and for tokens or a bias that do not fit it.
     """
-    if is_plain(tokens) and not wants_gradient(tokens, bias) and nothing_looks_on():
+    if (not is_compiling() and is_plain(tokens) and not wants_gradient(tokens, bias) and nothing_looks_on()):
         with AsPlainTensors():
             weight = weight_of(parts_of(packed, quant_state))
             operators.check_input(tokens, bias, weight.shape, weight.device)
-            return kernels.linear(weight, operators.readable(tokens),
-                                  None if bias is None else operators.readable(bias))
-    parts = parts_of(packed, quant_state)
-    return torch.ops.nf4.linear(tokens, *parts[:4], bias, *parts.arguments())
+            return kernels.linear(weight, tokens, bias)
+    *weight, nested = parts_of(packed, quant_state)
+    return torch.ops.nf4.linear(tokens, *weight, bias, *(nested or ()))
 
 
 _buffers = {}  # of fast_dequantize, by device, stream and type
 
 
 def _from_buffer(weight, dtype):
-    if weight.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+    if weight.gpu is not None and torch.cuda.is_current_stream_capturing():
         return torch.empty(weight.shape, dtype=dtype, device=weight.device)
-    key = (weight.device, kernels.stream_of(weight.device), dtype)
+    key = (weight.device, kernels.stream_of(weight), dtype)
     size = weight.outputs * weight.inputs
     buffer = _buffers.get(key)
     if buffer is None or buffer.numel() < size:
@@ -99,7 +97,7 @@ def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False):
                 out = torch.empty(weight.shape, dtype=dtype, device=weight.device)
             operators.check_output(out, weight.shape, weight.device)
             operators.decode_into(weight, out)
-    elif use_global_buffer and nothing_looks_on():
+    elif use_global_buffer and not is_compiling() and nothing_looks_on():
         with AsPlainTensors():
             weight = weight_of(parts_of(W, quant_state))
             operators.check_type(quant_state.dtype)

@@ -1,15 +1,17 @@
 """What libnf4 computes, on tensors: no autograd, no dispatch, and on the current stream."""
 
 import functools
+import threading
 
 import torch
 from torch.nn.functional import linear as blas_linear
 
 from .. import _library
-from .weights import KINDS
+from .weights import ALIGNMENT, KINDS
 
 _WORKSPACE_ALIGNMENT = 256
 _MOST_PLANNED = 4096  # numbers of tokens that a plan remembers
+_NO_SCRATCH = (None, 0, 0)
 
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", lambda _: 0)
 _current_gpu = getattr(torch._C, "_cuda_getDevice", lambda: 0)
@@ -30,24 +32,21 @@ def _device_fields(device):
 class Plan:
     """How products with weights of one geometry, type and device are computed."""
 
-    __slots__ = ("device", "weight", "kind", "most_tokens", "_workspaces")
+    __slots__ = ("device", "weight", "kind", "most_tokens", "workspaces")
 
     def __init__(self, device, weight, kind):
         self.device, self.weight, self.kind = device, weight, kind
         self.most_tokens = _library.most_tokens(device, weight, kind)
-        self._workspaces = {}
+        self.workspaces = {0: 0}  # bytes by tokens, as workspace() has found them
 
     def workspace(self, tokens):
         """Bytes for so many tokens; None where decoding the weight and a BLAS do it."""
         if tokens > self.most_tokens:
             return None
-        known = self._workspaces.get(tokens, -1)
-        if known == -1:
-            known = _library.workspace_bytes(self.device, self.weight, self.kind, tokens)
-            if len(self._workspaces) >= _MOST_PLANNED:
-                self._workspaces.clear()
-            self._workspaces[tokens] = known
-        return known
+        found = _library.workspace_bytes(self.device, self.weight, self.kind, tokens)
+        if len(self.workspaces) < _MOST_PLANNED:
+            self.workspaces[tokens] = found
+        return found
 
 
 @functools.lru_cache(maxsize=4096)
@@ -62,37 +61,54 @@ def _any_pointers(nested):
     return (16, 0, 16, 16, 16, 16) if nested else (16, 16, 0, 0, 0, 0)
 
 
-def plan_of(weight, dtype):
-    plan = weight.plans.get(dtype)
-    if plan is None or weight.device.type == "cpu":  # whose number of threads may have changed
-        plan = _plan_of(_device_fields(weight.device), weight.blocksize, (weight.outputs, weight.inputs),
-                        weight.is_nested, KINDS[dtype])
+def _plan(weight, dtype):
+    """Of a type of KINDS."""
+    plan = _plan_of(_device_fields(weight.device), weight.blocksize, (weight.outputs, weight.inputs),
+                    weight.is_nested, KINDS[dtype])
+    if weight.gpu is not None:  # on the CPU the number of threads may change
         weight.plans[dtype] = plan
     return plan
 
 
-def stream_of(device):
-    return _raw_stream(device.index) if device.type == "cuda" else 0
+class _Scratch(threading.local):
+    """Memory that a thread's products on default streams use one after another."""
+
+    def __init__(self):
+        self.by_gpu = {}  # a tensor, the address in it, and how many bytes are there
 
 
-def _on_its_device(function):
-    """Makes the weight's GPU current, if it is not."""
-    @functools.wraps(function)
-    def wrapper(weight, *arguments):
-        device = weight.device
-        if device.type == "cpu" or _current_gpu() == device.index:
-            return function(weight, *arguments)
-        with torch.cuda.device(device):
-            return function(weight, *arguments)
-    return wrapper
+_scratch = _Scratch()
 
 
-@_on_its_device
+def _new_scratch(device, least):
+    memory = torch.empty(least + _WORKSPACE_ALIGNMENT, dtype=torch.uint8, device=device)
+    return memory, -(-memory.data_ptr() // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT, least
+
+
+def _scratch_of(weight, least, stream):
+    """Memory that nothing else uses until what is enqueued next on the stream has ended."""
+    if stream or weight.gpu is None:
+        # Given back when the caller returns; whoever gets it next is behind this call on the stream.
+        return _new_scratch(weight.device, least)
+    # The default stream, which no graph captures, and which lasts.
+    held = _scratch.by_gpu.get(weight.gpu)
+    if held is None or held[2] < least:
+        held = _scratch.by_gpu[weight.gpu] = _new_scratch(weight.device, least)
+    return held
+
+
+def stream_of(weight):
+    return 0 if weight.gpu is None else _raw_stream(weight.gpu)
+
+
 def dequantize_into(weight, output):
     """`output`: contiguous, aligned, of the weight's size and device, and of a type of KINDS."""
-    device = weight.device
-    status = _functions()[0](_device_fields(device), weight.fields, KINDS[output.dtype], output.data_ptr(),
-                             stream_of(device))
+    gpu = weight.gpu
+    if gpu is not None and _current_gpu() != gpu:
+        with torch.cuda.device(gpu):
+            return dequantize_into(weight, output)
+    status = _functions()[0](_device_fields(weight.device), weight.fields, KINDS[output.dtype], output.data_ptr(),
+                             0 if gpu is None else _raw_stream(gpu))
     if status:
         _library.check(status, "nf4_dequantize")
     return output
@@ -102,28 +118,42 @@ def dequantize(weight, dtype):
     return dequantize_into(weight, torch.empty(weight.shape, dtype=dtype, device=weight.device))
 
 
-@_on_its_device
+def _readable(tensor):
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
 def linear(weight, tokens, bias):
-    """tokens[..., K] W^T + bias. Both are of one type of KINDS, contiguous, aligned, and on the
-    weight's device."""
-    inputs, outputs = weight.inputs, weight.outputs
-    shape = tokens.shape
-    count = tokens.numel() // inputs
-    plan = plan_of(weight, tokens.dtype)
-    scratch_bytes = plan.workspace(count) if count else 0
-    if scratch_bytes is None:
+    """tokens[..., K] W^T + bias, both of one type of KINDS and on the weight's device, of any strides."""
+    gpu = weight.gpu
+    if gpu is not None and _current_gpu() != gpu:
+        with torch.cuda.device(gpu):
+            return linear(weight, tokens, bias)
+    plan = weight.plans.get(tokens.dtype) or _plan(weight, tokens.dtype)
+    count = tokens.numel() // weight.inputs
+    least = plan.workspaces.get(count, -1)
+    if least == -1:
+        least = plan.workspace(count)
+    if least is None:
         return _by_blas(weight, tokens, bias)
-    output = tokens.new_empty((*shape[:-1], outputs))
+    input_at, bias_at = tokens.data_ptr(), 0
+    if not tokens.is_contiguous() or input_at % ALIGNMENT:
+        tokens = _readable(tokens)
+        input_at = tokens.data_ptr()
+    if bias is not None:
+        bias_at = bias.data_ptr()
+        if not bias.is_contiguous() or bias_at % ALIGNMENT:
+            bias = _readable(bias)
+            bias_at = bias.data_ptr()
+    output = tokens.new_empty((*tokens.shape[:-1], weight.outputs))
     if count == 0:
         return output
-    scratch = 0
-    if scratch_bytes:
-        # Kept to the end of this function; what reuses it is behind this call on the same stream.
-        memory = torch.empty(scratch_bytes + _WORKSPACE_ALIGNMENT, dtype=torch.uint8, device=weight.device)
-        scratch = -(-memory.data_ptr() // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
-    product = _library.pack_product(plan.kind, count, tokens.data_ptr(), bias.data_ptr() if bias is not None else 0,
-                                    output.data_ptr(), scratch, scratch_bytes)
-    status = _functions()[1](plan.device, weight.fields, product, stream_of(weight.device))
+    stream = 0 if gpu is None else _raw_stream(gpu)
+    scratch = _scratch_of(weight, least, stream) if least else _NO_SCRATCH
+    status = _functions()[1](plan.device, weight.fields,
+                             _library.pack_product(plan.kind, count, input_at, bias_at, output.data_ptr(), scratch[1],
+                                                   least), stream)
+    if status == _library.UNSUPPORTED:
+        return _by_blas(weight, tokens, bias)
     if status:
         _library.check(status, "nf4_linear")
     return output

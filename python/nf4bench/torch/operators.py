@@ -7,7 +7,7 @@ codes with nested_absmax, nested_map and nested_offset; blocksize and shape.
 import torch
 
 from . import kernels
-from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, Parts, UnsupportedWeight, aligned, new_weight,
+from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, UnsupportedWeight, aligned, new_weight,
                       weight_of)
 
 _WEIGHT = "Tensor packed, Tensor absmax, int blocksize, int[] shape"
@@ -19,15 +19,9 @@ for _schema in (f"dequantize({_WEIGHT}, ScalarType dtype, {_NESTED}) -> Tensor",
     _LIBRARY.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
 
 
-def readable(tensor):
-    """The tensor, or a copy that is contiguous and starts where libnf4 can read it."""
-    tensor = tensor.contiguous()
-    return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
-
-
 def _weight(packed, absmax, blocksize, shape, nested):
     # Returned with its parts: they may be copies, which must live until the call is enqueued.
-    parts = Parts(packed, absmax, blocksize, tuple(shape), None if nested[0] is None else nested)
+    parts = (packed, absmax, blocksize, tuple(shape), None if nested[0] is None else nested)
     with AsPlainTensors():
         try:
             return weight_of(parts), parts
@@ -88,7 +82,7 @@ def _linear(input, packed, absmax, blocksize, shape, bias=None, nested_absmax=No
             nested_offset=None):
     check_input(input, bias, shape, packed.device)
     weight, _parts = _weight(packed, absmax, blocksize, shape, (nested_absmax, nested_map, nested_offset))
-    return kernels.linear(weight, readable(input), None if bias is None else readable(bias))
+    return kernels.linear(weight, input, bias)
 
 
 for _name, _kernel in (("dequantize", _dequantize), ("dequantize_out", _dequantize_out), ("linear", _linear)):

@@ -1,7 +1,6 @@
 """A weight as libnf4 takes it, made of the tensors that bitsandbytes keeps it in."""
 
 import math
-import typing
 import weakref
 
 import torch
@@ -23,21 +22,8 @@ class UnsupportedWeight(ValueError):
     """These tensors are no NF4 weight that libnf4 can read; says why."""
 
 
-class Parts(typing.NamedTuple):
-    """The tensors and sizes of a weight, as a quant_state has them; nothing of them is checked.
-
-    absmax holds float32, or uint8 codes if nested is (nested_absmax, nested_map, nested_offset).
-    """
-
-    packed: torch.Tensor
-    absmax: torch.Tensor
-    blocksize: int
-    shape: tuple
-    nested: tuple = None
-
-    def arguments(self):
-        """As the operators take the last three."""
-        return self.nested or (None, None, None)
+# A weight's parts, unchecked, are a tuple as a quant_state has them: packed, absmax, blocksize, shape, nested.
+# absmax holds float32, or uint8 codes if nested is (nested_absmax, nested_map, nested_offset) and not None.
 
 
 def parts_of(packed, quant_state):
@@ -56,7 +42,7 @@ def parts_of(packed, quant_state):
     _check_format(quant_type, shape)
     if getattr(quant_state, "packing_format_for_cpu", False):
         raise UnsupportedWeight("bitsandbytes has repacked this weight for its own product on the CPU")
-    return Parts(packed, absmax, blocksize, shape, nested)
+    return packed, absmax, blocksize, shape, nested
 
 
 def _parts_of_list(packed, fields):
@@ -71,7 +57,7 @@ def _parts_of_list(packed, fields):
     except (ValueError, TypeError, IndexError) as error:
         raise UnsupportedWeight(f"this list is no quant_state: {error}") from None
     _check_format(quant_type, shape)
-    return Parts(packed, absmax, blocksize, tuple(shape), nested)
+    return packed, absmax, blocksize, tuple(shape), nested
 
 
 def _check_format(quant_type, shape):
@@ -93,14 +79,14 @@ def aligned(parts):
             return None
         tensor = tensor.contiguous()
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
-    nested = parts.nested and tuple(readable(each) for each in parts.nested)
-    return Parts(readable(parts.packed), readable(parts.absmax), parts.blocksize, parts.shape, nested)
+    packed, absmax, blocksize, shape, nested = parts
+    return readable(packed), readable(absmax), blocksize, shape, nested and tuple(map(readable, nested))
 
 
 class Weight:
     """A weight's sizes, and its nf4_weight. Keeps no tensor alive: its user does."""
 
-    __slots__ = ("fields", "shape", "outputs", "inputs", "blocksize", "is_nested", "device", "plans")
+    __slots__ = ("fields", "shape", "is_matrix", "outputs", "inputs", "blocksize", "is_nested", "device", "gpu", "plans")
 
     def __init__(self, parts):
         """Raises UnsupportedWeight where the parts do not fit each other, or libnf4."""
@@ -113,6 +99,7 @@ class Weight:
             where = packed.device if isinstance(packed, torch.Tensor) else type(packed).__name__
             raise UnsupportedWeight(f"packed is on {where}: libnf4 reads tensors on cpu and cuda")
         self.device = packed.device
+        self.gpu = packed.device.index  # None on the CPU
         elements = math.prod(shape)
         blocks = -(-elements // blocksize)
         pointers = [self._pointer("packed", packed, None, -(-elements // 2))]
@@ -125,7 +112,7 @@ class Weight:
                                        -(-blocks // NESTED_BLOCKSIZE) * 4),
                          self._pointer("nested_map", nested_map, torch.float32, 4 * 256),
                          self._pointer("nested_offset", offset, torch.float32, 4)]
-        self.shape, self.inputs = shape, shape[-1]
+        self.shape, self.inputs, self.is_matrix = shape, shape[-1], len(shape) == 2
         self.outputs = elements // self.inputs
         self.blocksize, self.is_nested = blocksize, nested is not None
         self.plans = {}  # by type, for products
@@ -149,39 +136,36 @@ class Weight:
         return pointer
 
 
-def _versions(parts):
-    """What PyTorch counts writes with; None where it does not count them."""
-    if parts.packed.is_inference() or parts.absmax.is_inference():
-        return None
-    return parts.packed._version, parts.absmax._version
-
-
 class _Remembered:
     """A Weight, and by what to see that it still is the one of some parts."""
 
-    __slots__ = ("weight", "bytes", "packed", "shape", "blocksize", "absmax", "absmax_at", "nested", "versions")
+    __slots__ = ("weight", "bytes", "packed_at", "packed_version", "shape", "blocksize", "absmax", "absmax_at",
+                 "absmax_version", "nested")
 
     def __init__(self, weight, parts, forget):
+        packed, absmax, self.blocksize, self.shape, nested = parts
         self.weight = weight
-        self.packed, self.bytes = parts.packed.data_ptr(), parts.packed.nbytes
-        self.shape, self.blocksize = parts.shape, parts.blocksize
-        self.absmax, self.absmax_at = weakref.ref(parts.absmax, forget), parts.absmax.data_ptr()
-        self.nested = parts.nested and tuple((weakref.ref(each), each.data_ptr()) for each in parts.nested)
-        self.versions = _versions(parts)
+        self.packed_at, self.bytes = packed.data_ptr(), packed.nbytes
+        self.absmax, self.absmax_at = weakref.ref(absmax, forget), absmax.data_ptr()
+        # PyTorch does not count the writes to a tensor of inference mode.
+        self.packed_version = None if packed.is_inference() else packed._version
+        self.absmax_version = None if absmax.is_inference() else absmax._version
+        self.nested = nested and tuple((weakref.ref(each), each.data_ptr()) for each in nested)
 
     def is_of(self, parts):
         packed, absmax, blocksize, shape, nested = parts
-        if (self.absmax() is not absmax or packed.data_ptr() != self.packed or absmax.data_ptr() != self.absmax_at
-                or packed.nbytes < self.bytes or blocksize != self.blocksize or shape != self.shape):
-            return False
-        if self.versions is not None and _versions(parts) != self.versions:
+        if (self.absmax() is not absmax or packed.data_ptr() != self.packed_at or absmax.data_ptr() != self.absmax_at
+                or packed.nbytes < self.bytes or blocksize != self.blocksize or shape != self.shape
+                or (self.packed_version is not None
+                    and (packed.is_inference() or packed._version != self.packed_version))
+                or (self.absmax_version is not None and absmax._version != self.absmax_version)):
             return False
         if nested is None or self.nested is None:
             return nested is self.nested
-        for tensor, (known, pointer) in zip(nested, self.nested):
-            if known() is not tensor or tensor.data_ptr() != pointer:
-                return False
-        return True
+        (first, first_at), (second, second_at), (third, third_at) = self.nested
+        one, two, three = nested
+        return (first() is one and second() is two and third() is three and one.data_ptr() == first_at
+                and two.data_ptr() == second_at and three.data_ptr() == third_at)
 
 
 _remembered = {}  # by the id of absmax, for as long as that lives
@@ -190,7 +174,7 @@ _remembered = {}  # by the id of absmax, for as long as that lives
 def new_weight(parts):
     """A Weight of parts that may have been written just now. Raises UnsupportedWeight."""
     weight = Weight(parts)
-    if weight.device.type == "cuda":
+    if weight.gpu is not None:
         # Kernels of libnf4 may read a weight before the kernel in front of them has ended, so that the
         # one in front must not be the one that writes it.
         torch.zeros(1, device=weight.device)
@@ -202,7 +186,7 @@ def weight_of(parts):
 
     Raises UnsupportedWeight.
     """
-    key = id(parts.absmax)
+    key = id(parts[1])
     known = _remembered.get(key)
     if known is not None and known.is_of(parts):
         return known.weight

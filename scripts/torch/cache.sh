@@ -1,0 +1,6 @@
+# To be sourced: where the PyTorch of the tests is, and which.
+
+torch_version=2.13.0
+bitsandbytes_version=0.50.2
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/nf4bench/torch-$torch_version-$bitsandbytes_version
+python=${NF4BENCH_PYTHON:-/usr/bin/python3}
