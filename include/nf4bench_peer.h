@@ -49,7 +49,12 @@ enum { NF4BENCH_PEER_FLOAT16 = 0, NF4BENCH_PEER_BFLOAT16 = 1, NF4BENCH_PEER_FLOA
 enum {
   /* launch() does what a CUDA graph cannot record (it synchronises, allocates, or uses another
    * stream). Such a variant is timed by --launch stream alone. */
-  NF4BENCH_PEER_NOT_CAPTURABLE = 1
+  NF4BENCH_PEER_NOT_CAPTURABLE = 1,
+  /* What its kernels use, for reports and --marking. */
+  NF4BENCH_PEER_INLINE_PTX = 2,
+  NF4BENCH_PEER_CACHE_HINTS = 4, /* cache operators or eviction policies of loads and stores */
+  /* Of Python files alone: the function NAME through torch.compile, called NAME_compiled. */
+  NF4BENCH_PEER_COMPILED = 8
 };
 
 /* One weight, and what is to be done with it. nf4bench owns every buffer. Inputs are read only. All
@@ -109,8 +114,8 @@ typedef struct nf4bench_peer_variant {
   const char* summary; /* one line: the idea; may be NULL */
   int32_t operation;   /* NF4BENCH_PEER_DEQUANTIZE or _MATMUL: one entry for each */
   int32_t device;      /* NF4BENCH_PEER_CPU or NF4BENCH_PEER_CUDA */
-  int32_t launches;    /* kernels, or passes over the data, per call */
-  uint32_t flags;      /* NF4BENCH_PEER_NOT_CAPTURABLE or 0 */
+  int32_t launches;    /* kernels, or passes over the data, per call; 0: not known */
+  uint32_t flags;      /* a sum of NF4BENCH_PEER_NOT_CAPTURABLE, ..., or 0 */
 
   /* Returns NULL when the variant can do `job` on `device`, else the reason, as a string that stays
    * valid. Buffers in `job` are NULL here. The pointer itself may be NULL: the variant can do every
@@ -124,7 +129,8 @@ typedef struct nf4bench_peer_variant {
   /* Does `job`. CUDA: enqueues the work on `stream`, a cudaStream_t that does not wait for the
    * default stream, on the device that is current for the calling thread, and returns without
    * waiting. CPU: `stream` is NULL and the output is complete on return. `job` itself is gone after
-   * the call. Returns 0, or another number for an error, which the variant's failed row then shows.
+   * the call. Returns 0, or another number for an error, which the variant's failed row then shows,
+   * or what the table's error_text() says.
    * A CUDA library returns cudaGetLastError(), because nf4bench cannot ask another runtime. */
   int (*launch)(const nf4bench_peer_job* job, void* stream);
 } nf4bench_peer_variant;
@@ -136,6 +142,11 @@ typedef struct nf4bench_peer_table {
   uint32_t variant_count;
   uint32_t table_bytes; /* sizeof(nf4bench_peer_table) */
   const nf4bench_peer_variant* variants;
+  /* From here on a table may end before; table_bytes says so. */
+
+  /* What was wrong, in one line, when the last launch() of this thread returned an error; a string
+   * that stays valid until the next call. The pointer may be NULL: the number is all there is. */
+  const char* (*error_text)(void);
 } nf4bench_peer_table;
 
 /* The one function that a peer exports. Called once or more, from one thread. */

@@ -81,13 +81,13 @@ bool drain(int stream, const Taker& take) {
 }
 
 // Between fork and exec only what is safe in a signal handler: other threads may hold any lock.
-[[noreturn]] void become(char* const* arguments, char* const* environment,
+[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
                          const Channels& channels) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != channels.parent) _exit(kNotStarted);  // it died before it could be asked for
   dup2(channels.out.writer.get(), STDOUT_FILENO);
   dup2(channels.err.writer.get(), STDERR_FILENO);
-  execve("/proc/self/exe", arguments, environment);
+  execvpe(program, arguments, environment);  // a path is taken as it is
   _exit(kNotStarted);
 }
 
@@ -131,7 +131,8 @@ Child::Child(const ChildCommand& command, Taker on_err) : on_err_(std::move(on_e
   const std::vector<char*> environment = pointers(settings);
   Channels channels;
   pid_ = channels.are_open() ? fork() : -1;
-  if (pid_ == 0) become(arguments.data(), environment.data(), channels);
+  const char* const program = command.is_this_program ? "/proc/self/exe" : words.front().c_str();
+  if (pid_ == 0) become(program, arguments.data(), environment.data(), channels);
   outcome_.exit_code = kNotStarted;
   out_ = std::move(channels.out.reader);
   err_ = std::move(channels.err.reader);

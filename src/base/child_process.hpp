@@ -10,10 +10,11 @@
 
 namespace nf4bench {
 
-// This program, to be started again.
+// A process to be started.
 struct ChildCommand {
   std::vector<std::string> arguments;    // the program's name first
   std::vector<std::string> environment;  // "NAME=value", in place of this process's own
+  bool is_this_program = true;           // else the name is looked for as a shell does
 };
 
 // What a process left behind. One that a signal ended has 128 + its number as exit code.
@@ -35,7 +36,7 @@ struct ChildWatch {
   double silence_s = 0.0;  // a process that writes nothing for so long is ended; 0: none is
 };
 
-// Starts this program once with each of `commands`, all at once, and waits for all. They are in the
+// Starts a process for each of `commands`, all at once, and waits for all. They are in the
 // same process group, so that Ctrl-C reaches them, too, and die when this process does. One that
 // does not end some seconds after the signal that it got is killed. A process that cannot be
 // started is one that ended with 127.

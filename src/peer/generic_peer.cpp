@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxWorkspace = std::size_t{1} << 40;
 constexpr std::size_t kMaxSummaryChars = 1000;
+constexpr std::size_t kMaxErrorChars = 1000;
 
 static_assert(static_cast<int>(nf4::OutputType::kFloat16) == NF4BENCH_PEER_FLOAT16 &&
               static_cast<int>(nf4::OutputType::kBfloat16) == NF4BENCH_PEER_BFLOAT16 &&
@@ -70,6 +71,12 @@ nf4bench_peer_device to_c(const kernels::DeviceFacts& facts, record::DeviceKind 
           .l2_bytes = facts.l2_bytes};
 }
 
+std::string words_of(const PeerEntry& entry, int error) {
+  const std::string text =
+      entry.error_text == nullptr ? "" : bounded_text(entry.error_text(), kMaxErrorChars);
+  return text.empty() ? fmt::format("returned error {}", error) : printable(text);
+}
+
 // Runs code of another library. A C function must not throw, but one written in C++ may do so.
 void launch_guarded(const PeerEntry& entry, const kernels::Job& job,
                     const kernels::Launch& launch) {
@@ -84,7 +91,7 @@ void launch_guarded(const PeerEntry& entry, const kernels::Job& job,
   } catch (...) {
     throw Error(ErrorKind::kDevice, "threw an exception, which a peer must not");
   }
-  if (error != 0) throw Error(ErrorKind::kDevice, fmt::format("returned error {}", error));
+  if (error != 0) throw Error(ErrorKind::kDevice, words_of(entry, error));
 }
 
 // What the library asks for; none when that cannot be meant.
@@ -126,6 +133,8 @@ kernels::Variant to_variant(const PeerEntry& entry, const char* name, const char
   variant.summary = summary;
   variant.traits.launches = peer.launches;
   variant.traits.capturable = (peer.flags & NF4BENCH_PEER_NOT_CAPTURABLE) == 0;
+  variant.traits.inline_ptx = (peer.flags & NF4BENCH_PEER_INLINE_PTX) != 0;
+  variant.traits.cache_hints = (peer.flags & NF4BENCH_PEER_CACHE_HINTS) != 0;
   variant.traits.mirrors = "a library given by --peer";
   variant.unsupported = [entry, kind](const kernels::Problem& problem,
                                       const kernels::DeviceFacts& facts) {
@@ -142,17 +151,15 @@ kernels::Variant to_variant(const PeerEntry& entry, const char* name, const char
 
 }  // namespace
 
-bool is_generic_peer(const SharedLibrary& library) {
-  return has_peer_table(library);
-}
-
-std::vector<kernels::Variant> generic_variants(const SharedLibrary& library,
+std::vector<kernels::Variant> generic_variants(const std::vector<PeerEntry>& entries,
                                                const std::string& name, const PeerHost& host,
                                                std::deque<std::string>& strings) {
   std::vector<kernels::Variant> variants;
-  for (const PeerEntry& entry : read_peer_table(library)) {
+  for (const PeerEntry& entry : entries) {
     if (static_cast<record::DeviceKind>(entry.variant->device) != host.kind) continue;
     if (entry.operation != host.operation) continue;
+    const bool is_compiled = (entry.variant->flags & NF4BENCH_PEER_COMPILED) != 0;
+    if (is_compiled && !host.wants_compiled) continue;
     const char* const full =
         strings.emplace_back(entry.name.empty() ? name : fmt::format("{}.{}", name, entry.name))
             .c_str();

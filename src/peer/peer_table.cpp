@@ -20,7 +20,7 @@ constexpr std::array<PeerVersion, 2> kVersions = {
     {{.abi = NF4BENCH_PEER_ABI,
       .entry_point = "nf4bench_peer_v2",
       .job_bytes = sizeof(nf4bench_peer_job),
-      .table_bytes = sizeof(nf4bench_peer_table),
+      .table_bytes = offsetof(nf4bench_peer_table, error_text),
       .operations = 2},
      {.abi = 1,
       .entry_point = "nf4bench_peer_v1",
@@ -36,7 +36,8 @@ constexpr std::array<const char*, 2> kOperations = {"dequantize", "matmul"};
 constexpr std::uint32_t kMaxVariants = 1000;
 constexpr std::uint32_t kMaxStructBytes = 4096;
 constexpr std::size_t kMaxNameChars = 65;  // one more than a name may have
-constexpr std::uint32_t kKnownFlags = NF4BENCH_PEER_NOT_CAPTURABLE;
+constexpr std::uint32_t kKnownFlags = NF4BENCH_PEER_NOT_CAPTURABLE | NF4BENCH_PEER_INLINE_PTX |
+                                      NF4BENCH_PEER_CACHE_HINTS | NF4BENCH_PEER_COMPILED;
 
 // Null when the library exports none that is known here.
 const PeerVersion* version_of(const SharedLibrary& library) {
@@ -63,32 +64,40 @@ void check_bytes(const char* field, std::uint32_t bytes, std::size_t known, cons
                                              field, bytes, type, known));
 }
 
-// The table's header, or an error that says what is wrong with it.
-const nf4bench_peer_table& checked_table(const SharedLibrary& library, const PeerVersion& version) {
+const nf4bench_peer_table& table_of(const SharedLibrary& library, const PeerVersion& version) {
   using EntryPoint = const nf4bench_peer_table* (*)();
   const auto entry_point = reinterpret_cast<EntryPoint>(library.find(version.entry_point));
   const nf4bench_peer_table* const table = entry_point();
   if (table == nullptr) {
     throw Error(ErrorKind::kInput, fmt::format("{}() returned NULL", version.entry_point));
   }
-  if (table->abi != version.abi) {
+  return *table;
+}
+
+// Throws Error(kInput) saying what is wrong with the table's header.
+void check_header(const nf4bench_peer_table& table, const PeerVersion& version) {
+  if (table.abi != version.abi) {
     throw Error(ErrorKind::kInput,
                 fmt::format("has ABI version {}, wanted {} from {}(); build it with the "
                             "nf4bench_peer.h of that version",
-                            table->abi, version.abi, version.entry_point));
+                            table.abi, version.abi, version.entry_point));
   }
   if (version.table_bytes != 0) {
-    check_bytes("table_bytes", table->table_bytes, version.table_bytes, "nf4bench_peer_table");
+    check_bytes("table_bytes", table.table_bytes, version.table_bytes, "nf4bench_peer_table");
   }
-  check_bytes("variant_bytes", table->variant_bytes, sizeof(nf4bench_peer_variant),
+  check_bytes("variant_bytes", table.variant_bytes, sizeof(nf4bench_peer_variant),
               "nf4bench_peer_variant");
-  if (table->variant_count == 0 || table->variant_count > kMaxVariants ||
-      table->variants == nullptr) {
+  if (table.variant_count == 0 || table.variant_count > kMaxVariants || table.variants == nullptr) {
     throw Error(ErrorKind::kInput,
-                fmt::format("offers {} variants{}; wanted 1 to {}", table->variant_count,
-                            table->variants == nullptr ? " at NULL" : "", kMaxVariants));
+                fmt::format("offers {} variants{}; wanted 1 to {}", table.variant_count,
+                            table.variants == nullptr ? " at NULL" : "", kMaxVariants));
   }
-  return *table;
+}
+
+// Null when the table ends before it, or has none.
+const char* (*error_text_of(const nf4bench_peer_table& table, const PeerVersion& version))() {
+  const bool has_it = version.table_bytes != 0 && table.table_bytes >= sizeof(nf4bench_peer_table);
+  return has_it ? table.error_text : nullptr;
 }
 
 // Entries may be larger than ours, when the library's header is newer.
@@ -124,9 +133,32 @@ std::string problem_of(const nf4bench_peer_variant& variant, const PeerVersion& 
   if ((variant.flags & ~kKnownFlags) != 0) {
     return fmt::format("its flags {:#x} hold unknown bits", variant.flags);
   }
-  if (variant.launches < 1) return fmt::format("its launches are {}", variant.launches);
+  if (variant.launches < 0) return fmt::format("its launches are {}", variant.launches);
   if (variant.launch == nullptr) return "its launch() is NULL";
   return "";
+}
+
+std::vector<PeerEntry> read_entries(const nf4bench_peer_table& table, const PeerVersion& version) {
+  check_header(table, version);
+  std::vector<PeerEntry> entries;
+  std::set<std::tuple<int, int, std::string>> taken;
+  for (std::uint32_t i = 0; i < table.variant_count; ++i) {
+    const nf4bench_peer_variant& variant = variant_at(table, i);
+    if (const std::string problem = problem_of(variant, version); !problem.empty()) {
+      throw Error(ErrorKind::kInput, fmt::format("variant {} of its table: {}", i, problem));
+    }
+    std::string name = bounded_text(variant.name, kMaxNameChars);
+    if (!taken.emplace(variant.device, variant.operation, name).second) {
+      throw Error(ErrorKind::kInput,
+                  fmt::format("variant {} of its table: its name \"{}\" is taken", i, name));
+    }
+    entries.push_back({.variant = &variant,
+                       .version = &version,
+                       .error_text = error_text_of(table, version),
+                       .name = std::move(name),
+                       .operation = kOperations[static_cast<std::size_t>(variant.operation)]});
+  }
+  return entries;
 }
 
 }  // namespace
@@ -142,25 +174,11 @@ std::vector<PeerEntry> read_peer_table(const SharedLibrary& library) {
                 fmt::format("exports {}, of a later version than the {} that is known here",
                             later_entry_point(library), NF4BENCH_PEER_ABI));
   }
-  const nf4bench_peer_table& table = checked_table(library, *version);
-  std::vector<PeerEntry> entries;
-  std::set<std::tuple<int, int, std::string>> taken;
-  for (std::uint32_t i = 0; i < table.variant_count; ++i) {
-    const nf4bench_peer_variant& variant = variant_at(table, i);
-    if (const std::string problem = problem_of(variant, *version); !problem.empty()) {
-      throw Error(ErrorKind::kInput, fmt::format("variant {} of its table: {}", i, problem));
-    }
-    std::string name = bounded_text(variant.name, kMaxNameChars);
-    if (!taken.emplace(variant.device, variant.operation, name).second) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("variant {} of its table: its name \"{}\" is taken", i, name));
-    }
-    entries.push_back({.variant = &variant,
-                       .version = version,
-                       .name = std::move(name),
-                       .operation = kOperations[static_cast<std::size_t>(variant.operation)]});
-  }
-  return entries;
+  return read_entries(table_of(library, *version), *version);
+}
+
+std::vector<PeerEntry> read_peer_table(const nf4bench_peer_table& table) {
+  return read_entries(table, kVersions.front());
 }
 
 std::string bounded_text(const char* text, std::size_t max_chars) {

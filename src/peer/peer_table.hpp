@@ -23,8 +23,9 @@ struct PeerVersion {
 struct PeerEntry {
   const nf4bench_peer_variant* variant = nullptr;  // the library's
   const PeerVersion* version = nullptr;
-  std::string name;       // empty: it has none of its own
-  std::string operation;  // as operation::Operation names it
+  const char* (*error_text)() = nullptr;  // as in nf4bench_peer_table; null: it has none
+  std::string name;                       // empty: it has none of its own
+  std::string operation;                  // as operation::Operation names it
 };
 
 // True when `library` exports the function of any version, of later ones too.
@@ -33,6 +34,9 @@ bool has_peer_table(const SharedLibrary& library);
 // All entries of the table of the latest version that is known here. Throws Error(kInput) saying
 // which entry breaks which rule of the header, or that the version is not known.
 std::vector<PeerEntry> read_peer_table(const SharedLibrary& library);
+
+// The same of a table of the latest version that is there already.
+std::vector<PeerEntry> read_peer_table(const nf4bench_peer_table& table);
 
 // `text`, which may be null or have no end, as far as anybody would read it.
 std::string bounded_text(const char* text, std::size_t max_chars);

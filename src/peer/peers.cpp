@@ -7,6 +7,7 @@
 #include "peer/bitsandbytes/products.hpp"
 #include "peer/generic_peer.hpp"
 #include "peer/gpu_code.hpp"
+#include "peer/python/python_file.hpp"
 #include "peer/shared_library.hpp"
 
 #include <fmt/format.h>
@@ -66,13 +67,13 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
   return bitsandbytes_variants(found, *host.tools, name(""), name("_decode"));
 }
 
-// Throws Error(kInput) when nothing in the library can be used on `host`.
-std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host,
-                                   std::deque<std::string>& strings) {
+// Throws Error(kInput) when the library cannot be used on `host`.
+std::vector<kernels::Variant> load_library(const PeerArgument& argument, const PeerHost& host,
+                                           std::deque<std::string>& strings) {
   SharedLibrary library(argument.path);
   std::vector<kernels::Variant> variants;
-  if (is_generic_peer(library)) {
-    variants = generic_variants(library, argument.name, host, strings);
+  if (has_peer_table(library)) {
+    variants = generic_variants(read_peer_table(library), argument.name, host, strings);
   } else if (is_bitsandbytes(library) || is_bitsandbytes_cpu(library)) {
     variants = bitsandbytes_on(library, argument, host, {argument.name, strings});
   } else {
@@ -81,12 +82,22 @@ std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost&
                             "bitsandbytes",
                             escaped(argument.path)));
   }
+  if (!variants.empty()) library.keep();
+  return variants;
+}
+
+// Throws Error(kInput) when nothing in the peer can be used on `host`.
+std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host,
+                                   std::deque<std::string>& strings) {
+  const std::vector<kernels::Variant> variants =
+      is_python_file(argument.path) ? generic_variants(read_peer_table(python_table(argument.path)),
+                                                       argument.name, host, strings)
+                                    : load_library(argument, host, strings);
   if (variants.empty()) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} has no variant of {} for {}", escaped(argument.path),
                             host.operation, name_of(host.kind)));
   }
-  library.keep();
   return variants;
 }
 

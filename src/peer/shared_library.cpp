@@ -13,18 +13,6 @@
 namespace nf4bench::peer {
 namespace {
 
-// Checked first, because opening a pipe would wait for a writer.
-void require_regular_file(const std::string& path) {
-  struct stat facts = {};
-  if (stat(path.c_str(), &facts) != 0) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot open {}: {}", escaped(path), std::strerror(errno)));
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is no regular file", escaped(path)));
-  }
-}
-
 // The dynamic linker names the file that it could not load: `path` itself, or one that it needs.
 [[noreturn]] void explain_failure(const std::string& path) {
   const char* const said = dlerror();
@@ -38,6 +26,17 @@ void require_regular_file(const std::string& path) {
 }
 
 }  // namespace
+
+void require_regular_file(const std::string& path) {
+  struct stat facts = {};
+  if (stat(path.c_str(), &facts) != 0) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("cannot open {}: {}", escaped(path), std::strerror(errno)));
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is no regular file", escaped(path)));
+  }
+}
 
 SharedLibrary::SharedLibrary(const std::string& path) {
   require_regular_file(path);

@@ -5,6 +5,10 @@
 
 namespace nf4bench::peer {
 
+// Throws Error(kInput) unless `path` leads to one. To be asked before code is loaded from there,
+// because opening a pipe would wait for a writer.
+void require_regular_file(const std::string& path);
+
 // A library loaded at run time, its symbols visible to nobody else.
 class SharedLibrary {
  public:

@@ -1,0 +1,73 @@
+"""NF4 in numpy, for the CPU: what the bits of every step are, and no thought of speed.
+
+    nf4bench run --shape 512x512 --device cpu --peer mine=numpy_decode.py --variant 'mine*,lut'
+"""
+
+import numpy as np
+
+SMALLEST_NORMAL = np.float32(1.1754944e-38)
+
+
+def flushed(values):
+    """Subnormals as zeros of their sign, as GPUs multiply in bitsandbytes' build."""
+    return np.where(np.abs(values) < SMALLEST_NORMAL, np.copysign(np.float32(0), values), values)
+
+
+def product(a, b):
+    with np.errstate(all="ignore"):
+        return flushed(flushed(a) * flushed(b))
+
+
+def block_scales(quant_state):
+    if not quant_state.nested:
+        return quant_state.absmax
+    outer = quant_state.state2
+    groups = np.arange(quant_state.absmax.size) // outer.blocksize
+    scaled = product(outer.code[quant_state.absmax], outer.absmax[groups])
+    with np.errstate(all="ignore"):
+        return scaled + quant_state.offset  # a second rounding
+
+
+def bfloat16_bits(values):
+    bits = values.view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), np.uint32(0x7FFF), rounded).astype(np.uint16)
+
+
+def float16_bits(values):
+    with np.errstate(all="ignore"):
+        bits = values.astype(np.float16).view(np.uint16)
+    return np.where(np.isnan(values), np.uint16(0x7FFF), bits).view(np.float16)
+
+
+def dequantize(weight, quant_state, out):
+    """All of the weight at once."""
+    nibbles = np.empty(weight.size * 2, np.uint8)
+    nibbles[0::2] = weight[:, 0] >> 4
+    nibbles[1::2] = weight[:, 0] & 15
+    nibbles = nibbles[: out.size]
+    scales = block_scales(quant_state)[np.arange(out.size) // quant_state.blocksize]
+    values = product(quant_state.code[nibbles], scales)
+    if out.dtype == np.uint16:  # numpy has no bfloat16: these are its bits
+        values = bfloat16_bits(values)
+    elif out.dtype == np.float16:
+        values = float16_bits(values)
+    out[...] = values.reshape(out.shape)
+
+
+def linear(x, weight, quant_state, out):
+    """The decoded weight, and numpy's product with it in float32."""
+    decoded = np.empty(quant_state.shape, out.dtype)
+    dequantize(weight, quant_state, decoded)
+    product_of(x, decoded, out)
+
+
+def product_of(x, decoded, out):
+    if out.dtype != np.uint16:
+        out[...] = x.astype(np.float32) @ decoded.astype(np.float32).T
+        return
+
+    def widened(bits):
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+
+    out[...] = bfloat16_bits(widened(x) @ widened(decoded).T)

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "nf4bench_peer.h"
+
+#include <string>
+
+namespace nf4bench::peer {
+
+// True when `path` ends in .py.
+bool is_python_file(const std::string& path);
+
+// The functions of a Python file as a peer's table; docs/peers.md says which those are. The first
+// call loads an interpreter into this process, and each file is imported once. Throws Error(kInput)
+// saying why there is no interpreter, or what is wrong with the file.
+const nf4bench_peer_table& python_table(const std::string& path);
+
+}  // namespace nf4bench::peer
