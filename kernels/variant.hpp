@@ -49,7 +49,8 @@ struct Traits {
   bool capturable = true;    // its launches can be recorded into a CUDA graph
   // It reads what prepare() made in place of the NF4 weight: a line to compare with, not ranked.
   bool reference_line = false;
-  const char* mirrors = "";  // the published design it stands for, or what it is
+  const char* compiled_from = "";  // the variant that this is through torch.compile
+  const char* mirrors = "";        // the published design it stands for, or what it is
 };
 
 // One implementation of an operation. Plain data; the catalogues are ordered lists of these.

@@ -36,7 +36,8 @@ record::ReportVariant report_variant(const std::string& operation,
           .inline_ptx = traits.inline_ptx,
           .cache_hints = traits.cache_hints,
           .persistent = traits.persistent,
-          .mirrors = traits.mirrors};
+          .mirrors = traits.mirrors,
+          .compiled_from = traits.compiled_from};
 }
 
 // Planned tensors are t0, t1, ..., t10, ...: in the order of their ids if a longer id comes later.

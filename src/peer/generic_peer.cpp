@@ -149,6 +149,13 @@ kernels::Variant to_variant(const PeerEntry& entry, const char* name, const char
   return variant;
 }
 
+// The variant that `name` is through torch.compile: the header says how that one is called.
+const char* variant_compiled(std::string name, std::deque<std::string>& strings) {
+  constexpr std::string_view kEnding = "_compiled";
+  if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());
+  return strings.emplace_back(std::move(name)).c_str();
+}
+
 }  // namespace
 
 std::vector<kernels::Variant> generic_variants(const std::vector<PeerEntry>& entries,
@@ -167,6 +174,7 @@ std::vector<kernels::Variant> generic_variants(const std::vector<PeerEntry>& ent
         strings.emplace_back(escaped(bounded_text(entry.variant->summary, kMaxSummaryChars)))
             .c_str();
     variants.push_back(to_variant(entry, full, summary));
+    if (is_compiled) variants.back().traits.compiled_from = variant_compiled(full, strings);
   }
   return variants;
 }

@@ -38,6 +38,8 @@ struct ReportVariant {
   bool cache_hints = false;
   bool persistent = false;
   std::string mirrors;
+  std::string
+      compiled_from;  // the variant that this is through torch.compile; empty: it is its own
 };
 
 // The machine that the run was on.

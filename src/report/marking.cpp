@@ -61,13 +61,30 @@ int speedup_points(double speedup) {
   return points;
 }
 
-Marking mark(const Rows& rows, const record::ReportVariant& variant) {
+// Says in `marking` what became of the variant through torch.compile.
+void mark_compiled(const Rows& rows, const Record& plain, Marking& marking) {
+  Marking unused;
+  const Record record = collect(rows, unused);
+  marking.torch_compile = record.failed == 0 && record.passed > 0 && record.passed >= plain.passed;
+  marking.torch_compile_reason = "";
+  if (*marking.torch_compile) return;
+  marking.torch_compile_reason = fmt::format("through torch.compile {} of {} measurements passed",
+                                             record.passed, record.measured);
+  for (const record::Measurement* row : rows) {
+    if (row->status != record::Status::kFailed) continue;
+    marking.torch_compile_reason += ": " + row->reason;
+    break;
+  }
+}
+
+Marking mark(const Rows& rows, const record::ReportVariant& variant, const Rows* compiled) {
   Marking marking;
   marking.variant = variant.name;
   marking.single_kernel = variant.launches == 1;
   marking.custom_asm = variant.inline_ptx;
   marking.cache_eviction = variant.cache_hints;
   const Record record = collect(rows, marking);
+  if (compiled != nullptr) mark_compiled(*compiled, record, marking);
   if (!record.ratios.empty()) marking.speedup = statistics::geometric_mean(record.ratios);
   for (const Tier& tier : kTiers) {
     if (marking.speedup && *marking.speedup >= tier.speedup) marking.speedup_tier = tier.speedup;
@@ -80,6 +97,7 @@ Marking mark(const Rows& rows, const record::ReportVariant& variant) {
                                  .custom_asm = marking.custom_asm ? 3 : 0,
                                  .cache_eviction = marking.cache_eviction ? 1 : 0,
                                  .tested_types = has_both_types ? 1 : -1};
+  if (marking.torch_compile) marking.points->torch_compile = *marking.torch_compile ? 1 : -1;
   return marking;
 }
 
@@ -92,9 +110,16 @@ std::vector<Marking> mark_variants(const record::Report& report) {
   for (const record::Measurement& m : report.measurements) {
     if (m.cell.operation == record::kDequantize) rows[m.variant].push_back(&m);
   }
+  std::map<std::string_view, const Rows*> compiled;
   for (const record::ReportVariant& variant : report.variants) {
     if (variant.operation != record::kDequantize) continue;  // the scheme knows no other
-    markings.push_back(mark(rows[variant.name], variant));
+    if (!variant.compiled_from.empty()) compiled[variant.compiled_from] = &rows[variant.name];
+  }
+  for (const record::ReportVariant& variant : report.variants) {
+    if (variant.operation != record::kDequantize || !variant.compiled_from.empty()) continue;
+    const auto found = compiled.find(variant.name);
+    markings.push_back(
+        mark(rows[variant.name], variant, found == compiled.end() ? nullptr : found->second));
   }
   return markings;
 }

@@ -119,6 +119,50 @@ TEST(Marking, GivesNoPointsForWhatWasNotMeasured) {
   EXPECT_FALSE(mark_one(report).points);
 }
 
+// A run of a function of a Python file, which was measured through torch.compile as well.
+record::Report compiled_run() {
+  record::Report report = run_of_one(1.5);
+  record::ReportVariant compiled = report.variants[0];
+  compiled.name = "kernel_compiled";
+  compiled.compiled_from = "kernel";
+  report.variants.push_back(compiled);
+  for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+    report.measurements.push_back(passed(type, 0.9));
+    report.measurements.back().variant = "kernel_compiled";
+  }
+  return report;
+}
+
+TEST(Marking, GivesAllPointsToAPythonFunctionThatTorchCompileTracesWhole) {
+  const report::Marking marking = mark_one(compiled_run());
+  EXPECT_EQ(marking.torch_compile, true);
+  EXPECT_EQ(marking.torch_compile_reason, "");
+  ASSERT_TRUE(marking.points);
+  EXPECT_EQ(marking.points->torch_compile, 1);
+  EXPECT_EQ(marking.points->total(), report::kMostMarkingPoints);
+  EXPECT_NEAR(marking.speedup.value_or(0.0), 1.5, 1e-12);  // its own, not that of the traced one
+}
+
+TEST(Marking, TakesAPointWhereTorchCompileBreaksAFunction) {
+  record::Report report = compiled_run();
+  report.measurements[3].status = record::Status::kFailed;
+  report.measurements[3].reason = "Unsupported: Graph break";
+  const report::Marking marking = mark_one(report);
+  EXPECT_EQ(marking.torch_compile, false);
+  EXPECT_EQ(marking.torch_compile_reason,
+            "through torch.compile 1 of 2 measurements passed: Unsupported: Graph break");
+  ASSERT_TRUE(marking.points);
+  EXPECT_EQ(marking.points->torch_compile, -1);
+  EXPECT_EQ(marking.points->total(), report::kMostMarkingPoints - 2);
+}
+
+TEST(Marking, AsksForTheTracedFunctionWhereverTheFunctionItselfWasMeasured) {
+  record::Report report = compiled_run();
+  report.measurements.pop_back();
+  EXPECT_EQ(mark_one(report).torch_compile, false);
+  EXPECT_EQ(mark_one(run_of_one(1.5)).torch_compile, std::nullopt);
+}
+
 TEST(Marking, IsNotForTheCpu) {
   record::Report report = run_of_one(1.5);
   report.device.kind = record::DeviceKind::kCpu;
@@ -140,6 +184,13 @@ TEST(MarkingTable, FitsEveryWidthFrom48Columns) {
     for (std::string line; std::getline(lines, line);)
       ASSERT_LE(text::text_width(line), width) << line;
   }
+}
+
+TEST(MarkingTable, HasAColumnForTorchCompileWhereItWasAskedFor) {
+  const std::string table = report::to_table(compiled_run(), {.width = 100, .marking = true});
+  EXPECT_NE(table.find("compile     asm"), std::string::npos) << table;
+  EXPECT_NE(table.find("1.500x +5   yes +1  yes +3"), std::string::npos) << table;
+  EXPECT_NE(table.find("traced whole"), std::string::npos) << table;
 }
 
 TEST(MarkingTable, SaysWhyACpuHasNone) {

@@ -13,17 +13,20 @@ Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
   return add_repeated(command, words,
                       {"--peer", "NAME=PATH ...",
                        "Variants of somebody else's library: bitsandbytes', or\n"
-                       "one made with nf4bench_peer.h (repeatable)"})
+                       "one made with nf4bench_peer.h; or functions of a\n"
+                       "Python file (repeatable)"})
       .command_line_only();  // foreign code runs only when the command line names it
 }
 
 peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,
-                       const device::Device& device, const operation::Operation& operation) {
+                       const device::Device& device, const operation::Operation& operation,
+                       bool wants_compiled) {
   const record::DeviceInfo& info = device.info();
   const peer::PeerHost host = {.kind = info.kind,
                                .operation = operation.name,
                                .compute_capability = info.compute_capability,
-                               .tools = peer::cuda_tools()};
+                               .tools = peer::cuda_tools(),
+                               .wants_compiled = wants_compiled};
   return {arguments, host, operation.catalog(info.kind).variants};
 }
 

@@ -75,7 +75,7 @@ class TookTooLong(BaseException):
 
 def where(error, folder):
     """" (file.py:7)": the last line of the user's own that the exception came through."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(folder)]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if os.path.dirname(f.filename) == folder]
     return f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
 
 
@@ -208,7 +208,7 @@ class Torch(Bare):
         torch = self.library
         if device == CPU:
             flat = torch.frombuffer(self.memory(address, shape, dtype), dtype=getattr(torch, dtype))
-            return flat.view(*shape)
+            return flat.view(shape)
         typestring = "<i2" if dtype == "bfloat16" else self.typestrings[dtype]
         interface = dict(self.interface(address, shape, dtype), typestr=typestring)
         tensor = torch.as_tensor(types.SimpleNamespace(__cuda_array_interface__=interface))

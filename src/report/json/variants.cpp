@@ -7,7 +7,7 @@ namespace nf4bench::report {
 namespace {
 
 json::JsonText variant_json(const record::ReportVariant& variant) {
-  return json::json_object({
+  std::vector<json::JsonMember> members = {
       {"name", json::json_string(variant.name)},
       {"operation", json::json_string(variant.operation)},
       {"summary", json::json_string(variant.summary)},
@@ -16,7 +16,11 @@ json::JsonText variant_json(const record::ReportVariant& variant) {
       {"cache_hints", json::json_bool(variant.cache_hints)},
       {"persistent", json::json_bool(variant.persistent)},
       {"mirrors", json::json_string(variant.mirrors)},
-  });
+  };
+  if (!variant.compiled_from.empty()) {
+    members.push_back({"compiled_from", json::json_string(variant.compiled_from)});
+  }
+  return json::json_object(members);
 }
 
 json::JsonText points_json(const std::optional<MarkingPoints>& points) {
@@ -24,7 +28,8 @@ json::JsonText points_json(const std::optional<MarkingPoints>& points) {
   return json::json_object({
       {"single_kernel", json::json_integer(points->single_kernel)},
       {"speedup", json::json_integer(points->speedup)},
-      {"torch_compile", json::json_null()},
+      {"torch_compile",
+       points->torch_compile ? json::json_integer(*points->torch_compile) : json::json_null()},
       {"custom_asm", json::json_integer(points->custom_asm)},
       {"cache_eviction", json::json_integer(points->cache_eviction)},
       {"tested_types", json::json_integer(points->tested_types)},
@@ -38,8 +43,9 @@ json::JsonText one_marking_json(const Marking& marking, NumberGuard& guard) {
       {"single_kernel", json::json_bool(marking.single_kernel)},
       {"speedup", guard.number("speedup", marking.speedup)},
       {"speedup_tier", guard.number("speedup_tier", marking.speedup_tier)},
-      {"torch_compile", json::json_null()},
-      {"torch_compile_reason", json::json_string(kNoTorchCompile)},
+      {"torch_compile",
+       marking.torch_compile ? json::json_bool(*marking.torch_compile) : json::json_null()},
+      {"torch_compile_reason", json::json_string_or_null(marking.torch_compile_reason)},
       {"custom_asm", json::json_bool(marking.custom_asm)},
       {"cache_eviction", json::json_bool(marking.cache_eviction)},
       {"tested_float16", json::json_bool(marking.tested_float16)},

@@ -106,7 +106,7 @@ ChildCommand SeveralDevices::command_for(int index, const Round& round) const {
                        "--json=" + (round.folder.empty() ? "-" : path_of(index, round.folder)),
                        "--quiet=true",
                        "--together-and-alone=false",
-                       "--marking=false"};
+                       fmt::format("--marking={}", arguments_.marking)};
   const std::vector<std::string> rest = words_again(context_.command, kOwnOptions);
   command.arguments.insert(command.arguments.end(), rest.begin(), rest.end());
   command.environment = {"NF4BENCH_CONFIG=", kTellProgress};
