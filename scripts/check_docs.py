@@ -2,7 +2,7 @@
 """Runs every command that README.md, docs/*.md and the program's own help show.
 
 In Markdown, commands are the lines of code fences marked sh. What is done with each kind:
-  ./build/nf4bench ...    run with the given binary, in a scratch folder that holds data/
+  ./build/nf4bench ...    run with the given binary, in a scratch folder that holds data/ and the Python examples
   ./scripts/..., ./.ci/run, cmake, ctest, git, cd, ...   checked: the script or the preset exists
 A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for options that exist.
 A run on the CPU device is made short by --max-time 0.03, and its preset replaced by a small shape.
@@ -208,7 +208,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         # A copy: commands of the documentation may write beside what they read.
-        shutil.copytree(ROOT / "data", scratch / "data")
+        for folder in ("data", "docs/examples/python"):
+            shutil.copytree(ROOT / folder, scratch / folder)
         checker = Checker(binary, scratch)
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
             for line, command, needs_gpu in commands_of(path):

@@ -387,17 +387,23 @@ struct Larger {
   void* unknown[3];
 };
 
-#if NF4BENCH_PEER_ABI == 1
-constexpr std::uint32_t kTableBytes = 0;  // was reserved
-#else
-constexpr std::uint32_t kTableBytes = sizeof(nf4bench_peer_table);
+nf4bench_peer_table table_of(std::size_t variant_bytes, std::uint32_t count,
+                             const nf4bench_peer_variant* variants) {
+  nf4bench_peer_table table = {};
+  table.abi = NF4BENCH_PEER_ABI;
+  table.variant_bytes = static_cast<std::uint32_t>(variant_bytes);
+  table.variant_count = count;
+#if NF4BENCH_PEER_ABI >= 2  // was reserved
+  table.table_bytes = sizeof(nf4bench_peer_table);
 #endif
+  table.variants = variants;
+  return table;
+}
 
 struct Scripted {
   nf4bench_peer_variant variants[16] = {};
   Larger larger[2] = {{variant("first", decode), {}}, {variant("second", decode), {}}};
-  nf4bench_peer_table table = {NF4BENCH_PEER_ABI, sizeof(nf4bench_peer_variant), 0, kTableBytes,
-                               variants};
+  nf4bench_peer_table table = table_of(sizeof(nf4bench_peer_variant), 0, variants);
 
   nf4bench_peer_variant& add(const nf4bench_peer_variant& added) {
     return variants[table.variant_count++] = added;
@@ -487,7 +493,7 @@ void add_broken(Scripted& s, std::string_view rule) {
   if (rule == "device") broken.device = 9;
   if (rule == "operation") broken.operation = 3;
   if (rule == "flags") broken.flags = 0x80;
-  if (rule == "launches") broken.launches = 0;
+  if (rule == "launches") broken.launches = -1;
   if (rule == "launch") broken.launch = nullptr;
   if (rule == "endless_name") broken.name = endless_text();
 #if NF4BENCH_PEER_ABI >= 2
@@ -498,8 +504,7 @@ void add_broken(Scripted& s, std::string_view rule) {
   if (rule == "cuda_only") {
     for (nf4bench_peer_variant& each : s.variants) each.device = NF4BENCH_PEER_CUDA;
   }
-  if (rule == "larger")
-    s.table = {NF4BENCH_PEER_ABI, sizeof(Larger), 2, kTableBytes, &s.larger[0].known};
+  if (rule == "larger") s.table = table_of(sizeof(Larger), 2, &s.larger[0].known);
 }
 
 }  // namespace

@@ -55,19 +55,16 @@ def dequantize(weight, quant_state, out):
     out[...] = values.reshape(out.shape)
 
 
+def widened(values):
+    if values.dtype != np.uint16:
+        return values.astype(np.float32)
+    return (values.astype(np.uint32) << 16).view(np.float32)
+
+
 def linear(x, weight, quant_state, out):
     """The decoded weight, and numpy's product with it in float32."""
     decoded = np.empty(quant_state.shape, out.dtype)
     dequantize(weight, quant_state, decoded)
-    product_of(x, decoded, out)
-
-
-def product_of(x, decoded, out):
-    if out.dtype != np.uint16:
-        out[...] = x.astype(np.float32) @ decoded.astype(np.float32).T
-        return
-
-    def widened(bits):
-        return (bits.astype(np.uint32) << 16).view(np.float32)
-
-    out[...] = bfloat16_bits(widened(x) @ widened(decoded).T)
+    with np.errstate(all="ignore"):
+        y = widened(x) @ widened(decoded).T
+    out[...] = bfloat16_bits(y) if out.dtype == np.uint16 else y

@@ -88,8 +88,8 @@ def words_of(error, folder):
         place = f" ({os.path.basename(error.filename or '')}:{error.lineno})"
         return lines[-1] + place
     # Most libraries say first what is wrong and then what may help; Triton shows the source first.
-    is_triton = type(error).__module__.startswith("triton")
-    line = f"{type(error).__name__}: {lines[-1]}" if is_triton else lines[0]
+    is_triton = type(error).__module__.startswith("triton") and str(error).strip()
+    line = f"{type(error).__name__}: {str(error).strip().splitlines()[-1]}" if is_triton else lines[0]
     return line + where(error, folder)
 
 

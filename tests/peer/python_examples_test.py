@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Functions of Python files with numpy and with torch, measured by the program.
+
+  python_examples_test.py path/to/nf4bench
+
+The example of docs/peers.md needs a Python with numpy: the one that runs this. Functions of torch are
+tried with the Python that NF4BENCH_TEST_TORCH_PYTHON names. Exits with 77 where there is neither.
+"""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+EXAMPLE = ROOT / "docs/examples/python/numpy_decode.py"
+FUNCTIONS = pathlib.Path(__file__).with_name("torch_functions.py")
+SAMPLES = [str(ROOT / "data" / f"{name}.safetensors") for name in ("ranges", "odd_shapes", "blocksizes")]
+TORCH_PYTHON = os.environ.get("NF4BENCH_TEST_TORCH_PYTHON")
+PROGRAM = sys.argv[1] if len(sys.argv) > 1 else "build/nf4bench"
+
+
+def measure(python, peer, *options):
+    """Exit code, report and stderr of a short run."""
+    command = [PROGRAM, "run", "--device", "cpu", "--no-ceilings", "--max-time", "0.002", "--min-samples", "3",
+               "--cache", "hot", "--quiet", "--json", "-", "--peer", f"mine={peer}", *options]
+    ended = subprocess.run(command, env=dict(os.environ, NF4BENCH_PYTHON=python), capture_output=True, text=True,
+                           timeout=500)
+    return ended.returncode, json.loads(ended.stdout) if ended.stdout else {}, ended.stderr
+
+
+def rows(report):
+    """Status and reason of the last row of each variant."""
+    return {m["variant"]: (m["status"], m["reason"] or "") for m in report["measurements"]}
+
+
+def has_library(python):
+    ended = subprocess.run([PROGRAM, "list", "variants", "--peer", f"mine={EXAMPLE}"], capture_output=True, text=True,
+                           env=dict(os.environ, NF4BENCH_PYTHON=python))
+    return "has no shared library" not in ended.stderr
+
+
+@unittest.skipUnless(importlib.util.find_spec("numpy") and has_library(sys.executable), "no numpy or libpython")
+class OfNumpy(unittest.TestCase):
+    def test_the_example_decodes_every_kind_of_weight_bit_for_bit(self):
+        code, report, err = measure(sys.executable, EXAMPLE, *SAMPLES, "--dtype", "float16,bfloat16,float32",
+                                    "--variant", "mine*", "--baseline", "mine.dequantize")
+        self.assertEqual((code, err), (0, ""))
+        self.assertGreater(len(report["measurements"]), 30)
+        self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
+
+    def test_the_example_multiplies(self):
+        code, report, err = measure(sys.executable, EXAMPLE, "--operation", "matmul", "--shape", "33x77", "--tokens",
+                                    "1,3", "--dtype", "float16,bfloat16", "--variant", "mine*",
+                                    "--baseline", "mine.linear")
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
+
+    def test_arrays_that_are_returned_are_copied_or_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "solution.py")
+            path.write_text("import sys\n"
+                            f"sys.path.append({str(EXAMPLE.parent)!r})\n"
+                            "import numpy as np\n"
+                            "import numpy_decode\n\n"
+                            "def returns(weight, quant_state):\n"
+                            "    out = np.empty(quant_state.shape, quant_state.dtype)\n"
+                            "    numpy_decode.dequantize(weight, quant_state, out)\n"
+                            "    return out\n\n"
+                            "def widens(weight, quant_state):\n"
+                            "    return returns(weight, quant_state).astype(np.float64)\n\n"
+                            "def flattens(weight, quant_state):\n"
+                            "    return returns(weight, quant_state).reshape(-1)\n", encoding="utf-8")
+            _, report, _ = measure(sys.executable, path, "--shape", "5x13", "--dtype", "float16", "--variant",
+                                   "mine*", "--baseline", "mine.returns")
+        found = rows(report)
+        self.assertEqual(found["mine.returns"], ("passed", ""))
+        self.assertEqual(found["mine.widens"],
+                         ("failed", "TypeError: returned float64 (5, 13), wanted float16 (5, 13)"))
+        self.assertEqual(found["mine.flattens"],
+                         ("failed", "TypeError: returned float16 (65,), wanted float16 (5, 13)"))
+
+
+@unittest.skipUnless(TORCH_PYTHON, "NF4BENCH_TEST_TORCH_PYTHON is not set")
+class OfTorch(unittest.TestCase):
+    def test_every_form_of_a_function_decodes_bit_for_bit(self):
+        code, report, err = measure(TORCH_PYTHON, FUNCTIONS, *SAMPLES, "--dtype", "float16,bfloat16,float32",
+                                    "--variant", "mine.fills,mine.returns,mine.of_layer", "--baseline", "mine.fills")
+        self.assertEqual(code, 0, err)
+        self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
+
+    def test_products_are_measured(self):
+        code, report, err = measure(TORCH_PYTHON, FUNCTIONS, "--operation", "matmul", "--shape", "64x96", "--tokens",
+                                    "1,3", "--dtype", "float16,bfloat16", "--variant", "mine*", "--baseline",
+                                    "mine.linear")
+        self.assertEqual(code, 0, err)
+        self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
+
+    def test_a_wrong_type_is_a_failed_row(self):
+        _, report, _ = measure(TORCH_PYTHON, FUNCTIONS, "--shape", "5x13", "--dtype", "float16", "--variant",
+                               "mine.widens")
+        self.assertEqual(rows(report)["mine.widens"],
+                         ("failed", "TypeError: returned torch.float64 (5, 13) on cpu, wanted torch.float16 (5, 13) "
+                                    "on cpu"))
+
+    def test_marking_measures_functions_through_torch_compile(self):
+        code, report, err = measure(TORCH_PYTHON, FUNCTIONS, "--shape", "64x64", "--shape", "32x96", "--dtype",
+                                    "float16,bfloat16", "--variant", "mine.fills*,mine.breaks*", "--baseline",
+                                    "mine.fills", "--marking")
+        self.assertEqual(code, 4, err)
+        found = rows(report)
+        self.assertEqual(found["mine.fills_compiled"], ("passed", ""))
+        self.assertEqual(found["mine.breaks"], ("passed", ""))
+        self.assertEqual(found["mine.breaks_compiled"][0], "failed")
+        self.assertIn("torch._dynamo.exc", found["mine.breaks_compiled"][1])
+        twins = {v["name"]: v.get("compiled_from") for v in report["variants"]}
+        self.assertEqual(twins["mine.fills_compiled"], "mine.fills")
+        self.assertIsNone(twins["mine.fills"])
+
+    # The interpreter cuts bfloat16 off where a GPU rounds.
+    def test_the_designs_in_triton_decode_bit_for_bit_in_its_interpreter(self):
+        if subprocess.run([TORCH_PYTHON, "-c", "import triton"], capture_output=True).returncode != 0:
+            self.skipTest("Triton is not installed there")
+        with unittest.mock.patch.dict(os.environ, TRITON_INTERPRET="1"):
+            for design in ("adaptive", "cache_hints", "select_tree", "skeleton", "warp_persistent"):
+                code, report, err = measure(TORCH_PYTHON, EXAMPLE.with_name(design + ".py"), "--shape", "65x77",
+                                            "--shape", "16x512", "--blocksize", "256", "--dtype", "float16,float32",
+                                            "--variant", "mine*")
+                self.assertEqual(code, 0, f"{design}: {err}")
+                found = [m for m in report["measurements"] if m["variant"].startswith("mine.")]
+                self.assertEqual([m["status"] for m in found], ["passed"] * 4, f"{design}: {found[0]['reason']}")
+
+    def test_the_package_of_nf4bench_is_a_peer_that_torch_compile_traces(self):
+        asked = subprocess.run([TORCH_PYTHON, "-c", "import nf4bench.torch"], capture_output=True)
+        if asked.returncode != 0:
+            self.skipTest("nf4bench.torch is not installed there")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "solution.py")
+            path.write_text("from nf4bench.torch import fast_dequantize\n", encoding="utf-8")
+            code, report, err = measure(TORCH_PYTHON, path, "--shape", "64x64", "--shape", "33x77", "--dtype",
+                                        "float16,bfloat16", "--variant", "mine*", "--baseline",
+                                        "mine.fast_dequantize", "--marking")
+        self.assertEqual(code, 0, f"{err}\n{rows(report) if report else ''}")
+        self.assertEqual(rows(report), {"mine.fast_dequantize": ("passed", ""),
+                                        "mine.fast_dequantize_compiled": ("passed", "")})
+
+
+if __name__ == "__main__":
+    result = unittest.main(argv=sys.argv[:1], exit=False).result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(77 if len(result.skipped) == result.testsRun else 0)
