@@ -119,6 +119,7 @@ const nf4bench_peer_table* nf4bench_peer_v2(void) {
                                             .variant_bytes = sizeof(nf4bench_peer_variant),
                                             .variant_count = cuda_backend() == nullptr ? 2u : 4u,
                                             .table_bytes = sizeof(nf4bench_peer_table),
-                                            .variants = kVariants};
+                                            .variants = kVariants,
+                                            .error_text = nullptr};
   return &table;
 }
