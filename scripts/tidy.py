@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy on the sources in src/ and kernels/ that a build folder compiles.
+"""Runs clang-tidy on the sources in src/, kernels/ and lib/ that a build folder compiles.
 
 Most of its time goes into the headers, so some files of a folder are checked as one. Files that do not
 compile together, and files of which something is reported, are checked alone. Each file is also compiled
@@ -31,7 +31,7 @@ def sources_of(build):
     entries = []
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         path = pathlib.Path(entry["file"])
-        if path.suffix == ".cpp" and any(ROOT / part in path.parents for part in ("src", "kernels")):
+        if path.suffix == ".cpp" and any(ROOT / part in path.parents for part in ("src", "kernels", "lib")):
             entries.append({**entry, "command": PRECOMPILED.sub("", entry["command"])})
     return sorted(entries, key=lambda entry: entry["file"])
 
@@ -77,7 +77,7 @@ def main():
     arguments = parser.parse_args()
     entries = sources_of(arguments.build)
     if not entries:
-        sys.exit(f"error: {arguments.build} compiles no source of src/ or kernels/")
+        sys.exit(f"error: {arguments.build} compiles no source of src/, kernels/ or lib/")
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / ".clang-tidy").write_bytes((ROOT / ".clang-tidy").read_bytes())
         groups = list(groups_of(entries))

@@ -18,8 +18,8 @@ const Variant& matmul_variant() {
   return variant;
 }
 
-// Where a BLAS begins to be faster depends on the BLAS and the processor.
-constexpr std::int64_t kMostTokens = 4;
+// Up to so many it was faster than OpenBLAS wherever they were measured together: docs/variants.md.
+constexpr std::int64_t kMostTokens = 512;
 
 OwnChoice choose_matmul(const Problem& problem, const DeviceFacts&) {
   return {&matmul_variant(), problem.tokens <= kMostTokens};

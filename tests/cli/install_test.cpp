@@ -29,10 +29,10 @@ class Installation : public testing::Test {
 
 TEST_F(Installation, HoldsAllFilesInTheirStandardPlaces) {
   for (const char* file :
-       {"bin/nf4bench", "include/nf4bench_peer.h", "share/bash-completion/completions/nf4bench",
-        "share/zsh/site-functions/_nf4bench", "share/fish/vendor_completions.d/nf4bench.fish",
-        "share/man/man1/nf4bench.1", "share/doc/nf4bench/README.md",
-        "share/doc/nf4bench/docs/usage.md"}) {
+       {"bin/nf4bench", "include/nf4.h", "include/nf4bench_peer.h",
+        "share/bash-completion/completions/nf4bench", "share/zsh/site-functions/_nf4bench",
+        "share/fish/vendor_completions.d/nf4bench.fish", "share/man/man1/nf4bench.1",
+        "share/doc/nf4bench/README.md", "share/doc/nf4bench/docs/usage.md"}) {
     EXPECT_TRUE(std::filesystem::is_regular_file(path(file))) << file;
     EXPECT_GT(std::filesystem::file_size(path(file)), 0u) << file;
   }

@@ -72,6 +72,16 @@ class Installation(unittest.TestCase):
                 for place in (BUILD, str(SOURCE), str(self.scratch)):
                     self.assertNotIn(place, text, file)
 
+    def test_it_is_hardened_and_needs_little(self):
+        library = self.library_folder / "libnf4.so"
+        dynamic = run("readelf", "-dW", library, env={**os.environ, "LC_ALL": "C"})
+        self.assertRegex(dynamic, r"FLAGS_1.*\bNOW\b")
+        self.assertNotRegex(dynamic, r"\((RPATH|RUNPATH|TEXTREL)\)")
+        self.assertIn("GNU_RELRO", run("readelf", "-lW", library))
+        needed = {name.split(".so")[0] for name in re.findall(r"\(NEEDED\).*\[([^\]]+)\]", dynamic)}
+        self.assertLessEqual(needed, {"libhwy", "libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64",
+                                      "ld-linux-aarch64"})
+
     def test_cmake_finds_it_for_c_and_cpp_shared_and_static(self):
         folder = self.scratch / "consumer"
         self.assertIn("nf4_VERSION 1.0.0", self.configure(folder, "1.0"))
