@@ -82,6 +82,13 @@ class Installation(unittest.TestCase):
         self.assertLessEqual(needed, {"libhwy", "libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64",
                                       "ld-linux-aarch64"})
 
+    def test_it_asks_cuda_for_nothing_that_waits_or_takes_memory(self):
+        listed = run("nm", "-u", self.library_folder / "libnf4.a")
+        calls = set(re.findall(r" U (cuda\w+)", listed))
+        self.assertLessEqual(calls, {
+            "cudaDeviceGetAttribute", "cudaFuncSetAttribute", "cudaGetDevice", "cudaGetDeviceCount",
+            "cudaGetDriverEntryPointByVersion", "cudaGetLastError", "cudaLaunchKernelExC"})
+
     def test_cmake_finds_it_for_c_and_cpp_shared_and_static(self):
         folder = self.scratch / "consumer"
         self.assertIn("nf4_VERSION 1.0.0", self.configure(folder, "1.0"))
