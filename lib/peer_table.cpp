@@ -75,17 +75,28 @@ std::size_t workspace_bytes(const nf4bench_peer_job* job) {
 }
 
 template <nf4_device_kind kKind>
-int launch(const nf4bench_peer_job* job, void* stream) {
+nf4_status call(const nf4bench_peer_job& job, void* stream) {
   nf4_device device;
-  nf4_status status = backend_of(kKind)->current(device);
+  const nf4_status status = backend_of(kKind)->current(device);
   if (status != NF4_OK) return status;
   if (kKind == NF4_CPU) device.multiprocessors = cpu_threads;
-  const nf4_weight weight = weight_of(*job);
-  if (job->operation == NF4BENCH_PEER_DEQUANTIZE) {
-    return nf4_dequantize(&device, &weight, job->output_type, job->output, stream);
+  const nf4_weight weight = weight_of(job);
+  if (job.operation == NF4BENCH_PEER_DEQUANTIZE) {
+    return nf4_dequantize(&device, &weight, job.output_type, job.output, stream);
   }
-  const nf4_product product = product_of(*job, workspace_bytes<kKind>(job));
+  const nf4_product product = product_of(job, workspace_bytes<kKind>(&job));
   return nf4_linear(&device, &weight, &product, stream);
+}
+
+thread_local nf4_status last_status = NF4_OK;
+
+template <nf4_device_kind kKind>
+int launch(const nf4bench_peer_job* job, void* stream) {
+  return last_status = call<kKind>(*job, stream);
+}
+
+const char* error_text() {
+  return nf4_error_string(last_status);
 }
 
 constexpr nf4bench_peer_variant variant(std::int32_t operation, std::int32_t device) {
@@ -95,7 +106,8 @@ constexpr nf4bench_peer_variant variant(std::int32_t operation, std::int32_t dev
   result.summary = is_matmul ? "nf4_linear() of libnf4" : "nf4_dequantize() of libnf4";
   result.operation = operation;
   result.device = device;
-  result.launches = is_matmul ? 2 : 1;
+  result.launches = is_matmul ? 0 : 1;  // one or two, as the sizes want
+  if (!is_cpu) result.flags = NF4BENCH_PEER_INLINE_PTX | NF4BENCH_PEER_CACHE_HINTS;
   result.unsupported = unsupported;
   if (is_matmul)
     result.workspace_bytes = is_cpu ? workspace_bytes<NF4_CPU> : workspace_bytes<NF4_CUDA>;
@@ -120,6 +132,6 @@ const nf4bench_peer_table* nf4bench_peer_v2(void) {
                                             .variant_count = cuda_backend() == nullptr ? 2u : 4u,
                                             .table_bytes = sizeof(nf4bench_peer_table),
                                             .variants = kVariants,
-                                            .error_text = nullptr};
+                                            .error_text = error_text};
   return &table;
 }

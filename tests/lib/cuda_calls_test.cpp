@@ -285,6 +285,7 @@ TEST_F(Libnf4CudaCalls, OfThePeerSayWhyTheyFail) {
   const nf4bench_peer_job given = job(NF4BENCH_PEER_DEQUANTIZE, 0);
   notes.launch = cudaErrorInvalidValue;
   EXPECT_EQ(dequantize.launch(&given, stream_), NF4_LAUNCH_FAILED);
+  EXPECT_STREQ(nf4bench_peer_v2()->error_text(), nf4_error_string(NF4_LAUNCH_FAILED));
   nf4bench_peer_job earlier = given;
   earlier.struct_bytes = offsetof(nf4bench_peer_job, nested_offset_at);
   earlier.nested = 1;
