@@ -34,3 +34,9 @@ if(NOT CMAKE_CROSSCOMPILING)
   install(FILES ${from}/nf4bench.fish DESTINATION ${shared}/fish/vendor_completions.d)
   install(FILES ${from}/nf4bench.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
+
+# What "pip install" puts beside the Python package: the program on PATH, and libnf4.
+if(SKBUILD)
+  install(PROGRAMS $<TARGET_FILE:nf4bench> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+  install(FILES $<TARGET_FILE:nf4> DESTINATION nf4bench RENAME libnf4.so COMPONENT python)
+endif()

@@ -17,10 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/report/golden"
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "python"))
 try:
     import matplotlib
-    import plot
+    from nf4bench import plot
 except ImportError:
     matplotlib = None
 
