@@ -13,9 +13,12 @@ import json
 import bitsandbytes as bnb
 import models
 import torch
-from measure import both, host_us, interleaved, switch
+from measure import both, host_us, interleaved, summary, switch
 
 import nf4bench.torch as nf4
+from nf4bench import _library
+from nf4bench.torch import kernels
+from nf4bench.torch.weights import AsPlainTensors, parts_of, weight_of
 
 F = bnb.functional
 
@@ -38,6 +41,24 @@ def chain_of_unsloth(layer):
                                                ctypes.c_int(64), ctypes.c_int(out.numel()), stream)
             return out
     return decode
+
+
+def call_of_library(layer, tokens):
+    """One call of the C function with all its arguments made before: what the rest of the host's time adds to."""
+    with AsPlainTensors():
+        weight = weight_of(parts_of(layer.weight, layer.weight.quant_state))
+        output = kernels.linear(weight, tokens, None)
+    plan = kernels.plan_of(weight, tokens.dtype)
+    count = tokens.numel() // weight.inputs
+    memory, address, size = kernels.new_scratch(tokens.device, 1 << 24)
+    product = _library.pack_product(plan.kind, count, tokens.data_ptr(), 0, output.data_ptr(), address, size)
+    stream, function = kernels.stream_of(weight), _library.library().nf4_linear
+
+    def call(held=(output, memory)):
+        return function(plan.device, weight.fields, product, stream)
+
+    _library.check(call(), "nf4_linear")
+    return call
 
 
 def main():
@@ -67,6 +88,8 @@ def main():
                 lambda: torch.ops.bitsandbytes.gemm_4bit.default(
                     x, weight.data, state.shape, outer.absmax, 64, "nf4", bias=None, absmax_8bit=state.absmax,
                     absmax_code=outer.code, absmax_offset=state.offset)), options.rounds, "us"))
+            report(f"nf4_linear alone, {count} tokens", {"nf4bench": summary(
+                [host_us(call_of_library(layer, x)) for _ in range(options.rounds)], "us")})
         report("functional.dequantize_4bit",
                both(lambda: host_us(lambda: F.dequantize_4bit(weight, state)), options.rounds, "us"))
         if options.device == "cuda":

@@ -61,7 +61,7 @@ def _any_pointers(nested):
     return (16, 0, 16, 16, 16, 16) if nested else (16, 16, 0, 0, 0, 0)
 
 
-def _plan(weight, dtype):
+def plan_of(weight, dtype):
     """Of a type of KINDS."""
     plan = _plan_of(_device_fields(weight.device), weight.blocksize, (weight.outputs, weight.inputs),
                     weight.is_nested, KINDS[dtype])
@@ -80,7 +80,7 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def _new_scratch(device, least):
+def new_scratch(device, least):
     memory = torch.empty(least + _WORKSPACE_ALIGNMENT, dtype=torch.uint8, device=device)
     return memory, -(-memory.data_ptr() // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT, least
 
@@ -89,11 +89,11 @@ def _scratch_of(weight, least, stream):
     """Memory that nothing else uses until what is enqueued next on the stream has ended."""
     if stream or weight.gpu is None:
         # Given back when the caller returns; whoever gets it next is behind this call on the stream.
-        return _new_scratch(weight.device, least)
+        return new_scratch(weight.device, least)
     # The default stream, which no graph captures, and which lasts.
     held = _scratch.by_gpu.get(weight.gpu)
     if held is None or held[2] < least:
-        held = _scratch.by_gpu[weight.gpu] = _new_scratch(weight.device, least)
+        held = _scratch.by_gpu[weight.gpu] = new_scratch(weight.device, least)
     return held
 
 
@@ -128,7 +128,7 @@ def linear(weight, tokens, bias):
     if gpu is not None and _current_gpu() != gpu:
         with torch.cuda.device(gpu):
             return linear(weight, tokens, bias)
-    plan = weight.plans.get(tokens.dtype) or _plan(weight, tokens.dtype)
+    plan = weight.plans.get(tokens.dtype) or plan_of(weight, tokens.dtype)
     count = tokens.numel() // weight.inputs
     least = plan.workspaces.get(count, -1)
     if least == -1:
