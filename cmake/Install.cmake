@@ -37,6 +37,8 @@ endif()
 
 # What "pip install" puts beside the Python package: the program on PATH, and libnf4.
 if(SKBUILD)
-  install(PROGRAMS $<TARGET_FILE:nf4bench> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
-  install(FILES $<TARGET_FILE:nf4> DESTINATION nf4bench RENAME libnf4.so COMPONENT python)
+  install(PROGRAMS $<TARGET_FILE:nf4bench> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python
+          EXCLUDE_FROM_ALL)
+  install(FILES $<TARGET_FILE:nf4> DESTINATION nf4bench RENAME libnf4.so COMPONENT python
+          EXCLUDE_FROM_ALL)
 endif()
