@@ -95,6 +95,7 @@ TEST_F(Bitsandbytes, IsCalledAsUnslothCallsIt) {
   job.absmax_codes = tensor.absmax_codes.data();
   job.nested_absmax = tensor.nested_absmax.data();
   job.nested_map = tensor.nested_map.data();
+  job.nested_offset = &tensor.nested_offset;
   job.elements = tensor.elements;
   job.blocks = tensor.blocks();
   job.output_type = nf4::OutputType::kFloat32;

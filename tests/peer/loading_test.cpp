@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenTable{"endless_name", "is not 1 to 64 letters"},
         BrokenTable{"twice", "\"fine\" is taken"}, BrokenTable{"device", "its device is 9"},
         BrokenTable{"operation", "its operation is 3, wanted 0 (dequantize)"},
-        BrokenTable{"flags", "its flags 0x80"}, BrokenTable{"launches", "its launches are 0"},
+        BrokenTable{"flags", "its flags 0x80"}, BrokenTable{"launches", "its launches are -1"},
         BrokenTable{"launch", "its launch() is NULL"},
         BrokenTable{"cuda_only", "no variant of dequantize for the CPU device"}),
     [](const auto& each) { return std::string(each.param.rule); });

@@ -347,15 +347,16 @@ bool is_optional(const std::string& pointer) {
   return pointer == "/shard" || pointer == "/summary/variants" || pointer == "/summary/marking" ||
          pointer == "/summary/crossover" || pointer == "/tool/name" || pointer == "/variants" ||
          pointer.ends_with("/throttled_samples") || pointer.ends_with("/load") ||
-         pointer.ends_with("/alone_s") || pointer.ends_with("/reference_line") ||
-         pointer.ends_with("/caches_rotated") || pointer.ends_with("/tokens") ||
-         pointer.ends_with("/accuracy") || pointer.ends_with("/flops") ||
-         pointer.ends_with("/flops_per_s") || pointer.ends_with("/fraction_of_roof") ||
-         pointer.ends_with("/roof_limit") || pointer.ends_with("/energy") ||
-         pointer.ends_with("/idle_power_w") || pointer.ends_with("/model_energy_j") ||
-         pointer.ends_with("/other_processes") || pointer == "/settings/together" ||
-         pointer == "/settings/operations" || pointer == "/settings/activations" ||
-         pointer == "/variants/0/operation" || pointer == "/ceilings/stream/0/operation";
+         pointer.ends_with("/compiled_from") || pointer.ends_with("/alone_s") ||
+         pointer.ends_with("/reference_line") || pointer.ends_with("/caches_rotated") ||
+         pointer.ends_with("/tokens") || pointer.ends_with("/accuracy") ||
+         pointer.ends_with("/flops") || pointer.ends_with("/flops_per_s") ||
+         pointer.ends_with("/fraction_of_roof") || pointer.ends_with("/roof_limit") ||
+         pointer.ends_with("/energy") || pointer.ends_with("/idle_power_w") ||
+         pointer.ends_with("/model_energy_j") || pointer.ends_with("/other_processes") ||
+         pointer == "/settings/together" || pointer == "/settings/operations" ||
+         pointer == "/settings/activations" || pointer == "/variants/0/operation" ||
+         pointer == "/ceilings/stream/0/operation";
 }
 
 // Reports of before there were matrix products.

@@ -110,7 +110,7 @@ record::ReportVariant read_variant(const json::JsonNode& node) {
   variant.cache_hints = node["cache_hints"].boolean();
   variant.persistent = node["persistent"].boolean();
   variant.mirrors = node["mirrors"].string();
-  if (node.has("compiled_from")) variant.compiled_from = node["compiled_from"].string();
+  if (node.has("compiled_from")) variant.compiled_from = node["compiled_from"].string_or_empty();
   return variant;
 }
 

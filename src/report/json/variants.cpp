@@ -7,7 +7,7 @@ namespace nf4bench::report {
 namespace {
 
 json::JsonText variant_json(const record::ReportVariant& variant) {
-  std::vector<json::JsonMember> members = {
+  return json::json_object({
       {"name", json::json_string(variant.name)},
       {"operation", json::json_string(variant.operation)},
       {"summary", json::json_string(variant.summary)},
@@ -16,11 +16,8 @@ json::JsonText variant_json(const record::ReportVariant& variant) {
       {"cache_hints", json::json_bool(variant.cache_hints)},
       {"persistent", json::json_bool(variant.persistent)},
       {"mirrors", json::json_string(variant.mirrors)},
-  };
-  if (!variant.compiled_from.empty()) {
-    members.push_back({"compiled_from", json::json_string(variant.compiled_from)});
-  }
-  return json::json_object(members);
+      {"compiled_from", json::json_string_or_null(variant.compiled_from)},
+  });
 }
 
 json::JsonText points_json(const std::optional<MarkingPoints>& points) {
