@@ -8,7 +8,7 @@
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
 #include "cuda/matmul/lane_scales.cuh"
-#include "cuda/matmul/linear/linear_residual.cuh"
+#include "cuda/matmul/linear/packed_operands.cuh"
 #include "cuda/matmul/linear/unit_walk.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
 
@@ -25,7 +25,7 @@ struct BoxImage {
 };
 
 // Writes eight activations of a token to the image of their box.
-template <int kFours>
+template <class Codebook, int kFours>
 __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Quantized& q) {
   using Image = BoxImage<kFours>;
   const int block = at.index / 8 % 4;
@@ -39,15 +39,15 @@ __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Q
   *reinterpret_cast<uint2*>(operand + 4 * 16) =
       make_uint2(q.bytes<false>(1, 0, 3, 2), q.bytes<false>(5, 4, 7, 6));
   if (word == 0) {
-    constexpr auto kShare = static_cast<float>(kIntercept);
+    constexpr auto kShare = static_cast<float>(Codebook::kIntercept);
     auto* terms = reinterpret_cast<float2*>(box + Image::kTerms + block * Image::kBlockTermBytes);
-    terms[at.token] =
-        make_float2(q.step * static_cast<float>(1.0 / kSteps), kShare * static_cast<float>(q.sum));
+    terms[at.token] = make_float2(q.step * static_cast<float>(1.0 / Codebook::kSteps),
+                                  kShare * static_cast<float>(q.sum));
   }
 }
 
 // One thread quantizes eight activations of a token, and zeros beyond the last token and input.
-template <OutputType kType, int kFours>
+template <class Codebook, OutputType kType, int kFours>
 __global__ void __launch_bounds__(256) quantize_tokens(const __grid_constant__ Job job, int boxes) {
   allow_next_kernel();
   wait_for_previous_kernel();
@@ -58,18 +58,19 @@ __global__ void __launch_bounds__(256) quantize_tokens(const __grid_constant__ J
   const Quantized q = quantize<kType>(inside ? __ldg(input + at.token * (job.inputs / 8) + at.index)
                                              : make_uint4(0, 0, 0, 0));
   if (at.token >= kFours * 4) return;
-  write_image<kFours>(static_cast<std::uint8_t*>(job.workspace) +
-                          std::int64_t{at.index / 32} * BoxImage<kFours>::kBytes,
-                      at, q);
+  write_image<Codebook, kFours>(static_cast<std::uint8_t*>(job.workspace) +
+                                    std::int64_t{at.index / 32} * BoxImage<kFours>::kBytes,
+                                at, q);
 }
 
 // Where things lie in dynamic shared memory, in bytes.
-template <int kFours>
+template <class Codebook, int kFours>
 struct TokensLayout {
   static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
   static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
-  static constexpr int kResiduals = kMap + 1024;  // the table, then 16 bytes of zeros
-  static constexpr int kImage = kResiduals + 32;
+  static constexpr int kTables = kMap + 1024;
+  static constexpr int kZeros = kTables + static_cast<int>(sizeof(typename Codebook::Tables));
+  static constexpr int kImage = kZeros + 16;
   static constexpr int kUnitFloats = kBoxRows * kFours * 4;  // sums of a unit
 
   int partials;
@@ -102,18 +103,15 @@ struct BlockImage {
 };
 
 // Adds a block's products to the sums of the lane's rows and tokens.
-template <int kFours>
+template <class Codebook, int kFours>
 __device__ __forceinline__ void multiply_block(float (&sums)[kFours][2],
-                                               const WeightOperands& weights, BlockImage image,
-                                               const float (&scales)[2]) {
+                                               const typename Codebook::Weights& weights,
+                                               BlockImage image, const float (&scales)[2]) {
 #pragma unroll
   for (int four = 0; four < kFours; ++four) {
     const uint4 b = load_shared_16(image.operands + four * 32 * 16);
-    BlockSums block;
-    multiply(block, weights,
-             {{{b.x, b.y}, {b.z, b.w}},
-              {select_bytes(b.x, b.y, 0x7531), select_bytes(b.z, b.w, 0x7531)},
-              {select_bytes(b.x, b.y, 0x6420), select_bytes(b.z, b.w, 0x6420)}});
+    typename Codebook::Sums block;
+    Codebook::multiply(block, weights, Codebook::split(b));
     const uint2 bits = load_shared_8(image.terms + four * 4 * sizeof(float2));
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -141,7 +139,7 @@ __device__ __forceinline__ void load_image(const Job& job, const UnitPlan& plan,
 }
 
 // Makes a slice of the image in shared memory, once all warps are done with the one before.
-template <OutputType kType, int kFours>
+template <class Codebook, OutputType kType, int kFours>
 __device__ __forceinline__ void make_image(const Job& job, const UnitPlan& plan, int slice,
                                            std::uint8_t* target) {
   const int first = slice * plan.slice_boxes;
@@ -149,16 +147,16 @@ __device__ __forceinline__ void make_image(const Job& job, const UnitPlan& plan,
   quantize_range<kType, kUnitThreads>(
       job, {first, min(plan.slice_boxes, plan.boxes - first)}, kFours * 4,
       [&](Eight at, const Quantized& q) {
-        write_image<kFours>(target + at.index / 32 * BoxImage<kFours>::kBytes, at, q);
+        write_image<Codebook, kFours>(target + at.index / 32 * BoxImage<kFours>::kBytes, at, q);
       });
   __syncthreads();
 }
 
 // Sums over the units of each tile, and writes the outputs.
-template <OutputType kType, int kFours>
+template <class Codebook, OutputType kType, int kFours>
 __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& plan,
                                               const float* partials) {
-  constexpr int kUnitFloats = TokensLayout<kFours>::kUnitFloats;
+  constexpr int kUnitFloats = TokensLayout<Codebook, kFours>::kUnitFloats;
   const int rows = own_tiles(plan) * kBoxRows;
   for (int i = threadIdx.x; i < rows * static_cast<int>(job.tokens); i += kUnitThreads) {
     const int token = i / rows;
@@ -178,13 +176,14 @@ __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& pl
 #endif
 
 // kOwnImage: every block makes the image for itself, else quantize_tokens has.
-template <OutputType kType, ScaleKind kKind, int kFours, int kBoxes, bool kOwnImage>
+template <class Codebook, OutputType kType, ScaleKind kKind, int kFours, int kBoxes, bool kOwnImage>
 __global__ void __launch_bounds__(kUnitThreads, 1)
-    mma_linear_tokens(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
-                      const __grid_constant__ UnitPlan plan,
-                      const __grid_constant__ ResidualTable table) {
+    integer_tokens(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
+                   const __grid_constant__ UnitPlan plan,
+                   const __grid_constant__ typename Codebook::Tables initial_tables) {
 #if __CUDA_ARCH__ >= 800
-  using Layout = TokensLayout<kFours>;
+  using Layout = TokensLayout<Codebook, kFours>;
+  using Tables = typename Codebook::Tables;
   using Image = BoxImage<kFours>;
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
@@ -224,15 +223,13 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     for (int i = threadIdx.x; i < 256; i += kUnitThreads) scale_map[i] = job.nested_map[i];
     nested_map.offset = nested_offset(job);
   }
-  if (threadIdx.x < 8) {
-    reinterpret_cast<std::uint32_t*>(shared + Layout::kResiduals)[threadIdx.x] =
-        threadIdx.x < 4 ? table.words[threadIdx.x] : 0;
+  if (threadIdx.x < kTableWords<Tables> + 4) {
+    reinterpret_cast<std::uint32_t*>(shared + Layout::kTables)[threadIdx.x] =
+        threadIdx.x < kTableWords<Tables> ? table_word(initial_tables, threadIdx.x) : 0;
   }
   __syncthreads();
-  // Read back from shared memory, so that they stay in registers.
-  const uint4 table_words = load_shared_16(shared_address(shared) + Layout::kResiduals);
-  const ResidualTable residuals = {table_words.x, table_words.y, table_words.z, table_words.w};
-  const std::uint32_t zero = load_shared_8(shared_address(shared) + Layout::kResiduals + 16).x;
+  const Tables tables = load_tables<Tables>(shared_address(shared) + Layout::kTables);
+  const std::uint32_t zero = load_shared_8(shared_address(shared) + Layout::kZeros).x;
   // This lane's words of a box's first block and row; the piece of the others is an exclusive or
   // away, and the second row 8 further down.
   const std::uint32_t own_words = keep(slots + box_offset(row, quad_lane / 2) + quad_lane % 2 * 8);
@@ -246,7 +243,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   unsigned count = 0;  // boxes done
   for (int slice = 0; slice < plan.slices; ++slice) {
     if constexpr (kOwnImage) {
-      make_image<kType, kFours>(job, plan, slice, shared + Layout::kImage);
+      make_image<Codebook, kType, kFours>(job, plan, slice, shared + Layout::kImage);
     } else {
       load_image<kFours>(job, plan, slice, shared_address(shared) + Layout::kImage);
     }
@@ -284,14 +281,15 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
         for (int block = 0; block < 4; ++block) {
           const uint2 first = words.first[block];
           const uint2 second = words.second[block];
-          const WeightOperands weights(residuals, {{first.x, second.x}, {first.y, second.y}});
+          const typename Codebook::Weights weights(tables,
+                                                   {{first.x, second.x}, {first.y, second.y}});
           const float block_scales[2] = {__shfl_sync(0xffffffffu, scales[i][0], block, 4),
                                          __shfl_sync(0xffffffffu, scales[i][1], block, 4)};
           const int offset = box * Image::kBytes;
-          multiply_block<kFours>(sums, weights,
-                                 {own_operands + offset + block * Image::kBlockBytes,
-                                  own_terms + offset + block * Image::kBlockTermBytes},
-                                 block_scales);
+          multiply_block<Codebook>(sums, weights,
+                                   {own_operands + offset + block * Image::kBlockBytes,
+                                    own_terms + offset + block * Image::kBlockTermBytes},
+                                   block_scales);
         }
       }
 #pragma unroll
@@ -305,7 +303,8 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     }
   }
   __syncthreads();
-  finish_tokens<kType, kFours>(job, plan, reinterpret_cast<const float*>(shared + layout.partials));
+  finish_tokens<Codebook, kType, kFours>(job, plan,
+                                         reinterpret_cast<const float*>(shared + layout.partials));
 #endif
 }
 

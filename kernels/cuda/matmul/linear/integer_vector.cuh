@@ -9,20 +9,21 @@
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
 #include "cuda/matmul/lane_scales.cuh"
-#include "cuda/matmul/linear/linear_residual.cuh"
+#include "cuda/matmul/linear/packed_operands.cuh"
 #include "cuda/matmul/linear/unit_walk.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
 
 namespace nf4bench::kernels::cuda {
 
 // Where things lie in dynamic shared memory, in bytes.
+template <class Codebook>
 struct VectorLayout {
   static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
   static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
-  // 128 bytes are read here in place of activations, beside the same of a real block: the 32 keep
+  // A block is read here in place of activations, beside the same of a real block: the 32 keep
   // the banks apart.
   static constexpr int kZeros = kMap + 1024 + 32;
-  static constexpr int kResiduals = kMap + 1024 + 192;
+  static constexpr int kTables = kMap + 1024 + 192;
   static constexpr int kTerms = kMap + 1024 + 256;
 
   int plane_bytes;  // from a plane of the activations to the other; 16 keep the banks apart
@@ -31,7 +32,7 @@ struct VectorLayout {
   int bytes;
 
   __host__ __device__ VectorLayout(int boxes, int block_units) {
-    plane_bytes = boxes * 4 * 128 + 16;
+    plane_bytes = boxes * 4 * Codebook::kBlockBytes + 16;
     planes = kTerms + boxes * 4 * 8;
     partials = (planes + 2 * plane_bytes + 255) / 256 * 256;
     bytes = partials + block_units * kBoxRows * 16;
@@ -40,27 +41,23 @@ struct VectorLayout {
 
 #if __CUDA_ARCH__ >= 800
 
-// Writes the activations to shared memory as the tensor core wants them. Of each block and plane
-// 128 bytes: 64 in the order of the nibbles (odd before even), then the even ones, then the odd
-// ones. The terms of each block: the step, and what the intercept adds to the sum.
-template <OutputType kType>
+// Writes the activations to shared memory as the tensor core wants them, and the terms of each
+// block: the step, and what the intercept adds to the sum.
+template <class Codebook, OutputType kType>
 __device__ __forceinline__ void quantize_vector(const Job& job, const UnitPlan& plan,
-                                                const VectorLayout& layout, std::uint8_t* shared) {
+                                                const VectorLayout<Codebook>& layout,
+                                                std::uint8_t* shared) {
   quantize_range<kType, kUnitThreads>(job, {0, plan.boxes}, 1, [&](Eight at, const Quantized& q) {
-    std::uint8_t* block = shared + layout.planes + at.index / 8 * 128;
+    std::uint8_t* block = shared + layout.planes + at.index / 8 * Codebook::kBlockBytes;
     const int eight = at.index % 8;
-    const auto write_plane = [&](std::uint8_t* plane, std::uint32_t even, std::uint32_t odd) {
-      reinterpret_cast<uint2*>(plane)[eight] =
-          make_uint2(__byte_perm(odd, even, 0x5140), __byte_perm(odd, even, 0x7362));
-      reinterpret_cast<std::uint32_t*>(plane + 64)[eight] = even;
-      reinterpret_cast<std::uint32_t*>(plane + 96)[eight] = odd;
-    };
-    write_plane(block, q.bytes<true>(0, 2, 4, 6), q.bytes<true>(1, 3, 5, 7));
-    write_plane(block + layout.plane_bytes, q.bytes<false>(0, 2, 4, 6), q.bytes<false>(1, 3, 5, 7));
+    Codebook::write(block, eight, q.bytes<true>(0, 2, 4, 6), q.bytes<true>(1, 3, 5, 7));
+    Codebook::write(block + layout.plane_bytes, eight, q.bytes<false>(0, 2, 4, 6),
+                    q.bytes<false>(1, 3, 5, 7));
     if (eight == 0) {
-      constexpr auto kShare = static_cast<float>(kIntercept);
-      reinterpret_cast<float2*>(shared + VectorLayout::kTerms)[at.index / 8] = make_float2(
-          q.step * static_cast<float>(1.0 / kSteps), kShare * static_cast<float>(q.sum));
+      constexpr auto kShare = static_cast<float>(Codebook::kIntercept);
+      reinterpret_cast<float2*>(shared + VectorLayout<Codebook>::kTerms)[at.index / 8] =
+          make_float2(q.step * static_cast<float>(1.0 / Codebook::kSteps),
+                      kShare * static_cast<float>(q.sum));
     }
   });
 }
@@ -71,22 +68,18 @@ struct BoxWords {
   uint4 second[2];
 };
 
-__device__ __forceinline__ BlockSums multiply_block(const ResidualTable& residuals,
-                                                    const BoxWords& words, std::uint32_t b) {
-  BlockSums sums;
+template <class Codebook>
+__device__ __forceinline__ typename Codebook::Sums multiply_block(
+    const typename Codebook::Tables& tables, const BoxWords& words, std::uint32_t activations) {
+  typename Codebook::Sums sums;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const uint4 mixed[2] = {load_shared_16(b + 32 * half), load_shared_16(b + 32 * half + 16)};
-    const uint4 even = load_shared_16(b + 64 + 16 * half);
-    const uint4 odd = load_shared_16(b + 96 + 16 * half);
+    typename Codebook::Activations b[2];
+    Codebook::load(b, activations, half);
     const uint4 first = words.first[half];
     const uint4 second = words.second[half];
-    multiply(
-        sums, {residuals, {{first.x, second.x}, {first.y, second.y}}},
-        {{{mixed[0].x, mixed[0].y}, {mixed[0].z, mixed[0].w}}, {even.x, even.y}, {odd.x, odd.y}});
-    multiply(
-        sums, {residuals, {{first.z, second.z}, {first.w, second.w}}},
-        {{{mixed[1].x, mixed[1].y}, {mixed[1].z, mixed[1].w}}, {even.z, even.w}, {odd.z, odd.w}});
+    Codebook::multiply(sums, {tables, {{first.x, second.x}, {first.y, second.y}}}, b[0]);
+    Codebook::multiply(sums, {tables, {{first.z, second.z}, {first.w, second.w}}}, b[1]);
   }
   return sums;
 }
@@ -115,23 +108,25 @@ __device__ __forceinline__ void finish_vector(const Job& job, const UnitPlan& pl
 
 #endif
 
-template <OutputType kType, ScaleKind kKind, int kBoxes>
+template <class Codebook, OutputType kType, ScaleKind kKind, int kBoxes>
 __global__ void __launch_bounds__(kUnitThreads, 1)
-    mma_linear_vector(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
-                      const __grid_constant__ UnitPlan plan,
-                      const __grid_constant__ ResidualTable table) {
+    integer_vector(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
+                   const __grid_constant__ UnitPlan plan,
+                   const __grid_constant__ typename Codebook::Tables initial_tables) {
 #if __CUDA_ARCH__ >= 800
+  using Layout = VectorLayout<Codebook>;
+  using Tables = typename Codebook::Tables;
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
   const int row = threadIdx.x % 32 / 4;
   const int quad_lane = threadIdx.x % 4;
   const int tiles = own_tiles(plan);
-  const VectorLayout layout(plan.boxes, tiles * plan.units);
+  const Layout layout(plan.boxes, tiles * plan.units);
 
   using Ring = WeightRing<kUnitSlots>;
   const std::uint32_t slots = shared_address(shared) + warp * Ring::kBytes;
   Ring ring(map, job, slots,
-            shared_address(shared) + VectorLayout::kBarriers + warp * Ring::kBarrierBytes);
+            shared_address(shared) + Layout::kBarriers + warp * Ring::kBarrierBytes);
   UnitWalk fills(warp, tiles, plan);  // where the ring's next fill comes from
   const auto next_fill = [&](unsigned n) -> BoxPosition {
     if (n != 0 && n % kBoxes == 0) fills.advance(plan);
@@ -152,38 +147,36 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   load_scales();
   allow_next_kernel();
 
-  auto* scale_map = reinterpret_cast<float*>(shared + VectorLayout::kMap);
+  auto* scale_map = reinterpret_cast<float*>(shared + Layout::kMap);
   NestedMap nested_map = {scale_map, 0.0f};
   if constexpr (kKind != ScaleKind::kPlain) {
     for (int i = threadIdx.x; i < 256; i += kUnitThreads) scale_map[i] = job.nested_map[i];
     nested_map.offset = nested_offset(job);
   }
   if (threadIdx.x < 32) {
-    reinterpret_cast<std::uint32_t*>(shared + VectorLayout::kZeros)[threadIdx.x] = 0;
+    reinterpret_cast<std::uint32_t*>(shared + Layout::kZeros)[threadIdx.x] = 0;
   }
-  if (threadIdx.x < 4) {
-    reinterpret_cast<std::uint32_t*>(shared + VectorLayout::kResiduals)[threadIdx.x] =
-        table.words[threadIdx.x];
+  if (threadIdx.x < kTableWords<Tables>) {
+    reinterpret_cast<std::uint32_t*>(shared + Layout::kTables)[threadIdx.x] =
+        table_word(initial_tables, threadIdx.x);
   }
   wait_for_previous_kernel();
-  quantize_vector<kType>(job, plan, layout, shared);
+  quantize_vector<Codebook, kType>(job, plan, layout, shared);
   __syncthreads();
 
-  // Read back from shared memory, so that they stay in registers.
-  const uint4 table_words = load_shared_16(shared_address(shared) + VectorLayout::kResiduals);
-  const ResidualTable residuals = {table_words.x, table_words.y, table_words.z, table_words.w};
-  const std::uint32_t zero = load_shared_8(shared_address(shared) + VectorLayout::kZeros).x;
+  const Tables tables = load_tables<Tables>(shared_address(shared) + Layout::kTables);
+  const std::uint32_t zero = load_shared_8(shared_address(shared) + Layout::kZeros).x;
   const bool owns = row / 2 == quad_lane;  // else this lane's part of B is zero
   const std::uint32_t activations =
       keep(shared_address(shared) +
-           (owns ? layout.planes + row % 2 * layout.plane_bytes + quad_lane * 128
-                 : VectorLayout::kZeros));
-  const std::uint32_t activations_a_box = keep(owns ? 4 * 128 : 0);
+           (owns ? layout.planes + row % 2 * layout.plane_bytes + quad_lane * Codebook::kBlockBytes
+                 : Layout::kZeros));
+  const std::uint32_t activations_a_box = keep(owns ? 4 * Codebook::kBlockBytes : 0);
   // This lane's block of a box, of its first row; the second is 8 further down.
   const std::uint32_t own_block[2] = {keep(slots + box_offset(row, 2 * quad_lane)),
                                       keep(slots + box_offset(row, 2 * quad_lane + 1))};
   const std::uint32_t terms =
-      keep(shared_address(shared) + VectorLayout::kTerms + quad_lane * sizeof(float2));
+      keep(shared_address(shared) + Layout::kTerms + quad_lane * sizeof(float2));
   auto* partials = reinterpret_cast<float*>(shared + layout.partials) + row * 4 + quad_lane;
 
   unsigned count = 0;  // boxes done
@@ -214,8 +207,8 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
       ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
       const int box = first_box + i;
       if (box >= plan.boxes) continue;
-      const BlockSums sums =
-          multiply_block(residuals, words, activations + box * activations_a_box);
+      const typename Codebook::Sums sums =
+          multiply_block<Codebook>(tables, words, activations + box * activations_a_box);
       const uint2 bits = load_shared_8(terms + box * 4 * sizeof(float2));
       const float2 term = make_float2(__uint_as_float(bits.x), __uint_as_float(bits.y));
 #pragma unroll
