@@ -54,9 +54,9 @@ std::string reason(const std::string& name, const Problem& problem, const Device
 TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
   std::vector<std::string> names;
   for (const Variant& each : kernels::cuda::matmul().variants) names.emplace_back(each.name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"chain_cublas", "fused_cublas", "gemv_shuffle", "mma_table",
-                                      "mma_linear", "wgmma_decode", "fused", "cublas_resident"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"chain_cublas", "fused_cublas", "gemv_shuffle",
+                                             "mma_table", "mma_planes", "mma_linear",
+                                             "wgmma_decode", "fused", "cublas_resident"}));
   EXPECT_STREQ(kernels::cuda::matmul().flagship, "fused");
   EXPECT_STREQ(kernels::cuda::matmul().default_baseline, "chain_cublas");
 }
@@ -64,14 +64,15 @@ TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
 TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
   Problem wide = make_problem(1, 256, 4096);
   wide.output_type = OutputType::kFloat32;
-  for (const char* const name : {"gemv_shuffle", "mma_table", "mma_linear", "wgmma_decode"}) {
+  for (const char* const name :
+       {"gemv_shuffle", "mma_table", "mma_planes", "mma_linear", "wgmma_decode"}) {
     EXPECT_EQ(reason(name, wide, kHopper), "multiplies 16-bit activations only") << name;
   }
   EXPECT_EQ(reason("gemv_shuffle", make_problem(2, 256, 4096), kHopper), "multiplies one token");
   EXPECT_EQ(reason("gemv_shuffle", make_problem(1, 1280, 3420), kHopper),
             "needs a multiple of 32 inputs");
   EXPECT_EQ(reason("gemv_shuffle", make_problem(1, 256, 4096, 32), kTuring), "");
-  for (const char* const name : {"mma_linear", "wgmma_decode"}) {
+  for (const char* const name : {"mma_planes", "mma_linear", "wgmma_decode"}) {
     EXPECT_EQ(reason(name, make_problem(4, 1280, 3420), kHopper), "needs a multiple of 64 inputs");
     EXPECT_EQ(reason(name, make_problem(4, 256, 4096, 32), kHopper),
               "needs a blocksize of 64 or more");
@@ -79,10 +80,10 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
               "needs fewer than 2^37 weights");
     EXPECT_EQ(reason(name, make_problem(16, 1000, 4096, 4096), kHopper), "") << name;
   }
-  EXPECT_EQ(reason("mma_linear", make_problem(17, 256, 4096), kHopper),
-            "multiplies up to 16 tokens");
-  EXPECT_NE(reason("mma_linear", make_problem(1, 256, 4096), kTuring).find("8.0"),
-            std::string::npos);
+  for (const char* const name : {"mma_planes", "mma_linear"}) {
+    EXPECT_EQ(reason(name, make_problem(17, 256, 4096), kHopper), "multiplies up to 16 tokens");
+    EXPECT_NE(reason(name, make_problem(1, 256, 4096), kTuring).find("8.0"), std::string::npos);
+  }
   EXPECT_EQ(reason("wgmma_decode", make_problem(513, 256, 4096), kHopper),
             "multiplies up to 512 tokens");
   for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
@@ -118,14 +119,16 @@ const std::vector<std::pair<std::int64_t, std::int64_t>> kLayers = {
     {28672, 8192}, {8192, 28672}, {1024, 8192},  {5120, 5120},  {25600, 5120},
     {5120, 25600}, {2048, 2048},  {6144, 2048},  {152064, 8192}};
 
-TEST(CudaMatmul, TheIntegerKernelFitsEveryLayerWhereSharedMemoryIsLarge) {
+TEST(CudaMatmul, TheIntegerKernelsFitEveryLayerWhereSharedMemoryIsLarge) {
   for (const auto& [outputs, inputs] : kLayers) {
     for (const std::int64_t tokens : {1, 2, 4, 5, 8, 9, 16}) {
       for (const DeviceFacts& device : {kAmpere, kHopper, kBlackwell}) {
         if (device.compute_capability == 80 && inputs > 14336) continue;
-        EXPECT_EQ(reason("mma_linear", make_problem(tokens, outputs, inputs), device), "")
-            << tokens << " tokens, " << outputs << "x" << inputs << ", "
-            << device.compute_capability;
+        for (const char* const name : {"mma_planes", "mma_linear"}) {
+          EXPECT_EQ(reason(name, make_problem(tokens, outputs, inputs), device), "")
+              << name << ", " << tokens << " tokens, " << outputs << "x" << inputs << ", "
+              << device.compute_capability;
+        }
       }
     }
   }

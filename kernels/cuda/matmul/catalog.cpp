@@ -8,8 +8,8 @@ namespace nf4bench::kernels::cuda {
 const Catalog& matmul() {
   static const Catalog catalog = {
       .variants = {matmul_chain_cublas(), matmul_fused_cublas(), matmul_gemv_shuffle(),
-                   matmul_mma_table(), matmul_mma_linear(), matmul_wgmma_decode(), matmul_fused(),
-                   matmul_cublas_resident()},
+                   matmul_mma_table(), matmul_mma_planes(), matmul_mma_linear(),
+                   matmul_wgmma_decode(), matmul_fused(), matmul_cublas_resident()},
       .stream_shapes = {},
       .flagship = "fused",
       .default_baseline = "chain_cublas",

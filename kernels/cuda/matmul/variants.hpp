@@ -12,6 +12,7 @@ Variant matmul_gemv_shuffle();
 Variant matmul_chain_cublas();
 Variant matmul_fused_cublas();
 Variant matmul_mma_table();
+Variant matmul_mma_planes();
 Variant matmul_mma_linear();
 Variant matmul_wgmma_decode();
 Variant matmul_fused();
