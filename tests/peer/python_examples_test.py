@@ -138,7 +138,7 @@ class OfTorch(unittest.TestCase):
     def test_the_package_of_nf4bench_is_a_peer_that_torch_compile_traces(self):
         asked = subprocess.run([TORCH_PYTHON, "-c", "import nf4bench.torch"], capture_output=True)
         if asked.returncode != 0:
-            self.skipTest("nf4bench.torch is not installed there")
+            self.skipTest("nf4bench.torch cannot be imported there")
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "solution.py")
             path.write_text("from nf4bench.torch import fast_dequantize\n", encoding="utf-8")
