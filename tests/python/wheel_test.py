@@ -56,6 +56,8 @@ class Wheel(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         out = pathlib.Path(folder.name)
         begin = time.monotonic()
+        # By which scikit-build-core would clear the cache of a build by another Python.
+        (BUILD / ".skbuild-info.json").unlink(missing_ok=True)
         call(sys.executable, "-m", "pip", "wheel", ROOT, "--no-build-isolation", "--no-deps", "--quiet", "-w", out,
              f"--config-settings=build-dir={BUILD}",
              f"--config-settings=cmake.build-type={cached('CMAKE_BUILD_TYPE')}",
