@@ -175,6 +175,24 @@ class DropIn(unittest.TestCase):
                                 assert torch.equal(x.grad, y.grad)
             """)
 
+    def test_an_offset_in_16_bits_is_that_number(self):
+        self.run_code("""
+            import bitsandbytes as bnb, nf4bench.torch.kernels as kernels
+            linear, ours = kernels.linear, []
+            kernels.linear = lambda *arguments: ours.append(linear(*arguments)) or ours[-1]
+            torch.manual_seed(0)
+            x = torch.randn(4, 64).bfloat16()
+            packed, state = bnb.functional.quantize_4bit(torch.randn(64, 64).bfloat16(), quant_type="nf4",
+                                                         compress_statistics=True)
+            def product(offset):
+                return torch.ops.bitsandbytes.gemm_4bit(x, packed, [64, 64], state.state2.absmax, 64, "nf4", None,
+                                                        state.absmax, state.state2.code, offset)
+            for dtype in (torch.float16, torch.bfloat16):
+                offset = state.offset.to(dtype)
+                assert torch.equal(product(offset), product(offset.float()))
+            assert len(ours) == 4, len(ours)
+            """)
+
     def test_compiles_whole_with_the_operators_replaced(self):
         self.run_code("""
             import bitsandbytes as bnb

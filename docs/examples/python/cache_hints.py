@@ -18,8 +18,10 @@ def _scale(block, mask, absmax, nested_absmax, nested_map, nested_offset, NESTED
         code = tl.load(absmax + block, mask=mask, other=0, eviction_policy="evict_first")
         outer = tl.load(nested_absmax + (block >> 8), mask=mask, other=0.0, eviction_policy="evict_last")
         entry = tl.load(nested_map + code, eviction_policy="evict_last")
-        return product(entry, outer) + tl.load(nested_offset)
-    return tl.load(absmax + block, mask=mask, other=0.0, eviction_policy="evict_first")
+        scale = product(entry, outer) + tl.load(nested_offset)
+    else:
+        scale = tl.load(absmax + block, mask=mask, other=0.0, eviction_policy="evict_first")
+    return scale
 
 
 @triton.jit

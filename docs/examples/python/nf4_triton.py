@@ -28,8 +28,10 @@ def scale_of(block, mask, absmax, nested_absmax, nested_map, nested_offset, NEST
     if NESTED:
         code = tl.load(absmax + block, mask=mask, other=0)
         outer = tl.load(nested_absmax + (block >> 8), mask=mask, other=0.0)
-        return product(tl.load(nested_map + code), outer) + tl.load(nested_offset)
-    return tl.load(absmax + block, mask=mask, other=0.0)
+        scale = product(tl.load(nested_map + code), outer) + tl.load(nested_offset)
+    else:  # a second return would have to be of the type that the first has
+        scale = tl.load(absmax + block, mask=mask, other=0.0)
+    return scale
 
 
 @triton.jit

@@ -128,7 +128,9 @@ def _gemm(original):
                 if absmax_8bit is None:
                     weight = weight_of((B, absmax, blocksize, tuple(shapeB), None))
                 else:
-                    nested = (absmax, absmax_code, absmax_offset)
+                    # Kept until the call is enqueued.
+                    offset = absmax_offset if absmax_offset.dtype is torch.float32 else absmax_offset.float()
+                    nested = (absmax, absmax_code, offset)
                     weight = weight_of((B, absmax_8bit, blocksize, tuple(shapeB), nested))
                 if _fits(weight, A, bias):
                     return kernels.linear(weight, A, bias)

@@ -286,6 +286,16 @@ class Layer:
         self.out_features, self.in_features = state.shape
 
 
+codebooks = {}  # by library and device
+
+
+def codebook_of(library, device):
+    """Made by the first call of all, for nothing can be copied to a GPU while a graph is recorded."""
+    if (library, device) not in codebooks:
+        codebooks[library, device] = library.constant(codebook, device)
+    return codebooks[library, device]
+
+
 def state_of(job, library, device, tensors=True):
     def array(address, shape, dtype):
         return library.array(address, shape, dtype, device) if tensors else None
@@ -294,7 +304,7 @@ def state_of(job, library, device, tensors=True):
     facts = {"shape": shape, "dtype": library.dtype(TYPES[job.output_type]), "blocksize": 1 << job.block_shift,
              "code": None, "absmax": None, "offset": None, "state2": None}
     if tensors:
-        facts["code"] = library.constant(codebook, device)
+        facts["code"] = codebook_of(library, device)
     if not job.nested:
         facts["absmax"] = array(job.absmax, (job.blocks,), "float32")
         return QuantState(**facts)
