@@ -54,7 +54,7 @@ TEST(Recorded, TwoRunsOnOneDeviceAreTheSame) {
 
 TEST(Recorded, RunsOnTwoDevicesOfAModelDoNotDifferBeyondTheirNoise) {
   const compare::ComparisonResult result =
-      compare::compare_reports({recorded("geometries.json")},
+      compare::compare_reports({recorded("geometries-one-board.json")},
                                {recorded("geometries-other-board.json")}, {.allowed = {"uuid"}});
   ASSERT_TRUE(result.is_comparable);
   print_scatter(result);
@@ -62,7 +62,7 @@ TEST(Recorded, RunsOnTwoDevicesOfAModelDoNotDifferBeyondTheirNoise) {
 }
 
 TEST(Recorded, TimesOfTwoDevicesAreNotComparedUnlessAllowed) {
-  EXPECT_FALSE(compare::compare_reports({recorded("geometries.json")},
+  EXPECT_FALSE(compare::compare_reports({recorded("geometries-one-board.json")},
                                         {recorded("geometries-other-board.json")}, {})
                    .is_comparable);
 }

@@ -44,7 +44,7 @@ class Workspace(unittest.TestCase):
         """Twelve units, of which one is slow, one did not end, and one is of another driver."""
         reports = self.folder / "reports"
         reports.mkdir(exist_ok=True)
-        golden = json.loads((ROOT / "docs/results/h200/geometries.json").read_text(encoding="utf-8"))
+        golden = json.loads((ROOT / "docs/results/h200/geometries-one-board.json").read_text(encoding="utf-8"))
         for number in range(12):
             report = copy.deepcopy(golden)
             report["device"]["uuid"] = f"GPU-{number:08x}-8b7f-5d2c-9f57-2f4c7b1f7a10"

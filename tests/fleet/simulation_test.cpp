@@ -40,7 +40,7 @@ std::map<compare::CellKey, compare::RunValue> values_of(const std::string& name)
 const std::vector<RecordedCell>& recorded_cells() {
   static const std::vector<RecordedCell> kCells = [] {
     std::vector<RecordedCell> cells;
-    const auto board = values_of("geometries.json");
+    const auto board = values_of("geometries-one-board.json");
     const auto other = values_of("geometries-other-board.json");
     for (const auto& [key, value] : board) {
       const bool is_memory = *value.fraction_of_copy >= fleet::kMemoryBound;

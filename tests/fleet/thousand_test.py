@@ -43,7 +43,7 @@ def identity(report, row):
 def recorded():
     """Board A's report without samples, and by how much board B takes longer in each row."""
     report, other = (json.loads((RECORDED / name).read_text(encoding="utf-8"))
-                     for name in ("geometries.json", "geometries-other-board.json"))
+                     for name in ("geometries-one-board.json", "geometries-other-board.json"))
     medians = {identity(other, row): row["time_s"]["median"] for row in other["measurements"]}
     differences = []
     for row in report["measurements"]:

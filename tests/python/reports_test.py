@@ -59,7 +59,7 @@ class Reports(unittest.TestCase):
             self.assertEqual(len(report.measurements), len(raw["measurements"]))
             read += 1
         self.assertGreater(read, 5)
-        tokens = {each.tokens for each in nf4bench.load(ROOT / "docs/results/h200/matmul-small.json").measurements}
+        tokens = {each.tokens for each in nf4bench.load(ROOT / "docs/results/h200/matmul-llama-3.1-8b.json").measurements}
         self.assertIn(8, tokens)
 
     @unittest.skipUnless(has("pandas"), "no pandas")
