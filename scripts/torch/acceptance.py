@@ -27,7 +27,8 @@ TIME_LIMIT_S = 240
 def start_tests(checkout, out, disabled):
     """Starts pytest on all files at once, each in a process; returns them with their reports."""
     environment = {**os.environ, "NF4_DISABLE": "1" if disabled else "0", "BNB_TEST_DEVICE": "cuda",
-                   "OMP_NUM_THREADS": "1"}
+                   "OMP_NUM_THREADS": "1",
+                   "PET_MASTER_PORT": "29500" if disabled else "29501"}  # torchrun's, which one test starts
     running = []
     for name, words in FILES.items():
         report = out / f"{'original' if disabled else 'nf4bench'}-{name}.xml"
