@@ -89,7 +89,7 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
 // Throws Error(kInput) when nothing in the peer can be used on `host`.
 std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host,
                                    std::deque<std::string>& strings) {
-  const std::vector<kernels::Variant> variants =
+  std::vector<kernels::Variant> variants =
       is_python_file(argument.path) ? generic_variants(read_peer_table(python_table(argument.path)),
                                                        argument.name, host, strings)
                                     : load_library(argument, host, strings);

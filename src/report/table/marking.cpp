@@ -76,6 +76,7 @@ void append_marking(TablePage& page, const record::Report& report) {
   const bool has_compiled = std::ranges::any_of(
       markings, [](const Marking& marking) { return marking.torch_compile.has_value(); });
   std::vector<text::GridRow> rows;
+  rows.reserve(markings.size());
   for (const Marking& marking : markings) {
     rows.push_back(marking_row(marking, report.settings.baseline, has_compiled));
   }
