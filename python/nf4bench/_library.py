@@ -32,7 +32,7 @@ def path():
 
 
 @functools.cache
-def library():
+def load():
     """The loaded library. Raises Nf4Error where there is none, or one of another major version."""
     try:
         loaded = ctypes.CDLL(path())
@@ -58,21 +58,21 @@ def library():
 
 def version():
     """Of the loaded library, as "1.0.0"."""
-    number = library().nf4_version()
+    number = load().nf4_version()
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
 
 def check(status, what):
     """Raises Nf4Error unless `status` is NF4_OK."""
     if status != OK:
-        raise Nf4Error(f"{what}: {library().nf4_error_string(status).decode()}")
+        raise Nf4Error(f"{what}: {load().nf4_error_string(status).decode()}")
 
 
 @functools.cache
 def device(kind, ordinal, threads=0):
     """An nf4_device; on the CPU with at most `threads` threads, if that is not 0."""
     buffer = ctypes.create_string_buffer(_DEVICE.pack(_DEVICE.size, 0, 0, 0, 0, 0), _DEVICE.size)
-    check(library().nf4_query_device(kind, ordinal, buffer), f"device {ordinal}")
+    check(load().nf4_query_device(kind, ordinal, buffer), f"device {ordinal}")
     fields = list(_DEVICE.unpack(buffer.raw))
     if threads:
         fields[4] = min(fields[4], threads)
@@ -88,7 +88,7 @@ def workspace_bytes(device_fields, weight_fields, kind, tokens):
     """What nf4_linear() needs for so many tokens; None where it does not support the product."""
     bytes_needed = ctypes.c_size_t()
     product = pack_product(kind, tokens, 0, 0, 0, 0, 0)
-    status = library().nf4_linear_workspace(device_fields, weight_fields, product, ctypes.byref(bytes_needed))
+    status = load().nf4_linear_workspace(device_fields, weight_fields, product, ctypes.byref(bytes_needed))
     if status == UNSUPPORTED:
         return None
     check(status, "nf4_linear_workspace")
@@ -97,4 +97,4 @@ def workspace_bytes(device_fields, weight_fields, kind, tokens):
 
 def most_tokens(device_fields, weight_fields, kind):
     """Up to how many tokens nf4_linear() is the faster way; 0: never."""
-    return library().nf4_linear_most_tokens(device_fields, weight_fields, kind)
+    return load().nf4_linear_most_tokens(device_fields, weight_fields, kind)

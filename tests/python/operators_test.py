@@ -7,6 +7,7 @@ import unittest
 
 import samples
 import torch
+from torch import library as registry
 
 import nf4bench.torch as nf4
 
@@ -23,14 +24,14 @@ class Operators(unittest.TestCase):
             for nested in (False, True):
                 for dtype in samples.TYPES:
                     before, after = samples.arguments(*samples.weight((24, 64), dtype, nested=nested, device=device))
-                    torch.library.opcheck(DEQUANTIZE, (*before, dtype, *after))
+                    registry.opcheck(DEQUANTIZE, (*before, dtype, *after))
                     out = torch.zeros(24, 64, dtype=dtype, device=device)
-                    torch.library.opcheck(torch.ops.nf4.dequantize_out.default, (*before, out, *after))
+                    registry.opcheck(torch.ops.nf4.dequantize_out.default, (*before, out, *after))
                     for gradient in (False, True):
                         tokens = torch.randn(3, 64, device=device).to(dtype).requires_grad_(gradient)
                         bias = torch.randn(24, device=device).to(dtype).requires_grad_(gradient)
-                        torch.library.opcheck(LINEAR, (tokens, *before, bias, *after))
-                        torch.library.opcheck(LINEAR, (tokens[None], *before, None, *after))
+                        registry.opcheck(LINEAR, (tokens, *before, bias, *after))
+                        registry.opcheck(LINEAR, (tokens[None], *before, None, *after))
 
     def test_gradients_are_those_of_the_decoded_weight(self):
         for device in samples.DEVICES:

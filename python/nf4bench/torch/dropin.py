@@ -13,6 +13,7 @@ import sys
 import warnings
 
 import torch
+from torch import library as registry
 
 from .. import _library
 from . import functions, kernels, operators
@@ -40,7 +41,7 @@ def activate():
         return
     _active = True
     try:
-        _library.library()
+        _library.load()
         _take_over()
     except Exception as error:  # an import of bitsandbytes must not fail because of this package
         refused.append(f"everything: {error}")
@@ -92,7 +93,7 @@ def _choose_devices():
 def _override(name, make, key):
     """Overrides the operator bitsandbytes::NAME for the dispatch key by make(original)."""
     what = f"bitsandbytes::{name} ({key})"
-    get_kernel = getattr(torch.library, "get_kernel", None)
+    get_kernel = getattr(registry, "get_kernel", None)
     if get_kernel is None:
         refused.append(f"{what}: PyTorch 2.9 or later is needed")
         return
@@ -102,7 +103,7 @@ def _override(name, make, key):
         refused.append(f"{what}: this bitsandbytes has none")
         return
     keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
-    library = torch.library.Library("bitsandbytes", "FRAGMENT")
+    library = registry.Library("bitsandbytes", "FRAGMENT")
     # Releases differ in whether they have the option, and in what it is without it.
     options = {"allow_override": True} if "allow_override" in inspect.signature(library.impl).parameters else {}
     with warnings.catch_warnings():

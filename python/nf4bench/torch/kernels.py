@@ -19,7 +19,7 @@ _current_gpu = getattr(torch._C, "_cuda_getDevice", lambda: 0)
 
 @functools.cache
 def _functions():
-    library = _library.library()
+    library = _library.load()
     return library.nf4_dequantize, library.nf4_linear
 
 

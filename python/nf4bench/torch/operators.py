@@ -5,6 +5,7 @@ codes with nested_absmax, nested_map and nested_offset; blocksize and shape.
 """
 
 import torch
+from torch import library as registry
 
 from . import kernels
 from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, UnsupportedWeight, aligned, new_weight,
@@ -12,7 +13,7 @@ from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, UnsupportedW
 
 _WEIGHT = "Tensor packed, Tensor absmax, int blocksize, int[] shape"
 _NESTED = "Tensor? nested_absmax=None, Tensor? nested_map=None, Tensor? nested_offset=None"
-_LIBRARY = torch.library.Library("nf4", "DEF")
+_LIBRARY = registry.Library("nf4", "DEF")
 for _schema in (f"dequantize({_WEIGHT}, ScalarType dtype, {_NESTED}) -> Tensor",
                 f"dequantize_out({_WEIGHT}, Tensor(a!) out, {_NESTED}) -> ()",
                 f"linear(Tensor input, {_WEIGHT}, Tensor? bias=None, {_NESTED}) -> Tensor"):
@@ -96,20 +97,20 @@ def _check_weight(absmax, blocksize, nested_absmax):
     torch._check(absmax.dtype is wanted, lambda: f"absmax is {absmax.dtype}, not {wanted}")
 
 
-@torch.library.register_fake("nf4::dequantize", lib=_LIBRARY)
+@registry.register_fake("nf4::dequantize", lib=_LIBRARY)
 def _(packed, absmax, blocksize, shape, dtype, nested_absmax=None, nested_map=None, nested_offset=None):
     _check_weight(absmax, blocksize, nested_absmax)
     check_type(dtype)
     return torch.empty(shape, dtype=dtype, device=packed.device)
 
 
-@torch.library.register_fake("nf4::dequantize_out", lib=_LIBRARY)
+@registry.register_fake("nf4::dequantize_out", lib=_LIBRARY)
 def _(packed, absmax, blocksize, shape, out, nested_absmax=None, nested_map=None, nested_offset=None):
     _check_weight(absmax, blocksize, nested_absmax)
     check_output(out, shape, packed.device)
 
 
-@torch.library.register_fake("nf4::linear", lib=_LIBRARY)
+@registry.register_fake("nf4::linear", lib=_LIBRARY)
 def _(input, packed, absmax, blocksize, shape, bias=None, nested_absmax=None, nested_map=None, nested_offset=None):
     _check_weight(absmax, blocksize, nested_absmax)
     check_input(input, bias, shape, packed.device)
@@ -137,4 +138,4 @@ def _backward(ctx, grad):
     return grad_input, None, None, None, None, grad_bias, None, None, None
 
 
-torch.library.register_autograd("nf4::linear", _backward, setup_context=_keep, lib=_LIBRARY)
+registry.register_autograd("nf4::linear", _backward, setup_context=_keep, lib=_LIBRARY)

@@ -149,20 +149,20 @@ class Numpy(Bare):
 
     def __init__(self):
         import numpy
-        self.library = numpy
+        self.arrays = numpy
 
     def array(self, address, shape, dtype, device):
         memory = self.memory(address, shape, dtype)
-        return self.library.frombuffer(memory, dtype=self.names[dtype]).reshape(shape)
+        return self.arrays.frombuffer(memory, dtype=self.names[dtype]).reshape(shape)
 
     def constant(self, values, device):
-        return self.library.array(values, dtype="float32")
+        return self.arrays.array(values, dtype="float32")
 
     def dtype(self, name):
-        return self.library.dtype(self.names[name])
+        return self.arrays.dtype(self.names[name])
 
     def deliver(self, result, out):
-        if not isinstance(result, self.library.ndarray):
+        if not isinstance(result, self.arrays.ndarray):
             raise TypeError(f"returned {type(result).__name__}, wanted an array")
         self.check(result, out)
         if self.address(result) != self.address(out):
@@ -182,30 +182,30 @@ class Cupy(Numpy):
 
     def __init__(self):
         import cupy
-        self.library = cupy
+        self.arrays = cupy
 
     def array(self, address, shape, dtype, device):
         typestring = "<u2" if dtype == "bfloat16" else self.typestrings[dtype]
         interface = dict(self.interface(address, shape, dtype), typestr=typestring)
-        return self.library.asarray(types.SimpleNamespace(__cuda_array_interface__=interface))
+        return self.arrays.asarray(types.SimpleNamespace(__cuda_array_interface__=interface))
 
     def address(self, array):
         return array.data.ptr
 
     def call(self, run, stream):
-        with self.library.cuda.ExternalStream(stream):
+        with self.arrays.cuda.ExternalStream(stream):
             return run()
 
 
 class Torch(Bare):
     def __init__(self):
         import torch
-        self.library = torch
+        self.arrays = torch
         self.streams = {}
         self.pool = None
 
     def array(self, address, shape, dtype, device):
-        torch = self.library
+        torch = self.arrays
         if device == CPU:
             flat = torch.frombuffer(self.memory(address, shape, dtype), dtype=getattr(torch, dtype))
             return flat.view(shape)
@@ -215,18 +215,18 @@ class Torch(Bare):
         return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
 
     def constant(self, values, device):
-        return self.library.tensor(values, dtype=self.library.float32, device="cuda" if device == CUDA else "cpu")
+        return self.arrays.tensor(values, dtype=self.arrays.float32, device="cuda" if device == CUDA else "cpu")
 
     def dtype(self, name):
-        return getattr(self.library, name)
+        return getattr(self.arrays, name)
 
     def shape(self, extents):
-        return self.library.Size(extents)
+        return self.arrays.Size(extents)
 
     def call(self, run, stream):
         if not stream:
             return run()
-        torch = self.library
+        torch = self.arrays
         if stream not in self.streams:
             self.streams[stream] = torch.cuda.ExternalStream(stream)
         torch.cuda.set_stream(self.streams[stream])
@@ -240,7 +240,7 @@ class Torch(Bare):
             return run()
 
     def deliver(self, result, out):
-        if not isinstance(result, self.library.Tensor):
+        if not isinstance(result, self.arrays.Tensor):
             raise TypeError(f"returned {type(result).__name__}, wanted a tensor")
         if result.shape != out.shape or result.dtype != out.dtype or result.device != out.device:
             raise TypeError(f"returned {result.dtype} {tuple(result.shape)} on {result.device}, "
@@ -351,12 +351,12 @@ class Function:
     """A function of a file on a kind of device, as the C callbacks see it."""
 
     def __init__(self, function, form, library, device, folder):
-        self.function, self.form, self.library = function, form, library
+        self.function, self.form, self.arrays = function, form, library
         self.device, self.folder = device, folder
         self.known = {}  # calls by the bytes of their job: making arrays takes longer than a launch
 
     def call_of(self, job):
-        library, device, form = self.library, self.device, self.form
+        library, device, form = self.arrays, self.device, self.form
         dtype = TYPES[job.output_type]
         packed = library.array(job.packed, ((job.elements + 1) // 2, 1), "uint8", device)
         state = state_of(job, library, device)
@@ -371,7 +371,7 @@ class Function:
     def run(self, arguments, keywords, out):
         result = self.function(*arguments, **keywords)
         if result is not None and result is not out:
-            self.library.deliver(result, out)
+            self.arrays.deliver(result, out)
         elif result is None and not self.form.takes_out:
             raise TypeError("returned nothing, and has no parameter out that it could have filled")
 
@@ -383,7 +383,7 @@ class Function:
                 if len(self.known) >= MOST_KNOWN_CALLS:
                     self.known.clear()
                 call = self.known[key] = self.call_of(Job.from_address(job_address))
-            self.library.call(lambda: self.run(*call), stream)
+            self.arrays.call(lambda: self.run(*call), stream)
             return 0
         except BaseException as error:
             remember(words_of(error, self.folder))
@@ -395,7 +395,7 @@ class Function:
             return None
         try:
             facts = device.contents
-            reason = asked(state_of(job.contents, self.library, self.device, tensors=False),
+            reason = asked(state_of(job.contents, self.arrays, self.device, tensors=False),
                            types.SimpleNamespace(type="cuda" if facts.kind == CUDA else "cpu",
                                                  compute_capability=facts.compute_capability))
         except BaseException as error:

@@ -49,7 +49,7 @@ void find(void* library, const char* name, Function& function) {
 
 Api load(const InterpreterFacts& facts) {
   // Extension modules take Python's functions from wherever they are.
-  void* const library = dlopen(facts.library.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* const library = dlopen(facts.shared_library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
     const char* const said = dlerror();
     throw Error(ErrorKind::kInput,
@@ -64,8 +64,8 @@ Api load(const InterpreterFacts& facts) {
   find(library, "PyEval_SaveThread", api.release);
   if (api.initialize == nullptr || api.decode == nullptr || api.run == nullptr ||
       api.release == nullptr) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{} is no library of Python 3; {}", escaped(facts.library), kAnother));
+    throw Error(ErrorKind::kInput, fmt::format("{} is no library of Python 3; {}",
+                                               escaped(facts.shared_library), kAnother));
   }
   return api;
 }
@@ -94,7 +94,7 @@ InterpreterFacts find_interpreter() {
   InterpreterFacts facts;
   std::getline(lines, facts.executable);
   std::getline(lines, facts.version);
-  std::getline(lines, facts.library);
+  std::getline(lines, facts.shared_library);
   std::getline(lines, facts.home);
   if (outcome.exit_code != 0 || facts.home.empty()) {
     throw Error(ErrorKind::kInput,
@@ -102,7 +102,7 @@ InterpreterFacts find_interpreter() {
                             "install python3, or {}",
                             escaped(program), outcome.exit_code, kAnother));
   }
-  if (facts.library.empty()) {
+  if (facts.shared_library.empty()) {
     throw Error(
         ErrorKind::kInput,
         fmt::format("Python {} at {} has no shared library to be loaded; Debian and Ubuntu have it "

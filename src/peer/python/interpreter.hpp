@@ -6,10 +6,10 @@ namespace nf4bench::peer {
 
 // An interpreter of this machine, as it describes itself.
 struct InterpreterFacts {
-  std::string executable;  // a virtual environment's own where it is one
-  std::string version;     // "3.11.2"
-  std::string library;     // of its code, to be loaded; empty when it has none
-  std::string home;        // its folders, as PYTHONHOME takes them
+  std::string executable;      // a virtual environment's own where it is one
+  std::string version;         // "3.11.2"
+  std::string shared_library;  // of its code, to be loaded; empty when it has none
+  std::string home;            // its folders, as PYTHONHOME takes them
 };
 
 // Asks python3, or what NF4BENCH_PYTHON names. Throws Error(kInput) when it cannot be asked.
