@@ -89,7 +89,7 @@ bool is_independent(const Contender& contender, const Times& times,
 
 using Findings = std::map<Contender, std::string>;
 
-// Measures all and gives the contenders that depend on company. `alone` holds what was measured
+// Measures all, gives the contenders that depend on company, and prints them. `alone` holds what was measured
 // alone so far, and gets more.
 Findings measure_all(std::map<Contender, std::vector<double>>& alone) {
   Medians medians;
@@ -108,6 +108,9 @@ Findings measure_all(std::map<Contender, std::vector<double>>& alone) {
     }
     found[contender] = fmt::format("{} in company, {} alone", range_text(times.in_company),
                                    range_text(times.alone));
+  }
+  for (const auto& [contender, times] : found) {
+    fmt::print("{} at {}: {}\n", contender.first, contender.second, times);
   }
   return found;
 }
