@@ -27,6 +27,22 @@ struct StreamingAccess {
   }
 };
 
+// Loads of what no kernel under way writes, which stay where they stand among other volatile
+// instructions, so that they are asked for before copies that come behind them.
+__device__ __forceinline__ uint4 load_in_place(const uint4* address) {
+  uint4 value;
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(address));
+  return value;
+}
+
+__device__ __forceinline__ float load_in_place(const float* address) {
+  float value;
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(value) : "l"(address));
+  return value;
+}
+
 // An L2 policy that evicts the lines it touches first. Ampere and later.
 __device__ __forceinline__ std::uint64_t evict_first_policy() {
   std::uint64_t policy = 0;

@@ -3,6 +3,7 @@
 // Activations as integers: each 64 that share a block of the weight become multiples of a step,
 // their largest value being kLevels steps, and each multiple two signed bytes: 256 high + low.
 
+#include "cuda/memory.cuh"
 #include "variant.hpp"
 
 #include <cuda_bf16.h>
@@ -97,15 +98,16 @@ struct BoxRange {
 
 // Quantizes a range of `tokens` tokens and calls use(Eight, Quantized) for all its eights; beyond
 // the last token and the last input they are zeros. By all kThreads threads, a whole number of
-// warps.
-template <OutputType kType, int kThreads, class Use>
+// warps, each of which calls meanwhile() once, when its first loads are under way.
+template <OutputType kType, int kThreads, class Meanwhile, class Use>
 __device__ __forceinline__ void quantize_range(const Job& job, BoxRange boxes, int tokens,
-                                               Use use) {
+                                               Meanwhile meanwhile, Use use) {
   constexpr int kBatch = 4;  // loads under way at once
   const auto* input = static_cast<const uint4*>(job.input) + boxes.first * 32;
   const int row = static_cast<int>(job.inputs / 8);
   const int eights = boxes.count * 32;  // of a token
-  for (int begin = threadIdx.x; begin < tokens * eights; begin += kBatch * kThreads) {
+  const int own = threadIdx.x;
+  for (int begin = own; begin == own || begin < tokens * eights; begin += kBatch * kThreads) {
     uint4 bits[kBatch];
     Eight eight[kBatch];
 #pragma unroll
@@ -114,8 +116,11 @@ __device__ __forceinline__ void quantize_range(const Job& job, BoxRange boxes, i
       eight[i] = tokens == 1 ? Eight{at >= eights ? 1 : 0, at} : Eight{at / eights, at % eights};
       const bool inside = eight[i].token < job.tokens && boxes.first * 32 + eight[i].index < row;
       bits[i] = make_uint4(0, 0, 0, 0);
-      if (inside) bits[i] = __ldg(input + std::int64_t{eight[i].token} * row + eight[i].index);
+      if (inside) {
+        bits[i] = load_in_place(input + std::int64_t{eight[i].token} * row + eight[i].index);
+      }
     }
+    if (begin == own) meanwhile();
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       if (eight[i].token < tokens) use(eight[i], quantize<kType>(bits[i]));

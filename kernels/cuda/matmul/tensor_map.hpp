@@ -44,7 +44,7 @@ inline CUtensorMap tensor_map(const TensorMatrix& matrix, const DeviceFacts& dev
   const cuuint32_t steps[2] = {1, 1};
   encode(&map, matrix.type, 2, const_cast<void*>(matrix.first), sizes, strides, box, steps,
          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return map;
 }
 

@@ -122,31 +122,31 @@ __device__ __forceinline__ void multiply_block(float (&sums)[kFours][2],
 }
 
 // Copies a slice of the image into shared memory, once all warps are done with the one before.
-template <int kFours>
-__device__ __forceinline__ void load_image(const Job& job, const UnitPlan& plan, int slice,
-                                           std::uint32_t target) {
+// meanwhile() is called when the copies are under way.
+template <int kFours, class Meanwhile>
+__device__ __forceinline__ void load_image(const Job& job, BoxRange boxes, std::uint32_t target,
+                                           Meanwhile meanwhile) {
   using Image = BoxImage<kFours>;
-  const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
   const auto* source = static_cast<const std::uint8_t*>(job.workspace) +
-                       static_cast<std::int64_t>(slice) * plan.slice_boxes * Image::kBytes;
+                       static_cast<std::int64_t>(boxes.first) * Image::kBytes;
   __syncthreads();
-  for (int i = threadIdx.x; i < boxes * (Image::kBytes / 16); i += kUnitThreads) {
+  for (int i = threadIdx.x; i < boxes.count * (Image::kBytes / 16); i += kUnitThreads) {
     copy_16_bytes(target + i * 16, source + std::int64_t{i} * 16, true);
   }
   commit_copies();
+  meanwhile();
   wait_for_copies<0>();
   __syncthreads();
 }
 
 // Makes a slice of the image in shared memory, once all warps are done with the one before.
-template <class Codebook, OutputType kType, int kFours>
-__device__ __forceinline__ void make_image(const Job& job, const UnitPlan& plan, int slice,
-                                           std::uint8_t* target) {
-  const int first = slice * plan.slice_boxes;
+// meanwhile() as in quantize_range().
+template <class Codebook, OutputType kType, int kFours, class Meanwhile>
+__device__ __forceinline__ void make_image(const Job& job, BoxRange boxes, std::uint8_t* target,
+                                           Meanwhile meanwhile) {
   __syncthreads();
   quantize_range<kType, kUnitThreads>(
-      job, {first, min(plan.slice_boxes, plan.boxes - first)}, kFours * 4,
-      [&](Eight at, const Quantized& q) {
+      job, boxes, kFours * 4, meanwhile, [&](Eight at, const Quantized& q) {
         write_image<Codebook, kFours>(target + at.index / 32 * BoxImage<kFours>::kBytes, at, q);
       });
   __syncthreads();
@@ -203,8 +203,6 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     const int box = fills.unit * kBoxes + static_cast<int>(n % kBoxes);
     return {first_row(fills.tile), fills.slice * plan.slice_boxes + box, fills.valid(plan)};
   };
-#pragma unroll
-  for (int n = 0; n < kUnitSlots; ++n) ring.fill(n, next_fill(n));
 
   UnitWalk walk(warp, tiles, plan);
   LaneScales<kKind, kBoxes> next_scales;
@@ -216,13 +214,17 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     next_scales.load(job, {min(top, last), min(top + 8, last), box});
   };
   load_scales();
-  allow_next_kernel();
   auto* scale_map = reinterpret_cast<float*>(shared + Layout::kMap);
   NestedMap nested_map = {scale_map, 0.0f};
+  float map_value = 0.0f;
   if constexpr (kKind != ScaleKind::kPlain) {
-    for (int i = threadIdx.x; i < 256; i += kUnitThreads) scale_map[i] = job.nested_map[i];
+    if (threadIdx.x < 256) map_value = load_in_place(job.nested_map + threadIdx.x);
     nested_map.offset = nested_offset(job);
   }
+  constexpr int kEarly = kOwnImage ? kEarlySlots : kUnitSlots;
+#pragma unroll
+  for (int n = 0; n < kEarly; ++n) ring.fill(n, next_fill(n));
+  allow_next_kernel();
   if (threadIdx.x < kTableWords<Tables> + 4) {
     reinterpret_cast<std::uint32_t*>(shared + Layout::kTables)[threadIdx.x] =
         threadIdx.x < kTableWords<Tables> ? table_word(initial_tables, threadIdx.x) : 0;
@@ -242,12 +244,19 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
 
   unsigned count = 0;  // boxes done
   for (int slice = 0; slice < plan.slices; ++slice) {
+    const auto meanwhile = [&] {
+      if (slice > 0) return;
+#pragma unroll
+      for (int n = kEarly; n < kUnitSlots; ++n) ring.fill(n, next_fill(n));
+      if (kKind != ScaleKind::kPlain && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
+    };
+    const int first = slice * plan.slice_boxes;
+    const int boxes = min(plan.slice_boxes, plan.boxes - first);
     if constexpr (kOwnImage) {
-      make_image<Codebook, kType, kFours>(job, plan, slice, shared + Layout::kImage);
+      make_image<Codebook, kType, kFours>(job, {first, boxes}, shared + Layout::kImage, meanwhile);
     } else {
-      load_image<kFours>(job, plan, slice, shared_address(shared) + Layout::kImage);
+      load_image<kFours>(job, {first, boxes}, shared_address(shared) + Layout::kImage, meanwhile);
     }
-    const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
     for (; walk.slice == slice; count += kBoxes) {
       float scales[kBoxes][2];
 #pragma unroll

@@ -43,11 +43,11 @@ struct VectorLayout {
 
 // Writes the activations to shared memory as the tensor core wants them, and the terms of each
 // block: the step, and what the intercept adds to the sum.
-template <class Codebook, OutputType kType>
-__device__ __forceinline__ void quantize_vector(const Job& job, const UnitPlan& plan,
-                                                const VectorLayout<Codebook>& layout,
-                                                std::uint8_t* shared) {
-  quantize_range<kType, kUnitThreads>(job, {0, plan.boxes}, 1, [&](Eight at, const Quantized& q) {
+template <class Codebook, OutputType kType, class Meanwhile>
+__device__ __forceinline__ void quantize_vector(const Job& job, int boxes, std::uint8_t* shared,
+                                                Meanwhile meanwhile) {
+  const VectorLayout<Codebook> layout(boxes, 0);
+  const auto write = [&](Eight at, const Quantized& q) {
     std::uint8_t* block = shared + layout.planes + at.index / 8 * Codebook::kBlockBytes;
     const int eight = at.index % 8;
     Codebook::write(block, eight, q.bytes<true>(0, 2, 4, 6), q.bytes<true>(1, 3, 5, 7));
@@ -59,7 +59,8 @@ __device__ __forceinline__ void quantize_vector(const Job& job, const UnitPlan& 
           make_float2(q.step * static_cast<float>(1.0 / Codebook::kSteps),
                       kShare * static_cast<float>(q.sum));
     }
-  });
+  };
+  quantize_range<kType, kUnitThreads>(job, {0, boxes}, 1, meanwhile, write);
 }
 
 // The lane's block of a box: half a block, four words, at a time.
@@ -133,8 +134,6 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     return {first_row(fills.tile), fills.unit * kBoxes + static_cast<int>(n % kBoxes),
             fills.tile < tiles};
   };
-#pragma unroll
-  for (int n = 0; n < kUnitSlots; ++n) ring.fill(n, next_fill(n));
 
   UnitWalk walk(warp, tiles, plan);
   LaneScales<kKind, kBoxes> next_scales;
@@ -145,14 +144,17 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     next_scales.load(job, {min(top, last), min(top + 8, last), walk.unit * kBoxes});
   };
   load_scales();
-  allow_next_kernel();
-
   auto* scale_map = reinterpret_cast<float*>(shared + Layout::kMap);
   NestedMap nested_map = {scale_map, 0.0f};
+  float map_value = 0.0f;
   if constexpr (kKind != ScaleKind::kPlain) {
-    for (int i = threadIdx.x; i < 256; i += kUnitThreads) scale_map[i] = job.nested_map[i];
+    if (threadIdx.x < 256) map_value = load_in_place(job.nested_map + threadIdx.x);
     nested_map.offset = nested_offset(job);
   }
+#pragma unroll
+  for (int n = 0; n < kEarlySlots; ++n) ring.fill(n, next_fill(n));
+  allow_next_kernel();
+
   if (threadIdx.x < 32) {
     reinterpret_cast<std::uint32_t*>(shared + Layout::kZeros)[threadIdx.x] = 0;
   }
@@ -161,7 +163,11 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
         table_word(initial_tables, threadIdx.x);
   }
   wait_for_previous_kernel();
-  quantize_vector<Codebook, kType>(job, plan, layout, shared);
+  quantize_vector<Codebook, kType>(job, plan.boxes, shared, [&] {
+#pragma unroll
+    for (int n = kEarlySlots; n < kUnitSlots; ++n) ring.fill(n, next_fill(n));
+    if (kKind != ScaleKind::kPlain && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
+  });
   __syncthreads();
 
   const Tables tables = load_tables<Tables>(shared_address(shared) + Layout::kTables);

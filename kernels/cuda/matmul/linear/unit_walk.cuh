@@ -11,6 +11,9 @@ namespace nf4bench::kernels::cuda {
 inline constexpr int kUnitWarps = 16;  // of a block
 inline constexpr int kUnitThreads = kUnitWarps * 32;
 inline constexpr int kUnitSlots = 2;  // boxes that a warp's ring holds
+// Of these, what is asked for before the activations where every block loads all of them: they have
+// to wait for what is under way already.
+inline constexpr int kEarlySlots = 1;
 
 struct UnitPlan {
   int tiles = 0;        // of the whole weight
