@@ -98,13 +98,13 @@ OVER = ["branch_tree", "multi_kernel", "bitsandbytes"]
 
 
 def claim_rows(report):
-    """Yields a row for each design and for fused: what was published, then the geometric mean of the ratio to others."""
+    """Yields a row for each design, the package and fused: what was published, then the geometric mean of the ratio to others."""
     cells = {}
     for m in report["measurements"]:
         if m["status"] == "passed":
             place = (m["tensor"], m["output_dtype"], m["cache"], m["launch"])
             cells.setdefault(m["variant"], {})[place] = m["time_s"]["median"]
-    for variant in [*CLAIMS, "fused"]:
+    for variant in [*CLAIMS, "nf4.fast_dequantize", "fused"]:
         if variant not in cells:
             continue
         row = [variant, CLAIMS.get(variant, "")]
