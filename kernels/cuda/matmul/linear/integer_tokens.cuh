@@ -122,19 +122,18 @@ __device__ __forceinline__ void multiply_block(float (&sums)[kFours][2],
 }
 
 // Copies a slice of the image into shared memory, once all warps are done with the one before.
-// meanwhile() is called when the copies are under way.
-template <int kFours, class Meanwhile>
-__device__ __forceinline__ void load_image(const Job& job, BoxRange boxes, std::uint32_t target,
-                                           Meanwhile meanwhile) {
+template <int kFours>
+__device__ __forceinline__ void load_image(const Job& job, const UnitPlan& plan, int slice,
+                                           std::uint32_t target) {
   using Image = BoxImage<kFours>;
+  const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
   const auto* source = static_cast<const std::uint8_t*>(job.workspace) +
-                       static_cast<std::int64_t>(boxes.first) * Image::kBytes;
+                       static_cast<std::int64_t>(slice) * plan.slice_boxes * Image::kBytes;
   __syncthreads();
-  for (int i = threadIdx.x; i < boxes.count * (Image::kBytes / 16); i += kUnitThreads) {
+  for (int i = threadIdx.x; i < boxes * (Image::kBytes / 16); i += kUnitThreads) {
     copy_16_bytes(target + i * 16, source + std::int64_t{i} * 16, true);
   }
   commit_copies();
-  meanwhile();
   wait_for_copies<0>();
   __syncthreads();
 }
@@ -142,11 +141,13 @@ __device__ __forceinline__ void load_image(const Job& job, BoxRange boxes, std::
 // Makes a slice of the image in shared memory, once all warps are done with the one before.
 // meanwhile() as in quantize_range().
 template <class Codebook, OutputType kType, int kFours, class Meanwhile>
-__device__ __forceinline__ void make_image(const Job& job, BoxRange boxes, std::uint8_t* target,
-                                           Meanwhile meanwhile) {
+__device__ __forceinline__ void make_image(const Job& job, const UnitPlan& plan, int slice,
+                                           std::uint8_t* target, Meanwhile meanwhile) {
+  const int first = slice * plan.slice_boxes;
   __syncthreads();
   quantize_range<kType, kUnitThreads>(
-      job, boxes, kFours * 4, meanwhile, [&](Eight at, const Quantized& q) {
+      job, {first, min(plan.slice_boxes, plan.boxes - first)}, kFours * 4, meanwhile,
+      [&](Eight at, const Quantized& q) {
         write_image<Codebook, kFours>(target + at.index / 32 * BoxImage<kFours>::kBytes, at, q);
       });
   __syncthreads();
@@ -204,6 +205,13 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     return {first_row(fills.tile), fills.slice * plan.slice_boxes + box, fills.valid(plan)};
   };
 
+  const auto fill_slots = [&](int first, int last) {
+#pragma unroll
+    for (int n = first; n < last; ++n) ring.fill(n, next_fill(n));
+  };
+  constexpr bool kFirst = kActivationsFirst && kOwnImage;
+  if constexpr (!kFirst) fill_slots(0, kUnitSlots);
+
   UnitWalk walk(warp, tiles, plan);
   LaneScales<kKind, kBoxes> next_scales;
   const auto load_scales = [&] {
@@ -217,13 +225,16 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   auto* scale_map = reinterpret_cast<float*>(shared + Layout::kMap);
   NestedMap nested_map = {scale_map, 0.0f};
   float map_value = 0.0f;
-  if constexpr (kKind != ScaleKind::kPlain) {
+  constexpr bool kHasMap = kKind != ScaleKind::kPlain;
+  if constexpr (kHasMap) {
     if (threadIdx.x < 256) map_value = load_in_place(job.nested_map + threadIdx.x);
     nested_map.offset = nested_offset(job);
   }
-  constexpr int kEarly = kOwnImage ? kEarlySlots : kUnitSlots;
-#pragma unroll
-  for (int n = 0; n < kEarly; ++n) ring.fill(n, next_fill(n));
+  if constexpr (kFirst) {
+    fill_slots(0, kEarlySlots);
+  } else if (kHasMap && threadIdx.x < 256) {
+    scale_map[threadIdx.x] = map_value;
+  }
   allow_next_kernel();
   if (threadIdx.x < kTableWords<Tables> + 4) {
     reinterpret_cast<std::uint32_t*>(shared + Layout::kTables)[threadIdx.x] =
@@ -245,18 +256,16 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   unsigned count = 0;  // boxes done
   for (int slice = 0; slice < plan.slices; ++slice) {
     const auto meanwhile = [&] {
-      if (slice > 0) return;
-#pragma unroll
-      for (int n = kEarly; n < kUnitSlots; ++n) ring.fill(n, next_fill(n));
-      if (kKind != ScaleKind::kPlain && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
+      if (!kFirst || slice > 0) return;
+      fill_slots(kEarlySlots, kUnitSlots);
+      if (kHasMap && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
     };
-    const int first = slice * plan.slice_boxes;
-    const int boxes = min(plan.slice_boxes, plan.boxes - first);
     if constexpr (kOwnImage) {
-      make_image<Codebook, kType, kFours>(job, {first, boxes}, shared + Layout::kImage, meanwhile);
+      make_image<Codebook, kType, kFours>(job, plan, slice, shared + Layout::kImage, meanwhile);
     } else {
-      load_image<kFours>(job, {first, boxes}, shared_address(shared) + Layout::kImage, meanwhile);
+      load_image<kFours>(job, plan, slice, shared_address(shared) + Layout::kImage);
     }
+    const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
     for (; walk.slice == slice; count += kBoxes) {
       float scales[kBoxes][2];
 #pragma unroll

@@ -135,6 +135,12 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
             fills.tile < tiles};
   };
 
+  const auto fill_slots = [&](int first, int last) {
+#pragma unroll
+    for (int n = first; n < last; ++n) ring.fill(n, next_fill(n));
+  };
+  if constexpr (!kActivationsFirst) fill_slots(0, kUnitSlots);
+
   UnitWalk walk(warp, tiles, plan);
   LaneScales<kKind, kBoxes> next_scales;
   const auto load_scales = [&] {
@@ -147,12 +153,12 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   auto* scale_map = reinterpret_cast<float*>(shared + Layout::kMap);
   NestedMap nested_map = {scale_map, 0.0f};
   float map_value = 0.0f;
-  if constexpr (kKind != ScaleKind::kPlain) {
+  constexpr bool kHasMap = kKind != ScaleKind::kPlain;
+  if constexpr (kHasMap) {
     if (threadIdx.x < 256) map_value = load_in_place(job.nested_map + threadIdx.x);
     nested_map.offset = nested_offset(job);
   }
-#pragma unroll
-  for (int n = 0; n < kEarlySlots; ++n) ring.fill(n, next_fill(n));
+  if constexpr (kActivationsFirst) fill_slots(0, kEarlySlots);
   allow_next_kernel();
 
   if (threadIdx.x < 32) {
@@ -164,9 +170,8 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   }
   wait_for_previous_kernel();
   quantize_vector<Codebook, kType>(job, plan.boxes, shared, [&] {
-#pragma unroll
-    for (int n = kEarlySlots; n < kUnitSlots; ++n) ring.fill(n, next_fill(n));
-    if (kKind != ScaleKind::kPlain && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
+    if constexpr (kActivationsFirst) fill_slots(kEarlySlots, kUnitSlots);
+    if (kHasMap && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
   });
   __syncthreads();
 

@@ -11,9 +11,16 @@ namespace nf4bench::kernels::cuda {
 inline constexpr int kUnitWarps = 16;  // of a block
 inline constexpr int kUnitThreads = kUnitWarps * 32;
 inline constexpr int kUnitSlots = 2;  // boxes that a warp's ring holds
-// Of these, what is asked for before the activations where every block loads all of them: they have
-// to wait for what is under way already.
+
+// Where every block loads all activations, they are asked for before more than kEarlySlots boxes
+// are: they have to wait for what is under way already, and all else for them. Before Hopper it
+// costs registers that are not there.
 inline constexpr int kEarlySlots = 1;
+#if __CUDA_ARCH__ >= 900
+inline constexpr bool kActivationsFirst = true;
+#else
+inline constexpr bool kActivationsFirst = false;
+#endif
 
 struct UnitPlan {
   int tiles = 0;        // of the whole weight
