@@ -199,6 +199,14 @@ void set_padding(Nf4Tensor& tensor) {
 
 }  // namespace
 
+std::uint64_t SyntheticSeeds::next(const std::vector<std::int64_t>& shape) {
+  std::uint64_t seed = seed_;
+  for (const std::int64_t extent : shape) {
+    seed = RandomStream(seed, static_cast<std::uint64_t>(extent)).at(0);
+  }
+  return RandomStream(seed, 0).at(given_[shape]++);  // no extent is 0
+}
+
 Nf4Tensor make_synthetic(const SyntheticSpec& spec) {
   Nf4Tensor tensor = make_frame(spec);
   if (spec.distribution == Distribution::kExtremes) {

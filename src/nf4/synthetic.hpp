@@ -4,6 +4,7 @@
 #include "nf4/tensor.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,20 @@ struct SyntheticSpec {
   OutputType dtype = OutputType::kBfloat16;
   Distribution distribution = Distribution::kNormal;
   std::uint64_t seed = 42;
+};
+
+// Seeds for the tensors of one run or file. A shape gets the same ones whatever other shapes stand
+// beside it: data must not depend on it, because times do depend on data. No two are the same.
+class SyntheticSeeds {
+ public:
+  explicit SyntheticSeeds(std::uint64_t seed) : seed_(seed) {}
+
+  // For the next tensor of `shape`.
+  std::uint64_t next(const std::vector<std::int64_t>& shape);
+
+ private:
+  std::uint64_t seed_;
+  std::map<std::vector<std::int64_t>, std::int64_t> given_;
 };
 
 // Draws weights and quantizes them blockwise as bitsandbytes does (absmax scaling, nearest code,

@@ -145,14 +145,15 @@ std::string naming_hint(const io::Checkpoint& checkpoint) {
          "names are taken by --raw weight=weight.npy,absmax=absmax.npy,shape=OUTxIN,blocksize=64";
 }
 
-// Every synthetic tensor gets a seed of its own, so that no two hold the same bytes.
+// What the filter leaves out has its seed all the same, so that it changes no data.
 void add_synthetic(Sources& sources, const SourceRequest& request, const NameFilter& filter) {
   nf4::SyntheticSpec spec = request.synthetic;
+  nf4::SyntheticSeeds seeds(spec.seed);
   const auto add = [&](const std::string& source, std::int64_t multiplicity) {
+    spec.seed = seeds.next(spec.shape);
     if (filter.selects(spec.name)) {
       sources.tensors.push_back(synthetic_source(spec, source, multiplicity));
     }
-    ++spec.seed;
   };
   for (const std::string& word : request.shapes) {
     spec.shape = parse_shape(word);

@@ -232,6 +232,45 @@ TEST(Run, SeedDecidesTheDataOfSyntheticTensors) {
   EXPECT_NE(hash("1"), hash("2"));
 }
 
+// Of the tensors of a run, in their order.
+std::vector<std::string> hashes_of(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--variant", "simd", "--all-tensors"});
+  const json report = report_of(arguments);
+  std::vector<std::string> hashes;
+  for (const json& tensor : report.at("tensors")) hashes.push_back(tensor.at("sha256"));
+  return hashes;
+}
+
+TEST(Run, DataOfAShapeDoesNotDependOnWhatElseIsMeasured) {
+  const std::vector<std::string> alone = hashes_of({"--shape", "64x64"});
+  const auto first = hashes_of({"--shape", "64x64", "--shape", "96x64", "--shape", "64x96"});
+  auto last = hashes_of({"--shape", "64x96", "--shape", "96x64", "--shape", "64x64"});
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(first.front(), alone.front());
+  std::reverse(last.begin(), last.end());
+  EXPECT_EQ(last, first);
+  EXPECT_EQ(hashes_of({"--shape", "96x64", "--shape", "64x64", "--tensor", "^64"}), alone);
+}
+
+TEST(Run, TensorsOfOneShapeDiffer) {
+  const std::vector<std::string> twice =
+      hashes_of({"--shape", "64x64", "--shape", "96x64", "--shape", "64x64"});
+  ASSERT_EQ(twice.size(), 3u);
+  EXPECT_EQ(twice.front(), hashes_of({"--shape", "64x64"}).front());
+  EXPECT_NE(twice.front(), twice.back());
+}
+
+TEST(Run, DataOfAShapeIsWhatSynthWrites) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.path("w.safetensors");
+  ASSERT_EQ(nf4bench({"synth", "-o", file, "--distribution", "codes", "--shape", "64x64", "--shape",
+                      "96x64", "--shape", "64x64"})
+                .exit_code,
+            0);
+  EXPECT_EQ(hashes_of({file}),
+            hashes_of({"--shape", "64x64", "--shape", "96x64", "--shape", "64x64"}));
+}
+
 TEST(Run, HashOfATensorIsThatOfItsBytesAsStored) {
   const ScratchFolder scratch;
   nf4bench({"synth", "-o", scratch.path("d/"), "--shape", "w=64x64", "--plain"});

@@ -117,16 +117,16 @@ struct PinnedTensor {
 };
 
 constexpr PinnedTensor kPinnedTensors[] = {
-    {"codes", "--nested", "a7c6b7db8b453d56ae54db95a41568bc476546c70e134c2f67e48b92c08a0527"},
-    {"codes", "--plain", "792ca95e59e54b86a0e8db1bd26fa66eefe369db6dea618b47d4995db2f2cf68"},
-    {"normal", "--nested", "7d4e69d1e90c735d44db9998c47d354aefbe22687606497349a535f40dd1bf09"},
-    {"normal", "--plain", "2aa72d7a9b570b2f4e6278fa405f5c8640724a6dee68059f255025daa13fbc85"},
-    {"outlier", "--nested", "6e6624cb3f4cc03c8b70713d22898a7c76a96c4f4f2d9cd4db7dc55ed26b3117"},
-    {"outlier", "--plain", "09932feef36bcea1e0f9b813587127cda429221fe096dc898769474f0bd34435"},
-    {"uniform", "--nested", "c0ce167eebca2a5eb6969802f37893ce209c3c75b9a2c03a0685e3c143ca0405"},
-    {"uniform", "--plain", "bba78923d8e0c8159644c9d4340426d1fe33a948007fdcfcb562c5376fc15fac"},
-    {"extremes", "--nested", "23b057be0af8843614ad3dee4078b4dad3147ce036c543f58aee404d414ec6c4"},
-    {"extremes", "--plain", "092c156ea2072b7e9b2a90896abad355e73f7c9daa0410c64a216fddd13ef798"},
+    {"codes", "--nested", "69fa17abe57f464e8783dd19d110b157983f0e9ad72ba8f4cb6f93b6eaafee1a"},
+    {"codes", "--plain", "7351be318f19cc0a053006ff7a9f09db96ad11a474a939d1ebfdcdcbad12cf01"},
+    {"normal", "--nested", "11d17990d9c1ed37f63dd0298cd4dfe3a564fad62ac81a390d381dcc5e0c35f7"},
+    {"normal", "--plain", "0a4cc65f562723a603a789e5d40aea772afaf50517ac7e69b856b730b482c748"},
+    {"outlier", "--nested", "fb1c85213ce7937c05c019d4a23320178e38bb318f1a57db900c11e730b95c24"},
+    {"outlier", "--plain", "3821257e929a9b3ac9b3b645216f5c9c0a8218e9cbf7e6ebda03337a8927dd9d"},
+    {"uniform", "--nested", "1973d4c1669b0cbf2e851fd86bbf08514936fcfaccdb28d0593efda20b0c5753"},
+    {"uniform", "--plain", "8564cc9ad4726bafa279b86959e6e2d5003178ba7005d79643e7df231433e830"},
+    {"extremes", "--nested", "e6bcf0be28f5b07556d16ccae8a0bb79714fba15dfc2a2fe348689bae307b174"},
+    {"extremes", "--plain", "62c98d66a7dae2719dccc572e580d1626cb490ea4b5440cb49a9052ae99729e2"},
 };
 
 // A run of no length, for the hashes of its inputs.
@@ -161,10 +161,10 @@ TEST(Synth, EveryDistributionKeepsItsBytesInEveryBuild) {
 TEST(Synth, ShapesOfARunKeepTheirBytesInEveryBuild) {
   const json nested = tensors_of_run({"--shape", "96x130"});
   EXPECT_EQ(nested.at(0).at("sha256"),
-            "a7c6b7db8b453d56ae54db95a41568bc476546c70e134c2f67e48b92c08a0527");
+            "69fa17abe57f464e8783dd19d110b157983f0e9ad72ba8f4cb6f93b6eaafee1a");
   const json plain = tensors_of_run({"--shape", "96x130", "--plain"});
   EXPECT_EQ(plain.at(0).at("sha256"),
-            "792ca95e59e54b86a0e8db1bd26fa66eefe369db6dea618b47d4995db2f2cf68");
+            "7351be318f19cc0a053006ff7a9f09db96ad11a474a939d1ebfdcdcbad12cf01");
 }
 
 TEST(Synth, OtherFileEndingsAreAUsageErrorThatNamesTheGoodOnes) {

@@ -58,6 +58,7 @@ nf4::SyntheticSpec parse_spec(const SynthArguments& arguments) {
 // One spec for each --shape. The i-th tensor is called "layers.i.weight" if it is given no name.
 std::vector<nf4::SyntheticSpec> parse_specs(const SynthArguments& arguments) {
   nf4::SyntheticSpec spec = parse_spec(arguments);
+  nf4::SyntheticSeeds seeds(spec.seed);
   std::vector<nf4::SyntheticSpec> specs;
   std::set<std::string> names;
   for (const std::string& word : arguments.shapes) {
@@ -71,8 +72,8 @@ std::vector<nf4::SyntheticSpec> parse_specs(const SynthArguments& arguments) {
                               "and not empty",
                               escaped(word)));
     }
+    spec.seed = seeds.next(spec.shape);
     specs.push_back(spec);
-    ++spec.seed;  // so that no two tensors hold the same bytes
   }
   return specs;
 }
