@@ -13,7 +13,8 @@ inline constexpr double kSameAlone = 0.01;
 double cost_of_company(const Measurement& measurement);
 
 // Whether the median in company differs from the one alone by more than kSameAlone, and so much
-// that their intervals do not meet.
+// that their intervals do not meet. Not if the cycles (median x mean clock, where both clocks are
+// known) differ by less: then the clock has changed, as heat and power make it, not the variant.
 bool depends_on_company(const Measurement& measurement);
 
 }  // namespace nf4bench::record

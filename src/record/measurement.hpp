@@ -53,7 +53,8 @@ struct Speedup {
 // The median of a measurement whose variant had a process to itself.
 struct Alone {
   double median_s = 0.0;
-  std::optional<statistics::Interval> ci95;  // none with too few samples
+  std::optional<statistics::Interval> ci95{};  // none with too few samples
+  std::optional<double> sm_clock_hz{};         // mean over its samples; absent where unknown
 };
 
 // What calls take from the device's own counter of energy, over a batch of them.

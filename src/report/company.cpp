@@ -45,8 +45,8 @@ std::vector<std::string> company_findings(const record::Report& report) {
   const std::vector<const record::Measurement*> found = dependent_ones(report);
   if (found.empty()) {
     return {
-        fmt::format("Alone in a process of its own each takes as long, within its interval or "
-                    "{:.0f} % ({} compared).",
+        fmt::format("Alone in a process of its own each takes as long or as many cycles, within "
+                    "its interval or {:.0f} % ({} compared).",
                     100.0 * record::kSameAlone, measured)};
   }
   std::vector<std::string> findings;

@@ -87,6 +87,7 @@ TEST_F(Company, EveryVariantIsMeasuredAloneInEachCell) {
     EXPECT_GT(each.at("alone_s").at("median").get<double>(), 0.0);
     const json& interval = each.at("alone_s").at("ci95");  // too few samples have none
     EXPECT_TRUE(interval.is_null() || interval.size() == 2u) << interval;
+    EXPECT_TRUE(each.at("alone_s").at("sm_clock_hz").is_null());  // of a CPU
   }
 }
 

@@ -33,6 +33,35 @@ TEST(Company, DoesNotMatterWhereIntervalsMeet) {
   EXPECT_TRUE(depends_on_company(measured(1.05, 1.0, 0.02)));
 }
 
+// The same, with the clocks (Hz) of both sides; 0 is unknown.
+Measurement clocked(Measurement m, double company_hz, double alone_hz) {
+  if (company_hz > 0.0) m.sm_clock_hz = {company_hz - 5e6, company_hz + 5e6};
+  if (alone_hz > 0.0) m.alone->sm_clock_hz = alone_hz;
+  return m;
+}
+
+TEST(Company, DoesNotMatterWhereTheClockHasChanged) {
+  EXPECT_FALSE(depends_on_company(clocked(measured(1.015, 1.0, 0.001), 1.95e9, 1.98e9)));
+  EXPECT_FALSE(depends_on_company(clocked(measured(1.0, 1.015, 0.001), 1.98e9, 1.95e9)));
+  Measurement without_samples = clocked(measured(1.015, 1.0, 0.001), 1.95e9, 1.98e9);
+  without_samples.digest = SampleDigest{.count = 2, .mean_clock_hz = 1.95e9};
+  without_samples.sm_clock_hz = {};
+  EXPECT_FALSE(depends_on_company(without_samples));
+}
+
+TEST(Company, MattersWhereTheClockDoesNotExplainIt) {
+  const Measurement slower = measured(1.015, 1.0, 0.001);
+  EXPECT_TRUE(depends_on_company(clocked(slower, 1.98e9, 1.98e9)));
+  EXPECT_TRUE(depends_on_company(clocked(slower, 1.98e9, 1.95e9)));  // the wrong way
+  EXPECT_TRUE(depends_on_company(clocked(measured(1.04, 1.0, 0.001), 1.95e9, 1.98e9)));
+}
+
+TEST(Company, TakesNoClockForTheOtherSides) {
+  const Measurement slower = measured(1.015, 1.0, 0.001);
+  EXPECT_TRUE(depends_on_company(clocked(slower, 1.95e9, 0.0)));
+  EXPECT_TRUE(depends_on_company(clocked(slower, 0.0, 1.98e9)));
+}
+
 TEST(Company, IsNotKnownToMatterWithoutAMeasurementAlone) {
   Measurement m = measured(2.0, 1.0, 0.001);
   m.alone.reset();

@@ -172,6 +172,21 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   EXPECT_EQ(report.state_after->other_processes, std::nullopt);
 }
 
+TEST(JsonReader, ReadsTimesAloneWithTheirClocksAndThoseOfOlderReportsWithout) {
+  Json json = gpu_json();
+  const auto alone = [&] {
+    return report::report_from_json(json.dump(), "r.json").measurements[0].alone;
+  };
+  ASSERT_TRUE(alone());
+  EXPECT_EQ(alone()->median_s, gpu_report().measurements[0].alone->median_s);
+  EXPECT_EQ(alone()->sm_clock_hz, 1.968e9);
+  json["measurements"][0]["alone_s"]["sm_clock_hz"] = nullptr;
+  EXPECT_EQ(alone()->sm_clock_hz, std::nullopt);
+  json["measurements"][0]["alone_s"].erase("sm_clock_hz");
+  ASSERT_TRUE(alone());
+  EXPECT_EQ(alone()->sm_clock_hz, std::nullopt);
+}
+
 TEST(JsonReader, RefusesOtherMajorVersionsByName) {
   const std::string message = refusal_with("/schema_version", "2.0.0");
   EXPECT_EQ(message,
@@ -356,7 +371,7 @@ bool is_optional(const std::string& pointer) {
          pointer.ends_with("/model_energy_j") || pointer.ends_with("/other_processes") ||
          pointer == "/settings/together" || pointer == "/settings/operations" ||
          pointer == "/settings/activations" || pointer == "/variants/0/operation" ||
-         pointer == "/ceilings/stream/0/operation";
+         pointer == "/ceilings/stream/0/operation" || pointer.ends_with("/alone_s/sm_clock_hz");
 }
 
 // Reports of before there were matrix products.

@@ -80,7 +80,8 @@ void add_gpu_cell(record::Report& report, const record::ReportTensor& tensor,
     m.fraction_of_stream = 0.29 / fraction;
     m.sm_clock_hz = {1.98e9, 1.98e9, 1.965e9, 1.98e9, 1.971e9, 1.971e9, 1.95e9};
     m.throttled_samples = 0;
-    m.alone = record::Alone{.median_s = m.time_s->median, .ci95 = m.time_s->ci95};
+    m.alone =
+        record::Alone{.median_s = m.time_s->median, .ci95 = m.time_s->ci95, .sm_clock_hz = 1.968e9};
     report.measurements.push_back(m);
   };
   timed("branch_tree", 1.6371);

@@ -106,7 +106,10 @@ record::Speedup read_speedup(const json::JsonNode& node) {
 }
 
 record::Alone read_alone(const json::JsonNode& node) {
-  return {.median_s = node["median"].number(0.0), .ci95 = read_interval(node["ci95"])};
+  record::Alone alone = {.median_s = node["median"].number(0.0),
+                         .ci95 = read_interval(node["ci95"])};
+  if (node.has("sm_clock_hz")) alone.sm_clock_hz = node["sm_clock_hz"].optional_number(0.0);
+  return alone;
 }
 
 record::StopReason read_stop_reason(const json::JsonNode& node) {

@@ -95,6 +95,7 @@ json::JsonText alone_json(const std::optional<record::Alone>& alone, NumberGuard
   return json::json_object({
       {"median", json::json_number(alone->median_s)},
       {"ci95", interval(alone->ci95)},
+      {"sm_clock_hz", guard.number("alone_s.sm_clock_hz", alone->sm_clock_hz)},
   });
 }
 

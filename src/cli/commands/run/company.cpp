@@ -6,6 +6,7 @@
 #include "cli/options/command_line.hpp"
 #include "cli/signals.hpp"
 #include "record/company.hpp"
+#include "record/sample_digest.hpp"
 #include "report/report.hpp"
 
 #include <fmt/format.h>
@@ -65,7 +66,9 @@ void note_alone(record::Measurement& m, const std::vector<record::Measurement>& 
   if (m.alone && !record::depends_on_company(m)) return;
   for (const record::Measurement& row : rows) {
     if (row.cell != m.cell || row.status != record::Status::kPassed || !row.time_s) continue;
-    m.alone = {.median_s = row.time_s->median, .ci95 = row.time_s->ci95};
+    m.alone = {.median_s = row.time_s->median,
+               .ci95 = row.time_s->ci95,
+               .sm_clock_hz = record::mean_clock_hz(row)};
   }
 }
 

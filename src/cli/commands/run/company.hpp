@@ -25,9 +25,9 @@ struct CompanyCheck {
 };
 
 // Starts this program again for each of `members` that passed anywhere, with the arguments of the
-// run, but for that variant alone; notes its medians in `report`, and a warning when there are
-// none. A median that differs is measured once more, and the second one counts. Returns early when
-// interrupted.
+// run, but for that variant alone; notes its medians and clocks in `report`, and a warning when
+// there are none. A median that differs is measured once more, and the second one counts. Returns
+// early when interrupted.
 void check_company(record::Report& report, const CompanyCheck& check);
 
 }  // namespace nf4bench::cli
