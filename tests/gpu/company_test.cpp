@@ -1,6 +1,7 @@
-// A time must not depend on its company, whatever the reason might be. Each contender is measured
-// in processes of the program itself: alone and among all others, at a geometry that comes first in
-// its run and at the same one when it comes last.
+// A time must not depend on its company, whatever the reason might be, but for the clock, which
+// heat and power lower. Each contender is measured in processes of the program itself: alone and
+// among all others, at a geometry that comes first in its run and at the same one when it comes
+// last.
 
 #include "cli/process.hpp"
 #include "device/devices.hpp"
@@ -10,8 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,16 +26,38 @@ using nlohmann::json;
 
 constexpr double kShortest = 2e-6;  // seconds; below, the clock of the events shows
 
-// Medians of one contender in as many processes.
-struct Times {
-  std::vector<double> alone;
-  std::vector<double> in_company;
+// Of one contender in one process.
+struct Median {
+  double seconds = 0.0;
+  double cycles = 0.0;  // of the multiprocessors; NaN where their clock is unknown
+};
+using Medians = std::vector<Median>;
+using Figure = double Median::*;
+
+struct Round {
+  Medians alone;
+  Medians in_company;
 };
 using Contender = std::pair<std::string, std::string>;  // variant and shape
-using Medians = std::map<Contender, Times>;
+using Rounds = std::map<Contender, Round>;
+
+Median median_in_company(const json& row) {
+  const double seconds = row.at("time_s").at("median");
+  const std::vector<double> clocks = row.at("sm_clock_hz");
+  const double sum = std::accumulate(clocks.begin(), clocks.end(), 0.0);
+  return {seconds, seconds * sum / static_cast<double>(clocks.size())};
+}
+
+Median median_alone(const json& row) {
+  const json& alone = row.at("alone_s");
+  const json& clock = alone.at("sm_clock_hz");
+  EXPECT_EQ(clock.is_null(), row.at("sm_clock_hz").empty());
+  const double seconds = alone.at("median");
+  return {seconds, seconds * (clock.is_null() ? std::nan("") : clock.get<double>())};
+}
 
 // Runs all built-in variants at `shapes` in this order, and each of them alone.
-void measure(const std::vector<std::string>& shapes, Medians& medians) {
+void measure(const std::vector<std::string>& shapes, Rounds& rounds) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
   std::vector<std::string> arguments = {
@@ -46,17 +71,11 @@ void measure(const std::vector<std::string>& shapes, Medians& medians) {
   for (const json& row : report.at("measurements")) {
     const auto at =
         static_cast<std::size_t>(std::stoi(row.at("tensor").get<std::string>().substr(1)));
-    Times& times = medians[{row.at("variant"), shapes.at(at)}];
-    times.in_company.push_back(row.at("time_s").at("median"));
     ASSERT_FALSE(row.at("alone_s").is_null()) << row.at("variant");
-    times.alone.push_back(row.at("alone_s").at("median"));
+    Round& round = rounds[{row.at("variant"), shapes.at(at)}];
+    round.in_company.push_back(median_in_company(row));
+    round.alone.push_back(median_alone(row));
   }
-}
-
-double median_of(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  const std::size_t half = times.size() / 2;
-  return times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2.0;
 }
 
 constexpr double kTolerance = 0.01;
@@ -66,51 +85,74 @@ bool overlaps(const Contender& contender) {
   return contender.first == "lop3_prmt" || contender.first == "fused";
 }
 
-std::string range_text(const std::vector<double>& times) {
-  const auto [least, most] = std::minmax_element(times.begin(), times.end());
-  return fmt::format("{:.3f} to {:.3f} us", *least * 1e6, *most * 1e6);
+std::vector<double> sorted(const Medians& medians, Figure figure) {
+  std::vector<double> figures;
+  for (const Median& median : medians) figures.push_back(median.*figure);
+  std::sort(figures.begin(), figures.end());
+  return figures;
 }
 
-bool is_within_tolerance(double time, const std::vector<double>& others) {
-  const auto [least, most] = std::minmax_element(others.begin(), others.end());
-  return time >= (1.0 - kTolerance) * *least && time <= (1.0 + kTolerance) * *most;
+double median_of(const Medians& medians, Figure figure) {
+  const std::vector<double> figures = sorted(medians, figure);
+  const std::size_t half = figures.size() / 2;
+  return figures.size() % 2 == 1 ? figures[half] : (figures[half - 1] + figures[half]) / 2.0;
 }
 
-// Whether all medians of a round agree. Of calls that overlap the one in company has to lie within
-// what processes alone span, as far as they are known.
-bool is_independent(const Contender& contender, const Times& times,
-                    const std::vector<double>& all_alone) {
-  if (overlaps(contender)) return is_within_tolerance(median_of(times.in_company), all_alone);
-  std::vector<double> all = times.alone;
-  all.insert(all.end(), times.in_company.begin(), times.in_company.end());
-  const auto [least, most] = std::minmax_element(all.begin(), all.end());
-  return *most <= (1.0 + kTolerance) * *least;
+Medians joined(Medians all, const Medians& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+// Whether all medians of a round agree in `figure`. Of calls that overlap the one in company has to
+// lie within what processes alone span, as far as they are known.
+bool agrees(const Contender& contender, const Round& round, const Medians& all_alone,
+            Figure figure) {
+  if (overlaps(contender)) {
+    const std::vector<double> span = sorted(all_alone, figure);
+    const double median = median_of(round.in_company, figure);
+    return median >= (1.0 - kTolerance) * span.front() &&
+           median <= (1.0 + kTolerance) * span.back();
+  }
+  const std::vector<double> all = sorted(joined(round.alone, round.in_company), figure);
+  return all.back() <= (1.0 + kTolerance) * all.front();
+}
+
+bool is_independent(const Contender& contender, const Round& round, const Medians& all_alone) {
+  return agrees(contender, round, all_alone, &Median::seconds) ||
+         agrees(contender, round, all_alone, &Median::cycles);
+}
+
+std::string range_text(const Medians& medians) {
+  const std::vector<double> seconds = sorted(medians, &Median::seconds);
+  const std::vector<double> cycles = sorted(medians, &Median::cycles);
+  return fmt::format("{:.3f} to {:.3f} us ({:.0f} to {:.0f} cycles)", seconds.front() * 1e6,
+                     seconds.back() * 1e6, cycles.front(), cycles.back());
 }
 
 using Findings = std::map<Contender, std::string>;
 
-// Measures all, gives the contenders that depend on company, and prints them. `alone` holds what was measured
-// alone so far, and gets more.
-Findings measure_all(std::map<Contender, std::vector<double>>& alone) {
-  Medians medians;
+// Measures all, gives the contenders that depend on company, and prints them. `alone` holds what
+// was measured alone so far, and gets more.
+Findings measure_all(std::map<Contender, Medians>& alone) {
+  Rounds rounds;
   std::vector<std::string> shapes = {"1024x1024", "512x512", "2048x2048", "4096x4096"};
-  measure(shapes, medians);
+  measure(shapes, rounds);
   std::reverse(shapes.begin(), shapes.end());
-  measure(shapes, medians);
-  EXPECT_FALSE(medians.empty());
+  measure(shapes, rounds);
+  EXPECT_FALSE(rounds.empty());
   Findings found;
-  for (const auto& [contender, times] : medians) {
-    std::vector<double>& all_alone = alone[contender];
-    all_alone.insert(all_alone.end(), times.alone.begin(), times.alone.end());
-    if (*std::min_element(times.alone.begin(), times.alone.end()) < kShortest ||
-        is_independent(contender, times, all_alone)) {
+  for (const auto& [contender, round] : rounds) {
+    Medians& all_alone = alone[contender];
+    all_alone = joined(all_alone, round.alone);
+    if (sorted(round.alone, &Median::seconds).front() < kShortest ||
+        is_independent(contender, round, all_alone)) {
       continue;
     }
-    found[contender] = fmt::format("{} in company, {} alone", range_text(times.in_company),
-                                   range_text(times.alone));
+    found[contender] = fmt::format("{} in company, {} alone", range_text(round.in_company),
+                                   range_text(round.alone));
   }
-  for (const auto& [contender, times] : found) {
-    fmt::print("{} at {}: {}\n", contender.first, contender.second, times);
+  for (const auto& [contender, medians] : found) {
+    fmt::print("{} at {}: {}\n", contender.first, contender.second, medians);
   }
   return found;
 }
@@ -123,14 +165,14 @@ TEST(GpuCompany, NoTimeDependsOnIt) {
     GTEST_SKIP() << problem;
   }
   constexpr int kAttempts = 3;
-  std::map<Contender, std::vector<double>> alone;
+  std::map<Contender, Medians> alone;
   Findings found = measure_all(alone);
   for (int attempt = 1; attempt < kAttempts && !found.empty(); ++attempt) {
     const Findings again = measure_all(alone);
     std::erase_if(found, [&](const auto& each) { return !again.contains(each.first); });
   }
-  for (const auto& [contender, times] : found) {
-    ADD_FAILURE() << contender.first << " at " << contender.second << ": " << times;
+  for (const auto& [contender, medians] : found) {
+    ADD_FAILURE() << contender.first << " at " << contender.second << ": " << medians;
   }
 }
 
