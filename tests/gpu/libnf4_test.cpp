@@ -280,9 +280,9 @@ TEST_F(Libnf4Gpu, DecodesBitForBit) {
           stream.wait();
           const record::Verification found = operation::compare_outputs(
               type, nf4::reference_dequantize(weight.tensor, type), output.read());
-          EXPECT_TRUE(found.is_exact()) << shape[0] << "x" << shape[1] << "/" << blocksize << " "
-                                        << to_string(kind) << " " << to_string(type) << ": "
-                                        << operation::describe_mismatch(found);
+          EXPECT_TRUE(found.is_exact())
+              << shape[0] << "x" << shape[1] << "/" << blocksize << " " << to_string(kind) << " "
+              << to_string(type) << ": " << operation::describe_mismatch(found);
         }
       }
     }
