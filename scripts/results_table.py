@@ -98,7 +98,7 @@ OVER = ["branch_tree", "multi_kernel", "bitsandbytes"]
 
 
 def claim_rows(report):
-    """Yields a row for each design, the package and fused: what was published, then the geometric mean of the ratio to others."""
+    """Yields a row for each design, the package and fused: what was published, then mean ratios (geometric)."""
     cells = {}
     for m in report["measurements"]:
         if m["status"] == "passed":
