@@ -39,11 +39,11 @@ class Installation(unittest.TestCase):
         run(CMAKE, "--install", BUILD, "--prefix", made)
         cls.prefix = cls.scratch / "moved here"
         made.rename(cls.prefix)
-        cls.library_folder = next(cls.prefix.rglob("libnf4.so")).parent
+        cls.lib_folder = next(cls.prefix.rglob("libnf4.so")).parent
         cls.environment = {
             **os.environ,
-            "PKG_CONFIG_PATH": str(cls.library_folder / "pkgconfig"),
-            "LD_LIBRARY_PATH": str(cls.library_folder),
+            "PKG_CONFIG_PATH": str(cls.lib_folder / "pkgconfig"),
+            "LD_LIBRARY_PATH": str(cls.lib_folder),
             "LIBRARY_PATH": CUDART,
         }
 
@@ -73,7 +73,7 @@ class Installation(unittest.TestCase):
                     self.assertNotIn(place, text, file)
 
     def test_it_is_hardened_and_needs_little(self):
-        library = self.library_folder / "libnf4.so"
+        library = self.lib_folder / "libnf4.so"
         dynamic = run("readelf", "-dW", library, env={**os.environ, "LC_ALL": "C"})
         self.assertRegex(dynamic, r"FLAGS_1.*\bNOW\b")
         self.assertNotRegex(dynamic, r"\((RPATH|RUNPATH|TEXTREL)\)")
@@ -83,7 +83,7 @@ class Installation(unittest.TestCase):
                                       "ld-linux-aarch64"})
 
     def test_it_asks_cuda_for_nothing_that_waits_or_takes_memory(self):
-        listed = run("nm", "-u", self.library_folder / "libnf4.a")
+        listed = run("nm", "-u", self.lib_folder / "libnf4.a")
         calls = set(re.findall(r" U (cuda\w+)", listed))
         self.assertLessEqual(calls, {
             "cudaDeviceGetAttribute", "cudaFuncSetAttribute", "cudaGetDevice", "cudaGetDeviceCount",
