@@ -50,6 +50,7 @@ class Product {
 
   nf4::Nf4Tensor& weight() { return weight_; }
   std::vector<std::byte>& all_input() { return input_; }
+  kernels::Problem problem() const { return problem_; }
   kernels::Problem problem(std::int64_t tokens) const {
     kernels::Problem problem = problem_;
     problem.tokens = tokens;
@@ -199,36 +200,57 @@ double share_of_absmax(const std::string& variant, nf4::OutputType type, std::in
   return tokens <= 32 ? 8e-4 : 3.0 * nf4::unit_roundoff(type);
 }
 
-// A one-hot input shows each weight alone.
+// One-hot inputs show weights alone, of each row every `stride`-th.
+void expect_weights_alone(device::Device& device, Product product, std::int64_t stride) {
+  const kernels::Problem problem = product.problem();
+  const nf4::OutputType type = problem.output_type;
+  const auto scales = nf4::reference_dequantize(product.weight(), nf4::OutputType::kFloat32);
+  const std::vector<double> weights = nf4::to_doubles(nf4::OutputType::kFloat32, scales);
+  double absmax = 0.0;
+  for (const double weight : weights) absmax = std::max(absmax, std::fabs(weight));
+  for (std::int64_t first = 0; first < problem.inputs; first += problem.tokens * stride) {
+    const auto input = [&](std::int64_t m) { return (first + m * stride) % problem.inputs; };
+    std::vector<double> one_hot(static_cast<std::size_t>(problem.tokens * problem.inputs));
+    for (std::int64_t m = 0; m < problem.tokens; ++m) {
+      one_hot[static_cast<std::size_t>(m * problem.inputs + input(m))] = 1.0;
+    }
+    product.all_input() = nf4::to_values(type, one_hot);
+    const auto workload = product.upload(device, problem.tokens);
+    for (const kernels::Variant& variant : kernels::cuda::matmul().variants) {
+      if (!workload->unsupported(variant).empty()) continue;
+      const double share = share_of_absmax(variant.name, type, problem.tokens);
+      const std::vector<double> y = nf4::to_doubles(type, workload->output_of(variant));
+      for (std::int64_t m = 0; m < problem.tokens; ++m) {
+        for (std::int64_t n = 0; n < problem.outputs; ++n) {
+          const double wanted = weights[static_cast<std::size_t>(n * problem.inputs + input(m))];
+          const double most =
+              std::fabs(wanted) * nf4::unit_roundoff(type) * 1.01 + share * absmax + 0x1p-24;
+          ASSERT_NEAR(y[static_cast<std::size_t>(m * problem.outputs + n)], wanted, most)
+              << variant.name << ", " << nf4::shape_to_string(product.weight().shape) << ", "
+              << problem.tokens << " tokens, row " << n << " input " << input(m);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(CudaMatmul, ShowsEveryWeightAlone) {
   for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
     for (const std::int64_t tokens : {1, 4, 16, 64}) {
-      Product product({.shape = {150, 320}}, type, tokens);
-      const auto scales = nf4::reference_dequantize(product.weight(), nf4::OutputType::kFloat32);
-      const std::vector<double> weights = nf4::to_doubles(nf4::OutputType::kFloat32, scales);
-      double absmax = 0.0;
-      for (const double weight : weights) absmax = std::max(absmax, std::fabs(weight));
-      for (std::int64_t first = 0; first < 320; first += tokens) {
-        std::vector<double> one_hot(static_cast<std::size_t>(tokens * 320));
-        for (std::int64_t m = 0; m < tokens; ++m) {
-          one_hot[static_cast<std::size_t>(m * 320 + (first + m) % 320)] = 1.0;
-        }
-        product.all_input() = nf4::to_values(type, one_hot);
-        const auto workload = product.upload(*device_, tokens);
-        for (const kernels::Variant& variant : variants()) {
-          if (!workload->unsupported(variant).empty()) continue;
-          const double share = share_of_absmax(variant.name, type, tokens);
-          const std::vector<double> y = nf4::to_doubles(type, workload->output_of(variant));
-          for (std::int64_t m = 0; m < tokens; ++m) {
-            for (std::int64_t n = 0; n < 150; ++n) {
-              const double wanted = weights[static_cast<std::size_t>(n * 320 + (first + m) % 320)];
-              const double most =
-                  std::fabs(wanted) * nf4::unit_roundoff(type) * 1.01 + share * absmax + 0x1p-24;
-              ASSERT_NEAR(y[static_cast<std::size_t>(m * 150 + n)], wanted, most)
-                  << variant.name << " row " << n << " input " << (first + m) % 320;
-            }
-          }
-        }
+      expect_weights_alone(*device_, Product({.shape = {150, 320}}, type, tokens), 1);
+    }
+  }
+}
+
+// Rows that mma_linear and mma_planes cut into slices; a weight of each block.
+TEST_F(CudaMatmul, ShowsWeightsOfLongRowsAlone) {
+  for (const std::int64_t inputs : {18944, 25600}) {
+    for (const auto kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+      for (const std::int64_t tokens : {4, 8, 16}) {
+        expect_weights_alone(*device_,
+                             Product({.shape = {80, inputs}, .absmax_kind = kind},
+                                     nf4::OutputType::kBfloat16, tokens),
+                             63);
       }
     }
   }

@@ -10,7 +10,7 @@
 namespace nf4bench::kernels::cuda {
 
 // How scales are stored. kPacked: as nested codes that can be read four at a time, because the
-// blocksize is 64 and rows are a multiple of the unit.
+// blocksize is 64 and units begin at multiples of their size, in rows that are such multiples.
 enum class ScaleKind { kPlain, kNested, kPacked };
 
 inline ScaleKind scale_kind(const Problem& problem, int unit_boxes) {

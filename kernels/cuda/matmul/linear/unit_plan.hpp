@@ -72,9 +72,13 @@ PlannedUnits plan_units(const Problem& problem, const DeviceFacts& device, UnitL
   for (int blocks = device.multiprocessors;; blocks += device.multiprocessors) {
     const int grid = plan.tiles < blocks ? plan.tiles : blocks;
     const int tiles_a_block = count_of(plan.tiles, grid);
-    for (plan.slices = 1; plan.slices <= most.slices; ++plan.slices) {
-      plan.slice_boxes = count_of(plan.boxes, plan.slices);
+    for (int slices = 1; slices <= most.slices; ++slices) {
+      plan.slice_boxes = count_of(plan.boxes, slices);
       result.unit_boxes = choose_unit_boxes(tiles_a_block, plan.slice_boxes, most);
+      if (slices > 1) {  // all begin with a whole unit, whose scales are loaded together
+        plan.slice_boxes = count_of(plan.slice_boxes, result.unit_boxes) * result.unit_boxes;
+      }
+      plan.slices = count_of(plan.boxes, plan.slice_boxes);
       plan.units = count_of(plan.slice_boxes, result.unit_boxes);
       plan.tile_step = kUnitWarps / plan.units;
       plan.unit_step = kUnitWarps % plan.units;
