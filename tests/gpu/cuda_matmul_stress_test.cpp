@@ -146,7 +146,8 @@ class CudaMatmulStress : public GpuTest {
 };
 
 TEST_F(CudaMatmulStress, EveryLaunchGivesTheSameBits) {
-  const std::vector<std::vector<std::int64_t>> shapes = {{1000, 2112}, {4096, 4096}};
+  const std::vector<std::vector<std::int64_t>> shapes = {
+      {1000, 2112}, {1024, 4096}, {4096, 4096}, {8192, 2048}};
   for (const auto& shape : shapes) {
     for (const std::int64_t tokens : {1, 3, 8, 16, 33, 64, 100, 256}) {
       const StressedProduct product(shape, tokens);

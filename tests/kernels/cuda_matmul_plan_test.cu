@@ -12,11 +12,13 @@
 namespace nf4bench::kernels::cuda {
 namespace {
 
+constexpr JoinStages kJoin = {.grid = 2, .cluster = 1};
+
 TEST(StageWalk, DoesEveryStageOfEveryTileOnce) {
   for (const int tiles : {1, 2, 7, 112, 131, 132, 133, 150, 264, 449}) {
     for (const int stages : {1, 2, 4, 16, 32, 57}) {
       for (const int most_blocks : {1, 2, 108, 132}) {
-        const StagePlan plan = plan_tiles(tiles, stages, most_blocks, tiles % 3);
+        const StagePlan plan = plan_tiles(tiles, stages, most_blocks, {.grid = tiles % 3});
         ASSERT_LE(plan.blocks, most_blocks);
         std::vector<int> done(static_cast<std::size_t>(tiles * stages));
         for (int block = 0; block < plan.blocks; ++block) {
@@ -36,21 +38,43 @@ TEST(StageWalk, DoesEveryStageOfEveryTileOnce) {
   }
 }
 
+TEST(StageWalk, GivesEachBlockOfAClusterItsShareOfOneTile) {
+  for (const int stages : {8, 16, 43}) {
+    const StagePlan plan = plan_clusters(5, stages, 8);
+    EXPECT_EQ(plan.blocks, 40);
+    EXPECT_EQ(stages_of(plan, kJoin), (stages + 7) / 8 + 1);
+    for (int tile = 0; tile < 5; ++tile) {
+      int next = 0;
+      for (int block = tile * 8; block < tile * 8 + 8; ++block) {
+        TileWalk walk(plan, block);
+        EXPECT_EQ(walk.tile, tile);
+        EXPECT_EQ(walk.begin, next);
+        EXPECT_TRUE(walk.valid());
+        EXPECT_FALSE(walk.is_whole(plan));
+        next = walk.end;
+        walk.advance(plan);
+        EXPECT_FALSE(walk.valid());
+      }
+      EXPECT_EQ(next, stages);
+    }
+  }
+}
+
 TEST(StageWalk, SplitsTilesOnlyWhereThatSavesStages) {
   // 128 of 132 blocks have a tile each: splitting would save one stage in 32.
-  EXPECT_EQ(plan_tiles(128, 32, 132, 2).split, 0);
-  EXPECT_EQ(plan_tiles(66, 32, 132, 2).split, 66);
-  EXPECT_EQ(stages_of(plan_tiles(128, 32, 132, 2), 2), 32);
-  EXPECT_EQ(stages_of(plan_tiles(66, 32, 132, 2), 2), 18);
-  EXPECT_EQ(stages_of(plan_tiles(198, 32, 132, 2), 2), 50);
+  EXPECT_EQ(plan_tiles(128, 32, 132, kJoin).split, 0);
+  EXPECT_EQ(plan_tiles(66, 32, 132, kJoin).split, 66);
+  EXPECT_EQ(stages_of(plan_tiles(128, 32, 132, kJoin), kJoin), 32);
+  EXPECT_EQ(stages_of(plan_tiles(66, 32, 132, kJoin), kJoin), 18);
+  EXPECT_EQ(stages_of(plan_tiles(198, 32, 132, kJoin), kJoin), 50);
   // Fewer stages than blocks, too few to split further.
-  EXPECT_EQ(plan_tiles(2, 2, 132, 2).split, 0);
+  EXPECT_EQ(plan_tiles(2, 2, 132, kJoin).split, 0);
 }
 
 TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
-  const StagePlan plan = plan_tiles(32, 32, 132, 2);
+  const StagePlan plan = plan_tiles(32, 32, 132, kJoin);
   EXPECT_EQ(plan.blocks, 128);
-  EXPECT_EQ(stages_of(plan, 2), 8 + 2);
+  EXPECT_EQ(stages_of(plan, kJoin), 8 + 2);
   for (int block = 0; block < plan.blocks; ++block) {
     const TileWalk walk(plan, block);
     EXPECT_EQ(walk.tile, block / 4);
@@ -58,12 +82,12 @@ TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
     EXPECT_EQ(walk.end, walk.begin + 8);
   }
   // Two blocks a tile would have eight stages each.
-  EXPECT_EQ(plan_tiles(56, 16, 132, 2).blocks, 132);
-  EXPECT_EQ(stages_of(plan_tiles(56, 16, 132, 2), 2), 7 + 2);
+  EXPECT_EQ(plan_tiles(56, 16, 132, kJoin).blocks, 132);
+  EXPECT_EQ(stages_of(plan_tiles(56, 16, 132, kJoin), kJoin), 7 + 2);
 }
 
 TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
-  const StagePlan plan = plan_tiles(150, 32, 132, 2);
+  const StagePlan plan = plan_tiles(150, 32, 132, kJoin);
   for (int block = 0; block < plan.blocks; ++block) {
     StageWalk stages(plan, block);
     for (TileWalk tiles(plan, block); tiles.valid(); tiles.advance(plan)) {
@@ -77,7 +101,7 @@ TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
 }
 
 TEST(StageWalk, KnowsWhichBlockHasASplitStage) {
-  const StagePlan plan = plan_tiles(7, 16, 132, 2);
+  const StagePlan plan = plan_tiles(7, 16, 132, kJoin);
   for (int block = 0; block < plan.blocks; ++block) {
     for (int stage = split_begin(plan, block); stage < split_begin(plan, block + 1); ++stage) {
       EXPECT_EQ(block_of_split(plan, stage), block);
@@ -88,7 +112,7 @@ TEST(StageWalk, KnowsWhichBlockHasASplitStage) {
 
 TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {
   for (const std::int64_t outputs : {16, 1024, 4096, 28672}) {
-    for (const std::int64_t inputs : {64, 1088, 4096, 28672}) {
+    for (const std::int64_t inputs : {64, 1088, 4096, 13824, 18944, 25600, 28672, 53248}) {
       Problem problem;
       problem.outputs = outputs;
       problem.inputs = inputs;
@@ -99,6 +123,8 @@ TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {
       const UnitPlan& plan = planned.plan;
       ASSERT_LE(planned.grid.shared_bytes, shared_bytes_a_block(device));
       EXPECT_GE(plan.slices * plan.slice_boxes, plan.boxes);
+      EXPECT_LT((plan.slices - 1) * plan.slice_boxes, plan.boxes);
+      if (plan.slices > 1) EXPECT_EQ(plan.slice_boxes % planned.unit_boxes, 0);
       const int tiles = count_of(plan.tiles, planned.grid.blocks);
       std::vector<int> done(static_cast<std::size_t>(plan.slices * tiles * plan.units));
       for (int warp = 0; warp < kUnitWarps; ++warp) {
@@ -161,7 +187,7 @@ TEST(TablePlan, FitsEveryDeviceAndItsWorkspace) {
 // No two blocks leave their sums of split tiles in the same place.
 TEST(TablePlan, PartsOfSplitTilesLieApart) {
   for (const int tiles : {1, 7, 112, 133}) {
-    const StagePlan plan = plan_tiles(tiles, 32, 132, 1);
+    const StagePlan plan = plan_tiles(tiles, 32, 132, kJoin);
     std::set<int> places;
     int parts = 0;
     for (int block = 0; block < plan.blocks; ++block) {

@@ -114,6 +114,36 @@ __device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
       : "memory");
 }
 
+// Clusters: blocks of a grid that read each other's shared memory. All threads of the cluster that
+// have not ended arrive, and who has arrived waits before it arrives again.
+__device__ __forceinline__ void arrive_at_cluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+// Likewise, of threads that have not written what others read.
+__device__ __forceinline__ void arrive_done_at_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void wait_for_cluster() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// What lies at `address` in the shared memory of a block of the cluster.
+__device__ __forceinline__ float4 load_from_block(std::uint32_t block, std::uint32_t address) {
+  float4 value;
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %4, %5;\n"
+      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n"
+      "}"
+      : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+      : "r"(address), "r"(block)
+      : "memory");
+  return value;
+}
+
 #endif
 
 // The value, which the compiler takes for unknown: it keeps it in a register rather than work it
@@ -130,6 +160,12 @@ __device__ __forceinline__ uint4 load_shared_16(std::uint32_t address) {
                : "r"(address)
                : "memory");
   return value;
+}
+
+__device__ __forceinline__ void store_shared_16(std::uint32_t address, float4 value) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x),
+               "f"(value.y), "f"(value.z), "f"(value.w)
+               : "memory");
 }
 
 __device__ __forceinline__ uint2 load_shared_8(std::uint32_t address) {

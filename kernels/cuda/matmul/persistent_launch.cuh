@@ -15,6 +15,7 @@ struct Grid {
   unsigned blocks = 0;
   unsigned threads = 0;
   std::size_t shared_bytes = 0;
+  unsigned cluster = 1;  // blocks of a cluster; more than one from Hopper on
 };
 
 // Shared memory that a block can have.
@@ -41,16 +42,18 @@ void launch_grid(const Launch& launch, const Grid& grid, void (*kernel)(Argument
                  Arguments... arguments) {
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(grid.shared_bytes));
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {grid.cluster, 1, 1};
   cudaLaunchConfig_t config = {};
   config.gridDim = grid.blocks;
   config.blockDim = grid.threads;
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = launch.stream;
-  config.attrs = &attribute;
-  config.numAttrs = launch.device.compute_capability >= 90 ? 1 : 0;
+  config.attrs = attributes;
+  if (launch.device.compute_capability >= 90) config.numAttrs = grid.cluster > 1 ? 2 : 1;
   cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 

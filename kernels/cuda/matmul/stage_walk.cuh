@@ -3,7 +3,7 @@
 // How wgmma_decode and mma_table cut a product. A tile is some rows of the weight times a group of
 // tokens, and a stage some inputs of it. Each block does whole tiles as long as all blocks have
 // one; the stages of the remaining tiles, laid end to end, are split evenly over all blocks, unless
-// that costs more than it saves.
+// that costs more than it saves. Or each tile is split evenly over the blocks of a cluster.
 
 #include <cstdint>
 
@@ -17,15 +17,21 @@ struct StagePlan {
   int split = 0;         // tiles that are
   int share = 0;         // stages of the split tiles that each block does,
   int extra = 0;         // and the first `extra` blocks one more
+  int cluster = 1;       // more: the blocks that share a tile, and nothing else to be split
 };
 
-// `join`: what adding up the parts of a tile costs, in stages.
-inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, int join) {
+// What it costs to add up the parts of split tiles, in stages.
+struct JoinStages {
+  int grid = 0;     // that any blocks share
+  int cluster = 0;  // that a cluster shares
+};
+
+inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, const JoinStages& join) {
   StagePlan plan;
   plan.stages = stages;
   const int waves = tiles / most_blocks;
   const int rest = tiles - waves * most_blocks;
-  if (rest == 0 || stages <= (rest * stages + most_blocks - 1) / most_blocks + join) {
+  if (rest == 0 || stages <= (rest * stages + most_blocks - 1) / most_blocks + join.grid) {
     plan.blocks = tiles < most_blocks ? tiles : most_blocks;
     plan.whole = tiles;
     return plan;
@@ -45,10 +51,22 @@ inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, int join) {
   return plan;
 }
 
+// `cluster` blocks a tile, not more than it has stages.
+inline StagePlan plan_clusters(int tiles, int stages, int cluster) {
+  StagePlan plan;
+  plan.blocks = tiles * cluster;
+  plan.stages = stages;
+  plan.split = tiles;
+  plan.cluster = cluster;
+  return plan;
+}
+
 // The stages that the busiest block does, and what joining costs.
-inline int stages_of(const StagePlan& plan, int join) {
+inline int stages_of(const StagePlan& plan, const JoinStages& join) {
+  if (plan.cluster > 1) return (plan.stages + plan.cluster - 1) / plan.cluster + join.cluster;
   const int whole = (plan.whole + plan.blocks - 1) / plan.blocks * plan.stages;
-  return plan.split == 0 ? whole : whole + plan.share + (plan.extra > 0 ? 1 : 0) + join;
+  if (plan.split == 0) return whole;
+  return whole + plan.share + (plan.extra > 0 ? 1 : 0) + join.grid;
 }
 
 // Where in the split stages the part of `block` begins; it ends where the next one's begins.
@@ -65,16 +83,22 @@ __host__ __device__ inline int block_of_split(const StagePlan& plan, int stage) 
 
 // The parts of tiles that one block does, in order.
 struct TileWalk {
-  int tile;
-  int begin;  // stages
-  int end;
+  int tile = 0;
+  int begin = 0;  // stages
+  int end = 0;
 
-  __host__ __device__ TileWalk(const StagePlan& plan, int block)
-      : tile(block),
-        begin(0),
-        end(plan.stages),
-        rest_(split_begin(plan, block)),
-        rest_end_(split_begin(plan, block + 1)) {
+  __host__ __device__ TileWalk(const StagePlan& plan, int block) {
+    if (plan.cluster > 1) {
+      const int index = block % plan.cluster;
+      tile = block / plan.cluster;
+      begin = index * plan.stages / plan.cluster;
+      end = (index + 1) * plan.stages / plan.cluster;
+      return;
+    }
+    tile = block;
+    end = plan.stages;
+    rest_ = split_begin(plan, block);
+    rest_end_ = split_begin(plan, block + 1);
     if (tile >= plan.whole) enter_rest(plan);
   }
 
@@ -99,8 +123,8 @@ struct TileWalk {
     rest_ += end - begin;
   }
 
-  int rest_;
-  int rest_end_;
+  int rest_ = 0;
+  int rest_end_ = 0;
 };
 
 // The same, stage by stage.

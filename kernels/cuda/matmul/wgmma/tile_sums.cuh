@@ -4,6 +4,7 @@
 // blocks share a tile.
 
 #include "cuda/arithmetic.cuh"
+#include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/stage_walk.cuh"
 #include "variant.hpp"
 
@@ -94,10 +95,106 @@ class LaneOutputs {
   float bias_[2] = {};
 };
 
+// Of a lane's sums, which are in pieces of 16 bytes, each of the parts that share a tile adds up
+// some: load(part, piece) of all parts, in their order, so that the result is always the same.
+template <int kPieces>
+class PieceShare {
+ public:
+  __device__ __forceinline__ PieceShare(int parts, int index)
+      : parts_(parts), begin_(index * kPieces / parts), end_((index + 1) * kPieces / parts) {}
+
+  __device__ __forceinline__ bool is_empty() const { return begin_ == end_; }
+
+  template <class Load>
+  __device__ __forceinline__ void add_up(const LaneOutputs& outputs, const Load& load) const {
+    int piece = begin_;
+    if constexpr (kPieces >= 16) {
+      while (parts_ == 2 && piece + 8 <= end_) piece = add_up_pieces<8>(outputs, piece, load);
+    }
+    if constexpr (kPieces >= 4) {
+      while (piece + 4 <= end_) piece = add_up_pieces<4>(outputs, piece, load);
+    }
+    while (piece < end_) piece = add_up_pieces<1>(outputs, piece, load);
+  }
+
+ private:
+  // kCount of them from `first` on, with 16 loads under way at once. Returns what comes next.
+  template <int kCount, class Load>
+  __device__ __forceinline__ int add_up_pieces(const LaneOutputs& outputs, int first,
+                                               const Load& load) const {
+    constexpr int kParts = 16 / kCount;
+    float4 sums[kCount] = {};
+    for (int part = 0; part < parts_; part += kParts) {
+      float4 loaded[kParts][kCount] = {};
+#pragma unroll
+      for (int k = 0; k < kParts; ++k) {
+        if (part + k >= parts_) continue;
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) loaded[k][i] = load(part + k, first + i);
+      }
+#pragma unroll
+      for (int k = 0; k < kParts; ++k) {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+          const float4 one = loaded[k][i];
+          sums[i] = make_float4(sums[i].x + one.x, sums[i].y + one.y, sums[i].z + one.z,
+                                sums[i].w + one.w);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) outputs.store(first + i, sums[i]);
+    return first + kCount;
+  }
+
+  int parts_;
+  int begin_;
+  int end_;
+};
+
+// A tile that the blocks of a cluster share. Each leaves its sums where its rings were, from where
+// the others read them.
+template <class Shape>
+class ClusterTile {
+ public:
+  __device__ __forceinline__ ClusterTile(const StagePlan& plan, std::uint32_t shared)
+      : plan_(plan),
+        sums_(shared + Shape::kWeights + threadIdx.x / 128 * (Shape::kGroupSums * 4) +
+              threadIdx.x % 128 * 16) {}
+
+  __device__ __forceinline__ void add_up(const float (&sums)[Shape::kSums],
+                                         const LaneOutputs& outputs) const {
+    // Another warpgroup may still read a ring.
+    asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
+#pragma unroll
+    for (int i = 0; i < kPieces; ++i) {
+      store_shared_16(place(i),
+                      make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]));
+    }
+    arrive_at_cluster();
+    wait_for_cluster();
+    const PieceShare<kPieces> share(plan_.cluster, static_cast<int>(blockIdx.x) % plan_.cluster);
+    share.add_up(outputs,
+                 [&](int block, int piece) { return load_from_block(block, place(piece)); });
+    // Its shared memory is gone when a block ends.
+    arrive_done_at_cluster();
+    wait_for_cluster();
+  }
+
+ private:
+  static constexpr int kPieces = Shape::kTokens / 8;
+
+  __device__ __forceinline__ std::uint32_t place(int piece) const {
+    return sums_ + piece * 2048;
+  }
+
+  const StagePlan& plan_;
+  std::uint32_t sums_;
+};
+
 // The blocks that share a split tile. Each of their warpgroups leaves its sums in the workspace and
-// goes on. When it has nothing else to do it waits for the others, and adds up its part of what all
-// of them have left, in the order of the blocks, so that the result is always the same. All blocks
-// of the grid run at once, so the wait ends.
+// goes on. When it has nothing else to do it waits for the others, and adds up its share of what
+// all of them have left. All blocks of the grid run at once, so the wait ends.
 template <class Shape>
 class SharedTile {
  public:
@@ -125,54 +222,23 @@ class SharedTile {
       __stcg(own + i * 128,
              make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]));
     }
-    __threadfence();
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
-    if (threadIdx.x % 128 == 0) atomicAdd(counter_, 1ull);
+    if (threadIdx.x % 128 == 0) {
+      asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(counter_) : "memory");
+    }
   }
 
   __device__ __forceinline__ void add_up(const LaneOutputs& outputs) const {
-    const int index = static_cast<int>(blockIdx.x) - first_block_;
-    const int begin = index * kPieces / blocks_;
-    const int end = (index + 1) * kPieces / blocks_;
-    if (begin == end) return;
+    const PieceShare<kPieces> share(blocks_, static_cast<int>(blockIdx.x) - first_block_);
+    if (share.is_empty()) return;
     if (threadIdx.x % 128 == 0) wait();
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
-    int piece = begin;
-    for (; piece + 4 <= end; piece += 4) add_up_pieces<4>(outputs, piece);
-    for (; piece < end; ++piece) add_up_pieces<1>(outputs, piece);
+    share.add_up(outputs, [&](int block, int piece) { return __ldcg(place(block) + piece * 128); });
+    if (threadIdx.x % 128 == 0) tell_seen();
   }
 
  private:
   static constexpr int kPieces = Shape::kTokens / 8;  // of 16 bytes, of a lane's sums
-
-  // kCount of them from `first` on, with 16 loads under way at once.
-  template <int kCount>
-  __device__ __forceinline__ void add_up_pieces(const LaneOutputs& outputs, int first) const {
-    constexpr int kBlocks = 16 / kCount;
-    float4 sums[kCount] = {};
-    for (int block = 0; block < blocks_; block += kBlocks) {
-      float4 parts[kBlocks][kCount] = {};
-#pragma unroll
-      for (int k = 0; k < kBlocks; ++k) {
-        if (block + k >= blocks_) continue;
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-          parts[k][i] = __ldcg(place(block + k) + (first + i) * 128);
-        }
-      }
-#pragma unroll
-      for (int k = 0; k < kBlocks; ++k) {
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-          const float4 part = parts[k][i];
-          sums[i] = make_float4(sums[i].x + part.x, sums[i].y + part.y, sums[i].z + part.z,
-                                sums[i].w + part.w);
-        }
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) outputs.store(first + i, sums[i]);
-  }
 
   __device__ __forceinline__ static int group() {
     return static_cast<int>(threadIdx.x / 128);
@@ -200,6 +266,10 @@ class SharedTile {
 #pragma unroll 1
     while (static_cast<int>(load() % kHasSeen) < blocks_) {
     }
+  }
+
+  // Not before the sums have been asked for: it takes as long as these.
+  __device__ __forceinline__ void tell_seen() const {
     const int waiting = min(blocks_, kPieces);
     const unsigned long long before = atomicAdd(counter_, kHasSeen);
     if (static_cast<int>((before & kCounts) / kHasSeen) == waiting - 1) *counter_ = 0;

@@ -10,34 +10,46 @@ namespace {
 
 // What is compiled, and what it takes on an H200: nanoseconds a call and a stage, and stages to add
 // up the parts of a split tile.
-template <class ShapeType, int kCallNsValue, int kStageNsValue, int kJoinStagesValue>
+template <class ShapeType, int kCallNsValue, int kStageNsValue, int kGrid, int kCluster>
 struct Choice {
   using Shape = ShapeType;
   static constexpr int kCallNs = kCallNsValue;
   static constexpr int kStageNs = kStageNsValue;
-  static constexpr int kJoinStages = kJoinStagesValue;
+  static constexpr JoinStages kJoin = {.grid = kGrid, .cluster = kCluster};
 };
 
-using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 2300, 800, 3>;
-using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 5000, 1300, 2>;
-using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 1600, 870, 3>;
-using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 2600, 1190, 3>;
-using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1300, 1000, 3>;
-using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 6200, 1220, 3>;
-using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 400, 1340, 3>;
-using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 4900, 1700, 3>;
-using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 2100, 1650, 2>;
-using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 1500, 2700, 3>;
+using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 2300, 800, 3, 2>;
+using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 5000, 1300, 2, 1>;
+using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 1600, 870, 3, 2>;
+using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 2600, 1190, 3, 2>;
+using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1300, 1000, 3, 2>;
+using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 6200, 1220, 3, 2>;
+using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 400, 1340, 3, 2>;
+using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 4900, 1700, 3, 2>;
+using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 2100, 1650, 2, 1>;
+using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 1500, 2700, 3, 1>;
 
 constexpr std::int64_t kMostTokens = 512;
+
+// A cluster lies within some 16 or 18 multiprocessors. As cudaOccupancyMaxActiveClusters() says of
+// an H200, which has 132: 66, 30 and 15 clusters of 2, 4 and 8.
+int clusters_at_once(int multiprocessors, int cluster) {
+  return (cluster == 2 ? multiprocessors : multiprocessors * 10 / 11) / cluster;
+}
 
 template <class Choice>
 StagePlan plan_stages(const Problem& problem, int multiprocessors) {
   using Shape = typename Choice::Shape;
   const int token_groups = static_cast<int>(block_count(problem.tokens, Shape::kTokens));
   const int tiles = static_cast<int>(block_count(problem.outputs, Shape::kRows)) * token_groups;
-  StagePlan plan = plan_tiles(tiles, static_cast<int>(block_count(problem.inputs, 256)),
-                              std::min(multiprocessors, kMostGridBlocks), Choice::kJoinStages);
+  const int stages = static_cast<int>(block_count(problem.inputs, 256));
+  StagePlan plan =
+      plan_tiles(tiles, stages, std::min(multiprocessors, kMostGridBlocks), Choice::kJoin);
+  for (const int cluster : {2, 4, 8}) {
+    if (cluster > stages || tiles > clusters_at_once(multiprocessors, cluster)) continue;
+    const StagePlan clusters = plan_clusters(tiles, stages, cluster);
+    if (stages_of(clusters, Choice::kJoin) <= stages_of(plan, Choice::kJoin)) plan = clusters;
+  }
   plan.token_groups = token_groups;
   return plan;
 }
@@ -47,7 +59,7 @@ StagePlan plan_stages(const Problem& problem, int multiprocessors) {
 template <class Choice>
 std::int64_t estimate(const Problem& problem) {
   const StagePlan plan = plan_stages<Choice>(problem, 132);
-  return Choice::kCallNs + std::int64_t{stages_of(plan, Choice::kJoinStages)} * Choice::kStageNs;
+  return Choice::kCallNs + std::int64_t{stages_of(plan, Choice::kJoin)} * Choice::kStageNs;
 }
 
 // Calls use(Choice) for the faster of two.
@@ -80,7 +92,10 @@ void launch_shape(const Job& job, const Launch& launch, const StagePlan& plan) {
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
   const SplitSums split = {reinterpret_cast<float*>(workspace + Workspace<Shape>::kSums),
                            reinterpret_cast<unsigned long long*>(workspace)};
-  const Grid grid = {static_cast<unsigned>(plan.blocks), Shape::kThreads, Shape::kBytes};
+  const Grid grid = {.blocks = static_cast<unsigned>(plan.blocks),
+                     .threads = Shape::kThreads,
+                     .shared_bytes = Shape::kBytes,
+                     .cluster = static_cast<unsigned>(plan.cluster)};
   launch_grid(launch, grid, wgmma_decode<Shape, kType>, weight_map(job, launch.device, kGroupRows),
               token_map(job, launch.device, Shape::kTokens), job, plan, split, stage_scales(job));
 }
