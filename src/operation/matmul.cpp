@@ -6,6 +6,7 @@
 #include "operation/weight.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace nf4bench::operation {
 namespace {
@@ -28,10 +29,19 @@ Traffic traffic_of(const kernels::Problem& problem) {
       .flops = 2.0 * static_cast<double>(problem.tokens) * static_cast<double>(problem.elements)};
 }
 
+// A sample of values is one of products: sixteen for each value, not all that these are made of.
+constexpr std::int64_t kProductsAValue = 16;
+
+std::int64_t most_outputs(std::int64_t most_values, std::int64_t inputs) {
+  if (most_values > std::numeric_limits<std::int64_t>::max() / kProductsAValue) return most_values;
+  return std::max<std::int64_t>(1, most_values * kProductsAValue / inputs);
+}
+
 std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
                                     std::span<const std::byte> input, std::int64_t most_values) {
-  return bytes_of(bounds_of({problem.output_type, problem.inputs},
-                            product_truth(weight, problem, input, most_values)));
+  return bytes_of(
+      bounds_of({problem.output_type, problem.inputs},
+                product_truth(weight, problem, input, most_outputs(most_values, problem.inputs))));
 }
 
 std::vector<std::byte> negated_bounds(const kernels::Problem&,

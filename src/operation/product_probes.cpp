@@ -41,7 +41,10 @@ struct Limits {
 Limits limits_of(const record::Settings& settings, record::DeviceKind device) {
   Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 0x1p43, 0x1p28, 0x1p30}
                                                       : Limits{512, 0x1p28, 0x1p28, 0x1p26};
-  if (settings.verify != record::VerifyScope::kAll) limits.steps = 16;
+  if (settings.verify != record::VerifyScope::kAll) {
+    limits.steps = 16;
+    limits.truth_products = std::min(limits.truth_products, 0x1p28);
+  }
   return limits;
 }
 

@@ -13,7 +13,8 @@ namespace nf4bench::record {
 
 enum class VerifyScope : std::uint8_t {
   kAll,      // every element of every selected tensor
-  kSampled,  // only the timed tensors, and of these at most the first 16 Mi elements
+  kSampled,  // only the timed tensors, and of these at most the first 16 Mi elements, or outputs
+             // that 256 Mi multiplications make
 };
 
 // How many elements VerifyScope::kSampled compares at most.
