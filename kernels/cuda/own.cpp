@@ -32,8 +32,14 @@ bool can(const Variant& variant, const Problem& problem, const DeviceFacts& devi
 
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 
-// From how many tokens on the warpgroup kernel beats the integer kernel, measured on an H200.
-constexpr std::int64_t kWgmmaTokens = 5;
+// Whether the warpgroup kernel beats the integer kernel, measured on an H200. That has to make
+// integers of long activations first, by a kernel of its own or, with one token, in shared memory
+// that it needs otherwise.
+bool is_for_wgmma(const Problem& problem) {
+  if (problem.tokens == 1) return problem.inputs > 32768;
+  const bool is_wide = problem.inputs >= 3584 && 2 * problem.inputs >= 5 * problem.outputs;
+  return problem.tokens > 4 || is_wide;
+}
 
 // The table decodes the weight again for each 64 tokens.
 constexpr std::int64_t kMostTableTokens = 64;
@@ -57,7 +63,7 @@ std::int64_t crossover(const Problem& problem) {
 
 const Variant* fastest(const Problem& problem, const DeviceFacts& device) {
   const Matmuls& all = matmuls();
-  if (problem.tokens >= kWgmmaTokens && can(all.wgmma, problem, device)) return &all.wgmma;
+  if (is_for_wgmma(problem) && can(all.wgmma, problem, device)) return &all.wgmma;
   for (const Variant* variant : {&all.linear, &all.wgmma, &all.gemv, &all.table}) {
     if (can(*variant, problem, device)) return variant;
   }

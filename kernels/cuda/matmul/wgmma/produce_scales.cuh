@@ -9,13 +9,17 @@
 
 namespace nf4bench::kernels::cuda {
 
-// How the scales of a stage of a row are stored: as four codes in a word, as four float32 in 16
-// bytes, or anyhow.
-enum class StageScales { kCodes, kValues, kAny };
+// How the scales of a stage of a row are stored: as four codes in a word or over two of them, as
+// four float32 in 16 bytes, or anyhow.
+enum class StageScales { kCodes, kCodesOfTwoWords, kValues, kAny };
 
 inline StageScales stage_scales(const Problem& problem) {
-  if (problem.block_shift != 6 || problem.inputs % 256 != 0) return StageScales::kAny;
-  return problem.nested ? StageScales::kCodes : StageScales::kValues;
+  if (problem.block_shift != 6) return StageScales::kAny;
+  const bool has_whole_stages = problem.inputs % 256 == 0;
+  if (!problem.nested) return has_whole_stages ? StageScales::kValues : StageScales::kAny;
+  if (has_whole_stages) return StageScales::kCodes;
+  // Words are read whole, the last one, too.
+  return problem.elements % 256 == 0 ? StageScales::kCodesOfTwoWords : StageScales::kAny;
 }
 
 // What the codebook is multiplied by before it is rounded to 16 bits, and scales are divided by.
@@ -129,6 +133,48 @@ struct LoadedScales<StageScales::kCodes, kRows> {
 };
 
 template <int kRows>
+struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
+  std::uint32_t codes[kRows][2];
+  float absmax[kRows][2];  // of the first code, and of those behind a boundary
+
+  __device__ __forceinline__ static unsigned first_block(const Job& job, LaneStage at, int i) {
+    return existing_row(job, at.first_row, i) * (static_cast<unsigned>(job.inputs) / 64) +
+           at.stage * 4u;
+  }
+
+  __device__ __forceinline__ void load(const Job& job, LaneStage at) {
+    const auto* words = reinterpret_cast<const std::uint32_t*>(job.absmax_codes);
+    const auto last_block = static_cast<unsigned>(job.elements / 64 - 1);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const unsigned block = first_block(job, at, i);
+      codes[i][0] = __ldg(words + block / 4);
+      codes[i][1] = __ldg(words + min(block / 4 + 1, last_block / 4));
+      absmax[i][0] = __ldg(job.nested_absmax + block / 256);
+      absmax[i][1] = __ldg(job.nested_absmax + min(block / 256 + 1, last_block / 256));
+    }
+  }
+
+  template <class Use>
+  __device__ __forceinline__ void for_each(const Job& job, const float* map, LaneStage at,
+                                           Use use) const {
+    // As in kAny, the last block stands in beyond the end of a row.
+    const unsigned last = static_cast<unsigned>(job.inputs) / 64 - 1 - at.stage * 4u;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const unsigned block = first_block(job, at, i);
+      const auto scale = [&](unsigned k) {
+        k = min(k, last);
+        const std::uint32_t code = __byte_perm(codes[i][0], codes[i][1], block % 4 + k) & 0xffu;
+        const float factor = block % 256 + k < 256 ? absmax[i][0] : absmax[i][1];
+        return __fadd_rn(multiply_flushed(map[code], factor), nested_offset(job));
+      };
+      use(i, make_float4(scale(0), scale(1), scale(2), scale(3)));
+    }
+  }
+};
+
+template <int kRows>
 struct LoadedScales<StageScales::kValues, kRows> {
   float4 values[kRows];
 
@@ -189,8 +235,11 @@ __device__ __forceinline__ void produce_scales_of(const Job& job, const StagePla
   };
   LaneStage at = lane_stage();
   LoadedScales<kKind, kRows> loaded;
+  // At once, where there are registers for both.
+  constexpr bool kMapFirst = kKind == StageScales::kCodesOfTwoWords;
+  if constexpr (kMapFirst) load_map<Shape>(job, shared);
   if (walk.tile.valid()) loaded.load(job, at);
-  load_map<Shape>(job, shared);
+  if constexpr (!kMapFirst) load_map<Shape>(job, shared);
   RingPosition<Shape::kWeightSlots> slot;
   while (walk.tile.valid()) {
     if (kHasFactors<Shape, kType> && walk.stage == walk.tile.begin) {
@@ -220,12 +269,15 @@ __device__ __forceinline__ void produce_scales_of(const Job& job, const StagePla
 template <class Shape, OutputType kType>
 __device__ __forceinline__ void produce_scales(const Job& job, const StagePlan& plan,
                                                StageScales kind, std::uint8_t* shared) {
-  if (kind == StageScales::kCodes) {
-    produce_scales_of<Shape, kType, StageScales::kCodes>(job, plan, shared);
-  } else if (kind == StageScales::kValues) {
-    produce_scales_of<Shape, kType, StageScales::kValues>(job, plan, shared);
-  } else {
-    produce_scales_of<Shape, kType, StageScales::kAny>(job, plan, shared);
+  switch (kind) {
+    case StageScales::kCodes:
+      return produce_scales_of<Shape, kType, StageScales::kCodes>(job, plan, shared);
+    case StageScales::kCodesOfTwoWords:
+      return produce_scales_of<Shape, kType, StageScales::kCodesOfTwoWords>(job, plan, shared);
+    case StageScales::kValues:
+      return produce_scales_of<Shape, kType, StageScales::kValues>(job, plan, shared);
+    case StageScales::kAny:
+      return produce_scales_of<Shape, kType, StageScales::kAny>(job, plan, shared);
   }
 }
 

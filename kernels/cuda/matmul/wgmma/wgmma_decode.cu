@@ -45,7 +45,9 @@ StagePlan plan_stages(const Problem& problem, int multiprocessors) {
   const int stages = static_cast<int>(block_count(problem.inputs, 256));
   StagePlan plan =
       plan_tiles(tiles, stages, std::min(multiprocessors, kMostGridBlocks), Choice::kJoin);
-  for (const int cluster : {2, 4, 8}) {
+  // More blocks of more tokens would read more of each other's sums than it saves.
+  const int most_blocks = Shape::kTokens < 128 ? 8 : 2;
+  for (int cluster = 2; cluster <= most_blocks; cluster *= 2) {
     if (cluster > stages || tiles > clusters_at_once(multiprocessors, cluster)) continue;
     const StagePlan clusters = plan_clusters(tiles, stages, cluster);
     if (stages_of(clusters, Choice::kJoin) <= stages_of(plan, Choice::kJoin)) plan = clusters;
