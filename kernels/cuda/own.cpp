@@ -4,7 +4,8 @@
 #include "cuda/matmul/variants.hpp"
 
 #include <algorithm>
-#include <array>
+#include <limits>
+#include <span>
 
 namespace nf4bench::kernels::cuda {
 namespace {
@@ -32,33 +33,44 @@ bool can(const Variant& variant, const Problem& problem, const DeviceFacts& devi
 
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 
+// Rows that are long for their number.
+bool is_wide(const Problem& problem) {
+  return 2 * problem.inputs >= 5 * problem.outputs;
+}
+
 // Whether the warpgroup kernel beats the integer kernel, measured on an H200. That has to make
 // integers of long activations first, by a kernel of its own or, with one token, in shared memory
 // that it needs otherwise.
 bool is_for_wgmma(const Problem& problem) {
   if (problem.tokens == 1) return problem.inputs > 32768;
-  const bool is_wide = problem.inputs >= 3584 && 2 * problem.inputs >= 5 * problem.outputs;
-  return problem.tokens > 4 || is_wide;
+  return problem.tokens > 4 || (problem.inputs >= 3584 && is_wide(problem));
 }
-
-// The table decodes the weight again for each 64 tokens.
-constexpr std::int64_t kMostTableTokens = 64;
 
 // Up to how many tokens an own kernel beats one that decodes the weight into memory and leaves the
 // rest to cuBLAS, by the size of the weight.
 struct Crossover {
   std::int64_t elements;  // up to
   std::int64_t most_tokens;
+  bool is_for_wide = true;
 };
 
-constexpr Crossover kCrossovers[] = {{8 * kMi, 256}, {32 * kMi, 384}};
-constexpr std::int64_t kMostTokens = 512;
+// Of the warpgroup kernel. cuBLAS takes longer over few long rows.
+constexpr Crossover kCrossovers[] = {{11 * kMi / 4, 64, false},
+                                     {19 * kMi / 4, 128, false},
+                                     {9 * kMi, 256},
+                                     {32 * kMi, 384},
+                                     {std::numeric_limits<std::int64_t>::max(), 512}};
 
-std::int64_t crossover(const Problem& problem) {
-  for (const Crossover& each : kCrossovers) {
-    if (problem.elements <= each.elements) return each.most_tokens;
+// Of the table, which decodes the weight again for each 64 tokens.
+constexpr Crossover kTableCrossovers[] = {
+    {8 * kMi - 1, 0}, {24 * kMi - 1, 16}, {std::numeric_limits<std::int64_t>::max(), 64}};
+
+std::int64_t crossover(const Problem& problem, std::span<const Crossover> crossovers) {
+  for (const Crossover& each : crossovers) {
+    if (problem.elements > each.elements) continue;
+    if (each.is_for_wide || !is_wide(problem)) return each.most_tokens;
   }
-  return kMostTokens;
+  return 0;
 }
 
 const Variant* fastest(const Problem& problem, const DeviceFacts& device) {
@@ -73,15 +85,17 @@ const Variant* fastest(const Problem& problem, const DeviceFacts& device) {
 OwnChoice choose_matmul(const Problem& problem, const DeviceFacts& device) {
   const Variant* const variant = fastest(problem, device);
   if (variant == nullptr) return {};
-  const std::int64_t most = variant == &matmuls().table ? kMostTableTokens : crossover(problem);
-  return {variant, problem.tokens <= most};
+  const std::span<const Crossover> crossovers =
+      variant == &matmuls().table ? std::span(kTableCrossovers) : std::span(kCrossovers);
+  return {variant, problem.tokens <= crossover(problem, crossovers)};
 }
 
 std::int64_t most_tokens(const Problem& problem, const DeviceFacts& device) {
   Problem with_tokens = problem;
-  for (const std::int64_t tokens : {crossover(problem), kMostTableTokens, std::int64_t{1}}) {
+  for (const std::int64_t tokens :
+       {crossover(problem, kCrossovers), crossover(problem, kTableCrossovers), std::int64_t{1}}) {
     with_tokens.tokens = tokens;
-    if (choose_matmul(with_tokens, device).beats_blas) return tokens;
+    if (tokens > 0 && choose_matmul(with_tokens, device).beats_blas) return tokens;
   }
   return 0;
 }

@@ -38,9 +38,9 @@ TEST(StageWalk, DoesEveryStageOfEveryTileOnce) {
   }
 }
 
-TEST(StageWalk, GivesEachBlockOfAClusterItsShareOfOneTile) {
+TEST(StageWalk, GivesEachBlockOfATeamItsShareOfOneTile) {
   for (const int stages : {8, 16, 43}) {
-    const StagePlan plan = plan_clusters(5, stages, 8);
+    const StagePlan plan = plan_teams(5, stages, 8, true);
     EXPECT_EQ(plan.blocks, 40);
     EXPECT_EQ(stages_of(plan, kJoin), (stages + 7) / 8 + 1);
     for (int tile = 0; tile < 5; ++tile) {
@@ -84,6 +84,12 @@ TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
   // Two blocks a tile would have eight stages each.
   EXPECT_EQ(plan_tiles(56, 16, 132, kJoin).blocks, 132);
   EXPECT_EQ(stages_of(plan_tiles(56, 16, 132, kJoin), kJoin), 7 + 2);
+  constexpr JoinStages kTwice = {.grid = 2, .second = 2};
+  EXPECT_EQ(plan_tiles(56, 16, 132, kTwice).blocks, 112);
+  EXPECT_EQ(stages_of(plan_tiles(56, 16, 132, kTwice), kTwice), 8 + 2);
+  // 18 stages of each tile over four blocks.
+  EXPECT_EQ(plan_tiles(32, 18, 132, kJoin).team, 4);
+  EXPECT_EQ(stages_of(plan_tiles(32, 18, 132, kJoin), kJoin), 5 + 2);
 }
 
 TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
@@ -101,13 +107,15 @@ TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
 }
 
 TEST(StageWalk, KnowsWhichBlockHasASplitStage) {
-  const StagePlan plan = plan_tiles(7, 16, 132, kJoin);
-  for (int block = 0; block < plan.blocks; ++block) {
-    for (int stage = split_begin(plan, block); stage < split_begin(plan, block + 1); ++stage) {
-      EXPECT_EQ(block_of_split(plan, stage), block);
+  for (const StagePlan& plan : {plan_tiles(7, 16, 132, kJoin), plan_tiles(56, 16, 132, kJoin),
+                                plan_teams(9, 43, 5, false), plan_teams(9, 43, 8, true)}) {
+    for (int block = 0; block < plan.blocks; ++block) {
+      for (int stage = split_begin(plan, block); stage < split_begin(plan, block + 1); ++stage) {
+        EXPECT_EQ(block_of_split(plan, stage), block);
+      }
     }
+    EXPECT_EQ(split_begin(plan, plan.blocks), plan.split * plan.stages);
   }
-  EXPECT_EQ(split_begin(plan, plan.blocks), plan.split * plan.stages);
 }
 
 TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {

@@ -149,10 +149,22 @@ TEST(CudaMatmul, TheFlagshipNeedsNoDecodedWeightInMemoryForFewTokens) {
 }
 
 TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
-  const Problem few = make_problem(256, 1024, 4096);
-  const Problem many = make_problem(257, 1024, 4096);
-  EXPECT_GE(workspace(variant("fused"), many), workspace(variant("fused_cublas"), many));
-  EXPECT_LT(workspace(variant("fused"), few), workspace(variant("fused_cublas"), few));
+  const auto expect_crossover = [](std::int64_t tokens, std::int64_t outputs, std::int64_t inputs) {
+    const Problem few = make_problem(tokens, outputs, inputs);
+    const Problem many = make_problem(tokens + 1, outputs, inputs);
+    EXPECT_GE(workspace(variant("fused"), many), workspace(variant("fused_cublas"), many));
+    EXPECT_LT(workspace(variant("fused"), few), workspace(variant("fused_cublas"), few));
+  };
+  expect_crossover(64, 1152, 1152);
+  expect_crossover(128, 2048, 2048);
+  expect_crossover(256, 1024, 4096);
+  expect_crossover(256, 3072, 2048);
+  expect_crossover(384, 4096, 4096);
+  // Of the table.
+  expect_crossover(16, 4096, 4308);
+  expect_crossover(64, 8192, 4308);
+  const Problem small = make_problem(1, 1152, 4308);
+  EXPECT_GE(workspace(variant("fused"), small), workspace(variant("fused_cublas"), small));
 }
 
 // Where it can do nothing better it decodes the weight for cuBLAS.

@@ -173,7 +173,7 @@ class ClusterTile {
     }
     arrive_at_cluster();
     wait_for_cluster();
-    const PieceShare<kPieces> share(plan_.cluster, static_cast<int>(blockIdx.x) % plan_.cluster);
+    const PieceShare<kPieces> share(plan_.team, static_cast<int>(blockIdx.x) % plan_.team);
     share.add_up(outputs,
                  [&](int block, int piece) { return load_from_block(block, place(piece)); });
     // Its shared memory is gone when a block ends.

@@ -15,7 +15,7 @@ struct Choice {
   using Shape = ShapeType;
   static constexpr int kCallNs = kCallNsValue;
   static constexpr int kStageNs = kStageNsValue;
-  static constexpr JoinStages kJoin = {.grid = kGrid, .cluster = kCluster};
+  static constexpr JoinStages kJoin = {.grid = kGrid, .cluster = kCluster, .second = 2};
 };
 
 using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 2300, 800, 3, 2>;
@@ -49,7 +49,7 @@ StagePlan plan_stages(const Problem& problem, int multiprocessors) {
   const int most_blocks = Shape::kTokens < 128 ? 8 : 2;
   for (int cluster = 2; cluster <= most_blocks; cluster *= 2) {
     if (cluster > stages || tiles > clusters_at_once(multiprocessors, cluster)) continue;
-    const StagePlan clusters = plan_clusters(tiles, stages, cluster);
+    const StagePlan clusters = plan_teams(tiles, stages, cluster, true);
     if (stages_of(clusters, Choice::kJoin) <= stages_of(plan, Choice::kJoin)) plan = clusters;
   }
   plan.token_groups = token_groups;
@@ -97,7 +97,7 @@ void launch_shape(const Job& job, const Launch& launch, const StagePlan& plan) {
   const Grid grid = {.blocks = static_cast<unsigned>(plan.blocks),
                      .threads = Shape::kThreads,
                      .shared_bytes = Shape::kBytes,
-                     .cluster = static_cast<unsigned>(plan.cluster)};
+                     .cluster = plan.is_cluster ? static_cast<unsigned>(plan.team) : 1};
   launch_grid(launch, grid, wgmma_decode<Shape, kType>, weight_map(job, launch.device, kGroupRows),
               token_map(job, launch.device, Shape::kTokens), job, plan, split, stage_scales(job));
 }

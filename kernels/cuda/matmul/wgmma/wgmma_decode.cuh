@@ -270,7 +270,7 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     const bool is_whole = walk.is_whole(plan);
     unsigned long long seen = 0;
-    if (!is_whole && plan.cluster == 1) seen = SharedTile<Shape>(plan, split, walk.tile).look();
+    if (!is_whole && !plan.is_cluster) seen = SharedTile<Shape>(plan, split, walk.tile).look();
     consumer.begin_tile();
     int stage = walk.begin;
     do {
@@ -284,7 +284,7 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
         outputs.store(i, make_float4(consumer.sums_[4 * i], consumer.sums_[4 * i + 1],
                                      consumer.sums_[4 * i + 2], consumer.sums_[4 * i + 3]));
       }
-    } else if (plan.cluster > 1) {
+    } else if (plan.is_cluster) {
       return ClusterTile<Shape>(plan, shared_address(shared))
           .add_up(consumer.sums_, outputs_of(walk.tile));
     } else {
