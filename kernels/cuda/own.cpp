@@ -85,9 +85,9 @@ const Variant* fastest(const Problem& problem, const DeviceFacts& device) {
 OwnChoice choose_matmul(const Problem& problem, const DeviceFacts& device) {
   const Variant* const variant = fastest(problem, device);
   if (variant == nullptr) return {};
-  const std::span<const Crossover> crossovers =
-      variant == &matmuls().table ? std::span(kTableCrossovers) : std::span(kCrossovers);
-  return {variant, problem.tokens <= crossover(problem, crossovers)};
+  const std::int64_t most = variant == &matmuls().table ? crossover(problem, kTableCrossovers)
+                                                        : crossover(problem, kCrossovers);
+  return {variant, problem.tokens <= most};
 }
 
 std::int64_t most_tokens(const Problem& problem, const DeviceFacts& device) {
