@@ -49,6 +49,7 @@ TEST(StageWalk, GivesEachBlockOfATeamItsShareOfOneTile) {
         TileWalk walk(plan, block);
         EXPECT_EQ(walk.tile, tile);
         EXPECT_EQ(walk.begin, next);
+        EXPECT_LE(walk.end - walk.begin, (stages + 7) / 8);
         EXPECT_TRUE(walk.valid());
         EXPECT_FALSE(walk.is_whole(plan));
         next = walk.end;
@@ -84,9 +85,6 @@ TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
   // Two blocks a tile would have eight stages each.
   EXPECT_EQ(plan_tiles(56, 16, 132, kJoin).blocks, 132);
   EXPECT_EQ(stages_of(plan_tiles(56, 16, 132, kJoin), kJoin), 7 + 2);
-  constexpr JoinStages kTwice = {.grid = 2, .second = 2};
-  EXPECT_EQ(plan_tiles(56, 16, 132, kTwice).blocks, 112);
-  EXPECT_EQ(stages_of(plan_tiles(56, 16, 132, kTwice), kTwice), 8 + 2);
   // 18 stages of each tile over four blocks.
   EXPECT_EQ(plan_tiles(32, 18, 132, kJoin).team, 4);
   EXPECT_EQ(stages_of(plan_tiles(32, 18, 132, kJoin), kJoin), 5 + 2);
@@ -106,15 +104,28 @@ TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
   }
 }
 
-TEST(StageWalk, KnowsWhichBlockHasASplitStage) {
+TEST(StageWalk, KnowsWhichBlocksShareATile) {
   for (const StagePlan& plan : {plan_tiles(7, 16, 132, kJoin), plan_tiles(56, 16, 132, kJoin),
-                                plan_teams(9, 43, 5, false), plan_teams(9, 43, 8, true)}) {
+                                plan_tiles(150, 32, 132, kJoin), plan_teams(9, 43, 5, false),
+                                plan_teams(16, 20, 8, true), plan_teams(1, 132, 132, false)}) {
+    std::vector<std::vector<int>> blocks_of(static_cast<std::size_t>(plan.split));
+    std::vector<int> first_tile_of(static_cast<std::size_t>(plan.blocks), -1);
     for (int block = 0; block < plan.blocks; ++block) {
-      for (int stage = split_begin(plan, block); stage < split_begin(plan, block + 1); ++stage) {
-        EXPECT_EQ(block_of_split(plan, stage), block);
+      for (TileWalk walk(plan, block); walk.valid(); walk.advance(plan)) {
+        if (walk.tile < plan.whole) continue;
+        blocks_of[static_cast<std::size_t>(walk.tile - plan.whole)].push_back(block);
+        int& first = first_tile_of[static_cast<std::size_t>(block)];
+        if (first < 0) first = walk.tile - plan.whole;
       }
     }
-    EXPECT_EQ(split_begin(plan, plan.blocks), plan.split * plan.stages);
+    for (int tile = 0; tile < plan.split; ++tile) {
+      const std::vector<int>& expected = blocks_of[static_cast<std::size_t>(tile)];
+      const TileBlocks blocks(plan, tile);
+      EXPECT_EQ(blocks.first, expected.front());
+      EXPECT_EQ(blocks.first + blocks.count - 1, expected.back());
+      EXPECT_EQ(blocks.first_has_another,
+                first_tile_of[static_cast<std::size_t>(blocks.first)] < tile);
+    }
   }
 }
 

@@ -82,8 +82,10 @@ class LaneScales<ScaleKind::kPacked, kBoxes> {
  public:
   __device__ __forceinline__ void load(const Job& job, UnitRows unit) {
     const unsigned row_blocks = static_cast<unsigned>(job.inputs) / 64;
-    const unsigned first = unit.first * row_blocks + unit.box * 4;
-    const unsigned second = unit.second * row_blocks + unit.box * 4;
+    // The last slice of a row may have units beyond its end: the last unit stands in.
+    const unsigned block = min(unit.box * 4u, row_blocks - 4 * kBoxes);
+    const unsigned first = unit.first * row_blocks + block;
+    const unsigned second = unit.second * row_blocks + block;
     const auto* codes = reinterpret_cast<const std::uint32_t*>(job.absmax_codes);
     const unsigned own = threadIdx.x % kBoxes;
     codes_[0] = __ldg(codes + first / 4 + own);

@@ -10,14 +10,15 @@
 namespace nf4bench::kernels::cuda {
 
 struct StagePlan {
-  int blocks = 0;           // of the grid
-  int stages = 0;           // of a tile
-  int token_groups = 0;     // tile i: rows i / token_groups, tokens i % token_groups
-  int whole = 0;            // tiles that are not split
-  int split = 0;            // tiles that are
-  int share = 0;            // stages of the split tiles that each block does,
-  int extra = 0;            // and the first `extra` blocks one more
-  int team = 0;             // or: blocks that each tile is split over
+  int blocks = 0;        // of the grid
+  int stages = 0;        // of a tile
+  int token_groups = 0;  // tile i: rows i / token_groups, tokens i % token_groups
+  int whole = 0;         // tiles that are not split
+  int split = 0;         // tiles that are
+  int share = 0;         // stages of the split tiles that each block does, or of its own tile,
+  int extra = 0;         // and the first `extra` blocks, or those of the team, one more
+  int team = 0;          // blocks that each tile is split over; 0: there are no teams
+  float one_by_team = 0.0f;
   bool is_cluster = false;  // teams are clusters
 };
 
@@ -25,7 +26,6 @@ struct StagePlan {
 struct JoinStages {
   int grid = 0;     // that any blocks share
   int cluster = 0;  // that a cluster shares
-  int second = 0;   // more, where blocks have parts of two tiles
 };
 
 // `team` blocks a tile, not more than it has stages.
@@ -34,20 +34,30 @@ inline StagePlan plan_teams(int tiles, int stages, int team, bool is_cluster) {
   plan.blocks = tiles * team;
   plan.stages = stages;
   plan.split = tiles;
+  plan.share = stages / team;
+  plan.extra = stages % team;
   plan.team = team;
+  plan.one_by_team = 1.0f / static_cast<float>(team);
   plan.is_cluster = is_cluster;
   return plan;
 }
 
+// A block of a team, found without a division, which everything would wait for.
+struct TeamMember {
+  int tile;
+  int place;
+
+  __host__ __device__ TeamMember(const StagePlan& plan, int block)
+      : tile(static_cast<int>((static_cast<float>(block) + 0.5f) * plan.one_by_team)),
+        place(block - tile * plan.team) {}
+};
+
 // The stages that the busiest block does, and what joining costs.
 inline int stages_of(const StagePlan& plan, const JoinStages& join) {
-  if (plan.team > 0) {
-    return (plan.stages + plan.team - 1) / plan.team + (plan.is_cluster ? join.cluster : join.grid);
-  }
   const int whole = (plan.whole + plan.blocks - 1) / plan.blocks * plan.stages;
   if (plan.split == 0) return whole;
-  const int second = whole == 0 ? join.second : 0;
-  return whole + plan.share + (plan.extra > 0 ? 1 : 0) + join.grid + second;
+  const int part = plan.share + (plan.extra > 0 ? 1 : 0);
+  return whole + part + (plan.is_cluster ? join.cluster : join.grid);
 }
 
 inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, const JoinStages& join) {
@@ -66,43 +76,63 @@ inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, const JoinSt
   plan.split = rest;
   plan.share = rest * stages / plan.blocks;
   plan.extra = rest * stages % plan.blocks;
+  // A block with parts of two tiles would leave sums twice.
   const int team = most_blocks / tiles < stages ? most_blocks / tiles : stages;
   if (team < 2) return plan;
   const StagePlan teams = plan_teams(tiles, stages, team, false);
   return stages_of(teams, join) <= stages_of(plan, join) ? teams : plan;
 }
 
-// Where in the split stages the part of `block` begins; it ends where the next one's begins.
+// Where in the split stages, or in those of its own tile, the part of a block begins; it ends where
+// the next one's begins.
 __host__ __device__ inline int split_begin(const StagePlan& plan, int block) {
-  if (plan.team > 0) {
-    return block / plan.team * plan.stages + block % plan.team * plan.stages / plan.team;
-  }
   return block * plan.share + min(block, plan.extra);
 }
 
-// The block that does a stage of the split ones.
-__host__ __device__ inline int block_of_split(const StagePlan& plan, int stage) {
-  if (plan.team > 0) {
-    const int in_tile = stage % plan.stages;
-    return stage / plan.stages * plan.team + ((in_tile + 1) * plan.team - 1) / plan.stages;
+// The blocks that share a split tile, which are neighbours.
+struct TileBlocks {
+  int first;
+  int count;
+  bool first_has_another;  // the first has a part of the tile before, too
+
+  __host__ __device__ TileBlocks(const StagePlan& plan, int split_tile) {
+    if (plan.team > 0) {
+      first = split_tile * plan.team;
+      count = plan.team;
+      first_has_another = false;
+      return;
+    }
+    const int begin = split_tile * plan.stages;
+    first = block_of(plan, begin);
+    count = block_of(plan, begin + plan.stages - 1) - first + 1;
+    first_has_another = split_begin(plan, first) < begin;
   }
-  const int of_larger = plan.extra * (plan.share + 1);
-  return stage < of_larger ? stage / (plan.share + 1)
-                           : plan.extra + (stage - of_larger) / plan.share;
-}
+
+ private:
+  // The block that does a stage of the split ones.
+  __host__ __device__ static int block_of(const StagePlan& plan, int stage) {
+    const int of_larger = plan.extra * (plan.share + 1);
+    return stage < of_larger ? stage / (plan.share + 1)
+                             : plan.extra + (stage - of_larger) / plan.share;
+  }
+};
 
 // The parts of tiles that one block does, in order.
 struct TileWalk {
   int tile;
-  int begin;  // stages
+  int begin = 0;  // stages
   int end;
 
-  __host__ __device__ TileWalk(const StagePlan& plan, int block)
-      : tile(block),
-        begin(0),
-        end(plan.stages),
-        rest_(split_begin(plan, block)),
-        rest_end_(split_begin(plan, block + 1)) {
+  __host__ __device__ TileWalk(const StagePlan& plan, int block) : tile(block), end(plan.stages) {
+    if (plan.team > 0) {
+      const TeamMember member(plan, block);
+      tile = member.tile;
+      begin = split_begin(plan, member.place);
+      end = split_begin(plan, member.place + 1);
+      return;
+    }
+    rest_ = split_begin(plan, block);
+    rest_end_ = split_begin(plan, block + 1);
     if (tile >= plan.whole) enter_rest(plan);
   }
 
@@ -127,8 +157,8 @@ struct TileWalk {
     rest_ += end - begin;
   }
 
-  int rest_;
-  int rest_end_;
+  int rest_ = 0;
+  int rest_end_ = 0;
 };
 
 // The same, stage by stage.

@@ -339,13 +339,11 @@ __global__ void __launch_bounds__(kJoinThreads)
   const int split_tile = static_cast<int>(blockIdx.x) / kBlocks;
   const int piece =
       static_cast<int>(blockIdx.x) % kBlocks * kJoinThreads + static_cast<int>(threadIdx.x);
-  const int begin = split_tile * plan.stages;
-  const int first = block_of_split(plan, begin);
-  const int last = block_of_split(plan, begin + plan.stages - 1);
-  if (first == last) return;
+  const TileBlocks blocks(plan, split_tile);
+  if (blocks.count == 1) return;
   float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll 4
-  for (int block = first; block <= last; ++block) {
+  for (int block = blocks.first; block < blocks.first + blocks.count; ++block) {
     const float4 part = __ldcg(parts.of<Traits>(block, split_tile) + piece);
     sum = make_float4(sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w);
   }

@@ -199,13 +199,9 @@ template <class Shape>
 class SharedTile {
  public:
   __device__ __forceinline__ SharedTile(const StagePlan& plan, const SplitSums& split, int tile)
-      : split_(split), counter_(split.counters + (tile - plan.whole) * Shape::kGroups + group()) {
-    const int begin = (tile - plan.whole) * plan.stages;
-    first_block_ = block_of_split(plan, begin);
-    blocks_ = block_of_split(plan, begin + plan.stages - 1) - first_block_ + 1;
-    // Only the first of the tile's blocks can have had a split tile before this one.
-    first_place_ = split_begin(plan, first_block_) < begin ? 1 : 0;
-  }
+      : split_(split),
+        counter_(split.counters + (tile - plan.whole) * Shape::kGroups + group()),
+        blocks_(plan, tile - plan.whole) {}
 
   // The counter as it is. To be asked for long before leave(), which it saves a round trip.
   __device__ __forceinline__ unsigned long long look() const {
@@ -216,7 +212,7 @@ class SharedTile {
                                         unsigned long long seen) const {
     // Fails if another block has claimed it since; what is added below comes after either.
     if (threadIdx.x % 128 == 0 && !is_claimed(seen)) atomicCAS(counter_, seen, kClaimed);
-    float4* own = place(static_cast<int>(blockIdx.x) - first_block_);
+    float4* own = place(static_cast<int>(blockIdx.x) - blocks_.first);
 #pragma unroll
     for (int i = 0; i < kPieces; ++i) {
       __stcg(own + i * 128,
@@ -229,7 +225,7 @@ class SharedTile {
   }
 
   __device__ __forceinline__ void add_up(const LaneOutputs& outputs) const {
-    const PieceShare<kPieces> share(blocks_, static_cast<int>(blockIdx.x) - first_block_);
+    const PieceShare<kPieces> share(blocks_.count, static_cast<int>(blockIdx.x) - blocks_.first);
     if (share.is_empty()) return;
     if (threadIdx.x % 128 == 0) wait();
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
@@ -246,7 +242,8 @@ class SharedTile {
 
   // The sums that the block-th of the tile's blocks has left, a lane's in steps of 128 pieces.
   __device__ __forceinline__ float4* place(int block) const {
-    const int index = (first_block_ + block) * 2 + (block == 0 ? first_place_ : 0);
+    const int index =
+        (blocks_.first + block) * 2 + (block == 0 && blocks_.first_has_another ? 1 : 0);
     return reinterpret_cast<float4*>(
                split_.sums + (std::int64_t{index} * Shape::kGroups + group()) * Shape::kGroupSums) +
            threadIdx.x % 128;
@@ -264,22 +261,20 @@ class SharedTile {
 
   __device__ __forceinline__ void wait() const {
 #pragma unroll 1
-    while (static_cast<int>(load() % kHasSeen) < blocks_) {
+    while (static_cast<int>(load() % kHasSeen) < blocks_.count) {
     }
   }
 
   // Not before the sums have been asked for: it takes as long as these.
   __device__ __forceinline__ void tell_seen() const {
-    const int waiting = min(blocks_, kPieces);
+    const int waiting = min(blocks_.count, kPieces);
     const unsigned long long before = atomicAdd(counter_, kHasSeen);
     if (static_cast<int>((before & kCounts) / kHasSeen) == waiting - 1) *counter_ = 0;
   }
 
   const SplitSums& split_;
   unsigned long long* counter_;
-  int first_block_;
-  int blocks_;
-  int first_place_;
+  TileBlocks blocks_;
 };
 
 #endif

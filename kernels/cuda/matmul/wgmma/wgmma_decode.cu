@@ -15,7 +15,7 @@ struct Choice {
   using Shape = ShapeType;
   static constexpr int kCallNs = kCallNsValue;
   static constexpr int kStageNs = kStageNsValue;
-  static constexpr JoinStages kJoin = {.grid = kGrid, .cluster = kCluster, .second = 2};
+  static constexpr JoinStages kJoin = {.grid = kGrid, .cluster = kCluster};
 };
 
 using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 2300, 800, 3, 2>;
