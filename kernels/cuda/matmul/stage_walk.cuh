@@ -10,16 +10,16 @@
 namespace nf4bench::kernels::cuda {
 
 struct StagePlan {
-  int blocks = 0;        // of the grid
-  int stages = 0;        // of a tile
-  int token_groups = 0;  // tile i: rows i / token_groups, tokens i % token_groups
-  int whole = 0;         // tiles that are not split
-  int split = 0;         // tiles that are
-  int share = 0;         // stages of the split tiles that each block does, or of its own tile,
-  int extra = 0;         // and the first `extra` blocks, or those of the team, one more
-  int team = 0;          // blocks that each tile is split over; 0: there are no teams
-  float one_by_team = 0.0f;
-  bool is_cluster = false;  // teams are clusters
+  int blocks = 0;            // of the grid
+  int stages = 0;            // of a tile
+  int token_groups = 0;      // tile i: rows i / token_groups, tokens i % token_groups
+  int whole = 0;             // tiles that are not split
+  int split = 0;             // tiles that are
+  int share = 0;             // stages of the split tiles that each block does, or of its own tile,
+  int extra = 0;             // and the first `extra` blocks, or those of the team, one more
+  int team = 0;              // blocks that each tile is split over; 0: there are no teams
+  float one_by_team = 0.0f;  // 1 / team
+  bool is_cluster = false;   // teams are clusters
 };
 
 // What it costs to add up the parts of split tiles, in stages.
@@ -60,6 +60,7 @@ inline int stages_of(const StagePlan& plan, const JoinStages& join) {
   return whole + part + (plan.is_cluster ? join.cluster : join.grid);
 }
 
+// `tiles` tiles of `stages` stages for at most `most_blocks` blocks, without clusters.
 inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, const JoinStages& join) {
   StagePlan plan;
   plan.stages = stages;

@@ -173,7 +173,8 @@ class ClusterTile {
     }
     arrive_at_cluster();
     wait_for_cluster();
-    const PieceShare<kPieces> share(plan_.team, static_cast<int>(blockIdx.x) % plan_.team);
+    const TeamMember member(plan_, static_cast<int>(blockIdx.x));
+    const PieceShare<kPieces> share(plan_.team, member.place);
     share.add_up(outputs,
                  [&](int block, int piece) { return load_from_block(block, place(piece)); });
     // Its shared memory is gone when a block ends.
