@@ -124,17 +124,16 @@ struct TileWalk {
   int begin = 0;  // stages
   int end;
 
-  __host__ __device__ TileWalk(const StagePlan& plan, int block) : tile(block), end(plan.stages) {
+  __host__ __device__ TileWalk(const StagePlan& plan, int block)
+      : tile(block), end(plan.stages), block_(block) {
     if (plan.team > 0) {
       const TeamMember member(plan, block);
       tile = member.tile;
       begin = split_begin(plan, member.place);
       end = split_begin(plan, member.place + 1);
-      return;
+    } else if (tile >= plan.whole) {
+      enter_split(plan, split_begin(plan, block));
     }
-    rest_ = split_begin(plan, block);
-    rest_end_ = split_begin(plan, block + 1);
-    if (tile >= plan.whole) enter_rest(plan);
   }
 
   __host__ __device__ bool valid() const { return begin < end; }
@@ -144,22 +143,25 @@ struct TileWalk {
   }
 
   __host__ __device__ void advance(const StagePlan& plan) {
-    tile += plan.blocks;
-    if (tile >= plan.whole) enter_rest(plan);
+    if (tile >= plan.whole) {
+      enter_split(plan, (tile - plan.whole) * plan.stages + end);
+    } else {
+      tile += plan.blocks;
+      if (tile >= plan.whole) enter_split(plan, split_begin(plan, block_));
+    }
   }
 
  private:
-  // To the next part of the split tiles; an empty one when there is none.
-  __host__ __device__ void enter_rest(const StagePlan& plan) {
-    const int index = rest_ / plan.stages;
+  // To the part that begins at `stage` of the split ones; an empty one where the block's end. A
+  // block of a team has had its only one.
+  __host__ __device__ void enter_split(const StagePlan& plan, int stage) {
+    const int index = stage / plan.stages;
     tile = plan.whole + index;
-    begin = rest_ - index * plan.stages;
-    end = min(plan.stages, begin + rest_end_ - rest_);
-    rest_ += end - begin;
+    begin = stage - index * plan.stages;
+    end = plan.team > 0 ? begin : min(plan.stages, begin + split_begin(plan, block_ + 1) - stage);
   }
 
-  int rest_ = 0;
-  int rest_end_ = 0;
+  int block_;
 };
 
 // The same, stage by stage.
