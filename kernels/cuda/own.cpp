@@ -90,10 +90,14 @@ OwnChoice choose_matmul(const Problem& problem, const DeviceFacts& device) {
   return {variant, problem.tokens <= most};
 }
 
+// Of the integer kernel, whatever the size.
+constexpr std::int64_t kMostLinearTokens = 16;
+
 std::int64_t most_tokens(const Problem& problem, const DeviceFacts& device) {
   Problem with_tokens = problem;
   for (const std::int64_t tokens :
-       {crossover(problem, kCrossovers), crossover(problem, kTableCrossovers), std::int64_t{1}}) {
+       {crossover(problem, kCrossovers), crossover(problem, kTableCrossovers), kMostLinearTokens,
+        std::int64_t{1}}) {
     with_tokens.tokens = tokens;
     if (tokens > 0 && choose_matmul(with_tokens, device).beats_blas) return tokens;
   }
