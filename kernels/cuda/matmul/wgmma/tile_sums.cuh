@@ -183,7 +183,7 @@ class ClusterTile {
   }
 
  private:
-  static constexpr int kPieces = Shape::kTokens / 8;
+  static constexpr int kPieces = Shape::kPieces;
 
   __device__ __forceinline__ std::uint32_t place(int piece) const {
     return sums_ + piece * 2048;
@@ -235,7 +235,7 @@ class SharedTile {
   }
 
  private:
-  static constexpr int kPieces = Shape::kTokens / 8;  // of 16 bytes, of a lane's sums
+  static constexpr int kPieces = Shape::kPieces;
 
   __device__ __forceinline__ static int group() {
     return static_cast<int>(threadIdx.x / 128);

@@ -32,6 +32,7 @@ struct WgmmaShape {
   static constexpr int kRows = kGroups * kGroupRows;  // of a tile
   static constexpr int kThreads = kGroups * 128 + 128;
   static constexpr int kSums = kTokens / 2;  // of a lane
+  static constexpr int kPieces = kSums / 4;  // of 16 bytes, that these are
   // Registers a thread that a block begins with, and that a consumer goes on with.
   static constexpr int kRegisters = 65536 / kThreads / 8 * 8;
   static constexpr int kProducerRegisters = kGroups == 4 ? 32 : 40;

@@ -107,8 +107,9 @@ Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
   rows.push_back(
       {"comparisons",
        fmt::format("{} outputs of each variant with the reference{}", estimate.verifications,
-                   options.verify == record::VerifyScope::kSampled ? ", the first 16 Mi elements"
-                                                                   : ", every element")});
+                   options.verify == record::VerifyScope::kSampled
+                       ? ", the first 16 Mi elements or 256 Mi multiplications"
+                       : ", every element")});
   if (device.kind == record::DeviceKind::kCuda) {
     rows.push_back({"device memory", text::format_size(estimate.device_bytes) + " at most"});
   }

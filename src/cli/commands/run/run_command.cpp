@@ -230,7 +230,8 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
   add_single(command, a.verify,
              {"--verify", "SCOPE",
               "all: every element of every selected tensor; sampled:\n"
-              "the timed tensors, the first 16 Mi elements or\n256 Mi multiplications [all]"})
+              "the timed tensors, the first 16 Mi elements or\n"
+              "256 Mi multiplications [all]"})
       .group(group)
       .one_of(verify_words());
 }
