@@ -91,13 +91,16 @@ TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
 }
 
 TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
-  const StagePlan plan = plan_tiles(150, 32, 132, kJoin);
+  StagePlan plan = plan_tiles(150, 32, 132, kJoin);
+  plan.token_groups = 3;
   for (int block = 0; block < plan.blocks; ++block) {
     StageWalk stages(plan, block);
     for (TileWalk tiles(plan, block); tiles.valid(); tiles.advance(plan)) {
       for (int stage = tiles.begin; stage < tiles.end; ++stage, stages.advance(plan)) {
         ASSERT_EQ(stages.tile.tile, tiles.tile);
         ASSERT_EQ(stages.stage, stage);
+        ASSERT_EQ(stages.rows, tiles.tile / 3);
+        ASSERT_EQ(stages.tokens, tiles.tile % 3);
       }
     }
     EXPECT_FALSE(stages.tile.valid());

@@ -12,7 +12,7 @@ namespace nf4bench::kernels::cuda {
 struct StagePlan {
   int blocks = 0;            // of the grid
   int stages = 0;            // of a tile
-  int token_groups = 0;      // tile i: rows i / token_groups, tokens i % token_groups
+  int token_groups = 1;      // tile i: rows i / token_groups, tokens i % token_groups
   int whole = 0;             // tiles that are not split
   int split = 0;             // tiles that are
   int share = 0;             // stages of the split tiles that each block does, or of its own tile,
@@ -168,14 +168,24 @@ struct TileWalk {
 struct StageWalk {
   TileWalk tile;
   int stage;
+  int rows;    // which of the groups of rows the tile has,
+  int tokens;  // and which of the groups of tokens
 
-  __host__ __device__ StageWalk(const StagePlan& plan, int block)
-      : tile(plan, block), stage(tile.begin) {}
+  __host__ __device__ StageWalk(const StagePlan& plan, int block) : tile(plan, block) {
+    enter_tile(plan);
+  }
 
   __host__ __device__ void advance(const StagePlan& plan) {
     if (++stage < tile.end) return;
     tile.advance(plan);
+    enter_tile(plan);
+  }
+
+ private:
+  __host__ __device__ void enter_tile(const StagePlan& plan) {
     stage = tile.begin;
+    rows = tile.tile / plan.token_groups;
+    tokens = tile.tile - rows * plan.token_groups;
   }
 };
 

@@ -96,13 +96,24 @@ struct LaneStage {
   int stage;
 };
 
-// The scales of four blocks of each row of a lane. load() asks for them long before they are worked
-// out, if they are so few bytes that they find registers.
+// What the codes of nested scales stand for.
+struct NestedScales {
+  const float* map;
+  float offset;
+
+  __device__ __forceinline__ float scale(std::uint32_t code, float absmax) const {
+    return __fadd_rn(multiply_flushed(map[code], absmax), offset);
+  }
+};
+
+// The scales of four blocks of each row of a lane. load() asks for them kAhead stages before they
+// are worked out, if they are so few bytes that they find registers.
 template <StageScales kKind, int kRows>
 struct LoadedScales;
 
 template <int kRows>
 struct LoadedScales<StageScales::kCodes, kRows> {
+  static constexpr int kAhead = 2;
   std::uint32_t codes[kRows];
   float absmax[kRows];
 
@@ -119,21 +130,28 @@ struct LoadedScales<StageScales::kCodes, kRows> {
 
   // Calls use(row, four scales) for all rows.
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job& job, const float* map, LaneStage,
+  __device__ __forceinline__ void for_each(const Job&, const NestedScales& nested, LaneStage,
                                            Use use) const {
+    // Two rows at once, for what use() stores may not move ahead of a read of the map.
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      const auto scale = [&](int k) {
-        const std::uint32_t code = __byte_perm(codes[i], 0, 0x4440 | k);
-        return __fadd_rn(multiply_flushed(map[code], absmax[i]), nested_offset(job));
-      };
-      use(i, make_float4(scale(0), scale(1), scale(2), scale(3)));
+    for (int i = 0; i < kRows; i += 2) {
+      float4 scales[2];
+#pragma unroll
+      for (int k = 0; k < 2 && i + k < kRows; ++k) {
+        const auto scale = [&](int block) {
+          return nested.scale(__byte_perm(codes[i + k], 0, 0x4440 | block), absmax[i + k]);
+        };
+        scales[k] = make_float4(scale(0), scale(1), scale(2), scale(3));
+      }
+#pragma unroll
+      for (int k = 0; k < 2 && i + k < kRows; ++k) use(i + k, scales[k]);
     }
   }
 };
 
 template <int kRows>
 struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
+  static constexpr int kAhead = 1;
   std::uint32_t codes[kRows][2];
   float absmax[kRows][2];  // of the first code, and of those behind a boundary
 
@@ -156,7 +174,7 @@ struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
   }
 
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job& job, const float* map, LaneStage at,
+  __device__ __forceinline__ void for_each(const Job& job, const NestedScales& nested, LaneStage at,
                                            Use use) const {
     // As in kAny, the last block stands in beyond the end of a row.
     const unsigned last = static_cast<unsigned>(job.inputs) / 64 - 1 - at.stage * 4u;
@@ -166,8 +184,7 @@ struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
       const auto scale = [&](unsigned k) {
         k = min(k, last);
         const std::uint32_t code = __byte_perm(codes[i][0], codes[i][1], block % 4 + k) & 0xffu;
-        const float factor = block % 256 + k < 256 ? absmax[i][0] : absmax[i][1];
-        return __fadd_rn(multiply_flushed(map[code], factor), nested_offset(job));
+        return nested.scale(code, block % 256 + k < 256 ? absmax[i][0] : absmax[i][1]);
       };
       use(i, make_float4(scale(0), scale(1), scale(2), scale(3)));
     }
@@ -176,6 +193,7 @@ struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
 
 template <int kRows>
 struct LoadedScales<StageScales::kValues, kRows> {
+  static constexpr int kAhead = 1;
   float4 values[kRows];
 
   __device__ __forceinline__ void load(const Job& job, LaneStage at) {
@@ -189,7 +207,8 @@ struct LoadedScales<StageScales::kValues, kRows> {
   }
 
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job&, const float*, LaneStage, Use use) const {
+  __device__ __forceinline__ void for_each(const Job&, const NestedScales&, LaneStage,
+                                           Use use) const {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) use(i, values[i]);
   }
@@ -197,10 +216,12 @@ struct LoadedScales<StageScales::kValues, kRows> {
 
 template <int kRows>
 struct LoadedScales<StageScales::kAny, kRows> {
+  static constexpr int kAhead = 1;
+
   __device__ __forceinline__ void load(const Job&, LaneStage) {}
 
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job& job, const float*, LaneStage at,
+  __device__ __forceinline__ void for_each(const Job& job, const NestedScales&, LaneStage at,
                                            Use use) const {
     const auto row_blocks = static_cast<unsigned>(job.inputs / 64);
 #pragma unroll 1
@@ -218,66 +239,110 @@ struct LoadedScales<StageScales::kAny, kRows> {
   }
 };
 
-// By kScaleThreads threads, the i-th of which does the i-th row of each warpgroup.
+// One of kScaleThreads threads; the i-th does the i-th row of each warpgroup.
 template <class Shape, OutputType kType, StageScales kKind>
-__device__ __forceinline__ void produce_scales_of(const Job& job, const StagePlan& plan,
-                                                  std::uint8_t* shared) {
-  constexpr int kRows = Shape::kGroups;  // of a lane
-  constexpr float kInverse = 1.0f / kPairFactor<kType>;
-  const WgmmaRings<Shape> rings(shared_address(shared));
-  const int lane = static_cast<int>(threadIdx.x) % kScaleThreads;
-  const auto* map = reinterpret_cast<const float*>(shared + Shape::kMap);
-  auto* factors = reinterpret_cast<float*>(shared + Shape::kFactors) + lane;
-  auto* slots = reinterpret_cast<uint4*>(shared + Shape::kScales) + lane;
-  StageWalk walk(plan, blockIdx.x);
-  const auto lane_stage = [&] {
-    return LaneStage{walk.tile.tile / plan.token_groups * Shape::kRows + lane, walk.stage};
-  };
-  LaneStage at = lane_stage();
-  LoadedScales<kKind, kRows> loaded;
-  // At once, where there are registers for both.
-  constexpr bool kMapFirst = kKind == StageScales::kCodesOfTwoWords;
-  if constexpr (kMapFirst) load_map<Shape>(job, shared);
-  if (walk.tile.valid()) loaded.load(job, at);
-  if constexpr (!kMapFirst) load_map<Shape>(job, shared);
-  RingPosition<Shape::kWeightSlots> slot;
-  while (walk.tile.valid()) {
-    if (kHasFactors<Shape, kType> && walk.stage == walk.tile.begin) {
-#pragma unroll 1
-      for (int i = 0; i < kRows; ++i) {
-        factors[64 * i] = row_factor<Shape, kType>(job, map, existing_row(job, at.first_row, i));
+class ScaleProducer {
+ public:
+  __device__ __forceinline__ ScaleProducer(const Job& job, const StagePlan& plan,
+                                           std::uint8_t* shared)
+      : job_(job),
+        plan_(plan),
+        rings_(shared_address(shared)),
+        lane_(static_cast<int>(threadIdx.x) % kScaleThreads),
+        nested_{reinterpret_cast<const float*>(shared + Shape::kMap), 0.0f},
+        factors_(reinterpret_cast<float*>(shared + Shape::kFactors) + lane_),
+        slots_(reinterpret_cast<uint4*>(shared + Shape::kScales) + lane_),
+        ahead_(plan, blockIdx.x) {
+    // At once, where there are registers for both.
+    constexpr bool kMapFirst = kKind == StageScales::kCodesOfTwoWords;
+    if constexpr (kMapFirst) load_map<Shape>(job, shared);
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) ask(i);
+    if constexpr (!kMapFirst) load_map<Shape>(job, shared);
+    if (job.nested) nested_.offset = nested_offset(job);
+  }
+
+  __device__ __forceinline__ void produce() {
+    while (true) {
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        if (!stages_[i].valid) return;
+        work_out(i);
+        arrive(rings_.weights.full(slot_.slot));
+        ask(i);
+        slot_.advance();
       }
     }
-    wait_for_phase(rings.weights.empty(slot.slot), slot.parity ^ 1);
-    uint4* target = slots + slot.slot * (Shape::kScaleSlotBytes / 16);
-    loaded.for_each(job, map, at, [&](int row, float4 scales) {
-      const float factor = kHasFactors<Shape, kType> ? factors[64 * row] * kInverse : kInverse;
+  }
+
+ private:
+  using Loaded = LoadedScales<kKind, Shape::kGroups>;
+  static constexpr int kAhead = kHasFactors<Shape, kType> ? 1 : Loaded::kAhead;
+  static constexpr int kRows = Shape::kGroups;  // of a lane
+
+  struct Stage : LaneStage {
+    bool begins_tile;
+    bool valid;
+  };
+
+  // Asks for the scales of the next stage that nobody has asked for.
+  __device__ __forceinline__ void ask(int i) {
+    stages_[i] = {{ahead_.rows * Shape::kRows + lane_, ahead_.stage},
+                  ahead_.stage == ahead_.tile.begin,
+                  ahead_.tile.valid()};
+    if (!stages_[i].valid) return;
+    loaded_[i].load(job_, stages_[i]);
+    ahead_.advance(plan_);
+  }
+
+  __device__ __forceinline__ void work_out(int i) {
+    constexpr float kInverse = 1.0f / kPairFactor<kType>;
+    const Stage& stage = stages_[i];
+    if (kHasFactors<Shape, kType> && stage.begins_tile) {
+#pragma unroll 1
+      for (int row = 0; row < kRows; ++row) {
+        factors_[64 * row] =
+            row_factor<Shape, kType>(job_, nested_.map, existing_row(job_, stage.first_row, row));
+      }
+    }
+    wait_for_phase(rings_.weights.empty(slot_.slot), slot_.parity ^ 1);
+    uint4* target = slots_ + slot_.slot * (Shape::kScaleSlotBytes / 16);
+    loaded_[i].for_each(job_, nested_, stage, [&](int row, float4 scales) {
+      const float factor = kHasFactors<Shape, kType> ? factors_[64 * row] * kInverse : kInverse;
       const auto word = [&](float scale) {
         scale *= factor;
         return Shape::kScaleSums ? __float_as_uint(scale) : pack_pair<kType>(scale, scale);
       };
       target[64 * row] = make_uint4(word(scales.x), word(scales.y), word(scales.z), word(scales.w));
     });
-    walk.advance(plan);
-    at = lane_stage();
-    if (walk.tile.valid()) loaded.load(job, at);
-    arrive(rings.weights.full(slot.slot));
-    slot.advance();
   }
-}
+
+  const Job& job_;
+  const StagePlan& plan_;
+  WgmmaRings<Shape> rings_;
+  int lane_;
+  NestedScales nested_;
+  float* factors_;
+  uint4* slots_;
+  StageWalk ahead_;
+  RingPosition<Shape::kWeightSlots> slot_;
+  Stage stages_[kAhead];
+  Loaded loaded_[kAhead];
+};
 
 template <class Shape, OutputType kType>
 __device__ __forceinline__ void produce_scales(const Job& job, const StagePlan& plan,
                                                StageScales kind, std::uint8_t* shared) {
   switch (kind) {
     case StageScales::kCodes:
-      return produce_scales_of<Shape, kType, StageScales::kCodes>(job, plan, shared);
+      return ScaleProducer<Shape, kType, StageScales::kCodes>(job, plan, shared).produce();
     case StageScales::kCodesOfTwoWords:
-      return produce_scales_of<Shape, kType, StageScales::kCodesOfTwoWords>(job, plan, shared);
+      return ScaleProducer<Shape, kType, StageScales::kCodesOfTwoWords>(job, plan, shared)
+          .produce();
     case StageScales::kValues:
-      return produce_scales_of<Shape, kType, StageScales::kValues>(job, plan, shared);
+      return ScaleProducer<Shape, kType, StageScales::kValues>(job, plan, shared).produce();
     case StageScales::kAny:
-      return produce_scales_of<Shape, kType, StageScales::kAny>(job, plan, shared);
+      return ScaleProducer<Shape, kType, StageScales::kAny>(job, plan, shared).produce();
   }
 }
 
