@@ -12,13 +12,14 @@
 namespace nf4bench::kernels::cuda {
 namespace {
 
-constexpr JoinStages kJoin = {.grid = 2, .cluster = 1};
+constexpr StageCosts kCosts = {.stage = 1, .spread = 2, .team = 2, .cluster = 1};
 
 TEST(StageWalk, DoesEveryStageOfEveryTileOnce) {
   for (const int tiles : {1, 2, 7, 112, 131, 132, 133, 150, 264, 449}) {
     for (const int stages : {1, 2, 4, 16, 32, 57}) {
       for (const int most_blocks : {1, 2, 108, 132}) {
-        const StagePlan plan = plan_tiles(tiles, stages, most_blocks, {.grid = tiles % 3});
+        const StagePlan plan =
+            plan_tiles(tiles, stages, most_blocks, {.spread = tiles % 3, .team = tiles % 3});
         ASSERT_LE(plan.blocks, most_blocks);
         std::vector<int> done(static_cast<std::size_t>(tiles * stages));
         for (int block = 0; block < plan.blocks; ++block) {
@@ -42,7 +43,7 @@ TEST(StageWalk, GivesEachBlockOfATeamItsShareOfOneTile) {
   for (const int stages : {8, 16, 43}) {
     const StagePlan plan = plan_teams(5, stages, 8, true);
     EXPECT_EQ(plan.blocks, 40);
-    EXPECT_EQ(stages_of(plan, kJoin), (stages + 7) / 8 + 1);
+    EXPECT_EQ(time_of(plan, kCosts), (stages + 7) / 8 + 1);
     for (int tile = 0; tile < 5; ++tile) {
       int next = 0;
       for (int block = tile * 8; block < tile * 8 + 8; ++block) {
@@ -63,19 +64,19 @@ TEST(StageWalk, GivesEachBlockOfATeamItsShareOfOneTile) {
 
 TEST(StageWalk, SplitsTilesOnlyWhereThatSavesStages) {
   // 128 of 132 blocks have a tile each: splitting would save one stage in 32.
-  EXPECT_EQ(plan_tiles(128, 32, 132, kJoin).split, 0);
-  EXPECT_EQ(plan_tiles(66, 32, 132, kJoin).split, 66);
-  EXPECT_EQ(stages_of(plan_tiles(128, 32, 132, kJoin), kJoin), 32);
-  EXPECT_EQ(stages_of(plan_tiles(66, 32, 132, kJoin), kJoin), 18);
-  EXPECT_EQ(stages_of(plan_tiles(198, 32, 132, kJoin), kJoin), 50);
+  EXPECT_EQ(plan_tiles(128, 32, 132, kCosts).split, 0);
+  EXPECT_EQ(plan_tiles(66, 32, 132, kCosts).split, 66);
+  EXPECT_EQ(time_of(plan_tiles(128, 32, 132, kCosts), kCosts), 32);
+  EXPECT_EQ(time_of(plan_tiles(66, 32, 132, kCosts), kCosts), 18);
+  EXPECT_EQ(time_of(plan_tiles(198, 32, 132, kCosts), kCosts), 50);
   // Fewer stages than blocks, too few to split further.
-  EXPECT_EQ(plan_tiles(2, 2, 132, kJoin).split, 0);
+  EXPECT_EQ(plan_tiles(2, 2, 132, kCosts).split, 0);
 }
 
 TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
-  const StagePlan plan = plan_tiles(32, 32, 132, kJoin);
+  const StagePlan plan = plan_tiles(32, 32, 132, kCosts);
   EXPECT_EQ(plan.blocks, 128);
-  EXPECT_EQ(stages_of(plan, kJoin), 8 + 2);
+  EXPECT_EQ(time_of(plan, kCosts), 8 + 2);
   for (int block = 0; block < plan.blocks; ++block) {
     const TileWalk walk(plan, block);
     EXPECT_EQ(walk.tile, block / 4);
@@ -83,15 +84,17 @@ TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
     EXPECT_EQ(walk.end, walk.begin + 8);
   }
   // Two blocks a tile would have eight stages each.
-  EXPECT_EQ(plan_tiles(56, 16, 132, kJoin).blocks, 132);
-  EXPECT_EQ(stages_of(plan_tiles(56, 16, 132, kJoin), kJoin), 7 + 2);
+  EXPECT_EQ(plan_tiles(56, 16, 132, kCosts).blocks, 132);
+  EXPECT_EQ(time_of(plan_tiles(56, 16, 132, kCosts), kCosts), 7 + 2);
+  // Three have six, but parts of one tile each.
+  EXPECT_EQ(plan_tiles(36, 16, 132, {.spread = 5, .team = 2}).team, 3);
   // 18 stages of each tile over four blocks.
-  EXPECT_EQ(plan_tiles(32, 18, 132, kJoin).team, 4);
-  EXPECT_EQ(stages_of(plan_tiles(32, 18, 132, kJoin), kJoin), 5 + 2);
+  EXPECT_EQ(plan_tiles(32, 18, 132, kCosts).team, 4);
+  EXPECT_EQ(time_of(plan_tiles(32, 18, 132, kCosts), kCosts), 5 + 2);
 }
 
 TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
-  StagePlan plan = plan_tiles(150, 32, 132, kJoin);
+  StagePlan plan = plan_tiles(150, 32, 132, kCosts);
   plan.token_groups = 3;
   for (int block = 0; block < plan.blocks; ++block) {
     StageWalk stages(plan, block);
@@ -108,8 +111,8 @@ TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
 }
 
 TEST(StageWalk, KnowsWhichBlocksShareATile) {
-  for (const StagePlan& plan : {plan_tiles(7, 16, 132, kJoin), plan_tiles(56, 16, 132, kJoin),
-                                plan_tiles(150, 32, 132, kJoin), plan_teams(9, 43, 5, false),
+  for (const StagePlan& plan : {plan_tiles(7, 16, 132, kCosts), plan_tiles(56, 16, 132, kCosts),
+                                plan_tiles(150, 32, 132, kCosts), plan_teams(9, 43, 5, false),
                                 plan_teams(16, 20, 8, true), plan_teams(1, 132, 132, false)}) {
     std::vector<std::vector<int>> blocks_of(static_cast<std::size_t>(plan.split));
     std::vector<int> first_tile_of(static_cast<std::size_t>(plan.blocks), -1);
@@ -209,7 +212,7 @@ TEST(TablePlan, FitsEveryDeviceAndItsWorkspace) {
 // No two blocks leave their sums of split tiles in the same place.
 TEST(TablePlan, PartsOfSplitTilesLieApart) {
   for (const int tiles : {1, 7, 112, 133}) {
-    const StagePlan plan = plan_tiles(tiles, 32, 132, kJoin);
+    const StagePlan plan = plan_tiles(tiles, 32, 132, kCosts);
     std::set<int> places;
     int parts = 0;
     for (int block = 0; block < plan.blocks; ++block) {

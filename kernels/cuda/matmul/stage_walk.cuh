@@ -1,9 +1,9 @@
 #pragma once
 
 // How wgmma_decode and mma_table cut a product. A tile is some rows of the weight times a group of
-// tokens, and a stage some inputs of it. Each block does whole tiles as long as all blocks have
-// one, and the remaining tiles are split, unless that costs more than it saves: their stages, laid
-// end to end, evenly over all blocks; or each tile evenly over a team of blocks of its own.
+// tokens, and a stage some inputs of it. Tiles are whole as far as each block has one; those that
+// remain are whole as well, or their stages, laid end to end, are spread evenly over all blocks. Or
+// each tile is split evenly over a team of blocks of its own.
 
 #include <cstdint>
 
@@ -22,11 +22,35 @@ struct StagePlan {
   bool is_cluster = false;   // teams are clusters
 };
 
-// What it costs to add up the parts of split tiles, in stages.
-struct JoinStages {
-  int grid = 0;     // that any blocks share
-  int cluster = 0;  // that a cluster shares
+// What a plan takes, in any unit of time: a stage, and adding up the parts of split tiles.
+struct StageCosts {
+  int stage = 1;
+  int spread = 0;   // parts of blocks that may have those of two tiles
+  int team = 0;     // of blocks that have that of one
+  int cluster = 0;  // of a team that is a cluster
 };
+
+// Whole tiles only.
+inline StagePlan plan_whole(int tiles, int stages, int most_blocks) {
+  StagePlan plan;
+  plan.blocks = tiles < most_blocks ? tiles : most_blocks;
+  plan.stages = stages;
+  plan.whole = tiles;
+  return plan;
+}
+
+// What whole tiles leave over is spread over all blocks.
+inline StagePlan plan_spread(int tiles, int stages, int most_blocks) {
+  const std::int64_t all = std::int64_t{tiles} * stages;
+  StagePlan plan;
+  plan.blocks = all < most_blocks ? static_cast<int>(all) : most_blocks;
+  plan.stages = stages;
+  plan.split = tiles % most_blocks;
+  plan.whole = tiles - plan.split;
+  plan.share = plan.split * stages / plan.blocks;
+  plan.extra = plan.split * stages % plan.blocks;
+  return plan;
+}
 
 // `team` blocks a tile, not more than it has stages.
 inline StagePlan plan_teams(int tiles, int stages, int team, bool is_cluster) {
@@ -52,36 +76,28 @@ struct TeamMember {
         place(block - tile * plan.team) {}
 };
 
-// The stages that the busiest block does, and what joining costs.
-inline int stages_of(const StagePlan& plan, const JoinStages& join) {
+// The time that the busiest block takes.
+inline std::int64_t time_of(const StagePlan& plan, const StageCosts& costs) {
   const int whole = (plan.whole + plan.blocks - 1) / plan.blocks * plan.stages;
-  if (plan.split == 0) return whole;
+  if (plan.split == 0) return std::int64_t{whole} * costs.stage;
   const int part = plan.share + (plan.extra > 0 ? 1 : 0);
-  return whole + part + (plan.is_cluster ? join.cluster : join.grid);
+  const int of_team = plan.is_cluster ? costs.cluster : costs.team;
+  return std::int64_t{whole + part} * costs.stage + (plan.team > 0 ? of_team : costs.spread);
+}
+
+// `first` where both take the same time.
+inline StagePlan faster_plan(const StagePlan& first, const StagePlan& second,
+                             const StageCosts& costs) {
+  return time_of(second, costs) < time_of(first, costs) ? second : first;
 }
 
 // `tiles` tiles of `stages` stages for at most `most_blocks` blocks, without clusters.
-inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, const JoinStages& join) {
-  StagePlan plan;
-  plan.stages = stages;
-  const int waves = tiles / most_blocks;
-  const int rest = tiles - waves * most_blocks;
-  if (rest == 0 || stages <= (rest * stages + most_blocks - 1) / most_blocks + join.grid) {
-    plan.blocks = tiles < most_blocks ? tiles : most_blocks;
-    plan.whole = tiles;
-    return plan;
-  }
-  const std::int64_t all = std::int64_t{tiles} * stages;
-  plan.blocks = all < most_blocks ? static_cast<int>(all) : most_blocks;
-  plan.whole = waves * most_blocks;
-  plan.split = rest;
-  plan.share = rest * stages / plan.blocks;
-  plan.extra = rest * stages % plan.blocks;
-  // A block with parts of two tiles would leave sums twice.
+inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, const StageCosts& costs) {
+  StagePlan plan = plan_whole(tiles, stages, most_blocks);
   const int team = most_blocks / tiles < stages ? most_blocks / tiles : stages;
-  if (team < 2) return plan;
-  const StagePlan teams = plan_teams(tiles, stages, team, false);
-  return stages_of(teams, join) <= stages_of(plan, join) ? teams : plan;
+  if (team > 1) plan = faster_plan(plan, plan_teams(tiles, stages, team, false), costs);
+  if (tiles % most_blocks == 0) return plan;
+  return faster_plan(plan, plan_spread(tiles, stages, most_blocks), costs);
 }
 
 // Where in the split stages, or in those of its own tile, the part of a block begins; it ends where

@@ -68,10 +68,10 @@ TableShape table_shape(const Problem& problem, const DeviceFacts& device) {
 
 template <class Traits>
 StagePlan plan_table(const Problem& problem, const DeviceFacts& device) {
-  constexpr JoinStages kJoin = {.grid = 3};
+  constexpr StageCosts kCosts = {.stage = 1, .spread = 3, .team = 3};
   StagePlan plan = plan_tiles(static_cast<int>(tiles_of<Traits>(problem)),
                               static_cast<int>(block_count(problem.inputs, kStageInputs)),
-                              std::min(device.multiprocessors, kMostTableBlocks), kJoin);
+                              std::min(device.multiprocessors, kMostTableBlocks), kCosts);
   plan.token_groups = static_cast<int>(block_count(problem.tokens, Traits::kTokens));
   return plan;
 }

@@ -4,30 +4,32 @@
 #include "cuda/matmul/wgmma/wgmma_decode.cuh"
 
 #include <algorithm>
+#include <iterator>
 
 namespace nf4bench::kernels::cuda {
 namespace {
 
-// What is compiled, and what it takes on an H200: nanoseconds a call and a stage, and stages to add
-// up the parts of a split tile.
-template <class ShapeType, int kCallNsValue, int kStageNsValue, int kGrid, int kCluster>
+// What is compiled, and what it takes on an H200, in nanoseconds: a call, a stage, and adding up
+// the parts of split tiles.
+template <class ShapeType, int kCallNsValue, int kStageNs, int kSpreadNs, int kTeamNs,
+          int kClusterNs>
 struct Choice {
   using Shape = ShapeType;
   static constexpr int kCallNs = kCallNsValue;
-  static constexpr int kStageNs = kStageNsValue;
-  static constexpr JoinStages kJoin = {.grid = kGrid, .cluster = kCluster};
+  static constexpr StageCosts kCosts = {
+      .stage = kStageNs, .spread = kSpreadNs, .team = kTeamNs, .cluster = kClusterNs};
 };
 
-using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 2300, 800, 3, 2>;
-using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 5000, 1300, 2, 1>;
-using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 1600, 870, 3, 2>;
-using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 2600, 1190, 3, 2>;
-using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1300, 1000, 3, 2>;
-using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 6200, 1220, 3, 2>;
-using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 400, 1340, 3, 2>;
-using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 4900, 1700, 3, 2>;
-using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 2100, 1650, 2, 1>;
-using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 1500, 2700, 3, 1>;
+using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 2150, 800, 3900, 2000, 900>;
+using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 4200, 1380, 2500, 1000, 1600>;
+using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 2250, 850, 3700, 2000, 900>;
+using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 2900, 1170, 3600, 2000, 1400>;
+using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 2450, 980, 4100, 2400, 1050>;
+using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 2900, 1340, 4900, 3400, 1700>;
+using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 3050, 1240, 5600, 2600, 950>;
+using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 4500, 1650, 4200, 1600, 800>;
+using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 4200, 1720, 6300, 2100, 400>;
+using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 4200, 2760, 10900, 4400, 2800>;
 
 constexpr std::int64_t kMostTokens = 512;
 
@@ -44,13 +46,12 @@ StagePlan plan_stages(const Problem& problem, int multiprocessors) {
   const int tiles = static_cast<int>(block_count(problem.outputs, Shape::kRows)) * token_groups;
   const int stages = static_cast<int>(block_count(problem.inputs, 256));
   StagePlan plan =
-      plan_tiles(tiles, stages, std::min(multiprocessors, kMostGridBlocks), Choice::kJoin);
+      plan_tiles(tiles, stages, std::min(multiprocessors, kMostGridBlocks), Choice::kCosts);
   // More blocks of more tokens would read more of each other's sums than it saves.
   const int most_blocks = Shape::kTokens < 128 ? 8 : 2;
   for (int cluster = 2; cluster <= most_blocks; cluster *= 2) {
     if (cluster > stages || tiles > clusters_at_once(multiprocessors, cluster)) continue;
-    const StagePlan clusters = plan_teams(tiles, stages, cluster, true);
-    if (stages_of(clusters, Choice::kJoin) <= stages_of(plan, Choice::kJoin)) plan = clusters;
+    plan = faster_plan(plan_teams(tiles, stages, cluster, true), plan, Choice::kCosts);
   }
   plan.token_groups = token_groups;
   return plan;
@@ -59,26 +60,39 @@ StagePlan plan_stages(const Problem& problem, int multiprocessors) {
 // The time it takes on the largest device that there is, so that the choice follows from the
 // problem alone.
 template <class Choice>
-std::int64_t estimate(const Problem& problem) {
+std::int64_t estimate_ns(const Problem& problem) {
   const StagePlan plan = plan_stages<Choice>(problem, 132);
-  return Choice::kCallNs + std::int64_t{stages_of(plan, Choice::kJoin)} * Choice::kStageNs;
+  return Choice::kCallNs + time_of(plan, Choice::kCosts);
 }
 
-// Calls use(Choice) for the faster of two.
-template <class A, class B, class Function>
-auto with_faster(const Problem& problem, Function use) {
-  return estimate<A>(problem) <= estimate<B>(problem) ? use(A{}) : use(B{});
+// Calls use(Choice) for the `index`-th of them.
+template <class First, class... Rest, class Function>
+auto with_one_of(std::size_t index, Function use) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return use(First{});
+  } else {
+    return index == 0 ? use(First{}) : with_one_of<Rest...>(index - 1, use);
+  }
 }
 
-// Calls use(Choice) for what `problem` is computed with.
+// Calls use(Choice) for the fastest of them.
+template <class... Choices, class Function>
+auto with_fastest(const Problem& problem, Function use) {
+  const std::int64_t times[] = {estimate_ns<Choices>(problem)...};
+  const auto* fastest = std::min_element(std::begin(times), std::end(times));
+  return with_one_of<Choices...>(static_cast<std::size_t>(fastest - times), use);
+}
+
+// Calls use(Choice) for what `problem` is computed with. Small layers of many tokens occupy more
+// multiprocessors with fewer tokens a tile.
 template <class Function>
 auto with_choice(const Problem& problem, Function use) {
-  if (problem.tokens <= 8) return with_faster<For8, For8Tall>(problem, use);
-  if (problem.tokens <= 16) return with_faster<For16, For16Tall>(problem, use);
-  if (problem.tokens <= 32) return with_faster<For32, For32Tall>(problem, use);
-  if (problem.tokens <= 64) return with_faster<For64, For64Tall>(problem, use);
-  if (problem.tokens <= 128) return use(For128{});
-  return with_faster<For128, For256>(problem, use);
+  if (problem.tokens <= 8) return with_fastest<For8, For8Tall>(problem, use);
+  if (problem.tokens <= 16) return with_fastest<For16, For16Tall>(problem, use);
+  if (problem.tokens <= 32) return with_fastest<For16, For32, For32Tall>(problem, use);
+  if (problem.tokens <= 64) return with_fastest<For16, For32, For64, For64Tall>(problem, use);
+  if (problem.tokens <= 128) return with_fastest<For32, For64, For64Tall, For128>(problem, use);
+  return with_fastest<For64, For128, For256>(problem, use);
 }
 
 // Parts of the workspace, in bytes from its start: counters, then sums.

@@ -23,13 +23,16 @@ namespace nf4bench::kernels::cuda {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // Pairs of codebook values, the high nibble's in the low half, for all bytes; a copy for each lane,
-// so that no two lanes meet in a bank. By the consumers.
+// so that no two lanes meet in a bank. By the consumers, each of which writes four copies at once.
 template <class Shape, OutputType kType>
 __device__ __forceinline__ void fill_pairs(std::uint8_t* shared) {
-  auto* table = reinterpret_cast<std::uint32_t*>(shared + Shape::kTable);
-  for (int i = threadIdx.x; i < 256 * 32; i += Shape::kGroups * 128) {
-    table[i] = pack_pair<kType>(kCodebook[i >> 9] * kPairFactor<kType>,
-                                kCodebook[i >> 5 & 15] * kPairFactor<kType>);
+  const float own = kCodebook[threadIdx.x % 16] * kPairFactor<kType>;
+  auto* table = reinterpret_cast<uint4*>(shared + Shape::kTable);
+  for (int i = threadIdx.x; i < 256 * 8; i += Shape::kGroups * 128) {
+    const float high = __shfl_sync(0xffffffffu, own, i >> 7);
+    const float low = __shfl_sync(0xffffffffu, own, i >> 3 & 15);
+    const std::uint32_t pair = pack_pair<kType>(high, low);
+    table[i] = make_uint4(pair, pair, pair, pair);
   }
 }
 
