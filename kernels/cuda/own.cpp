@@ -33,17 +33,20 @@ bool can(const Variant& variant, const Problem& problem, const DeviceFacts& devi
 
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 
-// Rows that are long for their number.
-bool is_wide(const Problem& problem) {
-  return 2 * problem.inputs >= 5 * problem.outputs;
-}
-
 // Whether the warpgroup kernel beats the integer kernel, measured on an H200. That has to make
 // integers of long activations first, by a kernel of its own or, with one token, in shared memory
 // that it needs otherwise.
 bool is_for_wgmma(const Problem& problem) {
   if (problem.tokens == 1) return problem.inputs > 32768;
-  return problem.tokens > 4 || (problem.inputs >= 3584 && is_wide(problem));
+  if (problem.tokens > 4) return true;
+  if (problem.inputs > 4096 && problem.elements <= 40 * kMi) return true;
+  return problem.inputs >= 3584 && 2 * problem.inputs >= 5 * problem.outputs;
+}
+
+// Whether the look up in registers does, with so little to read that nothing is to be asked for
+// ahead.
+bool is_for_gemv(const Problem& problem) {
+  return problem.tokens == 1 && problem.inputs < 1024 && problem.elements <= 9 * kMi / 4;
 }
 
 // Up to how many tokens an own kernel beats one that decodes the weight into memory and leaves the
@@ -51,12 +54,22 @@ bool is_for_wgmma(const Problem& problem) {
 struct Crossover {
   std::int64_t elements;  // up to
   std::int64_t most_tokens;
-  bool is_for_wide = true;
+  bool (*is_for)(const Problem& problem) = nullptr;  // else for all
 };
 
-// Of the warpgroup kernel. cuBLAS takes longer over few long rows.
-constexpr Crossover kCrossovers[] = {{11 * kMi / 4, 64, false},
-                                     {19 * kMi / 4, 128, false},
+bool has_short_rows(const Problem& problem) {
+  return problem.inputs < 2048;
+}
+
+// Whether 128 tokens of 128 rows each, in two parts, are too few for a third of the
+// multiprocessors.
+bool leaves_many_idle(const Problem& problem) {
+  return problem.outputs > 20 * 128 && problem.outputs <= 23 * 128;
+}
+
+// Of the warpgroup kernel.
+constexpr Crossover kCrossovers[] = {{19 * kMi / 4, 128, has_short_rows},
+                                     {9 * kMi, 128, leaves_many_idle},
                                      {9 * kMi, 256},
                                      {32 * kMi, 384},
                                      {std::numeric_limits<std::int64_t>::max(), 512}};
@@ -68,7 +81,7 @@ constexpr Crossover kTableCrossovers[] = {
 std::int64_t crossover(const Problem& problem, std::span<const Crossover> crossovers) {
   for (const Crossover& each : crossovers) {
     if (problem.elements > each.elements) continue;
-    if (each.is_for_wide || !is_wide(problem)) return each.most_tokens;
+    if (each.is_for == nullptr || each.is_for(problem)) return each.most_tokens;
   }
   return 0;
 }
@@ -76,6 +89,7 @@ std::int64_t crossover(const Problem& problem, std::span<const Crossover> crosso
 const Variant* fastest(const Problem& problem, const DeviceFacts& device) {
   const Matmuls& all = matmuls();
   if (is_for_wgmma(problem) && can(all.wgmma, problem, device)) return &all.wgmma;
+  if (is_for_gemv(problem) && can(all.gemv, problem, device)) return &all.gemv;
   for (const Variant* variant : {&all.linear, &all.wgmma, &all.gemv, &all.table}) {
     if (can(*variant, problem, device)) return variant;
   }

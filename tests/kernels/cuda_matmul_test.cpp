@@ -155,8 +155,10 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
     EXPECT_GE(workspace(variant("fused"), many), workspace(variant("fused_cublas"), many));
     EXPECT_LT(workspace(variant("fused"), few), workspace(variant("fused_cublas"), few));
   };
-  expect_crossover(64, 1152, 1152);
-  expect_crossover(128, 2048, 2048);
+  expect_crossover(128, 1152, 1152);
+  expect_crossover(128, 4304, 1152);
+  expect_crossover(128, 2880, 2880);
+  expect_crossover(256, 2048, 2048);
   expect_crossover(256, 1024, 4096);
   expect_crossover(256, 3072, 2048);
   expect_crossover(384, 4096, 4096);
@@ -165,6 +167,25 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
   expect_crossover(64, 8192, 4308);
   const Problem small = make_problem(1, 1152, 4308);
   EXPECT_GE(workspace(variant("fused"), small), workspace(variant("fused_cublas"), small));
+}
+
+TEST(CudaMatmul, TheFlagshipTakesWarpgroupProductsOfFewTokensWhereActivationsAreLong) {
+  const auto takes = [](const char* name, std::int64_t outputs, std::int64_t inputs) {
+    const Problem problem = make_problem(4, outputs, inputs);
+    return workspace(variant("fused"), problem) == workspace(variant(name), problem);
+  };
+  for (const auto& [outputs, inputs] : {std::pair{512, 3584},
+                                        {1024, 4096},
+                                        {4096, 4608},
+                                        {8192, 5120},
+                                        {5120, 8192},
+                                        {4096, 14336}}) {
+    EXPECT_TRUE(takes("wgmma_decode", outputs, inputs)) << outputs << "x" << inputs;
+  }
+  for (const auto& [outputs, inputs] :
+       {std::pair{512, 2880}, {4096, 4096}, {14336, 5120}, {8192, 8192}, {28672, 8192}}) {
+    EXPECT_TRUE(takes("mma_linear", outputs, inputs)) << outputs << "x" << inputs;
+  }
 }
 
 // Where it can do nothing better it decodes the weight for cuBLAS.
