@@ -22,8 +22,10 @@ struct StagePlan {
   bool is_cluster = false;   // teams are clusters
 };
 
-// What a plan takes, in any unit of time: a stage, and adding up the parts of split tiles.
+// What a plan takes, in any unit of time: each block that runs beside others, a stage, and adding
+// up the parts of split tiles.
 struct StageCosts {
+  int block = 0;
   int stage = 1;
   int spread = 0;   // parts of blocks that may have those of two tiles
   int team = 0;     // of blocks that have that of one
@@ -78,11 +80,13 @@ struct TeamMember {
 
 // The time that the busiest block takes.
 inline std::int64_t time_of(const StagePlan& plan, const StageCosts& costs) {
-  const int whole = (plan.whole + plan.blocks - 1) / plan.blocks * plan.stages;
-  if (plan.split == 0) return std::int64_t{whole} * costs.stage;
-  const int part = plan.share + (plan.extra > 0 ? 1 : 0);
-  const int of_team = plan.is_cluster ? costs.cluster : costs.team;
-  return std::int64_t{whole + part} * costs.stage + (plan.team > 0 ? of_team : costs.spread);
+  std::int64_t stages = std::int64_t{(plan.whole + plan.blocks - 1) / plan.blocks} * plan.stages;
+  std::int64_t join = 0;
+  if (plan.split > 0) {
+    stages += plan.share + (plan.extra > 0 ? 1 : 0);
+    join = plan.team == 0 ? costs.spread : plan.is_cluster ? costs.cluster : costs.team;
+  }
+  return std::int64_t{plan.blocks} * costs.block + stages * costs.stage + join;
 }
 
 // `first` where both take the same time.
