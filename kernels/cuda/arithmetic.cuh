@@ -39,6 +39,16 @@ __device__ __forceinline__ float block_scale(const Job& job, Index block) {
   }
 }
 
+// What codes of nested absmax become scales with: the nested map, in shared memory, and the offset.
+struct NestedMap {
+  const float* values;
+  float offset;
+
+  __device__ __forceinline__ float scale(std::uint32_t code, float absmax) const {
+    return __fadd_rn(multiply_flushed(values[code], absmax), offset);
+  }
+};
+
 // Two values rounded to float16, `first` in the low half.
 __device__ __forceinline__ std::uint32_t pack_float16(float first, float second) {
   const __half2 pair = __floats2half2_rn(first, second);

@@ -19,16 +19,6 @@ inline ScaleKind scale_kind(const Problem& problem, int unit_boxes) {
   return packed ? ScaleKind::kPacked : ScaleKind::kNested;
 }
 
-// What codes become scales with: the nested map, in shared memory, and the offset.
-struct NestedMap {
-  const float* values;
-  float offset;
-
-  __device__ __forceinline__ float scale(std::uint32_t code, float absmax) const {
-    return __fadd_rn(multiply_flushed(values[code], absmax), offset);
-  }
-};
-
 // A unit's boxes in two rows. `box` is the first.
 struct UnitRows {
   int first;

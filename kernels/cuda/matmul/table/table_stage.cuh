@@ -274,7 +274,7 @@ class StageScales {
 
   __device__ __forceinline__ float scale(const float* map, int i) const {
     if (!job_.nested) return values_[i];
-    return __fadd_rn(multiply_flushed(map[codes_[i]], values_[i]), nested_offset(job_));
+    return NestedMap{map, nested_offset(job_)}.scale(codes_[i], values_[i]);
   }
 
   const Job& job_;

@@ -96,16 +96,6 @@ struct LaneStage {
   int stage;
 };
 
-// What the codes of nested scales stand for.
-struct NestedScales {
-  const float* map;
-  float offset;
-
-  __device__ __forceinline__ float scale(std::uint32_t code, float absmax) const {
-    return __fadd_rn(multiply_flushed(map[code], absmax), offset);
-  }
-};
-
 // The scales of four blocks of each row of a lane. load() asks for them kAhead stages before they
 // are worked out, if they are so few bytes that they find registers.
 template <StageScales kKind, int kRows>
@@ -130,7 +120,7 @@ struct LoadedScales<StageScales::kCodes, kRows> {
 
   // Calls use(row, four scales) for all rows.
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job&, const NestedScales& nested, LaneStage,
+  __device__ __forceinline__ void for_each(const Job&, const NestedMap& nested, LaneStage,
                                            Use use) const {
     // Two rows at once, for what use() stores may not move ahead of a read of the map.
 #pragma unroll
@@ -174,7 +164,7 @@ struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
   }
 
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job& job, const NestedScales& nested, LaneStage at,
+  __device__ __forceinline__ void for_each(const Job& job, const NestedMap& nested, LaneStage at,
                                            Use use) const {
     // As in kAny, the last block stands in beyond the end of a row.
     const unsigned last = static_cast<unsigned>(job.inputs) / 64 - 1 - at.stage * 4u;
@@ -207,8 +197,7 @@ struct LoadedScales<StageScales::kValues, kRows> {
   }
 
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job&, const NestedScales&, LaneStage,
-                                           Use use) const {
+  __device__ __forceinline__ void for_each(const Job&, const NestedMap&, LaneStage, Use use) const {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) use(i, values[i]);
   }
@@ -221,7 +210,7 @@ struct LoadedScales<StageScales::kAny, kRows> {
   __device__ __forceinline__ void load(const Job&, LaneStage) {}
 
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job& job, const NestedScales&, LaneStage at,
+  __device__ __forceinline__ void for_each(const Job& job, const NestedMap&, LaneStage at,
                                            Use use) const {
     const auto row_blocks = static_cast<unsigned>(job.inputs / 64);
 #pragma unroll 1
@@ -276,9 +265,9 @@ class ScaleProducer {
   }
 
  private:
-  using Loaded = LoadedScales<kKind, Shape::kGroups>;
-  static constexpr int kAhead = kHasFactors<Shape, kType> ? 1 : Loaded::kAhead;
   static constexpr int kRows = Shape::kGroups;  // of a lane
+  using Loaded = LoadedScales<kKind, kRows>;
+  static constexpr int kAhead = kHasFactors<Shape, kType> ? 1 : Loaded::kAhead;
 
   struct Stage : LaneStage {
     bool begins_tile;
@@ -301,8 +290,8 @@ class ScaleProducer {
     if (kHasFactors<Shape, kType> && stage.begins_tile) {
 #pragma unroll 1
       for (int row = 0; row < kRows; ++row) {
-        factors_[64 * row] =
-            row_factor<Shape, kType>(job_, nested_.map, existing_row(job_, stage.first_row, row));
+        factors_[64 * row] = row_factor<Shape, kType>(job_, nested_.values,
+                                                      existing_row(job_, stage.first_row, row));
       }
     }
     wait_for_phase(rings_.weights.empty(slot_.slot), slot_.parity ^ 1);
@@ -321,7 +310,7 @@ class ScaleProducer {
   const StagePlan& plan_;
   WgmmaRings<Shape> rings_;
   int lane_;
-  NestedScales nested_;
+  NestedMap nested_;
   float* factors_;
   uint4* slots_;
   StageWalk ahead_;
