@@ -26,19 +26,23 @@ __device__ __forceinline__ float2 widen(std::uint32_t pair) {
   }
 }
 
+// Four signed bytes each.
+struct SignedBytes {
+  std::uint32_t high;
+  std::uint32_t low;
+};
+
 // Eight activations of a block as integers.
 struct Quantized {
-  int values[8];      // the low 16 bits count
-  int sum = 0;        // of the whole block
-  float step = 0.0f;  // of the whole block; NaN where an activation is not finite
+  std::uint32_t biased[8];  // 256 high + low + 128 in the low 16 bits
+  int sum = 0;              // of the whole block
+  float step = 0.0f;        // of the whole block; NaN where an activation is not finite
 
-  // The signed bytes of four of them, `a` first: the high ones or the low ones.
-  template <bool kHigh>
-  __device__ __forceinline__ std::uint32_t bytes(int a, int b, int c, int d) const {
-    constexpr int kSelect = kHigh ? 0x0051 : 0x0040;
-    constexpr int kCarry = kHigh ? 128 : 0;  // of a negative low byte
-    return __byte_perm(__byte_perm(values[a] + kCarry, values[b] + kCarry, kSelect),
-                       __byte_perm(values[c] + kCarry, values[d] + kCarry, kSelect), 0x5410);
+  // The bytes of four of them, `a` first.
+  __device__ __forceinline__ SignedBytes bytes(int a, int b, int c, int d) const {
+    const std::uint32_t ab = __byte_perm(biased[a], biased[b], 0x5140);
+    const std::uint32_t cd = __byte_perm(biased[c], biased[d], 0x5140);
+    return {__byte_perm(ab, cd, 0x7632), __byte_perm(ab, cd, 0x5410) ^ 0x80808080u};
   }
 };
 
@@ -60,21 +64,22 @@ __device__ __forceinline__ Quantized quantize(uint4 bits) {
   const bool counts = magnitude > 1e-34f && largest < kInfinity;
   // Quarters, for it gives zero where the divisor is near the end of the range.
   const float inverse = counts ? __fdividef(kLevels * 0.25f, magnitude * 0.25f) : 0.0f;
-  // Added to a number this rounds it and leaves it in the low bits: conversions are slow.
-  constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
+  // Added to a number this rounds it and leaves it in the low bits: conversions are slow. The 128
+  // make the low byte one without a sign. What is not finite becomes anything, which a step of NaN
+  // hides.
+  constexpr float kRounder = 12582912.0f + 128.0f;  // 1.5 * 2^23
   const auto round = [&](float value) {
-    return __float_as_int(__fmaf_rn(value, inverse, kRounder));
+    return __float_as_uint(__fmaf_rn(value, inverse, kRounder));
   };
   Quantized result;
-  unsigned sum = 0;
+  std::uint32_t sum = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const float2 pair = counts ? widen<kType>(pairs[i]) : make_float2(0.0f, 0.0f);
-    result.values[2 * i] = round(pair.x);
-    result.values[2 * i + 1] = round(pair.y);
+    const float2 pair = widen<kType>(pairs[i]);
+    result.biased[2 * i] = round(pair.x);
+    result.biased[2 * i + 1] = round(pair.y);
     // Wraps around, as the subtraction below does.
-    sum += static_cast<unsigned>(result.values[2 * i]) +
-           static_cast<unsigned>(result.values[2 * i + 1]);
+    sum += result.biased[2 * i] + result.biased[2 * i + 1];
   }
   result.sum = static_cast<int>(sum - 8 * __float_as_uint(kRounder));
 #pragma unroll
@@ -84,10 +89,11 @@ __device__ __forceinline__ Quantized quantize(uint4 bits) {
   return result;
 }
 
-// Eight neighbouring activations of a token, counted from the first of a range of boxes.
+// Eight neighbouring activations of a token.
 struct Eight {
   int token;
-  int index;
+  int box;         // of 256 inputs, counted from the first of a range
+  unsigned place;  // in the box, 0 to 31
 };
 
 // A range of boxes of 256 inputs.
@@ -96,34 +102,36 @@ struct BoxRange {
   int count;
 };
 
-// Quantizes a range of `tokens` tokens and calls use(Eight, Quantized) for all its eights; beyond
-// the last token and the last input they are zeros. By all kThreads threads, a whole number of
-// warps, each of which calls meanwhile() once, when its first loads are under way.
-template <OutputType kType, int kThreads, class Meanwhile, class Use>
-__device__ __forceinline__ void quantize_range(const Job& job, BoxRange boxes, int tokens,
-                                               Meanwhile meanwhile, Use use) {
+// Quantizes a range of kTokens tokens and calls use(Eight, Quantized) for all its eights; beyond
+// the last token and the last input they are zeros. By all kThreads threads, of which as many warps
+// do each token; each calls meanwhile() once, when its first loads are under way.
+template <OutputType kType, int kThreads, int kTokens, class Meanwhile, class Use>
+__device__ __forceinline__ void quantize_range(const Job& job, BoxRange boxes, Meanwhile meanwhile,
+                                               Use use) {
   constexpr int kBatch = 4;  // loads under way at once
-  const auto* input = static_cast<const uint4*>(job.input) + boxes.first * 32;
+  constexpr int kStep = kThreads / 32 / kTokens;
+  static_assert(kStep > 0);
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+  const unsigned place = threadIdx.x % 32;
+  const int token = warp / kStep;
   const int row = static_cast<int>(job.inputs / 8);
-  const int eights = boxes.count * 32;  // of a token
-  const int own = threadIdx.x;
-  for (int begin = own; begin == own || begin < tokens * eights; begin += kBatch * kThreads) {
+  const int first = boxes.first * 32 + static_cast<int>(place);
+  const int present = token < job.tokens ? row - first : 0;
+  const auto* input = static_cast<const uint4*>(job.input) + std::int64_t{token} * row + first;
+  for (int begin = warp % kStep; begin == warp % kStep || begin < boxes.count;
+       begin += kBatch * kStep) {
     uint4 bits[kBatch];
-    Eight eight[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      const int at = begin + i * kThreads;
-      eight[i] = tokens == 1 ? Eight{at >= eights ? 1 : 0, at} : Eight{at / eights, at % eights};
-      const bool inside = eight[i].token < job.tokens && boxes.first * 32 + eight[i].index < row;
+      const int box = begin + i * kStep;
       bits[i] = make_uint4(0, 0, 0, 0);
-      if (inside) {
-        bits[i] = load_in_place(input + std::int64_t{eight[i].token} * row + eight[i].index);
-      }
+      if (box < boxes.count && box * 32 < present) bits[i] = load_in_place(input + box * 32);
     }
-    if (begin == own) meanwhile();
+    if (begin == warp % kStep) meanwhile();
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (eight[i].token < tokens) use(eight[i], quantize<kType>(bits[i]));
+      const int box = begin + i * kStep;
+      if (box < boxes.count) use(Eight{token, box, place}, quantize<kType>(bits[i]));
     }
   }
 }

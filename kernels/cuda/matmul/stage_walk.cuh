@@ -184,12 +184,24 @@ struct TileWalk {
   int block_;
 };
 
+// Which of the groups of rows a tile has, and which of the groups of tokens.
+struct TilePlace {
+  int rows = 0;
+  int tokens = 0;
+
+  TilePlace() = default;
+  __host__ __device__ TilePlace(const StagePlan& plan, int tile) : rows(tile) {
+    if (plan.token_groups == 1) return;  // most have one, and a division takes long
+    rows = tile / plan.token_groups;
+    tokens = tile - rows * plan.token_groups;
+  }
+};
+
 // The same, stage by stage.
 struct StageWalk {
   TileWalk tile;
   int stage;
-  int rows;    // which of the groups of rows the tile has,
-  int tokens;  // and which of the groups of tokens
+  TilePlace place;
 
   __host__ __device__ StageWalk(const StagePlan& plan, int block) : tile(plan, block) {
     enter_tile(plan);
@@ -204,8 +216,7 @@ struct StageWalk {
  private:
   __host__ __device__ void enter_tile(const StagePlan& plan) {
     stage = tile.begin;
-    rows = tile.tile / plan.token_groups;
-    tokens = tile.tile - rows * plan.token_groups;
+    place = TilePlace(plan, tile.tile);
   }
 };
 

@@ -15,29 +15,37 @@
 namespace nf4bench::kernels::cuda {
 
 // The image of the activations of 256 inputs for kFours times four tokens: operands of each block,
-// 16 bytes a lane, then a term of each block and token: the step, and what the intercept adds.
+// 16 bytes a lane, then a term of each block and token: the step, and what the intercept adds. In
+// odd blocks the operands of each four lanes change places with those of the next four, so that a
+// warp, which writes four blocks, finds them in different banks.
 template <int kFours>
 struct BoxImage {
   static constexpr int kBlockBytes = kFours * 32 * 16;
   static constexpr int kTerms = 4 * kBlockBytes;
   static constexpr int kBlockTermBytes = kFours * 4 * 8;
   static constexpr int kBytes = kTerms + 4 * kBlockTermBytes;
+
+  // Where in its block the operand of a lane begins.
+  __device__ __forceinline__ static unsigned operand(unsigned block, unsigned lane) {
+    return (lane ^ block % 2 * 4) * 16;
+  }
 };
 
 // Writes eight activations of a token to the image of their box.
 template <class Codebook, int kFours>
 __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Quantized& q) {
   using Image = BoxImage<kFours>;
-  const int block = at.index / 8 % 4;
-  const int word = at.index % 8;  // lane t of a quad takes words 2t and 2t + 1
-  const int lane =
-      at.token % 4 * 8 + word / 2;  // of the high bytes' column; the low bytes' is next
-  std::uint8_t* operand =
-      box + block * Image::kBlockBytes + (at.token / 4 * 32 + lane) * 16 + word % 2 * 8;
-  *reinterpret_cast<uint2*>(operand) =
-      make_uint2(q.bytes<true>(1, 0, 3, 2), q.bytes<true>(5, 4, 7, 6));
-  *reinterpret_cast<uint2*>(operand + 4 * 16) =
-      make_uint2(q.bytes<false>(1, 0, 3, 2), q.bytes<false>(5, 4, 7, 6));
+  const unsigned block = at.place / 8;
+  const unsigned word = at.place % 8;  // lane t of a quad takes words 2t and 2t + 1
+  // Of the high bytes' column; the low bytes' is next.
+  const unsigned lane = at.token % 4 * 8 + word / 2;
+  std::uint8_t* operands = box + block * Image::kBlockBytes + at.token / 4 * 32 * 16 + word % 2 * 8;
+  const SignedBytes first = q.bytes(1, 0, 3, 2);
+  const SignedBytes second = q.bytes(5, 4, 7, 6);
+  *reinterpret_cast<uint2*>(operands + Image::operand(block, lane)) =
+      make_uint2(first.high, second.high);
+  *reinterpret_cast<uint2*>(operands + Image::operand(block, lane + 4)) =
+      make_uint2(first.low, second.low);
   if (word == 0) {
     constexpr auto kShare = static_cast<float>(Codebook::kIntercept);
     auto* terms = reinterpret_cast<float2*>(box + Image::kTerms + block * Image::kBlockTermBytes);
@@ -46,21 +54,22 @@ __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Q
   }
 }
 
-// One thread quantizes eight activations of a token, and zeros beyond the last token and input.
+// A block quantizes a box of four tokens; a warp one of them, or zeros beyond the last.
 template <class Codebook, OutputType kType, int kFours>
-__global__ void __launch_bounds__(256) quantize_tokens(const __grid_constant__ Job job, int boxes) {
+__global__ void __launch_bounds__(128) quantize_tokens(const __grid_constant__ Job job) {
   allow_next_kernel();
   wait_for_previous_kernel();
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const Eight at = {i / (boxes * 32), i % (boxes * 32)};
-  const bool inside = at.token < job.tokens && at.index < job.inputs / 8;
-  const auto* input = static_cast<const uint4*>(job.input);
-  const Quantized q = quantize<kType>(inside ? __ldg(input + at.token * (job.inputs / 8) + at.index)
-                                             : make_uint4(0, 0, 0, 0));
-  if (at.token >= kFours * 4) return;
-  write_image<Codebook, kFours>(static_cast<std::uint8_t*>(job.workspace) +
-                                    std::int64_t{at.index / 32} * BoxImage<kFours>::kBytes,
-                                at, q);
+  const Eight at = {static_cast<int>(blockIdx.x % kFours * 4 + threadIdx.x / 32),
+                    static_cast<int>(blockIdx.x / kFours), threadIdx.x % 32};
+  const std::int64_t row = job.inputs / 8;
+  const std::int64_t index = at.box * 32 + at.place;
+  uint4 bits = make_uint4(0, 0, 0, 0);
+  if (at.token < job.tokens && index < row) {
+    bits = __ldg(static_cast<const uint4*>(job.input) + at.token * row + index);
+  }
+  write_image<Codebook, kFours>(
+      static_cast<std::uint8_t*>(job.workspace) + std::int64_t{at.box} * BoxImage<kFours>::kBytes,
+      at, quantize<kType>(bits));
 }
 
 // Where things lie in dynamic shared memory, in bytes.
@@ -144,11 +153,11 @@ template <class Codebook, OutputType kType, int kFours, class Meanwhile>
 __device__ __forceinline__ void make_image(const Job& job, const UnitPlan& plan, int slice,
                                            std::uint8_t* target, Meanwhile meanwhile) {
   const int first = slice * plan.slice_boxes;
-  __syncthreads();
-  quantize_range<kType, kUnitThreads>(
-      job, {first, min(plan.slice_boxes, plan.boxes - first)}, kFours * 4, meanwhile,
+  if (slice > 0) __syncthreads();
+  quantize_range<kType, kUnitThreads, kFours * 4>(
+      job, {first, min(plan.slice_boxes, plan.boxes - first)}, meanwhile,
       [&](Eight at, const Quantized& q) {
-        write_image<Codebook, kFours>(target + at.index / 32 * BoxImage<kFours>::kBytes, at, q);
+        write_image<Codebook, kFours>(target + at.box * BoxImage<kFours>::kBytes, at, q);
       });
   __syncthreads();
 }
@@ -158,12 +167,13 @@ template <class Codebook, OutputType kType, int kFours>
 __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& plan,
                                               const float* partials) {
   constexpr int kUnitFloats = TokensLayout<Codebook, kFours>::kUnitFloats;
-  const int rows = own_tiles(plan) * kBoxRows;
-  for (int i = threadIdx.x; i < rows * static_cast<int>(job.tokens); i += kUnitThreads) {
-    const int token = i / rows;
-    const int tile = i % rows / kBoxRows;
+  constexpr int kTokens = kFours * 4;
+  for (int i = threadIdx.x; i < own_tiles(plan) * kBoxRows * kTokens; i += kUnitThreads) {
+    const int tile = i / (kBoxRows * kTokens);
+    const int token = i / kBoxRows % kTokens;
     const int row = i % kBoxRows;
-    const float* sums = partials + tile * plan.units * kUnitFloats + row * kFours * 4 + token;
+    if (token >= job.tokens) continue;
+    const float* sums = partials + tile * plan.units * kUnitFloats + row * kTokens + token;
     float sum = 0.0f;
     for (int unit = 0; unit < plan.units; ++unit) sum += sums[unit * kUnitFloats];
     const int output = first_row(tile) + row;
@@ -188,7 +198,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   using Image = BoxImage<kFours>;
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
-  const int lane = threadIdx.x % 32;
+  const int lane = static_cast<int>(threadIdx.x % 32);
   const int row = box_row(lane);
   const int quad_lane = lane % 4;
   const int tiles = own_tiles(plan);
@@ -246,7 +256,9 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   // This lane's words of a box's first block and row; the piece of the others is an exclusive or
   // away, and the second row 8 further down.
   const std::uint32_t own_words = keep(slots + box_offset(row, quad_lane / 2) + quad_lane % 2 * 8);
-  const std::uint32_t own_operands = keep(shared_address(shared) + Layout::kImage + lane * 16);
+  const std::uint32_t own_operands[2] = {
+      keep(shared_address(shared) + Layout::kImage + Image::operand(0, lane)),
+      keep(shared_address(shared) + Layout::kImage + Image::operand(1, lane))};
   const std::uint32_t own_terms =
       keep(shared_address(shared) + Layout::kImage + Image::kTerms + quad_lane * sizeof(float2));
   float* own_partials =
@@ -305,7 +317,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
                                          __shfl_sync(0xffffffffu, scales[i][1], block, 4)};
           const int offset = box * Image::kBytes;
           multiply_block<Codebook>(sums, weights,
-                                   {own_operands + offset + block * Image::kBlockBytes,
+                                   {own_operands[block % 2] + offset + block * Image::kBlockBytes,
                                     own_terms + offset + block * Image::kBlockTermBytes},
                                    block_scales);
         }

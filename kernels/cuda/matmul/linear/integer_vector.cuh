@@ -48,19 +48,20 @@ __device__ __forceinline__ void quantize_vector(const Job& job, int boxes, std::
                                                 Meanwhile meanwhile) {
   const VectorLayout<Codebook> layout(boxes, 0);
   const auto write = [&](Eight at, const Quantized& q) {
-    std::uint8_t* block = shared + layout.planes + at.index / 8 * Codebook::kBlockBytes;
-    const int eight = at.index % 8;
-    Codebook::write(block, eight, q.bytes<true>(0, 2, 4, 6), q.bytes<true>(1, 3, 5, 7));
-    Codebook::write(block + layout.plane_bytes, eight, q.bytes<false>(0, 2, 4, 6),
-                    q.bytes<false>(1, 3, 5, 7));
+    const unsigned index = at.box * 4 + at.place / 8;
+    std::uint8_t* block = shared + layout.planes + index * Codebook::kBlockBytes;
+    const auto eight = static_cast<int>(at.place % 8);
+    const SignedBytes even = q.bytes(0, 2, 4, 6);
+    const SignedBytes odd = q.bytes(1, 3, 5, 7);
+    Codebook::write(block, eight, even.high, odd.high);
+    Codebook::write(block + layout.plane_bytes, eight, even.low, odd.low);
     if (eight == 0) {
       constexpr auto kShare = static_cast<float>(Codebook::kIntercept);
-      reinterpret_cast<float2*>(shared + VectorLayout<Codebook>::kTerms)[at.index / 8] =
-          make_float2(q.step * static_cast<float>(1.0 / Codebook::kSteps),
-                      kShare * static_cast<float>(q.sum));
+      reinterpret_cast<float2*>(shared + VectorLayout<Codebook>::kTerms)[index] = make_float2(
+          q.step * static_cast<float>(1.0 / Codebook::kSteps), kShare * static_cast<float>(q.sum));
     }
   };
-  quantize_range<kType, kUnitThreads>(job, {0, boxes}, 1, meanwhile, write);
+  quantize_range<kType, kUnitThreads, 1>(job, {0, boxes}, meanwhile, write);
 }
 
 // The lane's block of a box: half a block, four words, at a time.
@@ -85,26 +86,38 @@ __device__ __forceinline__ typename Codebook::Sums multiply_block(
   return sums;
 }
 
-// Sums what the units of each row and the lanes of their quads have left, eight lanes a row, and
+// Sums what the units of each row and the lanes of their quads have left, kLanes lanes a row, and
 // writes the outputs.
-template <OutputType kType>
-__device__ __forceinline__ void finish_vector(const Job& job, const UnitPlan& plan,
-                                              const float4* partials) {
-  for (int i = threadIdx.x; i < own_tiles(plan) * kBoxRows * 8; i += kUnitThreads) {
-    const int tile = i / (kBoxRows * 8);
-    const int row = i / 8 % kBoxRows;
+template <OutputType kType, int kLanes>
+__device__ __forceinline__ void sum_rows(const Job& job, const UnitPlan& plan,
+                                         const float4* partials) {
+  for (int i = threadIdx.x; i < own_tiles(plan) * kBoxRows * kLanes; i += kUnitThreads) {
+    const int tile = i / (kBoxRows * kLanes);
+    const int row = i / kLanes % kBoxRows;
     float sum = 0.0f;
-    for (int unit = i % 8; unit < plan.units; unit += 8) {
+    for (int unit = i % kLanes; unit < plan.units; unit += kLanes) {
       const float4 quad = partials[(tile * plan.units + unit) * kBoxRows + row];
       sum += (quad.x + quad.y) + (quad.z + quad.w);
     }
 #pragma unroll
-    for (int lanes = 4; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
+      sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    }
     const int output = first_row(tile) + row;
-    if (i % 8 == 0 && output < job.outputs) {
+    if (i % kLanes == 0 && output < job.outputs) {
       static_cast<std::uint16_t*>(job.output)[output] = finish_output<kType>(job, output, sum);
     }
   }
+}
+
+// As many lanes a row as let all rows be summed at once.
+template <OutputType kType>
+__device__ __forceinline__ void finish_vector(const Job& job, const UnitPlan& plan,
+                                              const float4* partials) {
+  const int rows = own_tiles(plan) * kBoxRows;
+  if (rows * 8 <= kUnitThreads) return sum_rows<kType, 8>(job, plan, partials);
+  if (rows * 4 <= kUnitThreads) return sum_rows<kType, 4>(job, plan, partials);
+  sum_rows<kType, 2>(job, plan, partials);
 }
 
 #endif

@@ -35,11 +35,8 @@ void launch_tokens(const Job& job, const Launch& launch) {
   constexpr typename Codebook::Tables kTables = Codebook::make_tables();
   const PlannedUnits planned = plan_tokens<Codebook, kFours>(job, launch.device);
   if constexpr (!kOwnImage) {
-    const Grid quantizing = {
-        static_cast<unsigned>(count_of(std::int64_t{planned.plan.boxes} * 32 * kFours * 4, 256)),
-        256, 0};
-    launch_grid(launch, quantizing, quantize_tokens<Codebook, kType, kFours>, job,
-                planned.plan.boxes);
+    const Grid quantizing = {static_cast<unsigned>(planned.plan.boxes * kFours), 128, 0};
+    launch_grid(launch, quantizing, quantize_tokens<Codebook, kType, kFours>, job);
   }
   with_unit_kind(job, planned.unit_boxes, [&](auto kind, auto boxes) {
     constexpr int kBoxes = decltype(boxes)::value;
@@ -52,7 +49,7 @@ void launch_tokens(const Job& job, const Launch& launch) {
 }
 
 // Up to how many inputs four tokens are quantized by every block faster than by a kernel (H200).
-inline constexpr std::int64_t kOwnImageInputs = 4096;
+inline constexpr std::int64_t kOwnImageInputs = 12288;
 
 template <class Codebook, OutputType kType, int kFours>
 void launch_typed(const Job& job, const Launch& launch) {

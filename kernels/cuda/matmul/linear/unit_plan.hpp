@@ -72,6 +72,8 @@ PlannedUnits plan_units(const Problem& problem, const DeviceFacts& device, UnitL
   for (int blocks = device.multiprocessors;; blocks += device.multiprocessors) {
     const int grid = plan.tiles < blocks ? plan.tiles : blocks;
     const int tiles_a_block = count_of(plan.tiles, grid);
+    plan.block_tiles = plan.tiles / grid;
+    plan.extra_tiles = plan.tiles % grid;
     for (int slices = 1; slices <= most.slices; ++slices) {
       plan.slice_boxes = count_of(plan.boxes, slices);
       result.unit_boxes = choose_unit_boxes(tiles_a_block, plan.slice_boxes, most);
@@ -82,6 +84,7 @@ PlannedUnits plan_units(const Problem& problem, const DeviceFacts& device, UnitL
       plan.units = count_of(plan.slice_boxes, result.unit_boxes);
       plan.tile_step = kUnitWarps / plan.units;
       plan.unit_step = kUnitWarps % plan.units;
+      plan.one_by_units = 1.0f / static_cast<float>(plan.units);
       result.grid = {static_cast<unsigned>(grid), kUnitThreads,
                      static_cast<std::size_t>(bytes(plan.slice_boxes, tiles_a_block * plan.units))};
       if (result.grid.shared_bytes <= shared_bytes_a_block(device)) return result;

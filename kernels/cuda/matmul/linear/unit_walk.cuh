@@ -30,12 +30,15 @@ struct UnitPlan {
   int units = 0;        // of a slice of a row
   int tile_step = 0;    // kUnitWarps / units
   int unit_step = 0;    // kUnitWarps % units
+  // What the kernel would have to divide for before it does anything.
+  int block_tiles = 0;        // tiles of each block,
+  int extra_tiles = 0;        // and the first `extra_tiles` blocks have one more
+  float one_by_units = 0.0f;  // 1 / units
 };
 
 // Tiles of this block.
 __device__ __forceinline__ int own_tiles(const UnitPlan& plan) {
-  const int blocks = static_cast<int>(gridDim.x);
-  return (plan.tiles - static_cast<int>(blockIdx.x) + blocks - 1) / blocks;
+  return plan.block_tiles + (static_cast<int>(blockIdx.x) < plan.extra_tiles ? 1 : 0);
 }
 
 __device__ __forceinline__ int first_row(int own_tile) {
@@ -49,7 +52,7 @@ struct UnitWalk {
   int unit;
 
   __host__ __device__ UnitWalk(int warp, int tiles, const UnitPlan& plan)
-      : tile(warp / plan.units), unit(warp % plan.units) {
+      : tile(first_tile(warp, plan)), unit(warp - tile * plan.units) {
     if (tile >= tiles) slice = plan.slices;
   }
 
@@ -70,8 +73,13 @@ struct UnitWalk {
     advance(plan);
     if (tile < tiles) return;
     ++slice;
-    tile = warp / plan.units;
-    unit = warp % plan.units;
+    tile = first_tile(warp, plan);
+    unit = warp - tile * plan.units;
+  }
+
+ private:
+  __host__ __device__ static int first_tile(int warp, const UnitPlan& plan) {
+    return static_cast<int>((static_cast<float>(warp) + 0.5f) * plan.one_by_units);
   }
 };
 

@@ -32,7 +32,8 @@ struct SplitParts {
 
 template <class Traits>
 __device__ __forceinline__ TileOrigin tile_origin(const StagePlan& plan, int tile) {
-  return {tile / plan.token_groups * Traits::kRows, tile % plan.token_groups * Traits::kTokens};
+  const TilePlace place(plan, tile);
+  return {place.rows * Traits::kRows, place.tokens * Traits::kTokens};
 }
 
 // Writes a piece of a tile's sums to the output. Pieces: (16 rows of a warp's 32, eight of tokens,

@@ -276,7 +276,7 @@ class ScaleProducer {
 
   // Asks for the scales of the next stage that nobody has asked for.
   __device__ __forceinline__ void ask(int i) {
-    stages_[i] = {{ahead_.rows * Shape::kRows + lane_, ahead_.stage},
+    stages_[i] = {{ahead_.place.rows * Shape::kRows + lane_, ahead_.stage},
                   ahead_.stage == ahead_.tile.begin,
                   ahead_.tile.valid()};
     if (!stages_[i].valid) return;

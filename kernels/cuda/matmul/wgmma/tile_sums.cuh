@@ -41,58 +41,65 @@ struct LaneRows {
   __device__ __forceinline__ int second() const { return pair + (swapped ^ 1); }
 };
 
-// What the sums of a lane's rows are to be multiplied by in the end.
-struct RowFactors {
-  float first = 1.0f;
-  float second = 1.0f;
+// Values of a lane's two rows.
+struct RowValues {
+  float first;
+  float second;
 };
 
 // Where a lane's sums go: its rows of a tile.
+template <OutputType kType>
 class LaneOutputs {
  public:
-  __device__ __forceinline__ LaneOutputs(const Job& job, RowFactors factors, int row, int token)
-      : job_(job), factors_(factors), row_(row + rows_.pair), token_(token) {
-    if (row_ < job.outputs) bias_[0] = bias_of(job, row_);
-    if (row_ + 1 < job.outputs) bias_[1] = bias_of(job, row_ + 1);
+  __device__ __forceinline__ LaneOutputs(const Job& job, RowValues factors, int row, int token)
+      : factors_(factors), token_bytes_(static_cast<unsigned>(job.outputs) * 2) {
+    const LaneRows rows;
+    const auto outputs = static_cast<int>(job.outputs);
+    row += rows.pair;
+    token += static_cast<int>(threadIdx.x % 4 * 2);
+    if (row >= outputs) return;
+    tokens_ = static_cast<int>(job.tokens) - token;
+    at_ = static_cast<std::uint8_t*>(job.output) + (std::int64_t{token} * outputs + row) * 2;
+    has_second_ = row + 1 < outputs;
+    const float upper = bias_of<kType>(job, row);
+    const float lower = has_second_ ? bias_of<kType>(job, row + 1) : 0.0f;
+    const bool swapped = rows.swapped != 0;
+    order_ = swapped ? 0x1032 : 0x3210;
+    bias_ = {swapped ? lower : upper, swapped ? upper : lower};
   }
 
   // The sums of two tokens of each eight; `eight` counts these.
   __device__ __forceinline__ void store(int eight, float4 sums) const {
-    if (row_ >= job_.outputs) return;
-    const float by_row[2][2] = {{sums.x * factors_.first, sums.z * factors_.second},
-                                {sums.y * factors_.first, sums.w * factors_.second}};
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int token = token_ + eight * 8 + static_cast<int>(threadIdx.x % 4 * 2) + i;
-      if (token >= job_.tokens) continue;
-      const float first = by_row[i][0];
-      const float second = by_row[i][1];
-      store_pair(token, rows_.swapped != 0 ? second : first, rows_.swapped != 0 ? first : second);
-    }
+    store_token(eight * 8, sums.x, sums.z);
+    store_token(eight * 8 + 1, sums.y, sums.w);
   }
 
  private:
-  __device__ __forceinline__ void store_pair(std::int64_t token, float first, float second) const {
-    first = __fadd_rn(first, bias_[0]);
-    second = __fadd_rn(second, bias_[1]);
-    const std::uint32_t pair = job_.output_type == OutputType::kFloat16
-                                   ? pack_float16(first, second)
-                                   : pack_bfloat16(first, second);
-    std::uint16_t* at = static_cast<std::uint16_t*>(job_.output) + token * job_.outputs + row_;
-    if (job_.outputs % 2 == 0) {
+  __device__ __forceinline__ void store_token(int token, float first, float second) const {
+    if (token >= tokens_) return;
+    first = __fadd_rn(first * factors_.first, bias_.first);
+    second = __fadd_rn(second * factors_.second, bias_.second);
+    const std::uint32_t pair = __byte_perm(
+        kType == OutputType::kFloat16 ? pack_float16(first, second) : pack_bfloat16(first, second),
+        0, order_);
+    std::uint8_t* at = at_ + std::uint64_t{static_cast<unsigned>(token)} * token_bytes_;
+    if (token_bytes_ % 4 == 0) {
       *reinterpret_cast<std::uint32_t*>(at) = pair;
       return;
     }
-    at[0] = static_cast<std::uint16_t>(pair);
-    if (row_ + 1 < job_.outputs) at[1] = static_cast<std::uint16_t>(pair >> 16);
+    reinterpret_cast<std::uint16_t*>(at)[0] = static_cast<std::uint16_t>(pair);
+    if (has_second_) {
+      reinterpret_cast<std::uint16_t*>(at)[1] = static_cast<std::uint16_t>(pair >> 16);
+    }
   }
 
-  const Job& job_;
-  LaneRows rows_;
-  RowFactors factors_;
-  int row_;
-  int token_;
-  float bias_[2] = {};
+  RowValues factors_;  // of the sums
+  RowValues bias_ = {};
+  unsigned token_bytes_;        // from a token to the next
+  int tokens_ = 0;              // from this lane's first on
+  std::uint8_t* at_ = nullptr;  // the pair of rows of that token
+  std::uint32_t order_ = 0;     // of a pair's bytes
+  bool has_second_ = false;
 };
 
 // Of a lane's sums, which are in pieces of 16 bytes, each of the parts that share a tile adds up
@@ -105,8 +112,8 @@ class PieceShare {
 
   __device__ __forceinline__ bool is_empty() const { return begin_ == end_; }
 
-  template <class Load>
-  __device__ __forceinline__ void add_up(const LaneOutputs& outputs, const Load& load) const {
+  template <class Outputs, class Load>
+  __device__ __forceinline__ void add_up(const Outputs& outputs, const Load& load) const {
     int piece = begin_;
     if constexpr (kPieces >= 16) {
       while (parts_ == 2 && piece + 8 <= end_) piece = add_up_pieces<8>(outputs, piece, load);
@@ -119,8 +126,8 @@ class PieceShare {
 
  private:
   // kCount of them from `first` on, with 16 loads under way at once. Returns what comes next.
-  template <int kCount, class Load>
-  __device__ __forceinline__ int add_up_pieces(const LaneOutputs& outputs, int first,
+  template <int kCount, class Outputs, class Load>
+  __device__ __forceinline__ int add_up_pieces(const Outputs& outputs, int first,
                                                const Load& load) const {
     constexpr int kParts = 16 / kCount;
     float4 sums[kCount] = {};
@@ -162,8 +169,9 @@ class ClusterTile {
         sums_(shared + Shape::kWeights + threadIdx.x / 128 * (Shape::kGroupSums * 4) +
               threadIdx.x % 128 * 16) {}
 
+  template <class Outputs>
   __device__ __forceinline__ void add_up(const float (&sums)[Shape::kSums],
-                                         const LaneOutputs& outputs) const {
+                                         const Outputs& outputs) const {
     // Another warpgroup may still read a ring.
     asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
 #pragma unroll
@@ -225,7 +233,8 @@ class SharedTile {
     }
   }
 
-  __device__ __forceinline__ void add_up(const LaneOutputs& outputs) const {
+  template <class Outputs>
+  __device__ __forceinline__ void add_up(const Outputs& outputs) const {
     const PieceShare<kPieces> share(blocks_.count, static_cast<int>(blockIdx.x) - blocks_.first);
     if (share.is_empty()) return;
     if (threadIdx.x % 128 == 0) wait();

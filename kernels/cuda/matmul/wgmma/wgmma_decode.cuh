@@ -149,9 +149,21 @@ class WgmmaConsumer {
   // Whether words are loaded a quarter ahead. With more tokens it does not pay.
   static constexpr bool kLoadsEarly = Shape::kTokens <= 32;
 
-  __device__ __forceinline__ QuarterWords load_quarter(int quarter) const {
+  // Of a lane's first or second row. Those of a whole stage together, where they find registers.
+  __device__ __forceinline__ std::uint32_t load_scale(int row, int quarter) {
+    const std::uint32_t at = scales_[row] + weights_at_.slot * Shape::kScaleSlotBytes;
+    if constexpr (kLoadsEarly) {
+      uint4& stage = stage_scales_[row];
+      if (quarter == 0) stage = load_shared_16(at);
+      const std::uint32_t words[4] = {stage.x, stage.y, stage.z, stage.w};
+      return words[quarter];
+    } else {
+      return load_shared_4(at + quarter * 4);
+    }
+  }
+
+  __device__ __forceinline__ QuarterWords load_quarter(int quarter) {
     const std::uint32_t slot = weights_at_.slot * Shape::kWeightSlotBytes;
-    const std::uint32_t scale = weights_at_.slot * Shape::kScaleSlotBytes + quarter * 4;
     QuarterWords words;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -159,7 +171,7 @@ class WgmmaConsumer {
       words.first[i] = load_shared_16((words_[0] ^ piece) + slot);
       words.second[i] = load_shared_16((words_[1] ^ piece) + slot);
     }
-    words.scales = make_uint2(load_shared_4(scales_[0] + scale), load_shared_4(scales_[1] + scale));
+    words.scales = make_uint2(load_scale(0, quarter), load_scale(1, quarter));
     return words;
   }
 
@@ -239,6 +251,7 @@ class WgmmaConsumer {
   WgmmaRings<Shape> rings_;
   std::uint32_t words_[2];   // the first piece of this lane's rows, in the first slot
   std::uint32_t scales_[2];  // the first scale of its rows, likewise
+  uint4 stage_scales_[2];    // of its rows
   std::uint32_t table_;
   std::uint32_t own_byte_;  // a factor that takes this lane's byte of a word
   std::uint32_t zero_;      // a zero that the compiler cannot see through
@@ -261,14 +274,15 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
   wait_for_previous_kernel();
   const auto outputs_of = [&](int tile) {
     const auto* map = reinterpret_cast<const float*>(shared + Shape::kMap);
-    const int first = tile / plan.token_groups * Shape::kRows;
+    const TilePlace at(plan, tile);
+    const int first = at.rows * Shape::kRows;
     const int last = static_cast<int>(job.outputs) - 1;
     const auto factor = [&](int row) {
       return 1.0f / row_factor<Shape, kType>(job, map, min(first + row, last));
     };
     const LaneRows rows;
-    return LaneOutputs(job, {factor(rows.first()), factor(rows.second())}, first,
-                       tile % plan.token_groups * Shape::kTokens);
+    return LaneOutputs<kType>(job, {factor(rows.first()), factor(rows.second())}, first,
+                              at.tokens * Shape::kTokens);
   };
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     const bool is_whole = walk.is_whole(plan);
@@ -281,7 +295,7 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
     } while (++stage < walk.end);
     consumer.finish_tile();
     if (is_whole) {
-      const LaneOutputs outputs = outputs_of(walk.tile);
+      const auto outputs = outputs_of(walk.tile);
 #pragma unroll
       for (int i = 0; i < Shape::kTokens / 8; ++i) {
         outputs.store(i, make_float4(consumer.sums_[4 * i], consumer.sums_[4 * i + 1],

@@ -111,7 +111,7 @@ __device__ __forceinline__ void produce_weights(const CUtensorMap& map, const St
   for (StageWalk walk(plan, blockIdx.x); walk.tile.valid(); walk.advance(plan)) {
     wait_for_phase(rings.weights.empty(at.slot), at.parity ^ 1);
     arrive_expecting(rings.weights.full(at.slot), Shape::kWeightSlotBytes);
-    const int row = walk.rows * Shape::kRows;
+    const int row = walk.place.rows * Shape::kRows;
     const std::uint32_t slot = shared + Shape::kWeights + at.slot * Shape::kWeightSlotBytes;
 #pragma unroll
     for (int group = 0; group < Shape::kGroups; ++group) {
@@ -130,7 +130,7 @@ __device__ __forceinline__ void produce_tokens(const CUtensorMap& map, const Sta
   const WgmmaRings<Shape> rings(shared);
   RingPosition<Shape::kTokenSlots> at;
   for (StageWalk walk(plan, blockIdx.x); walk.tile.valid(); walk.advance(plan)) {
-    const int token = walk.tokens * Shape::kTokens;
+    const int token = walk.place.tokens * Shape::kTokens;
     const int column = walk.stage * 4 * kQuarterInputs;
 #pragma unroll 1
     for (int part = 0; part < 4 / Shape::kSlotQuarters; ++part) {
