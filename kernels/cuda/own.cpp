@@ -34,13 +34,12 @@ bool can(const Variant& variant, const Problem& problem, const DeviceFacts& devi
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 
 // Whether the warpgroup kernel beats the integer kernel, measured on an H200. That has to make
-// integers of long activations first, by a kernel of its own or, with one token, in shared memory
-// that it needs otherwise.
+// integers of long activations first, which takes as long for few rows as for many.
 bool is_for_wgmma(const Problem& problem) {
   if (problem.tokens == 1) return problem.inputs > 32768;
   if (problem.tokens > 4) return true;
-  if (problem.inputs > 4096 && problem.elements <= 40 * kMi) return true;
-  return problem.inputs >= 3584 && 2 * problem.inputs >= 5 * problem.outputs;
+  if (problem.inputs > 12288) return 2 * problem.inputs >= 5 * problem.outputs;
+  return problem.inputs >= 7168 && 2 * problem.inputs >= 7 * problem.outputs;
 }
 
 // Whether the look up in registers does, with so little to read that nothing is to be asked for

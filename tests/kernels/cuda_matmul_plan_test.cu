@@ -102,8 +102,8 @@ TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
       for (int stage = tiles.begin; stage < tiles.end; ++stage, stages.advance(plan)) {
         ASSERT_EQ(stages.tile.tile, tiles.tile);
         ASSERT_EQ(stages.stage, stage);
-        ASSERT_EQ(stages.rows, tiles.tile / 3);
-        ASSERT_EQ(stages.tokens, tiles.tile % 3);
+        ASSERT_EQ(stages.place.rows, tiles.tile / 3);
+        ASSERT_EQ(stages.place.tokens, tiles.tile % 3);
       }
     }
     EXPECT_FALSE(stages.tile.valid());
@@ -147,6 +147,8 @@ TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {
                      [](int boxes, int units) { return 70000 + boxes * 2176 + units * 256; });
       const UnitPlan& plan = planned.plan;
       ASSERT_LE(planned.grid.shared_bytes, shared_bytes_a_block(device));
+      EXPECT_EQ(plan.block_tiles * static_cast<int>(planned.grid.blocks) + plan.extra_tiles,
+                plan.tiles);
       EXPECT_GE(plan.slices * plan.slice_boxes, plan.boxes);
       EXPECT_LT((plan.slices - 1) * plan.slice_boxes, plan.boxes);
       if (plan.slices > 1) EXPECT_EQ(plan.slice_boxes % planned.unit_boxes, 0);

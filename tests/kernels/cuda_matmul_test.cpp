@@ -174,16 +174,16 @@ TEST(CudaMatmul, TheFlagshipTakesWarpgroupProductsOfFewTokensWhereActivationsAre
     const Problem problem = make_problem(4, outputs, inputs);
     return workspace(variant("fused"), problem) == workspace(variant(name), problem);
   };
-  for (const auto& [outputs, inputs] : {std::pair{512, 3584},
-                                        {1024, 4096},
-                                        {4096, 4608},
-                                        {8192, 5120},
-                                        {5120, 8192},
-                                        {4096, 14336}}) {
+  for (const auto& [outputs, inputs] :
+       {std::pair{576, 7168}, {1024, 8192}, {2048, 10944}, {4096, 14336}, {5120, 13824}}) {
     EXPECT_TRUE(takes("wgmma_decode", outputs, inputs)) << outputs << "x" << inputs;
   }
-  for (const auto& [outputs, inputs] :
-       {std::pair{512, 2880}, {4096, 4096}, {14336, 5120}, {8192, 8192}, {28672, 8192}}) {
+  for (const auto& [outputs, inputs] : {std::pair{512, 3584},
+                                        {4096, 4096},
+                                        {4096, 11008},
+                                        {5120, 8192},
+                                        {28672, 8192},
+                                        {16384, 16384}}) {
     EXPECT_TRUE(takes("mma_linear", outputs, inputs)) << outputs << "x" << inputs;
   }
 }

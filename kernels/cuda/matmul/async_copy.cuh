@@ -114,34 +114,47 @@ __device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
       : "memory");
 }
 
-// Clusters: blocks of a grid that read each other's shared memory. All threads of the cluster that
-// have not ended arrive, and who has arrived waits before it arrives again.
-__device__ __forceinline__ void arrive_at_cluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-
-// Likewise, of threads that have not written what others read.
-__device__ __forceinline__ void arrive_done_at_cluster() {
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-
-__device__ __forceinline__ void wait_for_cluster() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-// What lies at `address` in the shared memory of a block of the cluster.
-__device__ __forceinline__ float4 load_from_block(std::uint32_t block, std::uint32_t address) {
-  float4 value;
+// Clusters: blocks of a grid that write to each other's shared memory. All threads of the cluster
+// that have not ended arrive; nothing that they have written is promised to be seen.
+__device__ __forceinline__ void meet_cluster() {
   asm volatile(
-      "{\n"
-      ".reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %4, %5;\n"
-      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n"
-      "}"
-      : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
-      : "r"(address), "r"(block)
+      "barrier.cluster.arrive.relaxed.aligned;\n"
+      "barrier.cluster.wait.aligned;" ::
+          : "memory");
+}
+
+// A place in the shared memory of block `block` of the cluster: where `address` is in its own.
+__device__ __forceinline__ std::uint32_t address_in_block(std::uint32_t block,
+                                                          std::uint32_t address) {
+  std::uint32_t there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
+  return there;
+}
+
+// Writes 16 bytes to such a place; `barrier`, in the same block, gets them.
+__device__ __forceinline__ void send_16(std::uint32_t target, float4 value, std::uint32_t barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "
+      "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(target),
+      "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w), "r"(barrier)
       : "memory");
-  return value;
+}
+
+// Until the first phase of `barrier`, which counts what the cluster sends, has ended.
+__device__ __forceinline__ void wait_for_cluster_bytes(std::uint32_t barrier) {
+  std::uint32_t ended = 0;
+#pragma unroll 1
+  while (ended == 0) {
+    asm volatile(
+        "{\n"
+        ".reg .pred ended;\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ended, [%1], 0;\n"
+        "selp.u32 %0, 1, 0, ended;\n"
+        "}"
+        : "=r"(ended)
+        : "r"(barrier)
+        : "memory");
+  }
 }
 
 #endif

@@ -107,10 +107,10 @@ class LaneOutputs {
 template <int kPieces>
 class PieceShare {
  public:
-  __device__ __forceinline__ PieceShare(int parts, int index)
-      : parts_(parts), begin_(index * kPieces / parts), end_((index + 1) * kPieces / parts) {}
+  __device__ __forceinline__ PieceShare(int parts, int begin, int end)
+      : parts_(parts), begin_(begin), end_(end) {}
 
-  __device__ __forceinline__ bool is_empty() const { return begin_ == end_; }
+  __device__ __forceinline__ int count() const { return end_ - begin_; }
 
   template <class Outputs, class Load>
   __device__ __forceinline__ void add_up(const Outputs& outputs, const Load& load) const {
@@ -159,45 +159,64 @@ class PieceShare {
   int end_;
 };
 
-// A tile that the blocks of a cluster share. Each leaves its sums where its rings were, from where
-// the others read them.
+// A tile that the blocks of a cluster share. Each sends its sums to those that add them up, which
+// have them where their rings were.
 template <class Shape>
 class ClusterTile {
  public:
   __device__ __forceinline__ ClusterTile(const StagePlan& plan, std::uint32_t shared)
-      : plan_(plan),
-        sums_(shared + Shape::kWeights + threadIdx.x / 128 * (Shape::kGroupSums * 4) +
-              threadIdx.x % 128 * 16) {}
+      : parts_(plan.team),
+        place_(TeamMember(plan, static_cast<int>(blockIdx.x)).place),
+        shift_(parts_ == 2   ? 1
+               : parts_ == 4 ? 2
+                             : 3),
+        share_(max(kPieces >> shift_, 1)),
+        barrier_(shared + Shape::kJoin),
+        sums_(shared + Shape::kWeights + threadIdx.x / 128 * 2048 + threadIdx.x % 128 * 16) {}
 
   template <class Outputs>
   __device__ __forceinline__ void add_up(const float (&sums)[Shape::kSums],
                                          const Outputs& outputs) const {
-    // Another warpgroup may still read a ring.
-    asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
+    const PieceShare<kPieces> own(parts_, place_ * kPieces >> shift_,
+                                  (place_ + 1) * kPieces >> shift_);
+    if (threadIdx.x == 0) {
+      arrive_expecting(barrier_, (parts_ - 1) * own.count() * kPieceBytes);
+    }
+    meet_cluster();  // the rings of all are done with
 #pragma unroll
     for (int i = 0; i < kPieces; ++i) {
-      store_shared_16(place(i),
-                      make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]));
+      const float4 piece =
+          make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
+      const auto parts = static_cast<unsigned>(((i + 1) << shift_) + kPieces - 1);
+      const int block = static_cast<int>(parts / kPieces) - 1;  // who adds it up
+      if (block == place_) {
+        store_shared_16(from(place_, i), piece);  // for this thread itself
+      } else {
+        send_16(address_in_block(block, from(place_, i)), piece, address_in_block(block, barrier_));
+      }
     }
-    arrive_at_cluster();
-    wait_for_cluster();
-    const TeamMember member(plan_, static_cast<int>(blockIdx.x));
-    const PieceShare<kPieces> share(plan_.team, member.place);
-    share.add_up(outputs,
-                 [&](int block, int piece) { return load_from_block(block, place(piece)); });
-    // Its shared memory is gone when a block ends.
-    arrive_done_at_cluster();
-    wait_for_cluster();
+    wait_for_cluster_bytes(barrier_);
+    own.add_up(outputs, [&](int block, int piece) {
+      const uint4 bits = load_shared_16(from(block, piece));
+      return make_float4(__uint_as_float(bits.x), __uint_as_float(bits.y), __uint_as_float(bits.z),
+                         __uint_as_float(bits.w));
+    });
   }
 
  private:
   static constexpr int kPieces = Shape::kPieces;
+  static constexpr int kPieceBytes = Shape::kGroups * 2048;  // of all warpgroups
 
-  __device__ __forceinline__ std::uint32_t place(int piece) const {
-    return sums_ + piece * 2048;
+  // Where who adds up a piece has it from `block`.
+  __device__ __forceinline__ std::uint32_t from(int block, int piece) const {
+    return sums_ + (block * share_ + (piece & (share_ - 1))) * kPieceBytes;
   }
 
-  const StagePlan& plan_;
+  int parts_;
+  int place_;
+  int shift_;  // 2^shift_ parts
+  int share_;  // pieces that a block adds up at most
+  std::uint32_t barrier_;
   std::uint32_t sums_;
 };
 
@@ -212,9 +231,14 @@ class SharedTile {
         counter_(split.counters + (tile - plan.whole) * Shape::kGroups + group()),
         blocks_(plan, tile - plan.whole) {}
 
-  // The counter as it is. To be asked for long before leave(), which it saves a round trip.
+  // The counter as it is. To be asked for long before leave(), which it saves a round trip; it is
+  // no acquire, for which everybody would wait.
   __device__ __forceinline__ unsigned long long look() const {
-    return threadIdx.x % 128 == 0 ? load() : 0;
+    unsigned long long value = 0;
+    if (threadIdx.x % 128 == 0) {
+      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(counter_) : "memory");
+    }
+    return value;
   }
 
   __device__ __forceinline__ void leave(const float (&sums)[Shape::kSums],
@@ -235,8 +259,10 @@ class SharedTile {
 
   template <class Outputs>
   __device__ __forceinline__ void add_up(const Outputs& outputs) const {
-    const PieceShare<kPieces> share(blocks_.count, static_cast<int>(blockIdx.x) - blocks_.first);
-    if (share.is_empty()) return;
+    const int index = static_cast<int>(blockIdx.x) - blocks_.first;
+    const PieceShare<kPieces> share(blocks_.count, index * kPieces / blocks_.count,
+                                    (index + 1) * kPieces / blocks_.count);
+    if (share.count() == 0) return;
     if (threadIdx.x % 128 == 0) wait();
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
     share.add_up(outputs, [&](int block, int piece) { return __ldcg(place(block) + piece * 128); });

@@ -22,16 +22,16 @@ struct Choice {
                                         .cluster = kClusterNs};
 };
 
-using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 1850, 13, 760, 3000, 950, 600>;
-using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 2700, 13, 1340, 3100, 1500, 2700>;
-using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 1750, 10, 825, 3100, 1300, 850>;
-using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 2000, 8, 1175, 3450, 2250, 1750>;
-using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1950, 12, 960, 3300, 1400, 800>;
-using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1900, 21, 1300, 3800, 1600, 1150>;
-using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 2750, 11, 1190, 5000, 1650, 700>;
-using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 2550, 15, 1620, 4950, 2150, 1600>;
-using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 3600, 12, 1610, 6300, 1750, 400>;
-using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 4050, 11, 2720, 11400, 3500, 1700>;
+using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 1600, 13, 760, 2700, 950, 150>;
+using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 2450, 13, 1340, 2800, 1500, 2250>;
+using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 1500, 10, 825, 2800, 1300, 400>;
+using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 1750, 8, 1175, 3150, 2250, 1300>;
+using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1700, 12, 960, 3000, 1400, 550>;
+using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1650, 21, 1300, 3500, 1600, 900>;
+using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 2500, 11, 1190, 4700, 1650, 450>;
+using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 2300, 15, 1620, 4650, 2150, 1350>;
+using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 3300, 12, 1610, 6000, 1750, 300>;
+using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 3700, 11, 2720, 11100, 3500, 1600>;
 
 constexpr std::int64_t kMostTokens = 512;
 

@@ -52,7 +52,8 @@ struct WgmmaShape {
   static constexpr int kFactors = kMap + 1024 + 16;  // behind the map its greatest magnitude
   static constexpr int kBarriers = kFactors + kRows * 4;
   static constexpr int kZero = kBarriers + 2 * 8 * (kWeightSlots + kTokenSlots);
-  static constexpr int kBytes = kZero + 16;
+  static constexpr int kJoin = kZero + 8;  // a barrier that counts sums
+  static constexpr int kBytes = kJoin + 8;
 
   static constexpr int kGroupSums = kGroupRows * kTokens;  // of a consumer warpgroup
 };
