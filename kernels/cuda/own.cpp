@@ -39,13 +39,7 @@ bool is_for_wgmma(const Problem& problem) {
   if (problem.tokens == 1) return problem.inputs > 32768;
   if (problem.tokens > 4) return true;
   if (problem.inputs > 12288) return 2 * problem.inputs >= 5 * problem.outputs;
-  return problem.inputs >= 7168 && 2 * problem.inputs >= 7 * problem.outputs;
-}
-
-// Whether the look up in registers does, with so little to read that nothing is to be asked for
-// ahead.
-bool is_for_gemv(const Problem& problem) {
-  return problem.tokens == 1 && problem.inputs < 1024 && problem.elements <= 9 * kMi / 4;
+  return problem.inputs >= 4608 && 2 * problem.inputs >= 7 * problem.outputs;
 }
 
 // Up to how many tokens an own kernel beats one that decodes the weight into memory and leaves the
@@ -56,19 +50,13 @@ struct Crossover {
   bool (*is_for)(const Problem& problem) = nullptr;  // else for all
 };
 
-bool has_short_rows(const Problem& problem) {
-  return problem.inputs < 2048;
-}
-
-// Whether 128 tokens of 128 rows each, in two parts, are too few for a third of the
-// multiprocessors.
-bool leaves_many_idle(const Problem& problem) {
-  return problem.outputs > 20 * 128 && problem.outputs <= 23 * 128;
+// Whether a fifth stage of 256 inputs is mostly empty.
+bool has_empty_stage(const Problem& problem) {
+  return problem.inputs > 4 * 256 && problem.inputs < 5 * 256;
 }
 
 // Of the warpgroup kernel.
-constexpr Crossover kCrossovers[] = {{19 * kMi / 4, 128, has_short_rows},
-                                     {9 * kMi, 128, leaves_many_idle},
+constexpr Crossover kCrossovers[] = {{19 * kMi / 4, 128, has_empty_stage},
                                      {9 * kMi, 256},
                                      {32 * kMi, 384},
                                      {std::numeric_limits<std::int64_t>::max(), 512}};
@@ -88,7 +76,6 @@ std::int64_t crossover(const Problem& problem, std::span<const Crossover> crosso
 const Variant* fastest(const Problem& problem, const DeviceFacts& device) {
   const Matmuls& all = matmuls();
   if (is_for_wgmma(problem) && can(all.wgmma, problem, device)) return &all.wgmma;
-  if (is_for_gemv(problem) && can(all.gemv, problem, device)) return &all.gemv;
   for (const Variant* variant : {&all.linear, &all.wgmma, &all.gemv, &all.table}) {
     if (can(*variant, problem, device)) return variant;
   }

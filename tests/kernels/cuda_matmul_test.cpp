@@ -157,7 +157,9 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
   };
   expect_crossover(128, 1152, 1152);
   expect_crossover(128, 4304, 1152);
-  expect_crossover(128, 2880, 2880);
+  expect_crossover(256, 896, 896);
+  expect_crossover(256, 4096, 512);
+  expect_crossover(256, 2880, 2880);
   expect_crossover(256, 2048, 2048);
   expect_crossover(256, 1024, 4096);
   expect_crossover(256, 3072, 2048);
@@ -175,7 +177,7 @@ TEST(CudaMatmul, TheFlagshipTakesWarpgroupProductsOfFewTokensWhereActivationsAre
     return workspace(variant("fused"), problem) == workspace(variant(name), problem);
   };
   for (const auto& [outputs, inputs] :
-       {std::pair{576, 7168}, {1024, 8192}, {2048, 10944}, {4096, 14336}, {5120, 13824}}) {
+       {std::pair{896, 4864}, {576, 7168}, {2048, 10944}, {4096, 14336}, {5120, 13824}}) {
     EXPECT_TRUE(takes("wgmma_decode", outputs, inputs)) << outputs << "x" << inputs;
   }
   for (const auto& [outputs, inputs] : {std::pair{512, 3584},
