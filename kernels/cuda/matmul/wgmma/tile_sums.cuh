@@ -159,8 +159,8 @@ class PieceShare {
   int end_;
 };
 
-// A tile that the blocks of a cluster share. Each sends its sums to those that add them up, which
-// have them where their rings were.
+// A tile that the blocks of a cluster, two, four or eight, share. Each sends its sums to those that
+// add them up, which have them where their rings were.
 template <class Shape>
 class ClusterTile {
  public:
