@@ -1,6 +1,7 @@
 #include "own.hpp"
 
 #include "cuda/dequantize/variants.hpp"
+#include "cuda/matmul/linear/tokens_product.hpp"
 #include "cuda/matmul/variants.hpp"
 
 #include <algorithm>
@@ -34,11 +35,12 @@ bool can(const Variant& variant, const Problem& problem, const DeviceFacts& devi
 constexpr std::int64_t kMi = std::int64_t{1} << 20;
 
 // Whether the warpgroup kernel beats the integer kernel, measured on an H200. That has to make
-// integers of long activations first, which takes as long for few rows as for many.
+// integers of the activations first, which takes as long for few rows as for many; with one token
+// they take shared memory that it needs otherwise.
 bool is_for_wgmma(const Problem& problem) {
   if (problem.tokens == 1) return problem.inputs > 32768;
   if (problem.tokens > 4) return true;
-  if (problem.inputs > 12288) return 2 * problem.inputs >= 5 * problem.outputs;
+  if (problem.inputs > kOwnImageInputs) return 2 * problem.inputs >= 5 * problem.outputs;
   return problem.inputs >= 4608 && 2 * problem.inputs >= 7 * problem.outputs;
 }
 

@@ -5,6 +5,8 @@
 // remain are whole as well, or their stages, laid end to end, are spread evenly over all blocks. Or
 // each tile is split evenly over a team of blocks of its own.
 
+#include "cuda/matmul/quotient.cuh"
+
 #include <cstdint>
 
 namespace nf4bench::kernels::cuda {
@@ -68,14 +70,13 @@ inline StagePlan plan_teams(int tiles, int stages, int team, bool is_cluster) {
   return plan;
 }
 
-// A block of a team, found without a division, which everything would wait for.
+// A block of a team.
 struct TeamMember {
   int tile;
   int place;
 
   __host__ __device__ TeamMember(const StagePlan& plan, int block)
-      : tile(static_cast<int>((static_cast<float>(block) + 0.5f) * plan.one_by_team)),
-        place(block - tile * plan.team) {}
+      : tile(quotient(block, plan.one_by_team)), place(block - tile * plan.team) {}
 };
 
 // The time that the busiest block takes.

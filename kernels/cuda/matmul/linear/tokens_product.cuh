@@ -48,9 +48,6 @@ void launch_tokens(const Job& job, const Launch& launch) {
   });
 }
 
-// Up to how many inputs four tokens are quantized by every block faster than by a kernel (H200).
-inline constexpr std::int64_t kOwnImageInputs = 12288;
-
 template <class Codebook, OutputType kType, int kFours>
 void launch_typed(const Job& job, const Launch& launch) {
   if constexpr (kFours == 1) {

@@ -7,6 +7,9 @@
 
 namespace nf4bench::kernels::cuda {
 
+// Up to how many inputs four tokens are quantized by every block faster than by a kernel (H200).
+inline constexpr std::int64_t kOwnImageInputs = 12288;
+
 template <class Codebook>
 struct TokensProduct {
   static const char* unsupported(const Problem& problem, const DeviceFacts& device);

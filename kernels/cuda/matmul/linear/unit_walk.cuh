@@ -5,6 +5,7 @@
 // one, and a tile's slice into units of a few boxes side by side, which the warps take in turn.
 
 #include "cuda/matmul/linear/weight_ring.cuh"
+#include "cuda/matmul/quotient.cuh"
 
 namespace nf4bench::kernels::cuda {
 
@@ -52,7 +53,7 @@ struct UnitWalk {
   int unit;
 
   __host__ __device__ UnitWalk(int warp, int tiles, const UnitPlan& plan)
-      : tile(first_tile(warp, plan)), unit(warp - tile * plan.units) {
+      : tile(quotient(warp, plan.one_by_units)), unit(warp - tile * plan.units) {
     if (tile >= tiles) slice = plan.slices;
   }
 
@@ -73,13 +74,8 @@ struct UnitWalk {
     advance(plan);
     if (tile < tiles) return;
     ++slice;
-    tile = first_tile(warp, plan);
+    tile = quotient(warp, plan.one_by_units);
     unit = warp - tile * plan.units;
-  }
-
- private:
-  __host__ __device__ static int first_tile(int warp, const UnitPlan& plan) {
-    return static_cast<int>((static_cast<float>(warp) + 0.5f) * plan.one_by_units);
   }
 };
 

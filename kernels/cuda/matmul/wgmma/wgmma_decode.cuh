@@ -251,7 +251,7 @@ class WgmmaConsumer {
   WgmmaRings<Shape> rings_;
   std::uint32_t words_[2];   // the first piece of this lane's rows, in the first slot
   std::uint32_t scales_[2];  // the first scale of its rows, likewise
-  uint4 stage_scales_[2];    // of its rows
+  uint4 stage_scales_[2];    // all of a stage, where they are loaded together
   std::uint32_t table_;
   std::uint32_t own_byte_;  // a factor that takes this lane's byte of a word
   std::uint32_t zero_;      // a zero that the compiler cannot see through
