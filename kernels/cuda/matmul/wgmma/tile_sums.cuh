@@ -47,8 +47,9 @@ struct RowValues {
   float second;
 };
 
-// Where a lane's sums go: its rows of a tile.
-template <OutputType kType>
+// Where a lane's sums go: its rows of a tile. kPairs: both rows of a token are stored together, for
+// which their number has to be even.
+template <OutputType kType, bool kPairs>
 class LaneOutputs {
  public:
   __device__ __forceinline__ LaneOutputs(const Job& job, RowValues factors, int row, int token)
@@ -76,20 +77,18 @@ class LaneOutputs {
 
  private:
   __device__ __forceinline__ void store_token(int token, float first, float second) const {
-    if (token >= tokens_) return;
     first = __fadd_rn(first * factors_.first, bias_.first);
     second = __fadd_rn(second * factors_.second, bias_.second);
     const std::uint32_t pair = __byte_perm(
         kType == OutputType::kFloat16 ? pack_float16(first, second) : pack_bfloat16(first, second),
         0, order_);
     std::uint8_t* at = at_ + std::uint64_t{static_cast<unsigned>(token)} * token_bytes_;
-    if (token_bytes_ % 4 == 0) {
-      *reinterpret_cast<std::uint32_t*>(at) = pair;
-      return;
-    }
-    reinterpret_cast<std::uint16_t*>(at)[0] = static_cast<std::uint16_t>(pair);
-    if (has_second_) {
-      reinterpret_cast<std::uint16_t*>(at)[1] = static_cast<std::uint16_t>(pair >> 16);
+    if constexpr (kPairs) {
+      if (token < tokens_) *reinterpret_cast<std::uint32_t*>(at) = pair;
+    } else {
+      auto* values = reinterpret_cast<std::uint16_t*>(at);
+      if (token < tokens_) values[0] = static_cast<std::uint16_t>(pair);
+      if (token < tokens_ && has_second_) values[1] = static_cast<std::uint16_t>(pair >> 16);
     }
   }
 
@@ -101,6 +100,16 @@ class LaneOutputs {
   std::uint32_t order_ = 0;     // of a pair's bytes
   bool has_second_ = false;
 };
+
+// The i-th 16 bytes of a lane's sums.
+template <int kCount>
+__device__ __forceinline__ float4 piece_of(const float (&sums)[kCount], int i) {
+  return make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
+}
+
+__device__ __forceinline__ float4 add(float4 a, float4 b) {
+  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
 
 // Of a lane's sums, which are in pieces of 16 bytes, each of the parts that share a tile adds up
 // some: load(part, piece) of all parts, in their order, so that the result is always the same.
@@ -142,11 +151,7 @@ class PieceShare {
 #pragma unroll
       for (int k = 0; k < kParts; ++k) {
 #pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-          const float4 one = loaded[k][i];
-          sums[i] = make_float4(sums[i].x + one.x, sums[i].y + one.y, sums[i].z + one.z,
-                                sums[i].w + one.w);
-        }
+        for (int i = 0; i < kCount; ++i) sums[i] = add(sums[i], loaded[k][i]);
       }
     }
 #pragma unroll
@@ -167,26 +172,17 @@ class ClusterTile {
   __device__ __forceinline__ ClusterTile(const StagePlan& plan, std::uint32_t shared)
       : parts_(plan.team),
         place_(TeamMember(plan, static_cast<int>(blockIdx.x)).place),
-        shift_(parts_ == 2   ? 1
-               : parts_ == 4 ? 2
-                             : 3),
+        shift_(__ffs(parts_) - 1),
         share_(max(kPieces >> shift_, 1)),
         barrier_(shared + Shape::kJoin),
         sums_(shared + Shape::kWeights + threadIdx.x / 128 * 2048 + threadIdx.x % 128 * 16) {}
 
-  template <class Outputs>
-  __device__ __forceinline__ void add_up(const float (&sums)[Shape::kSums],
-                                         const Outputs& outputs) const {
-    const PieceShare<kPieces> own(parts_, place_ * kPieces >> shift_,
-                                  (place_ + 1) * kPieces >> shift_);
-    if (threadIdx.x == 0) {
-      arrive_expecting(barrier_, (parts_ - 1) * own.count() * kPieceBytes);
-    }
-    meet_cluster();  // the rings of all are done with
+  __device__ __forceinline__ void send(const float (&sums)[Shape::kSums]) const {
+    if (is_pair()) return place_ == 0 ? send_half<1>(sums) : send_half<0>(sums);
+    meet((parts_ - 1) * own_share().count());
 #pragma unroll
     for (int i = 0; i < kPieces; ++i) {
-      const float4 piece =
-          make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
+      const float4 piece = piece_of(sums, i);
       const auto parts = static_cast<unsigned>(((i + 1) << shift_) + kPieces - 1);
       const int block = static_cast<int>(parts / kPieces) - 1;  // who adds it up
       if (block == place_) {
@@ -195,21 +191,69 @@ class ClusterTile {
         send_16(address_in_block(block, from(place_, i)), piece, address_in_block(block, barrier_));
       }
     }
+  }
+
+  template <class Outputs>
+  __device__ __forceinline__ void add_up(const float (&sums)[Shape::kSums],
+                                         const Outputs& outputs) const {
     wait_for_cluster_bytes(barrier_);
-    own.add_up(outputs, [&](int block, int piece) {
-      const uint4 bits = load_shared_16(from(block, piece));
-      return make_float4(__uint_as_float(bits.x), __uint_as_float(bits.y), __uint_as_float(bits.z),
-                         __uint_as_float(bits.w));
-    });
+    if (is_pair()) {
+      return place_ == 0 ? add_half<0>(sums, outputs) : add_half<1>(sums, outputs);
+    }
+    own_share().add_up(outputs, [&](int block, int piece) { return load(from(block, piece)); });
   }
 
  private:
   static constexpr int kPieces = Shape::kPieces;
+  static constexpr int kHalf = kPieces / 2;
   static constexpr int kPieceBytes = Shape::kGroups * 2048;  // of all warpgroups
+
+  // Of two blocks the first adds up the first half, and each has its own sums in registers.
+  __device__ __forceinline__ bool is_pair() const {
+    return kPieces > 1 && parts_ == 2;
+  }
+
+  template <int kWhich>
+  __device__ __forceinline__ void send_half(const float (&sums)[Shape::kSums]) const {
+    const std::uint32_t target = address_in_block(kWhich, sums_);
+    const std::uint32_t barrier = address_in_block(kWhich, barrier_);
+    meet(kHalf);
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      send_16(target + i * kPieceBytes, piece_of(sums, kWhich * kHalf + i), barrier);
+    }
+  }
+
+  template <int kWhich, class Outputs>
+  __device__ __forceinline__ void add_half(const float (&sums)[Shape::kSums],
+                                           const Outputs& outputs) const {
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      const int piece = kWhich * kHalf + i;
+      outputs.store(piece, add(piece_of(sums, piece), load(sums_ + i * kPieceBytes)));
+    }
+  }
+
+  // Until the rings of all are done with. This block waits for `pieces` from now on.
+  __device__ __forceinline__ void meet(int pieces) const {
+    if (threadIdx.x == 0) arrive_expecting(barrier_, pieces * kPieceBytes);
+    meet_cluster();
+  }
+
+  __device__ __forceinline__ PieceShare<kPieces> own_share() const {
+    return PieceShare<kPieces>(parts_, place_ * kPieces >> shift_,
+                               (place_ + 1) * kPieces >> shift_);
+  }
 
   // Where who adds up a piece has it from `block`.
   __device__ __forceinline__ std::uint32_t from(int block, int piece) const {
     return sums_ + (block * share_ + (piece & (share_ - 1))) * kPieceBytes;
+  }
+
+  __device__ __forceinline__ static float4 load(std::uint32_t address) {
+    const uint4 bits = load_shared_16(address);
+    return make_float4(__uint_as_float(bits.x), __uint_as_float(bits.y), __uint_as_float(bits.z),
+                       __uint_as_float(bits.w));
   }
 
   int parts_;
@@ -248,8 +292,7 @@ class SharedTile {
     float4* own = place(static_cast<int>(blockIdx.x) - blocks_.first);
 #pragma unroll
     for (int i = 0; i < kPieces; ++i) {
-      __stcg(own + i * 128,
-             make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]));
+      __stcg(own + i * 128, piece_of(sums, i));
     }
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
     if (threadIdx.x % 128 == 0) {

@@ -34,17 +34,33 @@ __device__ __forceinline__ void hold(float (&sums)[kCount]) {
 }
 
 // B: rows of 64 16-bit values, one a token, in 128 bytes that are swizzled as the copy engine does;
-// 1024 bytes hold eight tokens. `address` is a multiple of 1024. 16 values further is + 2.
-__device__ __forceinline__ std::uint64_t token_descriptor(std::uint32_t address) {
-  return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | std::uint64_t{1} << 16 |
-         std::uint64_t{1024 >> 4} << 32 | std::uint64_t{1} << 62;
-}
+// 1024 bytes hold eight tokens.
+class TokenDescriptor {
+ public:
+  // `address` is a multiple of 1024.
+  __device__ __forceinline__ explicit TokenDescriptor(std::uint32_t address)
+      : lower_(address >> 4 | 1u << 16) {}
+
+  // So many times 16 bytes further. Shared memory ends before the sum would run into other bits.
+  __device__ __forceinline__ TokenDescriptor at(std::uint32_t sixteens) const {
+    TokenDescriptor further = *this;
+    further.lower_ += sixteens;
+    return further;
+  }
+
+  __device__ __forceinline__ std::uint64_t bits() const {
+    return std::uint64_t{1024 >> 4 | 1u << 30} << 32 | lower_;
+  }
+
+ private:
+  std::uint32_t lower_;
+};
 
 // d = A B (+ d where `add`), of float16 or bfloat16, with 8 to 256 tokens: four values of d a lane
 // and eight tokens.
 template <OutputType kType, int kCount>
 __device__ __forceinline__ void multiply_tokens(float (&d)[kCount], const std::uint32_t (&a)[4],
-                                                std::uint64_t b, bool add) {
+                                                TokenDescriptor b, bool add) {
 // clang-format off
 #define NF4BENCH_PRODUCT(TYPE) \
   asm volatile( \
@@ -56,7 +72,7 @@ __device__ __forceinline__ void multiply_tokens(float (&d)[kCount], const std::u
       "{%4, %5, %6, %7}, %8, add, 1, 1, 0;\n" \
       "}" \
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add ? 1 : 0))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits()), "r"(add ? 1 : 0))
   if constexpr (kCount == 4 && kType == OutputType::kFloat16) NF4BENCH_PRODUCT("f16");
   if constexpr (kCount == 4 && kType == OutputType::kBfloat16) NF4BENCH_PRODUCT("bf16");
 #undef NF4BENCH_PRODUCT
@@ -70,7 +86,7 @@ __device__ __forceinline__ void multiply_tokens(float (&d)[kCount], const std::u
       "{%8, %9, %10, %11}, %12, add, 1, 1, 0;\n" \
       "}" \
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]) \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add ? 1 : 0))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits()), "r"(add ? 1 : 0))
   if constexpr (kCount == 8 && kType == OutputType::kFloat16) NF4BENCH_PRODUCT("f16");
   if constexpr (kCount == 8 && kType == OutputType::kBfloat16) NF4BENCH_PRODUCT("bf16");
 #undef NF4BENCH_PRODUCT
@@ -85,7 +101,7 @@ __device__ __forceinline__ void multiply_tokens(float (&d)[kCount], const std::u
       "}" \
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]) \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add ? 1 : 0))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits()), "r"(add ? 1 : 0))
   if constexpr (kCount == 16 && kType == OutputType::kFloat16) NF4BENCH_PRODUCT("f16");
   if constexpr (kCount == 16 && kType == OutputType::kBfloat16) NF4BENCH_PRODUCT("bf16");
 #undef NF4BENCH_PRODUCT
@@ -103,7 +119,7 @@ __device__ __forceinline__ void multiply_tokens(float (&d)[kCount], const std::u
         "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), \
         "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), \
         "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]) \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add ? 1 : 0))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits()), "r"(add ? 1 : 0))
   if constexpr (kCount == 32 && kType == OutputType::kFloat16) NF4BENCH_PRODUCT("f16");
   if constexpr (kCount == 32 && kType == OutputType::kBfloat16) NF4BENCH_PRODUCT("bf16");
 #undef NF4BENCH_PRODUCT
@@ -127,7 +143,7 @@ __device__ __forceinline__ void multiply_tokens(float (&d)[kCount], const std::u
         "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), \
         "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
         "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]) \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add ? 1 : 0))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits()), "r"(add ? 1 : 0))
   if constexpr (kCount == 64 && kType == OutputType::kFloat16) NF4BENCH_PRODUCT("f16");
   if constexpr (kCount == 64 && kType == OutputType::kBfloat16) NF4BENCH_PRODUCT("bf16");
 #undef NF4BENCH_PRODUCT
@@ -163,7 +179,7 @@ __device__ __forceinline__ void multiply_tokens(float (&d)[kCount], const std::u
         "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), \
         "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), \
         "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127]) \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add ? 1 : 0))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits()), "r"(add ? 1 : 0))
   if constexpr (kCount == 128 && kType == OutputType::kFloat16) NF4BENCH_PRODUCT("f16");
   if constexpr (kCount == 128 && kType == OutputType::kBfloat16) NF4BENCH_PRODUCT("bf16");
 #undef NF4BENCH_PRODUCT

@@ -73,7 +73,7 @@ template <class Shape, OutputType kType>
 class WgmmaConsumer {
  public:
   __device__ __forceinline__ explicit WgmmaConsumer(std::uint8_t* shared)
-      : shared_(shared_address(shared)), rings_(shared_) {
+      : shared_(shared_address(shared)), rings_(shared_), tokens_(shared_ + Shape::kActivations) {
     const LaneRows rows;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -213,17 +213,16 @@ class WgmmaConsumer {
     if (slot_quarter == 0) {
       wait_for_phase(rings_.tokens.full(tokens_at_.slot), tokens_at_.parity);
     }
-    const std::uint64_t activations =
-        token_descriptor(shared_ + Shape::kActivations + tokens_at_.slot * Shape::kTokenSlotBytes +
-                         slot_quarter * Shape::kQuarterBytes);
+    const TokenDescriptor activations = tokens_.at(tokens_at_.slot * (Shape::kTokenSlotBytes / 16) +
+                                                   slot_quarter * (Shape::kQuarterBytes / 16));
     begin_products();
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
       if constexpr (Shape::kScaleSums) {
         multiply_tokens<kType>(parts_[quarter % 2], weights_[quarter % 2][step],
-                               activations + 2 * step, step > 0);
+                               activations.at(2 * step), step > 0);
       } else {
-        multiply_tokens<kType>(sums_, weights_[quarter % 2][step], activations + 2 * step,
+        multiply_tokens<kType>(sums_, weights_[quarter % 2][step], activations.at(2 * step),
                                quarter > 0 || step > 0 || adds_);
       }
     }
@@ -249,6 +248,7 @@ class WgmmaConsumer {
 
   std::uint32_t shared_;
   WgmmaRings<Shape> rings_;
+  TokenDescriptor tokens_;   // of the first slot
   std::uint32_t words_[2];   // the first piece of this lane's rows, in the first slot
   std::uint32_t scales_[2];  // the first scale of its rows, likewise
   uint4 stage_scales_[2];    // all of a stage, where they are loaded together
@@ -272,7 +272,8 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
   asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
   WgmmaConsumer<Shape, kType> consumer(shared);
   wait_for_previous_kernel();
-  const auto outputs_of = [&](int tile) {
+  // Calls use(where the sums of a tile go).
+  const auto with_outputs = [&](int tile, const auto& use) {
     const auto* map = reinterpret_cast<const float*>(shared + Shape::kMap);
     const TilePlace at(plan, tile);
     const int first = at.rows * Shape::kRows;
@@ -281,8 +282,13 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
       return 1.0f / row_factor<Shape, kType>(job, map, min(first + row, last));
     };
     const LaneRows rows;
-    return LaneOutputs<kType>(job, {factor(rows.first()), factor(rows.second())}, first,
-                              at.tokens * Shape::kTokens);
+    const RowValues factors = {factor(rows.first()), factor(rows.second())};
+    const int token = at.tokens * Shape::kTokens;
+    if (job.outputs % 2 == 0) {
+      use(LaneOutputs<kType, true>(job, factors, first, token));
+    } else {
+      use(LaneOutputs<kType, false>(job, factors, first, token));
+    }
   };
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     const bool is_whole = walk.is_whole(plan);
@@ -295,22 +301,23 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
     } while (++stage < walk.end);
     consumer.finish_tile();
     if (is_whole) {
-      const auto outputs = outputs_of(walk.tile);
+      with_outputs(walk.tile, [&](const auto& outputs) {
 #pragma unroll
-      for (int i = 0; i < Shape::kTokens / 8; ++i) {
-        outputs.store(i, make_float4(consumer.sums_[4 * i], consumer.sums_[4 * i + 1],
-                                     consumer.sums_[4 * i + 2], consumer.sums_[4 * i + 3]));
-      }
+        for (int i = 0; i < Shape::kPieces; ++i) outputs.store(i, piece_of(consumer.sums_, i));
+      });
     } else if (plan.is_cluster) {
-      return ClusterTile<Shape>(plan, shared_address(shared))
-          .add_up(consumer.sums_, outputs_of(walk.tile));
+      const ClusterTile<Shape> tile(plan, shared_address(shared));
+      tile.send(consumer.sums_);
+      with_outputs(walk.tile, [&](const auto& outputs) { tile.add_up(consumer.sums_, outputs); });
+      return;
     } else {
       SharedTile<Shape>(plan, split, walk.tile).leave(consumer.sums_, seen);
     }
   }
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     if (walk.is_whole(plan)) continue;
-    SharedTile<Shape>(plan, split, walk.tile).add_up(outputs_of(walk.tile));
+    const SharedTile<Shape> tile(plan, split, walk.tile);
+    with_outputs(walk.tile, [&](const auto& outputs) { tile.add_up(outputs); });
   }
 }
 
