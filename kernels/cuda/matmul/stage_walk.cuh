@@ -31,7 +31,8 @@ struct StageCosts {
   int stage = 1;
   int spread = 0;   // parts of blocks that may have those of two tiles
   int team = 0;     // of blocks that have that of one
-  int cluster = 0;  // of a team that is a cluster
+  int pair = 0;     // of a team that is a cluster of two,
+  int cluster = 0;  // or of more
 };
 
 // Whole tiles only.
@@ -85,7 +86,10 @@ inline std::int64_t time_of(const StagePlan& plan, const StageCosts& costs) {
   std::int64_t join = 0;
   if (plan.split > 0) {
     stages += plan.share + (plan.extra > 0 ? 1 : 0);
-    join = plan.team == 0 ? costs.spread : plan.is_cluster ? costs.cluster : costs.team;
+    join = plan.team == 0     ? costs.spread
+           : !plan.is_cluster ? costs.team
+           : plan.team == 2   ? costs.pair
+                              : costs.cluster;
   }
   return std::int64_t{plan.blocks} * costs.block + stages * costs.stage + join;
 }

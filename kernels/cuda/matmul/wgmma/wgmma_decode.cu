@@ -11,7 +11,7 @@ namespace {
 
 // What is compiled, and what it takes on an H200, in nanoseconds: a call, and as StageCosts says.
 template <class ShapeType, int kCallNsValue, int kBlockNs, int kStageNs, int kSpreadNs, int kTeamNs,
-          int kClusterNs>
+          int kPairNs, int kClusterNs>
 struct Choice {
   using Shape = ShapeType;
   static constexpr int kCallNs = kCallNsValue;
@@ -19,19 +19,20 @@ struct Choice {
                                         .stage = kStageNs,
                                         .spread = kSpreadNs,
                                         .team = kTeamNs,
+                                        .pair = kPairNs,
                                         .cluster = kClusterNs};
 };
 
-using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 1600, 13, 760, 2700, 950, 150>;
-using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 2450, 13, 1340, 2800, 1500, 2250>;
-using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 1500, 10, 825, 2800, 1300, 400>;
-using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 1750, 8, 1175, 3150, 2250, 1300>;
-using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1700, 12, 960, 3000, 1400, 550>;
-using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1650, 21, 1300, 3500, 1600, 900>;
-using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 2500, 11, 1190, 4700, 1650, 450>;
-using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 2300, 15, 1620, 4650, 2150, 1350>;
-using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 3300, 12, 1610, 6000, 1750, 300>;
-using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 3700, 11, 2720, 11100, 3500, 1600>;
+using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 1400, 4, 750, 3300, 1750, 150, 500>;
+using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 1300, 16, 1230, 3700, 2250, 500, 1000>;
+using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 1700, 9, 760, 2900, 1700, 50, 350>;
+using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 1500, 16, 1050, 3500, 2000, 0, 700>;
+using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1800, 10, 870, 4000, 1800, 0, 500>;
+using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1700, 16, 1240, 3400, 2150, 100, 1000>;
+using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 2050, 11, 1130, 5300, 2350, 50, 800>;
+using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 1750, 22, 1510, 4800, 2600, 350, 1650>;
+using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 2350, 13, 1490, 6900, 2850, 400, 1650>;
+using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 2900, 22, 2330, 10800, 3800, 1000, 3700>;
 
 constexpr std::int64_t kMostTokens = 512;
 
@@ -50,7 +51,7 @@ StagePlan plan_stages(const Problem& problem, int multiprocessors) {
   StagePlan plan =
       plan_tiles(tiles, stages, std::min(multiprocessors, kMostGridBlocks), Choice::kCosts);
   // More blocks of more tokens would read more of each other's sums than it saves.
-  const int most_blocks = Shape::kTokens < 128 ? 8 : 2;
+  const int most_blocks = Shape::kTokens < 128 ? 8 : 4;
   for (int cluster = 2; cluster <= most_blocks; cluster *= 2) {
     if (cluster > stages || tiles > clusters_at_once(multiprocessors, cluster)) continue;
     plan = faster_plan(plan_teams(tiles, stages, cluster, true), plan, Choice::kCosts);

@@ -107,21 +107,16 @@ class WgmmaConsumer {
       const std::uint32_t read = words.mix();
       multiply_quarter(quarter);
       if (!kLoadsEarly && quarter < 3) next = load_quarter(quarter + 1);
-      if (quarter == 3) {
-        // A load whose result has been used is over, so that no copy can overtake it.
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) arrive(rings_.weights.empty(weights_at_.slot) + (read & zero_));
-        weights_at_.advance();
-      }
+      if (quarter == 3) release_weights(read);
       wait_for_products<1>();  // the quarter before, whose operands are decoded into next
       if (quarter < 3) {
         words = next;
         words.hold();
       }
-      release_tokens();
       if (quarter % Shape::kSlotQuarters == Shape::kSlotQuarters - 1) {
-        leaving_slot_ = tokens_at_.slot;
-        tokens_at_.advance();
+        leave_tokens();
+      } else {
+        release_tokens();
       }
       if constexpr (Shape::kScaleSums) {
         if (quarter > 0) add_block((quarter + 1) % 2, scales_before);
@@ -134,6 +129,45 @@ class WgmmaConsumer {
       wait_for_products<0>();
       add_block(1, scales_before);
     }
+  }
+
+  // The same for the last stage of a row that ends within it: only the `quarters` that it has.
+  __device__ __forceinline__ void multiply_rest(int quarters) {
+    wait_for_products<0>();
+    release_tokens();
+    wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
+    std::uint32_t read = 0;
+#pragma unroll 1
+    for (int quarter = 0; quarter < quarters; ++quarter) {
+      const int slot_quarter = quarter % Shape::kSlotQuarters;
+      if (slot_quarter == 0) wait_for_tokens();
+      QuarterWords words = load_words(quarter);
+      words.scales = make_uint2(load_shared_4(scale_address(0) + quarter * 4),
+                                load_shared_4(scale_address(1) + quarter * 4));
+      read |= words.mix();
+      decode(weights_[0], words);
+      begin_products();
+      multiply_block<0>(slot_quarter, adds_);
+      commit_products();
+      wait_for_products<0>();
+      if constexpr (Shape::kScaleSums) {
+        add_block(0, words.scales);
+      } else {
+        hold(sums_);
+      }
+      adds_ = true;
+      if (slot_quarter == Shape::kSlotQuarters - 1) leave_tokens();
+    }
+    if (quarters % Shape::kSlotQuarters > 0) leave_tokens();
+      // Those of quarters that are not there are zeros.
+#pragma unroll 1
+    for (int slot = (quarters - 1) / Shape::kSlotQuarters + 1; slot < 4 / Shape::kSlotQuarters;
+         ++slot) {
+      wait_for_tokens();
+      leave_tokens();
+    }
+    release_tokens();
+    release_weights(read);
   }
 
   // Waits for what is still under way. The sums are whole then.
@@ -151,18 +185,27 @@ class WgmmaConsumer {
 
   // Of a lane's first or second row. Those of a whole stage together, where they find registers.
   __device__ __forceinline__ std::uint32_t load_scale(int row, int quarter) {
-    const std::uint32_t at = scales_[row] + weights_at_.slot * Shape::kScaleSlotBytes;
     if constexpr (kLoadsEarly) {
       uint4& stage = stage_scales_[row];
-      if (quarter == 0) stage = load_shared_16(at);
+      if (quarter == 0) stage = load_shared_16(scale_address(row));
       const std::uint32_t words[4] = {stage.x, stage.y, stage.z, stage.w};
       return words[quarter];
     } else {
-      return load_shared_4(at + quarter * 4);
+      return load_shared_4(scale_address(row) + quarter * 4);
     }
   }
 
+  __device__ __forceinline__ std::uint32_t scale_address(int row) const {
+    return scales_[row] + weights_at_.slot * Shape::kScaleSlotBytes;
+  }
+
   __device__ __forceinline__ QuarterWords load_quarter(int quarter) {
+    QuarterWords words = load_words(quarter);
+    words.scales = make_uint2(load_scale(0, quarter), load_scale(1, quarter));
+    return words;
+  }
+
+  __device__ __forceinline__ QuarterWords load_words(int quarter) const {
     const std::uint32_t slot = weights_at_.slot * Shape::kWeightSlotBytes;
     QuarterWords words;
 #pragma unroll
@@ -171,7 +214,6 @@ class WgmmaConsumer {
       words.first[i] = load_shared_16((words_[0] ^ piece) + slot);
       words.second[i] = load_shared_16((words_[1] ^ piece) + slot);
     }
-    words.scales = make_uint2(load_scale(0, quarter), load_scale(1, quarter));
     return words;
   }
 
@@ -210,23 +252,31 @@ class WgmmaConsumer {
 
   __device__ __forceinline__ void multiply_quarter(int quarter) {
     const int slot_quarter = quarter % Shape::kSlotQuarters;
-    if (slot_quarter == 0) {
-      wait_for_phase(rings_.tokens.full(tokens_at_.slot), tokens_at_.parity);
+    if (slot_quarter == 0) wait_for_tokens();
+    begin_products();
+    if (quarter % 2 == 0) {
+      multiply_block<0>(slot_quarter, quarter > 0 || adds_);
+    } else {
+      multiply_block<1>(slot_quarter, true);
     }
+    commit_products();
+  }
+
+  // The products of 64 inputs: of the kWhich-th A with a quarter of the slot of activations.
+  template <int kWhich>
+  __device__ __forceinline__ void multiply_block(int slot_quarter, bool adds) {
     const TokenDescriptor activations = tokens_.at(tokens_at_.slot * (Shape::kTokenSlotBytes / 16) +
                                                    slot_quarter * (Shape::kQuarterBytes / 16));
-    begin_products();
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
       if constexpr (Shape::kScaleSums) {
-        multiply_tokens<kType>(parts_[quarter % 2], weights_[quarter % 2][step],
-                               activations.at(2 * step), step > 0);
+        multiply_tokens<kType>(parts_[kWhich], weights_[kWhich][step], activations.at(2 * step),
+                               step > 0);
       } else {
-        multiply_tokens<kType>(sums_, weights_[quarter % 2][step], activations.at(2 * step),
-                               quarter > 0 || step > 0 || adds_);
+        multiply_tokens<kType>(sums_, weights_[kWhich][step], activations.at(2 * step),
+                               step > 0 || adds);
       }
     }
-    commit_products();
   }
 
   // Adds sums over a block, times its scales.
@@ -237,6 +287,25 @@ class WgmmaConsumer {
       sums_[i] =
           __fmaf_rn(__uint_as_float(i % 4 < 2 ? scales.x : scales.y), parts_[part][i], sums_[i]);
     }
+  }
+
+  // Gives back the slot of weights of which `read` is mixed. A load whose result has been used is
+  // over, so that no copy can overtake it.
+  __device__ __forceinline__ void release_weights(std::uint32_t read) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) arrive(rings_.weights.empty(weights_at_.slot) + (read & zero_));
+    weights_at_.advance();
+  }
+
+  __device__ __forceinline__ void wait_for_tokens() {
+    wait_for_phase(rings_.tokens.full(tokens_at_.slot), tokens_at_.parity);
+  }
+
+  // Goes on to the next slot of activations.
+  __device__ __forceinline__ void leave_tokens() {
+    release_tokens();
+    leaving_slot_ = tokens_at_.slot;
+    tokens_at_.advance();
   }
 
   // Gives back the slot of activations whose last products are done.
@@ -290,15 +359,23 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
       use(LaneOutputs<kType, false>(job, factors, first, token));
     }
   };
+  const int rest = static_cast<int>(job.inputs / kQuarterInputs % 4);  // quarters of a last stage
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     const bool is_whole = walk.is_whole(plan);
     unsigned long long seen = 0;
     if (!is_whole && !plan.is_cluster) seen = SharedTile<Shape>(plan, split, walk.tile).look();
     consumer.begin_tile();
     int stage = walk.begin;
-    do {
-      consumer.multiply_stage();
-    } while (++stage < walk.end);
+    if constexpr (Shape::kEndsEarly) {
+      const bool has_rest = rest > 0 && walk.end == plan.stages;
+      const int end = walk.end - (has_rest ? 1 : 0);
+      for (; stage < end; ++stage) consumer.multiply_stage();
+      if (has_rest) consumer.multiply_rest(rest);
+    } else {
+      do {
+        consumer.multiply_stage();
+      } while (++stage < walk.end);
+    }
     consumer.finish_tile();
     if (is_whole) {
       with_outputs(walk.tile, [&](const auto& outputs) {

@@ -29,6 +29,10 @@ struct WgmmaShape {
   // Scales are multiplied with sums over a block where these find registers, else with weights.
   static constexpr bool kScaleSums = kTokens <= 32 || (kTokens == 64 && kGroups == 2);
 
+  // Whether the quarters are left out that a row's last stage does not have. ptxas would let no
+  // products of the largest shape run beside each other then.
+  static constexpr bool kEndsEarly = kTokens <= 128;
+
   static constexpr int kRows = kGroups * kGroupRows;  // of a tile
   static constexpr int kThreads = kGroups * 128 + 128;
   static constexpr int kSums = kTokens / 2;  // of a lane
