@@ -52,14 +52,14 @@ struct Crossover {
   bool (*is_for)(const Problem& problem) = nullptr;  // else for all
 };
 
-// Whether a fifth stage of 256 inputs is mostly empty.
-bool has_empty_stage(const Problem& problem) {
-  return problem.inputs > 4 * 256 && problem.inputs < 5 * 256;
+// Whether rows end within a stage of 256 inputs, which the kernel for the most tokens does whole.
+bool ends_within_a_stage(const Problem& problem) {
+  return problem.inputs % 256 != 0;
 }
 
 // Of the warpgroup kernel.
-constexpr Crossover kCrossovers[] = {{19 * kMi / 4, 128, has_empty_stage},
-                                     {9 * kMi, 256},
+constexpr Crossover kCrossovers[] = {{9 * kMi, 320, ends_within_a_stage},
+                                     {9 * kMi, 512},
                                      {32 * kMi, 384},
                                      {std::numeric_limits<std::int64_t>::max(), 512}};
 

@@ -155,14 +155,9 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
     EXPECT_GE(workspace(variant("fused"), many), workspace(variant("fused_cublas"), many));
     EXPECT_LT(workspace(variant("fused"), few), workspace(variant("fused_cublas"), few));
   };
-  expect_crossover(128, 1152, 1152);
-  expect_crossover(128, 4304, 1152);
-  expect_crossover(256, 896, 896);
-  expect_crossover(256, 4096, 512);
-  expect_crossover(256, 2880, 2880);
-  expect_crossover(256, 2048, 2048);
-  expect_crossover(256, 1024, 4096);
-  expect_crossover(256, 3072, 2048);
+  expect_crossover(320, 896, 896);
+  expect_crossover(320, 1152, 1152);
+  expect_crossover(320, 2880, 2880);
   expect_crossover(384, 4096, 4096);
   // Of the table.
   expect_crossover(16, 4096, 4308);
