@@ -158,7 +158,10 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
   expect_crossover(320, 896, 896);
   expect_crossover(320, 1152, 1152);
   expect_crossover(320, 2880, 2880);
-  expect_crossover(384, 4096, 4096);
+  expect_crossover(256, 4096, 4096);
+  expect_crossover(256, 4096, 2880);
+  expect_crossover(448, 4608, 4096);
+  expect_crossover(448, 3584, 3584);
   // Of the table.
   expect_crossover(16, 4096, 4308);
   expect_crossover(64, 8192, 4308);
