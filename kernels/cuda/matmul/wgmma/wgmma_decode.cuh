@@ -159,10 +159,9 @@ class WgmmaConsumer {
       if (slot_quarter == Shape::kSlotQuarters - 1) leave_tokens();
     }
     if (quarters % Shape::kSlotQuarters > 0) leave_tokens();
-      // Those of quarters that are not there are zeros.
+    int slot = (quarters - 1) / Shape::kSlotQuarters + 1;
 #pragma unroll 1
-    for (int slot = (quarters - 1) / Shape::kSlotQuarters + 1; slot < 4 / Shape::kSlotQuarters;
-         ++slot) {
+    for (; slot < 4 / Shape::kSlotQuarters; ++slot) {  // zeros
       wait_for_tokens();
       leave_tokens();
     }
