@@ -157,7 +157,12 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
   };
   expect_crossover(320, 896, 896);
   expect_crossover(320, 1152, 1152);
+  expect_crossover(320, 4304, 1152);
   expect_crossover(320, 2880, 2880);
+  expect_crossover(512, 4096, 512);
+  expect_crossover(512, 2048, 2048);
+  expect_crossover(512, 1024, 4096);
+  expect_crossover(512, 3072, 2048);
   expect_crossover(256, 4096, 4096);
   expect_crossover(256, 4096, 2880);
   expect_crossover(448, 4608, 4096);

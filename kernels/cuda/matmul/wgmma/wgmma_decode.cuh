@@ -147,7 +147,7 @@ class WgmmaConsumer {
       read |= words.mix();
       decode(weights_[0], words);
       begin_products();
-      multiply_block<0>(slot_quarter, adds_);
+      multiply_block(0, slot_quarter, adds_);
       commit_products();
       wait_for_products<0>();
       if constexpr (Shape::kScaleSums) {
@@ -253,26 +253,21 @@ class WgmmaConsumer {
     const int slot_quarter = quarter % Shape::kSlotQuarters;
     if (slot_quarter == 0) wait_for_tokens();
     begin_products();
-    if (quarter % 2 == 0) {
-      multiply_block<0>(slot_quarter, quarter > 0 || adds_);
-    } else {
-      multiply_block<1>(slot_quarter, true);
-    }
+    multiply_block(quarter % 2, slot_quarter, quarter > 0 || adds_);
     commit_products();
   }
 
-  // The products of 64 inputs: of the kWhich-th A with a quarter of the slot of activations.
-  template <int kWhich>
-  __device__ __forceinline__ void multiply_block(int slot_quarter, bool adds) {
+  // The products of 64 inputs: of one of the two A with a quarter of the slot of activations.
+  __device__ __forceinline__ void multiply_block(int which, int slot_quarter, bool adds) {
     const TokenDescriptor activations = tokens_.at(tokens_at_.slot * (Shape::kTokenSlotBytes / 16) +
                                                    slot_quarter * (Shape::kQuarterBytes / 16));
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
       if constexpr (Shape::kScaleSums) {
-        multiply_tokens<kType>(parts_[kWhich], weights_[kWhich][step], activations.at(2 * step),
+        multiply_tokens<kType>(parts_[which], weights_[which][step], activations.at(2 * step),
                                step > 0);
       } else {
-        multiply_tokens<kType>(sums_, weights_[kWhich][step], activations.at(2 * step),
+        multiply_tokens<kType>(sums_, weights_[which][step], activations.at(2 * step),
                                step > 0 || adds);
       }
     }
