@@ -78,7 +78,7 @@ __device__ __forceinline__ void decode_word(std::uint32_t (&pairs)[4], std::uint
                                             std::uint32_t table, Scale scale) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const uint2 bits = load_shared_8(step_to_byte(word, i, table));
+    const uint2 bits = load_shared_8(step_to_byte(word, byte_factor(i), table));
     const float first = multiply_flushed(__uint_as_float(bits.x), scale(2 * i));
     const float second = multiply_flushed(__uint_as_float(bits.y), scale(2 * i + 1));
     pairs[i] =

@@ -107,6 +107,12 @@ __device__ __forceinline__ float4 piece_of(const float (&sums)[kCount], int i) {
   return make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
 }
 
+__device__ __forceinline__ float4 load_shared_piece(std::uint32_t address) {
+  const uint4 bits = load_shared_16(address);
+  return make_float4(__uint_as_float(bits.x), __uint_as_float(bits.y), __uint_as_float(bits.z),
+                     __uint_as_float(bits.w));
+}
+
 __device__ __forceinline__ float4 add(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
@@ -200,7 +206,8 @@ class ClusterTile {
     if (is_pair()) {
       return place_ == 0 ? add_half<0>(sums, outputs) : add_half<1>(sums, outputs);
     }
-    own_share().add_up(outputs, [&](int block, int piece) { return load(from(block, piece)); });
+    own_share().add_up(outputs,
+                       [&](int block, int piece) { return load_shared_piece(from(block, piece)); });
   }
 
  private:
@@ -230,7 +237,7 @@ class ClusterTile {
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) {
       const int piece = kWhich * kHalf + i;
-      outputs.store(piece, add(piece_of(sums, piece), load(sums_ + i * kPieceBytes)));
+      outputs.store(piece, add(piece_of(sums, piece), load_shared_piece(sums_ + i * kPieceBytes)));
     }
   }
 
@@ -248,12 +255,6 @@ class ClusterTile {
   // Where who adds up a piece has it from `block`.
   __device__ __forceinline__ std::uint32_t from(int block, int piece) const {
     return sums_ + (block * share_ + (piece & (share_ - 1))) * kPieceBytes;
-  }
-
-  __device__ __forceinline__ static float4 load(std::uint32_t address) {
-    const uint4 bits = load_shared_16(address);
-    return make_float4(__uint_as_float(bits.x), __uint_as_float(bits.y), __uint_as_float(bits.z),
-                       __uint_as_float(bits.w));
   }
 
   int parts_;
