@@ -181,6 +181,12 @@ __device__ __forceinline__ void store_shared_16(std::uint32_t address, float4 va
                : "memory");
 }
 
+__device__ __forceinline__ void store_shared_16(std::uint32_t address, uint4 value) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x),
+               "r"(value.y), "r"(value.z), "r"(value.w)
+               : "memory");
+}
+
 __device__ __forceinline__ uint2 load_shared_8(std::uint32_t address) {
   uint2 value;
   asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"

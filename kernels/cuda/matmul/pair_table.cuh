@@ -1,6 +1,6 @@
 #pragma once
 
-// Weights as pairs of 16-bit values, which a table in shared memory has for every byte, and the
+// Weights looked up in pairs, of which a table in shared memory has one for every byte, and the
 // product of a warp that takes them.
 
 #include "variant.hpp"
@@ -42,7 +42,7 @@ __device__ __forceinline__ std::uint32_t step_to_byte(std::uint32_t word, std::u
   return result;
 }
 
-// Of a table that nothing writes any more.
+// Two 16-bit values of a table that nothing writes any more.
 __device__ __forceinline__ std::uint32_t load_pair(std::uint32_t address) {
   std::uint32_t pair;
   asm("ld.shared.u32 %0, [%1];" : "=r"(pair) : "r"(address));

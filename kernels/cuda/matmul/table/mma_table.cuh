@@ -8,6 +8,7 @@
 
 #include "cuda/codebook.cuh"
 #include "cuda/dependent_launch.cuh"
+#include "cuda/matmul/pair_table.cuh"
 #include "cuda/matmul/stage_walk.cuh"
 #include "cuda/matmul/table/table_stage.cuh"
 
@@ -133,10 +134,9 @@ class LaneProducts {
         if constexpr (Traits::kRagged) {
           decode_ragged(pairs, {stage, word_, j}, at);
         } else {
-          const float scale =
-              __uint_as_float(load_shared_word(at.scales + scales_ + j * scale_step_));
+          const float scale = __uint_as_float(load_shared_4(at.scales + scales_ + j * scale_step_));
           const std::uint32_t place = (at.codes + codes_) ^ (i * kWordStep * 4);
-          decode_word<kType>(pairs, load_shared_word(place + 8 * j * Traits::kRowBytes), table_,
+          decode_word<kType>(pairs, load_shared_4(place + 8 * j * Traits::kRowBytes), table_,
                              [&](int) { return scale; });
         }
         a[j / 2][0][j % 2] = pairs[0];
@@ -174,7 +174,7 @@ class LaneProducts {
     const std::uint32_t first =
         at.codes + row * Traits::kRowBytes + (begin % kRun / 8 + t_ * 4 + place.word) * 4;
     const std::uint32_t codes =
-        shift_nibbles(load_shared_word(first), load_shared_word(first + 4), begin % 8);
+        shift_nibbles(load_shared_4(first), load_shared_4(first + 4), begin % 8);
     const uint2 bits = load_shared_8(at.scales + (row * kStageRuns + t_) * 8);
     const float scales[2] = {__uint_as_float(bits.x), __uint_as_float(bits.y)};
     const int column = place.stage * kStageInputs + t_ * kRun;

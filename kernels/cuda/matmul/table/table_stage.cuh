@@ -6,7 +6,6 @@
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/matmul/async_copy.cuh"
-#include "cuda/matmul/table/table_instructions.cuh"
 
 namespace nf4bench::kernels::cuda {
 
@@ -78,6 +77,21 @@ __host__ __device__ constexpr int token_place(int token, int piece) {
 }
 
 #if __CUDA_ARCH__ >= 800
+
+// Copies kBytes bytes, 4, 8 or 16 as both addresses are multiples of, or writes zeros where
+// `inside` is false. With 16 of them L2 gets the 128 around.
+template <int kBytes>
+__device__ __forceinline__ void copy_bytes(std::uint32_t target, const void* source, bool inside) {
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target),
+                 "l"(source), "r"(inside ? 16 : 0)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(source),
+                 "n"(kBytes), "r"(inside ? kBytes : 0)
+                 : "memory");
+  }
+}
 
 template <class Value>
 __device__ __forceinline__ int clamped(Value value, int most) {
