@@ -17,8 +17,8 @@ inline StageScales stage_scales(const Problem& problem) {
   if (problem.block_shift != 6) return StageScales::kAny;
   const bool has_whole_stages = problem.inputs % 256 == 0;
   if (!problem.nested) return has_whole_stages ? StageScales::kValues : StageScales::kAny;
-  if (has_whole_stages) return StageScales::kCodes;
-  // Words are read whole, the last one, too.
+  // Codes are read 16 or four at once, the last ones, too.
+  if (has_whole_stages && problem.elements % 1024 == 0) return StageScales::kCodes;
   return problem.elements % 256 == 0 ? StageScales::kCodesOfTwoWords : StageScales::kAny;
 }
 
@@ -36,6 +36,7 @@ __device__ __forceinline__ std::uint32_t pack_pair(float first, float second) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 inline constexpr int kScaleThreads = 64;
+inline constexpr int kScaleWarps = kScaleThreads / 32;
 
 // Brings the nested map into shared memory, and after it the greatest magnitude in it. By
 // kScaleThreads threads.
@@ -94,33 +95,41 @@ __device__ __forceinline__ int existing_row(const Job& job, int first_row, int i
 struct LaneStage {
   int first_row;
   int stage;
+  bool begins_tile;
 };
 
-// The scales of four blocks of each row of a lane. load() asks for them kAhead stages before they
-// are worked out, if they are so few bytes that they find registers.
+// The scales of four blocks of each row of a lane. load() asks for them before they are worked out,
+// if they are so few bytes that they find registers.
 template <StageScales kKind, int kRows>
 struct LoadedScales;
 
+// 16 codes are read at once, those of up to four stages: each row's lie in a line of memory of its
+// own, and four would take as long.
 template <int kRows>
 struct LoadedScales<StageScales::kCodes, kRows> {
-  static constexpr int kAhead = 2;
-  std::uint32_t codes[kRows];
+  uint4 codes[kRows];
   float absmax[kRows];
 
+  // Which word of all codes has those of the stage.
+  __device__ __forceinline__ static unsigned word_of(const Job& job, LaneStage at, int i) {
+    return existing_row(job, at.first_row, i) * (static_cast<unsigned>(job.inputs) / 256) +
+           at.stage;
+  }
+
   __device__ __forceinline__ void load(const Job& job, LaneStage at) {
-    const auto* words = reinterpret_cast<const std::uint32_t*>(job.absmax_codes);
+    const auto* fours = reinterpret_cast<const uint4*>(job.absmax_codes);
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const unsigned word =
-          existing_row(job, at.first_row, i) * (static_cast<unsigned>(job.inputs) / 256) + at.stage;
-      codes[i] = __ldg(words + word);
+      const unsigned word = word_of(job, at, i);
+      if (!at.begins_tile && word % 4 != 0) continue;
+      codes[i] = __ldg(fours + word / 4);
       absmax[i] = __ldg(job.nested_absmax + word / 64);
     }
   }
 
   // Calls use(row, four scales) for all rows.
   template <class Use>
-  __device__ __forceinline__ void for_each(const Job&, const NestedMap& nested, LaneStage,
+  __device__ __forceinline__ void for_each(const Job& job, const NestedMap& nested, LaneStage at,
                                            Use use) const {
     // Two rows at once, for what use() stores may not move ahead of a read of the map.
 #pragma unroll
@@ -128,8 +137,9 @@ struct LoadedScales<StageScales::kCodes, kRows> {
       float4 scales[2];
 #pragma unroll
       for (int k = 0; k < 2 && i + k < kRows; ++k) {
+        const std::uint32_t word = select(codes[i + k], word_of(job, at, i + k) % 4);
         const auto scale = [&](int block) {
-          return nested.scale(__byte_perm(codes[i + k], 0, 0x4440 | block), absmax[i + k]);
+          return nested.scale(__byte_perm(word, 0, 0x4440 | block), absmax[i + k]);
         };
         scales[k] = make_float4(scale(0), scale(1), scale(2), scale(3));
       }
@@ -137,11 +147,17 @@ struct LoadedScales<StageScales::kCodes, kRows> {
       for (int k = 0; k < 2 && i + k < kRows; ++k) use(i + k, scales[k]);
     }
   }
+
+ private:
+  __device__ __forceinline__ static std::uint32_t select(const uint4& words, unsigned which) {
+    const std::uint32_t lower = which % 2 == 0 ? words.x : words.y;
+    const std::uint32_t upper = which % 2 == 0 ? words.z : words.w;
+    return which < 2 ? lower : upper;
+  }
 };
 
 template <int kRows>
 struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
-  static constexpr int kAhead = 1;
   std::uint32_t codes[kRows][2];
   float absmax[kRows][2];  // of the first code, and of those behind a boundary
 
@@ -183,7 +199,6 @@ struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
 
 template <int kRows>
 struct LoadedScales<StageScales::kValues, kRows> {
-  static constexpr int kAhead = 1;
   float4 values[kRows];
 
   __device__ __forceinline__ void load(const Job& job, LaneStage at) {
@@ -205,8 +220,6 @@ struct LoadedScales<StageScales::kValues, kRows> {
 
 template <int kRows>
 struct LoadedScales<StageScales::kAny, kRows> {
-  static constexpr int kAhead = 1;
-
   __device__ __forceinline__ void load(const Job&, LaneStage) {}
 
   template <class Use>
@@ -241,62 +254,50 @@ class ScaleProducer {
         nested_{reinterpret_cast<const float*>(shared + Shape::kMap), 0.0f},
         factors_(reinterpret_cast<float*>(shared + Shape::kFactors) + lane_),
         slots_(reinterpret_cast<uint4*>(shared + Shape::kScales) + lane_),
-        ahead_(plan, blockIdx.x) {
+        walk_(plan, blockIdx.x) {
     // At once, where there are registers for both.
     constexpr bool kMapFirst = kKind == StageScales::kCodesOfTwoWords;
     if constexpr (kMapFirst) load_map<Shape>(job, shared);
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) ask(i);
+    ask();
     if constexpr (!kMapFirst) load_map<Shape>(job, shared);
     if (job.nested) nested_.offset = nested_offset(job);
   }
 
   __device__ __forceinline__ void produce() {
-    while (true) {
-#pragma unroll
-      for (int i = 0; i < kAhead; ++i) {
-        if (!stages_[i].valid) return;
-        work_out(i);
-        arrive(rings_.weights.full(slot_.slot));
-        ask(i);
-        slot_.advance();
-      }
+    while (is_valid_) {
+      work_out();
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) arrive(rings_.weights.full(slot_.slot));
+      ask();
+      slot_.advance();
     }
   }
 
  private:
   static constexpr int kRows = Shape::kGroups;  // of a lane
-  using Loaded = LoadedScales<kKind, kRows>;
-  static constexpr int kAhead = kHasFactors<Shape, kType> ? 1 : Loaded::kAhead;
 
-  struct Stage : LaneStage {
-    bool begins_tile;
-    bool valid;
-  };
-
-  // Asks for the scales of the next stage that nobody has asked for.
-  __device__ __forceinline__ void ask(int i) {
-    stages_[i] = {{ahead_.place.rows * Shape::kRows + lane_, ahead_.stage},
-                  ahead_.stage == ahead_.tile.begin,
-                  ahead_.tile.valid()};
-    if (!stages_[i].valid) return;
-    loaded_[i].load(job_, stages_[i]);
-    ahead_.advance(plan_);
+  // Asks for the scales of the next stage.
+  __device__ __forceinline__ void ask() {
+    is_valid_ = walk_.tile.valid();
+    if (!is_valid_) return;
+    stage_ = {walk_.place.rows * Shape::kRows + lane_, walk_.stage,
+              walk_.stage == walk_.tile.begin};
+    loaded_.load(job_, stage_);
+    walk_.advance(plan_);
   }
 
-  __device__ __forceinline__ void work_out(int i) {
+  __device__ __forceinline__ void work_out() {
     constexpr float kInverse = 1.0f / kPairFactor<kType>;
-    const Stage& stage = stages_[i];
-    if (kHasFactors<Shape, kType> && stage.begins_tile) {
+    if (kHasFactors<Shape, kType> && stage_.begins_tile) {
 #pragma unroll 1
       for (int row = 0; row < kRows; ++row) {
         factors_[64 * row] = row_factor<Shape, kType>(job_, nested_.values,
-                                                      existing_row(job_, stage.first_row, row));
+                                                      existing_row(job_, stage_.first_row, row));
       }
     }
     wait_for_phase(rings_.weights.empty(slot_.slot), slot_.parity ^ 1);
     uint4* target = slots_ + slot_.slot * (Shape::kScaleSlotBytes / 16);
-    loaded_[i].for_each(job_, nested_, stage, [&](int row, float4 scales) {
+    loaded_.for_each(job_, nested_, stage_, [&](int row, float4 scales) {
       const float factor = kHasFactors<Shape, kType> ? factors_[64 * row] * kInverse : kInverse;
       const auto word = [&](float scale) {
         scale *= factor;
@@ -313,10 +314,11 @@ class ScaleProducer {
   NestedMap nested_;
   float* factors_;
   uint4* slots_;
-  StageWalk ahead_;
+  StageWalk walk_;
   RingPosition<Shape::kWeightSlots> slot_;
-  Stage stages_[kAhead];
-  Loaded loaded_[kAhead];
+  bool is_valid_ = false;
+  LaneStage stage_;
+  LoadedScales<kKind, kRows> loaded_;
 };
 
 template <class Shape, OutputType kType>

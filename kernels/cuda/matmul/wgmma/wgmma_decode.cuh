@@ -109,7 +109,7 @@ __global__ void __maxnreg__(Shape::kRegisters)
   if (producer == 0) {
     if (threadIdx.x % 32 == 0) {
       const WgmmaRings<Shape> rings(shared_address(shared));
-      rings.weights.init(1 + kScaleThreads, Shape::kGroups * 4);
+      rings.weights.init(1 + kScaleWarps, Shape::kGroups * 4);
       rings.tokens.init(1, Shape::kGroups * 4);
       init_barrier(shared_address(shared) + Shape::kJoin, 1);
       publish_barriers();
