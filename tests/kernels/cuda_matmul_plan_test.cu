@@ -19,7 +19,7 @@ TEST(StageWalk, DoesEveryStageOfEveryTileOnce) {
     for (const int stages : {1, 2, 4, 16, 32, 57}) {
       for (const int most_blocks : {1, 2, 108, 132}) {
         const StagePlan plan =
-            plan_tiles(tiles, stages, most_blocks, {.spread = tiles % 3, .team = tiles % 3});
+            plan_tiles(tiles, stages, most_blocks, {.spread = tiles % 3, .team = stages % 3});
         ASSERT_LE(plan.blocks, most_blocks);
         std::vector<int> done(static_cast<std::size_t>(tiles * stages));
         for (int block = 0; block < plan.blocks; ++block) {
@@ -41,7 +41,7 @@ TEST(StageWalk, DoesEveryStageOfEveryTileOnce) {
 
 TEST(StageWalk, GivesEachBlockOfATeamItsShareOfOneTile) {
   for (const int stages : {8, 16, 43}) {
-    const StagePlan plan = plan_teams(5, stages, 8, true);
+    const StagePlan plan = plan_clusters(5, stages, 8);
     EXPECT_EQ(plan.blocks, 40);
     EXPECT_EQ(time_of(plan, kCosts), (stages + 7) / 8 + 1);
     for (int tile = 0; tile < 5; ++tile) {
@@ -59,6 +59,29 @@ TEST(StageWalk, GivesEachBlockOfATeamItsShareOfOneTile) {
       }
       EXPECT_EQ(next, stages);
     }
+  }
+}
+
+TEST(StageWalk, GivesTeamsWhatWholeTilesLeaveOver) {
+  // 18 tiles over seven blocks each, where all blocks would have 4.36 stages of up to two of them.
+  const StageCosts costs = {.stage = 1, .spread = 3, .team = 2};
+  const StagePlan plan = plan_tiles(150, 32, 132, costs);
+  EXPECT_EQ(plan.blocks, 132);
+  EXPECT_EQ(plan.whole, 132);
+  EXPECT_EQ(plan.team, 7);
+  EXPECT_EQ(time_of(plan, costs), 32 + 5 + 2);
+  for (int block = 0; block < plan.blocks; ++block) {
+    TileWalk walk(plan, block);
+    EXPECT_EQ(walk.tile, block);
+    EXPECT_TRUE(walk.is_whole(plan));
+    walk.advance(plan);
+    // Six blocks are left over.
+    ASSERT_EQ(walk.valid(), block < 126);
+    if (block >= 126) continue;
+    EXPECT_EQ(walk.tile, 132 + block / 7);
+    EXPECT_LE(walk.end - walk.begin, 5);
+    walk.advance(plan);
+    EXPECT_FALSE(walk.valid());
   }
 }
 
@@ -111,9 +134,10 @@ TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
 }
 
 TEST(StageWalk, KnowsWhichBlocksShareATile) {
-  for (const StagePlan& plan : {plan_tiles(7, 16, 132, kCosts), plan_tiles(56, 16, 132, kCosts),
-                                plan_tiles(150, 32, 132, kCosts), plan_teams(9, 43, 5, false),
-                                plan_teams(16, 20, 8, true), plan_teams(1, 132, 132, false)}) {
+  for (const StagePlan& plan :
+       {plan_tiles(7, 16, 132, kCosts), plan_tiles(56, 16, 132, kCosts),
+        plan_tiles(150, 32, 132, kCosts), plan_teams(150, 32, 132, 7), plan_teams(9, 43, 132, 5),
+        plan_clusters(16, 20, 8), plan_teams(1, 132, 132, 132)}) {
     std::vector<std::vector<int>> blocks_of(static_cast<std::size_t>(plan.split));
     std::vector<int> first_tile_of(static_cast<std::size_t>(plan.blocks), -1);
     for (int block = 0; block < plan.blocks; ++block) {

@@ -1,9 +1,9 @@
 #pragma once
 
 // How wgmma_decode and mma_table cut a product. A tile is some rows of the weight times a group of
-// tokens, and a stage some inputs of it. Tiles are whole as far as each block has one; those that
-// remain are whole as well, or their stages, laid end to end, are spread evenly over all blocks. Or
-// each tile is split evenly over a team of blocks of its own.
+// tokens, and a stage some inputs of it. Tiles are whole as far as each block has one. Those that
+// remain are whole as well; or each is split evenly over a team of blocks of its own; or their
+// stages, laid end to end, are spread evenly over all blocks.
 
 #include "cuda/matmul/quotient.cuh"
 
@@ -19,7 +19,7 @@ struct StagePlan {
   int split = 0;             // tiles that are
   int share = 0;             // stages of the split tiles that each block does, or of its own tile,
   int extra = 0;             // and the first `extra` blocks, or those of the team, one more
-  int team = 0;              // blocks that each tile is split over; 0: there are no teams
+  int team = 0;              // blocks that each of these is split over; 0: there are no teams
   float one_by_team = 0.0f;  // 1 / team
   bool is_cluster = false;   // teams are clusters
 };
@@ -57,27 +57,37 @@ inline StagePlan plan_spread(int tiles, int stages, int most_blocks) {
   return plan;
 }
 
-// `team` blocks a tile, not more than it has stages.
-inline StagePlan plan_teams(int tiles, int stages, int team, bool is_cluster) {
+// What whole tiles leave over is split over a team of blocks each, not more than a tile has stages.
+inline StagePlan plan_teams(int tiles, int stages, int most_blocks, int team) {
   StagePlan plan;
-  plan.blocks = tiles * team;
   plan.stages = stages;
-  plan.split = tiles;
+  plan.split = tiles % most_blocks;
+  plan.whole = tiles - plan.split;
+  plan.blocks = plan.whole > 0 ? most_blocks : plan.split * team;
   plan.share = stages / team;
   plan.extra = stages % team;
   plan.team = team;
   plan.one_by_team = 1.0f / static_cast<float>(team);
-  plan.is_cluster = is_cluster;
   return plan;
 }
 
-// A block of a team.
+// Each tile is split over a cluster of blocks, not more than it has stages.
+inline StagePlan plan_clusters(int tiles, int stages, int cluster) {
+  StagePlan plan = plan_teams(tiles, stages, tiles + 1, cluster);
+  plan.is_cluster = true;
+  return plan;
+}
+
+// A block of a team. Where teams are fewer than blocks, the last blocks have a split tile that does
+// not exist.
 struct TeamMember {
   int tile;
   int place;
 
   __host__ __device__ TeamMember(const StagePlan& plan, int block)
-      : tile(quotient(block, plan.one_by_team)), place(block - tile * plan.team) {}
+      : tile(quotient(block, plan.one_by_team)), place(block - tile * plan.team) {
+    tile += plan.whole;
+  }
 };
 
 // The time that the busiest block takes.
@@ -102,15 +112,17 @@ inline StagePlan faster_plan(const StagePlan& first, const StagePlan& second,
 
 // `tiles` tiles of `stages` stages for at most `most_blocks` blocks, without clusters.
 inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, const StageCosts& costs) {
-  StagePlan plan = plan_whole(tiles, stages, most_blocks);
-  const int team = most_blocks / tiles < stages ? most_blocks / tiles : stages;
-  if (team > 1) plan = faster_plan(plan, plan_teams(tiles, stages, team, false), costs);
-  if (tiles % most_blocks == 0) return plan;
+  const StagePlan whole = plan_whole(tiles, stages, most_blocks);
+  const int rest = tiles % most_blocks;
+  if (rest == 0) return whole;
+  StagePlan plan = whole;
+  const int team = most_blocks / rest < stages ? most_blocks / rest : stages;
+  if (team > 1) plan = faster_plan(plan, plan_teams(tiles, stages, most_blocks, team), costs);
   return faster_plan(plan, plan_spread(tiles, stages, most_blocks), costs);
 }
 
-// Where in the split stages, or in those of its own tile, the part of a block begins; it ends where
-// the next one's begins.
+// Where in the split stages the part of a block begins, or in those of its tile the part of a
+// member of a team; it ends where the next one's begins.
 __host__ __device__ inline int split_begin(const StagePlan& plan, int block) {
   return block * plan.share + min(block, plan.extra);
 }
@@ -151,14 +163,7 @@ struct TileWalk {
 
   __host__ __device__ TileWalk(const StagePlan& plan, int block)
       : tile(block), end(plan.stages), block_(block) {
-    if (plan.team > 0) {
-      const TeamMember member(plan, block);
-      tile = member.tile;
-      begin = split_begin(plan, member.place);
-      end = split_begin(plan, member.place + 1);
-    } else if (tile >= plan.whole) {
-      enter_split(plan, split_begin(plan, block));
-    }
+    if (tile >= plan.whole) enter_rest(plan);
   }
 
   __host__ __device__ bool valid() const { return begin < end; }
@@ -168,22 +173,32 @@ struct TileWalk {
   }
 
   __host__ __device__ void advance(const StagePlan& plan) {
-    if (tile >= plan.whole) {
-      enter_split(plan, (tile - plan.whole) * plan.stages + end);
-    } else {
+    if (tile < plan.whole) {
       tile += plan.blocks;
-      if (tile >= plan.whole) enter_split(plan, split_begin(plan, block_));
+      if (tile >= plan.whole) enter_rest(plan);
+    } else if (plan.team > 0) {
+      begin = end;
+    } else {
+      enter_split(plan, (tile - plan.whole) * plan.stages + end);
     }
   }
 
  private:
-  // To the part that begins at `stage` of the split ones; an empty one where the block's end. A
-  // block of a team has had its only one.
+  // To the block's first part of a split tile, if it has one.
+  __host__ __device__ void enter_rest(const StagePlan& plan) {
+    if (plan.team == 0) return enter_split(plan, split_begin(plan, block_));
+    const TeamMember member(plan, block_);
+    tile = member.tile;
+    begin = split_begin(plan, member.place);
+    end = tile < plan.whole + plan.split ? split_begin(plan, member.place + 1) : begin;
+  }
+
+  // To the part that begins at `stage` of the split ones; an empty one where the block's end.
   __host__ __device__ void enter_split(const StagePlan& plan, int stage) {
     const int index = stage / plan.stages;
     tile = plan.whole + index;
     begin = stage - index * plan.stages;
-    end = plan.team > 0 ? begin : min(plan.stages, begin + split_begin(plan, block_ + 1) - stage);
+    end = min(plan.stages, begin + split_begin(plan, block_ + 1) - stage);
   }
 
   int block_;

@@ -54,7 +54,7 @@ StagePlan plan_stages(const Problem& problem, int multiprocessors) {
   const int most_blocks = Shape::kTokens < 128 ? 8 : 4;
   for (int cluster = 2; cluster <= most_blocks; cluster *= 2) {
     if (cluster > stages || tiles > clusters_at_once(multiprocessors, cluster)) continue;
-    plan = faster_plan(plan_teams(tiles, stages, cluster, true), plan, Choice::kCosts);
+    plan = faster_plan(plan_clusters(tiles, stages, cluster), plan, Choice::kCosts);
   }
   plan.token_groups = token_groups;
   return plan;
