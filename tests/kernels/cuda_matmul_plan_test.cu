@@ -3,6 +3,7 @@
 #include "cuda/matmul/linear/unit_plan.hpp"
 #include "cuda/matmul/stage_walk.cuh"
 #include "cuda/matmul/table/table_plan.hpp"
+#include "cuda/matmul/wgmma/warp_consumer.cuh"
 
 #include <gtest/gtest.h>
 
@@ -270,6 +271,87 @@ TEST(TableStage, LanesReadDifferentBanks) {
         pieces.insert(token_place(lane / 4, lane % 4 * 4 + lane_word(step, lane % 4)) % 8);
       }
       EXPECT_EQ(pieces.size(), 8);
+    }
+  }
+}
+
+// What a warp of wgmma_decode multiplies with few tokens, lane by lane, as mma.m16n8k16 does it:
+// its rows of a quarter by eight tokens, both as the copy engine leaves them.
+TEST(WarpProducts, MultiplyEachWeightByItsInput) {
+  constexpr int kRows = 16;
+  constexpr int kTokens = 8;
+  constexpr int kInputs = 64;
+  const auto swizzled = [](int row, int byte) {
+    return row * kBoxBytes + (byte / 16 ^ row % 8) * 16 + byte % 16;
+  };
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    // Of each weight or input a number of its own, small enough for exact sums.
+    const auto weight = [&](int row, int input) { return 1 + (row * 7 + input * 3) % 15; };
+    const auto input_of = [](int token, int input) { return 1 + (token * 31 + input * 11) % 101; };
+    std::vector<std::uint8_t> weights(kRows * kBoxBytes);
+    std::vector<std::uint16_t> tokens(kTokens * kBoxBytes / 2);
+    for (int row = 0; row < kRows; ++row) {
+      for (int i = 0; i < kInputs / 2; ++i) {
+        weights[static_cast<std::size_t>(swizzled(row, quarter * 32 + i))] =
+            static_cast<std::uint8_t>(weight(row, 2 * i) << 4 | weight(row, 2 * i + 1));
+      }
+    }
+    for (int token = 0; token < kTokens; ++token) {
+      for (int i = 0; i < kInputs; ++i) {
+        tokens[static_cast<std::size_t>(swizzled(token, 2 * i)) / 2] =
+            static_cast<std::uint16_t>(input_of(token, i));
+      }
+    }
+    std::vector<int> sums(kRows * kTokens);
+    for (int row_lane = 0; row_lane < 32; ++row_lane) {
+      const int t = row_lane % 4;
+      for (int token = 0; token < kTokens; ++token) {
+        for (int second = 0; second < 2; ++second) {
+          const int row = lane_row(row_lane, second);
+          for (int pair = 0; pair < 8; ++pair) {
+            const std::uint8_t byte =
+                weights[static_cast<std::size_t>(word_place(row, quarter, t) + pair)];
+            const std::uint16_t* inputs =
+                &tokens[static_cast<std::size_t>(half_place(token, t, pair / 4)) / 2 +
+                        static_cast<std::size_t>(pair % 4 * 2)];
+            sums[static_cast<std::size_t>(row * kTokens + token)] +=
+                (byte >> 4) * inputs[0] + (byte & 15) * inputs[1];
+          }
+        }
+      }
+    }
+    for (int row = 0; row < kRows; ++row) {
+      for (int token = 0; token < kTokens; ++token) {
+        int expected = 0;
+        for (int i = 0; i < kInputs; ++i) expected += weight(row, i) * input_of(token, i);
+        EXPECT_EQ(sums[static_cast<std::size_t>(row * kTokens + token)], expected);
+      }
+    }
+  }
+}
+
+// What lanes read together lies in different banks: eight bytes each of 16 lanes, 16 bytes each of
+// eight, and the scales of all rows.
+TEST(WarpProducts, LanesReadDifferentBanks) {
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    for (int second = 0; second < 2; ++second) {
+      for (int first = 0; first < 32; first += 16) {
+        std::set<int> eights;
+        for (int lane = first; lane < first + 16; ++lane) {
+          eights.insert(word_place(lane_row(lane, second), quarter, lane % 4) % 128 / 8);
+        }
+        EXPECT_EQ(eights.size(), 16);
+      }
+      for (int first = 0; first < 32; first += 8) {
+        std::set<int> pieces;
+        for (int lane = first; lane < first + 8; ++lane) {
+          pieces.insert(half_place(lane / 4, lane % 4, second) % 128 / 16);
+        }
+        EXPECT_EQ(pieces.size(), 8);
+      }
+      std::set<int> scales;
+      for (int lane = 0; lane < 32; lane += 4) scales.insert(lane_row(lane, second) * 4 % 32);
+      EXPECT_EQ(scales.size(), 8);
     }
   }
 }

@@ -21,18 +21,23 @@ struct SplitSums {
   unsigned long long* counters;
 };
 
+// Which of a warp's 16 rows the tensor cores' row lane / 4 is, and with `second` the one eight
+// further: neighbours, so that their outputs are. In the upper half of a warp they change places,
+// so that the rows that a warp reads from shared memory together lie in different banks.
+__host__ __device__ constexpr int lane_row(int lane, int second) {
+  return lane / 4 * 2 + (lane / 16 ^ second);
+}
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 inline constexpr unsigned long long kClaimed = 0x6e66346d61746dull << 16;
 inline constexpr unsigned long long kCounts = 0xffff;
 inline constexpr unsigned long long kHasSeen = 0x100;
 
-// The two neighbouring rows of a lane in its warpgroup's 64. The tensor cores' row lane / 4 is the
-// first of them in the lower half of a warp and the second in the upper half, so that the rows that
-// a warp reads from shared memory together lie in different banks.
+// The two neighbouring rows of a lane in its warpgroup's 64.
 struct LaneRows {
   int pair;     // the first row of the two
-  int swapped;  // 1: the second row comes first
+  int swapped;  // 1: the second row comes first, as lane_row() says
 
   __device__ __forceinline__ LaneRows()
       : pair(static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 * 2)),

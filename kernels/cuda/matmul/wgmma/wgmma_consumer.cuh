@@ -74,7 +74,32 @@ class WgmmaConsumer {
     adds_ = false;
   }
 
-  // Multiplies one stage into the sums.
+  // Multiplies so many stages, and then the `rest` quarters of one that ends within it, if any.
+  __device__ __forceinline__ void multiply(int stages, int rest) {
+    if constexpr (Shape::kEndsEarly) {
+      for (; stages > 0; --stages) multiply_stage();
+      if (rest > 0) multiply_rest(rest);
+    } else {
+      if (rest > 0) ++stages;
+      do {
+        multiply_stage();
+      } while (--stages > 0);
+    }
+  }
+
+  // Waits for what is still under way. The sums are whole then.
+  __device__ __forceinline__ void finish_tile() {
+    wait_for_products<0>();
+    hold(sums_);
+    release_tokens();
+  }
+
+  float sums_[Shape::kSums];
+
+ private:
+  // Whether words are loaded a quarter ahead. With more tokens it does not pay.
+  static constexpr bool kLoadsEarly = Shape::kTokens <= 32;
+
   __device__ __forceinline__ void multiply_stage() {
     wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
     QuarterWords words = load_quarter(0);
@@ -112,7 +137,6 @@ class WgmmaConsumer {
     }
   }
 
-  // The same for the last stage of a row that ends within it: only the `quarters` that it has.
   __device__ __forceinline__ void multiply_rest(int quarters) {
     wait_for_products<0>();
     release_tokens();
@@ -149,19 +173,6 @@ class WgmmaConsumer {
     release_tokens();
     release_weights(read);
   }
-
-  // Waits for what is still under way. The sums are whole then.
-  __device__ __forceinline__ void finish_tile() {
-    wait_for_products<0>();
-    hold(sums_);
-    release_tokens();
-  }
-
-  float sums_[Shape::kSums];
-
- private:
-  // Whether words are loaded a quarter ahead. With more tokens it does not pay.
-  static constexpr bool kLoadsEarly = Shape::kTokens <= 32;
 
   // Of a lane's first or second row. Those of a whole stage together, where they find registers.
   __device__ __forceinline__ std::uint32_t load_scale(int row, int quarter) {

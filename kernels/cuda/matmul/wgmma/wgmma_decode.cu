@@ -23,16 +23,16 @@ struct Choice {
                                         .cluster = kClusterNs};
 };
 
-using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 1400, 4, 750, 3300, 1750, 150, 500>;
-using For8Tall = Choice<WgmmaShape<8, 4, 4, 4, 4>, 1300, 16, 1230, 3700, 2250, 500, 1000>;
-using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 1700, 9, 760, 2900, 1700, 50, 350>;
-using For16Tall = Choice<WgmmaShape<16, 3, 5, 4, 4>, 1500, 16, 1050, 3500, 2000, 0, 700>;
-using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1800, 10, 870, 4000, 1800, 0, 500>;
-using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1700, 16, 1240, 3400, 2150, 100, 1000>;
-using For64 = Choice<WgmmaShape<64, 2, 4, 6, 2>, 2050, 11, 1130, 5300, 2350, 50, 800>;
-using For64Tall = Choice<WgmmaShape<64, 3, 4, 5, 2>, 1750, 22, 1510, 4800, 2600, 350, 1650>;
-using For128 = Choice<WgmmaShape<128, 2, 4, 7, 1>, 2350, 13, 1490, 6900, 2850, 400, 1650>;
-using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 2900, 22, 2330, 10800, 3800, 1000, 3700>;
+using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 1900, 8, 560, 4000, 1600, 100, 150>;
+using For8Tall = Choice<WgmmaShape<8, 3, 5, 4, 4>, 1700, 12, 780, 4200, 1900, 350, 650>;
+using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 2200, 9, 670, 3500, 1550, 100, 200>;
+using For16Tall = Choice<WgmmaShape<16, 3, 4, 4, 4>, 2100, 16, 920, 3700, 1850, 50, 950>;
+using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1900, 11, 860, 3800, 1900, 0, 450>;
+using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1600, 20, 1160, 3800, 1750, 100, 950>;
+using For64 = Choice<WgmmaShape<64, 2, 2, 9, 2>, 2100, 10, 1130, 5300, 1950, 50, 950>;
+using For64Tall = Choice<WgmmaShape<64, 3, 2, 8, 2>, 1900, 14, 1470, 4900, 2550, 300, 1350>;
+using For128 = Choice<WgmmaShape<128, 2, 2, 9, 1>, 2200, 13, 1510, 6700, 2850, 450, 1700>;
+using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 2700, 24, 2320, 10700, 3750, 750, 3450>;
 
 constexpr std::int64_t kMostTokens = 512;
 
@@ -90,8 +90,8 @@ auto with_fastest(const Problem& problem, Function use) {
 // multiprocessors with fewer tokens a tile.
 template <class Function>
 auto with_choice(const Problem& problem, Function use) {
-  if (problem.tokens <= 8) return with_fastest<For8, For8Tall>(problem, use);
-  if (problem.tokens <= 16) return with_fastest<For16, For16Tall>(problem, use);
+  if (problem.tokens <= 8) return with_fastest<For8, For8Tall, For32>(problem, use);
+  if (problem.tokens <= 16) return with_fastest<For16, For16Tall, For32>(problem, use);
   if (problem.tokens <= 32) return with_fastest<For16, For32, For32Tall>(problem, use);
   if (problem.tokens <= 64) return with_fastest<For16, For32, For64, For64Tall>(problem, use);
   if (problem.tokens <= 128) return with_fastest<For32, For64, For64Tall, For128>(problem, use);

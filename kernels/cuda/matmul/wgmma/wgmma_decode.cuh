@@ -1,14 +1,17 @@
 #pragma once
 
-// Weights decoded into registers as the A operand of Hopper's warpgroup products; activations are
-// B, in shared memory. A block is a producer warpgroup, two threads of which keep two rings of
-// shared memory full, and a few consumer warpgroups of 64 rows each.
+// Weights decoded into registers as the A operand of Hopper's tensor cores. A block is a producer
+// warpgroup, which keeps two rings of shared memory full, and a few consumer warpgroups of 64 rows
+// each, whose products are those of single warps with few tokens, else those of warpgroups.
 
 #include "cuda/codebook.cuh"
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/wgmma/produce_scales.cuh"
 #include "cuda/matmul/wgmma/tile_sums.cuh"
+#include "cuda/matmul/wgmma/warp_consumer.cuh"
 #include "cuda/matmul/wgmma/wgmma_consumer.cuh"
+
+#include <type_traits>
 
 namespace nf4bench::kernels::cuda {
 
@@ -34,7 +37,9 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
   fill_pairs<Shape, kType>(shared);
   if (threadIdx.x < 2) reinterpret_cast<std::uint32_t*>(shared + Shape::kZero)[threadIdx.x] = 0;
   asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
-  WgmmaConsumer<Shape, kType> consumer(shared);
+  using Consumer = std::conditional_t<Shape::kWarpProducts, WarpConsumer<Shape, kType>,
+                                      WgmmaConsumer<Shape, kType>>;
+  Consumer consumer(shared);
   wait_for_previous_kernel();
   // Calls use(where the sums of a tile go).
   const auto with_outputs = [&](int tile, const auto& use) {
@@ -60,17 +65,8 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
     unsigned long long seen = 0;
     if (!is_whole && !plan.is_cluster) seen = SharedTile<Shape>(plan, split, walk.tile).look();
     consumer.begin_tile();
-    int stage = walk.begin;
-    if constexpr (Shape::kEndsEarly) {
-      const bool has_rest = rest > 0 && walk.end == plan.stages;
-      const int end = walk.end - (has_rest ? 1 : 0);
-      for (; stage < end; ++stage) consumer.multiply_stage();
-      if (has_rest) consumer.multiply_rest(rest);
-    } else {
-      do {
-        consumer.multiply_stage();
-      } while (++stage < walk.end);
-    }
+    const bool has_rest = rest > 0 && walk.end == plan.stages;
+    consumer.multiply(walk.end - walk.begin - (has_rest ? 1 : 0), has_rest ? rest : 0);
     consumer.finish_tile();
     if (is_whole) {
       with_outputs(walk.tile, [&](const auto& outputs) {

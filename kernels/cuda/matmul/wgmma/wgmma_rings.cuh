@@ -26,6 +26,8 @@ struct WgmmaShape {
   static constexpr int kWeightSlots = kWeightSlotsValue;
   static constexpr int kTokenSlots = kTokenSlotsValue;
   static constexpr int kSlotQuarters = kSlotQuartersValue;
+  // Whether products are those of single warps, else of warpgroups.
+  static constexpr bool kWarpProducts = kTokens <= 16;
   // Scales are multiplied with sums over a block where these find registers, else with weights.
   static constexpr bool kScaleSums = kTokens <= 32 || (kTokens == 64 && kGroups == 2);
 
@@ -39,7 +41,7 @@ struct WgmmaShape {
   static constexpr int kPieces = kSums / 4;  // of 16 bytes, that these are
   // Registers a thread that a block begins with, and that a consumer goes on with.
   static constexpr int kRegisters = 65536 / kThreads / 8 * 8;
-  static constexpr int kProducerRegisters = kGroups == 4 ? 32 : 40;
+  static constexpr int kProducerRegisters = 40;
   static constexpr int kConsumerRegisters =
       (kRegisters * kThreads - kProducerRegisters * 128) / (kGroups * 128) / 8 * 8;
 
@@ -57,7 +59,11 @@ struct WgmmaShape {
   static constexpr int kBarriers = kFactors + kRows * 4;
   static constexpr int kZero = kBarriers + 2 * 8 * (kWeightSlots + kTokenSlots);
   static constexpr int kJoin = kZero + 8;  // a barrier that counts sums
-  static constexpr int kBytes = kJoin + 8;
+  // Where the quarters of a stage are added up that warps have multiplied: of each warpgroup all
+  // sums of each quarter.
+  static constexpr int kExchange = (kJoin + 8 + 15) / 16 * 16;
+  static constexpr int kGroupExchangeBytes = kWarpProducts ? 4 * kGroupRows * kTokens * 4 : 0;
+  static constexpr int kBytes = kExchange + kGroups * kGroupExchangeBytes;
 
   static constexpr int kGroupSums = kGroupRows * kTokens;  // of a consumer warpgroup
 };
