@@ -1,7 +1,6 @@
 #include "own.hpp"
 
 #include "cuda/dequantize/variants.hpp"
-#include "cuda/matmul/linear/tokens_product.hpp"
 #include "cuda/matmul/variants.hpp"
 
 #include <algorithm>
@@ -40,8 +39,7 @@ constexpr std::int64_t kMi = std::int64_t{1} << 20;
 bool is_for_wgmma(const Problem& problem) {
   if (problem.tokens == 1) return problem.inputs > 32768;
   if (problem.tokens > 4) return true;
-  if (problem.inputs > kOwnImageInputs) return 2 * problem.inputs >= 5 * problem.outputs;
-  return problem.inputs >= 4608 && 2 * problem.inputs >= 7 * problem.outputs;
+  return problem.inputs > 4096 || (problem.inputs >= 3584 && problem.inputs >= 4 * problem.outputs);
 }
 
 // Up to how many tokens an own kernel beats one that decodes the weight into memory and leaves the
@@ -52,26 +50,23 @@ struct Crossover {
   bool (*is_for)(const Problem& problem) = nullptr;  // else for all
 };
 
-// Whether rows end within a stage of 256 inputs, which the kernel for the most tokens does whole.
+// Whether rows end within a stage of 256 inputs.
 bool ends_within_a_stage(const Problem& problem) {
   return problem.inputs % 256 != 0;
 }
 
-// Whether cuBLAS takes much less for 320 tokens than for 384.
-bool suits_cublas(const Problem& problem) {
-  return problem.outputs > 3584 && problem.outputs <= 4096 && problem.inputs > 2048;
+bool has_long_rows(const Problem& problem) {
+  return problem.inputs > 4096;
 }
 
+constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
+
 // Of the warpgroup kernel.
-constexpr Crossover kCrossovers[] = {{32 * kMi, 256, suits_cublas},
-                                     {9 * kMi, 320, ends_within_a_stage},
-                                     {9 * kMi, 512},
-                                     {32 * kMi, 448},
-                                     {std::numeric_limits<std::int64_t>::max(), 512}};
+constexpr Crossover kCrossovers[] = {
+    {4 * kMi, 384, has_long_rows}, {9 * kMi, 384, ends_within_a_stage}, {kAnySize, 512}};
 
 // Of the table, which decodes the weight again for each 64 tokens.
-constexpr Crossover kTableCrossovers[] = {
-    {8 * kMi - 1, 0}, {24 * kMi - 1, 16}, {std::numeric_limits<std::int64_t>::max(), 64}};
+constexpr Crossover kTableCrossovers[] = {{8 * kMi - 1, 0}, {24 * kMi - 1, 16}, {kAnySize, 64}};
 
 std::int64_t crossover(const Problem& problem, std::span<const Crossover> crossovers) {
   for (const Crossover& each : crossovers) {

@@ -155,18 +155,20 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
     EXPECT_GE(workspace(variant("fused"), many), workspace(variant("fused_cublas"), many));
     EXPECT_LT(workspace(variant("fused"), few), workspace(variant("fused_cublas"), few));
   };
-  expect_crossover(320, 896, 896);
-  expect_crossover(320, 1152, 1152);
-  expect_crossover(320, 4304, 1152);
-  expect_crossover(320, 2880, 2880);
+  expect_crossover(384, 896, 896);
+  expect_crossover(384, 1152, 1152);
+  expect_crossover(384, 4304, 1152);
+  expect_crossover(384, 2880, 2880);
+  expect_crossover(384, 576, 7168);
   expect_crossover(512, 4096, 512);
   expect_crossover(512, 2048, 2048);
   expect_crossover(512, 1024, 4096);
   expect_crossover(512, 3072, 2048);
-  expect_crossover(256, 4096, 4096);
-  expect_crossover(256, 4096, 2880);
-  expect_crossover(448, 4608, 4096);
-  expect_crossover(448, 3584, 3584);
+  expect_crossover(512, 4096, 4096);
+  expect_crossover(512, 4096, 2880);
+  expect_crossover(512, 4608, 4096);
+  expect_crossover(512, 3584, 3584);
+  expect_crossover(512, 4096, 12288);
   // Of the table.
   expect_crossover(16, 4096, 4308);
   expect_crossover(64, 8192, 4308);
@@ -179,16 +181,17 @@ TEST(CudaMatmul, TheFlagshipTakesWarpgroupProductsOfFewTokensWhereActivationsAre
     const Problem problem = make_problem(4, outputs, inputs);
     return workspace(variant("fused"), problem) == workspace(variant(name), problem);
   };
-  for (const auto& [outputs, inputs] :
-       {std::pair{896, 4864}, {576, 7168}, {2048, 10944}, {4096, 14336}, {5120, 13824}}) {
-    EXPECT_TRUE(takes("wgmma_decode", outputs, inputs)) << outputs << "x" << inputs;
-  }
   for (const auto& [outputs, inputs] : {std::pair{512, 3584},
-                                        {4096, 4096},
+                                        {1024, 4096},
+                                        {36864, 4608},
                                         {4096, 11008},
-                                        {5120, 8192},
+                                        {4096, 14336},
                                         {28672, 8192},
                                         {16384, 16384}}) {
+    EXPECT_TRUE(takes("wgmma_decode", outputs, inputs)) << outputs << "x" << inputs;
+  }
+  for (const auto& [outputs, inputs] :
+       {std::pair{512, 2880}, {2048, 4096}, {4096, 4096}, {14336, 4096}, {9216, 3072}}) {
     EXPECT_TRUE(takes("mma_linear", outputs, inputs)) << outputs << "x" << inputs;
   }
 }

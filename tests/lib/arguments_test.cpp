@@ -301,10 +301,10 @@ class Libnf4Cuda : public testing::Test {
 
 // As `fused` chooses, which tests/kernels pins.
 TEST_F(Libnf4Cuda, KnowsUpToHowManyTokensItIsFaster) {
-  EXPECT_EQ(most_tokens(90, shape(1152, 1152)), 320);
+  EXPECT_EQ(most_tokens(90, shape(1152, 1152)), 384);
   EXPECT_EQ(most_tokens(90, shape(1024, 1024)), 512);
   EXPECT_EQ(most_tokens(90, shape(1024, 4096)), 512);
-  EXPECT_EQ(most_tokens(90, shape(4096, 4096)), 256);
+  EXPECT_EQ(most_tokens(90, shape(4096, 4096)), 512);
   EXPECT_EQ(most_tokens(90, shape(28672, 8192)), 512);
   EXPECT_EQ(most_tokens(80, shape(4096, 4096)), 16);
   EXPECT_EQ(most_tokens(80, shape(8192, 4096)), 64);

@@ -184,7 +184,7 @@ class ClusterTile {
       : parts_(plan.team),
         place_(TeamMember(plan, static_cast<int>(blockIdx.x)).place),
         shift_(__ffs(parts_) - 1),
-        share_(max(kPieces >> shift_, 1)),
+        share_((kPieces + parts_ - 1) >> shift_),
         barrier_(shared + Shape::kJoin),
         sums_(shared + Shape::kWeights + threadIdx.x / 128 * 2048 + threadIdx.x % 128 * 16) {}
 
@@ -196,10 +196,11 @@ class ClusterTile {
       const float4 piece = piece_of(sums, i);
       const auto parts = static_cast<unsigned>(((i + 1) << shift_) + kPieces - 1);
       const int block = static_cast<int>(parts / kPieces) - 1;  // who adds it up
+      const std::uint32_t target = place(place_, block, i);
       if (block == place_) {
-        store_shared_16(from(place_, i), piece);  // for this thread itself
+        store_shared_16(target, piece);  // for this thread itself
       } else {
-        send_16(address_in_block(block, from(place_, i)), piece, address_in_block(block, barrier_));
+        send_16(address_in_block(block, target), piece, address_in_block(block, barrier_));
       }
     }
   }
@@ -211,8 +212,9 @@ class ClusterTile {
     if (is_pair()) {
       return place_ == 0 ? add_half<0>(sums, outputs) : add_half<1>(sums, outputs);
     }
-    own_share().add_up(outputs,
-                       [&](int block, int piece) { return load_shared_piece(from(block, piece)); });
+    own_share().add_up(outputs, [&](int block, int piece) {
+      return load_shared_piece(place(block, place_, piece));
+    });
   }
 
  private:
@@ -253,13 +255,17 @@ class ClusterTile {
   }
 
   __device__ __forceinline__ PieceShare<kPieces> own_share() const {
-    return PieceShare<kPieces>(parts_, place_ * kPieces >> shift_,
-                               (place_ + 1) * kPieces >> shift_);
+    return PieceShare<kPieces>(parts_, first_piece(place_), first_piece(place_ + 1));
   }
 
-  // Where who adds up a piece has it from `block`.
-  __device__ __forceinline__ std::uint32_t from(int block, int piece) const {
-    return sums_ + (block * share_ + (piece & (share_ - 1))) * kPieceBytes;
+  // That a block adds up.
+  __device__ __forceinline__ int first_piece(int block) const {
+    return block * kPieces >> shift_;
+  }
+
+  // Where `to`, which adds up a piece, has it `from` a block.
+  __device__ __forceinline__ std::uint32_t place(int from, int to, int piece) const {
+    return sums_ + (from * share_ + piece - first_piece(to)) * kPieceBytes;
   }
 
   int parts_;

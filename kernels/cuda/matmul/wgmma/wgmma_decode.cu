@@ -31,6 +31,8 @@ using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1900, 11, 860, 3800, 1900, 0, 4
 using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1600, 20, 1160, 3800, 1750, 100, 950>;
 using For64 = Choice<WgmmaShape<64, 2, 2, 9, 2>, 2100, 10, 1130, 5300, 1950, 50, 950>;
 using For64Tall = Choice<WgmmaShape<64, 3, 2, 8, 2>, 1900, 14, 1470, 4900, 2550, 300, 1350>;
+using For96 = Choice<WgmmaShape<96, 2, 2, 13, 1>, 2050, 11, 1280, 6200, 2600, 250, 1850>;
+using For96Tall = Choice<WgmmaShape<96, 3, 2, 11, 1>, 1950, 15, 1780, 6900, 3200, 800, 2800>;
 using For128 = Choice<WgmmaShape<128, 2, 2, 9, 1>, 2200, 13, 1510, 6700, 2850, 450, 1700>;
 using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 2700, 24, 2320, 10700, 3750, 750, 3450>;
 
@@ -94,8 +96,15 @@ auto with_choice(const Problem& problem, Function use) {
   if (problem.tokens <= 16) return with_fastest<For16, For16Tall, For32>(problem, use);
   if (problem.tokens <= 32) return with_fastest<For16, For32, For32Tall>(problem, use);
   if (problem.tokens <= 64) return with_fastest<For16, For32, For64, For64Tall>(problem, use);
+  if (problem.tokens <= 96) {
+    return with_fastest<For32, For64, For64Tall, For96, For96Tall, For128>(problem, use);
+  }
   if (problem.tokens <= 128) return with_fastest<For32, For64, For64Tall, For128>(problem, use);
-  return with_fastest<For64, For128, For256>(problem, use);
+  // A second tile of 256 tokens, most of which there are not, would take longer than a full one.
+  if (problem.tokens > 256 && problem.tokens <= 384) {
+    return with_fastest<For64, For64Tall, For96, For96Tall, For128>(problem, use);
+  }
+  return with_fastest<For64, For96, For96Tall, For128, For256>(problem, use);
 }
 
 // Parts of the workspace, in bytes from its start: counters, then sums.
