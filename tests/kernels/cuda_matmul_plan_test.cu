@@ -303,11 +303,11 @@ TEST(WarpProducts, MultiplyEachWeightByItsInput) {
       }
     }
     std::vector<int> sums(kRows * kTokens);
-    for (int row_lane = 0; row_lane < 32; ++row_lane) {
-      const int t = row_lane % 4;
+    for (int lane = 0; lane < 32; ++lane) {
+      const int t = lane % 4;
       for (int token = 0; token < kTokens; ++token) {
         for (int second = 0; second < 2; ++second) {
-          const int row = lane_row(row_lane, second);
+          const int row = lane_row(lane, second);
           for (int pair = 0; pair < 8; ++pair) {
             const std::uint8_t byte =
                 weights[static_cast<std::size_t>(word_place(row, quarter, t) + pair)];

@@ -73,7 +73,7 @@ inline StagePlan plan_teams(int tiles, int stages, int most_blocks, int team) {
 
 // Each tile is split over a cluster of blocks, not more than it has stages.
 inline StagePlan plan_clusters(int tiles, int stages, int cluster) {
-  StagePlan plan = plan_teams(tiles, stages, tiles + 1, cluster);
+  StagePlan plan = plan_teams(tiles, stages, tiles + 1, cluster);  // none is whole
   plan.is_cluster = true;
   return plan;
 }

@@ -34,6 +34,11 @@ inline constexpr unsigned long long kClaimed = 0x6e66346d61746dull << 16;
 inline constexpr unsigned long long kCounts = 0xffff;
 inline constexpr unsigned long long kHasSeen = 0x100;
 
+// Until all threads of this warpgroup are here.
+__device__ __forceinline__ void meet_warpgroup() {
+  asm volatile("bar.sync %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x / 128)) : "memory");
+}
+
 // The two neighbouring rows of a lane in its warpgroup's 64.
 struct LaneRows {
   int pair;     // the first row of the two
@@ -306,7 +311,7 @@ class SharedTile {
     for (int i = 0; i < kPieces; ++i) {
       __stcg(own + i * 128, piece_of(sums, i));
     }
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
+    meet_warpgroup();
     if (threadIdx.x % 128 == 0) {
       asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(counter_) : "memory");
     }
@@ -319,7 +324,7 @@ class SharedTile {
                                     (index + 1) * kPieces / blocks_.count);
     if (share.count() == 0) return;
     if (threadIdx.x % 128 == 0) wait();
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + group()) : "memory");
+    meet_warpgroup();
     share.add_up(outputs, [&](int block, int piece) { return __ldcg(place(block) + piece * 128); });
     if (threadIdx.x % 128 == 0) tell_seen();
   }

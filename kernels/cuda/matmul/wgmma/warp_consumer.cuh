@@ -75,7 +75,7 @@ class WarpConsumer {
 
   // Adds up the quarters. Each warp has the sums of its 16 rows then.
   __device__ __forceinline__ void finish_tile() {
-    meet_group();  // all have read what was there before
+    meet_warpgroup();  // all have read what was there before
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -83,7 +83,7 @@ class WarpConsumer {
         store_shared_16(exchange_ + place(i, quarter_, eight), piece_of(parts_[i][eight], 0));
       }
     }
-    meet_group();
+    meet_warpgroup();
 #pragma unroll
     for (int eight = 0; eight < kEights; ++eight) {
       float4 sum = {};
@@ -182,20 +182,15 @@ class WarpConsumer {
     }
   }
 
-  // Gives back the slots of which `read` is mixed. A load whose result has been used is over, so
-  // that no copy can overtake it.
+  // Gives back the slots of which `read` is mixed.
   __device__ __forceinline__ void leave_stage(std::uint32_t read) {
     __syncwarp();
     if (threadIdx.x % 32 == 0) {
-      arrive(rings_.weights.empty(weights_at_.slot) + (read & zero_));
-      arrive(rings_.tokens.empty(tokens_at_.slot) + (read & zero_));
+      arrive_after_reading(rings_.weights.empty(weights_at_.slot), read, zero_);
+      arrive_after_reading(rings_.tokens.empty(tokens_at_.slot), read, zero_);
     }
     weights_at_.advance();
     tokens_at_.advance();
-  }
-
-  __device__ __forceinline__ void meet_group() const {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x / 128)) : "memory");
   }
 
   // Where a warp leaves the sums of 16 rows and eight tokens over a quarter.
@@ -210,7 +205,7 @@ class WarpConsumer {
   std::uint32_t scales_[2];  // their scales
   std::uint32_t tokens_[2];  // the halves of its 32 bytes of one of the first eight tokens
   std::uint32_t table_;
-  std::uint32_t zero_;          // a zero that the compiler cannot see through
+  std::uint32_t zero_;          // as arrive_after_reading() wants it
   float parts_[4][kEights][4];  // sums of four times 16 rows over this quarter
   RingPosition<Shape::kWeightSlots> weights_at_;
   RingPosition<Shape::kTokenSlots> tokens_at_;

@@ -272,11 +272,12 @@ class WgmmaConsumer {
     }
   }
 
-  // Gives back the slot of weights of which `read` is mixed. A load whose result has been used is
-  // over, so that no copy can overtake it.
+  // Gives back the slot of weights of which `read` is mixed.
   __device__ __forceinline__ void release_weights(std::uint32_t read) {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(rings_.weights.empty(weights_at_.slot) + (read & zero_));
+    if (threadIdx.x % 32 == 0) {
+      arrive_after_reading(rings_.weights.empty(weights_at_.slot), read, zero_);
+    }
     weights_at_.advance();
   }
 
@@ -306,7 +307,7 @@ class WgmmaConsumer {
   uint4 stage_scales_[2];    // all of a stage, where they are loaded together
   std::uint32_t table_;
   std::uint32_t own_byte_;  // a factor that takes this lane's byte of a word
-  std::uint32_t zero_;      // a zero that the compiler cannot see through
+  std::uint32_t zero_;      // as arrive_after_reading() wants it
   bool adds_ = false;       // else the next product begins the sums
   RingPosition<Shape::kWeightSlots> weights_at_;
   RingPosition<Shape::kTokenSlots> tokens_at_;

@@ -102,6 +102,14 @@ struct RingBarriers {
   }
 };
 
+// Arrives at a barrier that says empty. `read` is mixed of all that was loaded from the slot, and
+// `zero` is one that the compiler cannot see through: a load whose result has been used is over, so
+// that no copy can overtake it.
+__device__ __forceinline__ void arrive_after_reading(std::uint32_t empty, std::uint32_t read,
+                                                     std::uint32_t zero) {
+  arrive(empty + (read & zero));
+}
+
 template <class Shape>
 struct WgmmaRings {
   RingBarriers<Shape::kWeightSlots> weights;
