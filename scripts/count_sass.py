@@ -40,7 +40,11 @@ class Kernel:
     elements: float
     widest_store: int  # bytes
     local_accesses: int  # loads and stores of spilled registers or stack arrays, cold code included
-    loop_instructions: int  # of the loop that multiplies, all ways through it; 0 where there is none
+    loops: list  # instructions, all ways through it, and share of the kernel's products, of each
+
+    def main_loop(self, share=0.75):
+        """How many instructions the shortest loop has that holds so many of the products; 0: none does."""
+        return min((length for length, products in self.loops if products >= share), default=0)
 
     @property
     def per_element(self):
@@ -100,21 +104,21 @@ def store_bytes(text):
     return 4
 
 
-def main_loop(lines):
-    """How many instructions the shortest loop has that holds most of the kernel's products."""
+def loops_of(lines):
+    """(instructions, share of the kernel's products) of each loop that holds some."""
     index_of = {address: i for i, (address, _) in enumerate(lines)}
     products = [i for i, (_, text) in enumerate(lines) if TENSOR_PRODUCT.search(text)]
     if not products:
         products = [i for i, (_, text) in enumerate(lines) if "FFMA" in text]
-    shortest = 0
+    loops = []
     for i, (_, text) in enumerate(lines):
         branch = re.search(r"\bBRA\b.*?0x([0-9a-f]+)", text)
         start = index_of.get(int(branch.group(1), 16)) if branch else None
-        if start is None or start >= i or 4 * sum(start < p < i for p in products) < 3 * len(products):
-            continue
-        length = sum(not t.startswith("NOP") for _, t in lines[start : i + 1])
-        shortest = min(shortest or length, length)
-    return shortest
+        held = 0 if start is None else sum(start < p < i for p in products)
+        if held > 0:
+            length = sum(not t.startswith("NOP") for _, t in lines[start : i + 1])
+            loops.append((length, held / len(products)))
+    return loops
 
 
 def measure(file, name, arch, lines):
@@ -138,7 +142,7 @@ def measure(file, name, arch, lines):
         elements=sum(stores) / size,
         widest_store=max(stores, default=0),
         local_accesses=sum(bool(re.search(r"\b(LDL|STL)\b", text)) for _, text in lines),
-        loop_instructions=main_loop(lines),
+        loops=loops_of(lines),
     )
 
 
@@ -176,7 +180,7 @@ def broken_rules(kernel, rules):
         yield "no rule of the budget matches"
         return
     if "loop_weights" in limits:
-        per_weight = kernel.loop_instructions / limits["loop_weights"]
+        per_weight = kernel.main_loop(limits.get("loop_share", 0.75)) / limits["loop_weights"]
         if not 0 < per_weight <= limits["instructions_per_weight"]:
             yield f"{per_weight:.2f} instructions a weight, budget {limits['instructions_per_weight']}"
     elif kernel.per_element > limits["instructions_per_element"]:
@@ -214,7 +218,7 @@ def main():
             kind = "nested" if k.nested else "plain"
             print(f"{k.arch:7} {k.file or '-':16} {k.output_type:9} {kind:7} {k.per_element:6.2f} an element"
                   f"  {k.instructions:4} / {k.elements:g}  stores {k.widest_store} B  local {k.local_accesses}"
-                  f"  loop {k.loop_instructions}"
+                  f"  loop {k.main_loop()}"
                   f"  {k.name[-60:]}  {'; '.join(broken)}")
     print(f"{len(kernels)} kernels, {failures} over budget" if budget else f"{len(kernels)} kernels")
     return 1 if failures else 0

@@ -49,11 +49,20 @@ class MainLoop(unittest.TestCase):
             "STG.E.U16 [R6], R2",
             "EXIT",
         )
-        self.assertEqual(found.loop_instructions, 5)
+        self.assertEqual(found.main_loop(), 5)
+
+    def test_a_rule_may_ask_for_one_of_two_loops(self):
+        hgmma = "HGMMA.64x16x16.F32 R24, R32, gdesc[UR8], R24"
+        loops = ("LDS R2, [R3]", hgmma, "@P0 BRA 0x0", "LDS R2, [R3]", hgmma, "NOP", "@P0 BRA 0x30")
+        two = kernel(*loops, "STG.E.U16 [R6], R2", "EXIT")
+        self.assertEqual((two.main_loop(), two.main_loop(0.5)), (0, 3))
+        rule = {"match": "float16", "loop_weights": 1, "instructions_per_weight": 3}
+        self.assertIn("0.00 instructions a weight, budget 3", list(broken_rules(two, [rule])))
+        self.assertEqual(list(broken_rules(two, [rule | {"loop_share": 0.5}])), [])
 
     def test_a_kernel_without_tensor_cores_is_measured_by_its_sums(self):
         found = kernel("LDG.E R2, [R4]", "FFMA R0, R2, R3, R0", "@P0 BRA 0x0", "STG.E.U16 [R6], R0", "EXIT")
-        self.assertEqual(found.loop_instructions, 3)
+        self.assertEqual(found.main_loop(), 3)
 
     def test_a_budget_a_weight_holds_the_loop_and_needs_one(self):
         loop = kernel("LDG.E R2, [R4]", "FFMA R0, R2, R3, R0", "@P0 BRA 0x0", "STG.E.U16 [R6], R0", "EXIT")

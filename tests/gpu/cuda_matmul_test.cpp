@@ -142,6 +142,16 @@ TEST_F(CudaMatmul, IsRightForLargeLayers) {
   }
 }
 
+// wgmma_decode regroups the activations of these, on an H200; inputs of some end within a stage.
+TEST_F(CudaMatmul, IsRightWithRegroupedActivations) {
+  for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+    Product wide({.shape = {8191, 4160}}, type, 32);
+    expect_right(wide, {17, 32});
+    Product whole({.shape = {18944, 3584}}, type, 64);
+    expect_right(whole, {57, 64});
+  }
+}
+
 TEST_F(CudaMatmul, TheFlagshipDoesEveryProblem) {
   for (const nf4::OutputType type : nf4::kOutputTypes) {
     for (const int blocksize : {32, 64}) {
@@ -242,6 +252,13 @@ TEST_F(CudaMatmul, ShowsEveryWeightAlone) {
       expect_weights_alone(*device_, Product({.shape = {150, 320}}, type, tokens), 1);
     }
   }
+}
+
+TEST_F(CudaMatmul, ShowsWeightsOfRegroupedInputsAlone) {
+  expect_weights_alone(*device_, Product({.shape = {8192, 4096}}, nf4::OutputType::kBfloat16, 32),
+                       7);
+  expect_weights_alone(*device_, Product({.shape = {18944, 3584}}, nf4::OutputType::kFloat16, 64),
+                       13);
 }
 
 // Rows that mma_linear and mma_planes cut into slices; a weight of each block.

@@ -92,6 +92,15 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
   }
 }
 
+// On whatever device: it may have so few multiprocessors that activations are regrouped.
+TEST(CudaMatmul, TheWorkspaceHasRoomForRegroupedActivations) {
+  const auto bytes = [](std::int64_t tokens, std::int64_t inputs) {
+    return workspace_of(variant("wgmma_decode"), make_problem(tokens, 8192, inputs), {});
+  };
+  EXPECT_EQ(bytes(32, 8192) - bytes(32, 4096), 32 * 4096 * 2);
+  EXPECT_EQ(bytes(20, 8256), bytes(32, 8448)) << "groups of 256 inputs and 32 tokens";
+}
+
 TEST(CudaMatmul, TheGeneralKernelDoesEveryShapeFromAmpereOn) {
   const std::vector<std::pair<std::int64_t, std::int64_t>> shapes = {
       {1, 1}, {5, 63}, {257, 96}, {1280, 3420}, {28672, 8192}, {65537, 65539}};

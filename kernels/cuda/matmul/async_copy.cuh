@@ -88,6 +88,12 @@ __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Orders what threads have written to global memory, this one or those that it has waited for,
+// before what the copy engine reads later.
+__device__ __forceinline__ void fence_global_proxies() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
 // A box of a two-dimensional tensor: the coordinates of its first element, the inner one first.
 struct Box {
   const CUtensorMap* map;
@@ -111,6 +117,16 @@ __device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%2, %3}], [%4];" ::"r"(target),
       "l"(box.map), "r"(box.x), "r"(box.y), "r"(barrier)
+      : "memory");
+}
+
+// Copies so many bytes, a multiple of 16, that lie together.
+__device__ __forceinline__ void copy_bytes(std::uint32_t target, const void* source, int bytes,
+                                           std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(target),
+      "l"(source), "r"(bytes), "r"(barrier)
       : "memory");
 }
 

@@ -90,18 +90,23 @@ struct TeamMember {
   }
 };
 
+// Of the busiest block.
+inline std::int64_t stages_of(const StagePlan& plan) {
+  const std::int64_t whole = (plan.whole + plan.blocks - 1) / plan.blocks;
+  const int split = plan.split > 0 ? plan.share + (plan.extra > 0 ? 1 : 0) : 0;
+  return whole * plan.stages + split;
+}
+
 // The time that the busiest block takes.
 inline std::int64_t time_of(const StagePlan& plan, const StageCosts& costs) {
-  std::int64_t stages = std::int64_t{(plan.whole + plan.blocks - 1) / plan.blocks} * plan.stages;
   std::int64_t join = 0;
   if (plan.split > 0) {
-    stages += plan.share + (plan.extra > 0 ? 1 : 0);
     join = plan.team == 0     ? costs.spread
            : !plan.is_cluster ? costs.team
            : plan.team == 2   ? costs.pair
                               : costs.cluster;
   }
-  return std::int64_t{plan.blocks} * costs.block + stages * costs.stage + join;
+  return std::int64_t{plan.blocks} * costs.block + stages_of(plan) * costs.stage + join;
 }
 
 // `first` where both take the same time.

@@ -62,30 +62,6 @@ __device__ __forceinline__ void load_map(const Job& job, std::uint8_t* shared) {
 template <class Shape, OutputType kType>
 inline constexpr bool kHasFactors = !Shape::kScaleSums && kType == OutputType::kFloat16;
 
-// 1 where a scale is no finite number: that is what the row becomes then.
-template <class Shape, OutputType kType>
-__device__ __forceinline__ float row_factor(const Job& job, const float* map, int row) {
-  if constexpr (!kHasFactors<Shape, kType>) return 1.0f;
-  const std::int64_t begin = std::int64_t{row} * job.inputs;
-  const auto first = static_cast<unsigned>(begin >> job.block_shift);
-  const auto last = static_cast<unsigned>((begin + job.inputs - 1) >> job.block_shift);
-  float bound = 0.0f;
-  const auto widen_bound = [&](float value) {
-    // Not fmaxf, which would drop NaN.
-    if (!(fabsf(value) <= bound)) bound = fabsf(value);
-  };
-  if (job.nested) {
-    for (unsigned i = first >> 8; i <= last >> 8; ++i) widen_bound(__ldg(job.nested_absmax + i));
-    bound = bound * map[256] + fabsf(nested_offset(job));
-  } else {
-#pragma unroll 4
-    for (unsigned i = first; i <= last; ++i) widen_bound(__ldg(job.absmax + i));
-  }
-  if (!(bound > 0.0f && bound < __uint_as_float(0x7f800000u))) return 1.0f;
-  const int exponent = static_cast<int>(__float_as_uint(bound) >> 23) - 127;
-  return exp2f(static_cast<float>(max(-120, min(120, 13 - exponent))));
-}
-
 // The i-th row of a lane; beyond the last row that one stands in.
 __device__ __forceinline__ int existing_row(const Job& job, int first_row, int i) {
   return min(first_row + 64 * i, static_cast<int>(job.outputs) - 1);
@@ -241,6 +217,72 @@ struct LoadedScales<StageScales::kAny, kRows> {
   }
 };
 
+// The power of two for each row of a lane. The nested absmax of a row's first and last block are
+// asked for when its scales are, and few rows have others between.
+template <int kRows>
+class RowFactors {
+ public:
+  __device__ __forceinline__ void load(const Job& job, int first_row) {
+    if (!job.nested) return;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const Blocks blocks(job, existing_row(job, first_row, i));
+      ends_[i][0] = __ldg(job.nested_absmax + blocks.first / 256);
+      ends_[i][1] = __ldg(job.nested_absmax + blocks.last / 256);
+    }
+  }
+
+  // Calls use(row, factor) for all rows.
+  template <class Use>
+  __device__ __forceinline__ void for_each(const Job& job, const NestedMap& nested, int first_row,
+                                           Use use) const {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const Blocks blocks(job, existing_row(job, first_row, i));
+      float bound = 0.0f;
+      if (job.nested) {
+        widen(bound, ends_[i][0]);
+        widen(bound, ends_[i][1]);
+        for (unsigned k = blocks.first / 256 + 1; k < blocks.last / 256; ++k) {
+          widen(bound, __ldg(job.nested_absmax + k));
+        }
+        bound = bound * nested.values[256] + fabsf(nested.offset);
+      } else {
+#pragma unroll 4
+        for (unsigned k = blocks.first; k <= blocks.last; ++k) widen(bound, __ldg(job.absmax + k));
+      }
+      use(i, factor_of(bound));
+    }
+  }
+
+ private:
+  // Of a row.
+  struct Blocks {
+    unsigned first;
+    unsigned last;
+
+    __device__ __forceinline__ Blocks(const Job& job, int row) {
+      const std::int64_t begin = std::int64_t{row} * job.inputs;
+      first = static_cast<unsigned>(begin >> job.block_shift);
+      last = static_cast<unsigned>((begin + job.inputs - 1) >> job.block_shift);
+    }
+  };
+
+  // Not fmaxf, which would drop NaN.
+  __device__ __forceinline__ static void widen(float& bound, float value) {
+    if (!(fabsf(value) <= bound)) bound = fabsf(value);
+  }
+
+  // 1 where a scale is no finite number: that is what the row becomes then.
+  __device__ __forceinline__ static float factor_of(float bound) {
+    if (!(bound > 0.0f && bound < __uint_as_float(0x7f800000u))) return 1.0f;
+    const int exponent = static_cast<int>(__float_as_uint(bound) >> 23) - 127;
+    return exp2f(static_cast<float>(max(-120, min(120, 13 - exponent))));
+  }
+
+  float ends_[kRows][2];
+};
+
 // One of kScaleThreads threads; the i-th does the i-th row of each warpgroup.
 template <class Shape, OutputType kType, StageScales kKind>
 class ScaleProducer {
@@ -252,8 +294,8 @@ class ScaleProducer {
         rings_(shared_address(shared)),
         lane_(static_cast<int>(threadIdx.x) % kScaleThreads),
         nested_{reinterpret_cast<const float*>(shared + Shape::kMap), 0.0f},
-        factors_(reinterpret_cast<float*>(shared + Shape::kFactors) + lane_),
-        slots_(reinterpret_cast<uint4*>(shared + Shape::kScales) + lane_),
+        first_factors_(reinterpret_cast<float*>(shared + Shape::kFactors) + lane_),
+        slots_(shared + Shape::kScales + lane_ * Shape::kRowScaleBytes),
         walk_(plan, blockIdx.x) {
     // At once, where there are registers for both.
     constexpr bool kMapFirst = kKind == StageScales::kCodesOfTwoWords;
@@ -283,27 +325,35 @@ class ScaleProducer {
     stage_ = {walk_.place.rows * Shape::kRows + lane_, walk_.stage,
               walk_.stage == walk_.tile.begin};
     loaded_.load(job_, stage_);
+    if constexpr (kHasFactors<Shape, kType>) {
+      if (stage_.begins_tile) row_factors_.load(job_, stage_.first_row);
+    }
     walk_.advance(plan_);
   }
 
   __device__ __forceinline__ void work_out() {
     constexpr float kInverse = 1.0f / kPairFactor<kType>;
-    if (kHasFactors<Shape, kType> && stage_.begins_tile) {
-#pragma unroll 1
-      for (int row = 0; row < kRows; ++row) {
-        factors_[64 * row] = row_factor<Shape, kType>(job_, nested_.values,
-                                                      existing_row(job_, stage_.first_row, row));
+    wait_for_phase(rings_.weights.empty(slot_.slot), slot_.parity ^ 1);
+    if constexpr (kHasFactors<Shape, kType>) {
+      if (stage_.begins_tile) {
+        factors_ = first_factors_ + Shape::kRows * tile_.slot;
+        tile_.advance();
+        row_factors_.for_each(job_, nested_, stage_.first_row,
+                              [&](int row, float factor) { factors_[64 * row] = factor; });
       }
     }
-    wait_for_phase(rings_.weights.empty(slot_.slot), slot_.parity ^ 1);
-    uint4* target = slots_ + slot_.slot * (Shape::kScaleSlotBytes / 16);
+    std::uint8_t* target = slots_ + slot_.slot * Shape::kScaleSlotBytes;
     loaded_.for_each(job_, nested_, stage_, [&](int row, float4 scales) {
       const float factor = kHasFactors<Shape, kType> ? factors_[64 * row] * kInverse : kInverse;
-      const auto word = [&](float scale) {
-        scale *= factor;
-        return Shape::kScaleSums ? __float_as_uint(scale) : pack_pair<kType>(scale, scale);
-      };
-      target[64 * row] = make_uint4(word(scales.x), word(scales.y), word(scales.z), word(scales.w));
+      const float4 scaled =
+          make_float4(scales.x * factor, scales.y * factor, scales.z * factor, scales.w * factor);
+      std::uint8_t* at = target + 64 * row * Shape::kRowScaleBytes;
+      if constexpr (Shape::kScaleSums) {
+        *reinterpret_cast<float4*>(at) = scaled;
+      } else {
+        *reinterpret_cast<uint2*>(at) =
+            make_uint2(pack_pair<kType>(scaled.x, scaled.y), pack_pair<kType>(scaled.z, scaled.w));
+      }
     });
   }
 
@@ -312,13 +362,16 @@ class ScaleProducer {
   WgmmaRings<Shape> rings_;
   int lane_;
   NestedMap nested_;
-  float* factors_;
-  uint4* slots_;
+  float* first_factors_;
+  float* factors_ = nullptr;  // of the tile
+  std::uint8_t* slots_;
   StageWalk walk_;
   RingPosition<Shape::kWeightSlots> slot_;
+  RingPosition<Shape::kFactorSlots> tile_;
   bool is_valid_ = false;
   LaneStage stage_;
   LoadedScales<kKind, kRows> loaded_;
+  RowFactors<kRows> row_factors_;
 };
 
 template <class Shape, OutputType kType>

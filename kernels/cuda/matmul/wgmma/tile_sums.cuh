@@ -5,6 +5,7 @@
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/matmul/async_copy.cuh"
+#include "cuda/matmul/claimed_counter.cuh"
 #include "cuda/matmul/stage_walk.cuh"
 #include "variant.hpp"
 
@@ -12,10 +13,6 @@ namespace nf4bench::kernels::cuda {
 
 // Sums of split tiles, in the workspace. A block has at most two split tiles, and each of its
 // warpgroups a place for each of them; a tile has a counter a warpgroup.
-//
-// Nobody clears the workspace before a launch, so a counter counts only once somebody has claimed
-// it: kClaimed in the upper bits, then how many blocks have left their sums and how many have seen
-// that all had. The last of these leaves zero.
 struct SplitSums {
   float* sums;
   unsigned long long* counters;
@@ -29,10 +26,6 @@ __host__ __device__ constexpr int lane_row(int lane, int second) {
 }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-inline constexpr unsigned long long kClaimed = 0x6e66346d61746dull << 16;
-inline constexpr unsigned long long kCounts = 0xffff;
-inline constexpr unsigned long long kHasSeen = 0x100;
 
 // Until all threads of this warpgroup are here.
 __device__ __forceinline__ void meet_warpgroup() {
@@ -145,6 +138,9 @@ class PieceShare {
     }
     if constexpr (kPieces >= 4) {
       while (piece + 4 <= end_) piece = add_up_pieces<4>(outputs, piece, load);
+    }
+    if constexpr (kPieces >= 4 && kPieces < 16) {
+      if (piece + 2 <= end_) piece = add_up_pieces<2>(outputs, piece, load);
     }
     while (piece < end_) piece = add_up_pieces<1>(outputs, piece, load);
   }
@@ -292,29 +288,21 @@ class SharedTile {
         counter_(split.counters + (tile - plan.whole) * Shape::kGroups + group()),
         blocks_(plan, tile - plan.whole) {}
 
-  // The counter as it is. To be asked for long before leave(), which it saves a round trip; it is
-  // no acquire, for which everybody would wait.
+  // ClaimedCounter's, for leave().
   __device__ __forceinline__ unsigned long long look() const {
-    unsigned long long value = 0;
-    if (threadIdx.x % 128 == 0) {
-      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(counter_) : "memory");
-    }
-    return value;
+    return threadIdx.x % 128 == 0 ? counter_.look() : 0;
   }
 
   __device__ __forceinline__ void leave(const float (&sums)[Shape::kSums],
                                         unsigned long long seen) const {
-    // Fails if another block has claimed it since; what is added below comes after either.
-    if (threadIdx.x % 128 == 0 && !is_claimed(seen)) atomicCAS(counter_, seen, kClaimed);
+    if (threadIdx.x % 128 == 0) counter_.claim(seen);
     float4* own = place(static_cast<int>(blockIdx.x) - blocks_.first);
 #pragma unroll
     for (int i = 0; i < kPieces; ++i) {
       __stcg(own + i * 128, piece_of(sums, i));
     }
     meet_warpgroup();
-    if (threadIdx.x % 128 == 0) {
-      asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(counter_) : "memory");
-    }
+    if (threadIdx.x % 128 == 0) counter_.leave();
   }
 
   template <class Outputs>
@@ -323,10 +311,11 @@ class SharedTile {
     const PieceShare<kPieces> share(blocks_.count, index * kPieces / blocks_.count,
                                     (index + 1) * kPieces / blocks_.count);
     if (share.count() == 0) return;
-    if (threadIdx.x % 128 == 0) wait();
+    if (threadIdx.x % 128 == 0) counter_.wait(blocks_.count);
     meet_warpgroup();
     share.add_up(outputs, [&](int block, int piece) { return __ldcg(place(block) + piece * 128); });
-    if (threadIdx.x % 128 == 0) tell_seen();
+    // Not before the sums have been asked for.
+    if (threadIdx.x % 128 == 0) counter_.tell_seen(min(blocks_.count, kPieces));
   }
 
  private:
@@ -345,31 +334,8 @@ class SharedTile {
            threadIdx.x % 128;
   }
 
-  __device__ __forceinline__ static bool is_claimed(unsigned long long value) {
-    return (value & ~kCounts) == kClaimed;
-  }
-
-  __device__ __forceinline__ unsigned long long load() const {
-    unsigned long long value;
-    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(counter_) : "memory");
-    return value;
-  }
-
-  __device__ __forceinline__ void wait() const {
-#pragma unroll 1
-    while (static_cast<int>(load() % kHasSeen) < blocks_.count) {
-    }
-  }
-
-  // Not before the sums have been asked for: it takes as long as these.
-  __device__ __forceinline__ void tell_seen() const {
-    const int waiting = min(blocks_.count, kPieces);
-    const unsigned long long before = atomicAdd(counter_, kHasSeen);
-    if (static_cast<int>((before & kCounts) / kHasSeen) == waiting - 1) *counter_ = 0;
-  }
-
   const SplitSums& split_;
-  unsigned long long* counter_;
+  ClaimedCounter counter_;
   TileBlocks blocks_;
 };
 

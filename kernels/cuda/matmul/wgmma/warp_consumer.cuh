@@ -8,7 +8,8 @@
 //
 // Of a warpgroup's 64 rows and of a stage each warp does a quarter of the inputs: a block, whose
 // scale is multiplied with the sums over it in float32. When a tile ends the quarters are added up,
-// so that each warp has the sums of 16 rows, as products of warpgroups would leave them.
+// so that each warp has the sums of 16 rows, as products of warpgroups would leave them. Of a stage
+// that ends early each warp does these 16 rows.
 
 #include "cuda/matmul/pair_table.cuh"
 #include "cuda/matmul/wgmma/tile_sums.cuh"
@@ -32,64 +33,60 @@ template <class Shape, OutputType kType>
 class WarpConsumer {
  public:
   __device__ __forceinline__ explicit WarpConsumer(std::uint8_t* shared)
-      : rings_(shared_address(shared)),
+      : shared_(shared_address(shared)),
+        rings_(shared_),
         quarter_(static_cast<int>(threadIdx.x / 32 % 4)),
-        exchange_(shared_address(shared) + Shape::kExchange +
-                  threadIdx.x / 128 * Shape::kGroupExchangeBytes + threadIdx.x % 32 * 16) {
-    const std::uint32_t start = shared_address(shared);
+        exchange_(shared_ + Shape::kExchange + threadIdx.x / 128 * Shape::kGroupExchangeBytes +
+                  threadIdx.x % 32 * 16) {
     const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int row = static_cast<int>(threadIdx.x / 128) * kGroupRows + lane_row(lane, i);
-      words_[i] = keep(start + Shape::kWeights + word_place(row, quarter_, lane % 4));
-      scales_[i] = keep(start + Shape::kScales + row * 16 + quarter_ * 4);
-      tokens_[i] = keep(start + Shape::kActivations + quarter_ * Shape::kQuarterBytes +
+      words_[i] = keep(shared_ + Shape::kWeights + word_place(row, quarter_, lane % 4));
+      scales_[i] = keep(shared_ + Shape::kScales + row * 16 + quarter_ * 4);
+      tokens_[i] = keep(shared_ + Shape::kActivations + quarter_ * Shape::kQuarterBytes +
                         half_place(lane / 4, lane % 4, i));
     }
-    table_ = keep(start + Shape::kTable + lane * 4);
-    zero_ = load_shared_8(start + Shape::kZero).x;
+    table_ = keep(shared_ + Shape::kTable + lane * 4);
+    zero_ = load_shared_8(shared_ + Shape::kZero).x;
   }
 
   // Begins a tile.
   __device__ __forceinline__ void begin_tile() {
 #pragma unroll
-    for (auto& rows : parts_) {
-#pragma unroll
-      for (auto& eight : rows) {
-#pragma unroll
-        for (float& sum : eight) sum = 0.0f;
-      }
-    }
+    for (auto& rows : parts_) clear(rows);
+    clear(own_);
+    has_quarters_ = false;
   }
 
   // Multiplies so many stages, and then the `rest` quarters of one that ends within it, if any.
   __device__ __forceinline__ void multiply(int stages, int rest) {
-    const int own = stages + (quarter_ < rest ? 1 : 0);
-    for (int i = 0; i < own; ++i) multiply_stage();
-    if (rest > 0 && quarter_ >= rest) {
-      wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
-      wait_for_phase(rings_.tokens.full(tokens_at_.slot), tokens_at_.parity);
-      leave_stage(0);
-    }
+    has_quarters_ = stages > 0;
+    for (; stages > 0; --stages) multiply_stage();
+    if (rest > 0) multiply_rest(rest);
   }
 
   // Adds up the quarters. Each warp has the sums of its 16 rows then.
   __device__ __forceinline__ void finish_tile() {
-    meet_warpgroup();  // all have read what was there before
+    if (has_quarters_) {
+      meet_warpgroup();  // all have read what was there before
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < 4; ++i) {
 #pragma unroll
-      for (int eight = 0; eight < kEights; ++eight) {
-        store_shared_16(exchange_ + place(i, quarter_, eight), piece_of(parts_[i][eight], 0));
+        for (int eight = 0; eight < kEights; ++eight) {
+          store_shared_16(exchange_ + place(i, quarter_, eight), piece_of(parts_[i][eight], 0));
+        }
       }
+      meet_warpgroup();
     }
-    meet_warpgroup();
 #pragma unroll
     for (int eight = 0; eight < kEights; ++eight) {
-      float4 sum = {};
+      float4 sum = piece_of(own_[eight], 0);
+      if (has_quarters_) {
 #pragma unroll
-      for (int quarter = 0; quarter < 4; ++quarter) {
-        sum = add(sum, load_shared_piece(exchange_ + place(quarter_, quarter, eight)));
+        for (int quarter = 0; quarter < 4; ++quarter) {
+          sum = add(sum, load_shared_piece(exchange_ + place(quarter_, quarter, eight)));
+        }
       }
       sums_[4 * eight] = sum.x;
       sums_[4 * eight + 1] = sum.y;
@@ -113,6 +110,14 @@ class WarpConsumer {
       return words[0].x | words[1].x | __float_as_uint(scales[0]) | __float_as_uint(scales[1]);
     }
   };
+
+  __device__ __forceinline__ static void clear(float (&sums)[kEights][4]) {
+#pragma unroll
+    for (auto& eight : sums) {
+#pragma unroll
+      for (float& sum : eight) sum = 0.0f;
+    }
+  }
 
   __device__ __forceinline__ void multiply_stage() {
     wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
@@ -139,6 +144,40 @@ class WarpConsumer {
       multiply_rows(parts_[i], rows[i], tokens);
       if (i == 0) leave_stage(read);
     }
+  }
+
+  // So many quarters of a stage.
+  __device__ __forceinline__ void multiply_rest(int quarters) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const int first_row = static_cast<int>(threadIdx.x / 32 * 16);
+    wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
+    wait_for_phase(rings_.tokens.full(tokens_at_.slot), tokens_at_.parity);
+    std::uint32_t read = 0;
+#pragma unroll 1
+    for (int quarter = 0; quarter < quarters; ++quarter) {
+      Rows rows;
+      uint4 tokens[kEights][2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int row = first_row + lane_row(lane, i);
+        rows.words[i] =
+            load_shared_8(shared_ + Shape::kWeights + weights_at_.slot * Shape::kWeightSlotBytes +
+                          word_place(row, quarter, lane % 4));
+        rows.scales[i] = __uint_as_float(load_shared_4(shared_ + Shape::kScales +
+                                                       weights_at_.slot * Shape::kScaleSlotBytes +
+                                                       row * 16 + quarter * 4));
+#pragma unroll
+        for (int eight = 0; eight < kEights; ++eight) {
+          tokens[eight][i] = load_shared_16(
+              shared_ + Shape::kActivations + tokens_at_.slot * Shape::kTokenSlotBytes +
+              quarter * Shape::kQuarterBytes + half_place(lane / 4, lane % 4, i) + eight * 1024);
+          read |= tokens[eight][i].x & zero_;
+        }
+      }
+      read |= rows.mix();
+      multiply_rows(own_, rows, tokens);
+    }
+    leave_stage(read);
   }
 
   // In the i-th 16 rows.
@@ -198,6 +237,7 @@ class WarpConsumer {
     return static_cast<std::uint32_t>(((rows * 4 + quarter) * kEights + eight) * 512);
   }
 
+  std::uint32_t shared_;
   WgmmaRings<Shape> rings_;
   int quarter_;              // of a stage that this warp multiplies
   std::uint32_t exchange_;   // where the quarters are added up
@@ -207,6 +247,8 @@ class WarpConsumer {
   std::uint32_t table_;
   std::uint32_t zero_;          // as arrive_after_reading() wants it
   float parts_[4][kEights][4];  // sums of four times 16 rows over this quarter
+  float own_[kEights][4];       // of this warp's 16 rows over stages that end early
+  bool has_quarters_;           // whether the former are any
   RingPosition<Shape::kWeightSlots> weights_at_;
   RingPosition<Shape::kTokenSlots> tokens_at_;
 };

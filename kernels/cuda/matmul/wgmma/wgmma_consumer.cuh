@@ -2,12 +2,12 @@
 
 // Multiplies by the products of warpgroups: A from registers, B from shared memory.
 //
-// Activations are taken as they lie in memory. So of each four packed bytes lane t of a quad has to
-// multiply the t-th: all lanes of a quad read the same words, and each looks its bytes up in a
-// table of pairs of codebook values. A quarter of a stage is a block of 64 weights. With few tokens
-// the tensor cores sum over it and its scale is multiplied with that sum in float32; with many
-// tokens, whose sums are too many, with the weights. While the tensor cores multiply a quarter, the
-// next one is decoded.
+// With activations as they lie in memory lane t of a quad has to multiply, of each four packed
+// bytes, the t-th: all lanes of a quad read the same words. With regrouped ones each has bytes of
+// its own. It looks them up in a table of pairs of codebook values. A quarter of a stage is a block
+// of 64 weights. With few tokens the tensor cores sum over it and its scale is multiplied with that
+// sum in float32; with many tokens, whose sums are too many, with the weights. While the tensor
+// cores multiply a quarter, the next one is decoded.
 
 #include "cuda/matmul/pair_table.cuh"
 #include "cuda/matmul/wgmma/tile_sums.cuh"
@@ -30,27 +30,34 @@ __device__ __forceinline__ std::uint32_t multiply_pair(std::uint32_t a, std::uin
   return product;
 }
 
-// 64 weights of each of a lane's rows, and their scales: as float32, or twice as a 16-bit value.
+// Of 64 inputs what a lane's rows multiply, and their scales: as float32, or as a pair of 16-bit
+// values. kRegrouped: eight bytes that are the lane's own, else eight words in which it has one
+// each.
+template <bool kRegrouped>
 struct QuarterWords {
-  uint4 first[2];
-  uint4 second[2];
+  static constexpr int kWords = kRegrouped ? 2 : 8;
+  std::uint32_t rows[2][kWords];
   uint2 scales;
 
   // Nothing that uses them may move up across the wait before.
   __device__ __forceinline__ void hold() {
 #pragma unroll
-    for (uint4* piece : {&first[0], &first[1], &second[0], &second[1]}) {
-      asm volatile("" : "+r"(piece->x), "+r"(piece->y), "+r"(piece->z), "+r"(piece->w)::"memory");
+    for (int i = 0; i < kWords; ++i) {
+      asm volatile("" : "+r"(rows[0][i]), "+r"(rows[1][i])::"memory");
     }
   }
 
   // Known only when all has been loaded.
   __device__ __forceinline__ std::uint32_t mix() const {
-    return first[0].x | first[1].x | second[0].x | second[1].x | scales.x | scales.y;
+    std::uint32_t mixed = scales.x | scales.y;
+#pragma unroll
+    for (int i = 0; i < kWords; i += kRegrouped ? 2 : 4) mixed |= rows[0][i] | rows[1][i];
+    return mixed;
   }
 };
 
-template <class Shape, OutputType kType>
+// kRegroups: activations are regrouped after the first kPlainStages stages of all.
+template <class Shape, bool kRegroups, OutputType kType>
 class WgmmaConsumer {
  public:
   __device__ __forceinline__ explicit WgmmaConsumer(std::uint8_t* shared)
@@ -60,10 +67,12 @@ class WgmmaConsumer {
     for (int i = 0; i < 2; ++i) {
       const int row = i == 0 ? rows.first() : rows.second();
       words_[i] = keep(shared_ + Shape::kWeights + row * kBoxBytes + ((row & 7) << 4));
-      scales_[i] = keep(shared_ + Shape::kScales + row * 16);
+      scales_[i] = keep(shared_ + Shape::kScales + row * Shape::kRowScaleBytes);
     }
     table_ = keep(shared_ + Shape::kTable + threadIdx.x % 32 * 4);
-    own_byte_ = keep(byte_factor(static_cast<int>(threadIdx.x % 4)));
+    const auto lane = static_cast<int>(threadIdx.x % 4);
+    own_byte_ = keep(byte_factor(lane));
+    own_bytes_ = keep(lane * 8);
     zero_ = load_shared_8(shared_ + Shape::kZero).x;
   }
 
@@ -76,13 +85,22 @@ class WgmmaConsumer {
 
   // Multiplies so many stages, and then the `rest` quarters of one that ends within it, if any.
   __device__ __forceinline__ void multiply(int stages, int rest) {
-    if constexpr (Shape::kEndsEarly) {
-      for (; stages > 0; --stages) multiply_stage();
-      if (rest > 0) multiply_rest(rest);
+    if constexpr (kRegroups) {
+      for (; stages > 0 && plain_stages_ > 0; --stages, --plain_stages_) multiply_stage<false>();
+      for (; stages > 0; --stages) multiply_stage<true>();
+      if (rest > 0 && plain_stages_ > 0) {
+        multiply_rest<false>(rest);
+        --plain_stages_;
+      } else if (rest > 0) {
+        multiply_rest<true>(rest);
+      }
+    } else if constexpr (Shape::kEndsEarly) {
+      for (; stages > 0; --stages) multiply_stage<false>();
+      if (rest > 0) multiply_rest<false>(rest);
     } else {
       if (rest > 0) ++stages;
       do {
-        multiply_stage();
+        multiply_stage<false>();
       } while (--stages > 0);
     }
   }
@@ -97,22 +115,25 @@ class WgmmaConsumer {
   float sums_[Shape::kSums];
 
  private:
-  // Whether words are loaded a quarter ahead. With more tokens it does not pay.
+  // Whether plain words are loaded a quarter ahead, and all scales of a stage together. With more
+  // tokens there are no registers for it.
   static constexpr bool kLoadsEarly = Shape::kTokens <= 32;
 
+  template <bool kRegrouped>
   __device__ __forceinline__ void multiply_stage() {
     wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
-    QuarterWords words = load_quarter(0);
-    QuarterWords next = {};
+    constexpr bool kWordsEarly = kRegrouped || kLoadsEarly;
+    QuarterWords<kRegrouped> words = load_quarter<kRegrouped>(0);
+    QuarterWords<kRegrouped> next = {};
     uint2 scales_before = {};
 #pragma unroll
     for (int quarter = 0; quarter < 4; ++quarter) {
-      if (kLoadsEarly && quarter < 3) next = load_quarter(quarter + 1);
+      if (kWordsEarly && quarter < 3) next = load_quarter<kRegrouped>(quarter + 1);
       decode(weights_[quarter % 2], words);
       const uint2 scales = words.scales;
       const std::uint32_t read = words.mix();
       multiply_quarter(quarter);
-      if (!kLoadsEarly && quarter < 3) next = load_quarter(quarter + 1);
+      if (!kWordsEarly && quarter < 3) next = load_quarter<kRegrouped>(quarter + 1);
       if (quarter == 3) release_weights(read);
       wait_for_products<1>();  // the quarter before, whose operands are decoded into next
       if (quarter < 3) {
@@ -137,6 +158,7 @@ class WgmmaConsumer {
     }
   }
 
+  template <bool kRegrouped>
   __device__ __forceinline__ void multiply_rest(int quarters) {
     wait_for_products<0>();
     release_tokens();
@@ -146,9 +168,14 @@ class WgmmaConsumer {
     for (int quarter = 0; quarter < quarters; ++quarter) {
       const int slot_quarter = quarter % Shape::kSlotQuarters;
       if (slot_quarter == 0) wait_for_tokens();
-      QuarterWords words = load_words(quarter);
-      words.scales = make_uint2(load_shared_4(scale_address(0) + quarter * 4),
-                                load_shared_4(scale_address(1) + quarter * 4));
+      QuarterWords<kRegrouped> words = load_words<kRegrouped>(quarter);
+      if constexpr (Shape::kScaleSums) {
+        words.scales = make_uint2(load_shared_4(scale_address(0) + quarter * 4),
+                                  load_shared_4(scale_address(1) + quarter * 4));
+      } else {
+        words.scales = make_uint2(pair_of(load_shared_8(scale_address(0)), quarter),
+                                  pair_of(load_shared_8(scale_address(1)), quarter));
+      }
       read |= words.mix();
       decode(weights_[0], words);
       begin_products();
@@ -181,61 +208,72 @@ class WgmmaConsumer {
       if (quarter == 0) stage = load_shared_16(scale_address(row));
       const std::uint32_t words[4] = {stage.x, stage.y, stage.z, stage.w};
       return words[quarter];
-    } else {
+    } else if constexpr (Shape::kScaleSums) {
       return load_shared_4(scale_address(row) + quarter * 4);
+    } else {
+      if (quarter == 0) pair_scales_[row] = load_shared_8(scale_address(row));
+      return pair_of(pair_scales_[row], quarter);
     }
+  }
+
+  // The quarter-th of four 16-bit values, twice.
+  __device__ __forceinline__ static std::uint32_t pair_of(uint2 values, int quarter) {
+    return __byte_perm(quarter < 2 ? values.x : values.y, 0, quarter % 2 == 0 ? 0x1010 : 0x3232);
   }
 
   __device__ __forceinline__ std::uint32_t scale_address(int row) const {
     return scales_[row] + weights_at_.slot * Shape::kScaleSlotBytes;
   }
 
-  __device__ __forceinline__ QuarterWords load_quarter(int quarter) {
-    QuarterWords words = load_words(quarter);
+  template <bool kRegrouped>
+  __device__ __forceinline__ QuarterWords<kRegrouped> load_quarter(int quarter) {
+    QuarterWords<kRegrouped> words = load_words<kRegrouped>(quarter);
     words.scales = make_uint2(load_scale(0, quarter), load_scale(1, quarter));
     return words;
   }
 
-  __device__ __forceinline__ QuarterWords load_words(int quarter) const {
+  template <bool kRegrouped>
+  __device__ __forceinline__ QuarterWords<kRegrouped> load_words(int quarter) const {
     const std::uint32_t slot = weights_at_.slot * Shape::kWeightSlotBytes;
-    QuarterWords words;
+    QuarterWords<kRegrouped> words;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const std::uint32_t piece = (2 * quarter + i) << 4;
-      words.first[i] = load_shared_16((words_[0] ^ piece) + slot);
-      words.second[i] = load_shared_16((words_[1] ^ piece) + slot);
+    for (int row = 0; row < 2; ++row) {
+      if constexpr (kRegrouped) {
+        const uint2 own = load_shared_8((words_[row] ^ (quarter << 5 ^ own_bytes_)) + slot);
+        words.rows[row][0] = own.x;
+        words.rows[row][1] = own.y;
+      } else {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const uint4 piece = load_shared_16((words_[row] ^ (2 * quarter + i) << 4) + slot);
+          words.rows[row][4 * i] = piece.x;
+          words.rows[row][4 * i + 1] = piece.y;
+          words.rows[row][4 * i + 2] = piece.z;
+          words.rows[row][4 * i + 3] = piece.w;
+        }
+      }
     }
     return words;
   }
 
-  // This lane's byte of a word as a pair of weights.
-  __device__ __forceinline__ std::uint32_t look_up(std::uint32_t word, std::uint32_t scale) const {
-    const std::uint32_t pair = load_pair(step_to_byte(word, own_byte_, table_));
-    return Shape::kScaleSums ? pair : multiply_pair<kType>(pair, scale);
-  }
-
-  __device__ __forceinline__ uint4 look_up(uint4 words, std::uint32_t scale) const {
-    return make_uint4(look_up(words.x, scale), look_up(words.y, scale), look_up(words.z, scale),
-                      look_up(words.w, scale));
-  }
-
-  // Operand A of the four steps of a quarter, 16 inputs each.
+  // Operand A of the four steps of a quarter, 16 inputs each: this lane's bytes as pairs of
+  // weights.
+  template <bool kRegrouped>
   __device__ __forceinline__ void decode(std::uint32_t (&a)[4][4],
-                                         const QuarterWords& words) const {
+                                         const QuarterWords<kRegrouped>& words) const {
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      set_row(a, i, 0, look_up(words.first[i], words.scales.x));
-      set_row(a, i, 1, look_up(words.second[i], words.scales.y));
+    for (int i = 0; i < 8; ++i) {
+#pragma unroll
+      for (int row = 0; row < 2; ++row) {
+        const std::uint32_t word = words.rows[row][kRegrouped ? i / 4 : i];
+        const std::uint32_t factor = kRegrouped ? byte_factor(i % 4) : own_byte_;
+        const std::uint32_t pair = load_pair(step_to_byte(word, factor, table_));
+        a[i / 2][i % 2 * 2 + row] =
+            Shape::kScaleSums
+                ? pair
+                : multiply_pair<kType>(pair, row == 0 ? words.scales.x : words.scales.y);
+      }
     }
-  }
-
-  // What four words hold goes to two steps.
-  __device__ __forceinline__ static void set_row(std::uint32_t (&a)[4][4], int piece, int row,
-                                                 uint4 pairs) {
-    a[2 * piece][row] = pairs.x;
-    a[2 * piece][row + 2] = pairs.y;
-    a[2 * piece + 1][row] = pairs.z;
-    a[2 * piece + 1][row + 2] = pairs.w;
   }
 
   __device__ __forceinline__ void multiply_quarter(int quarter) {
@@ -304,14 +342,17 @@ class WgmmaConsumer {
   TokenDescriptor tokens_;   // of the first slot
   std::uint32_t words_[2];   // the first piece of this lane's rows, in the first slot
   std::uint32_t scales_[2];  // the first scale of its rows, likewise
-  uint4 stage_scales_[2];    // all of a stage, where they are loaded together
+  uint4 stage_scales_[2];    // all of a stage: as float32, where they are loaded together,
+  uint2 pair_scales_[2];     // or as 16-bit values
   std::uint32_t table_;
-  std::uint32_t own_byte_;  // a factor that takes this lane's byte of a word
-  std::uint32_t zero_;      // as arrive_after_reading() wants it
-  bool adds_ = false;       // else the next product begins the sums
+  std::uint32_t own_byte_;   // a factor that takes this lane's byte of a word
+  std::uint32_t own_bytes_;  // where its bytes of 64 regrouped inputs lie
+  std::uint32_t zero_;       // as arrive_after_reading() wants it
+  bool adds_ = false;        // else the next product begins the sums
   RingPosition<Shape::kWeightSlots> weights_at_;
   RingPosition<Shape::kTokenSlots> tokens_at_;
   int leaving_slot_ = -1;
+  int plain_stages_ = Shape::kPlainStages;  // of the block, that are left
   // Sums over the newest block and the one before.
   float parts_[2][Shape::kScaleSums ? Shape::kSums : 4];
   std::uint32_t weights_[2][4][4];  // A, of the newest quarter and the one before

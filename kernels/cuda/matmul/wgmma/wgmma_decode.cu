@@ -27,11 +27,11 @@ using For8 = Choice<WgmmaShape<8, 2, 6, 4, 4>, 1900, 8, 560, 4000, 1600, 100, 15
 using For8Tall = Choice<WgmmaShape<8, 3, 5, 4, 4>, 1700, 12, 780, 4200, 1900, 350, 650>;
 using For16 = Choice<WgmmaShape<16, 2, 6, 4, 4>, 2200, 9, 670, 3500, 1550, 100, 200>;
 using For16Tall = Choice<WgmmaShape<16, 3, 4, 4, 4>, 2100, 16, 920, 3700, 1850, 50, 950>;
-using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1900, 11, 860, 3800, 1900, 0, 450>;
-using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1600, 20, 1160, 3800, 1750, 100, 950>;
-using For64 = Choice<WgmmaShape<64, 2, 2, 9, 2>, 2100, 10, 1130, 5300, 1950, 50, 950>;
-using For64Tall = Choice<WgmmaShape<64, 3, 2, 8, 2>, 1900, 14, 1470, 4900, 2550, 300, 1350>;
-using For96 = Choice<WgmmaShape<96, 2, 2, 13, 1>, 2050, 11, 1280, 6200, 2600, 250, 1850>;
+using For32 = Choice<WgmmaShape<32, 2, 5, 4, 4>, 1900, 11, 890, 3800, 1900, 0, 450>;
+using For32Tall = Choice<WgmmaShape<32, 3, 4, 4, 4>, 1600, 20, 1160, 3800, 1750, 100, 750>;
+using For64 = Choice<WgmmaShape<64, 2, 2, 9, 2>, 2100, 10, 1130, 5300, 2400, 0, 950>;
+using For64Tall = Choice<WgmmaShape<64, 3, 2, 8, 2>, 1900, 14, 1440, 5300, 2650, 300, 1350>;
+using For96 = Choice<WgmmaShape<96, 2, 2, 13, 1>, 2050, 11, 1280, 6200, 2600, 250, 1500>;
 using For96Tall = Choice<WgmmaShape<96, 3, 2, 11, 1>, 1950, 15, 1780, 6900, 3200, 800, 2800>;
 using For128 = Choice<WgmmaShape<128, 2, 2, 9, 1>, 2200, 13, 1510, 6700, 2850, 450, 1700>;
 using For256 = Choice<WgmmaShape<256, 2, 3, 4, 1>, 2700, 24, 2320, 10700, 3750, 750, 3450>;
@@ -107,25 +107,48 @@ auto with_choice(const Problem& problem, Function use) {
   return with_fastest<For64, For96, For96Tall, For128, For256>(problem, use);
 }
 
-// Parts of the workspace, in bytes from its start: counters, then sums.
+// Whether activations are regrouped: where a tile has all tokens, and enough stages of the busiest
+// block gain by it.
+template <class Shape>
+bool regroups(const StagePlan& plan) {
+  constexpr int kEnough = Shape::kTokens == 32 ? 8 : 11;
+  return Shape::kCanRegroup && plan.token_groups == 1 && stages_of(plan) >= kEnough;
+}
+
+// Parts of the workspace, in bytes from its start: counters, then sums, then regrouped activations.
 template <class Shape>
 struct Workspace {
-  static constexpr std::int64_t kSums = (kMostGridBlocks * Shape::kGroups * 8 + 255) / 256 * 256;
-  static constexpr std::int64_t kBytes =
+  static constexpr int kTileCounters = kMostGridBlocks * Shape::kGroups;
+  static constexpr std::int64_t kSums = (std::int64_t{kTileCounters} + 1) * 8 + 255 & ~255;
+  static constexpr std::int64_t kTokens =
       kSums + std::int64_t{kMostGridBlocks} * 2 * Shape::kGroups * Shape::kGroupSums * 4;
+
+  // On any device, some of which have fewer multiprocessors and so more stages a block.
+  static std::int64_t bytes(const Problem& problem) {
+    const std::int64_t quarters = block_count(problem.inputs, 256) * 4;
+    const bool may_regroup = Shape::kCanRegroup && problem.tokens <= Shape::kTokens;
+    return kTokens + (may_regroup ? quarters * Shape::kQuarterBytes : 0);
+  }
 };
 
 template <class Shape, OutputType kType>
 void launch_shape(const Job& job, const Launch& launch, const StagePlan& plan) {
+  using Parts = Workspace<Shape>;
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
-  const SplitSums split = {reinterpret_cast<float*>(workspace + Workspace<Shape>::kSums),
-                           reinterpret_cast<unsigned long long*>(workspace)};
+  auto* counters = reinterpret_cast<unsigned long long*>(workspace);
+  const SplitSums split = {reinterpret_cast<float*>(workspace + Parts::kSums), counters};
+  const RegroupedTokens regrouped = {workspace + Parts::kTokens, counters + Parts::kTileCounters};
   const Grid grid = {.blocks = static_cast<unsigned>(plan.blocks),
                      .threads = Shape::kThreads,
                      .shared_bytes = Shape::kBytes,
                      .cluster = plan.is_cluster ? static_cast<unsigned>(plan.team) : 1};
-  launch_grid(launch, grid, wgmma_decode<Shape, kType>, weight_map(job, launch.device, kGroupRows),
-              token_map(job, launch.device, Shape::kTokens), job, plan, split, stage_scales(job));
+  auto* kernel = wgmma_decode<Shape, false, kType>;
+  if constexpr (Shape::kCanRegroup) {
+    if (regroups<Shape>(plan)) kernel = wgmma_decode<Shape, true, kType>;
+  }
+  launch_grid(launch, grid, kernel, weight_map(job, launch.device, kGroupRows),
+              token_map(job, launch.device, Shape::kTokens), job, plan, split, regrouped,
+              stage_scales(job));
 }
 
 template <class Choice>
@@ -152,7 +175,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
 
 std::size_t workspace_bytes(const Problem& problem, const Launch&) {
   return with_choice(problem, [&](auto choice) {
-    return static_cast<std::size_t>(Workspace<typename decltype(choice)::Shape>::kBytes);
+    return static_cast<std::size_t>(Workspace<typename decltype(choice)::Shape>::bytes(problem));
   });
 }
 

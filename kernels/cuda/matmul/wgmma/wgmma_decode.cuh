@@ -7,6 +7,7 @@
 #include "cuda/codebook.cuh"
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/wgmma/produce_scales.cuh"
+#include "cuda/matmul/wgmma/produce_tokens.cuh"
 #include "cuda/matmul/wgmma/tile_sums.cuh"
 #include "cuda/matmul/wgmma/warp_consumer.cuh"
 #include "cuda/matmul/wgmma/wgmma_consumer.cuh"
@@ -31,24 +32,26 @@ __device__ __forceinline__ void fill_pairs(std::uint8_t* shared) {
   }
 }
 
-template <class Shape, OutputType kType>
+template <class Shape, bool kRegroups, OutputType kType>
 __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
-                                        const SplitSums& split, std::uint8_t* shared) {
+                                        const SplitSums& split, const RegroupedTokens& regrouped,
+                                        std::uint8_t* shared) {
   fill_pairs<Shape, kType>(shared);
   if (threadIdx.x < 2) reinterpret_cast<std::uint32_t*>(shared + Shape::kZero)[threadIdx.x] = 0;
   asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
   using Consumer = std::conditional_t<Shape::kWarpProducts, WarpConsumer<Shape, kType>,
-                                      WgmmaConsumer<Shape, kType>>;
+                                      WgmmaConsumer<Shape, kRegroups, kType>>;
   Consumer consumer(shared);
   wait_for_previous_kernel();
-  // Calls use(where the sums of a tile go).
-  const auto with_outputs = [&](int tile, const auto& use) {
-    const auto* map = reinterpret_cast<const float*>(shared + Shape::kMap);
+  if constexpr (kRegroups) regroup_tokens<Shape>(job, plan, regrouped);
+  // Calls use(where the sums of a tile go), of the block's tiles the index-th.
+  const auto with_outputs = [&](int tile, int index, const auto& use) {
     const TilePlace at(plan, tile);
     const int first = at.rows * Shape::kRows;
-    const int last = static_cast<int>(job.outputs) - 1;
     const auto factor = [&](int row) {
-      return 1.0f / row_factor<Shape, kType>(job, map, min(first + row, last));
+      if constexpr (!kHasFactors<Shape, kType>) return 1.0f;
+      const auto* factors = reinterpret_cast<const float*>(shared + Shape::kFactors);
+      return 1.0f / factors[index % Shape::kFactorSlots * Shape::kRows + row];
     };
     const LaneRows rows;
     const RowValues factors = {factor(rows.first()), factor(rows.second())};
@@ -60,7 +63,8 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
     }
   };
   const int rest = static_cast<int>(job.inputs / kQuarterInputs % 4);  // quarters of a last stage
-  for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
+  int index = 0;
+  for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan), ++index) {
     const bool is_whole = walk.is_whole(plan);
     unsigned long long seen = 0;
     if (!is_whole && !plan.is_cluster) seen = SharedTile<Shape>(plan, split, walk.tile).look();
@@ -69,34 +73,37 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
     consumer.multiply(walk.end - walk.begin - (has_rest ? 1 : 0), has_rest ? rest : 0);
     consumer.finish_tile();
     if (is_whole) {
-      with_outputs(walk.tile, [&](const auto& outputs) {
+      with_outputs(walk.tile, index, [&](const auto& outputs) {
 #pragma unroll
         for (int i = 0; i < Shape::kPieces; ++i) outputs.store(i, piece_of(consumer.sums_, i));
       });
     } else if (plan.is_cluster) {
       const ClusterTile<Shape> tile(plan, shared_address(shared));
       tile.send(consumer.sums_);
-      with_outputs(walk.tile, [&](const auto& outputs) { tile.add_up(consumer.sums_, outputs); });
+      with_outputs(walk.tile, index,
+                   [&](const auto& outputs) { tile.add_up(consumer.sums_, outputs); });
       return;
     } else {
       SharedTile<Shape>(plan, split, walk.tile).leave(consumer.sums_, seen);
     }
   }
-  for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
+  index = 0;
+  for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan), ++index) {
     if (walk.is_whole(plan)) continue;
     const SharedTile<Shape> tile(plan, split, walk.tile);
-    with_outputs(walk.tile, [&](const auto& outputs) { tile.add_up(outputs); });
+    with_outputs(walk.tile, index, [&](const auto& outputs) { tile.add_up(outputs); });
   }
 }
 
 #endif
 
-template <class Shape, OutputType kType>
+// kRegroups: most activations are regrouped, in `regrouped`.
+template <class Shape, bool kRegroups, OutputType kType>
 __global__ void __maxnreg__(Shape::kRegisters)
     wgmma_decode(const __grid_constant__ CUtensorMap weights,
                  const __grid_constant__ CUtensorMap tokens, const __grid_constant__ Job job,
                  const __grid_constant__ StagePlan plan, const __grid_constant__ SplitSums split,
-                 StageScales scales) {
+                 const __grid_constant__ RegroupedTokens regrouped, StageScales scales) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
@@ -120,15 +127,15 @@ __global__ void __maxnreg__(Shape::kRegisters)
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Shape::kProducerRegisters));
     if (producer >= 2) {
       produce_scales<Shape, kType>(job, plan, scales, shared);
-    } else if (threadIdx.x % 32 == 0 && producer == 0) {
-      produce_weights<Shape>(weights, plan, shared_address(shared));
-    } else if (threadIdx.x % 32 == 0) {
+    } else if (producer == 1) {
       wait_for_previous_kernel();
-      produce_tokens<Shape>(tokens, plan, shared_address(shared));
+      produce_tokens<Shape, kRegroups>(tokens, regrouped, plan, shared_address(shared));
+    } else if (threadIdx.x % 32 == 0) {
+      produce_weights<Shape>(weights, plan, shared_address(shared));
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Shape::kConsumerRegisters));
-    consume<Shape, kType>(job, plan, split, shared);
+    consume<Shape, kRegroups, kType>(job, plan, split, regrouped, shared);
   }
 #endif
 }

@@ -34,6 +34,10 @@ struct WgmmaShape {
   // Whether the quarters are left out that a row's last stage does not have. ptxas would let no
   // products of the largest shape run beside each other then.
   static constexpr bool kEndsEarly = kTokens <= 128;
+  // Whether it may multiply regrouped activations: where that was found to pay. Before them come as
+  // many stages of plain ones as there are slots for.
+  static constexpr bool kCanRegroup = kTokens == 32 || (kTokens == 64 && kGroups == 3);
+  static constexpr int kPlainStages = kTokenSlots * kSlotQuarters / 4;
 
   static constexpr int kRows = kGroups * kGroupRows;  // of a tile
   static constexpr int kThreads = kGroups * 128 + 128;
@@ -41,7 +45,7 @@ struct WgmmaShape {
   static constexpr int kPieces = kSums / 4;  // of 16 bytes, that these are
   // Registers a thread that a block begins with, and that a consumer goes on with.
   static constexpr int kRegisters = 65536 / kThreads / 8 * 8;
-  static constexpr int kProducerRegisters = 40;
+  static constexpr int kProducerRegisters = kGroups == 3 ? 48 : 40;
   static constexpr int kConsumerRegisters =
       (kRegisters * kThreads - kProducerRegisters * 128) / (kGroups * 128) / 8 * 8;
 
@@ -53,10 +57,15 @@ struct WgmmaShape {
   static constexpr int kQuarterBytes = kTokens * 128;
   static constexpr int kTokenSlotBytes = kSlotQuarters * kQuarterBytes;
   static constexpr int kScales = kActivations + kTokenSlots * kTokenSlotBytes;
-  static constexpr int kScaleSlotBytes = kRows * 16;  // four blocks of each row
+  // Of four blocks of a row: as float32, or as 16-bit values.
+  static constexpr int kRowScaleBytes = kScaleSums ? 16 : 8;
+  static constexpr int kScaleSlotBytes = kRows * kRowScaleBytes;
   static constexpr int kMap = kScales + kWeightSlots * kScaleSlotBytes;
   static constexpr int kFactors = kMap + 1024 + 16;  // behind the map its greatest magnitude
-  static constexpr int kBarriers = kFactors + kRows * 4;
+  // Of as many tiles as may be under way at once: one whose outputs are stored, and one a slot.
+  static constexpr int kFactorSlots = kWeightSlots + 1;
+  static constexpr int kFactorBytes = kScaleSums ? 0 : kFactorSlots * kRows * 4;
+  static constexpr int kBarriers = kFactors + kFactorBytes;
   static constexpr int kZero = kBarriers + 2 * 8 * (kWeightSlots + kTokenSlots);
   static constexpr int kJoin = kZero + 8;  // a barrier that counts sums
   // Where the quarters of a stage are added up that warps have multiplied: of each warpgroup all
@@ -139,32 +148,6 @@ __device__ __forceinline__ void produce_weights(const CUtensorMap& map, const St
                rings.weights.full(at.slot), policy);
     }
     at.advance();
-  }
-}
-
-// One thread copies the activations of all stages.
-template <class Shape>
-__device__ __forceinline__ void produce_tokens(const CUtensorMap& map, const StagePlan& plan,
-                                               std::uint32_t shared) {
-  const WgmmaRings<Shape> rings(shared);
-  RingPosition<Shape::kTokenSlots> at;
-  for (StageWalk walk(plan, blockIdx.x); walk.tile.valid(); walk.advance(plan)) {
-    const int token = walk.place.tokens * Shape::kTokens;
-    const int column = walk.stage * 4 * kQuarterInputs;
-#pragma unroll 1
-    for (int part = 0; part < 4 / Shape::kSlotQuarters; ++part) {
-      wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);
-      arrive_expecting(rings.tokens.full(at.slot), Shape::kTokenSlotBytes);
-      std::uint32_t target = shared + Shape::kActivations + at.slot * Shape::kTokenSlotBytes;
-#pragma unroll
-      for (int i = 0; i < Shape::kSlotQuarters; ++i) {
-        const int quarter = part * Shape::kSlotQuarters + i;
-        copy_box(target, {&map, column + quarter * kQuarterInputs, token},
-                 rings.tokens.full(at.slot));
-        target += Shape::kQuarterBytes;
-      }
-      at.advance();
-    }
   }
 }
 
