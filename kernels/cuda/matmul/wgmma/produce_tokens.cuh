@@ -130,16 +130,16 @@ class TokenProducer {
 };
 
 // Copies the activations of all stages: a block's first ones as they are, and where kRegroups all
-// others regrouped. By a warp.
+// others regrouped, by a warp, else by one thread.
 template <class Shape, bool kRegroups>
 __device__ __forceinline__ void produce_tokens(const CUtensorMap& plain,
                                                const RegroupedTokens& regrouped,
                                                const StagePlan& plan, std::uint32_t shared) {
-  const bool is_first = threadIdx.x % 32 == 0;
   TokenProducer<Shape> producer(plan, shared);
   if constexpr (!kRegroups) {
-    if (is_first) producer.copy_plain(plain, kAllStages);
+    producer.copy_plain(plain, kAllStages);
   } else {
+    const bool is_first = threadIdx.x % 32 == 0;
     const ClaimedCounter counter(regrouped.counter);
     unsigned long long seen = 0;
     if (is_first) {

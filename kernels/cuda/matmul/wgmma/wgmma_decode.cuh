@@ -127,11 +127,11 @@ __global__ void __maxnreg__(Shape::kRegisters)
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Shape::kProducerRegisters));
     if (producer >= 2) {
       produce_scales<Shape, kType>(job, plan, scales, shared);
-    } else if (producer == 1) {
+    } else if (threadIdx.x % 32 == 0 && producer == 0) {
+      produce_weights<Shape>(weights, plan, shared_address(shared));
+    } else if (producer == 1 && (kRegroups || threadIdx.x % 32 == 0)) {
       wait_for_previous_kernel();
       produce_tokens<Shape, kRegroups>(tokens, regrouped, plan, shared_address(shared));
-    } else if (threadIdx.x % 32 == 0) {
-      produce_weights<Shape>(weights, plan, shared_address(shared));
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Shape::kConsumerRegisters));
