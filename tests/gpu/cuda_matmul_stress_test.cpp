@@ -1,9 +1,10 @@
 // Thousands of launches of the kernels of the matrix product, which synchronize through shared
 // memory and run beside the end of the kernel before: behind one that left NaN in all shared
 // memory, with inputs in the cache and not, and one right behind the other. Each must give the same
-// bits.
+// bits. And two of them that get the device in pieces, of two streams whose priorities differ.
 
 #include "catalog.hpp"
+#include "gpu/held_device.hpp"
 #include "gpu/poison_shared.hpp"
 #include "gpu_fixture.hpp"
 #include "nf4/synthetic.hpp"
@@ -13,9 +14,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
 namespace nf4bench {
@@ -140,6 +145,48 @@ class CudaMatmulStress : public GpuTest {
     }
   }
 
+  // Two products, the second of which is more urgent and comes when the first has found room for
+  // some of its blocks only.
+  void run_in_pieces(const kernels::Variant& variant, const StressedProduct& product, int room) {
+    kernels::Launch launch = {.stream = stream_, .device = device::facts_of(device_->info())};
+    if (why_unsupported(variant, product.problem(), launch.device) != nullptr) return;
+    const auto scratch = static_cast<std::size_t>(workspace_of(variant, product.problem(), launch));
+    const DeviceMemory workspaces[] = {allocate(scratch), allocate(scratch)};
+    variant.launch(product.job(0, workspaces[0].get()), launch);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess) << variant.name;
+    const std::vector<std::byte> alone = product.read(0);
+    for (int i = 0; i < 2; ++i) cudaMemset(product.output(i), 0xff, product.output_bytes());
+    int least = 0;
+    int greatest = 0;
+    cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    CUstream_st* streams[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking, least - i),
+                cudaSuccess);
+    }
+    {
+      using namespace std::chrono_literals;
+      HeldDevice held;
+      held.release(room);
+      for (int i = 0; i < 2; ++i) {
+        launch.stream = streams[i];
+        variant.launch(product.job(i, workspaces[i].get()), launch);
+        std::this_thread::sleep_for(5ms);  // to find what room there is
+      }
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (CUstream_st* stream : streams) {
+      while (cudaStreamQuery(stream) == cudaErrorNotReady) {
+        if (std::chrono::steady_clock::now() < end) continue;
+        std::cerr << variant.name << " waits for itself with room for " << room << " blocks\n";
+        std::_Exit(EXIT_FAILURE);  // nothing else ends these kernels
+      }
+      cudaStreamDestroy(stream);
+    }
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(product.read(i), alone) << variant.name;
+    ++launches_;
+  }
+
   CUstream_st* stream_ = nullptr;
   DeviceMemory flush_;
   std::int64_t launches_ = 0;
@@ -165,6 +212,27 @@ TEST_F(CudaMatmulStress, EveryLaunchGivesTheSameBits) {
     }
   }
   EXPECT_GT(launches_, 5000);
+}
+
+TEST_F(CudaMatmulStress, ProductsOfTwoPrioritiesBothFinish) {
+  struct Case {
+    std::vector<std::int64_t> shape;
+    std::int64_t tokens;
+  };
+  // The first two regroup their activations, on an H200.
+  const std::vector<Case> cases = {
+      {{8192, 4096}, 32}, {{18944, 3584}, 64}, {{1024, 4096}, 8}, {{100, 16384}, 16}};
+  for (const auto& [shape, tokens] : cases) {
+    const StressedProduct product(shape, tokens);
+    const int all = device_->info().multiprocessors;
+    for (const kernels::Variant& variant : kernels::cuda::matmul().variants) {
+      for (const int room : {1, all / 2 - 5, all - 3}) {
+        SCOPED_TRACE(::testing::Message() << tokens << " tokens, " << shape[0] << "x" << shape[1]);
+        if (variant.traits.persistent) run_in_pieces(variant, product, room);
+      }
+    }
+  }
+  EXPECT_GT(launches_, 20);
 }
 
 }  // namespace

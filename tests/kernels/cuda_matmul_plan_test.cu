@@ -117,6 +117,21 @@ TEST(StageWalk, GivesNoBlockPartsOfTwoTilesWhereThatTakesNoLonger) {
   EXPECT_EQ(time_of(plan_tiles(32, 18, 132, kCosts), kCosts), 5 + 2);
 }
 
+TEST(StageWalk, LeavesRoomForProductsOfSixPriorities) {
+  for (const StageCosts& costs : {StageCosts{.stage = 9, .spread = 1, .team = 2},
+                                  StageCosts{.stage = 9, .spread = 2, .team = 1}}) {
+    for (int tiles = 1; tiles < 400; ++tiles) {
+      for (const int stages : {1, 5, 16, 57, 112}) {
+        const StagePlan plan = plan_tiles(tiles, stages, 132, costs);
+        for (int tile = 0; tile < plan.split; ++tile) {
+          // All but one of a tile's blocks may wait for it.
+          ASSERT_LT((TileBlocks(plan, tile).count - 1) * 6, 132) << tiles << " tiles, " << stages;
+        }
+      }
+    }
+  }
+}
+
 TEST(StageWalk, VisitsTheStagesOfTheTileWalkInItsOrder) {
   StagePlan plan = plan_tiles(150, 32, 132, kCosts);
   plan.token_groups = 3;
@@ -158,6 +173,60 @@ TEST(StageWalk, KnowsWhichBlocksShareATile) {
                 first_tile_of[static_cast<std::size_t>(blocks.first)] < tile);
     }
   }
+}
+
+// Blocks that are told early that the others are ready send sums to where nothing of the others'
+// last stages lies, nor of the products that may still be under way when these begin.
+template <class Shape>
+int early_clusters() {
+  int early = 0;
+  for (const int team : {2, 4, 8}) {
+    for (int stages = team; stages < 200; ++stages) {
+      const StagePlan plan = plan_clusters(1, stages, team);
+      const ClusterSums sums = place_cluster_sums<Shape>(plan);
+      EXPECT_EQ(sums.at % 16, 0);
+      EXPECT_GE(sums.at, Shape::kWeights);
+      EXPECT_LE(sums.at + Shape::cluster_bytes(team), Shape::kScales);
+      if (!sums.is_early) continue;
+      ++early;
+      for (int block = 0; block < team; ++block) {
+        const TileWalk walk(plan, block);
+        const auto expect_apart = [&](int first, int bytes) {
+          EXPECT_TRUE(first + bytes <= sums.at || sums.at + Shape::cluster_bytes(team) <= first)
+              << stages << " stages, " << team << " blocks";
+        };
+        int weights = 0;
+        int tokens = 0;
+        for (int stage = walk.begin; stage < walk.end; ++stage) {
+          const bool is_last = stage + 1 == walk.end;
+          const bool is_before = stage + 2 == walk.end;
+          if (is_last) {
+            expect_apart(Shape::kWeights + weights * Shape::kWeightSlotBytes,
+                         Shape::kWeightSlotBytes);
+          }
+          weights = (weights + 1) % Shape::kWeightSlots;
+          for (int i = 0; i < 4; i += Shape::kSlotQuarters) {
+            if (is_last || (is_before && i + Shape::kSlotQuarters == 4)) {
+              expect_apart(Shape::kActivations + tokens * Shape::kTokenSlotBytes,
+                           Shape::kTokenSlotBytes);
+            }
+            tokens = (tokens + 1) % Shape::kTokenSlots;
+          }
+        }
+      }
+    }
+  }
+  return early;
+}
+
+TEST(WgmmaCluster, SendsSumsToWhereNothingElseLies) {
+  EXPECT_GT((early_clusters<WgmmaShape<8, 2, 6, 4, 4>>()), 500);
+  EXPECT_GT((early_clusters<WgmmaShape<16, 3, 4, 4, 4>>()), 300);
+  EXPECT_GT((early_clusters<WgmmaShape<32, 2, 5, 4, 4>>()), 300);
+  EXPECT_GT((early_clusters<WgmmaShape<64, 3, 2, 8, 2>>()), 100);
+  EXPECT_GT((early_clusters<WgmmaShape<96, 2, 2, 13, 1>>()), 100);
+  EXPECT_GT((early_clusters<WgmmaShape<128, 2, 2, 9, 1>>()), 100);
+  EXPECT_EQ((early_clusters<WgmmaShape<256, 2, 3, 4, 1>>()), 0);
 }
 
 TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {

@@ -131,12 +131,13 @@ __device__ __forceinline__ void copy_bytes(std::uint32_t target, const void* sou
 }
 
 // Clusters: blocks of a grid that write to each other's shared memory. All threads of the cluster
-// that have not ended arrive; nothing that they have written is promised to be seen.
-__device__ __forceinline__ void meet_cluster() {
-  asm volatile(
-      "barrier.cluster.arrive.relaxed.aligned;\n"
-      "barrier.cluster.wait.aligned;" ::
-          : "memory");
+// that have not ended arrive, each once before it waits for the others; nothing that they have
+// written is promised to be seen.
+__device__ __forceinline__ void arrive_at_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_cluster() {
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 
 // A place in the shared memory of block `block` of the cluster: where `address` is in its own.

@@ -31,10 +31,14 @@ class ClaimedCounter {
     asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(at_) : "memory");
   }
 
+  __device__ __forceinline__ bool have_left(int blocks) const {
+    return static_cast<int>(load() % kHasSeen) >= blocks;
+  }
+
   // Until so many have left.
   __device__ __forceinline__ void wait(int blocks) const {
 #pragma unroll 1
-    while (static_cast<int>(load() % kHasSeen) < blocks) {
+    while (!have_left(blocks)) {
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "cuda/matmul/quotient.cuh"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace nf4bench::kernels::cuda {
@@ -115,14 +116,21 @@ inline StagePlan faster_plan(const StagePlan& first, const StagePlan& second,
   return time_of(second, costs) < time_of(first, costs) ? second : first;
 }
 
+// Blocks that share a tile wait for each other, and the blocks of a product find room in their
+// order. So those of one tile may wait for some that have found none: of each product that runs,
+// and of each of six priorities that streams have one at a time. With no more than a sixth of the
+// blocks a tile there is still room for one of these products to go on.
+inline constexpr int kMostPriorities = 6;
+
 // `tiles` tiles of `stages` stages for at most `most_blocks` blocks, without clusters.
 inline StagePlan plan_tiles(int tiles, int stages, int most_blocks, const StageCosts& costs) {
   const StagePlan whole = plan_whole(tiles, stages, most_blocks);
   const int rest = tiles % most_blocks;
   if (rest == 0) return whole;
   StagePlan plan = whole;
-  const int team = most_blocks / rest < stages ? most_blocks / rest : stages;
+  const int team = std::min({most_blocks / rest, stages, most_blocks / kMostPriorities});
   if (team > 1) plan = faster_plan(plan, plan_teams(tiles, stages, most_blocks, team), costs);
+  if (rest <= kMostPriorities) return plan;
   return faster_plan(plan, plan_spread(tiles, stages, most_blocks), costs);
 }
 

@@ -28,20 +28,16 @@ struct RegroupedTokens {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Regroups a block's share of the activations. By all consumers, which do not wait for it.
-template <class Shape>
-__device__ __forceinline__ void regroup_tokens(const Job& job, const StagePlan& plan,
-                                               const RegroupedTokens& regrouped) {
-  // A thread writes 16 bytes, and eight of them 64 inputs of a token.
+// Regroups rows of 64 inputs of a token: this thread's `first`, and each `step`-th after it, with
+// kBatch of them under way at once. Eight threads do one, 16 bytes each. By whole warps.
+template <class Shape, int kBatch>
+__device__ __forceinline__ void regroup_rows(const Job& job, const StagePlan& plan,
+                                             const RegroupedTokens& regrouped, int first,
+                                             int step) {
   constexpr int kTokens = Shape::kTokens;
-  constexpr int kRows = Shape::kGroups * 16;  // of 64 inputs, that a block writes at once
-  constexpr int kBatch = 4;                   // loads under way
-  const auto thread = static_cast<int>(threadIdx.x);
   const auto inputs = static_cast<int>(job.inputs);
-  const int piece = thread % 8;
+  const int piece = static_cast<int>(threadIdx.x % 8);
   const int count = plan.stages * 4 * kTokens;
-  const int step = static_cast<int>(gridDim.x) * kRows;
-  const int first = static_cast<int>(blockIdx.x) * kRows + thread / 8;
 #pragma unroll 1
   for (int begin = first; begin < count; begin += kBatch * step) {
     uint4 loaded[kBatch] = {};
@@ -67,6 +63,16 @@ __device__ __forceinline__ void regroup_tokens(const Job& job, const StagePlan& 
   }
   fence_global_proxies();
   __syncwarp();
+}
+
+// Regroups a block's share. By all consumers, which do not wait for it.
+template <class Shape>
+__device__ __forceinline__ void regroup_tokens(const Job& job, const StagePlan& plan,
+                                               const RegroupedTokens& regrouped) {
+  constexpr int kRows = Shape::kGroups * 16;  // at once
+  const auto block = static_cast<int>(blockIdx.x);
+  regroup_rows<Shape, 4>(job, plan, regrouped, block * kRows + static_cast<int>(threadIdx.x / 8),
+                         static_cast<int>(gridDim.x) * kRows);
   asm volatile("bar.arrive 9, %0;" ::"n"(Shape::kThreads - 96) : "memory");
 }
 
@@ -129,10 +135,21 @@ class TokenProducer {
   RingPosition<Shape::kTokenSlots> at_;
 };
 
+// Until all blocks have left their shares. Fails if that takes too long: another kernel may hold
+// the multiprocessors that some wait for, and wait for those of this block in turn.
+__device__ __forceinline__ bool wait_for_others(const ClaimedCounter& counter, int blocks) {
+#pragma unroll 1
+  for (int i = 0; i < 256; ++i) {  // some 0.2 ms
+    if (counter.have_left(blocks)) return true;
+  }
+  return false;
+}
+
 // Copies the activations of all stages: a block's first ones as they are, and where kRegroups all
-// others regrouped, by a warp, else by one thread.
+// others regrouped, by a warp, else by one thread. A block that waits for the others in vain
+// regroups everything itself: the bytes that they write as well, if they come to it.
 template <class Shape, bool kRegroups>
-__device__ __forceinline__ void produce_tokens(const CUtensorMap& plain,
+__device__ __forceinline__ void produce_tokens(const CUtensorMap& plain, const Job& job,
                                                const RegroupedTokens& regrouped,
                                                const StagePlan& plan, std::uint32_t shared) {
   TokenProducer<Shape> producer(plan, shared);
@@ -148,11 +165,17 @@ __device__ __forceinline__ void produce_tokens(const CUtensorMap& plain,
     }
     __syncwarp();
     wait_for_regrouped<Shape>();
-    if (!is_first) return;
     const auto blocks = static_cast<int>(gridDim.x);
-    counter.claim(seen);
-    counter.leave();
-    counter.wait(blocks);
+    bool have_all_left = true;
+    if (is_first) {
+      counter.claim(seen);
+      counter.leave();
+      have_all_left = wait_for_others(counter, blocks);
+    }
+    if (__shfl_sync(0xffffffffu, have_all_left, 0) == 0) {
+      regroup_rows<Shape, 1>(job, plan, regrouped, static_cast<int>(threadIdx.x % 32 / 8), 4);
+    }
+    if (!is_first) return;
     fence_global_proxies();
     producer.copy_regrouped(regrouped);
     counter.tell_seen(blocks);

@@ -7,6 +7,7 @@
 #include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/claimed_counter.cuh"
 #include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/wgmma/wgmma_rings.cuh"
 #include "variant.hpp"
 
 namespace nf4bench::kernels::cuda {
@@ -177,21 +178,23 @@ class PieceShare {
 };
 
 // A tile that the blocks of a cluster, two, four or eight, share. Each sends its sums to those that
-// add them up, which have them where their rings were.
+// add them up.
 template <class Shape>
 class ClusterTile {
  public:
-  __device__ __forceinline__ ClusterTile(const StagePlan& plan, std::uint32_t shared)
+  __device__ __forceinline__ ClusterTile(const StagePlan& plan, const ClusterSums& sums,
+                                         std::uint32_t shared)
       : parts_(plan.team),
         place_(TeamMember(plan, static_cast<int>(blockIdx.x)).place),
         shift_(__ffs(parts_) - 1),
         share_((kPieces + parts_ - 1) >> shift_),
+        is_early_(sums.is_early),
         barrier_(shared + Shape::kJoin),
-        sums_(shared + Shape::kWeights + threadIdx.x / 128 * 2048 + threadIdx.x % 128 * 16) {}
+        sums_(shared + sums.at + threadIdx.x / 128 * 2048 + threadIdx.x % 128 * 16) {}
 
   __device__ __forceinline__ void send(const float (&sums)[Shape::kSums]) const {
     if (is_pair()) return place_ == 0 ? send_half<1>(sums) : send_half<0>(sums);
-    meet((parts_ - 1) * own_share().count());
+    meet((parts_ - 1) * own_count());
 #pragma unroll
     for (int i = 0; i < kPieces; ++i) {
       const float4 piece = piece_of(sums, i);
@@ -213,19 +216,34 @@ class ClusterTile {
     if (is_pair()) {
       return place_ == 0 ? add_half<0>(sums, outputs) : add_half<1>(sums, outputs);
     }
-    own_share().add_up(outputs, [&](int block, int piece) {
-      return load_shared_piece(place(block, place_, piece));
-    });
+    // In the order of the blocks, so that the result is always the same.
+    constexpr int kLoads = kPieces > 1 ? 4 : 2;  // at once; two blocks may share a single piece
+    const int count = own_count();
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) {
+      float4 total = {};
+#pragma unroll 1
+      for (int block = 0; block < parts_; block += kLoads) {
+        float4 loaded[kLoads];
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) {
+          loaded[k] = load_shared_piece(sums_ + ((block + k) * share_ + i) * kPieceBytes);
+        }
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) total = add(total, loaded[k]);
+      }
+      outputs.store(first_piece(place_) + i, total);
+    }
   }
 
  private:
   static constexpr int kPieces = Shape::kPieces;
   static constexpr int kHalf = kPieces / 2;
-  static constexpr int kPieceBytes = Shape::kGroups * 2048;  // of all warpgroups
+  static constexpr int kPieceBytes = Shape::kPieceBytes;
 
   // Of two blocks the first adds up the first half, and each has its own sums in registers.
   __device__ __forceinline__ bool is_pair() const {
-    return kPieces > 1 && parts_ == 2;
+    return Shape::is_pair(parts_);
   }
 
   template <int kWhich>
@@ -249,19 +267,20 @@ class ClusterTile {
     }
   }
 
-  // Until the rings of all are done with. This block waits for `pieces` from now on.
+  // Until all are ready. This block waits for `pieces` from now on.
   __device__ __forceinline__ void meet(int pieces) const {
     if (threadIdx.x == 0) arrive_expecting(barrier_, pieces * kPieceBytes);
-    meet_cluster();
+    if (!is_early_) arrive_at_cluster();
+    wait_for_cluster();
   }
 
-  __device__ __forceinline__ PieceShare<kPieces> own_share() const {
-    return PieceShare<kPieces>(parts_, first_piece(place_), first_piece(place_ + 1));
-  }
-
-  // That a block adds up.
+  // Of the pieces that a block adds up.
   __device__ __forceinline__ int first_piece(int block) const {
     return block * kPieces >> shift_;
+  }
+
+  __device__ __forceinline__ int own_count() const {
+    return first_piece(place_ + 1) - first_piece(place_);
   }
 
   // Where `to`, which adds up a piece, has it `from` a block.
@@ -273,6 +292,7 @@ class ClusterTile {
   int place_;
   int shift_;  // 2^shift_ parts
   int share_;  // pieces that a block adds up at most
+  bool is_early_;
   std::uint32_t barrier_;
   std::uint32_t sums_;
 };

@@ -60,10 +60,18 @@ class WarpConsumer {
   }
 
   // Multiplies so many stages, and then the `rest` quarters of one that ends within it, if any.
-  __device__ __forceinline__ void multiply(int stages, int rest) {
+  // `arrives`: at the cluster's barrier, before the last stage of all.
+  __device__ __forceinline__ void multiply(int stages, int rest, bool arrives) {
     has_quarters_ = stages > 0;
-    for (; stages > 0; --stages) multiply_stage();
-    if (rest > 0) multiply_rest(rest);
+    int until_arrival = arrives ? stages + (rest > 0 ? 1 : 0) : 0;
+    for (; stages > 0; --stages) {
+      if (--until_arrival == 0) arrive_at_cluster();
+      multiply_stage();
+    }
+    if (rest > 0) {
+      if (--until_arrival == 0) arrive_at_cluster();
+      multiply_rest(rest);
+    }
   }
 
   // Adds up the quarters. Each warp has the sums of its 16 rows then.

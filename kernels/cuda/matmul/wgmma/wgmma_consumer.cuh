@@ -84,24 +84,25 @@ class WgmmaConsumer {
   }
 
   // Multiplies so many stages, and then the `rest` quarters of one that ends within it, if any.
-  __device__ __forceinline__ void multiply(int stages, int rest) {
-    if constexpr (kRegroups) {
-      for (; stages > 0 && plain_stages_ > 0; --stages, --plain_stages_) multiply_stage<false>();
-      for (; stages > 0; --stages) multiply_stage<true>();
-      if (rest > 0 && plain_stages_ > 0) {
-        multiply_rest<false>(rest);
-        --plain_stages_;
-      } else if (rest > 0) {
-        multiply_rest<true>(rest);
-      }
-    } else if constexpr (Shape::kEndsEarly) {
-      for (; stages > 0; --stages) multiply_stage<false>();
-      if (rest > 0) multiply_rest<false>(rest);
-    } else {
+  // `arrives`: at the cluster's barrier, before the last stage of all.
+  __device__ __forceinline__ void multiply(int stages, int rest, bool arrives) {
+    if constexpr (!Shape::kEndsEarly) {
       if (rest > 0) ++stages;
       do {
         multiply_stage<false>();
       } while (--stages > 0);
+    } else {
+      // A question in each stage would take a hundredth of the time.
+      const int kept = rest > 0 ? 0 : 1;
+      if (arrives) stages -= kept;
+#pragma unroll 1
+      while (true) {
+        multiply_stages(stages, arrives ? 0 : rest);
+        if (!arrives) return;
+        arrive_at_cluster();
+        stages = kept;
+        arrives = false;
+      }
     }
   }
 
@@ -118,6 +119,22 @@ class WgmmaConsumer {
   // Whether plain words are loaded a quarter ahead, and all scales of a stage together. With more
   // tokens there are no registers for it.
   static constexpr bool kLoadsEarly = Shape::kTokens <= 32;
+
+  __device__ __forceinline__ void multiply_stages(int stages, int rest) {
+    if constexpr (kRegroups) {
+      for (; stages > 0 && plain_stages_ > 0; --stages, --plain_stages_) multiply_stage<false>();
+      for (; stages > 0; --stages) multiply_stage<true>();
+      if (rest > 0 && plain_stages_ > 0) {
+        multiply_rest<false>(rest);
+        --plain_stages_;
+      } else if (rest > 0) {
+        multiply_rest<true>(rest);
+      }
+    } else {
+      for (; stages > 0; --stages) multiply_stage<false>();
+      if (rest > 0) multiply_rest<false>(rest);
+    }
+  }
 
   template <bool kRegrouped>
   __device__ __forceinline__ void multiply_stage() {

@@ -137,6 +137,7 @@ void launch_shape(const Job& job, const Launch& launch, const StagePlan& plan) {
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
   auto* counters = reinterpret_cast<unsigned long long*>(workspace);
   const SplitSums split = {reinterpret_cast<float*>(workspace + Parts::kSums), counters};
+  const ClusterSums cluster = plan.is_cluster ? place_cluster_sums<Shape>(plan) : ClusterSums{};
   const RegroupedTokens regrouped = {workspace + Parts::kTokens, counters + Parts::kTileCounters};
   const Grid grid = {.blocks = static_cast<unsigned>(plan.blocks),
                      .threads = Shape::kThreads,
@@ -147,7 +148,7 @@ void launch_shape(const Job& job, const Launch& launch, const StagePlan& plan) {
     if (regroups<Shape>(plan)) kernel = wgmma_decode<Shape, true, kType>;
   }
   launch_grid(launch, grid, kernel, weight_map(job, launch.device, kGroupRows),
-              token_map(job, launch.device, Shape::kTokens), job, plan, split, regrouped,
+              token_map(job, launch.device, Shape::kTokens), job, plan, split, cluster, regrouped,
               stage_scales(job));
 }
 

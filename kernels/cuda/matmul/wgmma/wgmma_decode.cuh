@@ -34,8 +34,8 @@ __device__ __forceinline__ void fill_pairs(std::uint8_t* shared) {
 
 template <class Shape, bool kRegroups, OutputType kType>
 __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
-                                        const SplitSums& split, const RegroupedTokens& regrouped,
-                                        std::uint8_t* shared) {
+                                        const SplitSums& split, const ClusterSums& cluster,
+                                        const RegroupedTokens& regrouped, std::uint8_t* shared) {
   fill_pairs<Shape, kType>(shared);
   if (threadIdx.x < 2) reinterpret_cast<std::uint32_t*>(shared + Shape::kZero)[threadIdx.x] = 0;
   asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
@@ -70,7 +70,8 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
     if (!is_whole && !plan.is_cluster) seen = SharedTile<Shape>(plan, split, walk.tile).look();
     consumer.begin_tile();
     const bool has_rest = rest > 0 && walk.end == plan.stages;
-    consumer.multiply(walk.end - walk.begin - (has_rest ? 1 : 0), has_rest ? rest : 0);
+    consumer.multiply(walk.end - walk.begin - (has_rest ? 1 : 0), has_rest ? rest : 0,
+                      cluster.is_early);
     consumer.finish_tile();
     if (is_whole) {
       with_outputs(walk.tile, index, [&](const auto& outputs) {
@@ -78,7 +79,7 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
         for (int i = 0; i < Shape::kPieces; ++i) outputs.store(i, piece_of(consumer.sums_, i));
       });
     } else if (plan.is_cluster) {
-      const ClusterTile<Shape> tile(plan, shared_address(shared));
+      const ClusterTile<Shape> tile(plan, cluster, shared_address(shared));
       tile.send(consumer.sums_);
       with_outputs(walk.tile, index,
                    [&](const auto& outputs) { tile.add_up(consumer.sums_, outputs); });
@@ -103,6 +104,7 @@ __global__ void __maxnreg__(Shape::kRegisters)
     wgmma_decode(const __grid_constant__ CUtensorMap weights,
                  const __grid_constant__ CUtensorMap tokens, const __grid_constant__ Job job,
                  const __grid_constant__ StagePlan plan, const __grid_constant__ SplitSums split,
+                 const __grid_constant__ ClusterSums cluster,
                  const __grid_constant__ RegroupedTokens regrouped, StageScales scales) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) std::uint8_t shared[];
@@ -131,11 +133,11 @@ __global__ void __maxnreg__(Shape::kRegisters)
       produce_weights<Shape>(weights, plan, shared_address(shared));
     } else if (producer == 1 && (kRegroups || threadIdx.x % 32 == 0)) {
       wait_for_previous_kernel();
-      produce_tokens<Shape, kRegroups>(tokens, regrouped, plan, shared_address(shared));
+      produce_tokens<Shape, kRegroups>(tokens, job, regrouped, plan, shared_address(shared));
     }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Shape::kConsumerRegisters));
-    consume<Shape, kRegroups, kType>(job, plan, split, regrouped, shared);
+    consume<Shape, kRegroups, kType>(job, plan, split, cluster, regrouped, shared);
   }
 #endif
 }

@@ -75,7 +75,54 @@ struct WgmmaShape {
   static constexpr int kBytes = kExchange + kGroups * kGroupExchangeBytes;
 
   static constexpr int kGroupSums = kGroupRows * kTokens;  // of a consumer warpgroup
+
+  // Of so many blocks of a cluster each adds up some pieces of a lane's sums: so many at most, for
+  // which the others send it so many bytes. Of two each keeps its own.
+  static constexpr int kPieceBytes = kRows * 32;  // of all lanes
+  __host__ __device__ static constexpr bool is_pair(int blocks) {
+    return kPieces > 1 && blocks == 2;
+  }
+  __host__ __device__ static constexpr int cluster_share(int blocks) {
+    return (kPieces + blocks - 1) / blocks;
+  }
+  __host__ __device__ static constexpr int cluster_bytes(int blocks) {
+    return cluster_share(blocks) * (is_pair(blocks) ? 1 : blocks) * kPieceBytes;
+  }
 };
+
+// Where in shared memory the blocks of a cluster send each other their sums. They all have to be
+// ready for that, which takes less time to wait for when each says so before its last stage.
+struct ClusterSums {
+  int at = 0;
+  bool is_early = false;  // nothing of the last stage lies there
+};
+
+template <class Shape>
+ClusterSums place_cluster_sums(const StagePlan& plan) {
+  if (!Shape::kEndsEarly) return {Shape::kWeights, false};
+  constexpr int kStageSlots = 4 / Shape::kSlotQuarters;  // of activations
+  bool used[Shape::kWeightSlots + Shape::kTokenSlots] = {};
+  for (int stages = plan.share; stages <= plan.share + (plan.extra > 0 ? 1 : 0); ++stages) {
+    used[(stages - 1) % Shape::kWeightSlots] = true;
+    // The products before it may still be under way.
+    const int end = stages * kStageSlots;
+    for (int i = stages > 1 ? end - kStageSlots - 1 : 0; i < end; ++i) {
+      used[Shape::kWeightSlots + i % Shape::kTokenSlots] = true;
+    }
+  }
+  int at = Shape::kWeights;
+  int bytes = 0;
+  for (int slot = 0; slot < Shape::kWeightSlots + Shape::kTokenSlots; ++slot) {
+    bytes += slot < Shape::kWeightSlots ? Shape::kWeightSlotBytes : Shape::kTokenSlotBytes;
+    if (used[slot]) {
+      at += bytes;
+      bytes = 0;
+    } else if (bytes >= Shape::cluster_bytes(plan.team)) {
+      return {at, true};
+    }
+  }
+  return {Shape::kWeights, false};
+}
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
