@@ -223,10 +223,7 @@ TEST(WgmmaCluster, SendsSumsToWhereNothingElseLies) {
   EXPECT_GT((early_clusters<WgmmaShape<8, 2, 6, 4, 4>>()), 500);
   EXPECT_GT((early_clusters<WgmmaShape<16, 3, 4, 4, 4>>()), 300);
   EXPECT_GT((early_clusters<WgmmaShape<32, 2, 5, 4, 4>>()), 300);
-  EXPECT_GT((early_clusters<WgmmaShape<64, 3, 2, 8, 2>>()), 100);
-  EXPECT_GT((early_clusters<WgmmaShape<96, 2, 2, 13, 1>>()), 100);
-  EXPECT_GT((early_clusters<WgmmaShape<128, 2, 2, 9, 1>>()), 100);
-  EXPECT_EQ((early_clusters<WgmmaShape<256, 2, 3, 4, 1>>()), 0);
+  EXPECT_EQ((early_clusters<WgmmaShape<64, 2, 2, 9, 2>>()), 0);
 }
 
 TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {

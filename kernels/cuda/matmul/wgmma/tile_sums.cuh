@@ -188,9 +188,10 @@ class ClusterTile {
         place_(TeamMember(plan, static_cast<int>(blockIdx.x)).place),
         shift_(__ffs(parts_) - 1),
         share_((kPieces + parts_ - 1) >> shift_),
-        is_early_(sums.is_early),
+        is_early_(Shape::kArrivesEarly && sums.is_early),
         barrier_(shared + Shape::kJoin),
-        sums_(shared + sums.at + threadIdx.x / 128 * 2048 + threadIdx.x % 128 * 16) {}
+        sums_(shared + (Shape::kArrivesEarly ? sums.at : Shape::kWeights) +
+              threadIdx.x / 128 * 2048 + threadIdx.x % 128 * 16) {}
 
   __device__ __forceinline__ void send(const float (&sums)[Shape::kSums]) const {
     if (is_pair()) return place_ == 0 ? send_half<1>(sums) : send_half<0>(sums);

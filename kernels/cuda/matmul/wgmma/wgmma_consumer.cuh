@@ -91,8 +91,10 @@ class WgmmaConsumer {
       do {
         multiply_stage<false>();
       } while (--stages > 0);
+    } else if constexpr (!Shape::kArrivesEarly) {
+      multiply_stages(stages, rest);
     } else {
-      // A question in each stage would take a hundredth of the time.
+      // Asked in each stage it would take a hundredth of the time.
       const int kept = rest > 0 ? 0 : 1;
       if (arrives) stages -= kept;
 #pragma unroll 1

@@ -34,6 +34,9 @@ struct WgmmaShape {
   // Whether the quarters are left out that a row's last stage does not have. ptxas would let no
   // products of the largest shape run beside each other then.
   static constexpr bool kEndsEarly = kTokens <= 128;
+  // Whether blocks of a cluster tell each other before their last stage that they are ready for
+  // sums. With more tokens the loop that can do that takes longer than is won.
+  static constexpr bool kArrivesEarly = kTokens <= 32;
   // Whether it may multiply regrouped activations: where that was found to pay. Before them come as
   // many stages of plain ones as there are slots for.
   static constexpr bool kCanRegroup = kTokens == 32 || (kTokens == 64 && kGroups == 3);
@@ -90,16 +93,15 @@ struct WgmmaShape {
   }
 };
 
-// Where in shared memory the blocks of a cluster send each other their sums. They all have to be
-// ready for that, which takes less time to wait for when each says so before its last stage.
+// Where in shared memory the blocks of a cluster send each other their sums.
 struct ClusterSums {
   int at = 0;
-  bool is_early = false;  // nothing of the last stage lies there
+  bool is_early = false;  // nothing of a block's last stage lies there
 };
 
 template <class Shape>
 ClusterSums place_cluster_sums(const StagePlan& plan) {
-  if (!Shape::kEndsEarly) return {Shape::kWeights, false};
+  if (!Shape::kArrivesEarly) return {Shape::kWeights, false};
   constexpr int kStageSlots = 4 / Shape::kSlotQuarters;  // of activations
   bool used[Shape::kWeightSlots + Shape::kTokenSlots] = {};
   for (int stages = plan.share; stages <= plan.share + (plan.extra > 0 ? 1 : 0); ++stages) {
