@@ -94,7 +94,7 @@ class WgmmaConsumer {
     } else if constexpr (!Shape::kArrivesEarly) {
       multiply_stages(stages, rest);
     } else {
-      // Asked in each stage it would take a hundredth of the time.
+      // To ask in each stage would take 1 % longer.
       const int kept = rest > 0 ? 0 : 1;
       if (arrives) stages -= kept;
 #pragma unroll 1
