@@ -217,70 +217,88 @@ struct LoadedScales<StageScales::kAny, kRows> {
   }
 };
 
-// The power of two for each row of a lane. The nested absmax of a row's first and last block are
-// asked for when its scales are, and few rows have others between.
+// The power of two for each row of a lane. The values of which the row's scales are made, of its
+// first and last block, are asked for when its scales are; few rows have others between.
 template <int kRows>
 class RowFactors {
  public:
   __device__ __forceinline__ void load(const Job& job, int first_row) {
-    if (!job.nested) return;
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const Blocks blocks(job, existing_row(job, first_row, i));
-      ends_[i][0] = __ldg(job.nested_absmax + blocks.first / 256);
-      ends_[i][1] = __ldg(job.nested_absmax + blocks.last / 256);
+      const Values values(job, existing_row(job, first_row, i));
+      ends_[i][0] = values.magnitude(values.first);
+      ends_[i][1] = values.magnitude(values.last);
     }
   }
 
-  // Calls use(row, factor) for all rows.
-  template <class Use>
-  __device__ __forceinline__ void for_each(const Job& job, const NestedMap& nested, int first_row,
-                                           Use use) const {
+  // Code that runs once waits for its instructions: it has to be short.
+  __device__ __forceinline__ void work_out(const Job& job, const NestedMap& nested, int first_row) {
+    unsigned bounds[kRows];
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) bounds[i] = max(ends_[i][0], ends_[i][1]);
+    if ((job.inputs - 1) >> Values::shift(job) > 0) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        const Values values(job, existing_row(job, first_row, i));
+#pragma unroll 1
+        for (unsigned k = values.first + 1; k < values.last; ++k) {
+          bounds[i] = max(bounds[i], values.magnitude(k));
+        }
+      }
+    }
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const Blocks blocks(job, existing_row(job, first_row, i));
-      float bound = 0.0f;
       if (job.nested) {
-        widen(bound, ends_[i][0]);
-        widen(bound, ends_[i][1]);
-        for (unsigned k = blocks.first / 256 + 1; k < blocks.last / 256; ++k) {
-          widen(bound, __ldg(job.nested_absmax + k));
-        }
-        bound = bound * nested.values[256] + fabsf(nested.offset);
-      } else {
-#pragma unroll 4
-        for (unsigned k = blocks.first; k <= blocks.last; ++k) widen(bound, __ldg(job.absmax + k));
+        bounds[i] =
+            __float_as_uint(__uint_as_float(bounds[i]) * nested.values[256] + fabsf(nested.offset));
       }
-      use(i, factor_of(bound));
+      exponents_[i] = min(2 * 127 + 13 - (bounds[i] >> 23), 127u + 120);
+    }
+  }
+
+  __device__ __forceinline__ float factor(int row) const {
+    unsigned exponent = exponents_[0];
+    // Not as an index, for which they would have to lie in memory.
+#pragma unroll
+    for (int i = 1; i < kRows; ++i) {
+      if (row == i) exponent = exponents_[i];
+    }
+    return __uint_as_float(exponent << 23);
+  }
+
+  __device__ __forceinline__ void store_inverses(float* first) const {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      first[64 * i] = __uint_as_float((2 * 127 - exponents_[i]) << 23);
     }
   }
 
  private:
-  // Of a row.
-  struct Blocks {
+  // Of a row: its nested absmax, or its absmax.
+  struct Values {
+    const float* all;
     unsigned first;
     unsigned last;
 
-    __device__ __forceinline__ Blocks(const Job& job, int row) {
+    __device__ __forceinline__ Values(const Job& job, int row)
+        : all(job.nested ? job.nested_absmax : job.absmax) {
       const std::int64_t begin = std::int64_t{row} * job.inputs;
-      first = static_cast<unsigned>(begin >> job.block_shift);
-      last = static_cast<unsigned>((begin + job.inputs - 1) >> job.block_shift);
+      first = static_cast<unsigned>(begin >> shift(job));
+      last = static_cast<unsigned>((begin + job.inputs - 1) >> shift(job));
+    }
+
+    __device__ __forceinline__ static int shift(const Job& job) {
+      return static_cast<int>(job.block_shift) + (job.nested ? 8 : 0);
+    }
+
+    // Without its sign: bits, which are ordered as the values are, NaN being the greatest.
+    __device__ __forceinline__ unsigned magnitude(unsigned i) const {
+      return __float_as_uint(__ldg(all + i)) & 0x7fffffffu;
     }
   };
 
-  // Not fmaxf, which would drop NaN.
-  __device__ __forceinline__ static void widen(float& bound, float value) {
-    if (!(fabsf(value) <= bound)) bound = fabsf(value);
-  }
-
-  // 1 where a scale is no finite number: that is what the row becomes then.
-  __device__ __forceinline__ static float factor_of(float bound) {
-    if (!(bound > 0.0f && bound < __uint_as_float(0x7f800000u))) return 1.0f;
-    const int exponent = static_cast<int>(__float_as_uint(bound) >> 23) - 127;
-    return exp2f(static_cast<float>(max(-120, min(120, 13 - exponent))));
-  }
-
-  float ends_[kRows][2];
+  unsigned ends_[kRows][2];
+  unsigned exponents_[kRows];  // with 127 added
 };
 
 // One of kScaleThreads threads; the i-th does the i-th row of each warpgroup.
@@ -294,7 +312,7 @@ class ScaleProducer {
         rings_(shared_address(shared)),
         lane_(static_cast<int>(threadIdx.x) % kScaleThreads),
         nested_{reinterpret_cast<const float*>(shared + Shape::kMap), 0.0f},
-        first_factors_(reinterpret_cast<float*>(shared + Shape::kFactors) + lane_),
+        inverses_(reinterpret_cast<float*>(shared + Shape::kInverses) + lane_),
         slots_(shared + Shape::kScales + lane_ * Shape::kRowScaleBytes),
         walk_(plan, blockIdx.x) {
     // At once, where there are registers for both.
@@ -335,16 +353,12 @@ class ScaleProducer {
     constexpr float kInverse = 1.0f / kPairFactor<kType>;
     wait_for_phase(rings_.weights.empty(slot_.slot), slot_.parity ^ 1);
     if constexpr (kHasFactors<Shape, kType>) {
-      if (stage_.begins_tile) {
-        factors_ = first_factors_ + Shape::kRows * tile_.slot;
-        tile_.advance();
-        row_factors_.for_each(job_, nested_, stage_.first_row,
-                              [&](int row, float factor) { factors_[64 * row] = factor; });
-      }
+      if (stage_.begins_tile) row_factors_.work_out(job_, nested_, stage_.first_row);
     }
     std::uint8_t* target = slots_ + slot_.slot * Shape::kScaleSlotBytes;
     loaded_.for_each(job_, nested_, stage_, [&](int row, float4 scales) {
-      const float factor = kHasFactors<Shape, kType> ? factors_[64 * row] * kInverse : kInverse;
+      float factor = kInverse;
+      if constexpr (kHasFactors<Shape, kType>) factor *= row_factors_.factor(row);
       const float4 scaled =
           make_float4(scales.x * factor, scales.y * factor, scales.z * factor, scales.w * factor);
       std::uint8_t* at = target + 64 * row * Shape::kRowScaleBytes;
@@ -355,6 +369,13 @@ class ScaleProducer {
             make_uint2(pack_pair<kType>(scaled.x, scaled.y), pack_pair<kType>(scaled.z, scaled.w));
       }
     });
+    // Stored sooner, they would keep the map from being read before they are known.
+    if constexpr (kHasFactors<Shape, kType>) {
+      if (stage_.begins_tile) {
+        row_factors_.store_inverses(inverses_ + Shape::kRows * tile_.slot);
+        tile_.advance();
+      }
+    }
   }
 
   const Job& job_;
@@ -362,8 +383,7 @@ class ScaleProducer {
   WgmmaRings<Shape> rings_;
   int lane_;
   NestedMap nested_;
-  float* first_factors_;
-  float* factors_ = nullptr;  // of the tile
+  float* inverses_;  // of the first tile
   std::uint8_t* slots_;
   StageWalk walk_;
   RingPosition<Shape::kWeightSlots> slot_;

@@ -50,8 +50,8 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
     const int first = at.rows * Shape::kRows;
     const auto factor = [&](int row) {
       if constexpr (!kHasFactors<Shape, kType>) return 1.0f;
-      const auto* factors = reinterpret_cast<const float*>(shared + Shape::kFactors);
-      return 1.0f / factors[index % Shape::kFactorSlots * Shape::kRows + row];
+      const auto* inverses = reinterpret_cast<const float*>(shared + Shape::kInverses);
+      return inverses[index % Shape::kFactorSlots * Shape::kRows + row];
     };
     const LaneRows rows;
     const RowValues factors = {factor(rows.first()), factor(rows.second())};

@@ -64,11 +64,11 @@ struct WgmmaShape {
   static constexpr int kRowScaleBytes = kScaleSums ? 16 : 8;
   static constexpr int kScaleSlotBytes = kRows * kRowScaleBytes;
   static constexpr int kMap = kScales + kWeightSlots * kScaleSlotBytes;
-  static constexpr int kFactors = kMap + 1024 + 16;  // behind the map its greatest magnitude
+  static constexpr int kInverses = kMap + 1024 + 16;  // behind the map its greatest magnitude
   // Of as many tiles as may be under way at once: one whose outputs are stored, and one a slot.
   static constexpr int kFactorSlots = kWeightSlots + 1;
-  static constexpr int kFactorBytes = kScaleSums ? 0 : kFactorSlots * kRows * 4;
-  static constexpr int kBarriers = kFactors + kFactorBytes;
+  static constexpr int kInverseBytes = kScaleSums ? 0 : kFactorSlots * kRows * 4;
+  static constexpr int kBarriers = kInverses + kInverseBytes;
   static constexpr int kZero = kBarriers + 2 * 8 * (kWeightSlots + kTokenSlots);
   static constexpr int kJoin = kZero + 8;  // a barrier that counts sums
   // Where the quarters of a stage are added up that warps have multiplied: of each warpgroup all
