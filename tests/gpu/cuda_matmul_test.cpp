@@ -307,6 +307,33 @@ TEST_F(CudaMatmul, KeepsNanAndInfinityInTheirTokens) {
   EXPECT_GT(runs_["fused"], 0);
 }
 
+// One block's scale is infinite and another's NaN: their rows are, and no others; in such a row
+// float16 has no factor that keeps its other scales in range.
+TEST_F(CudaMatmul, KeepsScalesThatAreNoNumbersInTheirRows) {
+  for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+    for (const auto kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+      for (const std::int64_t inputs : {512, 1088, 4096}) {
+        Product product({.shape = {300, inputs}, .absmax_kind = kind}, type, 200);
+        nf4::Nf4Tensor& weight = product.weight();
+        const auto infinite = static_cast<std::size_t>(weight.blocks() / 3);
+        const auto nan = static_cast<std::size_t>(weight.blocks() * 2 / 3);
+        if (weight.is_nested()) {
+          for (std::uint8_t& code : weight.absmax_codes) code = std::min<std::uint8_t>(code, 253);
+          weight.nested_map[254] = std::nanf("");
+          weight.nested_map[255] = HUGE_VALF;
+          weight.absmax_codes[nan] = 254;
+          weight.absmax_codes[infinite] = 255;
+        } else {
+          weight.absmax[nan] = std::nanf("");
+          weight.absmax[infinite] = HUGE_VALF;
+        }
+        expect_right(product, {3, 16, 64, 200});
+      }
+    }
+  }
+  EXPECT_GT(runs_["wgmma_decode"], 0);
+}
+
 TEST_F(CudaMatmul, IsRightInEveryConfiguration) {
   const kernels::Variant& fused = flagship();
   for (const char* const* config = fused.configs; *config != nullptr; ++config) {

@@ -252,7 +252,9 @@ class RowFactors {
         bounds[i] =
             __float_as_uint(__uint_as_float(bounds[i]) * nested.values[256] + fabsf(nested.offset));
       }
-      exponents_[i] = min(2 * 127 + 13 - (bounds[i] >> 23), 127u + 120);
+      // 1 where a scale may be no finite number, so that those that are stay in their range.
+      exponents_[i] =
+          bounds[i] < 0x7f800000u ? min(2 * 127 + 13 - (bounds[i] >> 23), 127u + 120) : 127u;
     }
   }
 
