@@ -369,15 +369,23 @@ TEST(CpuBufferSets, OfTinyTensorsTakeLittleMemory) {
   }
 }
 
-// Reads a byte of each of the lines of its job's input and output.
+// Reads a byte of each of the lines of its job's input and output, powers of two of them. Each
+// address waits for the byte before, in an order that no prefetcher guesses: so a slow build
+// cannot hide what the memory takes.
 void read_lines(Seen& seen, const kernels::Job& job, const kernels::Launch&) {
-  const auto sum = [&](const void* memory, std::int64_t bytes) {
-    for (std::int64_t i = 0; i < bytes; i += 64) {
-      seen.threads |= static_cast<const volatile unsigned char*>(memory)[i];
+  static const volatile std::uint64_t kNothing = 0;
+  const std::uint64_t nothing = kNothing;
+  const auto visit = [&](const void* memory, std::int64_t bytes) {
+    const auto lines = static_cast<std::uint64_t>(bytes / 64);
+    std::uint64_t line = 0;
+    for (std::uint64_t i = 0; i < lines; ++i) {
+      const unsigned char byte = static_cast<const volatile unsigned char*>(memory)[64 * line];
+      seen.threads |= byte;
+      line = (5 * line + 3 + nothing * byte) % lines;
     }
   };
-  sum(job.packed, job.elements / 2);
-  sum(job.output, 2 * job.elements);
+  visit(job.packed, job.elements / 2);
+  visit(job.output, 2 * job.elements);
 }
 
 // The sets of such tensors fit into the caches. Ten samples, because others may be at work here.
