@@ -17,7 +17,7 @@ function(nf4bench_generate file)
 endfunction()
 
 install(FILES include/nf4bench_peer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 
 # A program for another machine cannot be asked here.
