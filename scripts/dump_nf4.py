@@ -123,10 +123,10 @@ def open_input(path):
         return JoinedFiles([path.parent / pathlib.Path(shard).name for shard in sorted(set(shards))])
     if path.suffix in (".pt", ".pth", ".bin"):
         try:
-            import torch
+            from torch import load  # which the folder torch beside this script has not
         except ImportError as error:
             raise DumpError(f"{path}: reading it needs torch; install it with: pip install torch") from error
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return load(path, map_location="cpu", weights_only=True)
     return SafetensorsFile(path)
 
 

@@ -33,7 +33,7 @@ DASHES = ["-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2))]
 HATCHES = [None, "///", "...", "xxx"]
 STYLE = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "axes.axisbelow": True, "grid.color": "#e3e7eb", "legend.frameon": False, "figure.dpi": 150,
+    "axes.axisbelow": True, "grid.color": "#e3e7eb", "legend.frameon": False, "figure.dpi": 150, "figure.constrained_layout.use": True,
     "svg.hashsalt": "nf4bench", "svg.fonttype": "path",
 }
 
@@ -191,7 +191,7 @@ def draw_bandwidth(reports, chosen):
     report = reports[0]
     rows, kind = timed_rows(report, chosen)
     sizes = {t["id"]: t["elements"] for t in report["tensors"]}
-    figure, axes = pyplot.subplots(figsize=(8, 4.6))
+    figure, axes = pyplot.subplots(figsize=(10, 4.6))
     looks = looks_of(variants_of(rows))
     for variant, look in looks.items():
         points = sorted((sizes[m["tensor"]], m["bytes_per_s"] / 1e9)
@@ -224,7 +224,7 @@ def draw_speedup(reports, chosen):
     tensors = [t for t in report["tensors"] if any(m["tensor"] == t["id"] for m in rows)]
     looks = looks_of(variants_of(rows))
     step = 0.8 / len(looks)
-    figure, axes = pyplot.subplots(figsize=(max(6.0, 0.2 * len(rows) + 3.5), 4.6))
+    figure, axes = pyplot.subplots(figsize=(max(8.0, 0.2 * len(rows) + 5.5), 4.6))
     for i, (variant, look) in enumerate(looks.items()):
         found = {m["tensor"]: m["speedup"] for m in rows if m["variant"] == variant}
         bars = [(x - 0.4 + step * (i + 0.5), found[t["id"]])
@@ -247,7 +247,7 @@ def draw_speedup(reports, chosen):
 
 def draw_history(reports, chosen):
     reports = sorted(reports, key=lambda report: report["started_at"])
-    figure, axes = pyplot.subplots(figsize=(8, 4.6))
+    figure, axes = pyplot.subplots(figsize=(10, 4.6))
     lines = {}
     for run, report in enumerate(reports):
         rows, kind = timed_rows(report, chosen)

@@ -68,7 +68,7 @@ class Measurement:
     fraction_of_copy: typing.Optional[float]
     fraction_of_stream: typing.Optional[float]
     fraction_of_roof: typing.Optional[float]
-    samples_s: typing.Tuple[float, ...]
+    samples_s: typing.Tuple[float, ...] = dataclasses.field(repr=False)
     raw: dict = dataclasses.field(repr=False, compare=False)
 
     @property
@@ -76,33 +76,42 @@ class Measurement:
         return self.status == "passed"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Report:
     """One run. raw is the JSON, with what has no member here."""
 
     schema_version: str
     complete: bool
     started_at: str
+    host: str
     device: str
     device_id: str
+    device_uuid: typing.Optional[str]
     tensors: typing.Tuple[Tensor, ...]
     variants: typing.Tuple[str, ...]
     measurements: typing.Tuple[Measurement, ...]
     warnings: typing.Tuple[str, ...]
-    raw: dict = dataclasses.field(repr=False, compare=False)
+    raw: dict = dataclasses.field(compare=False)
+
+    def __repr__(self):
+        return (f"<Report of {self.started_at} on {self.host}, {self.device} ({self.device_id}): "
+                f"{len(self.tensors)} tensors, {len(self.variants)} variants, {len(self.measurements)} measurements, "
+                f"{len(self.warnings)} warnings{'' if self.complete else ', not complete'}>")
 
     def frame(self):
         """A pandas frame with a row for each measurement; times in seconds."""
         pandas = _pandas()
-        return pandas.DataFrame([_row(each) for each in self.measurements])
+        return pandas.DataFrame([{**_row(each), **self._machine()} for each in self.measurements])
 
     def samples(self):
         """A pandas frame with a row for each timed sample."""
         pandas = _pandas()
-        return pandas.DataFrame([
-            {"shape": _shape(each.tensor), "variant": each.variant, "output_dtype": each.output_dtype,
-             "cache": each.cache, "launch": each.launch, "tokens": each.tokens, "sample": number, "seconds": seconds}
-            for each in self.measurements for number, seconds in enumerate(each.samples_s)])
+        return pandas.DataFrame([{**_cell(each), "sample": number, "seconds": seconds, **self._machine()}
+                                 for each in self.measurements for number, seconds in enumerate(each.samples_s)])
+
+    def _machine(self):
+        # So that frames of several machines can be joined.
+        return {"host": self.host, "device_name": self.device, "device_uuid": self.device_uuid}
 
     def plot(self, kind="bandwidth", variant=None, dtype=None):
         """A matplotlib figure: bandwidth, speedup or tokens. variant: names with wildcards, by commas."""
@@ -129,8 +138,8 @@ def of(raw, name="this"):
     try:
         tensors = {each["id"]: _tensor(each) for each in raw["tensors"]}
         return Report(
-            raw["schema_version"], raw.get("complete", True), raw["started_at"], raw["device"]["name"],
-            raw["device"]["id"], tuple(tensors.values()), tuple(each["name"] for each in raw["variants"]),
+            raw["schema_version"], raw.get("complete", True), raw["started_at"], raw["host"]["name"],
+            raw["device"]["name"], raw["device"]["id"], raw["device"]["uuid"], tuple(tensors.values()), tuple(each["name"] for each in raw["variants"]),
             tuple(_measurement(each, tensors) for each in raw["measurements"]), tuple(raw.get("warnings", ())), raw)
     except (KeyError, TypeError, AttributeError) as error:
         raise NotAReport(f"{name} lacks what every report has: {type(error).__name__} {error}") from error
@@ -164,13 +173,18 @@ def _shape(tensor):
     return "x".join(map(str, tensor.shape))
 
 
+def _cell(measurement):
+    tensor = measurement.tensor
+    cell = {"name": tensor.name, "shape": _shape(tensor), "blocksize": tensor.blocksize, "nested": tensor.nested}
+    for each in ("operation", "variant", "device", "output_dtype", "cache", "launch", "tokens"):
+        cell[each] = getattr(measurement, each)
+    return cell
+
+
 def _row(measurement):
     time, speedup = measurement.time, measurement.speedup
     low, high = (time and time.ci95) or (None, None)
-    row = {"name": measurement.tensor.name, "shape": _shape(measurement.tensor),
-           "blocksize": measurement.tensor.blocksize, "nested": measurement.tensor.nested}
-    for each in ("operation", "variant", "device", "output_dtype", "cache", "launch", "tokens", "status", "reason"):
-        row[each] = getattr(measurement, each)
+    row = {**_cell(measurement), "status": measurement.status, "reason": measurement.reason}
     row.update(median_s=time and time.median, low_s=low, high_s=high)
     for each in ("bytes_per_s", "fraction_of_copy", "fraction_of_stream", "fraction_of_roof"):
         row[each] = getattr(measurement, each)

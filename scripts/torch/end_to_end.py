@@ -25,7 +25,7 @@ import models
 import torch
 from measure import both, interleaved, switch
 
-from nf4bench.torch import library_version
+from nf4bench import libnf4_version
 
 CONTEXT = 256  # tokens of the static cache
 BOTH = (("bitsandbytes", False), ("nf4bench", True))
@@ -213,7 +213,7 @@ def save(path, part, results):
     import transformers
     whole["machine"] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
                         "transformers": transformers.__version__, "bitsandbytes": bnb.__version__,
-                        "libnf4": library_version()}
+                        "libnf4": libnf4_version()}
     whole.setdefault("parts", {})[part] = results
     path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 

@@ -6,6 +6,7 @@ case.
 """
 
 import json
+import os
 import pathlib
 import struct
 import subprocess
@@ -160,6 +161,14 @@ class Dump(unittest.TestCase):
         outcome = run_script(*words)
         self.assertEqual(outcome.returncode, 1)
         self.assertIn(part, outcome.stderr)
+        self.assertNotIn("Traceback", outcome.stderr)
+
+    def test_a_folder_called_torch_is_no_pytorch(self):
+        (self.folder / "state.pt").write_bytes(b"")
+        outcome = subprocess.run([sys.executable, "-S", str(ROOT / "scripts/dump_nf4.py"), self.folder / "state.pt",
+                                  "-o", self.folder / "x"], capture_output=True, text=True, check=False,
+                                 env={**os.environ, "PYTHONPATH": ""})
+        self.assertIn("reading it needs torch", outcome.stderr)
         self.assertNotIn("Traceback", outcome.stderr)
 
     def test_refusals_say_what_is_wrong(self):

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
-"""nf4bench.load on reports of today's program and on kept ones. Usage: reports_test.py NF4BENCH"""
+"""nf4bench.load on reports of today's program and on kept ones. Usage: reports_test.py NF4BENCH LIBNF4"""
 
 import contextlib
+import io
 import json
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import nf4bench
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = None
+HEADER_VERSION = ".".join(re.findall(r"NF4_VERSION_M\w+ (\d+)", (ROOT / "include/nf4.h").read_text("utf-8"))) + ".0"
+PROGRAM = LIBRARY = None
 
 
 def has(package):
@@ -62,6 +67,14 @@ class Reports(unittest.TestCase):
         tokens = {each.tokens for each in nf4bench.load(ROOT / "docs/results/h200/matmul-llama-3.1-8b.json").measurements}
         self.assertIn(8, tokens)
 
+    def test_what_is_printed_fits_a_screen(self):
+        for path in (self.path, ROOT / "docs/results/h200/geometries.json"):
+            report = nf4bench.load(path)
+            for each in (report, *report.measurements):
+                self.assertLess(len(repr(each)), 1200)
+            for words in (report.device, report.host, f"{len(report.measurements)} measurements"):
+                self.assertIn(words, repr(report))
+
     @unittest.skipUnless(has("pandas"), "no pandas")
     def test_frames(self):
         report = nf4bench.load(self.path)
@@ -72,10 +85,49 @@ class Reports(unittest.TestCase):
         samples = report.samples()
         self.assertEqual(len(samples), sum(len(each.samples_s) for each in report.measurements))
 
+    @unittest.skipUnless(has("pandas"), "no pandas")
+    def test_frames_of_several_machines_can_be_joined(self):
+        report = nf4bench.load(ROOT / "docs/results/h200/geometries.json")
+        for frame in (report.frame(), report.samples()):
+            for column, value in (("host", report.host), ("device", "cuda:0"), ("device_name", "NVIDIA H200"),
+                                  ("device_uuid", report.raw["device"]["uuid"])):
+                self.assertEqual(set(frame[column]), {value})
+        self.assertEqual(set(nf4bench.load(self.path).frame()["device_uuid"]), {None})
+
     @unittest.skipUnless(has("matplotlib"), "no matplotlib")
-    def test_plots(self):
-        for kind in ("bandwidth", "speedup"):
-            self.assertTrue(nf4bench.load(ROOT / "docs/results/h200/geometries.json").plot(kind).axes)
+    def test_plots_are_saved_whole(self):
+        for name, kind in (("geometries", "bandwidth"), ("geometries", "speedup"), ("matmul-llama-3.1-8b", "tokens")):
+            figure = nf4bench.load(ROOT / f"docs/results/h200/{name}.json").plot(kind)
+            figure.savefig(io.BytesIO())
+            edges = figure.bbox
+            drawn = figure.get_tightbbox(figure.canvas.get_renderer()).transformed(figure.dpi_scale_trans)
+            self.assertGreaterEqual((round(drawn.x0), round(drawn.y0)), (0, 0), kind)
+            self.assertLessEqual(round(drawn.x1), edges.x1, kind)
+            self.assertLessEqual(round(drawn.y1), edges.y1, kind)
+
+    def test_versions_are_those_of_the_program_and_of_the_library(self):
+        said = subprocess.run([PROGRAM, "--version"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(nf4bench.__version__, said.split()[1])
+        self.assertEqual(subprocess.run(
+            [sys.executable, "-c", "import nf4bench; print(nf4bench.libnf4_version())"], text=True, check=True,
+            capture_output=True, env={**os.environ, "NF4_LIBRARY": LIBRARY}).stdout.strip(), HEADER_VERSION)
+        with unittest.mock.patch.dict(os.environ, NF4_LIBRARY="/nowhere/libnf4.so"):
+            with self.assertRaisesRegex(nf4bench.Nf4Error, "/nowhere"):
+                nf4bench.libnf4_version()
+
+    def test_the_module_is_the_program(self):
+        """In a package as it is installed: the program beside it, or on PATH."""
+        environment = {**os.environ, "PATH": str(pathlib.Path(PROGRAM).parent)}
+
+        def run(*words, **changed):
+            return subprocess.run([sys.executable, "-m", "nf4bench", *words], text=True, capture_output=True,
+                                  env={**environment, **changed})
+        direct = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True)
+        self.assertEqual(run("--version").stdout, direct.stdout)
+        self.assertEqual(run("list", "--nonsense").returncode, 2)
+        nowhere = run("--version", PATH="/nowhere")
+        self.assertEqual((nowhere.returncode, nowhere.stdout), (1, ""))
+        self.assertIn("pip install", nowhere.stderr)
 
     def test_what_is_no_report(self):
         def loading(text):
@@ -99,5 +151,5 @@ class Reports(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
+    PROGRAM, LIBRARY = sys.argv.pop(1), sys.argv.pop(1)
     unittest.main()

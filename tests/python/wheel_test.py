@@ -90,6 +90,9 @@ class Wheel(unittest.TestCase):
                         print(all(each.passed for each in report.measurements), len(report.measurements) > 2)
                         """, **clean)
                     self.assertEqual(passed.split(), ["True", "True"])
+                    # Whatever is on PATH.
+                    self.assertEqual(call(programs / "python", "-I", "-m", "nf4bench", "--version", PATH=""),
+                                     call(programs / "nf4bench", "--version"))
 
     def test_the_library_is_found_without_torch(self):
         for wheel in (self.built, self.repaired):

@@ -12,10 +12,8 @@ leaves bitsandbytes and Unsloth as they are.
 """
 
 from .._library import Nf4Error
-from .._library import version as library_version
 from .dropin import activate, deactivate
 from .functions import dequantize, fast_dequantize, linear
 from .weights import UnsupportedWeight
 
-__all__ = ["Nf4Error", "UnsupportedWeight", "activate", "deactivate", "dequantize", "fast_dequantize", "library_version",
-           "linear"]
+__all__ = ["Nf4Error", "UnsupportedWeight", "activate", "deactivate", "dequantize", "fast_dequantize", "linear"]
