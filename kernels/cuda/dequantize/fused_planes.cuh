@@ -25,8 +25,7 @@ struct Transposition {
   // The address in shared memory of piece 0 of this thread's row. Piece i lies at row_start() ^ 16
   // i, for `staging` is aligned to a row.
   __device__ static std::uint32_t row_start(const uint4* staging) {
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(staging)) +
-           (threadIdx.x * kPieces + twist(threadIdx.x)) * 16;
+    return shared_address(staging) + (threadIdx.x * kPieces + twist(threadIdx.x)) * 16;
   }
   // Where this lane's of the i-th 32 pieces of its warp lies, counted along the rows. The rows of
   // the i-th 32 begin at a multiple of 32 / kPieces, so that their twist is one exclusive or away.
@@ -37,21 +36,6 @@ struct Transposition {
            (threadIdx.x ^ own ^ twist(i * 32 / kPieces));
   }
 };
-
-__device__ __forceinline__ void store_shared(std::uint32_t address, uint4 value) {
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x),
-               "r"(value.y), "r"(value.z), "r"(value.w)
-               : "memory");
-}
-
-__device__ __forceinline__ uint4 load_shared(std::uint32_t address) {
-  uint4 value;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-               : "r"(address)
-               : "memory");
-  return value;
-}
 
 // The packed words of this lane's chunk, from coalesced loads. `packed` is the lane-th 16 bytes of
 // the warp's, `staging` has room for all of a block's.
@@ -70,7 +54,7 @@ __device__ __forceinline__ void load_chunk(const uint4* packed, uint4* staging,
     __syncwarp();
     const std::uint32_t row = Transposition<kPieces>::row_start(staging);
 #pragma unroll
-    for (int i = 0; i < kPieces; ++i) pieces[i] = load_shared(row ^ 16 * i);
+    for (int i = 0; i < kPieces; ++i) pieces[i] = load_shared_16(row ^ 16 * i);
     __syncwarp();
   }
 #pragma unroll
@@ -115,11 +99,11 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = 0; i < kChunk / 8; ++i) {
     if constexpr (kType == OutputType::kFloat32) {
       const Selectors selectors = selectors_of(words[i]);
-      store_shared(row ^ 32 * i, decode_half_float32(table, selectors));
-      store_shared(row ^ (32 * i + 16),
-                   decode_half_float32(table, {selectors.entry >> 16, selectors.half >> 16}));
+      store_shared_16(row ^ 32 * i, decode_half_float32(table, selectors));
+      store_shared_16(row ^ (32 * i + 16),
+                      decode_half_float32(table, {selectors.entry >> 16, selectors.half >> 16}));
     } else {
-      store_shared(row ^ 16 * i, decode_word_16bit(table, words[i]));
+      store_shared_16(row ^ 16 * i, decode_word_16bit(table, words[i]));
     }
   }
   __syncwarp();

@@ -6,23 +6,9 @@
 // left per element; the table costs 16 of each once a block.
 
 #include "cuda/dequantize/unit.cuh"
+#include "cuda/ptx.cuh"
 
 namespace nf4bench::kernels::cuda {
-
-// Byte i of the result is byte (selector >> 4i & 7) of the eight bytes low:high.
-__device__ __forceinline__ std::uint32_t permute(std::uint32_t low, std::uint32_t high,
-                                                 std::uint32_t selector) {
-  std::uint32_t result;
-  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(selector));
-  return result;
-}
-
-// (a & b) | c in one instruction.
-__device__ __forceinline__ std::uint32_t and_or(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
-  std::uint32_t result;
-  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
-  return result;
-}
 
 // How to look up the four nibbles in the low half of `word` (upper half: shift both by 16).
 struct Selectors {

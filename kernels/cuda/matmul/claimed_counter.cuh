@@ -2,7 +2,7 @@
 
 // A counter in a workspace that nobody clears before a launch.
 
-#include <cuda_runtime.h>
+#include "cuda/ptx.cuh"
 
 namespace nf4bench::kernels::cuda {
 
@@ -15,11 +15,7 @@ class ClaimedCounter {
 
   // As it is. To be asked for long before claim(), which it saves a round trip; it is no acquire,
   // for which everybody would wait.
-  __device__ __forceinline__ unsigned long long look() const {
-    unsigned long long value = 0;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at_) : "memory");
-    return value;
-  }
+  __device__ __forceinline__ unsigned long long look() const { return load_relaxed(at_); }
 
   // Fails if another block has claimed it since look(); what is added later comes after either.
   __device__ __forceinline__ void claim(unsigned long long seen) const {
@@ -27,12 +23,10 @@ class ClaimedCounter {
   }
 
   // What this block has written before is there for those who wait.
-  __device__ __forceinline__ void leave() const {
-    asm volatile("red.release.gpu.global.add.u64 [%0], 1;" ::"l"(at_) : "memory");
-  }
+  __device__ __forceinline__ void leave() const { increment_release(at_); }
 
   __device__ __forceinline__ bool have_left(int blocks) const {
-    return static_cast<int>(load() % kHasSeen) >= blocks;
+    return static_cast<int>(load_acquire(at_) % kHasSeen) >= blocks;
   }
 
   // Until so many have left.
@@ -52,12 +46,6 @@ class ClaimedCounter {
   static constexpr unsigned long long kClaimed = 0x6e66346d61746dull << 16;
   static constexpr unsigned long long kCounts = 0xffff;
   static constexpr unsigned long long kHasSeen = 0x100;
-
-  __device__ __forceinline__ unsigned long long load() const {
-    unsigned long long value;
-    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at_) : "memory");
-    return value;
-  }
 
   unsigned long long* at_;
 };

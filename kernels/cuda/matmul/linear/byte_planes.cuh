@@ -57,8 +57,8 @@ struct BytePlanes {
     __device__ __forceinline__ Weights(const Tables& tables, const WordPair (&words)[2]) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const Selectors selectors(words[i]);
-        const Selectors turned = turned_selectors(words[i]);
+        const NibbleSelectors selectors(words[i]);
+        const NibbleSelectors turned = turned_selectors(words[i]);
         high.look_up(tables.high, i, selectors, turned);
         low.look_up(tables.low, i, selectors, turned);
       }

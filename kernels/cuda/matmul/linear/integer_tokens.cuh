@@ -140,7 +140,7 @@ __device__ __forceinline__ void load_image(const Job& job, const UnitPlan& plan,
                        static_cast<std::int64_t>(slice) * plan.slice_boxes * Image::kBytes;
   __syncthreads();
   for (int i = threadIdx.x; i < boxes * (Image::kBytes / 16); i += kUnitThreads) {
-    copy_16_bytes(target + i * 16, source + std::int64_t{i} * 16, true);
+    copy_async<16>(target + i * 16, source + std::int64_t{i} * 16, true);
   }
   commit_copies();
   wait_for_copies<0>();

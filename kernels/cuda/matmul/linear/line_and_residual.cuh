@@ -61,7 +61,8 @@ struct LineAndResidual {
     __device__ __forceinline__ Weights(const Tables& tables, const WordPair (&words)[2]) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        residuals.look_up(tables.residuals, i, Selectors(words[i]), turned_selectors(words[i]));
+        residuals.look_up(tables.residuals, i, NibbleSelectors(words[i]),
+                          turned_selectors(words[i]));
         even[2 * i] = words[i].first & 0xf0f0f0f0u;
         even[2 * i + 1] = words[i].second & 0xf0f0f0f0u;
         odd[2 * i] = words[i].first & 0x0f0f0f0fu;
@@ -79,8 +80,8 @@ struct LineAndResidual {
 
   __device__ static __forceinline__ Activations split(uint4 mixed) {
     return {{{mixed.x, mixed.y}, {mixed.z, mixed.w}},
-            {select_bytes(mixed.x, mixed.y, 0x7531), select_bytes(mixed.z, mixed.w, 0x7531)},
-            {select_bytes(mixed.x, mixed.y, 0x6420), select_bytes(mixed.z, mixed.w, 0x6420)}};
+            {permute(mixed.x, mixed.y, 0x7531), permute(mixed.z, mixed.w, 0x7531)},
+            {permute(mixed.x, mixed.y, 0x6420), permute(mixed.z, mixed.w, 0x6420)}};
   }
 
   // Of four words, which are half a block.
@@ -99,8 +100,8 @@ struct LineAndResidual {
   __device__ static __forceinline__ void multiply(Sums& sums, const Weights& weights,
                                                   const Activations& activations) {
     multiply_looked_up(sums.residual, weights.residuals, activations.mixed);
-    mma_unsigned(sums.even, weights.even, activations.even.x, activations.even.y);
-    mma_unsigned(sums.odd, weights.odd, activations.odd.x, activations.odd.y);
+    mma_m16n8k32_unsigned(sums.even, weights.even, activations.even.x, activations.even.y);
+    mma_m16n8k32_unsigned(sums.odd, weights.odd, activations.odd.x, activations.odd.y);
   }
 
 #endif

@@ -3,8 +3,8 @@
 // What both ways to multiply packed weights with integer tensor cores are made of: products of
 // bytes, and bytes looked up for a lane's part of operand A (byte_tables.hpp).
 
-#include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/linear/byte_tables.hpp"
+#include "cuda/ptx.cuh"
 
 namespace nf4bench::kernels::cuda {
 
@@ -14,24 +14,6 @@ template <class Tables>
 inline constexpr int kTableWords = sizeof(Tables) / sizeof(std::uint32_t);
 
 #if __CUDA_ARCH__ >= 800
-
-// sum += A B with signed bytes: A of 16 rows x 32, B of 32 x 8, as mma.m16n8k32 lays them out.
-__device__ __forceinline__ void mma_signed(int (&sum)[4], const std::uint32_t (&a)[4],
-                                           std::uint32_t b0, std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// The same with unsigned bytes in A.
-__device__ __forceinline__ void mma_unsigned(int (&sum)[4], const std::uint32_t (&a)[4],
-                                             std::uint32_t b0, std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
 
 template <class Tables>
 __device__ __forceinline__ std::uint32_t table_word(const Tables& tables, unsigned i) {
@@ -53,18 +35,9 @@ __device__ __forceinline__ Tables load_tables(std::uint32_t address) {
 
 #endif
 
-__device__ __forceinline__ std::uint32_t select_bytes(std::uint32_t low, std::uint32_t high,
-                                                      std::uint32_t selectors) {
-  std::uint32_t result;
-  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(selectors));
-  return result;
-}
-
 // word >> 16 as a dot product: shifts share a pipe with prmt, which is the busy one.
 __device__ __forceinline__ std::uint32_t upper_half(std::uint32_t word) {
-  std::uint32_t result;
-  asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(word), "r"(0x0100u), "r"(0u));
-  return result;
+  return dot_halves(word, 0x0100u);
 }
 
 // A packed word of a lane's first row (lane / 4) and one of its second (8 further down).
@@ -74,10 +47,10 @@ struct WordPair {
 };
 
 // Four nibbles a register, in the order of operand A.
-struct Selectors {
+struct NibbleSelectors {
   std::uint32_t nibbles[4];
 
-  __device__ __forceinline__ explicit Selectors(WordPair words)
+  __device__ __forceinline__ explicit NibbleSelectors(WordPair words)
       : nibbles{words.first, words.second, upper_half(words.first), upper_half(words.second)} {}
 };
 
@@ -88,14 +61,15 @@ struct LookedUp {
 
   // Of the words and of the same with bit 3 of each nibble turned over.
   __device__ __forceinline__ void look_up(const ByteTable& table, int word,
-                                          const Selectors& selectors, const Selectors& turned) {
+                                          const NibbleSelectors& selectors,
+                                          const NibbleSelectors& turned) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      low[word][i] = select_bytes(table.words[0], table.words[1], selectors.nibbles[i]);
+      low[word][i] = permute(table.words[0], table.words[1], selectors.nibbles[i]);
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      high[word][i] = select_bytes(table.words[2], table.words[3], turned.nibbles[i]);
+      high[word][i] = permute(table.words[2], table.words[3], turned.nibbles[i]);
     }
   }
 };
@@ -108,8 +82,8 @@ __device__ __forceinline__ void write_mixed(std::uint8_t* block, int word, std::
       make_uint2(__byte_perm(odd, even, 0x5140), __byte_perm(odd, even, 0x7362));
 }
 
-__device__ __forceinline__ Selectors turned_selectors(WordPair words) {
-  return Selectors({words.first ^ 0x88888888u, words.second ^ 0x88888888u});
+__device__ __forceinline__ NibbleSelectors turned_selectors(WordPair words) {
+  return NibbleSelectors({words.first ^ 0x88888888u, words.second ^ 0x88888888u});
 }
 
 #if __CUDA_ARCH__ >= 800
@@ -119,8 +93,8 @@ __device__ __forceinline__ void multiply_looked_up(int (&sum)[4], const LookedUp
                                                    const uint2 (&mixed)[2]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    mma_signed(sum, weights.low[i], mixed[i].x, mixed[i].y);
-    mma_signed(sum, weights.high[i], mixed[i].x, mixed[i].y);
+    mma_m16n8k32_signed(sum, weights.low[i], mixed[i].x, mixed[i].y);
+    mma_m16n8k32_signed(sum, weights.high[i], mixed[i].x, mixed[i].y);
   }
 }
 

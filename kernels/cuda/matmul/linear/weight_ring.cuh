@@ -4,9 +4,10 @@
 // ahead of the warp that reads them. No other warp is ever waited for. The copies are those of the
 // copy engine on compute capability 9 and 10; from 12 on they would spill registers.
 
-#include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/tensor_map.hpp"
 #include "cuda/memory.cuh"
+#include "cuda/ptx.cuh"
+#include "cuda/ptx_hopper.cuh"
 
 namespace nf4bench::kernels::cuda {
 
@@ -102,7 +103,7 @@ class WeightRing {
       const bool inside = byte < row_bytes && position.row + row < job_.outputs;
       const std::uint8_t* source =
           job_.packed + (inside ? (position.row + row) * row_bytes + byte : 0);
-      copy_16_bytes(slot + box_offset(row, piece), source, inside);
+      copy_async<16>(slot + box_offset(row, piece), source, inside);
     }
   }
 #endif

@@ -148,10 +148,10 @@ class LaneProducts {
 #pragma unroll
       for (int eight = 0; eight < Traits::kEights; ++eight) {
         const uint4 b = load_shared_16(values + eight * 8 * Traits::kTokenBytes);
-        mma_16_inputs<kType>(sums[0][eight], a[0][0], b.x, b.y);
-        mma_16_inputs<kType>(sums[1][eight], a[1][0], b.x, b.y);
-        mma_16_inputs<kType>(sums[0][eight], a[0][1], b.z, b.w);
-        mma_16_inputs<kType>(sums[1][eight], a[1][1], b.z, b.w);
+        mma_m16n8k16<kType>(sums[0][eight], a[0][0], b.x, b.y);
+        mma_m16n8k16<kType>(sums[1][eight], a[1][0], b.x, b.y);
+        mma_m16n8k16<kType>(sums[0][eight], a[0][1], b.z, b.w);
+        mma_m16n8k16<kType>(sums[1][eight], a[1][1], b.z, b.w);
       }
     }
   }
@@ -233,7 +233,7 @@ __device__ __forceinline__ void multiply_part(LaneSums<Traits>& sums, const Job&
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const auto* map = reinterpret_cast<const float*>(shared + Layout::kMap);
   StageCopies<Traits> copies(job, tile, part.begin);
-  StageScales<Traits> scales(job, shape, tile, part.begin);
+  TableScales<Traits> scales(job, shape, tile, part.begin);
   const LaneProducts<kType, Traits> products(job, shape, tile.row, shared_address(shared));
   const std::uint32_t ring = shared_address(shared) + Layout::kRing;
   const std::uint32_t ring_end = ring + shape.slots * Layout::kSlotBytes;

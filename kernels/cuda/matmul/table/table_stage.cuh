@@ -5,7 +5,7 @@
 // stage ahead.
 
 #include "cuda/arithmetic.cuh"
-#include "cuda/matmul/async_copy.cuh"
+#include "cuda/ptx.cuh"
 
 namespace nf4bench::kernels::cuda {
 
@@ -78,21 +78,6 @@ __host__ __device__ constexpr int token_place(int token, int piece) {
 
 #if __CUDA_ARCH__ >= 800
 
-// Copies kBytes bytes, 4, 8 or 16 as both addresses are multiples of, or writes zeros where
-// `inside` is false. With 16 of them L2 gets the 128 around.
-template <int kBytes>
-__device__ __forceinline__ void copy_bytes(std::uint32_t target, const void* source, bool inside) {
-  if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target),
-                 "l"(source), "r"(inside ? 16 : 0)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(source),
-                 "n"(kBytes), "r"(inside ? kBytes : 0)
-                 : "memory");
-  }
-}
-
 template <class Value>
 __device__ __forceinline__ int clamped(Value value, int most) {
   return static_cast<int>(value < 0 ? 0 : value < most ? value : most);
@@ -152,8 +137,8 @@ class StageCopies {
     const std::uint32_t place = target + first * Traits::kRowBytes + run_place(first, run) * 16;
 #pragma unroll
     for (int i = 0; i < kCodeCopies; ++i) {
-      copy_bytes<16>(place + i * kRowStep * Traits::kRowBytes,
-                     inside ? codes_ + i * code_step_ : job_.packed, inside);
+      copy_async_by_line(place + i * kRowStep * Traits::kRowBytes,
+                         inside ? codes_ + i * code_step_ : job_.packed, inside);
     }
     codes_ += kStageInputs / 2;
   }
@@ -166,7 +151,7 @@ class StageCopies {
       const int valid = clamped(packed_bytes(job_.elements) - byte, 16);
       const bool whole = valid == 16;
       if (valid == 0 || whole) {
-        copy_bytes<16>(target + i * 16, whole ? job_.packed + byte : job_.packed, whole);
+        copy_async_by_line(target + i * 16, whole ? job_.packed + byte : job_.packed, whole);
       } else {
         copy_last_bytes(target + i * 16, job_.packed + byte, valid);
       }
@@ -204,7 +189,7 @@ class StageCopies {
   // The first `valid` of eight activations, and zeros.
   __device__ __forceinline__ void copy_eight(std::uint32_t target, const std::uint16_t* source,
                                              int valid) const {
-    if (!Traits::kRagged) return copy_bytes<16>(target, source, valid > 0);
+    if (!Traits::kRagged) return copy_async_by_line(target, source, valid > 0);
     if (job_.inputs % 4 == 0) return copy_parts<8>(target, source, valid);
     if (job_.inputs % 2 == 0) return copy_parts<4>(target, source, valid);
     std::uint32_t pairs[4] = {};
@@ -221,7 +206,7 @@ class StageCopies {
     constexpr int kValues = kBytes / 2;
 #pragma unroll
     for (int i = 0; i < 8; i += kValues) {
-      copy_bytes<kBytes>(target + i * 2, i < valid ? source + i : source, i < valid);
+      copy_async<kBytes>(target + i * 2, i < valid ? source + i : source, i < valid);
     }
   }
 
@@ -236,9 +221,9 @@ class StageCopies {
 // A thread's scale of each stage, of which a block has no more than threads: loaded in one step,
 // and worked out in a later one.
 template <class Traits>
-class StageScales {
+class TableScales {
  public:
-  __device__ __forceinline__ StageScales(const Job& job, const TableShape& shape, TileOrigin tile,
+  __device__ __forceinline__ TableScales(const Job& job, const TableShape& shape, TileOrigin tile,
                                          int stage)
       : job_(job) {
     const int shift = kStageShift - shape.span_shift;  // log2 of a row's scales

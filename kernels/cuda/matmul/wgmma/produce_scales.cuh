@@ -5,6 +5,7 @@
 // multiply just read them.
 
 #include "cuda/arithmetic.cuh"
+#include "cuda/matmul/wgmma/named_barriers.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 
 namespace nf4bench::kernels::cuda {
@@ -54,7 +55,7 @@ __device__ __forceinline__ void load_map(const Job& job, std::uint8_t* shared) {
   }
   greatest = __reduce_max_sync(0xffffffffu, greatest);
   if (threadIdx.x % kScaleThreads == 0) map[256] = __uint_as_float(greatest);
-  asm volatile("bar.sync 8, %0;" ::"n"(kScaleThreads) : "memory");
+  sync_at<kScalesBarrier, kScaleThreads>();
 }
 
 // Scales that are multiplied with weights in float16 first get a power of two that brings those of

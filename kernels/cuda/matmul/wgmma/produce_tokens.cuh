@@ -8,9 +8,9 @@
 // so that it cannot transpose: each block writes a share to the workspace, and multiplies plain
 // activations until all have.
 
-#include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/claimed_counter.cuh"
 #include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/wgmma/named_barriers.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 #include "variant.hpp"
 
@@ -73,13 +73,13 @@ __device__ __forceinline__ void regroup_tokens(const Job& job, const StagePlan& 
   const auto block = static_cast<int>(blockIdx.x);
   regroup_rows<Shape, 4>(job, plan, regrouped, block * kRows + static_cast<int>(threadIdx.x / 8),
                          static_cast<int>(gridDim.x) * kRows);
-  asm volatile("bar.arrive 9, %0;" ::"n"(Shape::kThreads - 96) : "memory");
+  arrive_at<kRegroupedBarrier, Shape::kGroups * 128 + 32>();
 }
 
 // Until the consumers of this block have.
 template <class Shape>
 __device__ __forceinline__ void wait_for_regrouped() {
-  asm volatile("bar.sync 9, %0;" ::"n"(Shape::kThreads - 96) : "memory");
+  sync_at<kRegroupedBarrier, Shape::kGroups * 128 + 32>();
 }
 
 // Copies a block's activations. By one thread.
@@ -106,8 +106,8 @@ class TokenProducer {
   __device__ __forceinline__ void copy_regrouped(const RegroupedTokens& tokens) {
     copy(kAllStages, [&](int part, std::uint32_t target, std::uint32_t barrier) {
       const std::int64_t slot = std::int64_t{walk_.stage} * (4 / Shape::kSlotQuarters) + part;
-      copy_bytes(target, tokens.first + slot * Shape::kTokenSlotBytes, Shape::kTokenSlotBytes,
-                 barrier);
+      copy_bulk(target, tokens.first + slot * Shape::kTokenSlotBytes, Shape::kTokenSlotBytes,
+                barrier);
     });
   }
 

@@ -4,9 +4,9 @@
 // blocks share a tile.
 
 #include "cuda/arithmetic.cuh"
-#include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/claimed_counter.cuh"
 #include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/wgmma/named_barriers.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 #include "variant.hpp"
 
@@ -30,7 +30,7 @@ __host__ __device__ constexpr int lane_row(int lane, int second) {
 
 // Until all threads of this warpgroup are here.
 __device__ __forceinline__ void meet_warpgroup() {
-  asm volatile("bar.sync %0, 128;" ::"r"(1 + static_cast<int>(threadIdx.x / 128)) : "memory");
+  sync_at<128>(kWarpgroupBarrier + static_cast<int>(threadIdx.x / 128));
 }
 
 // The two neighbouring rows of a lane in its warpgroup's 64.

@@ -210,7 +210,7 @@ class WarpConsumer {
       for (int i = 0; i < 2; ++i) {
         const std::uint32_t word = pair < 4 ? rows.words[i].x : rows.words[i].y;
         a[pair / 2][pair % 2 * 2 + i] =
-            load_pair(step_to_byte(word, byte_factor(pair % 4), table_));
+            load_constant_4(step_to_byte(word, byte_factor(pair % 4), table_));
       }
     }
 #pragma unroll
@@ -219,8 +219,8 @@ class WarpConsumer {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const uint4 b = tokens[eight][i];
-        mma_16_inputs<kType>(block, a[2 * i], b.x, b.y);
-        mma_16_inputs<kType>(block, a[2 * i + 1], b.z, b.w);
+        mma_m16n8k16<kType>(block, a[2 * i], b.x, b.y);
+        mma_m16n8k16<kType>(block, a[2 * i + 1], b.z, b.w);
       }
 #pragma unroll
       for (int i = 0; i < 4; ++i) {

@@ -18,18 +18,6 @@ namespace nf4bench::kernels::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Two products of 16-bit values.
-template <OutputType kType>
-__device__ __forceinline__ std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t product;
-  if constexpr (kType == OutputType::kBfloat16) {
-    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
-  } else {
-    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
-  }
-  return product;
-}
-
 // Of 64 inputs what a lane's rows multiply, and their scales: as float32, or as a pair of 16-bit
 // values. kRegrouped: eight bytes that are the lane's own, else eight words in which it has one
 // each.
@@ -42,9 +30,7 @@ struct QuarterWords {
   // Nothing that uses them may move up across the wait before.
   __device__ __forceinline__ void hold() {
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      asm volatile("" : "+r"(rows[0][i]), "+r"(rows[1][i])::"memory");
-    }
+    for (int i = 0; i < kWords; ++i) cuda::hold(rows[0][i], rows[1][i]);
   }
 
   // Known only when all has been loaded.
@@ -54,6 +40,29 @@ struct QuarterWords {
     for (int i = 0; i < kWords; i += kRegrouped ? 2 : 4) mixed |= rows[0][i] | rows[1][i];
     return mixed;
   }
+};
+
+// B of a product: rows of 64 16-bit values, one a token, in 128 bytes that are swizzled as the copy
+// engine does; 1024 bytes hold eight tokens.
+class TokenDescriptor {
+ public:
+  // `address` is a multiple of 1024.
+  __device__ __forceinline__ explicit TokenDescriptor(std::uint32_t address)
+      : lower_(address >> 4 | 1u << 16) {}
+
+  // So many times 16 bytes further. Shared memory ends before the sum would run into other bits.
+  __device__ __forceinline__ TokenDescriptor at(std::uint32_t sixteens) const {
+    TokenDescriptor further = *this;
+    further.lower_ += sixteens;
+    return further;
+  }
+
+  __device__ __forceinline__ std::uint64_t bits() const {
+    return std::uint64_t{1024 >> 4 | 1u << 30} << 32 | lower_;
+  }
+
+ private:
+  std::uint32_t lower_;
 };
 
 // kRegroups: activations are regrouped after the first kPlainStages stages of all.
@@ -286,7 +295,7 @@ class WgmmaConsumer {
       for (int row = 0; row < 2; ++row) {
         const std::uint32_t word = words.rows[row][kRegrouped ? i / 4 : i];
         const std::uint32_t factor = kRegrouped ? byte_factor(i % 4) : own_byte_;
-        const std::uint32_t pair = load_pair(step_to_byte(word, factor, table_));
+        const std::uint32_t pair = load_constant_4(step_to_byte(word, factor, table_));
         a[i / 2][i % 2 * 2 + row] =
             Shape::kScaleSums
                 ? pair
@@ -310,11 +319,11 @@ class WgmmaConsumer {
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
       if constexpr (Shape::kScaleSums) {
-        multiply_tokens<kType>(parts_[which], weights_[which][step], activations.at(2 * step),
-                               step > 0);
+        wgmma<kType>(parts_[which], weights_[which][step], activations.at(2 * step).bits(),
+                     step > 0);
       } else {
-        multiply_tokens<kType>(sums_, weights_[which][step], activations.at(2 * step),
-                               step > 0 || adds);
+        wgmma<kType>(sums_, weights_[which][step], activations.at(2 * step).bits(),
+                     step > 0 || adds);
       }
     }
   }

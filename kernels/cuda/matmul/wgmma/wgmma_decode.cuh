@@ -38,7 +38,7 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
                                         const RegroupedTokens& regrouped, std::uint8_t* shared) {
   fill_pairs<Shape, kType>(shared);
   if (threadIdx.x < 2) reinterpret_cast<std::uint32_t*>(shared + Shape::kZero)[threadIdx.x] = 0;
-  asm volatile("bar.sync 7, %0;" ::"n"(Shape::kGroups * 128) : "memory");
+  sync_at<kConsumersBarrier, Shape::kGroups * 128>();
   using Consumer = std::conditional_t<Shape::kWarpProducts, WarpConsumer<Shape, kType>,
                                       WgmmaConsumer<Shape, kRegroups, kType>>;
   Consumer consumer(shared);
@@ -120,13 +120,13 @@ __global__ void __maxnreg__(Shape::kRegisters)
       publish_barriers();
     }
     __syncwarp();
-    asm volatile("bar.arrive 0, %0;" ::"n"(Shape::kThreads) : "memory");
+    arrive_at<kSetUpBarrier, Shape::kThreads>();
   } else {
-    asm volatile("bar.sync 0, %0;" ::"n"(Shape::kThreads) : "memory");
+    sync_at<kSetUpBarrier, Shape::kThreads>();
   }
   allow_next_kernel();
   if (producer >= 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Shape::kProducerRegisters));
+    give_back_registers<Shape::kProducerRegisters>();
     if (producer >= 2) {
       produce_scales<Shape, kType>(job, plan, scales, shared);
     } else if (threadIdx.x % 32 == 0 && producer == 0) {
@@ -136,7 +136,7 @@ __global__ void __maxnreg__(Shape::kRegisters)
       produce_tokens<Shape, kRegroups>(tokens, job, regrouped, plan, shared_address(shared));
     }
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Shape::kConsumerRegisters));
+    take_registers<Shape::kConsumerRegisters>();
     consume<Shape, kRegroups, kType>(job, plan, split, cluster, regrouped, shared);
   }
 #endif

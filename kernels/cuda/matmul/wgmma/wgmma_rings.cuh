@@ -3,11 +3,12 @@
 // What the warpgroup kernel is compiled for, where things lie in its shared memory, and the rings
 // that its producers fill and its consumers empty.
 
-#include "cuda/matmul/async_copy.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/stage_walk.cuh"
 #include "cuda/matmul/tensor_map.hpp"
 #include "cuda/memory.cuh"
+#include "cuda/ptx.cuh"
+#include "cuda/ptx_hopper.cuh"
 
 namespace nf4bench::kernels::cuda {
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// Copies into shared memory that run beside the threads: cp.async (Ampere and later), and Hopper's
-// bulk copies, whose end a barrier in shared memory tells.
+// The PTX instructions that Hopper and later have, each once: barriers in shared memory that count
+// arrivals and bytes, the copy engine, clusters, registers of a warpgroup. Dependent launches are
+// in dependent_launch.cuh.
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -9,33 +10,6 @@
 #include <cstdint>
 
 namespace nf4bench::kernels::cuda {
-
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-#if __CUDA_ARCH__ >= 800
-
-// Copies 16 bytes, or writes zeros where `inside` is false.
-__device__ __forceinline__ void copy_16_bytes(std::uint32_t target, const void* source,
-                                              bool inside) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
-               "r"(inside ? 16 : 0)
-               : "memory");
-}
-
-// Ends a group of this thread's copies; an empty group is allowed.
-__device__ __forceinline__ void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Until all of this thread's groups but the newest kPending have arrived.
-template <int kPending>
-__device__ __forceinline__ void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-
-#endif
 
 #if __CUDA_ARCH__ >= 900
 
@@ -121,8 +95,8 @@ __device__ __forceinline__ void copy_box(std::uint32_t target, const Box& box,
 }
 
 // Copies so many bytes, a multiple of 16, that lie together.
-__device__ __forceinline__ void copy_bytes(std::uint32_t target, const void* source, int bytes,
-                                           std::uint32_t barrier) {
+__device__ __forceinline__ void copy_bulk(std::uint32_t target, const void* source, int bytes,
+                                          std::uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
           "r"(target),
@@ -176,47 +150,18 @@ __device__ __forceinline__ void wait_for_cluster_bytes(std::uint32_t barrier) {
 
 #endif
 
-// The value, which the compiler takes for unknown: it keeps it in a register rather than work it
-// out again at each use.
-__device__ __forceinline__ std::uint32_t keep(std::uint32_t value) {
-  asm volatile("" : "+r"(value));
-  return value;
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+// Gives registers of this warpgroup back, or takes them, so that each thread has kCount.
+template <int kCount>
+__device__ __forceinline__ void give_back_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+template <int kCount>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
-__device__ __forceinline__ uint4 load_shared_16(std::uint32_t address) {
-  uint4 value;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-               : "r"(address)
-               : "memory");
-  return value;
-}
-
-__device__ __forceinline__ void store_shared_16(std::uint32_t address, float4 value) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x),
-               "f"(value.y), "f"(value.z), "f"(value.w)
-               : "memory");
-}
-
-__device__ __forceinline__ void store_shared_16(std::uint32_t address, uint4 value) {
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x),
-               "r"(value.y), "r"(value.z), "r"(value.w)
-               : "memory");
-}
-
-__device__ __forceinline__ uint2 load_shared_8(std::uint32_t address) {
-  uint2 value;
-  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-               : "=r"(value.x), "=r"(value.y)
-               : "r"(address)
-               : "memory");
-  return value;
-}
-
-__device__ __forceinline__ std::uint32_t load_shared_4(std::uint32_t address) {
-  std::uint32_t value;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
-  return value;
-}
+#endif
 
 }  // namespace nf4bench::kernels::cuda
