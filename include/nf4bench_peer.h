@@ -13,11 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header, and of the table that nf4bench_peer_v2() returns. Version 1 knew one
- * operation, NF4BENCH_PEER_DEQUANTIZE; libraries that export nf4bench_peer_v1() are still loaded
- * and offer it. A library may export both functions, for older builds of nf4bench; the newer one
- * counts. Without a new version structs may only grow at their end: a member says how large they
- * are. */
+/* The version of this header, and of the table that nf4bench_peer_v2() returns. Without a new
+ * version structs may only grow at their end: a member says how large they are. */
 #define NF4BENCH_PEER_ABI 2u
 
 #if defined(_MSC_VER)
@@ -50,11 +47,9 @@ enum {
   /* launch() does what a CUDA graph cannot record (it synchronises, allocates, or uses another
    * stream). Such a variant is timed by --launch stream alone. */
   NF4BENCH_PEER_NOT_CAPTURABLE = 1,
-  /* What its kernels use, for reports and --marking. */
+  /* What its kernels use, for reports. */
   NF4BENCH_PEER_INLINE_PTX = 2,
-  NF4BENCH_PEER_CACHE_HINTS = 4, /* cache operators or eviction policies of loads and stores */
-  /* Of Python files alone: the function NAME through torch.compile, called NAME_compiled. */
-  NF4BENCH_PEER_COMPILED = 8
+  NF4BENCH_PEER_CACHE_HINTS = 4 /* cache operators or eviction policies of loads and stores */
 };
 
 /* One weight, and what is to be done with it. nf4bench owns every buffer. Inputs are read only. All
@@ -87,12 +82,11 @@ typedef struct nf4bench_peer_job {
   int64_t blocks;              /* elements divided by the blocksize, rounded up */
   void* output;                /* DEQUANTIZE: `elements` values; MATMUL: tokens * outputs */
   void* workspace;             /* what workspace_bytes() asked for, contents undefined; or NULL */
-  /* Since version 2; libraries of version 1 are told that the struct ends before. */
-  int32_t operation; /* that of the variant: NF4BENCH_PEER_DEQUANTIZE or _MATMUL */
-  int32_t nested;    /* 1: nested scales, 0: plain ones */
-  int64_t outputs;   /* N, rows of the weight */
-  int64_t inputs;    /* K, its columns; elements is outputs * inputs */
-  int64_t tokens;    /* MATMUL: M, rows of the input, from 1; DEQUANTIZE: 0 */
+  int32_t operation;           /* that of the variant: NF4BENCH_PEER_DEQUANTIZE or _MATMUL */
+  int32_t nested;              /* 1: nested scales, 0: plain ones */
+  int64_t outputs;             /* N, rows of the weight */
+  int64_t inputs;              /* K, its columns; elements is outputs * inputs */
+  int64_t tokens;              /* MATMUL: M, rows of the input, from 1; DEQUANTIZE: 0 */
   const void* input; /* MATMUL: tokens * inputs values of the output type; DEQUANTIZE: NULL */
   const float* nested_offset_at; /* nested: where memory holds nested_offset too; plain: NULL */
 } nf4bench_peer_job;

@@ -47,6 +47,9 @@ void to_reframe(const record::Report& report, ActionMetric metric, const json::T
 // alone.
 void to_openmetrics(const record::Report& report, const json::TextSink& sink);
 
+// Marks by the scheme of marking.hpp, as a GitHub-flavoured table.
+void to_marking(const record::Report& report, const json::TextSink& sink);
+
 // One page for a browser that needs nothing else: no network, light and dark, printable.
 void to_html(const record::Report& report, const json::TextSink& sink);
 

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "peer/peer_table.hpp"
+#include "peer/python/python_file.hpp"
 
 #include <fmt/format.h>
 
@@ -24,7 +25,7 @@ static_assert(static_cast<int>(record::DeviceKind::kCpu) == NF4BENCH_PEER_CPU &&
               static_cast<int>(record::DeviceKind::kCuda) == NF4BENCH_PEER_CUDA);
 
 nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
-  return {.struct_bytes = entry.version->job_bytes,
+  return {.struct_bytes = sizeof(nf4bench_peer_job),
           .output_type = static_cast<std::int32_t>(job.output_type),
           .packed = job.packed,
           .absmax = job.absmax,
@@ -46,20 +47,10 @@ nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
           .nested_offset_at = job.nested_offset};
 }
 
-// A question about a problem: all but the buffers. Version 1 tells nested from plain by a buffer
-// that is there, so there the first ones point somewhere.
+// A question about a problem: all but the buffers.
 nf4bench_peer_job to_c(const kernels::Problem& problem, const PeerEntry& entry) {
-  alignas(256) static const std::uint8_t somewhere[256] = {};
   kernels::Job job;
   static_cast<kernels::Problem&>(job) = problem;
-  if (entry.version->abi == 1) {
-    job.packed = somewhere;
-    if (problem.nested) {
-      job.absmax_codes = somewhere;
-    } else {
-      job.absmax = reinterpret_cast<const float*>(somewhere);
-    }
-  }
   return to_c(job, entry);
 }
 
@@ -149,7 +140,7 @@ kernels::Variant to_variant(const PeerEntry& entry, const char* name, const char
   return variant;
 }
 
-// The variant that `name` is through torch.compile: the header says how that one is called.
+// The variant that `name` is through torch.compile.
 const char* variant_compiled(std::string name, std::deque<std::string>& strings) {
   constexpr std::string_view kEnding = "_compiled";
   if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());
@@ -165,8 +156,6 @@ std::vector<kernels::Variant> generic_variants(const std::vector<PeerEntry>& ent
   for (const PeerEntry& entry : entries) {
     if (static_cast<record::DeviceKind>(entry.variant->device) != host.kind) continue;
     if (entry.operation != host.operation) continue;
-    const bool is_compiled = (entry.variant->flags & NF4BENCH_PEER_COMPILED) != 0;
-    if (is_compiled && !host.wants_compiled) continue;
     const char* const full =
         strings.emplace_back(entry.name.empty() ? name : fmt::format("{}.{}", name, entry.name))
             .c_str();
@@ -174,7 +163,9 @@ std::vector<kernels::Variant> generic_variants(const std::vector<PeerEntry>& ent
         strings.emplace_back(escaped(bounded_text(entry.variant->summary, kMaxSummaryChars)))
             .c_str();
     variants.push_back(to_variant(entry, full, summary));
-    if (is_compiled) variants.back().traits.compiled_from = variant_compiled(full, strings);
+    if ((entry.variant->flags & kPythonCompiled) != 0) {
+      variants.back().traits.compiled_from = variant_compiled(full, strings);
+    }
   }
   return variants;
 }

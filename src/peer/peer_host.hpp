@@ -14,7 +14,6 @@ struct PeerHost {
   std::string operation = "dequantize";  // as operation::Operation names it
   int compute_capability = 0;            // 0: not known, so nothing is refused
   std::optional<CudaTools> tools{};      // cuda_tools()
-  bool wants_compiled = false;           // functions of Python files through torch.compile, too
 };
 
 }  // namespace nf4bench::peer

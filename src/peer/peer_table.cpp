@@ -3,9 +3,9 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "peer/peer_argument.hpp"
+#include "peer/python/python_file.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <cstring>
@@ -15,19 +15,7 @@
 namespace nf4bench::peer {
 namespace {
 
-// The latest first.
-constexpr std::array<PeerVersion, 2> kVersions = {
-    {{.abi = NF4BENCH_PEER_ABI,
-      .entry_point = "nf4bench_peer_v2",
-      .job_bytes = sizeof(nf4bench_peer_job),
-      .table_bytes = offsetof(nf4bench_peer_table, error_text),
-      .operations = 2},
-     {.abi = 1,
-      .entry_point = "nf4bench_peer_v1",
-      .job_bytes = offsetof(nf4bench_peer_job, operation),
-      .table_bytes = 0,
-      .operations = 1}}};
-
+constexpr const char* kEntryPoint = "nf4bench_peer_v2";
 constexpr std::uint32_t kLastImaginable = 9;
 
 // By the header's numbers.
@@ -36,16 +24,8 @@ constexpr std::array<const char*, 2> kOperations = {"dequantize", "matmul"};
 constexpr std::uint32_t kMaxVariants = 1000;
 constexpr std::uint32_t kMaxStructBytes = 4096;
 constexpr std::size_t kMaxNameChars = 65;  // one more than a name may have
-constexpr std::uint32_t kKnownFlags = NF4BENCH_PEER_NOT_CAPTURABLE | NF4BENCH_PEER_INLINE_PTX |
-                                      NF4BENCH_PEER_CACHE_HINTS | NF4BENCH_PEER_COMPILED;
-
-// Null when the library exports none that is known here.
-const PeerVersion* version_of(const SharedLibrary& library) {
-  for (const PeerVersion& version : kVersions) {
-    if (library.find(version.entry_point) != nullptr) return &version;
-  }
-  return nullptr;
-}
+constexpr std::uint32_t kKnownFlags =
+    NF4BENCH_PEER_NOT_CAPTURABLE | NF4BENCH_PEER_INLINE_PTX | NF4BENCH_PEER_CACHE_HINTS;
 
 // The exported function of a version that is not known here; empty when there is none.
 std::string later_entry_point(const SharedLibrary& library) {
@@ -64,27 +44,26 @@ void check_bytes(const char* field, std::uint32_t bytes, std::size_t known, cons
                                              field, bytes, type, known));
 }
 
-const nf4bench_peer_table& table_of(const SharedLibrary& library, const PeerVersion& version) {
+const nf4bench_peer_table& table_of(const SharedLibrary& library) {
   using EntryPoint = const nf4bench_peer_table* (*)();
-  const auto entry_point = reinterpret_cast<EntryPoint>(library.find(version.entry_point));
+  const auto entry_point = reinterpret_cast<EntryPoint>(library.find(kEntryPoint));
   const nf4bench_peer_table* const table = entry_point();
   if (table == nullptr) {
-    throw Error(ErrorKind::kInput, fmt::format("{}() returned NULL", version.entry_point));
+    throw Error(ErrorKind::kInput, fmt::format("{}() returned NULL", kEntryPoint));
   }
   return *table;
 }
 
 // Throws Error(kInput) saying what is wrong with the table's header.
-void check_header(const nf4bench_peer_table& table, const PeerVersion& version) {
-  if (table.abi != version.abi) {
+void check_header(const nf4bench_peer_table& table) {
+  if (table.abi != NF4BENCH_PEER_ABI) {
     throw Error(ErrorKind::kInput,
                 fmt::format("has ABI version {}, wanted {} from {}(); build it with the "
                             "nf4bench_peer.h of that version",
-                            table.abi, version.abi, version.entry_point));
+                            table.abi, NF4BENCH_PEER_ABI, kEntryPoint));
   }
-  if (version.table_bytes != 0) {
-    check_bytes("table_bytes", table.table_bytes, version.table_bytes, "nf4bench_peer_table");
-  }
+  check_bytes("table_bytes", table.table_bytes, offsetof(nf4bench_peer_table, error_text),
+              "nf4bench_peer_table");
   check_bytes("variant_bytes", table.variant_bytes, sizeof(nf4bench_peer_variant),
               "nf4bench_peer_variant");
   if (table.variant_count == 0 || table.variant_count > kMaxVariants || table.variants == nullptr) {
@@ -95,9 +74,8 @@ void check_header(const nf4bench_peer_table& table, const PeerVersion& version) 
 }
 
 // Null when the table ends before it, or has none.
-const char* (*error_text_of(const nf4bench_peer_table& table, const PeerVersion& version))() {
-  const bool has_it = version.table_bytes != 0 && table.table_bytes >= sizeof(nf4bench_peer_table);
-  return has_it ? table.error_text : nullptr;
+const char* (*error_text_of(const nf4bench_peer_table& table))() {
+  return table.table_bytes >= sizeof(nf4bench_peer_table) ? table.error_text : nullptr;
 }
 
 // Entries may be larger than ours, when the library's header is newer.
@@ -107,17 +85,8 @@ const nf4bench_peer_variant& variant_at(const nf4bench_peer_table& table, std::u
   return *reinterpret_cast<const nf4bench_peer_variant*>(bytes + offset);
 }
 
-// "0 (dequantize) or 1 (matmul)", as far as `version` knows them.
-std::string known_operations(const PeerVersion& version) {
-  std::vector<std::string> known;
-  for (std::size_t i = 0; i < version.operations; ++i) {
-    known.push_back(fmt::format("{} ({})", i, kOperations[i]));
-  }
-  return fmt::format("{}", fmt::join(known, " or "));
-}
-
 // What is wrong with an entry; empty when nothing is.
-std::string problem_of(const nf4bench_peer_variant& variant, const PeerVersion& version) {
+std::string problem_of(const nf4bench_peer_variant& variant, std::uint32_t known_flags) {
   const std::string name = bounded_text(variant.name, kMaxNameChars);
   if (!name.empty() && !is_peer_name(name)) {
     return fmt::format("its name \"{}\" is not 1 to 64 letters, digits, _ or -", escaped(name));
@@ -126,11 +95,11 @@ std::string problem_of(const nf4bench_peer_variant& variant, const PeerVersion& 
     return fmt::format("its device is {}, wanted {} (CPU) or {} (CUDA)", variant.device,
                        int{NF4BENCH_PEER_CPU}, int{NF4BENCH_PEER_CUDA});
   }
-  if (variant.operation < 0 || static_cast<std::size_t>(variant.operation) >= version.operations) {
-    return fmt::format("its operation is {}, wanted {}", variant.operation,
-                       known_operations(version));
+  if (variant.operation < 0 || static_cast<std::size_t>(variant.operation) >= kOperations.size()) {
+    return fmt::format("its operation is {}, wanted 0 ({}) or 1 ({})", variant.operation,
+                       kOperations[0], kOperations[1]);
   }
-  if ((variant.flags & ~kKnownFlags) != 0) {
+  if ((variant.flags & ~known_flags) != 0) {
     return fmt::format("its flags {:#x} hold unknown bits", variant.flags);
   }
   if (variant.launches < 0) return fmt::format("its launches are {}", variant.launches);
@@ -138,13 +107,13 @@ std::string problem_of(const nf4bench_peer_variant& variant, const PeerVersion& 
   return "";
 }
 
-std::vector<PeerEntry> read_entries(const nf4bench_peer_table& table, const PeerVersion& version) {
-  check_header(table, version);
+std::vector<PeerEntry> read_entries(const nf4bench_peer_table& table, std::uint32_t known_flags) {
+  check_header(table);
   std::vector<PeerEntry> entries;
   std::set<std::tuple<int, int, std::string>> taken;
   for (std::uint32_t i = 0; i < table.variant_count; ++i) {
     const nf4bench_peer_variant& variant = variant_at(table, i);
-    if (const std::string problem = problem_of(variant, version); !problem.empty()) {
+    if (const std::string problem = problem_of(variant, known_flags); !problem.empty()) {
       throw Error(ErrorKind::kInput, fmt::format("variant {} of its table: {}", i, problem));
     }
     std::string name = bounded_text(variant.name, kMaxNameChars);
@@ -153,8 +122,7 @@ std::vector<PeerEntry> read_entries(const nf4bench_peer_table& table, const Peer
                   fmt::format("variant {} of its table: its name \"{}\" is taken", i, name));
     }
     entries.push_back({.variant = &variant,
-                       .version = &version,
-                       .error_text = error_text_of(table, version),
+                       .error_text = error_text_of(table),
                        .name = std::move(name),
                        .operation = kOperations[static_cast<std::size_t>(variant.operation)]});
   }
@@ -164,21 +132,20 @@ std::vector<PeerEntry> read_entries(const nf4bench_peer_table& table, const Peer
 }  // namespace
 
 bool has_peer_table(const SharedLibrary& library) {
-  return version_of(library) != nullptr || !later_entry_point(library).empty();
+  return library.find(kEntryPoint) != nullptr || !later_entry_point(library).empty();
 }
 
 std::vector<PeerEntry> read_peer_table(const SharedLibrary& library) {
-  const PeerVersion* const version = version_of(library);
-  if (version == nullptr) {
+  if (library.find(kEntryPoint) == nullptr) {
     throw Error(ErrorKind::kInput,
                 fmt::format("exports {}, of a later version than the {} that is known here",
                             later_entry_point(library), NF4BENCH_PEER_ABI));
   }
-  return read_entries(table_of(library, *version), *version);
+  return read_entries(table_of(library), kKnownFlags);
 }
 
-std::vector<PeerEntry> read_peer_table(const nf4bench_peer_table& table) {
-  return read_entries(table, kVersions.front());
+std::vector<PeerEntry> read_python_table(const nf4bench_peer_table& table) {
+  return read_entries(table, kKnownFlags | kPythonCompiled);
 }
 
 std::string bounded_text(const char* text, std::size_t max_chars) {

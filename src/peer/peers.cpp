@@ -90,9 +90,10 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
 std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host,
                                    std::deque<std::string>& strings) {
   std::vector<kernels::Variant> variants =
-      is_python_file(argument.path) ? generic_variants(read_peer_table(python_table(argument.path)),
-                                                       argument.name, host, strings)
-                                    : load_library(argument, host, strings);
+      is_python_file(argument.path)
+          ? generic_variants(read_python_table(python_table(argument.path)), argument.name, host,
+                             strings)
+          : load_library(argument, host, strings);
   if (variants.empty()) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{} has no variant of {} for {}", escaped(argument.path),

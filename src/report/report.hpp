@@ -32,7 +32,6 @@ std::string baselines_of(const record::Settings& settings);
 struct TableStyle {
   int width = 100;  // columns of the terminal; narrow ones get fewer columns
   bool colour = false;
-  bool marking = false;  // show the marks of report/marking.hpp, too
 };
 
 // The table: a block for each geometry and cell, with a row for each variant; then the model total.

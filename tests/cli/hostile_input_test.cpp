@@ -196,7 +196,7 @@ TEST_F(HostileInput, NoTextOfAReportReachesTheTerminalAsItIs) {
     EXPECT_EQ(disturbing_characters(outcome.out + outcome.err), 0u);
   }
   for (const char* format : {"csv", "markdown", "html", "google-benchmark", "nvbench", "bencher",
-                             "openmetrics", "github-action", "reframe"}) {
+                             "openmetrics", "github-action", "reframe", "marking"}) {
     SCOPED_TRACE(format);
     const Outcome outcome = run(std::string("export a.json --to ") + format);
     EXPECT_EQ(outcome.exit_code, 0);

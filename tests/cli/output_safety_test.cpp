@@ -325,7 +325,7 @@ TEST_F(OutputSafety, ExportReplacesExportsOfItsFormatAndOthersWithForce) {
                  "named as a file of tensors");
   shell("echo mine > " + path("out"));
   for (const std::string format : {"csv", "markdown", "google-benchmark", "nvbench", "bencher",
-                                   "openmetrics", "html", "github-action", "reframe"}) {
+                                   "openmetrics", "html", "github-action", "reframe", "marking"}) {
     SCOPED_TRACE(format);
     const Words write = {"export", path("r.json"), "--to", format, "-o", path("out")};
     expect_refused(write, "exists and is not an export of nf4bench to " + format + "; --force");

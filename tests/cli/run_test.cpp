@@ -155,13 +155,6 @@ TEST(Run, ReportSaysHowEachVariantWorks) {
   EXPECT_EQ(variants.at(3).at("launches"), 1);
 }
 
-TEST(Run, MarkingIsShownOnDemandAndIsNotForTheCpu) {
-  EXPECT_THAT(usual_report().at("summary").at("marking"), IsEmpty());
-  EXPECT_THAT(nf4bench(short_run({"--shape", "64x64", "--marking"})).out,
-              HasSubstr("none: the scheme is about GPU kernels"));
-  EXPECT_THAT(nf4bench(short_run({"--shape", "64x64"})).out, Not(HasSubstr("Unsloth")));
-}
-
 TEST(Run, WithoutCeilingsKnowsNoFractionOfCopy) {
   const json& report = usual_report();
   EXPECT_TRUE(report.at("ceilings").at("copy_bytes_per_s").is_null());

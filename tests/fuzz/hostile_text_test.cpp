@@ -68,7 +68,7 @@ TEST_P(HostileText, IsShownEscapedWhereverItStands) {
       continue;
     }
     ++accepted;
-    const std::string text = report::to_table(hostile.report, {.width = 100, .marking = true}) +
+    const std::string text = report::to_table(hostile.report, {.width = 100}) +
                              shown(clean, hostile) + shown(hostile, clean) +
                              shown(hostile, hostile);
     EXPECT_EQ(disturbing_characters(text), 0u) << pointer;

@@ -97,7 +97,7 @@ void fuzz_report(Bytes input) {
   const record::Report again = report::report_from_json(written, "again.json");
   require(report::to_json(again) == written, "a report that was written is read as it was");
   require_printable_lines(written);
-  require_printable_lines(report::to_table(report, {.width = 100, .marking = true}));
+  require_printable_lines(report::to_table(report, {.width = 100}));
   check_exports(report);
   check_comparisons(report);
 }

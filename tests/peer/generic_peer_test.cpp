@@ -1,4 +1,6 @@
-// Peers made with nf4bench_peer.h of either version, good and bad, on the CPU device.
+// Peers made with nf4bench_peer.h, good and bad, on the CPU device.
+
+#include "peer/generic_peer.hpp"
 
 #include "base/error.hpp"
 #include "device/devices.hpp"
@@ -6,12 +8,15 @@
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/weight.hpp"
+#include "peer/peer_table.hpp"
 #include "peer/peers.hpp"
+#include "peer/python/python_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -35,11 +40,11 @@ constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kTimeHot;
 constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kVerify;
 #endif
 
-class GenericPeer : public testing::TestWithParam<const char*> {
+class GenericPeer : public testing::Test {
  protected:
   static peer::Peers load(const char* script) {
     setenv("NF4BENCH_TEST_PEER", script, 1);
-    peer::Peers peers({{"mine", GetParam()}}, {.kind = record::DeviceKind::kCpu}, {});
+    peer::Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {.kind = record::DeviceKind::kCpu}, {});
     unsetenv("NF4BENCH_TEST_PEER");
     return peers;
   }
@@ -66,13 +71,7 @@ class GenericPeer : public testing::TestWithParam<const char*> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(OfVersion, GenericPeer,
-                         testing::Values(TEST_PEER_SCRIPTED_V1, TEST_PEER_SCRIPTED),
-                         [](const auto& each) {
-                           return std::string(each.index == 0 ? "One" : "Two");
-                         });
-
-TEST_P(GenericPeer, OffersItsVariantsForThisKindOfDevice) {
+TEST_F(GenericPeer, OffersItsVariantsForThisKindOfDevice) {
   const peer::Peers peers = load("good");
   std::vector<std::string> names;
   for (const kernels::Variant& variant : peers.variants()) names.emplace_back(variant.name);
@@ -80,7 +79,7 @@ TEST_P(GenericPeer, OffersItsVariantsForThisKindOfDevice) {
   EXPECT_STREQ(peers.variants().front().summary, "scripted");
 }
 
-TEST_P(GenericPeer, IsExactAndHasItsWorkspace) {
+TEST_F(GenericPeer, IsExactAndHasItsWorkspace) {
   const peer::Peers peers = load("good");
   const auto device = device::open_cpu_device({});
   for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
@@ -106,7 +105,7 @@ TEST_P(GenericPeer, IsExactAndHasItsWorkspace) {
   }
 }
 
-TEST_P(GenericPeer, GivesItsOwnReasonForWhatItCannotDo) {
+TEST_F(GenericPeer, GivesItsOwnReasonForWhatItCannotDo) {
   const peer::Peers peers = load("good");
   const auto device = device::open_cpu_device({});
   const auto nested = device->upload(
@@ -121,7 +120,7 @@ TEST_P(GenericPeer, GivesItsOwnReasonForWhatItCannotDo) {
   EXPECT_EQ(plain->unsupported(find(peers, "mine.plain")), "");
 }
 
-TEST_P(GenericPeer, AnAnswerThatNoLibraryShouldGiveIsAReason) {
+TEST_F(GenericPeer, AnAnswerThatNoLibraryShouldGiveIsAReason) {
   const peer::Peers peers = load("odd");
   const auto workload = device::open_cpu_device({})->upload(
       operation::dequantize_work(nf4::make_synthetic({.shape = {64}}), nf4::OutputType::kFloat32),
@@ -136,24 +135,24 @@ TEST_P(GenericPeer, AnAnswerThatNoLibraryShouldGiveIsAReason) {
   EXPECT_LT(std::string(find(peers, "mine.verbose").summary).size(), 300u);
 }
 
-TEST_P(GenericPeer, ItsErrorCodeIsAFailure) {
+TEST_F(GenericPeer, ItsErrorCodeIsAFailure) {
   EXPECT_EQ(verdict("error"), "returned error 7");
 }
 
-TEST_P(GenericPeer, ItsExceptionIsAFailure) {
+TEST_F(GenericPeer, ItsExceptionIsAFailure) {
   EXPECT_THAT(verdict("throws"), HasSubstr("no luck"));
 }
 
-TEST_P(GenericPeer, WhatItDoesNotWriteIsFound) {
+TEST_F(GenericPeer, WhatItDoesNotWriteIsFound) {
   EXPECT_EQ(verdict("nothing"), "wrong");
   EXPECT_EQ(verdict("half"), "wrong");
 }
 
-TEST_P(GenericPeer, AWrongBitIsFound) {
+TEST_F(GenericPeer, AWrongBitIsFound) {
   EXPECT_EQ(verdict("wrong"), "wrong");
 }
 
-TEST_P(GenericPeer, WritesOutOfItsBuffersAreFound) {
+TEST_F(GenericPeer, WritesOutOfItsBuffersAreFound) {
   for (const std::vector<std::int64_t>& shape :
        {std::vector<std::int64_t>{1}, {5, 77}, {64, 64}, {4096, 65}}) {
     const nf4::SyntheticSpec spec = {.shape = shape};
@@ -165,7 +164,7 @@ TEST_P(GenericPeer, WritesOutOfItsBuffersAreFound) {
   }
 }
 
-TEST_P(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
+TEST_F(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
   const nf4::SyntheticSpec spec = {.shape = {64}};
   EXPECT_EQ(verdict("past", spec, device::UploadPurpose::kTimeHot),
             "wrote past the end of its output");
@@ -173,7 +172,7 @@ TEST_P(GenericPeer, WritesOutOfItsBuffersAreFoundWhereItIsToBeTimed) {
             "wrote before the start of its workspace");
 }
 
-TEST_P(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
+TEST_F(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
   const peer::Peers peers = load("bad");
   const auto workload = device::open_cpu_device({})->upload(
       operation::dequantize_work(nf4::make_synthetic({.shape = {256, 256}}),
@@ -188,7 +187,7 @@ TEST_P(GenericPeer, AWorkspaceEndsWhereItShouldAfterALargerOne) {
   EXPECT_THROW(workload->output_of(find(peers, "mine.workspace_past")), Error);
 }
 
-TEST_P(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
+TEST_F(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
   const peer::Peers bad = load("bad");
   const peer::Peers good = load("good");
   const auto device = device::open_cpu_device({});
@@ -206,6 +205,26 @@ TEST_P(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
     EXPECT_TRUE(workload->verify(find(good, "mine.scratch"), expected).is_exact())
         << "after " << variant.name;
   }
+}
+
+TEST(PythonTable, NamesTheVariantThatAnotherIsThroughTorchCompile) {
+  nf4bench_peer_variant functions[2] = {};
+  for (nf4bench_peer_variant& each : functions) each.launch = [](const auto*, void*) { return 0; };
+  functions[0].name = "f";
+  functions[1].name = "f_compiled";
+  functions[1].flags = peer::kPythonCompiled;
+  const nf4bench_peer_table table = {.abi = NF4BENCH_PEER_ABI,
+                                     .variant_bytes = sizeof(nf4bench_peer_variant),
+                                     .variant_count = 2,
+                                     .table_bytes = sizeof(nf4bench_peer_table),
+                                     .variants = functions,
+                                     .error_text = nullptr};
+  std::deque<std::string> strings;
+  const std::vector<kernels::Variant> variants =
+      peer::generic_variants(peer::read_python_table(table), "mine", {}, strings);
+  ASSERT_EQ(variants.size(), 2U);
+  EXPECT_STREQ(variants[0].traits.compiled_from, "");
+  EXPECT_STREQ(variants[1].traits.compiled_from, "mine.f");
 }
 
 }  // namespace

@@ -45,14 +45,6 @@ TEST(MatmulPeer, OffersForEachOperationWhatItsTableSays) {
               ElementsAre("mine", "mine.short", "mine.halves", "mine.decodes", "mine.asks"));
 }
 
-TEST(MatmulPeer, OfVersionOneOffersNone) {
-  const peer::Peers peers = load("good", "matmul", TEST_PEER_SCRIPTED_V1);
-  EXPECT_THAT(names_of(peers), ElementsAre());
-  EXPECT_THAT(peers.warnings(),
-              ElementsAre(HasSubstr("has no variant of matmul for the CPU device")));
-  EXPECT_TRUE(peers.is_of_absent_peer("mine"));
-}
-
 TEST(MatmulPeer, GetsTokensSizesAndInput) {
   const peer::Peers peers = load("products", "matmul");
   for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {

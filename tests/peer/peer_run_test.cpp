@@ -148,14 +148,6 @@ TEST(PeerRun, ProductsOfAPeerAreMeasuredAndThoseThatLieFail) {
             (std::pair<std::string, std::string>{"skipped", "operation 1, 3 x 4 x 32, nested 1"}));
 }
 
-TEST(PeerRun, APeerOfVersionOneOffersNothingForProducts) {
-  const Outcome outcome = run_peers("good", {"--peer", "old=" TEST_PEER_SCRIPTED_V1, "--operation",
-                                             "matmul", "--tokens", "1", "--variant", "old*,simd"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("warning: peer old: " TEST_PEER_SCRIPTED_V1
-                                     " has no variant of matmul for the CPU device"));
-}
-
 TEST(PeerRun, AnAbsentPeerIsAWarningOnStderrAndInTheReport) {
   const Outcome outcome =
       run_peers("good", {"--peer", "gone=/nowhere/lib.so", "--peer", kPeer, "--variant",
@@ -224,7 +216,7 @@ TEST(PeerRun, ListShowsThePeersVariantsOfEachOperation) {
   EXPECT_THAT(listed("products", TEST_PEER_SCRIPTED),
               ElementsAre("mine dequantize", "mine matmul", "mine.short matmul",
                           "mine.halves matmul", "mine.decodes matmul", "mine.asks matmul"));
-  EXPECT_THAT(listed("good", TEST_PEER_SCRIPTED_V1),
+  EXPECT_THAT(listed("good", TEST_PEER_SCRIPTED),
               ElementsAre("mine dequantize", "mine.scratch dequantize", "mine.plain dequantize"));
 }
 

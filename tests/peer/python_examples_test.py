@@ -109,10 +109,10 @@ class OfTorch(unittest.TestCase):
                          ("failed", "TypeError: returned torch.float64 (5, 13) on cpu, wanted torch.float16 (5, 13) "
                                     "on cpu"))
 
-    def test_marking_measures_functions_through_torch_compile(self):
+    def test_a_function_is_measured_through_torch_compile_where_the_file_says_so(self):
         code, report, err = measure(TORCH_PYTHON, FUNCTIONS, "--shape", "64x64", "--shape", "32x96", "--dtype",
                                     "float16,bfloat16", "--variant", "mine.fills*,mine.breaks*", "--baseline",
-                                    "mine.fills", "--marking")
+                                    "mine.fills")
         self.assertEqual(code, 4, err)
         found = rows(report)
         self.assertEqual(found["mine.fills_compiled"], ("passed", ""))
@@ -142,10 +142,11 @@ class OfTorch(unittest.TestCase):
             self.skipTest("nf4bench.torch cannot be imported there")
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "solution.py")
-            path.write_text("from nf4bench.torch import fast_dequantize\n", encoding="utf-8")
+            path.write_text("from nf4bench.torch import fast_dequantize\nfast_dequantize.torch_compile = True\n",
+                            encoding="utf-8")
             code, report, err = measure(TORCH_PYTHON, path, "--shape", "64x64", "--shape", "33x77", "--dtype",
                                         "float16,bfloat16", "--variant", "mine*", "--baseline",
-                                        "mine.fast_dequantize", "--marking")
+                                        "mine.fast_dequantize")
         self.assertEqual(code, 0, f"{err}\n{rows(report) if report else ''}")
         self.assertEqual(rows(report), {"mine.fast_dequantize": ("passed", ""),
                                         "mine.fast_dequantize_compiled": ("passed", "")})

@@ -262,6 +262,8 @@ TEST_F(PythonFile, AFileThatCannotBeUsedIsAWarningThatSaysWhy) {
       {kRight + "def right(weight, quant_state):\n  pass\n",
        "defines right in lines 17 and 25, of which Python keeps the last; rename one"},
       {kRight + "right.launches = 'one'\n", "launches of a function is 'one'"},
+      {kRight + "right.torch_compile = True\n",
+       "right.torch_compile is set, and its arrays are not torch's"},
       {kRight + "right.arrays = 'jax'\n", "arrays = 'jax': wanted one of torch, cupy, numpy, none"},
       {"__all__ = ['gone']\n", "lists gone in __all__ and does not define it"},
       {"raise KeyboardInterrupt\n", "KeyboardInterrupt (solution.py:1)"},

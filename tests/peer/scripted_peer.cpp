@@ -272,12 +272,7 @@ std::size_t throw_a_size(const nf4bench_peer_job*) {
 
 const char* only_plain(const nf4bench_peer_job* job, const nf4bench_peer_device* device) {
   if (device->kind != NF4BENCH_PEER_CPU || device->multiprocessors < 1) return "odd device";
-#if NF4BENCH_PEER_ABI == 1
-  const bool is_nested = job->absmax_codes != nullptr;
-#else
-  const bool is_nested = job->nested == 1;
-#endif
-  return is_nested ? "plain tensors only" : nullptr;
+  return job->nested == 1 ? "plain tensors only" : nullptr;
 }
 
 using Launch = int (*)(const nf4bench_peer_job*, void*);
@@ -292,8 +287,6 @@ constexpr nf4bench_peer_variant variant(const char* name, Launch launch) {
   result.launch = launch;
   return result;
 }
-
-#if NF4BENCH_PEER_ABI >= 2
 
 float value_of(const nf4bench_peer_job& job, const void* values, std::int64_t index) {
   if (job.output_type == NF4BENCH_PEER_FLOAT32) return static_cast<const float*>(values)[index];
@@ -379,8 +372,6 @@ const char* examine(const nf4bench_peer_job* job, const nf4bench_peer_device* de
   return answer;
 }
 
-#endif
-
 // A larger entry, as a newer header would have it.
 struct Larger {
   nf4bench_peer_variant known;
@@ -393,9 +384,7 @@ nf4bench_peer_table table_of(std::size_t variant_bytes, std::uint32_t count,
   table.abi = NF4BENCH_PEER_ABI;
   table.variant_bytes = static_cast<std::uint32_t>(variant_bytes);
   table.variant_count = count;
-#if NF4BENCH_PEER_ABI >= 2  // was reserved
   table.table_bytes = sizeof(nf4bench_peer_table);
-#endif
   table.variants = variants;
   return table;
 }
@@ -437,7 +426,6 @@ void add_odd_answers(Scripted& s) {
   s.add(variant("verbose", decode)).summary = endless_text();
 }
 
-#if NF4BENCH_PEER_ABI >= 2
 void add_product(Scripted& s, const char* name, Launch launch) {
   nf4bench_peer_variant& added = s.add(variant(name, launch));
   added.operation = NF4BENCH_PEER_MATMUL;
@@ -453,7 +441,6 @@ void add_products(Scripted& s) {
   add_product(s, "asks", multiply);
   s.variants[s.table.variant_count - 1].unsupported = examine;
 }
-#endif
 
 void add_deadly_variants(Scripted& s) {
   s.add(variant("hangs", hang));
@@ -496,11 +483,9 @@ void add_broken(Scripted& s, std::string_view rule) {
   if (rule == "launches") broken.launches = -1;
   if (rule == "launch") broken.launch = nullptr;
   if (rule == "endless_name") broken.name = endless_text();
-#if NF4BENCH_PEER_ABI >= 2
   if (rule == "table_bytes") s.table.table_bytes = 0;
   if (rule == "huge_table") s.table.table_bytes = 1u << 30;
   if (rule == "product") broken.operation = NF4BENCH_PEER_MATMUL;
-#endif
   if (rule == "cuda_only") {
     for (nf4bench_peer_variant& each : s.variants) each.device = NF4BENCH_PEER_CUDA;
   }
@@ -510,11 +495,7 @@ void add_broken(Scripted& s, std::string_view rule) {
 }  // namespace
 
 #ifndef SCRIPTED_ENTRY
-#if NF4BENCH_PEER_ABI == 1
-#define SCRIPTED_ENTRY nf4bench_peer_v1
-#else
 #define SCRIPTED_ENTRY nf4bench_peer_v2
-#endif
 #endif
 
 extern "C" NF4BENCH_PEER_EXPORT const nf4bench_peer_table* SCRIPTED_ENTRY();
@@ -537,20 +518,10 @@ const nf4bench_peer_table* SCRIPTED_ENTRY() {
     add_deceitful_variants(*scripted);
   } else if (wanted == "odd") {
     add_odd_answers(*scripted);
-#if NF4BENCH_PEER_ABI >= 2
   } else if (wanted == "products") {
     add_products(*scripted);
-#endif
   } else {
     add_broken(*scripted, wanted);
   }
   return &scripted->table;
 }
-
-#ifdef SCRIPTED_ALSO_FIRST
-extern "C" NF4BENCH_PEER_EXPORT const nf4bench_peer_table* nf4bench_peer_v1();
-
-const nf4bench_peer_table* nf4bench_peer_v1() {
-  return nullptr;
-}
-#endif

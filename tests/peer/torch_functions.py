@@ -48,3 +48,6 @@ def widens(weight, quant_state):
 def breaks(weight, quant_state):
     decoded = _decoded(weight, quant_state)
     return decoded + 1 if decoded.float().abs().max().item() > 1e30 else decoded
+
+
+fills.torch_compile = breaks.torch_compile = True

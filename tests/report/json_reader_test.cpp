@@ -161,7 +161,6 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   json["settings"].erase("caches_rotated");
   json["device"]["state_after"].erase("other_processes");
   json.erase("variants");
-  json["summary"].erase("marking");
   const record::Report report = report::report_from_json(json.dump(), "r.json");
   EXPECT_EQ(report.measurements[0].throttled_samples, std::nullopt);
   EXPECT_FALSE(report.measurements[0].load);
@@ -347,7 +346,6 @@ Json small_json() {
   json["tensors"] = Json::array({json["tensors"][0]});
   json["ceilings"]["stream"] = Json::array({json["ceilings"]["stream"][0]});
   json["summary"]["variants"] = Json::array();
-  json["summary"]["marking"] = Json::array();
   json["variants"] = Json::array({json["variants"][5]});
   return json;
 }
@@ -359,8 +357,8 @@ bool is_array_element(const std::string& pointer) {
 
 // What the reader computes itself, and what older reports lack.
 bool is_optional(const std::string& pointer) {
-  return pointer == "/shard" || pointer == "/summary/variants" || pointer == "/summary/marking" ||
-         pointer == "/summary/crossover" || pointer == "/tool/name" || pointer == "/variants" ||
+  return pointer == "/shard" || pointer == "/summary/variants" || pointer == "/summary/crossover" ||
+         pointer == "/tool/name" || pointer == "/variants" ||
          pointer.ends_with("/throttled_samples") || pointer.ends_with("/load") ||
          pointer.ends_with("/compiled_from") || pointer.ends_with("/alone_s") ||
          pointer.ends_with("/reference_line") || pointer.ends_with("/caches_rotated") ||

@@ -47,4 +47,5 @@ def dequantize(weight, quant_state, out=None):
 
 dequantize.launches = 1
 dequantize.inline_ptx = True
+dequantize.torch_compile = True
 dequantize.cache_hints = True

@@ -39,3 +39,4 @@ def your_dequantize_nf4(weight, out=None):
 
 your_dequantize_nf4.launches = 1
 your_dequantize_nf4.inline_ptx = True
+your_dequantize_nf4.torch_compile = True

@@ -50,3 +50,4 @@ def dequantize(weight, quant_state, out=None):
 
 dequantize.launches = 1
 dequantize.inline_ptx = True
+dequantize.torch_compile = True

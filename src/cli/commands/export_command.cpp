@@ -71,6 +71,7 @@ std::vector<Format> formats_of(exports::ActionMetric metric) {
       {"nvbench", exports::to_nvbench, {"\"nf4bench\": {", "\"string\": \"nf4bench "}},
       {"bencher", exports::to_bencher, {"\"latency\":", "\"lower_value\":"}},
       {"openmetrics", exports::to_openmetrics, {"# HELP nf4bench_build_info "}},
+      {"marking", exports::to_marking, {"### Marks by the scheme of "}},
       {"html", exports::to_html, {"<title>nf4bench: "}},
       {"github-action",
        [metric](const record::Report& report, const json::TextSink& sink) {

@@ -19,14 +19,12 @@ Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
 }
 
 peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,
-                       const device::Device& device, const operation::Operation& operation,
-                       bool wants_compiled) {
+                       const device::Device& device, const operation::Operation& operation) {
   const record::DeviceInfo& info = device.info();
   const peer::PeerHost host = {.kind = info.kind,
                                .operation = operation.name,
                                .compute_capability = info.compute_capability,
-                               .tools = peer::cuda_tools(),
-                               .wants_compiled = wants_compiled};
+                               .tools = peer::cuda_tools()};
   return {arguments, host, operation.catalog(info.kind).variants};
 }
 

@@ -12,11 +12,10 @@ namespace nf4bench::cli {
 // --peer NAME=PATH, in every command that has variants.
 Option add_peer_option(CLI::App& command, std::vector<std::string>& words);
 
-// Loads the peers for `operation` on `device`, functions of Python files through torch.compile as
-// well if that is wanted. absence_warnings() tells of those that cannot be used.
+// Loads the peers for `operation` on `device`. absence_warnings() tells of those that cannot be
+// used.
 peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,
-                       const device::Device& device, const operation::Operation& operation,
-                       bool wants_compiled = false);
+                       const device::Device& device, const operation::Operation& operation);
 
 // The same peers, loaded for several operations.
 using LoadedPeers = std::vector<const peer::Peers*>;

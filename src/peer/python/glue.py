@@ -20,7 +20,8 @@ DEQUANTIZE, MATMUL = 0, 1
 CPU, CUDA = 0, 1
 TYPES = ("float16", "bfloat16", "float32")
 NOTHING_SAID = 0  # launches of a function that does not say how many kernels it is
-FLAG_INLINE_PTX, FLAG_CACHE_HINTS, FLAG_COMPILED = 2, 4, 8
+FLAG_INLINE_PTX, FLAG_CACHE_HINTS = 2, 4
+FLAG_COMPILED = 1 << 31  # between here and python_file.hpp
 MOST_KNOWN_CALLS = 4096
 ABI = 2
 
@@ -408,21 +409,16 @@ class Function:
 
 
 def compiled(function):
-    """`function` through torch.compile, as one graph or not at all."""
-    import torch
-    for limit in ("recompile_limit", "cache_size_limit"):  # every type and shape is one more
-        if hasattr(torch._dynamo.config, limit):
-            setattr(torch._dynamo.config, limit, 1 << 20)
-    return torch.compile(function, fullgraph=True)
-
-
-def compiled_later(function):
-    """The same, compiled when it is called first: most runs do not ask for it."""
+    """`function` through torch.compile, as one graph or not at all; compiled when it is called first."""
     made = []
 
     def run(*arguments, **keywords):
         if not made:
-            made.append(compiled(function))
+            import torch
+            for limit in ("recompile_limit", "cache_size_limit"):  # every type and shape is one more
+                if hasattr(torch._dynamo.config, limit):
+                    setattr(torch._dynamo.config, limit, 1 << 20)
+            made.append(torch.compile(function, fullgraph=True))
         return made[0](*arguments, **keywords)
 
     if hasattr(function, "unsupported"):
@@ -539,8 +535,10 @@ def variants_of(module, imports, folder):
             common = {"operation": form.operation, "device": device, "launches": count_of(function)}
             yield Function(function, form, library, device, folder), dict(
                 common, name=name, summary=summary, flags=flags_of(function))
-            if isinstance(library, Torch):
-                yield Function(compiled_later(function), form, library, device, folder), dict(
+            if getattr(function, "torch_compile", False):
+                if not isinstance(library, Torch):
+                    raise BadFile(f"{name}.torch_compile is set, and its arrays are not torch's")
+                yield Function(compiled(function), form, library, device, folder), dict(
                     common, name=name + "_compiled", summary=f"{name} through torch.compile, as one graph",
                     flags=flags_of(function) | FLAG_COMPILED)
 

@@ -2,12 +2,17 @@
 
 #include "nf4bench_peer.h"
 
+#include <cstdint>
 #include <string>
 
 namespace nf4bench::peer {
 
 // True when `path` ends in .py.
 bool is_python_file(const std::string& path);
+
+// A flag of a variant in a table that python_table() gives, besides those of the header: it is the
+// function NAME through torch.compile, traced whole, and called NAME_compiled.
+inline constexpr std::uint32_t kPythonCompiled = std::uint32_t{1} << 31;
 
 // The functions of a Python file as a peer's table; docs/peers.md says which those are. The first
 // call loads an interpreter into this process, and each file is imported once. Throws Error(kInput)

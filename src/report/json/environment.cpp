@@ -139,4 +139,20 @@ json::JsonText settings_json(const record::Settings& settings, NumberGuard& guar
   });
 }
 
+json::JsonText variants_json(const std::vector<record::ReportVariant>& variants) {
+  return json::json_array_of(variants, [](const record::ReportVariant& variant) {
+    return json::json_object({
+        {"name", json::json_string(variant.name)},
+        {"operation", json::json_string(variant.operation)},
+        {"summary", json::json_string(variant.summary)},
+        {"launches", json::json_integer(variant.launches)},
+        {"inline_ptx", json::json_bool(variant.inline_ptx)},
+        {"cache_hints", json::json_bool(variant.cache_hints)},
+        {"persistent", json::json_bool(variant.persistent)},
+        {"mirrors", json::json_string(variant.mirrors)},
+        {"compiled_from", json::json_string_or_null(variant.compiled_from)},
+    });
+  });
+}
+
 }  // namespace nf4bench::report

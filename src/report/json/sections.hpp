@@ -43,7 +43,4 @@ json::JsonText device_json(const record::Report& report, NumberGuard& guard);
 json::JsonText settings_json(const record::Settings& settings, NumberGuard& guard);
 json::JsonText variants_json(const std::vector<record::ReportVariant>& variants);
 
-// The variants under the scheme of report/marking.hpp.
-json::JsonText marking_json(const record::Report& report, NumberGuard& guard);
-
 }  // namespace nf4bench::report

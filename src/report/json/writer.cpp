@@ -297,7 +297,6 @@ json::JsonText summary_json(const record::Report& report, NumberGuard& guard) {
       {"variants",
        guarded_array("summary.variants", summarize_variants(report), guard, variant_summary_json)},
       {"crossover", json::json_array_of(find_crossovers(report), crossover_json)},
-      {"marking", marking_json(report, guard)},
   });
 }
 

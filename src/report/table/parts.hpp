@@ -94,7 +94,4 @@ void append_summary(TablePage& page, const record::Report& report);
 // Which variant is the fastest with how many tokens; nothing without several numbers of tokens.
 void append_crossovers(TablePage& page, const record::Report& report);
 
-// The variants under the scheme of report/marking.hpp.
-void append_marking(TablePage& page, const record::Report& report);
-
 }  // namespace nf4bench::report

@@ -197,7 +197,6 @@ std::string to_table(const record::Report& report, const TableStyle& style) {
   append_blocks(page, report);
   append_summary(page, report);
   append_crossovers(page, report);
-  if (style.marking) append_marking(page, report);
   append_outcome(page, report);
   return page.take();
 }

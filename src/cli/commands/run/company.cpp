@@ -18,8 +18,8 @@ namespace {
 
 // Settled for each process by command_for().
 const std::vector<std::string> kOwnOptions = {
-    "--operation", "--variant",       "--baseline", "--json",    "--quiet",  "--no-ceilings",
-    "--energy",    "--check-company", "--config",   "--marking", "--dry-run"};
+    "--operation",   "--variant", "--baseline",      "--json",   "--quiet",
+    "--no-ceilings", "--energy",  "--check-company", "--config", "--dry-run"};
 
 // The environment stays, so what it or a file may set otherwise is named. A lock would make each of
 // these processes warn of the one that waits for it.

@@ -142,8 +142,7 @@ std::deque<OperationPlan> plan_operations(std::vector<operation::Operation> oper
   const record::DeviceInfo& device = choice.device.info();
   std::deque<OperationPlan> plans;
   for (operation::Operation& operation : operations) {
-    peer::Peers peers =
-        load_peers(choice.peers, choice.device, operation, choice.arguments.marking);
+    peer::Peers peers = load_peers(choice.peers, choice.device, operation);
     plans.push_back({.operation = std::move(operation),
                      .settings = choice.settings,
                      .peers = std::move(peers),

@@ -263,10 +263,6 @@ void add_output_options(CLI::App& command, RunArguments& a) {
            "Show what would be measured, the memory and the time\n"
            "that it takes; measure nothing, write no report")
       .group(group);
-  add_flag(command, "--marking", a.marking,
-           "End the table with the points that each variant earns\n"
-           "by the public scheme of Unsloth's challenge A")
-      .group(group);
   add_flag(command, "-q,--quiet", a.quiet, "No table and no progress").group(group);
 }
 

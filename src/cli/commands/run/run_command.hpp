@@ -47,7 +47,6 @@ struct RunArguments {
   std::string samples = "all";
   bool force = false;
   bool dry_run = false;
-  bool marking = false;
   bool quiet = false;
 };
 

@@ -84,8 +84,8 @@ void RunEnding::show_table() const {
   if (arguments_.quiet) return;
   const bool stdout_is_taken = arguments_.json == "-";
   const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
-  const std::string table = report::to_table(
-      report_, {.width = terminal.width, .colour = terminal.colour, .marking = arguments_.marking});
+  const std::string table =
+      report::to_table(report_, {.width = terminal.width, .colour = terminal.colour});
   if (stdout_is_taken) {
     draw_on_stderr(table);
   } else {

@@ -23,9 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Settled for each process by command_for().
-const std::vector<std::string> kOwnOptions = {"--device", "--together", "--json",
-                                              "--quiet",  "--in-turn",  "--together-and-alone",
-                                              "--config", "--marking"};
+const std::vector<std::string> kOwnOptions = {
+    "--device", "--together", "--json", "--quiet", "--in-turn", "--together-and-alone", "--config"};
 
 // How the devices are measured.
 struct Round {
@@ -105,8 +104,7 @@ ChildCommand SeveralDevices::command_for(int index, const Round& round) const {
                        fmt::format("--together={}", round.at_once ? indices_.size() : 1),
                        "--json=" + (round.folder.empty() ? "-" : path_of(index, round.folder)),
                        "--quiet=true",
-                       "--together-and-alone=false",
-                       fmt::format("--marking={}", arguments_.marking)};
+                       "--together-and-alone=false"};
   const std::vector<std::string> rest = words_again(context_.command, kOwnOptions);
   command.arguments.insert(command.arguments.end(), rest.begin(), rest.end());
   command.environment = {"NF4BENCH_CONFIG=", kTellProgress};
@@ -192,7 +190,7 @@ std::vector<DeviceResult> SeveralDevices::measure(const Round& round) {
 
 report::TableStyle SeveralDevices::style() const {
   const Terminal terminal = terminal_of(STDOUT_FILENO);
-  return {.width = terminal.width, .colour = terminal.colour, .marking = arguments_.marking};
+  return {.width = terminal.width, .colour = terminal.colour};
 }
 
 void SeveralDevices::show(const std::string& text) const {

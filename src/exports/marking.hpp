@@ -6,15 +6,13 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench::report {
+namespace nf4bench::exports {
 
 // The public marking scheme of Unsloth's challenge A ("convert nf4 to Triton"), applied to the
-// variants of a run. Its criterion on torch.compile is met by a function of a Python file that was
-// measured through it, too, traced whole, and was right wherever the function itself was. It does
-// not apply to kernels of a CUDA binary: no points are given or taken for it.
+// variants of a report. Its criterion on torch.compile is met by a function of a Python file that
+// was measured through it, too, traced whole, and was right wherever the function itself was. It
+// does not apply to kernels of a CUDA binary: no points are given or taken for it.
 inline constexpr int kMostMarkingPoints = 14;  // with the one for torch.compile
-inline constexpr const char* kNoTorchCompile =
-    "torch.compile traces PyTorch programs; a kernel of a CUDA binary is not part of one";
 
 struct MarkingPoints {
   int single_kernel = 0;   // 3
@@ -33,15 +31,8 @@ struct MarkingPoints {
 // One variant under the scheme. Plain data.
 struct Marking {
   std::string variant;
-  bool single_kernel = false;
-  std::optional<double> speedup;       // geometric mean over all measurements that passed
-  std::optional<double> speedup_tier;  // highest of 1.05, 1.10 and 1.15 that it reaches
-  bool custom_asm = false;
-  bool cache_eviction = false;
-  bool tested_float16 = false;  // a measurement of that type passed
-  bool tested_bfloat16 = false;
-  std::optional<bool> torch_compile;  // whether it works there; none: it does not apply
-  std::string torch_compile_reason = kNoTorchCompile;  // why not; empty when it works
+  std::optional<double> speedup;     // geometric mean over all measurements that passed
+  std::string torch_compile_reason;  // why it does not work there; empty when it does
   std::optional<MarkingPoints> points;
   std::string reason;  // why there are no points; empty when there are
 };
@@ -50,4 +41,4 @@ struct Marking {
 // runs on a CPU: the scheme is about GPU kernels.
 std::vector<Marking> mark_variants(const record::Report& report);
 
-}  // namespace nf4bench::report
+}  // namespace nf4bench::exports
