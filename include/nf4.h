@@ -63,7 +63,8 @@ typedef struct nf4_device {
   int32_t kind;               /* an nf4_device_kind */
   int32_t ordinal;            /* CUDA: as cudaSetDevice takes it; CPU: 0 */
   int32_t compute_capability; /* CUDA: 10 * major + minor; CPU: 0 */
-  int32_t multiprocessors;    /* CUDA: SMs; CPU: threads to use, which the caller may lower */
+  int32_t multiprocessors;    /* CUDA: SMs; CPU: threads to use, which the caller may lower; more
+                                 than the machine has processors are as many as these */
   int64_t l2_bytes;           /* last-level cache */
 } nf4_device;
 

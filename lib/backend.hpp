@@ -13,8 +13,8 @@ struct Backend {
   nf4_status (*query)(std::int32_t ordinal, nf4_device& device);
   // The device that the calling thread uses now, all of it.
   nf4_status (*current)(nf4_device& device);
-  // Whether `device`, whose numbers may be any, is one that can be.
-  nf4_status (*check)(const nf4_device& device);
+  // `device`, whose numbers may be any, as kernels take it, if it is one that can be.
+  nf4_status (*read)(const nf4_device& device, kernels::DeviceFacts& facts);
   // Whether this thread may launch work on `stream` of it now.
   nf4_status (*admit)(const nf4_device& device, void* stream);
   // What has become of the launches that this thread just made.

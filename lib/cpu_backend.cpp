@@ -39,9 +39,13 @@ nf4_status current(nf4_device& device) {
   return query(0, device);
 }
 
-nf4_status check(const nf4_device& device) {
-  const bool is_valid = device.ordinal == 0 && device.multiprocessors > 0;
-  return is_valid ? NF4_OK : NF4_INVALID_ARGUMENT;
+nf4_status read(const nf4_device& device, kernels::DeviceFacts& facts) {
+  if (device.ordinal != 0 || device.multiprocessors < 1) return NF4_INVALID_ARGUMENT;
+  static const auto processors =
+      static_cast<std::int32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
+  facts = {.multiprocessors = std::min(device.multiprocessors, processors),
+           .l2_bytes = device.l2_bytes};
+  return NF4_OK;
 }
 
 nf4_status admit(const nf4_device&, void* stream) {
@@ -56,7 +60,7 @@ nf4_status result() {
 
 const Backend& cpu_backend() {
   static constexpr Backend kBackend = {
-      kernels::cpu::own_kernels, query, current, check, admit, result};
+      kernels::cpu::own_kernels, query, current, read, admit, result};
   return kBackend;
 }
 

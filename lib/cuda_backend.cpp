@@ -11,7 +11,7 @@ nf4_status forget(nf4_status status) {
   return status;
 }
 
-bool read(int& value, cudaDeviceAttr attribute, int ordinal) {
+bool ask(int& value, cudaDeviceAttr attribute, int ordinal) {
   return cudaDeviceGetAttribute(&value, attribute, ordinal) == cudaSuccess;
 }
 
@@ -22,10 +22,10 @@ nf4_status query(std::int32_t ordinal, nf4_device& device) {
   int major = 0;
   int minor = 0;
   int l2_bytes = 0;
-  if (!read(major, cudaDevAttrComputeCapabilityMajor, ordinal) ||
-      !read(minor, cudaDevAttrComputeCapabilityMinor, ordinal) ||
-      !read(device.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal) ||
-      !read(l2_bytes, cudaDevAttrL2CacheSize, ordinal)) {
+  if (!ask(major, cudaDevAttrComputeCapabilityMajor, ordinal) ||
+      !ask(minor, cudaDevAttrComputeCapabilityMinor, ordinal) ||
+      !ask(device.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal) ||
+      !ask(l2_bytes, cudaDevAttrL2CacheSize, ordinal)) {
     return forget(NF4_NO_DEVICE);
   }
   device.compute_capability = 10 * major + minor;
@@ -54,11 +54,15 @@ nf4_status current(nf4_device& device) {
 constexpr std::int32_t kLeastCapability = 75;
 constexpr std::int32_t kMostMultiprocessors = 4096;
 
-nf4_status check(const nf4_device& device) {
+nf4_status read(const nf4_device& device, kernels::DeviceFacts& facts) {
   if (device.multiprocessors < 1 || device.multiprocessors > kMostMultiprocessors) {
     return NF4_INVALID_ARGUMENT;
   }
-  return device.compute_capability < kLeastCapability ? NF4_UNSUPPORTED : NF4_OK;
+  if (device.compute_capability < kLeastCapability) return NF4_UNSUPPORTED;
+  facts = {.compute_capability = device.compute_capability,
+           .multiprocessors = device.multiprocessors,
+           .l2_bytes = device.l2_bytes};
+  return NF4_OK;
 }
 
 // A stream of another device is the launch's to refuse.
@@ -76,7 +80,7 @@ nf4_status result() {
 
 const Backend* cuda_backend() {
   static constexpr Backend kBackend = {
-      kernels::cuda::own_kernels, query, current, check, admit, result};
+      kernels::cuda::own_kernels, query, current, read, admit, result};
   return &kBackend;
 }
 

@@ -65,10 +65,7 @@ nf4_status read_device(const nf4_device* given, Target& target) {
   if (!is_kind(given->kind)) return NF4_INVALID_ARGUMENT;
   target.backend = backend_of(given->kind);
   if (target.backend == nullptr) return NF4_UNSUPPORTED;
-  target.facts = {.compute_capability = given->compute_capability,
-                  .multiprocessors = given->multiprocessors,
-                  .l2_bytes = given->l2_bytes};
-  return target.backend->check(*given);
+  return target.backend->read(*given, target.facts);
 }
 
 nf4_status read_sizes(const nf4_weight* given, std::int32_t type, kernels::Problem& problem) {

@@ -4,10 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <new>
+#include <pthread.h>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::kernels::cpu {
@@ -177,29 +178,46 @@ void Team::take_parts(std::size_t member) {
 }
 
 std::atomic_flag is_in_use = ATOMIC_FLAG_INIT;
+Team* team = nullptr;  // of this process, for whoever has set is_in_use
+
+// At the end of the process, or when the library is unloaded, nobody may get the team any more; a
+// thread that is at work with it then keeps it.
+struct End {
+  ~End() {
+    if (!is_in_use.test_and_set(std::memory_order_acquire)) delete team;
+  }
+};
+
+// A child of a fork has none of its parent's threads: neither helpers nor one that is at work.
+void forget_team() {
+  team = nullptr;
+  is_in_use.clear();
+}
 
 // The team, made anew when another size is wanted; null when there is no memory for it. For whoever
 // has set is_in_use.
 Team* team_of(int members) {
-  static std::unique_ptr<Team> team;
-  if (!team || team->members() != members) {
-    team.reset();
+  static const int registered = pthread_atfork(nullptr, nullptr, forget_team);
+  static const End end;
+  if (registered != 0) return nullptr;
+  if (team == nullptr || team->members() != members) {
+    delete std::exchange(team, nullptr);
     try {
-      team = std::make_unique<Team>(members);
+      team = new Team(members);
     } catch (const std::bad_alloc&) {
     }
   }
-  return team.get();
+  return team;
 }
 
 // Calls use(team) and returns true, unless there is nobody to help, or none free.
 template <typename Use>
 bool with_team(int members, const Use& use) {
   if (members <= 1 || is_in_use.test_and_set(std::memory_order_acquire)) return false;
-  Team* const team = team_of(members);
-  if (team != nullptr) use(*team);
+  Team* const found = team_of(members);
+  if (found != nullptr) use(*found);
   is_in_use.clear(std::memory_order_release);
-  return team != nullptr;
+  return found != nullptr;
 }
 
 }  // namespace
