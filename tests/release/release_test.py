@@ -11,6 +11,7 @@ import subprocess
 import sys
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SBOM = pathlib.Path(sys.argv.pop(2))
 BINARY = sys.argv.pop(1)
 
@@ -73,6 +74,15 @@ class BillOfMaterials(unittest.TestCase):
                 self.assertRegex(package["versionInfo"], r"^(NOASSERTION|\d+(\.\d+)+\w*)$")
                 if name != "nf4bench":
                     self.assertNotIn(package["licenseDeclared"], ("", "NOASSERTION"))
+
+    def test_stands_with_its_licence_in_third_party_md(self):
+        lines = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8").splitlines()
+        self.packages.pop("nf4bench")
+        for name, package in self.packages.items():
+            with self.subTest(name):
+                rows = [line for line in lines if line.startswith("|") and name in line.split("|")[1]]
+                self.assertEqual(len(rows), 1)
+                self.assertIn(package["licenseDeclared"], rows[0])
 
     def test_is_a_document_of_spdx_2_3(self):
         self.assertEqual(self.sbom["spdxVersion"], "SPDX-2.3")
