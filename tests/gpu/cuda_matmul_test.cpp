@@ -205,7 +205,6 @@ TEST_F(CudaMatmul, TheGeneralKernelKeepsScalesInTheirRows) {
 
 // What a weight may be off by beside the rounding of the output, as a share of its block's absmax.
 double share_of_absmax(const std::string& variant, nf4::OutputType type, std::int64_t tokens) {
-  if (variant == "mma_planes") return 9e-6;
   if (variant == "mma_linear") return 5.2e-4;
   if (variant != "wgmma_decode" && variant != "fused") return 0.0;
   // The codebook is rounded; with more tokens scales and products are, too.
@@ -261,7 +260,7 @@ TEST_F(CudaMatmul, ShowsWeightsOfRegroupedInputsAlone) {
                        13);
 }
 
-// Rows that mma_linear and mma_planes cut into slices; a weight of each block.
+// Rows that mma_linear cuts into slices; a weight of each block.
 TEST_F(CudaMatmul, ShowsWeightsOfLongRowsAlone) {
   for (const std::int64_t inputs : {18944, 25600}) {
     for (const auto kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {

@@ -51,11 +51,6 @@ TEST(ByteTables, GiveEveryPairOfNibblesItsResiduals) {
   expect_looked_up(residual_of);
 }
 
-TEST(ByteTables, GiveEveryPairOfNibblesBothPlanes) {
-  expect_looked_up(high_byte_of);
-  expect_looked_up(low_byte_of);
-}
-
 TEST(ByteTables, AreNoneWhereNoBytesAddUp) {
   for (const int wrong : {127, 128, -130}) {
     EXPECT_FALSE(find_bytes(wrong, -1).found) << wrong;
@@ -96,21 +91,6 @@ TEST(ByteTables, AreAlmostTheCodebook) {
               return (kLineSlope * code + kLineIntercept + residual_of(code)) / kLineSteps;
             }),
             3.7e-4);
-  EXPECT_LT(largest_error([](int code) {
-              return (256.0 * high_byte_of(code) + low_byte_of(code)) / kPlaneSteps;
-            }),
-            8e-6);
-}
-
-TEST(ByteTables, NoOtherStepsOfThePlanesLeaveASmallerError) {
-  const auto error_of = [](int steps) {
-    return largest_error([&](int code) {
-      return std::round(static_cast<double>(nf4::codebook_value(code)) * steps) / steps;
-    });
-  };
-  for (int steps = 1; steps <= 127 * 256 + 127; ++steps) {
-    ASSERT_GE(error_of(steps), error_of(kPlaneSteps)) << steps;
-  }
 }
 
 }  // namespace

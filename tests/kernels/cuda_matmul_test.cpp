@@ -1,6 +1,7 @@
 // What the CUDA variants of the matrix product say of problems, which takes no device.
 
 #include "catalog.hpp"
+#include "cuda_problems.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,27 +19,6 @@ using kernels::OutputType;
 using kernels::Problem;
 using kernels::Variant;
 
-constexpr DeviceFacts kTuring = {75, 40, std::int64_t{4} << 20};
-constexpr DeviceFacts kAmpere = {80, 108, std::int64_t{40} << 20};
-constexpr DeviceFacts kAda = {89, 128, std::int64_t{72} << 20};
-constexpr DeviceFacts kHopper = {90, 132, std::int64_t{50} << 20};
-constexpr DeviceFacts kBlackwell = {100, 148, std::int64_t{126} << 20};
-
-Problem make_problem(std::int64_t tokens, std::int64_t outputs, std::int64_t inputs,
-                     int blocksize = 64) {
-  Problem problem;
-  problem.tokens = tokens;
-  problem.outputs = outputs;
-  problem.inputs = inputs;
-  problem.elements = outputs * inputs;
-  while (1 << problem.block_shift < blocksize) ++problem.block_shift;
-  while (1 << problem.block_shift > blocksize) --problem.block_shift;
-  problem.blocks = kernels::block_count(problem.elements, blocksize);
-  problem.nested = true;
-  problem.output_type = OutputType::kBfloat16;
-  return problem;
-}
-
 const Variant& variant(const std::string& name) {
   for (const Variant& each : kernels::cuda::matmul().variants) {
     if (each.name == name) return each;
@@ -54,9 +34,9 @@ std::string reason(const std::string& name, const Problem& problem, const Device
 TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
   std::vector<std::string> names;
   for (const Variant& each : kernels::cuda::matmul().variants) names.emplace_back(each.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"chain_cublas", "fused_cublas", "gemv_shuffle",
-                                             "mma_table", "mma_planes", "mma_linear",
-                                             "wgmma_decode", "fused", "cublas_resident"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"chain_cublas", "decode_cublas", "mma_linear", "wgmma_decode",
+                                      "gemv_shuffle", "mma_table", "fused", "cublas_resident"}));
   EXPECT_STREQ(kernels::cuda::matmul().flagship, "fused");
   EXPECT_STREQ(kernels::cuda::matmul().default_baseline, "chain_cublas");
 }
@@ -64,15 +44,14 @@ TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
 TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
   Problem wide = make_problem(1, 256, 4096);
   wide.output_type = OutputType::kFloat32;
-  for (const char* const name :
-       {"gemv_shuffle", "mma_table", "mma_planes", "mma_linear", "wgmma_decode"}) {
+  for (const char* const name : {"gemv_shuffle", "mma_table", "mma_linear", "wgmma_decode"}) {
     EXPECT_EQ(reason(name, wide, kHopper), "multiplies 16-bit activations only") << name;
   }
   EXPECT_EQ(reason("gemv_shuffle", make_problem(2, 256, 4096), kHopper), "multiplies one token");
   EXPECT_EQ(reason("gemv_shuffle", make_problem(1, 1280, 3420), kHopper),
             "needs a multiple of 32 inputs");
   EXPECT_EQ(reason("gemv_shuffle", make_problem(1, 256, 4096, 32), kTuring), "");
-  for (const char* const name : {"mma_planes", "mma_linear", "wgmma_decode"}) {
+  for (const char* const name : {"mma_linear", "wgmma_decode"}) {
     EXPECT_EQ(reason(name, make_problem(4, 1280, 3420), kHopper), "needs a multiple of 64 inputs");
     EXPECT_EQ(reason(name, make_problem(4, 256, 4096, 32), kHopper),
               "needs a blocksize of 64 or more");
@@ -80,10 +59,10 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
               "needs fewer than 2^37 weights");
     EXPECT_EQ(reason(name, make_problem(16, 1000, 4096, 4096), kHopper), "") << name;
   }
-  for (const char* const name : {"mma_planes", "mma_linear"}) {
-    EXPECT_EQ(reason(name, make_problem(17, 256, 4096), kHopper), "multiplies up to 16 tokens");
-    EXPECT_NE(reason(name, make_problem(1, 256, 4096), kTuring).find("8.0"), std::string::npos);
-  }
+  EXPECT_EQ(reason("mma_linear", make_problem(17, 256, 4096), kHopper),
+            "multiplies up to 16 tokens");
+  EXPECT_NE(reason("mma_linear", make_problem(1, 256, 4096), kTuring).find("8.0"),
+            std::string::npos);
   EXPECT_EQ(reason("wgmma_decode", make_problem(513, 256, 4096), kHopper),
             "multiplies up to 512 tokens");
   for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
@@ -128,16 +107,14 @@ const std::vector<std::pair<std::int64_t, std::int64_t>> kLayers = {
     {28672, 8192}, {8192, 28672}, {1024, 8192},  {5120, 5120},  {25600, 5120},
     {5120, 25600}, {2048, 2048},  {6144, 2048},  {152064, 8192}};
 
-TEST(CudaMatmul, TheIntegerKernelsFitEveryLayerWhereSharedMemoryIsLarge) {
+TEST(CudaMatmul, TheIntegerKernelFitsEveryLayerWhereSharedMemoryIsLarge) {
   for (const auto& [outputs, inputs] : kLayers) {
     for (const std::int64_t tokens : {1, 2, 4, 5, 8, 9, 16}) {
       for (const DeviceFacts& device : {kAmpere, kHopper, kBlackwell}) {
         if (device.compute_capability == 80 && inputs > 14336) continue;
-        for (const char* const name : {"mma_planes", "mma_linear"}) {
-          EXPECT_EQ(reason(name, make_problem(tokens, outputs, inputs), device), "")
-              << name << ", " << tokens << " tokens, " << outputs << "x" << inputs << ", "
-              << device.compute_capability;
-        }
+        EXPECT_EQ(reason("mma_linear", make_problem(tokens, outputs, inputs), device), "")
+            << tokens << " tokens, " << outputs << "x" << inputs << ", "
+            << device.compute_capability;
       }
     }
   }
@@ -161,8 +138,8 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
   const auto expect_crossover = [](std::int64_t tokens, std::int64_t outputs, std::int64_t inputs) {
     const Problem few = make_problem(tokens, outputs, inputs);
     const Problem many = make_problem(tokens + 1, outputs, inputs);
-    EXPECT_GE(workspace(variant("fused"), many), workspace(variant("fused_cublas"), many));
-    EXPECT_LT(workspace(variant("fused"), few), workspace(variant("fused_cublas"), few));
+    EXPECT_GE(workspace(variant("fused"), many), workspace(variant("decode_cublas"), many));
+    EXPECT_LT(workspace(variant("fused"), few), workspace(variant("decode_cublas"), few));
   };
   expect_crossover(384, 896, 896);
   expect_crossover(384, 1152, 1152);
@@ -182,27 +159,7 @@ TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
   expect_crossover(16, 4096, 4308);
   expect_crossover(64, 8192, 4308);
   const Problem small = make_problem(1, 1152, 4308);
-  EXPECT_GE(workspace(variant("fused"), small), workspace(variant("fused_cublas"), small));
-}
-
-TEST(CudaMatmul, TheFlagshipTakesWarpgroupProductsOfFewTokensWhereActivationsAreLong) {
-  const auto takes = [](const char* name, std::int64_t outputs, std::int64_t inputs) {
-    const Problem problem = make_problem(4, outputs, inputs);
-    return workspace(variant("fused"), problem) == workspace(variant(name), problem);
-  };
-  for (const auto& [outputs, inputs] : {std::pair{512, 3584},
-                                        {1024, 4096},
-                                        {36864, 4608},
-                                        {4096, 11008},
-                                        {4096, 14336},
-                                        {28672, 8192},
-                                        {16384, 16384}}) {
-    EXPECT_TRUE(takes("wgmma_decode", outputs, inputs)) << outputs << "x" << inputs;
-  }
-  for (const auto& [outputs, inputs] :
-       {std::pair{512, 2880}, {2048, 4096}, {4096, 4096}, {14336, 4096}, {9216, 3072}}) {
-    EXPECT_TRUE(takes("mma_linear", outputs, inputs)) << outputs << "x" << inputs;
-  }
+  EXPECT_GE(workspace(variant("fused"), small), workspace(variant("decode_cublas"), small));
 }
 
 // Where it can do nothing better it decodes the weight for cuBLAS.
@@ -210,7 +167,7 @@ TEST(CudaMatmul, TheFlagshipDoesEveryProblemOnEveryDevice) {
   for (const std::int64_t tokens : {1, 2, 64, 65, 600}) {
     for (const std::int64_t inputs : {3420, 3421, 4096}) {
       const Problem problem = make_problem(tokens, 1280, inputs);
-      const std::string cublas = reason("fused_cublas", problem, kTuring);
+      const std::string cublas = reason("decode_cublas", problem, kTuring);
       for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kHopper, kBlackwell}) {
         const std::string found = reason("fused", problem, device);
         EXPECT_TRUE(found.empty() || found == cublas) << found;
@@ -231,7 +188,7 @@ TEST(CudaMatmul, TheFlagshipHasAKernelForWhatTheSpecialisedOnesCannotDo) {
     for (const DeviceFacts& device : {kAmpere, kAda, kHopper, kBlackwell}) {
       EXPECT_EQ(reason("fused", problem, device), "");
       EXPECT_LT(workspace(variant("fused"), problem, device),
-                workspace(variant("fused_cublas"), problem, device));
+                workspace(variant("decode_cublas"), problem, device));
     }
   }
 }
@@ -261,10 +218,10 @@ TEST(CudaMatmul, TheFlagshipsWorkspaceIsThatOfItsConfiguration) {
 TEST(CudaMatmul, DecodingForCublasTakesRoomForTheWholeWeight) {
   const Problem problem = make_problem(64, 4096, 4096);
   const std::int64_t weight = problem.elements * 2;
-  EXPECT_GE(workspace(variant("fused_cublas"), problem), weight);
+  EXPECT_GE(workspace(variant("decode_cublas"), problem), weight);
   // Scales of blocks as float32, besides.
   EXPECT_GE(workspace(variant("chain_cublas"), problem),
-            workspace(variant("fused_cublas"), problem) + problem.blocks * 4);
+            workspace(variant("decode_cublas"), problem) + problem.blocks * 4);
 }
 
 }  // namespace

@@ -1,19 +1,28 @@
 #include "catalog.hpp"
 
 #include "cuda/device_tools.hpp"
+#include "cuda/matmul/own_products.hpp"
 #include "cuda/matmul/variants.hpp"
 
 namespace nf4bench::kernels::cuda {
+namespace {
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all = {matmul_chain_cublas(), matmul_decode_cublas()};
+  for (const OwnProduct& product : own_products()) all.push_back(product.variant);
+  all.push_back(matmul_fused());
+  all.push_back(matmul_cublas_resident());
+  return all;
+}
+
+}  // namespace
 
 const Catalog& matmul() {
-  static const Catalog catalog = {
-      .variants = {matmul_chain_cublas(), matmul_fused_cublas(), matmul_gemv_shuffle(),
-                   matmul_mma_table(), matmul_mma_planes(), matmul_mma_linear(),
-                   matmul_wgmma_decode(), matmul_fused(), matmul_cublas_resident()},
-      .stream_shapes = {},
-      .flagship = "fused",
-      .default_baseline = "chain_cublas",
-      .judge = launch_product_judge};
+  static const Catalog catalog = {.variants = variants(),
+                                  .stream_shapes = {},
+                                  .flagship = "fused",
+                                  .default_baseline = "chain_cublas",
+                                  .judge = launch_product_judge};
   return catalog;
 }
 

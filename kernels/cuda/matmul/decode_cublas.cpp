@@ -1,5 +1,5 @@
 // The weight is decoded into memory, then cuBLAS multiplies. chain_cublas: by the three launches
-// that libraries decode with; fused_cublas: by one; cublas_resident: long before.
+// that libraries decode with; decode_cublas: by one; cublas_resident: long before.
 
 #include "cuda/matmul/decode_cublas.hpp"
 
@@ -55,9 +55,9 @@ Variant matmul_chain_cublas() {
   return variant;
 }
 
-Variant matmul_fused_cublas() {
+Variant matmul_decode_cublas() {
   Variant variant = decode_then_cublas(fused());
-  variant.name = "fused_cublas";
+  variant.name = "decode_cublas";
   variant.summary = "one launch decodes the weight into memory, then cuBLAS";
   variant.traits.mirrors = "chain_cublas with the flagship of dequantization";
   return variant;

@@ -1,24 +1,37 @@
 // The flagship: the kernel that is the fastest for the sizes and the device. Launch::config forces
 // one by name, where it can do the problem.
 
+#include "cuda/matmul/own_products.hpp"
 #include "cuda/matmul/variants.hpp"
 #include "own.hpp"
 
-#include <array>
 #include <cstring>
+#include <vector>
 
 namespace nf4bench::kernels::cuda {
 namespace {
 
-constexpr const char* kConfigNames[] = {"mma_linear", "wgmma_decode", "gemv_shuffle",
-                                        "mma_table",  "fused_cublas", nullptr};
+const Variant& decode_cublas() {
+  static const Variant variant = matmul_decode_cublas();
+  return variant;
+}
 
-using Kernels = std::array<Variant, 5>;
+const char* const* config_names() {
+  static const std::vector<const char*> names = [] {
+    std::vector<const char*> all;
+    for (const OwnProduct& product : own_products()) all.push_back(product.variant.name);
+    all.insert(all.end(), {decode_cublas().name, nullptr});
+    return all;
+  }();
+  return names.data();
+}
 
-const Kernels& kernels() {
-  static const Kernels kernels = {matmul_mma_linear(), matmul_wgmma_decode(), matmul_gemv_shuffle(),
-                                  matmul_mma_table(), matmul_fused_cublas()};
-  return kernels;
+const Variant* forced(const char* config) {
+  if (config == nullptr) return nullptr;
+  for (const OwnProduct& product : own_products()) {
+    if (std::strcmp(config, product.variant.name) == 0) return &product.variant;
+  }
+  return std::strcmp(config, decode_cublas().name) == 0 ? &decode_cublas() : nullptr;
 }
 
 bool can(const Variant& variant, const Problem& problem, const DeviceFacts& device) {
@@ -27,17 +40,13 @@ bool can(const Variant& variant, const Problem& problem, const DeviceFacts& devi
 
 // cuBLAS where nothing is left, whether it can or not.
 const Variant& choose(const Problem& problem, const Launch& launch) {
-  for (const Variant& variant : kernels()) {
-    if (launch.config != nullptr && std::strcmp(launch.config, variant.name) == 0 &&
-        can(variant, problem, launch.device)) {
-      return variant;
-    }
-  }
+  const Variant* const variant = forced(launch.config);
+  if (variant != nullptr && can(*variant, problem, launch.device)) return *variant;
   const OwnChoice own = own_kernels().choose_matmul(problem, launch.device);
   if (own.beats_blas) return *own.variant;
-  const Variant& cublas = kernels().back();
-  const bool is_left_to_own = own.variant != nullptr && !can(cublas, problem, launch.device);
-  return is_left_to_own ? *own.variant : cublas;
+  const bool is_left_to_own =
+      own.variant != nullptr && !can(decode_cublas(), problem, launch.device);
+  return is_left_to_own ? *own.variant : decode_cublas();
 }
 
 }  // namespace
@@ -60,7 +69,7 @@ Variant matmul_fused() {
   variant.launch = [](const Job& job, const Launch& launch) {
     choose(job, launch).launch(job, launch);
   };
-  variant.configs = kConfigNames;
+  variant.configs = config_names();
   return variant;
 }
 

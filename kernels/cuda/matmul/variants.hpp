@@ -10,9 +10,8 @@ namespace nf4bench::kernels::cuda {
 Variant matmul_cublas_resident();
 Variant matmul_gemv_shuffle();
 Variant matmul_chain_cublas();
-Variant matmul_fused_cublas();
+Variant matmul_decode_cublas();
 Variant matmul_mma_table();
-Variant matmul_mma_planes();
 Variant matmul_mma_linear();
 Variant matmul_wgmma_decode();
 Variant matmul_fused();

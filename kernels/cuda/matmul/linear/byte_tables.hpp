@@ -74,22 +74,4 @@ constexpr int residual_of(int code) {
 static_assert(kLineSlope * 7 + kLineIntercept + residual_of(7) == 0);
 static_assert(kLineSlope * 15 + kLineIntercept + residual_of(15) == kLineSteps);
 
-//   codebook[code] = (256 * high_byte_of(code) + low_byte_of(code)) / kPlaneSteps
-//
-// almost. Of all steps that two bytes hold these leave the smallest largest error: 7.8e-6.
-inline constexpr int kPlaneSteps = 31908;
-
-constexpr int low_byte_of(int code) {
-  const int value = round_to_integer(static_cast<double>(nf4::codebook_value(code)) * kPlaneSteps);
-  return (value + 128 + 65536) % 256 - 128;
-}
-
-constexpr int high_byte_of(int code) {
-  const int value = round_to_integer(static_cast<double>(nf4::codebook_value(code)) * kPlaneSteps);
-  return (value - low_byte_of(code)) / 256;
-}
-
-static_assert(high_byte_of(7) == 0 && low_byte_of(7) == 0);
-static_assert(256 * high_byte_of(15) + low_byte_of(15) == kPlaneSteps);
-
 }  // namespace nf4bench::kernels::cuda

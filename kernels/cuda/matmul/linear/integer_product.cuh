@@ -1,7 +1,7 @@
 #pragma once
 
 // A product by integer tensor cores, whatever `Codebook` makes packed weights integers
-// (line_and_residual.cuh, byte_planes.cuh). Activations become 16-bit integers, two bytes each, so
+// (line_and_residual.cuh). Activations become 16-bit integers, two bytes each, so
 // that sums over a block of the weight are exact; only scales and sums over blocks are float32.
 
 #include "cuda/matmul/linear/integer_vector.cuh"
