@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every command that README.md, docs/*.md and the program's own help show.
+"""Runs every command that the pages of the checkout and the program's own help show, and follows every link.
 
 In Markdown, commands are the lines of code fences marked sh. What is done with each kind:
   ./build/nf4bench ...    run with the given binary, in a scratch folder that holds data/ and the Python examples
@@ -8,7 +8,8 @@ A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for 
 A run on the CPU device is made short by --max-time 0.03, and its preset replaced by a small shape.
 Reports that a "compare", "history", "merge" or "export" reads and that no command before it wrote are supplied, and
 stored as the baseline "main"; its verdict on such short runs is noise and may be any.
-Prints what failed, then counts. Exit code 1 when a command failed or none was found.
+Links of all pages are followed within the checkout: the file and the heading must exist.
+Prints what failed, then counts. Exit code 1 when a command or a link failed or no command was found.
 """
 
 import argparse
@@ -46,6 +47,28 @@ def fences(path):
             lines.append(line)
     if info is not None:
         sys.exit(f"{path}: the fence that opens in line {first - 1} never closes")
+
+
+def without_fences(path):
+    """The text of a Markdown file but for its fenced code blocks."""
+    return re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors_of(path):
+    """What links to the headings of a Markdown file end in, as GitHub derives it."""
+    headings = re.findall(r"^#+ +(.*)$", without_fences(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(path):
+    """Yields each link of a Markdown file that leads to no file or heading of the checkout."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_fences(path)):
+        name, _, anchor = link.partition("#")
+        target = path.parent / name if name else path
+        if re.match(r"\w+:", link):
+            continue
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors_of(target)):
+            yield link
 
 
 def commands_of(path):
@@ -211,7 +234,11 @@ def main():
         for folder in ("data", "docs/examples/python"):
             shutil.copytree(ROOT / folder, scratch / folder)
         checker = Checker(binary, scratch)
-        for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
+        pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "data/README.md"]
+        for path in pages:
+            for link in broken_links(path):
+                failures += 1
+                print(f"{path.relative_to(ROOT)}: {link} leads nowhere")
             for line, command, needs_gpu in commands_of(path):
                 problem = checker.check(command, needs_gpu)
                 if problem:
