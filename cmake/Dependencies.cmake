@@ -51,13 +51,24 @@ endif()
 
 set(NF4BENCH_WITH_CUDA OFF)
 if(NOT NF4BENCH_CUDA STREQUAL "OFF")
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    # Turing to Blackwell, and PTX of the last for what comes after.
-    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
-  endif()
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
+    # CMake knows the version only once the language is enabled for architectures that must fit it.
+    execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_version)
+    string(REGEX MATCH "release ([0-9]+[.][0-9]+)" nvcc_version "${nvcc_version}")
+    set(nvcc_version "${CMAKE_MATCH_1}")
+    if(nvcc_version AND nvcc_version VERSION_LESS 12.5)
+      message(FATAL_ERROR "nf4bench needs the CUDA Toolkit 12.5 or later, and ${CMAKE_CUDA_COMPILER} is of "
+                          "${nvcc_version}. Put a later one on PATH, or configure with -DNF4BENCH_CUDA=OFF")
+    endif()
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      # Turing to Blackwell, and PTX of the last for what comes after. Blackwell needs 12.8.
+      set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
+      if(nvcc_version VERSION_LESS 12.8)
+        set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+      endif()
+    endif()
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(NF4BENCH_WITH_CUDA ON)
