@@ -1,4 +1,4 @@
-#include "text/markdown.hpp"
+#include "text/printers.hpp"
 
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
@@ -11,7 +11,7 @@
 namespace nf4bench::exports {
 namespace {
 
-constexpr std::size_t kLongestText = 120;
+constexpr int kLongestText = 120;
 
 std::string plain(const std::string& text) {
   return text::in_markdown(text, kLongestText);

@@ -2,7 +2,7 @@
 
 #include "exports/export.hpp"
 #include "statistics/statistics.hpp"
-#include "text/markdown.hpp"
+#include "text/printers.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace nf4bench::exports {
 namespace {
 
-constexpr std::size_t kLongestText = 120;
+constexpr int kLongestText = 120;
 
 std::string plain(const std::string& text) {
   return text::in_markdown(text, kLongestText);

@@ -1,7 +1,7 @@
 #include "base/text.hpp"
 #include "fleet/fleet_text.hpp"
 #include "fleet/judged_text.hpp"
-#include "text/markdown.hpp"
+#include "text/printers.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostCells = 10;
 constexpr std::size_t kMostNames = 20;
-constexpr std::size_t kLongestText = 120;
+constexpr int kLongestText = 120;
 
 std::string plain(const std::string& text) {
   return text::in_markdown(text, kLongestText);

@@ -12,10 +12,6 @@ constexpr char kGap[] = "  ";  // between columns
 constexpr int kGapWidth = 2;
 constexpr int kMargin = 2;  // the marker and a blank
 
-bool starts_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xc0u) != 0x80u;  // no UTF-8 continuation
-}
-
 std::string padded(const std::string& text, int width, Align align) {
   const std::string blanks(static_cast<std::size_t>(std::max(0, width - text_width(text))), ' ');
   return align == Align::kLeft ? text + blanks : blanks + text;
@@ -72,31 +68,6 @@ std::string cells_line(const GridLayout& layout, const std::vector<std::string>&
   return trimmed(std::string{marker, ' '} + side_by_side(layout, cells));
 }
 
-// Left-aligned columns for `rows`, which may have fewer cells than the longest.
-GridLayout plain_layout(const std::vector<std::vector<std::string>>& rows) {
-  GridLayout layout;
-  for (const auto& row : rows) {
-    layout.widths.resize(std::max(layout.widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      layout.widths[i] = std::max(layout.widths[i], text_width(row[i]));
-    }
-  }
-  layout.columns.resize(layout.widths.size(), {"", Align::kLeft});
-  return layout;
-}
-
-// `text` cut to `width` characters, the cut shown by "...". What would be left of it in less than
-// ten says nothing: then it stays whole.
-std::string cut(const std::string& text, int width) {
-  constexpr int kShortest = 10;
-  if (width < kShortest || text_width(text) <= width) return text;
-  std::size_t bytes = 0;
-  for (int seen = 0; bytes < text.size(); ++bytes) {
-    if (starts_character(text[bytes]) && seen++ == width - 3) break;
-  }
-  return text.substr(0, bytes) + "...";
-}
-
 }  // namespace
 
 bool GridLayout::shows(std::string_view title) const {
@@ -132,50 +103,6 @@ std::string row_line(const GridLayout& layout, const GridRow& row) {
   line += padded(row.cells.at(0), layout.widths[0], layout.columns[0].align) + kGap;
   const int room = std::max(16, layout.line_width - text_width(line));
   return line + fitted(row.message, room);
-}
-
-std::string align_columns(std::vector<std::vector<std::string>> rows, int line_width) {
-  for (auto& row : rows) std::transform(row.begin(), row.end(), row.begin(), printable);
-  const GridLayout layout = plain_layout(rows);
-  std::string text;
-  for (std::vector<std::string>& row : rows) {
-    int left_of_last = 0;
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) left_of_last += layout.widths[i] + kGapWidth;
-    if (line_width > 0 && !row.empty()) row.back() = cut(row.back(), line_width - left_of_last);
-    text += trimmed(side_by_side(layout, row)) + '\n';
-  }
-  return text;
-}
-
-std::string fitted(std::string_view text, int width) {
-  constexpr std::size_t kLongest = 4096;
-  std::string whole = escaped(text, kLongest);
-  if (text_width(whole) <= width) return whole;
-  return escaped(text, static_cast<std::size_t>(std::max(0, width - 3)));
-}
-
-int text_width(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), starts_character));
-}
-
-std::vector<std::string> wrapped(std::string_view text, int line_width, int indent) {
-  const std::string margin(static_cast<std::size_t>(indent), ' ');
-  std::vector<std::string> lines;
-  std::string line = margin;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const bool is_first = line.size() == margin.size();
-    if (!is_first && text_width(line) + 1 + text_width(word) > line_width) {
-      lines.push_back(line);
-      line = margin;
-    }
-    if (line.size() > margin.size()) line += ' ';
-    line += word;
-  }
-  if (line.size() > margin.size()) lines.push_back(line);
-  return lines;
 }
 
 }  // namespace nf4bench::text

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "text/page.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,9 +10,6 @@
 namespace nf4bench::text {
 
 enum class Align : std::uint8_t { kLeft, kRight };
-
-// What a line is for; decides its colour where there is any.
-enum class Tone : std::uint8_t { kPlain, kHeading, kFaint, kGood, kBad, kDoubt };
 
 struct GridColumn {
   std::string title;
@@ -43,18 +42,5 @@ std::string header_line(const GridLayout& layout);
 
 // One line, no newline; a message that does not fit ends in "...".
 std::string row_line(const GridLayout& layout, const GridRow& row);
-
-// Rows of text as left-aligned columns, made printable(), a newline after each row. The
-// last cell of a row is cut to what is left of `line_width`, unless that is 0.
-std::string align_columns(std::vector<std::vector<std::string>> rows, int line_width);
-
-// `text` fit for a terminal (see escaped()), cut to `width` columns with "..." at its end.
-std::string fitted(std::string_view text, int width);
-
-// Columns that `text` takes on a terminal.
-int text_width(std::string_view text);
-
-// `text` broken at blanks into lines of at most `line_width` columns, each after `indent` blanks.
-std::vector<std::string> wrapped(std::string_view text, int line_width, int indent);
 
 }  // namespace nf4bench::text

@@ -20,6 +20,12 @@ std::string ratio_digits(double ratio) {
   return fmt::format("{:.{}f}", ratio, decimals_for(ratio));
 }
 
+// A change in percent without the sign behind it.
+std::string change_digits(double relative) {
+  const double percent = 100.0 * relative;
+  return fmt::format("{:+.{}f}", percent, std::abs(percent) < 99.95 ? 1 : 0);
+}
+
 }  // namespace
 
 TimeScale time_scale(const std::vector<double>& times_s) {
@@ -51,6 +57,18 @@ std::string format_tera(double per_s) {
 
 std::string format_percent(double fraction) {
   return fmt::format("{:.1f}", 100.0 * fraction);
+}
+
+std::string format_change(double relative) {
+  return change_digits(relative) + " %";
+}
+
+std::string format_change_interval(double low, double high) {
+  return fmt::format("[{}, {}]", change_digits(low), change_digits(high));
+}
+
+std::string format_rate(double per_s) {
+  return fmt::format("{:.{}f}", per_s, per_s >= 100.0 ? 0 : per_s >= 10.0 ? 1 : 2);
 }
 
 std::string format_ratio(double ratio) {

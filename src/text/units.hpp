@@ -32,6 +32,15 @@ std::string format_tera(double per_s);
 // "95.0" for 0.95.
 std::string format_percent(double fraction);
 
+// Few decimals for what is large: "+5.2 %", "-0.1 %", "+812 %".
+std::string format_change(double relative);
+
+// "[+4.9, +5.5]", in percent
+std::string format_change_interval(double low, double high);
+
+// Three significant digits of what happens so often a second: "932", "11.2", "0.35".
+std::string format_rate(double per_s);
+
 // Four significant digits, at most three decimals: "3.371x", "12.35x", "0.052x".
 std::string format_ratio(double ratio);
 

@@ -80,13 +80,14 @@ TEST(Inspect, TruncatedArchiveIsOneLineThatNamesIt) {
 TEST(Inspect, TableHasALineAGeometry) {
   const Outcome outcome = nf4bench({"inspect", sample("moe/per_expert.safetensors")});
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(lines(outcome.out),
-              ElementsAre("tensors  shape   blocksize  absmax  dtype     stored as  packed    "
-                          "state   status  first tensor",
-                          "2        128x96  64         nested  bfloat16  uint8      12.0 KiB  "
-                          "2568 B  ok      model.layers.0.mlp.experts.0.down_proj.weight",
-                          "4        96x128  64         nested  bfloat16  uint8      24.0 KiB  "
-                          "5136 B  ok      model.layers.0.mlp.experts.0.gate_proj.weight"));
+  EXPECT_THAT(
+      lines(outcome.out),
+      ElementsAre("tensors  shape   blocksize  absmax  dtype     stored as    packed   state  "
+                  "status  first tensor",
+                  "      2  128x96         64  nested  bfloat16  uint8      12.0 KiB  2568 B  "
+                  "ok      model.layers.0.mlp.experts.0.down_proj.weight",
+                  "      4  96x128         64  nested  bfloat16  uint8      24.0 KiB  5136 B  "
+                  "ok      model.layers.0.mlp.experts.0.gate_proj.weight"));
 }
 
 TEST(Inspect, AllListsEachTensor) {
@@ -128,7 +129,7 @@ TEST(Inspect, ShowsNothingThatItDoesNotKnow) {
   const std::string file = sample("moe/experts4bit.safetensors");
   const Outcome table = nf4bench({"inspect", file});
   EXPECT_EQ(table.exit_code, 3);
-  EXPECT_THAT(lines(table.out).at(1), testing::MatchesRegex("2 +- +- +- +- +- +- +- +unusable .*"));
+  EXPECT_THAT(lines(table.out).at(1), testing::MatchesRegex(" +2 +unusable .*"));
   EXPECT_THAT(table.out, AllOf(Not(HasSubstr("nested")), Not(HasSubstr("bfloat16"))));
   const Outcome outcome = nf4bench({"inspect", file, "--json"});
   for (const json& tensor : json::parse(outcome.out).at("tensors")) {

@@ -112,10 +112,10 @@ TEST(ListPresets, NameShowsTheLayers) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             "shape (out x in)  tensors  layers\n"
-            "4096x4096         64       q_proj, o_proj\n"
-            "1024x4096         64       k_proj, v_proj\n"
-            "14336x4096        64       gate_proj, up_proj\n"
-            "4096x14336        32       down_proj\n");
+            "4096x4096              64  q_proj, o_proj\n"
+            "1024x4096              64  k_proj, v_proj\n"
+            "14336x4096             64  gate_proj, up_proj\n"
+            "4096x14336             32  down_proj\n");
   const json presets = listing({"list", "presets", "llama-3.1-8b", "--json"});
   ASSERT_EQ(presets.size(), 1u);
   EXPECT_EQ(presets.at(0).at("name"), "llama-3.1-8b");

@@ -55,55 +55,5 @@ TEST(TextGrid, EndsNoLineInBlanks) {
   EXPECT_EQ(text::row_line(layout, row({"y", ""})), "  y");
 }
 
-TEST(TextGrid, FitsTextToAWidth) {
-  EXPECT_EQ(text::fitted("abcdef", 6), "abcdef");
-  EXPECT_EQ(text::fitted("abcdefg", 6), "abc...");
-  EXPECT_EQ(text::fitted("a\x1b", 8), "a\\x1b");
-}
-
-TEST(TextGrid, CountsCharactersNotBytes) {
-  EXPECT_EQ(text::text_width("bl\xc3\xb6"
-                             "cke"),
-            6);
-}
-
-TEST(TextGrid, WrapsAtBlanks) {
-  EXPECT_EQ(text::wrapped("aa bb cc dd", 7, 2), (std::vector<std::string>{"  aa bb", "  cc dd"}));
-  EXPECT_EQ(text::wrapped("abcdefghij k", 5, 0), (std::vector<std::string>{"abcdefghij", "k"}));
-  EXPECT_TRUE(text::wrapped("", 5, 0).empty());
-}
-
-TEST(Columns, AreAsWideAsTheirWidestCell) {
-  EXPECT_EQ(text::align_columns({{"a", "bb", "c"}, {"aaa", "b", "c"}}, 0),
-            "a    bb  c\naaa  b   c\n");
-}
-
-TEST(Columns, CutTheLastOneToTheWidth) {
-  EXPECT_EQ(text::align_columns({{"a", "0123456789abcdef"}}, 16), "a  0123456789...\n");
-}
-
-TEST(Columns, CountCharactersAndNotBytes) {
-  EXPECT_EQ(text::align_columns({{"\xc3\xa9", "x"}, {"ab", "y"}}, 0), "\xc3\xa9   x\nab  y\n");
-}
-
-TEST(Columns, LeaveNoBlanksAtTheEndOfALine) {
-  EXPECT_EQ(text::align_columns({{"a", ""}, {"b", "c"}}, 0), "a\nb  c\n");
-}
-
-TEST(Columns, StayWholeWhereTooLittleIsLeftOfTheWidth) {
-  EXPECT_EQ(text::align_columns({{"a", "0123456789abcdef"}}, 12), "a  0123456789abcdef\n");
-}
-
-TEST(Columns, CutNoCharacterInTwo) {
-  EXPECT_EQ(text::align_columns({{"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
-                                  "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"}},
-                                10),
-            "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9...\n");
-}
-
-TEST(Columns, TakeRowsOfDifferentLengths) {
-  EXPECT_EQ(text::align_columns({{"a", "b", "c"}, {"dd"}, {}}, 80), "a   b  c\ndd\n\n");
-}
-
 }  // namespace
 }  // namespace nf4bench

@@ -2,6 +2,7 @@
 
 #include "io/checkpoint/checkpoint.hpp"
 #include "plan/sources.hpp"
+#include "text/page.hpp"
 
 #include <string>
 #include <vector>
@@ -14,12 +15,11 @@ struct Inspection {
   std::vector<plan::OtherCount> others;
 };
 
-struct InspectTableStyle {
-  bool lists_all = false;  // a line for each tensor, not for each geometry
-  int width = 0;           // columns of the terminal; 0: not limited
-};
+// The tensors, or with `lists_all` not set their geometries; then what is not NF4, then problems
+// and warnings.
+std::string inspect_table(const Inspection& inspection, bool lists_all, const text::Style& style);
 
-// The table, then what is not NF4, then problems and warnings. What is not known is "-".
-std::string inspect_table(const Inspection& inspection, const InspectTableStyle& style);
+// The same of every tensor, for programs. Ends in a newline.
+std::string inspect_json(const std::string& input, const Inspection& inspection);
 
 }  // namespace nf4bench::cli

@@ -5,10 +5,10 @@
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "device/devices.hpp"
-#include "json/json_text.hpp"
 #include "operation/operation.hpp"
 #include "plan/presets.hpp"
-#include "text/text_grid.hpp"
+#include "text/page.hpp"
+#include "text/printers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,7 +22,7 @@
 namespace nf4bench::cli {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
 
 constexpr char kExamples[] = R"(Examples:
   The variants of this build, simplest first:
@@ -37,13 +37,10 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench list presets
     nf4bench list presets llama-3.1-8b)";
 
-constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
-
-// What one listing says, in both forms.
+// What one listing says, and what is to be said of it on stderr; empty when there is nothing.
 struct Listing {
-  std::vector<json::JsonText> json;
-  Rows rows;
-  std::string note;  // for stderr; empty when there is nothing to add
+  text::Sheet sheet;
+  std::string note;
 };
 
 // The kind of device ("cuda", "cpu") that --device names; empty for all.
@@ -80,29 +77,37 @@ const char* word_of(record::DeviceKind kind) {
   return kind == record::DeviceKind::kCuda ? "cuda" : "cpu";
 }
 
-json::JsonText variant_json(const operation::BuiltIn& built_in, const kernels::Variant& variant) {
-  const kernels::Traits& traits = variant.traits;
-  return json::json_object({{"device", json::json_string(word_of(built_in.device))},
-                            {"name", json::json_string(variant.name)},
-                            {"operation", json::json_string(built_in.operation.name)},
-                            {"summary", json::json_string(variant.summary)},
-                            {"mirrors", json::json_string(traits.mirrors)},
-                            {"launches", json::json_integer(traits.launches)},
-                            {"inline_ptx", json::json_bool(traits.inline_ptx)},
-                            {"cache_hints", json::json_bool(traits.cache_hints)},
-                            {"persistent", json::json_bool(traits.persistent)}},
-                           kLayout);
+struct ListedVariant {
+  const operation::BuiltIn& built_in;
+  const kernels::Variant& variant;
+};
+
+text::Columns<ListedVariant> variant_columns() {
+  using Each = ListedVariant;
+  return {
+      {{.name = "operation", .key = "operation"},
+       [](const Each& each) { return each.built_in.operation.name; }},
+      {{.name = "device", .key = "device"},
+       [](const Each& each) { return word_of(each.built_in.device); }},
+      {{.name = "variant", .key = "name"}, [](const Each& each) { return each.variant.name; }},
+      {{.name = "launches", .key = "launches"},
+       [](const Each& each) { return each.variant.traits.launches; }},
+      {{.name = "idea", .least = 10}, [](const Each& each) { return idea_text(each.variant); }},
+      {{.key = "summary"}, [](const Each& each) { return each.variant.summary; }},
+      {{.key = "mirrors"}, [](const Each& each) { return each.variant.traits.mirrors; }},
+      {{.key = "inline_ptx"}, [](const Each& each) { return each.variant.traits.inline_ptx; }},
+      {{.key = "cache_hints"}, [](const Each& each) { return each.variant.traits.cache_hints; }},
+      {{.key = "persistent"}, [](const Each& each) { return each.variant.traits.persistent; }}};
 }
 
 Listing list_variants(const ListArguments& arguments) {
   const std::string kind = device_kind(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
-  Listing listing = {
-      .json = {}, .rows = {{"operation", "device", "variant", "launches", "idea"}}, .note = ""};
+  std::vector<ListedVariant> variants;
   std::deque<peer::Peers> loaded;  // own names that are listed
-  for (const operation::BuiltIn& built_in : operation::built_in_catalogs()) {
-    const std::string device = word_of(built_in.device);
-    if (!kind.empty() && kind != device) continue;
+  const std::vector<operation::BuiltIn> catalogs = operation::built_in_catalogs();
+  for (const operation::BuiltIn& built_in : catalogs) {
+    if (!kind.empty() && kind != word_of(built_in.device)) continue;
     const std::string& operation = built_in.operation.name;
     if (!arguments.operation.empty() && arguments.operation != operation) continue;
     const peer::Peers& peers = loaded.emplace_back(
@@ -110,104 +115,90 @@ Listing list_variants(const ListArguments& arguments) {
         peer::PeerHost{
             .kind = built_in.device, .operation = operation, .tools = peer::cuda_tools()},
         built_in.catalog.variants);
-    for (const kernels::Variant& variant : peers.variants()) {
-      listing.json.push_back(variant_json(built_in, variant));
-      listing.rows.push_back({operation, device, variant.name,
-                              std::to_string(variant.traits.launches), idea_text(variant)});
-    }
+    for (const kernels::Variant& variant : peers.variants())
+      variants.push_back({built_in, variant});
   }
-  listing.note = absent_peers(loaded);
-  if (kind == "cuda" && listing.json.empty()) {
+  Listing listing = {text::sheet_of(variant_columns(), variants), absent_peers(loaded)};
+  if (kind == "cuda" && variants.empty()) {
     listing.note = "this build has no CUDA variants; build with the CUDA Toolkit to get them";
   }
   return listing;
 }
 
-std::string rate_text(const std::optional<double>& bytes_per_s) {
-  return bytes_per_s ? fmt::format("{:.0f} GB/s peak", *bytes_per_s / 1e9) : "";
+// Only what a CUDA device has.
+text::Value of_cuda(const record::DeviceInfo& device, text::Value value) {
+  return device.kind == record::DeviceKind::kCuda ? std::move(value) : text::Value();
 }
 
-std::string details_of(const record::DeviceInfo& device) {
-  if (device.kind == record::DeviceKind::kCpu) {
-    return fmt::format("{} threads, SIMD {}", device.multiprocessors, device.simd);
-  }
-  const std::string rate = rate_text(device.peak_bytes_per_s);
-  return fmt::format("sm_{}, {} SMs, {} MiB L2{}{}, driver {}", device.compute_capability,
-                     device.multiprocessors, device.l2_bytes >> 20, rate.empty() ? "" : ", ", rate,
-                     device.driver);
-}
-
-json::JsonText device_json(const record::DeviceInfo& device) {
-  const bool is_cuda = device.kind == record::DeviceKind::kCuda;
-  const std::optional<double>& peak = device.peak_bytes_per_s;
-  return json::json_object(
-      {{"id", json::json_string(device.id)},
-       {"name", json::json_string(device.name)},
-       {"kind", json::json_string(is_cuda ? "cuda" : "cpu")},
-       {"compute_capability",
-        is_cuda ? json::json_integer(device.compute_capability) : json::json_null()},
-       {"multiprocessors", json::json_integer(device.multiprocessors)},
-       {"l2_bytes", json::json_integer(device.l2_bytes)},
-       {"memory_bytes", json::json_integer(device.memory_bytes)},
-       {"peak_bytes_per_s", peak ? json::json_float(*peak) : json::json_null()},
-       {"uuid", json::json_string_or_null(device.uuid)},
-       {"pci_id", json::json_string_or_null(device.pci_id)},
-       {"driver", json::json_string_or_null(device.driver)},
-       {"simd", json::json_string_or_null(device.simd)}},
-      kLayout);
+text::Columns<record::DeviceInfo> device_columns() {
+  using Device = record::DeviceInfo;
+  return {
+      {{.name = "device", .key = "id"}, [](const Device& each) { return each.id; }},
+      {{.name = "name", .key = "name", .least = 16}, [](const Device& each) { return each.name; }},
+      {{.key = "kind"}, [](const Device& each) { return word_of(each.kind); }},
+      {{.name = "memory", .unit = text::Unit::kBytes, .key = "memory_bytes"},
+       [](const Device& each) { return each.memory_bytes; }},
+      {{.name = "peak", .unit = text::Unit::kBytesPerSecond, .key = "peak_bytes_per_s"},
+       [](const Device& each) { return each.peak_bytes_per_s; }},
+      {{.name = "sm", .key = "compute_capability"},
+       [](const Device& each) { return of_cuda(each, each.compute_capability); }},
+      {{.name = "SMs"}, [](const Device& each) { return of_cuda(each, each.multiprocessors); }},
+      {{.name = "L2", .unit = text::Unit::kBytes},
+       [](const Device& each) { return of_cuda(each, each.l2_bytes); }},
+      {{.name = "threads"},
+       [](const Device& each) {
+         return of_cuda(each, 0).is_known() ? text::Value() : text::Value(each.multiprocessors);
+       }},
+      {{.key = "multiprocessors"}, [](const Device& each) { return each.multiprocessors; }},
+      {{.key = "l2_bytes"}, [](const Device& each) { return each.l2_bytes; }},
+      {{.key = "uuid"}, [](const Device& each) { return text::if_said(each.uuid); }},
+      {{.key = "pci_id"}, [](const Device& each) { return text::if_said(each.pci_id); }},
+      {{.name = "driver", .key = "driver"},
+       [](const Device& each) { return text::if_said(each.driver); }},
+      {{.name = "SIMD", .key = "simd"},
+       [](const Device& each) { return text::if_said(each.simd); }}};
 }
 
 Listing list_all_devices() {
   const device::DeviceListing found = device::list_devices();
-  Listing listing = {.json = {}, .rows = {{"device", "name", "memory", "details"}}, .note = ""};
-  for (const record::DeviceInfo& device : found.devices) {
-    listing.json.push_back(device_json(device));
-    listing.rows.push_back(
-        {device.id, device.name,
-         fmt::format("{:.1f} GiB", static_cast<double>(device.memory_bytes) / (1 << 30)),
-         details_of(device)});
-  }
-  if (!found.cuda_problem.empty()) listing.note = "no CUDA device: " + found.cuda_problem;
-  return listing;
+  return {text::sheet_of(device_columns(), found.devices),
+          found.cuda_problem.empty() ? "" : "no CUDA device: " + found.cuda_problem};
 }
 
-json::JsonText layer_json(const plan::PresetLayer& layer) {
-  const std::vector<json::JsonText> shape = {json::json_integer(layer.out_features),
-                                             json::json_integer(layer.in_features)};
-  return json::json_object({{"role", json::json_string(layer.role)},
-                            {"shape", json::json_array(shape, kLayout)},
-                            {"count", json::json_integer(layer.count)}},
-                           kLayout);
+text::Columns<plan::PresetLayer> layer_columns() {
+  using Layer = plan::PresetLayer;
+  return {{{.name = "shape (out x in)", .key = "shape"},
+           [](const Layer& each) {
+             return text::Value::Shape{each.out_features, each.in_features};
+           }},
+          {{.name = "tensors", .key = "count"}, [](const Layer& each) { return each.count; }},
+          {{.name = "layers", .key = "role"}, [](const Layer& each) { return each.role; }}};
 }
 
-json::JsonText preset_json(const plan::Preset& preset) {
-  return json::json_object({{"name", json::json_string(preset.name)},
-                            {"summary", json::json_string(preset.summary)},
-                            {"layers", json::json_array_of(preset.layers, layer_json, kLayout)}},
-                           kLayout);
+std::int64_t tensors_of(const plan::Preset& preset) {
+  std::int64_t tensors = 0;
+  for (const plan::PresetLayer& layer : preset.layers) tensors += layer.count;
+  return tensors;
 }
 
-Listing list_all_presets() {
-  Listing listing = {.json = {}, .rows = {{"preset", "shapes", "tensors", "model"}}, .note = ""};
-  for (const plan::Preset& preset : plan::presets()) {
-    std::int64_t tensors = 0;
-    for (const plan::PresetLayer& layer : preset.layers) tensors += layer.count;
-    listing.json.push_back(preset_json(preset));
-    listing.rows.push_back({preset.name, fmt::format("{}", preset.layers.size()),
-                            fmt::format("{}", tensors), preset.summary});
-  }
-  return listing;
+text::Columns<plan::Preset> preset_columns() {
+  using Preset = plan::Preset;
+  return {{{.name = "preset", .key = "name"}, [](const Preset& each) { return each.name; }},
+          {{.name = "shapes"}, [](const Preset& each) { return each.layers.size(); }},
+          {{.name = "tensors"}, tensors_of},
+          {{.name = "model", .key = "summary", .least = 10},
+           [](const Preset& each) { return each.summary; }},
+          {{.key = "layers"}, [](const Preset& each) {
+             return json_rows(text::sheet_of(layer_columns(), each.layers), kLayout);
+           }}};
 }
 
-Listing list_layers(const plan::Preset& preset) {
-  Listing listing = {.json = {preset_json(preset)},
-                     .rows = {{"shape (out x in)", "tensors", "layers"}},
-                     .note = ""};
-  for (const plan::PresetLayer& layer : preset.layers) {
-    listing.rows.push_back({fmt::format("{}x{}", layer.out_features, layer.in_features),
-                            fmt::format("{}", layer.count), layer.role});
-  }
-  return listing;
+// The layers of a preset are a part of it for programs, and a table of their own for people.
+Listing list_presets(const ListArguments& arguments) {
+  if (arguments.preset.empty()) return {text::sheet_of(preset_columns(), plan::presets()), ""};
+  const plan::Preset& preset = plan::find_preset(arguments.preset);
+  if (!arguments.json) return {text::sheet_of(layer_columns(), preset.layers), ""};
+  return {text::sheet_of(preset_columns(), std::vector<plan::Preset>{preset}), ""};
 }
 
 std::vector<std::string> listings() {
@@ -225,10 +216,7 @@ Listing make_listing(const ListArguments& arguments) {
     throw Error(ErrorKind::kUsage, "list: --device and --peer go with \"list variants\" only");
   }
   if (arguments.what == "devices") return list_all_devices();
-  if (arguments.what == "presets") {
-    return arguments.preset.empty() ? list_all_presets()
-                                    : list_layers(plan::find_preset(arguments.preset));
-  }
+  if (arguments.what == "presets") return list_presets(arguments);
   throw Error(ErrorKind::kUsage,
               fmt::format("list: \"{}\" is not one of variants, devices, presets.{}",
                           arguments.what, did_you_mean(arguments.what, listings())));
@@ -257,13 +245,9 @@ CLI::App* add_list_command(CLI::App& app, ListArguments& arguments) {
 
 ExitCode execute(const ListArguments& arguments, const Context&) {
   const Listing listing = make_listing(arguments);
-  if (arguments.json) {
-    write_stdout(json::json_array(listing.json, kLayout).text + "\n");
-  } else {
-    // Nothing is cut for a reader that is no terminal: grep, a file, a pager.
-    const Terminal terminal = terminal_of(STDOUT_FILENO);
-    write_stdout(text::align_columns(listing.rows, terminal.has_width ? terminal.width : 0));
-  }
+  write_stdout(arguments.json ? json_rows(listing.sheet, kLayout).text + "\n"
+                              : text::terminal(listing.sheet,
+                                               text::listing_style(terminal_of(STDOUT_FILENO))));
   if (!listing.note.empty()) write_stderr(listing.note + "\n");
   return ExitCode::kOk;
 }

@@ -1,7 +1,7 @@
 #include "compare/result/change_text.hpp"
 #include "compare/result/result_text.hpp"
 #include "report/table/parts.hpp"
-#include "text/markdown.hpp"
+#include "text/printers.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -15,9 +15,9 @@ namespace {
 
 // More rows than this do not help a reviewer; the count of the rest is given.
 constexpr std::size_t kMostRows = 25;
-constexpr std::size_t kLongestReason = 120;
+constexpr int kLongestReason = 120;
 
-std::string plain(const std::string& text, std::size_t max_chars = 80) {
+std::string plain(const std::string& text, int max_chars = 80) {
   return text::in_markdown(text, max_chars);
 }
 

@@ -1,7 +1,7 @@
 #include "cli/commands/run/device_results.hpp"
 
 #include "compare/ratios.hpp"
-#include "report/table/parts.hpp"
+#include "text/page.hpp"
 
 #include <fmt/format.h>
 
@@ -16,9 +16,16 @@ constexpr std::array kCodes = {ExitCode::kOk,       ExitCode::kInconclusive,
                                ExitCode::kNoDevice, ExitCode::kVerificationFailed,
                                ExitCode::kBadInput, ExitCode::kUsage};
 
-std::string temperature_text(const record::Report& report) {
-  const auto& state = report.state_after ? *report.state_after : report.state_before;
-  return state.temperature_c ? fmt::format("{:.0f} C", *state.temperature_c) : "";
+text::Value temperature_of(const record::Report& report) {
+  return (report.state_after ? *report.state_after : report.state_before).temperature_c;
+}
+
+// What a report says; nothing where there is none.
+template <typename Function>
+auto of_report(Function&& function) {
+  return [function](const DeviceResult& result) {
+    return result.report ? text::Value(function(*result.report)) : text::Value();
+  };
 }
 
 std::string passed_text(const record::Report& report) {
@@ -27,51 +34,51 @@ std::string passed_text(const record::Report& report) {
   return fmt::format("{} of {}", passed, report.measurements.size());
 }
 
-text::GridRow result_row(const DeviceResult& result) {
-  text::GridRow row;
-  row.cells = {result.device, "", "", "", result.problem.empty() ? result.path : result.problem};
-  if (!result.problem.empty()) row.tone = text::Tone::kBad;
-  if (!result.report) return row;
-  row.cells[1] = result.report->device.name;
-  row.cells[2] = passed_text(*result.report);
-  row.cells[3] = temperature_text(*result.report);
-  return row;
+text::Columns<DeviceResult> result_columns() {
+  return {{{"device"}, [](const DeviceResult& each) { return each.device; }},
+          {{.name = "GPU", .rank = 2},
+           of_report([](const record::Report& report) { return report.device.name; })},
+          {{"passed"}, of_report(passed_text)},
+          {{.name = "heat", .unit = text::Unit::kCelsius, .rank = 1}, of_report(temperature_of)},
+          {{.name = "report", .least = 20}, [](const DeviceResult& each) {
+             return each.problem.empty() ? each.path : each.problem;
+           }}};
 }
 
-std::string ratio_text(std::optional<double> ratio) {
-  return ratio ? text::format_ratio(*ratio) : "";
+// A device that was measured with others and alone.
+struct BothWays {
+  const DeviceResult& together;
+  const DeviceResult& alone;
+  compare::TimeRatios ratios{};
+};
+
+text::Columns<BothWays> together_columns() {
+  using text::Unit;
+  return {{{"device"}, [](const BothWays& each) { return each.together.device; }},
+          {{.name = "GPU", .rank = 2},
+           [](const BothWays& each) { return each.together.report->device.name; }},
+          {{"ratio", Unit::kRatio}, [](const BothWays& each) { return each.ratios.mean; }},
+          {{"range", Unit::kRatio},
+           [](const BothWays& each) {
+             return statistics::Interval{each.ratios.lowest, each.ratios.highest};
+           }},
+          {{"clock", Unit::kRatio, 1}, [](const BothWays& each) { return each.ratios.clock; }},
+          {{"together", Unit::kCelsius, 3},
+           [](const BothWays& each) { return temperature_of(*each.together.report); }},
+          {{"alone", Unit::kCelsius, 3},
+           [](const BothWays& each) { return temperature_of(*each.alone.report); }}};
 }
 
-text::GridRow together_row(const DeviceResult& together, const DeviceResult& alone) {
-  text::GridRow row;
-  row.cells = {together.device, "", "", "", "", "", ""};
+text::Row together_row(const DeviceResult& together, const DeviceResult& alone) {
+  text::Row row = {.cells = {together.device}, .tone = text::Tone::kBad};
   if (!together.report || !alone.report) {
     row.message = together.report ? "alone: " + alone.problem : together.problem;
-    row.tone = text::Tone::kBad;
     return row;
   }
-  const compare::TimeRatios ratios = compare::time_ratios(*alone.report, *together.report);
-  if (ratios.cells == 0) {
-    row.message = "no cell was measured both ways";
-    return row;
-  }
-  row.cells = {together.device,
-               together.report->device.name,
-               ratio_text(ratios.mean),
-               fmt::format("{} to {}", ratio_text(ratios.lowest), ratio_text(ratios.highest)),
-               ratio_text(ratios.clock),
-               temperature_text(*together.report),
-               temperature_text(*alone.report)};
+  const BothWays both = {together, alone, compare::time_ratios(*alone.report, *together.report)};
+  if (both.ratios.cells > 0) return row_of(together_columns(), both);
+  row.message = "no cell was measured both ways";
   return row;
-}
-
-std::string grid(std::vector<text::GridColumn> columns, const std::vector<text::GridRow>& rows,
-                 const report::TableStyle& style) {
-  report::TablePage page(style);
-  const text::GridLayout layout = text::fit_columns(std::move(columns), rows, style.width);
-  page.grid_header(layout);
-  for (const text::GridRow& row : rows) page.grid_row(layout, row);
-  return page.take();
 }
 
 }  // namespace
@@ -90,37 +97,25 @@ ExitCode worst_of(const std::vector<DeviceResult>& results) {
   return worst;
 }
 
-std::string results_table(const std::vector<DeviceResult>& results,
-                          const report::TableStyle& style) {
-  std::vector<text::GridRow> rows;
-  rows.reserve(results.size());
-  for (const DeviceResult& each : results) rows.push_back(result_row(each));
-  return grid({{.title = "device", .align = text::Align::kLeft},
-               {.title = "GPU", .align = text::Align::kLeft, .drop_rank = 2},
-               {.title = "passed"},
-               {.title = "heat", .drop_rank = 1},
-               {.title = "report", .align = text::Align::kLeft}},
-              rows, style);
+std::string results_table(const std::vector<DeviceResult>& results, const text::Style& style) {
+  text::Sheet sheet = text::sheet_of(result_columns(), results);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].problem.empty()) sheet.sections[0].rows[i].tone = text::Tone::kBad;
+  }
+  return text::terminal(sheet, style);
 }
 
 std::string together_table(const std::vector<DeviceResult>& together,
-                           const std::vector<DeviceResult>& alone,
-                           const report::TableStyle& style) {
-  std::vector<text::GridRow> rows;
+                           const std::vector<DeviceResult>& alone, const text::Style& style) {
+  text::Sheet sheet = empty_sheet(together_columns());
+  text::Section& section = sheet.sections.emplace_back();
+  section.title =
+      "Together over alone: time of a call (geometric mean of the cells, their range), SM clock; "
+      "temperature after either";
   for (std::size_t i = 0; i < together.size(); ++i) {
-    rows.push_back(together_row(together[i], alone[i]));
+    section.rows.push_back(together_row(together[i], alone[i]));
   }
-  return "Together over alone: time of a call (geometric mean of the cells, their range), SM "
-         "clock;\n"
-         "temperature after either:\n" +
-         grid({{.title = "device", .align = text::Align::kLeft},
-               {.title = "GPU", .align = text::Align::kLeft, .drop_rank = 2},
-               {.title = "ratio"},
-               {.title = "range"},
-               {.title = "clock", .drop_rank = 1},
-               {.title = "together", .drop_rank = 3},
-               {.title = "alone", .drop_rank = 3}},
-              rows, style);
+  return text::terminal(sheet, style);
 }
 
 }  // namespace nf4bench::cli

@@ -3,7 +3,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "record/report.hpp"
-#include "report/report.hpp"
+#include "text/page.hpp"
 
 #include <optional>
 #include <string>
@@ -30,11 +30,11 @@ ExitCode worst_of(const std::vector<DeviceResult>& results);
 
 // A line for each device.
 std::string results_table(const std::vector<DeviceResult>& results,
-                          const report::TableStyle& style);
+                          const text::Style& style);
 
 // The same for devices that were measured at the same time and alone, in the same order: how much
 // longer they take together.
 std::string together_table(const std::vector<DeviceResult>& together,
-                           const std::vector<DeviceResult>& alone, const report::TableStyle& style);
+                           const std::vector<DeviceResult>& alone, const text::Style& style);
 
 }  // namespace nf4bench::cli

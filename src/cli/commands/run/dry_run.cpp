@@ -1,8 +1,7 @@
 #include "cli/commands/run/dry_run.hpp"
 
-#include "base/text.hpp"
 #include "bench/estimate.hpp"
-#include "text/text_grid.hpp"
+#include "text/page.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +10,8 @@
 namespace nf4bench::cli {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using Fact = std::pair<std::string, std::string>;
+using Facts = std::vector<Fact>;
 
 // The names of enumerated values, separated by commas.
 template <class Value>
@@ -30,42 +30,55 @@ std::string variant_names(const OperationPlan& plan) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::vector<std::string> tensor_row(const plan::PlannedTensor& planned,
-                                    const bench::RunRequest& request) {
-  const plan::TensorSource& source = planned.source;
-  const record::Geometry& geometry = source.geometry;
-  std::vector<nf4::OutputType> types = request.settings.output_types;
-  if (types.empty()) types = {source.dtype};
-  return {planned.id,
-          nf4::shape_to_string(geometry.shape),
-          fmt::format("{}/{}", to_string(geometry.absmax_kind), geometry.blocksize),
-          words(types),
-          fmt::format("{}", planned.multiplicity),
-          text::format_size(bench::buffer_bytes(request, source)),
-          escaped(source.name, 80)};
+// A tensor for each operation, because they take different memory.
+struct PlannedRow {
+  const plan::PlannedTensor& planned;
+  bench::RunRequest request;
+
+  const record::Geometry& geometry() const { return planned.source.geometry; }
+};
+
+std::string types_of(const PlannedRow& row) {
+  const std::vector<nf4::OutputType>& types = row.request.settings.output_types;
+  return words(types.empty() ? std::vector{row.planned.source.dtype} : types);
 }
 
-// A tensor for each operation, because they take different memory.
-Rows tensor_rows(const RunPlan& plan) {
-  Rows rows = {{"id", "shape", "absmax", "types", "times", "memory", "tensor"}};
+text::Columns<PlannedRow> tensor_columns() {
+  using Each = PlannedRow;
+  return {{{"id"}, [](const Each& each) { return each.planned.id; }},
+          {{"shape"}, [](const Each& each) { return each.geometry().shape; }},
+          {{"absmax"},
+           [](const Each& each) {
+             return fmt::format("{}/{}", to_string(each.geometry().absmax_kind),
+                                each.geometry().blocksize);
+           }},
+          {{"types"}, types_of},
+          {{"times"}, [](const Each& each) { return each.planned.multiplicity; }},
+          {{"memory", text::Unit::kBytes},
+           [](const Each& each) { return bench::buffer_bytes(each.request, each.planned.source); }},
+          {{"tensor"}, [](const Each& each) { return each.planned.source.name; }}};
+}
+
+text::Sheet tensor_sheet(const RunPlan& plan) {
+  std::vector<PlannedRow> rows;
   for (const OperationPlan& operation : plan.operations) {
     for (const plan::PlannedTensor& planned : operation.tensors) {
-      rows.push_back(tensor_row(planned, operation.request(*plan.device)));
+      rows.push_back({planned, operation.request(*plan.device)});
     }
   }
-  return rows;
+  return text::sheet_of(tensor_columns(), rows);
 }
 
 std::string tokens_text(const record::Settings& options) {
   return fmt::format("{} ({}{})", fmt::join(options.tokens, ", "),
                      options.activations == record::Activations::kFile
-                         ? escaped(options.activations_file, 80)
+                         ? options.activations_file
                          : to_string(options.activations),
                      options.cold_activations ? ", cold" : "");
 }
 
 // What is computed, and by which variants.
-void add_operations(Rows& rows, const RunPlan& plan) {
+void add_operations(Facts& rows, const RunPlan& plan) {
   std::vector<std::string> names;
   bool has_tokens = false;
   for (const OperationPlan& each : plan.operations) {
@@ -85,10 +98,10 @@ void add_operations(Rows& rows, const RunPlan& plan) {
   }
 }
 
-Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
+Facts facts_of(const RunPlan& plan, const bench::RunEstimate& estimate) {
   const record::DeviceInfo& device = plan.device->info();
   const record::Settings& options = plan.options;
-  Rows rows = {{"device", fmt::format("{}: {}", device.id, device.name)}};
+  Facts rows = {{"device", fmt::format("{}: {}", device.id, device.name)}};
   if (plan.shard) {
     rows.push_back({"task", record::shard_text(plan.shard->index, plan.shard->count)});
   }
@@ -102,7 +115,7 @@ Rows fact_rows(const RunPlan& plan, const bench::RunEstimate& estimate) {
   rows.push_back({"measurements", fmt::format("{}", estimate.measurements)});
   if (estimate.not_measured > 0) {
     rows.push_back({"without a time", fmt::format("{} of these", estimate.not_measured)});
-    for (const std::string& line : estimate.exclusions) rows.push_back({"", escaped(line)});
+    for (const std::string& line : estimate.exclusions) rows.push_back({"", line});
   }
   rows.push_back(
       {"comparisons",
@@ -127,9 +140,15 @@ std::string describe(const RunPlan& plan) {
   for (const OperationPlan& each : plan.operations) {
     estimate = estimate + bench::estimate_run(each.request(*plan.device));
   }
-  return text::align_columns(tensor_rows(plan), 0) + "\n" +
-         text::align_columns(fact_rows(plan, estimate), 0) +
-         "\nNothing was measured and no report was written: --dry-run.\n";
+  const text::Columns<Fact> columns = {{{"what"}, [](const Fact& fact) { return fact.first; }},
+                                       {{"plan"}, [](const Fact& fact) { return fact.second; }}};
+  text::Page page({.width = 0});
+  page.table(tensor_sheet(plan));
+  page.blank();
+  page.table(text::sheet_of(columns, facts_of(plan, estimate)));
+  page.blank();
+  page.line("Nothing was measured and no report was written: --dry-run.");
+  return page.take();
 }
 
 }  // namespace nf4bench::cli

@@ -219,7 +219,7 @@ ExitCode SeveralDevices::measure_both_ways() {
   if (interruption()) return first;
   const std::vector<DeviceResult> alone =
       measure({.folder = folder_in(folder, "alone/"), .at_once = false, .word = " alone"});
-  show(together_table(together, alone, style()));
+  show(together_table(together, alone, text::report_style(terminal_of(STDOUT_FILENO))));
   std::vector<DeviceResult> all = together;
   all.insert(all.end(), alone.begin(), alone.end());
   return code_of_all(all);
@@ -239,7 +239,7 @@ ExitCode SeveralDevices::run() {
   for (const DeviceResult& each : results) {
     if (each.report) show(report::to_table(*each.report, style()) + "\n");
   }
-  show(results_table(results, style()));
+  show(results_table(results, text::report_style(terminal_of(STDOUT_FILENO))));
   return code_of_all(results);
 }
 
