@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <vector>
 
 namespace nf4bench::device {
@@ -33,6 +34,22 @@ std::string uuid_string(const cudaUUID_t& uuid) {
   return text;
 }
 
+// Lets an older architecture stand in for the card's own, as code of that one that the driver
+// compiles for this card. The name says it, so that no report passes for the card's.
+void pretend(record::DeviceInfo& info) {
+  const char* const told = std::getenv("NF4BENCH_COMPUTE_CAPABILITY");
+  if (told == nullptr || *told == '\0') return;
+  const int capability = std::atoi(told);
+  if (capability < 75 || capability > info.compute_capability) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("NF4BENCH_COMPUTE_CAPABILITY is \"{}\"; it takes 75 to {}, the compute "
+                            "capability of {} without its point",
+                            told, info.compute_capability, info.name));
+  }
+  info.name += fmt::format(" as compute capability {}.{}", capability / 10, capability % 10);
+  info.compute_capability = capability;
+}
+
 record::DeviceInfo describe(int index) {
   cudaDeviceProp properties = {};
   check_cuda(cudaGetDeviceProperties(&properties, index), "read the device's properties");
@@ -46,6 +63,7 @@ record::DeviceInfo describe(int index) {
   info.id = fmt::format("cuda:{}", index);
   info.name = properties.name;
   info.compute_capability = 10 * properties.major + properties.minor;
+  pretend(info);
   info.multiprocessors = properties.multiProcessorCount;
   info.l2_bytes = properties.l2CacheSize;
   info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
