@@ -134,6 +134,10 @@ template <int kThreads>
 __device__ __forceinline__ void sync_at(int barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(kThreads) : "memory");
 }
+template <int kThreads>
+__device__ __forceinline__ void arrive_at(int barrier) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(kThreads) : "memory");
+}
 template <int kBarrier, int kThreads>
 __device__ __forceinline__ void sync_at() {
   asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(kThreads) : "memory");
@@ -143,13 +147,13 @@ __device__ __forceinline__ void arrive_at() {
   asm volatile("bar.arrive %0, %1;" ::"n"(kBarrier), "n"(kThreads) : "memory");
 }
 
-#if __CUDA_ARCH__ >= 800
-
 // Products of a warp: d += A B, with fragments as PTX lays them out. A of 16 rows x 16 inputs, B of
-// 16 inputs x 8 columns, of float16 or bfloat16.
+// 16 inputs x 8 columns, of float16 or bfloat16. Turing has no bfloat16, and half the inputs a
+// product.
 template <OutputType kType>
 __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4],
                                              std::uint32_t b0, std::uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
   if constexpr (kType == OutputType::kFloat16) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
@@ -161,7 +165,36 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t 
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
+#else
+  static_assert(kType == OutputType::kFloat16);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[2 * half]), "r"(a[2 * half + 1]), "r"(half == 0 ? b0 : b1));
+  }
+#endif
 }
+
+// Two products of float16 or bfloat16.
+template <OutputType kType>
+__device__ __forceinline__ std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product;
+  if constexpr (kType == OutputType::kFloat16) {
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+  } else {
+#if __CUDA_ARCH__ >= 900
+    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+#else
+    // Ampere has no product alone; adding -0 leaves it as it is.
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(product) : "r"(a), "r"(b), "r"(0x80008000u));
+#endif
+  }
+  return product;
+}
+
+#if __CUDA_ARCH__ >= 800
 
 // A of 16 rows x 32 signed bytes, B of 32 x 8.
 __device__ __forceinline__ void mma_m16n8k32_signed(int (&d)[4], const std::uint32_t (&a)[4],
@@ -179,18 +212,6 @@ __device__ __forceinline__ void mma_m16n8k32_unsigned(int (&d)[4], const std::ui
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// Two products of float16 or bfloat16.
-template <OutputType kType>
-__device__ __forceinline__ std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t product;
-  if constexpr (kType == OutputType::kBfloat16) {
-    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
-  } else {
-    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
-  }
-  return product;
 }
 
 // Copies from global to shared memory that run beside the thread: kBytes bytes, 4, 8 or 16 as both
@@ -225,6 +246,64 @@ __device__ __forceinline__ void commit_copies() {
 template <int kPending>
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Barriers in shared memory. A phase takes `arrivals` arrivals, and on Hopper all bytes announced
+// to it; then it ends and the next one, of the other parity, begins.
+__device__ __forceinline__ void init_barrier(std::uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void arrive(std::uint32_t barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+#else
+  asm volatile(
+      "{\n"
+      ".reg .b64 state;\n"
+      "mbarrier.arrive.shared::cta.b64 state, [%0];\n"
+      "}" ::"r"(barrier)
+      : "memory");
+#endif
+}
+
+// Arrives once all that this thread has begun to copy is there.
+__device__ __forceinline__ void arrive_with_copies(std::uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ bool phase_has_ended(std::uint32_t barrier, std::uint32_t parity) {
+  std::uint32_t ended;
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n"
+      ".reg .pred ended;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, ended;\n"
+      "}"
+      : "=r"(ended)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+#else
+  asm volatile(
+      "{\n"
+      ".reg .pred ended;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, ended;\n"
+      "}"
+      : "=r"(ended)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+#endif
+  return ended != 0;
+}
+
+// Until the phase of `parity` has ended. There is no trap for a copy that never arrives: with a way
+// out that producers and consumers share, ptxas gives both the fewer registers of the two.
+__device__ __forceinline__ void wait_for_phase(std::uint32_t barrier, std::uint32_t parity) {
+#pragma unroll 1
+  while (!phase_has_ended(barrier, parity)) {
+  }
 }
 
 #endif

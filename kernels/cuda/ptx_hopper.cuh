@@ -1,8 +1,10 @@
 #pragma once
 
-// The PTX instructions that Hopper and later have, each once: barriers in shared memory that count
-// arrivals and bytes, the copy engine, clusters, registers of a warpgroup. Dependent launches are
+// The PTX instructions that Hopper and later have, each once: barriers that count bytes as well as
+// arrivals, the copy engine, clusters, registers of a warpgroup. Dependent launches are
 // in dependent_launch.cuh.
+
+#include "cuda/ptx.cuh"
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -13,47 +15,15 @@ namespace nf4bench::kernels::cuda {
 
 #if __CUDA_ARCH__ >= 900
 
-// A barrier takes `arrivals` arrivals and all bytes announced to it; then its phase ends and the
-// next one, of the other parity, begins.
-__device__ __forceinline__ void init_barrier(std::uint32_t barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
 // Makes initialized barriers known to the copy engine. By the thread that initialized them.
 __device__ __forceinline__ void publish_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-__device__ __forceinline__ void arrive(std::uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 // Arrives, and announces `bytes` that copies are going to bring in this phase.
 __device__ __forceinline__ void arrive_expecting(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
-}
-
-__device__ __forceinline__ bool phase_has_ended(std::uint32_t barrier, std::uint32_t parity) {
-  std::uint32_t ended;
-  asm volatile(
-      "{\n"
-      ".reg .pred ended;\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, ended;\n"
-      "}"
-      : "=r"(ended)
-      : "r"(barrier), "r"(parity)
-      : "memory");
-  return ended != 0;
-}
-
-// Until the phase of `parity` has ended. There is no trap for a copy that never arrives: with a way
-// out that producers and consumers share, ptxas gives both the fewer registers of the two.
-__device__ __forceinline__ void wait_for_phase(std::uint32_t barrier, std::uint32_t parity) {
-#pragma unroll 1
-  while (!phase_has_ended(barrier, parity)) {
-  }
 }
 
 // Orders this thread's earlier accesses to shared memory before later ones of the copy engine and

@@ -34,9 +34,9 @@ std::string reason(const std::string& name, const Problem& problem, const Device
 TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
   std::vector<std::string> names;
   for (const Variant& each : kernels::cuda::matmul().variants) names.emplace_back(each.name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"chain_cublas", "decode_cublas", "mma_linear", "wgmma_decode",
-                                      "gemv_shuffle", "mma_table", "fused", "cublas_resident"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"chain_cublas", "decode_cublas", "mma_linear",
+                                             "wgmma_decode", "mma_ring", "gemv_shuffle",
+                                             "mma_table", "fused", "cublas_resident"}));
   EXPECT_STREQ(kernels::cuda::matmul().flagship, "fused");
   EXPECT_STREQ(kernels::cuda::matmul().default_baseline, "chain_cublas");
 }
@@ -44,14 +44,15 @@ TEST(CudaMatmul, TheCatalogueIsOrderedAndComplete) {
 TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
   Problem wide = make_problem(1, 256, 4096);
   wide.output_type = OutputType::kFloat32;
-  for (const char* const name : {"gemv_shuffle", "mma_table", "mma_linear", "wgmma_decode"}) {
+  for (const char* const name :
+       {"gemv_shuffle", "mma_table", "mma_linear", "mma_ring", "wgmma_decode"}) {
     EXPECT_EQ(reason(name, wide, kHopper), "multiplies 16-bit activations only") << name;
   }
   EXPECT_EQ(reason("gemv_shuffle", make_problem(2, 256, 4096), kHopper), "multiplies one token");
   EXPECT_EQ(reason("gemv_shuffle", make_problem(1, 1280, 3420), kHopper),
             "needs a multiple of 32 inputs");
   EXPECT_EQ(reason("gemv_shuffle", make_problem(1, 256, 4096, 32), kTuring), "");
-  for (const char* const name : {"mma_linear", "wgmma_decode"}) {
+  for (const char* const name : {"mma_linear", "mma_ring", "wgmma_decode"}) {
     EXPECT_EQ(reason(name, make_problem(4, 1280, 3420), kHopper), "needs a multiple of 64 inputs");
     EXPECT_EQ(reason(name, make_problem(4, 256, 4096, 32), kHopper),
               "needs a blocksize of 64 or more");
@@ -63,11 +64,23 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
             "multiplies up to 16 tokens");
   EXPECT_NE(reason("mma_linear", make_problem(1, 256, 4096), kTuring).find("8.0"),
             std::string::npos);
-  EXPECT_EQ(reason("wgmma_decode", make_problem(513, 256, 4096), kHopper),
-            "multiplies up to 512 tokens");
+  EXPECT_EQ(reason("wgmma_decode", make_problem((1 << 20) + 1, 256, 4096), kHopper),
+            "multiplies up to 2^20 tokens");
   for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
     EXPECT_NE(reason("wgmma_decode", make_problem(64, 256, 4096), device).find("9.0"),
               std::string::npos);
+  }
+}
+
+TEST(CudaMatmul, TheRingMultipliesAnyNumberOfTokensFromTuringOn) {
+  for (const std::int64_t tokens : {1, 9, 33, 65, 4096, 65536}) {
+    for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kHopper, kBlackwell}) {
+      Problem problem = make_problem(tokens, 8192, 8192);
+      problem.output_type = OutputType::kFloat16;
+      EXPECT_EQ(reason("mma_ring", problem, device), "") << tokens;
+      problem.output_type = OutputType::kBfloat16;
+      EXPECT_EQ(reason("mma_ring", problem, device).empty(), device.compute_capability >= 80);
+    }
   }
 }
 
@@ -176,7 +189,7 @@ TEST(CudaMatmul, TheFlagshipDoesEveryProblemOnEveryDevice) {
   }
   const Problem problem = make_problem(64, 8192, 8192);
   EXPECT_GE(workspace(variant("fused"), problem, kTuring), problem.elements * 2);
-  EXPECT_GE(workspace(variant("fused"), make_problem(65, 8192, 8192), kAmpere),
+  EXPECT_GE(workspace(variant("fused"), make_problem(257, 8192, 8192), kAmpere),
             problem.elements * 2);
 }
 

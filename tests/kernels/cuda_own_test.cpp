@@ -60,7 +60,7 @@ TEST(CudaOwn, FewTokensWithLongRowsGoToTheKernelOfWarpgroups) {
 }
 
 TEST(CudaOwn, ManyTokensGoToABlasOnHopper) {
-  expect_choices(kHopper, {{512, 8192, 8192, "wgmma_decode"}, {513, 8192, 8192, "(mma_table)"}});
+  expect_choices(kHopper, {{512, 8192, 8192, "wgmma_decode"}, {513, 8192, 8192, "(wgmma_decode)"}});
   // Up to 4 Mi elements with more than 4,096 inputs.
   expect_choices(kHopper, {{384, 963, 4352, "wgmma_decode"},
                            {385, 963, 4352, "(wgmma_decode)"},
@@ -84,19 +84,23 @@ TEST(CudaOwn, OtherShapesGoToTheTableFromWhereItBeatsABlas) {
   expect_choices(kHopper, {{1, 1280, 4128, "gemv_shuffle"}, {2, 1280, 4128, "(mma_table)"}});
 }
 
-TEST(CudaOwn, OtherArchitecturesTakeTheIntegerKernelAndTheTable) {
+TEST(CudaOwn, OtherArchitecturesTakeTheIntegerKernelForOneTokenAndTheRingForMore) {
   for (const DeviceFacts& device : {kAmpere, kAda, kBlackwell}) {
     expect_choices(device, {{1, 4096, 4096, "mma_linear"},
-                            {16, 8192, 8192, "mma_linear"},
-                            {17, 8192, 8192, "mma_table"},
-                            {64, 8192, 8192, "mma_table"},
-                            {65, 8192, 8192, "(mma_table)"},
-                            {16, 1024, 4096, "mma_linear"},
-                            {17, 1024, 4096, "(mma_table)"}});
+                            {2, 4096, 4096, "mma_ring"},
+                            {128, 16383, 8192, "mma_ring"},
+                            {129, 16383, 8192, "(mma_ring)"},
+                            {256, 16384, 8192, "mma_ring"},
+                            {257, 16384, 8192, "(mma_ring)"},
+                            {128, 1024, 4096, "mma_ring"},
+                            {129, 1024, 4096, "(mma_ring)"}});
   }
   // One token's activations take more shared memory than this has.
-  expect_choices(kAda, {{1, 8192, 8192, "gemv_shuffle"}});
+  expect_choices(kAda, {{1, 8192, 8192, "mma_ring"}});
   expect_choices(kTuring, {{1, 8192, 8192, "gemv_shuffle"}, {2, 8192, 8192, "none"}});
+  Problem in_float16 = make_problem(128, 8192, 8192);
+  in_float16.output_type = kernels::OutputType::kFloat16;
+  EXPECT_EQ(choice(kTuring, in_float16), "mma_ring");
 }
 
 // Searched for by asking for every number of tokens.

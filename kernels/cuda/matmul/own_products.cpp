@@ -10,9 +10,9 @@ constexpr std::int64_t kMi = std::int64_t{1} << 20;
 // On Hopper the warpgroup kernel is faster from 5 tokens on, and sooner where rows are long,
 // measured on an H200. The integer kernel makes integers of the activations first, which takes as
 // long for few rows as for many; with one token they take shared memory that it needs otherwise.
-// Elsewhere nothing that does more tokens beats it.
+// Elsewhere the ring is faster from two tokens on.
 std::int64_t most_linear_tokens(const Problem& problem, const DeviceFacts& device) {
-  if (device.compute_capability != 90) return 16;
+  if (device.compute_capability != 90) return 1;
   if (problem.inputs > 32768) return 0;
   const bool has_long_rows =
       problem.inputs > 4096 || (problem.inputs >= 3584 && problem.inputs >= 4 * problem.outputs);
@@ -24,6 +24,11 @@ std::int64_t most_wgmma_tokens(const Problem& problem, const DeviceFacts&) {
   const bool ends_within_a_stage = problem.inputs % 256 != 0;
   if (problem.elements <= 9 * kMi && ends_within_a_stage) return 384;
   return 512;
+}
+
+// Measured on an H200 with code of compute capability 8.0.
+std::int64_t most_ring_tokens(const Problem& problem, const DeviceFacts&) {
+  return problem.elements < 128 * kMi ? 128 : 256;
 }
 
 std::int64_t most_gemv_tokens(const Problem&, const DeviceFacts&) {
@@ -40,9 +45,8 @@ std::int64_t most_table_tokens(const Problem& problem, const DeviceFacts&) {
 
 std::span<const OwnProduct> own_products() {
   static const OwnProduct products[] = {
-      {matmul_mma_linear(), most_linear_tokens},
-      {matmul_wgmma_decode(), most_wgmma_tokens},
-      {matmul_gemv_shuffle(), most_gemv_tokens},
+      {matmul_mma_linear(), most_linear_tokens}, {matmul_wgmma_decode(), most_wgmma_tokens},
+      {matmul_mma_ring(), most_ring_tokens},     {matmul_gemv_shuffle(), most_gemv_tokens},
       {matmul_mma_table(), most_table_tokens},
   };
   return products;

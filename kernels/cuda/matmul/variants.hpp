@@ -11,6 +11,7 @@ Variant matmul_cublas_resident();
 Variant matmul_gemv_shuffle();
 Variant matmul_chain_cublas();
 Variant matmul_decode_cublas();
+Variant matmul_mma_ring();
 Variant matmul_mma_table();
 Variant matmul_mma_linear();
 Variant matmul_wgmma_decode();

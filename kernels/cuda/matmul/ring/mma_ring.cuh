@@ -1,0 +1,120 @@
+#pragma once
+
+// y[M, N] = x[M, K] W[N, K]^T on tensor cores of Ampere and later, with weights as they lie in
+// memory. One launch: blocks walk the stages that StagePlan gives them, and those that share a tile
+// add up their parts in the workspace.
+//
+// Producers (warps of their own, or the consumers between their products) fill a ring of slots;
+// consumers decode weights into A fragments through a table of pairs, multiply, and scale.
+// ring_shape.hpp draws the shared memory, ring_consumer.cuh the fragments.
+
+#include "cuda/codebook.cuh"
+#include "cuda/dependent_launch.cuh"
+#include "cuda/matmul/ring/ring_consumer.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+// Pairs of codebook values, the high nibble's in the low half, a copy for each lane. By the
+// consumers, each of which writes four copies at once.
+template <class Shape, OutputType kType>
+__device__ __forceinline__ void fill_ring_table(std::uint8_t* shared) {
+  const float own = kCodebook[threadIdx.x % 16] * kRingPairFactor<kType>;
+  auto* table = reinterpret_cast<uint4*>(shared);
+  for (int i = static_cast<int>(threadIdx.x); i < 256 * 8; i += Shape::kConsumers) {
+    const float high = __shfl_sync(0xffffffffu, own, i >> 7);
+    const float low = __shfl_sync(0xffffffffu, own, i >> 3 & 15);
+    const std::uint32_t pair =
+        kType == OutputType::kFloat16 ? pack_float16(high, low) : pack_bfloat16(high, low);
+    table[i] = make_uint4(pair, pair, pair, pair);
+  }
+}
+
+// Multiplies the block's parts of tiles; produce() fills the slot that was read last.
+template <class Shape, OutputType kType, ScaleTarget kTarget, class Produce>
+__device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
+                                        const RingParts& parts, const RingGroup<Shape>& group,
+                                        std::uint8_t* shared, const Produce& produce) {
+  using SharedTile = RingSharedTile<Shape>;
+  using Outputs = RingOutputs<Shape, kType>;
+  RingConsumer<Shape, kType, kTarget> consumer(group, shared_address(shared));
+  for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
+    const bool is_whole = walk.is_whole(plan);
+    const unsigned long long seen = is_whole ? 0 : SharedTile(plan, parts, walk.tile, group).look();
+    consumer.clear();
+#pragma unroll 1
+    for (int stage = walk.begin; stage < walk.end; ++stage) consumer.multiply_stage(produce);
+    consumer.finish_tile();
+    if (is_whole) {
+      const Outputs outputs(job, plan, walk.tile, group);
+#pragma unroll
+      for (int i = 0; i < Shape::kPieces; ++i) outputs.store(i, consumer.piece(i));
+    } else {
+      SharedTile(plan, parts, walk.tile, group).leave(seen, [&](int i) {
+        return consumer.piece(i);
+      });
+    }
+  }
+  for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
+    if (walk.is_whole(plan)) continue;
+    SharedTile(plan, parts, walk.tile, group).add_up(Outputs(job, plan, walk.tile, group));
+  }
+}
+
+// Turing has float16 only, and shapes of its own.
+template <class Shape, OutputType kType>
+__host__ __device__ constexpr bool is_compiled(int architecture) {
+  return architecture >= 800 ? !Shape::kIsTurings
+                             : Shape::kIsTurings && kType == OutputType::kFloat16;
+}
+
+template <class Shape, OutputType kType, ScaleTarget kTarget>
+__device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& plan,
+                                              const RingParts& parts, ScaleLayout layout) {
+  extern __shared__ __align__(1024) std::uint8_t shared[];
+  if (threadIdx.x == 0) RingSync<Shape>(shared_address(shared)).init();
+  if (job.nested && threadIdx.x < 256) {
+    reinterpret_cast<float*>(shared + Shape::kMap)[threadIdx.x] =
+        __ldg(job.nested_map + threadIdx.x);
+  }
+  __syncthreads();
+  allow_next_kernel();
+  wait_for_previous_kernel();
+
+  using Producer = RingProducer<Shape, kType, kTarget>;
+  const RingGroup<Shape> group;
+  if constexpr (Shape::kProducerWarps > 0) {
+    if (threadIdx.x >= Shape::kConsumers) {
+      Producer producer(job, plan, layout, shared,
+                        static_cast<int>(threadIdx.x) - Shape::kConsumers);
+      while (producer.valid()) producer.produce();
+      producer.finish();
+      return;
+    }
+    fill_ring_table<Shape, kType>(shared);
+    sync_at<kRingConsumers, Shape::kConsumers>();
+    consume<Shape, kType, kTarget>(job, plan, parts, group, shared, [] {});
+  } else {
+    Producer producer(job, plan, layout, shared, static_cast<int>(threadIdx.x));
+    const auto produce = [&] {
+      if (producer.valid()) producer.produce();
+    };
+#pragma unroll
+    for (int i = 1; i < Shape::kStages; ++i) produce();
+    fill_ring_table<Shape, kType>(shared);
+    __syncthreads();
+    consume<Shape, kType, kTarget>(job, plan, parts, group, shared, produce);
+  }
+}
+
+template <class Shape, OutputType kType, ScaleTarget kTarget>
+__global__ void __launch_bounds__(Shape::kThreads, 1)
+    mma_ring(const __grid_constant__ Job job, const __grid_constant__ StagePlan plan,
+             const __grid_constant__ RingParts parts, ScaleLayout layout) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (is_compiled<Shape, kType>(__CUDA_ARCH__)) {
+    multiply_ring<Shape, kType, kTarget>(job, plan, parts, layout);
+  }
+#endif
+}
+
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,288 @@
+#pragma once
+
+// Multiplies what a slot of mma_ring's ring holds, by mma.m16n8k16 with the weights as A.
+//
+// The order of K within a block of 64 inputs is free, as long as both operands have the same. Lane
+// t of a quad has inputs 16t to 16t + 15: two words of a row of weights, and 32 bytes of a token.
+// The tensor core's columns of product j = 0..3 are
+//
+//   k of A and B     0, 1   (t = 0)   2, 3 (t = 1) ...   8, 9 (t = 0)  ...
+//   is input         16t + 4j, + 1                       16t + 4j + 2, + 3
+//
+// so that a byte of a word is one register of A, and 16 bytes of a token are B of two products:
+//
+//   a0 = pair[byte 2j     of row g]      a2 = pair[byte 2j + 1 of row g]      g = lane / 4
+//   a1 = pair[byte 2j     of row g + 8]  a3 = pair[byte 2j + 1 of row g + 8]
+//   b0, b1 = tokens[g][16t + 4j .. + 3]
+
+#include "cuda/matmul/pair_table.cuh"
+#include "cuda/matmul/ring/ring_join.cuh"
+#include "cuda/matmul/ring/ring_producer.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+template <class Shape, OutputType kType, ScaleTarget kTarget>
+class RingConsumer {
+  // What a lane reads of a block before tokens.
+  struct Rows {
+    uint2 words[Shape::kTilesN][2];
+    float scales[Shape::kTilesN][2];
+  };
+
+ public:
+  __device__ __forceinline__ RingConsumer(const RingGroup<Shape>& group, std::uint32_t shared)
+      : group_(group),
+        shared_(shared),
+        sync_(shared),
+        table_(keep(shared + group.lane * 4)),
+        exchange_(keep(shared + Shape::kExchange + group.index * Shape::kGroupExchangeBytes +
+                       group.lane * 16)),
+        scales_(keep(
+            shared + Shape::kRing + Shape::kScalesAt +
+            (group.warp_k * Shape::kRows + group.index * Shape::kWarpRows + group.lane / 4 * 2) *
+                4)) {
+    const int g = group.lane / 4;
+    const int t = group.lane % 4;
+#pragma unroll
+    for (int b = 0; b < Shape::kWarpBlocks; ++b) {
+      const int block = block_of_stage(b);
+      weights_[b] = keep(shared + Shape::kRing +
+                         weight_place<Shape>(group.index * Shape::kWarpRows + g, block) + t * 8);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        tokens_[b][half] = keep(shared + Shape::kRing + Shape::kTokensAt +
+                                token_place<Shape>(g, block, 2 * t + half));
+      }
+    }
+  }
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int i = 0; i < Shape::kTilesN * Shape::kTilesM * 4; ++i) (&sums_[0][0][0])[i] = 0.0f;
+  }
+
+  // Adds the products of the next stage; produce() fills the slot of the stage before.
+  template <class Produce>
+  __device__ __forceinline__ void multiply_stage(const Produce& produce) {
+    sync_.wait_until_full(at_);
+    const std::uint32_t slot = at_.slot * Shape::kSlotBytes;
+    produce();
+    const Rows first = load_rows(0, slot);
+    // Apart, for a branch within would keep look-ups from running beside products.
+    if (kMayBeWide<kType, kTarget> && has_wide_scales(slot)) {
+      multiply_blocks<ScaleTarget::kWideWeights>(first, slot);
+    } else {
+      multiply_blocks<kTarget>(first, slot);
+    }
+    at_.advance();
+  }
+
+  // Adds up what the warps of the group have of different inputs. Then this warp has the sums of
+  // its own tiles of rows, piece by piece.
+  __device__ __forceinline__ void finish_tile() {
+    if constexpr (Shape::kWarpsK > 1) {
+#pragma unroll
+      for (int m = 0; m < Shape::kTilesM; ++m) exchange_tile(m);
+    }
+  }
+
+  __device__ __forceinline__ float4 piece(int i) const {
+    const float(&sums)[4] = sums_[i / Shape::kTilesM][i % Shape::kTilesM];
+    return make_float4(sums[0], sums[1], sums[2], sums[3]);
+  }
+
+ private:
+  // With many tokens their operands do not fit into the registers at once: half a block is
+  // multiplied, then the other.
+  static constexpr int kSteps = Shape::kTilesM > 4 ? 2 : 1;
+  static constexpr int kStepProducts = 4 / kSteps;  // mma of 16 inputs
+  static constexpr int kStepChunks = 2 / kSteps;    // of 16 bytes of a token
+  static constexpr int kTogether = Shape::kTilesM < 4 ? Shape::kTilesM : 4;  // tiles of tokens
+
+  __device__ __forceinline__ int block_of_stage(int b) const {
+    return group_.warp_k + b * Shape::kWarpsK;
+  }
+
+  __device__ __forceinline__ void exchange_tile(int m) {
+    group_.meet();  // what was exchanged before has been read
+#pragma unroll
+    for (int n = 0; n < Shape::kTilesN; ++n) {
+      store_shared_16(exchange_ + (group_.warp_k * Shape::kTilesN + n) * 512,
+                      make_float4(sums_[n][m][0], sums_[n][m][1], sums_[n][m][2], sums_[n][m][3]));
+    }
+    group_.meet();
+#pragma unroll
+    for (int own = 0; own < Shape::kOwnTiles; ++own) {
+      const int n = group_.warp_k * Shape::kOwnTiles + own;
+      float sum[4] = {};
+#pragma unroll
+      for (int k = 0; k < Shape::kWarpsK; ++k) {
+        const uint4 part = load_shared_16(exchange_ + (k * Shape::kTilesN + n) * 512);
+        sum[0] += __uint_as_float(part.x);
+        sum[1] += __uint_as_float(part.y);
+        sum[2] += __uint_as_float(part.z);
+        sum[3] += __uint_as_float(part.w);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sums_[own][m][i] = sum[i];
+    }
+  }
+
+  // Whether scales of the stage are beyond float16, so that accumulators are to be scaled.
+  __device__ __forceinline__ bool has_wide_scales(std::uint32_t slot) const {
+    std::uint32_t wide = 0;
+#pragma unroll
+    for (int i = 0; i < Shape::kProducers / 32; i += 4) {
+      const uint4 words = load_shared_16(shared_ + Shape::kRing + Shape::kWideAt + slot + i * 4);
+      wide |= words.x | words.y | words.z | words.w;
+    }
+    return wide != 0;
+  }
+
+  __device__ __forceinline__ Rows load_rows(int b, std::uint32_t slot) const {
+    Rows rows;
+#pragma unroll
+    for (int n = 0; n < Shape::kTilesN; ++n) {
+      const std::uint32_t at = weights_[b] + slot + n * 16 * Shape::kRowBytes;
+      rows.words[n][0] = load_shared_8(at);
+      rows.words[n][1] = load_shared_8(at + 8 * Shape::kRowBytes);
+      const uint2 two =
+          load_shared_8(scales_ + slot + (b * Shape::kWarpsK * Shape::kRows + n * 16) * 4);
+      rows.scales[n][0] = __uint_as_float(two.x);
+      rows.scales[n][1] = __uint_as_float(two.y);
+    }
+    return rows;
+  }
+
+  template <ScaleTarget kStageTarget>
+  __device__ __forceinline__ void multiply_blocks(const Rows& first, std::uint32_t slot) {
+#pragma unroll
+    for (int b = 0; b < Shape::kWarpBlocks; ++b) {
+      const Rows rows = b == 0 ? first : load_rows(b, slot);
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        const bool is_last = b == Shape::kWarpBlocks - 1 && step == kSteps - 1;
+        multiply_step<kStageTarget>(rows, b, step, slot, is_last);
+      }
+    }
+  }
+
+  template <ScaleTarget kStageTarget>
+  __device__ __forceinline__ void multiply_step(const Rows& rows, int b, int step,
+                                                std::uint32_t slot, bool is_last) {
+    uint4 tokens[Shape::kTilesM][kStepChunks];
+#pragma unroll
+    for (int m = 0; m < Shape::kTilesM; ++m) {
+#pragma unroll
+      for (int i = 0; i < kStepChunks; ++i) tokens[m][i] = load_tokens(b, step + i, m, slot);
+    }
+    if (is_last) sync_.leave(at_);
+#pragma unroll
+    for (int n = 0; n < Shape::kTilesN; ++n) {
+      std::uint32_t a[kStepProducts][4];
+      decode(a, rows.words[n], step);
+      if constexpr (kStageTarget == ScaleTarget::kAccumulators) {
+        multiply_unscaled(sums_[n], a, tokens, rows.scales[n]);
+      } else {
+        scale_weights<kStageTarget>(a, rows.scales[n]);
+        multiply_scaled(sums_[n], a, tokens);
+      }
+    }
+  }
+
+  __device__ __forceinline__ uint4 load_tokens(int b, int half, int m, std::uint32_t slot) const {
+    return load_shared_16(tokens_[b][half] + slot + m * 8 * kTokenBlockBytes);
+  }
+
+  __device__ __forceinline__ void decode(std::uint32_t (&a)[kStepProducts][4],
+                                         const uint2 (&words)[2], int step) const {
+#pragma unroll
+    for (int byte = 0; byte < 2 * kStepProducts; ++byte) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int at = step * 2 * kStepProducts + byte;
+        const std::uint32_t word = at < 4 ? words[i].x : words[i].y;
+        a[byte / 2][byte % 2 * 2 + i] =
+            load_constant_4(step_to_byte(word, byte_factor(at % 4), table_));
+      }
+    }
+  }
+
+  template <ScaleTarget kStageTarget>
+  __device__ __forceinline__ static void scale_weights(std::uint32_t (&a)[kStepProducts][4],
+                                                       const float (&scales)[2]) {
+    const auto pack = [](float first, float second) {
+      return kType == OutputType::kFloat16 ? pack_float16(first, second)
+                                           : pack_bfloat16(first, second);
+    };
+    const std::uint32_t pairs[2] = {pack(scales[0], scales[0]), pack(scales[1], scales[1])};
+#pragma unroll
+    for (auto& product : a) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if constexpr (kStageTarget == ScaleTarget::kWeights) {
+          product[i] = multiply_pair<kType>(product[i], pairs[i % 2]);
+        } else {
+          const float2 values = __half22float2(reinterpret_cast<const __half2&>(product[i]));
+          product[i] = pack(values.x * scales[i % 2], values.y * scales[i % 2]);
+        }
+      }
+    }
+  }
+
+  // B of a product of this step.
+  __device__ __forceinline__ static uint2 operand(const uint4 (&chunks)[kStepChunks], int product) {
+    const uint4 chunk = chunks[product / 2];
+    return product % 2 == 0 ? make_uint2(chunk.x, chunk.y) : make_uint2(chunk.z, chunk.w);
+  }
+
+  __device__ __forceinline__ static void multiply_scaled(
+      float (&sums)[Shape::kTilesM][4], const std::uint32_t (&a)[kStepProducts][4],
+      const uint4 (&tokens)[Shape::kTilesM][kStepChunks]) {
+#pragma unroll
+    for (int product = 0; product < kStepProducts; ++product) {
+#pragma unroll
+      for (int m = 0; m < Shape::kTilesM; ++m) {
+        const uint2 b = operand(tokens[m], product);
+        mma_m16n8k16<kType>(sums[m], a[product], b.x, b.y);
+      }
+    }
+  }
+
+  __device__ __forceinline__ static void multiply_unscaled(
+      float (&sums)[Shape::kTilesM][4], const std::uint32_t (&a)[kStepProducts][4],
+      const uint4 (&tokens)[Shape::kTilesM][kStepChunks], const float (&scales)[2]) {
+#pragma unroll
+    for (int first = 0; first < Shape::kTilesM; first += kTogether) {
+      float block[kTogether][4] = {};
+#pragma unroll
+      for (int product = 0; product < kStepProducts; ++product) {
+#pragma unroll
+        for (int m = 0; m < kTogether; ++m) {
+          const uint2 b = operand(tokens[first + m], product);
+          mma_m16n8k16<kType>(block[m], a[product], b.x, b.y);
+        }
+      }
+#pragma unroll
+      for (int m = 0; m < kTogether; ++m) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          sums[first + m][i] = __fmaf_rn(scales[i / 2], block[m][i], sums[first + m][i]);
+        }
+      }
+    }
+  }
+
+  const RingGroup<Shape>& group_;
+  std::uint32_t shared_;
+  RingSync<Shape> sync_;
+  typename RingSync<Shape>::Slot at_;
+  std::uint32_t table_;
+  std::uint32_t exchange_;
+  std::uint32_t scales_;
+  std::uint32_t weights_[Shape::kWarpBlocks];
+  std::uint32_t tokens_[Shape::kWarpBlocks][2];
+  float sums_[Shape::kTilesN][Shape::kTilesM][4];
+};
+
+}  // namespace nf4bench::kernels::cuda

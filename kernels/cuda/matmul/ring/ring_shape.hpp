@@ -1,0 +1,108 @@
+#pragma once
+
+// The tile of mma_ring, and where its parts lie in shared memory. C++17, for the host as well.
+//
+// A block (CTA) multiplies tiles of kRows weights' rows and kTokens tokens, and walks K in stages
+// of kInputs. A ring of kStages slots holds what a stage needs. Shared memory, from its start:
+//
+//   pair table   256 entries of 128 bytes: an entry has one copy a lane, so that look-ups of any
+//                bytes by a warp touch 32 banks
+//   ring         kStages slots of { weights, tokens, scales, whether a scale is beyond float16 }
+//   exchange     where the warps that did different inputs of a row add up their accumulators
+//   map          of nested scales: 256 floats
+//   barriers     full and empty, one of each a slot
+
+#include "nf4/format.hpp"
+
+#include <cstdint>
+
+namespace nf4bench::kernels::cuda {
+
+// What scales are multiplied with: accumulators of a block of 64 inputs, in float32; or weights
+// before they are multiplied, in 16 bits, or in float32 where scales are beyond the range of
+// float16.
+enum class ScaleTarget { kAccumulators, kWeights, kWideWeights };
+
+inline constexpr int kRingBlockInputs = 64;  // a stage is a few blocks of these
+inline constexpr int kRingBlockBytes = 32;   // of a row of weights
+inline constexpr int kTokenBlockBytes = 128;
+inline constexpr int kPairTableBytes = 256 * 128;
+
+// Warps are laid out kWarpsN x kWarpsK over rows and inputs; a warp has kTilesN mma tiles of 16
+// rows and kTilesM of 8 tokens. kProducerWarps more warps copy; with none the consumers do.
+template <int kWarpsNValue, int kWarpsKValue, int kTilesNValue, int kTilesMValue,
+          int kStageBlocksValue, int kStagesValue, int kProducerWarpsValue>
+struct RingShape {
+  static constexpr int kWarpsN = kWarpsNValue;
+  static constexpr int kWarpsK = kWarpsKValue;
+  static constexpr int kTilesN = kTilesNValue;
+  static constexpr int kTilesM = kTilesMValue;
+  static constexpr int kStageBlocks = kStageBlocksValue;
+  static constexpr int kStages = kStagesValue;
+  static constexpr int kProducerWarps = kProducerWarpsValue;
+
+  static constexpr int kConsumerWarps = kWarpsN * kWarpsK;
+  static constexpr int kConsumers = kConsumerWarps * 32;
+  static constexpr int kProducers = kProducerWarps > 0 ? kProducerWarps * 32 : kConsumers;
+  static constexpr int kThreads = kConsumers + kProducerWarps * 32;
+  static constexpr int kWarpRows = kTilesN * 16;
+  static constexpr int kRows = kWarpsN * kWarpRows;
+  static constexpr int kTokens = kTilesM * 8;
+  static constexpr int kInputs = kStageBlocks * kRingBlockInputs;
+  static constexpr int kWarpBlocks = kStageBlocks / kWarpsK;  // of a stage, that a warp multiplies
+  static_assert(kStageBlocks == 2 || kStageBlocks == 4);
+  static_assert(kStageBlocks % kWarpsK == 0 && kTilesN % kWarpsK == 0);
+
+  // A group: the warps of the same rows. Once they have added up, each has kOwnTiles of the rows'
+  // tiles, in pieces of 16 bytes a lane.
+  static constexpr int kGroups = kWarpsN;
+  static constexpr int kGroupThreads = kWarpsK * 32;
+  static constexpr int kOwnTiles = kTilesN / kWarpsK;
+  static constexpr int kPieces = kOwnTiles * kTilesM;
+  static constexpr int kGroupSums = kPieces * kGroupThreads * 4;  // floats
+
+  static constexpr int kRowBytes = kStageBlocks * kRingBlockBytes;
+  static constexpr int kWeightBytes = kRows * kRowBytes;
+  static constexpr int kTokenBytes = kStageBlocks * kTokens * kTokenBlockBytes;
+  static constexpr int kScaleBytes = kStageBlocks * kRows * 4;
+
+  // Of a slot.
+  static constexpr int kTokensAt = kWeightBytes;
+  static constexpr int kScalesAt = kTokensAt + kTokenBytes;
+  static constexpr int kWideAt = kScalesAt + kScaleBytes;  // a word for each producer warp
+  static constexpr int kSlotBytes = kWideAt + 32;
+
+  static constexpr int kRing = kPairTableBytes;
+  static constexpr int kExchange = kRing + kStages * kSlotBytes;
+  static constexpr int kGroupExchangeBytes = kWarpsK > 1 ? kWarpsK* kTilesN * 512 : 0;
+  static constexpr int kMap = kExchange + kGroups * kGroupExchangeBytes;
+  static constexpr int kBarriers = kMap + 256 * 4;
+  static constexpr int kBytes = kBarriers + 2 * kStages * 8;
+  static constexpr bool kIsTurings = kBytes <= 64 << 10;
+};
+
+// The rows of an mma tile of 16 in the order of the tensor core, which shared memory has them in:
+// row g of a lane's two is 2g of the weight, row g + 8 is 2g + 1, so that a lane stores neighbours.
+NF4BENCH_HOST_DEVICE constexpr int row_of_place(int place) {
+  return (place & ~15) | (place & 7) << 1 | (place >> 3 & 1);
+}
+
+// Weights of a stage: [place of the row][block][32 bytes]. A lane reads 8 bytes, a half warp the
+// same block of four rows in a row, whose blocks change places so that their words are in 32 banks:
+//
+//   4 blocks a row: b ^ (place & 3)        2 blocks a row: b ^ (place >> 1 & 1)
+template <class Shape>
+NF4BENCH_HOST_DEVICE constexpr int weight_place(int place, int block) {
+  const int swizzle = Shape::kStageBlocks == 4 ? place & 3 : place >> 1 & 1;
+  return place * Shape::kRowBytes + (block ^ swizzle) * kRingBlockBytes;
+}
+
+// Tokens of a stage: [block][token][128 bytes]. Lane t of a quad reads 16 bytes in chunks 2t and 2t
+// + 1 of a token; eight lanes, which are served together, read those of two tokens, so that one of
+// two neighbouring tokens has its chunks swapped in pairs.
+template <class Shape>
+NF4BENCH_HOST_DEVICE constexpr int token_place(int token, int block, int chunk) {
+  return (block * Shape::kTokens + token) * kTokenBlockBytes + (chunk ^ (token & 1)) * 16;
+}
+
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,112 @@
+// Where mma_ring has its operands in shared memory: each thing once, and what a warp reads at once
+// in different banks.
+
+#include "cuda/matmul/ring/ring_shape.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace nf4bench::kernels::cuda {
+namespace {
+
+using FourBlocks = RingShape<2, 4, 4, 2, 4, 4, 4>;
+using TwoBlocks = RingShape<8, 1, 2, 16, 2, 2, 0>;
+
+// The 4-byte banks that accesses of so many bytes take.
+std::multiset<int> banks_of(const std::vector<int>& addresses, int bytes) {
+  std::multiset<int> banks;
+  for (const int address : addresses) {
+    for (int i = 0; i < bytes; i += 4) banks.insert((address + i) / 4 % 32);
+  }
+  return banks;
+}
+
+bool is_free_of_conflicts(const std::vector<int>& addresses, int bytes) {
+  const std::multiset<int> banks = banks_of(addresses, bytes);
+  return std::set<int>(banks.begin(), banks.end()).size() == banks.size();
+}
+
+TEST(RingShape, RowsOfATileAreThoseOfTheWeight) {
+  std::set<int> rows;
+  for (int place = 0; place < 32; ++place) rows.insert(row_of_place(place));
+  EXPECT_EQ(rows.size(), 32u);
+  EXPECT_EQ(*rows.rbegin(), 31);
+  for (int tile = 0; tile < 32; tile += 16) {
+    for (int g = 0; g < 8; ++g) {
+      EXPECT_EQ(row_of_place(tile + g), tile + 2 * g);
+      EXPECT_EQ(row_of_place(tile + g + 8), tile + 2 * g + 1);
+    }
+  }
+}
+
+template <class Shape>
+void expect_weights_apart() {
+  std::set<int> places;
+  for (int place = 0; place < Shape::kRows; ++place) {
+    for (int block = 0; block < Shape::kStageBlocks; ++block) {
+      const int at = weight_place<Shape>(place, block);
+      EXPECT_EQ(at % kRingBlockBytes, 0);
+      EXPECT_LE(at + kRingBlockBytes, Shape::kWeightBytes);
+      places.insert(at);
+    }
+  }
+  EXPECT_EQ(places.size(), static_cast<std::size_t>(Shape::kRows * Shape::kStageBlocks));
+  // Loads of 8 bytes are served by half warps, which have four rows.
+  for (int block = 0; block < Shape::kStageBlocks; ++block) {
+    for (int first = 0; first < Shape::kRows; first += 4) {
+      std::vector<int> addresses;
+      for (int lane = 0; lane < 16; ++lane) {
+        addresses.push_back(weight_place<Shape>(first + lane / 4, block) + lane % 4 * 8);
+      }
+      EXPECT_TRUE(is_free_of_conflicts(addresses, 8)) << block << " " << first;
+    }
+  }
+}
+
+TEST(RingShape, WordsThatAWarpReadsTogetherAreInDifferentBanks) {
+  expect_weights_apart<FourBlocks>();
+  expect_weights_apart<TwoBlocks>();
+}
+
+TEST(RingShape, TokensThatAWarpReadsTogetherAreInDifferentBanks) {
+  using Shape = FourBlocks;
+  std::set<int> places;
+  for (int block = 0; block < Shape::kStageBlocks; ++block) {
+    for (int token = 0; token < Shape::kTokens; ++token) {
+      for (int chunk = 0; chunk < 8; ++chunk)
+        places.insert(token_place<Shape>(token, block, chunk));
+    }
+  }
+  EXPECT_EQ(places.size() * 16, static_cast<std::size_t>(Shape::kTokenBytes));
+  // Loads of 16 bytes are served by eight lanes, which have two tokens.
+  for (int half = 0; half < 2; ++half) {
+    for (int first = 0; first < Shape::kTokens; first += 2) {
+      std::vector<int> addresses;
+      for (int lane = 0; lane < 8; ++lane) {
+        addresses.push_back(token_place<Shape>(first + lane / 4, 1, 2 * (lane % 4) + half));
+      }
+      EXPECT_TRUE(is_free_of_conflicts(addresses, 16)) << half << " " << first;
+    }
+  }
+}
+
+template <class Shape>
+void expect_parts_in_order() {
+  EXPECT_EQ(Shape::kSlotBytes % 16, 0);
+  EXPECT_GE(Shape::kTokensAt, Shape::kWeightBytes);
+  EXPECT_GE(Shape::kWideAt - Shape::kScalesAt, Shape::kStageBlocks * Shape::kRows * 4);
+  EXPECT_GE(Shape::kSlotBytes - Shape::kWideAt, Shape::kProducers / 32 * 4);
+  EXPECT_EQ(Shape::kMap, Shape::kExchange + Shape::kGroups * Shape::kGroupExchangeBytes);
+  EXPECT_EQ(Shape::kBarriers % 8, 0);
+}
+
+TEST(RingShape, PartsOfSharedMemoryDoNotOverlap) {
+  expect_parts_in_order<FourBlocks>();
+  expect_parts_in_order<TwoBlocks>();
+}
+
+}  // namespace
+}  // namespace nf4bench::kernels::cuda
