@@ -3,7 +3,7 @@
 #include "device/device.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/operation.hpp"
-#include "record/settings.hpp"
+#include "record/run_options.hpp"
 
 #include <cstdint>
 #include <string>

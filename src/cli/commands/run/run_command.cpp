@@ -1,11 +1,13 @@
 #include "cli/commands/run/run_command.hpp"
 
+#include "base/files/input_file.hpp"
 #include "cli/commands/input_options.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
 #include "device/rotation.hpp"
 #include "operation/operation.hpp"
+#include "plan/run_options_json.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,25 +34,25 @@ Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usa
 void add_tensor_options(CLI::App& command, RunArguments& a) {
   const char* group = "What to measure";
   add_repeated(
-      command, a.inputs.paths,
+      command, a.options.inputs.paths,
       {"input", "",
        "safetensors files, Hugging Face folders, index files, .npz archives\nor folders of .npy"})
       .takes_all()
       .files();
-  add_input_options(command, a.inputs, group);
-  add_repeated(command, a.shapes,
+  add_input_options(command, a.options.inputs, group);
+  add_repeated(command, a.options.shapes,
                {"--shape", "OUTxIN ...", "A synthetic tensor of this shape (repeatable)"})
       .group(group);
-  add_repeated(command, a.presets,
+  add_repeated(command, a.options.presets,
                {"--preset", "NAME ...",
                 "Synthetic tensors of a model's layer shapes (repeatable);\n"
                 "\"nf4bench list presets\" shows them"})
       .group(group)
       .one_of(preset_words());
-  add_single(command, a.tensor_regex,
+  add_single(command, a.options.tensor_regex,
              {"--tensor", "REGEX", "Only tensors whose name has a match of this expression"})
       .group(group);
-  add_flag(command, "--all-tensors", a.all_tensors,
+  add_flag(command, "--all-tensors", a.options.all_tensors,
            "Time every tensor, not one of each geometry (shape,\n"
            "blocksize, nested or plain, type)")
       .group(group);
@@ -58,16 +60,16 @@ void add_tensor_options(CLI::App& command, RunArguments& a) {
 
 void add_synthetic_options(CLI::App& command, RunArguments& a) {
   const char* group = "Synthetic tensors (--shape, --preset)";
-  add_single(command, a.synthetic.blocksize,
+  add_single(command, a.options.blocksize,
              {"--blocksize", "N",
-              fmt::format("Elements that share a scale: 32 to 4096 [{}]", a.synthetic.blocksize)})
+              fmt::format("Elements that share a scale: 32 to 4096 [{}]", a.options.blocksize)})
       .group(group);
   const AbsmaxFlags flags = add_absmax_flags(command, a.plain, a.nested);
   flags.plain.group(group);
   flags.nested.group(group);
   add_single(
-      command, a.synthetic.seed,
-      {"--seed", "N", fmt::format("Seed of data and of the order of turns [{}]", a.synthetic.seed)})
+      command, a.options.seed,
+      {"--seed", "N", fmt::format("Seed of data and of the order of turns [{}]", a.options.seed)})
       .group(group);
 }
 
@@ -75,20 +77,20 @@ constexpr char kHowItRuns[] = "How it runs";
 
 void add_variant_options(CLI::App& command, RunArguments& a) {
   const char* group = kHowItRuns;
-  add_single(command, a.device,
+  add_single(command, a.options.device,
              {"--device", "NAME",
               "auto, cuda, cuda:N or cpu [auto: the first GPU, else the CPU];\n"
               "all, cuda:all or cuda:0,2: several GPUs, a process for each"})
       .group(group)
       .suggests(and_word(device_words(), "all"));
-  add_list(command, a.variants,
+  add_list(command, a.options.variants,
            {"--variant", "NAME,...",
             "Variants to measure; * and ? are wildcards [all];\n"
             "\"nf4bench list variants\" shows them"})
       .group(group)
       .suggests(operation::built_in_variant_names());
-  add_peer_option(command, a.peers).group(group);
-  add_single(command, a.baseline,
+  add_peer_option(command, a.options.peers).group(group);
+  add_single(command, a.options.baseline,
              {"--baseline", "NAME",
               "The variant that speedups refer to, always measured\n"
               "[multi_kernel; on the CPU multi_pass; of matmul\n"
@@ -99,7 +101,7 @@ void add_variant_options(CLI::App& command, RunArguments& a) {
 
 void add_operation_options(CLI::App& command, RunArguments& a) {
   const char* group = "What is computed";
-  add_list(command, a.operations,
+  add_list(command, a.options.operations,
            {"--operation", "NAME,...",
             "dequantize: decode the weight; matmul: multiply it with\n"
             "activations, y = x W^T [dequantize]"})
@@ -123,7 +125,7 @@ void add_operation_options(CLI::App& command, RunArguments& a) {
            "Cold samples find x in no cache, too; else it is hot,\n"
            "as the layer before leaves it")
       .group(group);
-  add_flag(command, "--crossover", a.crossover,
+  add_flag(command, "--crossover", a.options.crossover,
            "Measure matmul with more numbers of tokens, between those of\n"
            "--tokens, until it is known where the fastest variant changes")
       .group(group);
@@ -153,38 +155,38 @@ void add_mode_options(CLI::App& command, RunArguments& a) {
                           device::default_rotation(record::DeviceKind::kCpu))})
       .group(group)
       .between(1, 1000);
-  add_single(command, a.fused_config,
+  add_single(command, a.options.fused_config,
              {"--fused-config", "NAME",
               "Configuration forced on the variant \"fused\";\nNF4BENCH_FUSED in the environment "
               "does the same"})
       .group(group)
       .environment("NF4BENCH_FUSED");
-  add_single(command, a.threads, {"--threads", "N", "Threads of the CPU device [all]"})
+  add_single(command, a.options.threads, {"--threads", "N", "Threads of the CPU device [all]"})
       .group(group)
       .between(0, 4096);
 }
 
 void add_several_options(CLI::App& command, RunArguments& a) {
   const char* group = "Several GPUs (--device all)";
-  const Option in_turn =
-      add_flag(command, "--in-turn", a.in_turn, "Measure one after the other, not all at once");
+  const Option in_turn = add_flag(command, "--in-turn", a.options.in_turn,
+                                  "Measure one after the other, not all at once");
   in_turn.group(group);
-  add_flag(command, "--together-and-alone", a.together_and_alone,
+  add_flag(command, "--together-and-alone", a.options.together_and_alone,
            "Measure them at once, then each alone, and show the ratio")
       .group(group)
       .excludes(in_turn);
-  add_single(command, a.device_timeout_s,
+  add_single(command, a.options.device_timeout_s,
              {"--device-timeout", "SECONDS",
               fmt::format("End a GPU's process that shows no progress for so long;\n0: never [{}]",
-                          a.device_timeout_s)})
+                          a.options.device_timeout_s)})
       .group(group)
       .between(0.0, 86400.0);
-  add_single(command, a.together,
+  add_single(command, a.options.together,
              {"--together", "N",
               fmt::format("Devices that are measured at the same time, this one\n"
                           "included, for the report of a run that others start\n"
                           "beside [{}]",
-                          a.together)})
+                          a.options.together)})
       .group(group)
       .between(1, 100000);
 }
@@ -219,7 +221,7 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
            "Do not measure what the memory can do at best: starts\n"
            "sooner, and a profiler sees the variants alone")
       .group(group);
-  add_flag(command, "--check-company", a.check_company,
+  add_flag(command, "--check-company", a.options.check_company,
            "Measure each variant again, alone in a process of its own,\n"
            "and say whose time depends on what else was measured")
       .group(group);
@@ -238,19 +240,20 @@ void add_sampling_options(CLI::App& command, RunArguments& a) {
 
 void add_output_options(CLI::App& command, RunArguments& a) {
   const char* group = "Output";
-  add_single(command, a.json,
+  add_single(command, a.options.json,
              {"--json", "FILE",
               "Write the report there; - is stdout (the table moves to\n"
               "stderr); in a folder, a task of a job writes shard-I.json,\n"
               "and each of several GPUs a file with its UUID as name"})
       .group(group)
       .files();
-  add_single(command, a.shard,
+  add_single(command, a.options.shard,
              {"--shard", "I/N",
               "This is task I of N, counted from 0, of which each has a GPU;\n"
               "else mpirun, srun, a job array or a Kubernetes Job says it"})
       .group(group);
-  add_flag(command, "--split", a.split, "Measure every N-th geometry only: the tasks share a model")
+  add_flag(command, "--split", a.options.split,
+           "Measure every N-th geometry only: the tasks share a model")
       .group(group);
   add_single(command, a.samples,
              {"--samples", "KEEP",
@@ -258,12 +261,12 @@ void add_output_options(CLI::App& command, RunArguments& a) {
               "what compare and history need of them, and is small [all]"})
       .group(group)
       .one_of(samples_words());
-  add_force_option(command, a.force).group(group);
-  add_flag(command, "--dry-run", a.dry_run,
+  add_force_option(command, a.options.force).group(group);
+  add_flag(command, "--dry-run", a.options.dry_run,
            "Show what would be measured, the memory and the time\n"
            "that it takes; measure nothing, write no report")
       .group(group);
-  add_flag(command, "-q,--quiet", a.quiet, "No table and no progress").group(group);
+  add_flag(command, "-q,--quiet", a.options.quiet, "No table and no progress").group(group);
 }
 
 }  // namespace
@@ -279,7 +282,31 @@ CLI::App* add_run_command(CLI::App& app, RunArguments& arguments) {
   add_several_options(*command, arguments);
   add_sampling_options(*command, arguments);
   add_output_options(*command, arguments);
+  add_single(*command, arguments.options_file, {"--options", "FILE", "All options, as JSON"})
+      .group("")
+      .command_line_only();
   return command;
+}
+
+record::RunOptions options_of(const RunArguments& arguments) {
+  constexpr std::uint64_t kMostBytes = 64 << 20;
+  if (const std::string& file = arguments.options_file; !file.empty()) {
+    return plan::run_options_from_json(read_input(file, kMostBytes), file);
+  }
+  record::RunOptions options = arguments.options;
+  if (arguments.plain) options.absmax_kind = nf4::AbsmaxKind::kPlain;
+  options.output_types = parse_output_types(arguments.dtypes);
+  options.caches = parse_caches(arguments.caches);
+  options.launches = parse_launches(arguments.launches);
+  options.verify = parse_verify(arguments.verify);
+  options.measure_stream_shapes = !arguments.no_ceilings;
+  options.tokens = parse_tokens(arguments.tokens);
+  options.activations = parse_activations(arguments.activations);
+  if (options.activations == record::Activations::kFile) {
+    options.activations_file = arguments.activations;
+  }
+  options.keep_samples = parse_keep_samples(arguments.samples);
+  return options;
 }
 
 }  // namespace nf4bench::cli
