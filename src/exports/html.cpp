@@ -1,67 +1,41 @@
 #include "exports/export.hpp"
-#include "exports/html_parts.hpp"
+#include "page/page.hpp"
+#include "record/sample_digest.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
+#include <cstddef>
+#include <string>
 
 namespace nf4bench::exports {
 namespace {
 
-// What was measured.
-const char* subject_of(const record::Report& report) {
-  const auto& rows = report.measurements;
-  const auto has_tokens = [](const record::Measurement& m) { return m.cell.tokens > 0; };
-  if (std::ranges::none_of(rows, has_tokens)) return "dequantization";
-  return std::ranges::all_of(rows, has_tokens) ? "matrix products"
-                                               : "dequantization and matrix products";
+// With more samples than these, some 2 MB of text, a page does without them.
+constexpr std::size_t kMostSamples = 50'000;
+
+std::size_t count_samples(const record::Report& report) {
+  std::size_t count = 0;
+  for (const record::Measurement& m : report.measurements) count += m.samples_s.size();
+  return count;
 }
 
-// Links to the sections that are there.
-std::string links_to(const std::string& sections) {
-  std::string text = "<nav>";
-  for (const auto& [id, name] :
-       {std::pair("speedup", "Speedup"), std::pair("bandwidth", "Bandwidth"),
-        std::pair("tokens", "Tokens"), std::pair("samples", "Samples"),
-        std::pair("totals", "Whole model"), std::pair("environment", "Environment"),
-        std::pair("method", "Method"), std::pair("rows", "Measurements")}) {
-    if (sections.find(fmt::format("<section id=\"{}\">", id)) == std::string::npos) continue;
-    text += fmt::format("<a href=\"#{}\">{}</a>", id, name);
-  }
-  return text + "</nav>";
+std::string json_without_samples(record::Report report) {
+  for (record::Measurement& m : report.measurements) record::leave_out_samples(m);
+  return report::to_json(report);
 }
 
-std::string header_of(const record::Report& report, const std::string& sections) {
-  std::string text =
-      fmt::format("<header><h1>{}</h1><p class=\"faint\">NF4 {}, nf4bench {}, {}</p>\n",
-                  html_text(report.device.name), subject_of(report), html_text(report.tool.version),
-                  html_text(report.started_at));
-  if (!report.complete) {
-    text +=
-        "<p class=\"warning\">Incomplete: the run did not finish. This is what it had "
-        "measured.</p>\n";
-  }
-  for (const std::string& warning : report.warnings) {
-    text += fmt::format("<p class=\"warning\">{}</p>\n", html_text(warning));
-  }
-  return text + links_to(sections) + "</header>\n";
+std::string markdown_of(const record::Report& report) {
+  std::string text;
+  to_markdown(report, [&](std::string_view piece) { text += piece; });
+  return text;
 }
 
 }  // namespace
 
 void to_html(const record::Report& report, const json::TextSink& sink) {
-  const Page page = page_of(report);
-  std::string sections;
-  if (!page.rows.empty()) {
-    sections = speedup_section(page) + bandwidth_section(page) + tokens_section(page) +
-               samples_section(page) + totals_section(page);
-  }
-  sections += environment_section(page) + method_section(page) + rows_section(page);
-  sink(html_document({.title = "nf4bench: " + html_text(report.device.name),
-                      .style = kPageStyle,
-                      .body = header_of(report, sections) + sections,
-                      .has_script = !page.rows.empty()}));
+  page::write_page({.title = report.device.name,
+                    .json = count_samples(report) > kMostSamples ? json_without_samples(report)
+                                                                 : report::to_json(report),
+                    .markdown = markdown_of(report)},
+                   sink);
 }
 
 }  // namespace nf4bench::exports

@@ -23,10 +23,6 @@ std::string ranking_table(const JudgedFleet& judged, const report::TableStyle& s
 // has no report. In Markdown as GitHub and GitLab take it; nothing in a report becomes markup.
 std::string ranking_markdown(const JudgedFleet& judged);
 
-// One page for a browser that needs nothing else, as a report has one: ranking, heat map, the
-// slowest units one by one, and tables of all units and cells.
-std::string ranking_page(const JudgedFleet& judged);
-
 inline constexpr const char* kRankingSchema = "nf4bench.ranking";
 inline constexpr const char* kRankingSchemaVersion = "1.0.0";
 

@@ -1,5 +1,7 @@
 #include "fleet/fleet_text.hpp"
 #include "fleet/json_parts.hpp"
+#include "fleet/judged_text.hpp"
+#include "report/tool.hpp"
 
 #include <cmath>
 
@@ -43,7 +45,23 @@ json::JsonText cell_json(const Group& group, const CellSummary& cell, const Flee
        {"highest_unit", unit(cell.highest_unit)}});
 }
 
-json::JsonText unit_json(const Group& group, const UnitSummary& summary, std::size_t rank) {
+// How much longer the unit takes in each cell than the median of the units; more digits would only
+// fill the text.
+json::JsonText deviations(const Group& group, const GroupAnalysis& analysis, std::size_t unit) {
+  std::vector<json::JsonText> texts;
+  texts.reserve(analysis.cells.size());
+  for (std::size_t cell = 0; cell < analysis.cells.size(); ++cell) {
+    const bool is_known =
+        analysis.cells[cell].units > 1 && group.units[unit].values[cell].is_measured();
+    const double relative = is_known ? std::expm1(deviation_of(group, analysis, unit, cell)) : 0.0;
+    texts.push_back(is_known ? json::json_number(std::round(relative * 1e4) / 1e4)
+                             : json::json_null());
+  }
+  return json::json_array(texts, json::JsonLayout::kOneLine);
+}
+
+json::JsonText unit_json(const Group& group, const GroupAnalysis& analysis,
+                         const UnitSummary& summary, std::size_t rank) {
   const Unit& unit = group.units[summary.unit];
   const bool is_measured = summary.cells > 0;
   return json::json_object(
@@ -51,6 +69,9 @@ json::JsonText unit_json(const Group& group, const UnitSummary& summary, std::si
        {"id", json::json_string(unit.id)},
        {"host", json::json_string(unit.host)},
        {"report", json::json_string(unit.report)},
+       {"started_at", json::json_string(unit.started_at)},
+       {"complete", json::json_bool(unit.complete)},
+       {"failed", integer(unit.failed)},
        {"verdict", json::json_string(to_string(summary.verdict))},
        {"cause", json::json_string_or_null(summary.cause)},
        {"cells", integer(summary.cells)},
@@ -68,13 +89,14 @@ json::JsonText unit_json(const Group& group, const UnitSummary& summary, std::si
        {"power_w", number_or_null(unit.power_w)},
        {"throttled", number_or_null(unit.throttled)},
        {"throttle_reasons", json::json_strings(unit.throttle_reasons)},
-       {"other_processes", number_or_null(unit.other_processes)}});
+       {"other_processes", number_or_null(unit.other_processes)},
+       {"deviations", deviations(group, analysis, summary.unit)}});
 }
 
 json::JsonText group_json(const Group& group, const GroupAnalysis& analysis) {
   std::vector<json::JsonText> units;
   for (const UnitSummary& summary : analysis.ranking) {
-    units.push_back(unit_json(group, summary, units.size() + 1));
+    units.push_back(unit_json(group, analysis, summary, units.size() + 1));
   }
   std::vector<json::JsonText> cells;
   for (std::size_t i = 0; i < analysis.cells.size(); ++i) {
@@ -103,6 +125,7 @@ std::string ranking_json(const JudgedFleet& judged) {
   }
   return json::json_object({{"schema", json::json_string(kRankingSchema)},
                             {"schema_version", json::json_string(kRankingSchemaVersion)},
+                            {"tool_version", json::json_string(report::tool_info().version)},
                             {"gate", gate_json(judged.gate)},
                             {"groups", json::json_array(groups)},
                             {"refused", left_out_json(judged.fleet.refused)},

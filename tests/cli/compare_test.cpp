@@ -137,7 +137,7 @@ TEST_F(Compare, WrongWordsAreUsageErrorsWithASuggestion) {
   EXPECT_EQ(metric.exit_code, 2);
   EXPECT_THAT(metric.err, HasSubstr("Did you mean time?"));
   EXPECT_EQ(compare({base, equal, "--allow", "drivr"}).exit_code, 2);
-  EXPECT_EQ(compare({base, equal, "--format", "html"}).exit_code, 2);
+  EXPECT_EQ(compare({base, equal, "--format", "csv"}).exit_code, 2);
   EXPECT_EQ(compare({base, equal, "--threshold", "2"}).exit_code, 2);
   EXPECT_EQ(compare({base, equal, "--threshold", "0.02x"}).exit_code, 2);
   EXPECT_EQ(compare({base, equal, "--strict"}).exit_code, 2);

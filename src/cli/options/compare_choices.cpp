@@ -19,7 +19,7 @@ std::vector<std::string> metric_words() {
 }
 
 std::vector<std::string> comparison_formats() {
-  return {"table", "markdown"};
+  return {"table", "markdown", "html"};
 }
 
 compare::Metric parse_metric(const std::string& word) {

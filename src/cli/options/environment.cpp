@@ -3,7 +3,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
-#include "cli/options/command_app.hpp"
 
 #include <fmt/format.h>
 
@@ -70,8 +69,7 @@ std::string variable_of(const std::string& command, const std::string& option) {
   return prefix_of(command) + upper(option);
 }
 
-Environment read_environment(CommandApp& command) {
-  const std::string& owner = command.get_name();
+Environment settings_from_environment(const CommandView& command, const TryToParse& try_to_parse) {
   Environment environment;
   std::vector<std::string> known;
   const auto look = [&](const SettableName& each, const std::string& variable) {
@@ -80,20 +78,22 @@ Environment read_environment(CommandApp& command) {
     const bool is_set = std::any_of(environment.settings.begin(), environment.settings.end(),
                                     [&](const Setting& s) { return s.option == each.option; });
     if (text == nullptr || *text == '\0' || is_set) return;
-    environment.settings.push_back({.option = each.option,
-                                    .name = each.name,
-                                    .values = values_in(variable, text, *each.facts),
-                                    .origin = variable});
+    const Setting found = {.option = each.option,
+                           .name = each.name,
+                           .values = values_in(variable, text, each.option->facts),
+                           .origin = variable};
+    check(found, command, try_to_parse);
+    environment.settings.push_back(found);
   };
   const std::vector<SettableName> names = settable_names(command);
-  for (const SettableName& each : names) look(each, variable_of(owner, each.name));
+  for (const SettableName& each : names) look(each, variable_of(command.name, each.name));
   for (const SettableName& each : names) {
-    const std::string& variable = each.facts->variable;
+    const std::string& variable = each.option->facts.variable;
     if (!variable.empty()) look(each, variable);
   }
-  for (const std::string& variable : variables_with(prefix_of(owner))) {
+  for (const std::string& variable : variables_with(prefix_of(command.name))) {
     if (std::find(known.begin(), known.end(), variable) != known.end()) continue;
-    const std::string option = lower(variable.substr(prefix_of(owner).size()));
+    const std::string option = lower(variable.substr(prefix_of(command.name).size()));
     if (is_command_line_only(command, option)) {
       environment.warnings.push_back(
           fmt::format("{} in the environment is passed over: --{} is taken from the command line "
@@ -102,7 +102,7 @@ Environment read_environment(CommandApp& command) {
       continue;
     }
     environment.warnings.push_back(fmt::format("{} in the environment names no option of {}.{}",
-                                               escaped(variable), owner,
+                                               escaped(variable), command.name,
                                                did_you_mean(variable, known)));
   }
   return environment;

@@ -97,8 +97,9 @@ void add_gate_options(CLI::App& command, CompareArguments& a) {
 
 void add_output_options(CLI::App& command, CompareArguments& a) {
   const char* group = "Output";
-  const Option format = add_single(
-      command, a.format, {"--format", "NAME", "table, or markdown for a comment [table]"});
+  const Option format =
+      add_single(command, a.format,
+                 {"--format", "NAME", "table, markdown for a comment, or html for a page [table]"});
   format.group(group).one_of(comparison_formats());
   add_flag(command, "--json", a.json, "Print JSON instead").group(group).excludes(format);
 }

@@ -10,7 +10,9 @@
 #include "compare/confirmation.hpp"
 #include "compare/gate.hpp"
 #include "compare/report_faults.hpp"
+#include "compare/result/change_text.hpp"
 #include "compare/result/result_text.hpp"
+#include "page/page.hpp"
 #include "report/report_input.hpp"
 #include "text/units.hpp"
 
@@ -43,11 +45,11 @@ void check_allowed(const std::vector<std::string>& names) {
 }
 
 compare::CompareOptions parse_options(const CompareArguments& arguments) {
-  if (arguments.format != "table" && arguments.format != "markdown") {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--format: \"{}\" is not one of table, markdown.{}", escaped(arguments.format),
-                    did_you_mean(arguments.format, comparison_formats())));
+  const std::vector<std::string> formats = comparison_formats();
+  if (std::ranges::find(formats, arguments.format) == formats.end()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--format: \"{}\" is not one of {}.{}", escaped(arguments.format),
+                            fmt::join(formats, ", "), did_you_mean(arguments.format, formats)));
   }
   check_allowed(arguments.allow);
   return {.metric = parse_metric(arguments.metric),
@@ -124,6 +126,10 @@ void print(const compare::ComparisonResult& result, const compare::GateDecision*
     write_stdout(compare::comparison_json(result, decision));
   } else if (arguments.format == "markdown") {
     write_stdout(compare::comparison_markdown(result, decision));
+  } else if (arguments.format == "html") {
+    write_stdout(page::page_text({.title = "comparison: " + compare::counts_text(result),
+                                  .json = compare::comparison_json(result, decision),
+                                  .markdown = compare::comparison_markdown(result, decision)}));
   } else {
     const Terminal terminal = terminal_of(STDOUT_FILENO);
     write_stdout(compare::comparison_table(result, decision,

@@ -5,6 +5,8 @@
 #include "cli/options/choices.hpp"
 #include "fleet/fleet_file.hpp"
 #include "fleet/fleet_text.hpp"
+#include "fleet/judged_text.hpp"
+#include "page/page.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,9 +41,15 @@ std::string table_of(const fleet::JudgedFleet& judged) {
   return fleet::ranking_table(judged, {.width = terminal.width, .colour = terminal.colour});
 }
 
+std::string page_of(const fleet::JudgedFleet& judged) {
+  return page::page_text({.title = "fleet: " + fleet::count_text(judged.analyses),
+                          .json = fleet::ranking_json(judged),
+                          .markdown = fleet::ranking_markdown(judged)});
+}
+
 const std::vector<Format>& formats() {
   static const std::vector<Format> kFormats = {
-      {"table", table_of}, {"markdown", fleet::ranking_markdown}, {"html", fleet::ranking_page}};
+      {"table", table_of}, {"markdown", fleet::ranking_markdown}, {"html", page_of}};
   return kFormats;
 }
 

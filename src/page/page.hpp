@@ -1,0 +1,21 @@
+#pragma once
+
+#include "json/json_stream.hpp"
+
+#include <string>
+
+namespace nf4bench::page {
+
+// What a page is about: a report, a comparison or the ranking of a fleet.
+struct Content {
+  std::string title;
+  std::string json;      // what the page draws from
+  std::string markdown;  // what it shows where scripts do not run
+};
+
+// One page for a browser that needs nothing else: no network, light and dark, printable. It may
+// run its own script and nothing besides, whatever a string of the content smuggles in.
+void write_page(const Content& content, const json::TextSink& sink);
+std::string page_text(const Content& content);
+
+}  // namespace nf4bench::page
