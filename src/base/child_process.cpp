@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <optional>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,13 +37,31 @@ struct Pipe {
   }
 };
 
-// What a process writes to its two streams.
+// A file in memory that holds `text`, to be read from its beginning. Closed where that fails, or
+// where there is no text.
+Descriptor file_with(const std::string& text) {
+  if (text.empty()) return Descriptor();
+  Descriptor file(memfd_create("input", MFD_CLOEXEC));
+  const auto size = static_cast<ssize_t>(text.size());
+  if (!file.is_open() || pwrite(file.get(), text.data(), text.size(), 0) != size) {
+    return Descriptor();
+  }
+  return file;
+}
+
+// What a process reads, and what it writes to its two streams.
 struct Channels {
+  Descriptor in;
+  bool has_input = false;
   Pipe out;
   Pipe err;
   pid_t parent = getpid();
 
-  bool are_open() const { return out.writer.is_open() && err.writer.is_open(); }
+  explicit Channels(const std::string& input) : in(file_with(input)), has_input(!input.empty()) {}
+
+  bool are_open() const {
+    return out.writer.is_open() && err.writer.is_open() && in.is_open() == has_input;
+  }
 };
 
 std::string_view name_of(std::string_view setting) {
@@ -85,6 +104,7 @@ bool drain(int stream, const Taker& take) {
                          const Channels& channels) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != channels.parent) _exit(kNotStarted);  // it died before it could be asked for
+  if (channels.has_input) dup2(channels.in.get(), STDIN_FILENO);
   dup2(channels.out.writer.get(), STDOUT_FILENO);
   dup2(channels.err.writer.get(), STDERR_FILENO);
   execvpe(program, arguments, environment);  // a path is taken as it is
@@ -129,7 +149,7 @@ Child::Child(const ChildCommand& command, Taker on_err) : on_err_(std::move(on_e
   std::vector<std::string> settings = environment_with(command.environment);
   const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> environment = pointers(settings);
-  Channels channels;
+  Channels channels(command.input);
   pid_ = channels.are_open() ? fork() : -1;
   const char* const program = command.is_this_program ? "/proc/self/exe" : words.front().c_str();
   if (pid_ == 0) become(program, arguments.data(), environment.data(), channels);

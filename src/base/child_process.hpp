@@ -15,6 +15,7 @@ struct ChildCommand {
   std::vector<std::string> arguments;    // the program's name first
   std::vector<std::string> environment;  // "NAME=value", in place of this process's own
   bool is_this_program = true;           // else the name is looked for as a shell does
+  std::string input{};                   // all that it reads from stdin; empty: this process's own
 };
 
 // What a process left behind. One that a signal ended has 128 + its number as exit code.

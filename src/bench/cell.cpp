@@ -269,7 +269,7 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
 
 }  // namespace
 
-bool is_steady(const std::vector<double>& samples_s, const record::Settings& options) {
+bool is_steady(const std::vector<double>& samples_s, const record::RunOptions& options) {
   const auto wanted = static_cast<std::size_t>(std::max(options.min_samples, 1));
   if (samples_s.size() < std::max(wanted, statistics::kFewestForInterval)) return false;
   return *statistics::relative_half_width(statistics::summarize(samples_s)) <= options.precision;

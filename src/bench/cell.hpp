@@ -61,6 +61,6 @@ CellTiming time_cell(const RunContext& context, device::Workload& workload, cons
                      const std::vector<std::size_t>& passed);
 
 // Whether the median of `samples_s` is known as precisely as `options` want it.
-bool is_steady(const std::vector<double>& samples_s, const record::Settings& options);
+bool is_steady(const std::vector<double>& samples_s, const record::RunOptions& options);
 
 }  // namespace nf4bench::bench

@@ -35,12 +35,12 @@ bool contains(const std::vector<record::CacheMode>& caches, record::CacheMode mo
 }
 
 bool is_cold(const RunRequest& request) {
-  return contains(request.settings.caches, record::CacheMode::kCold);
+  return contains(request.options.caches, record::CacheMode::kCold);
 }
 
 // What a cold sample touches before a set comes round again.
 std::int64_t cold_bytes(const RunRequest& request) {
-  return request.settings.caches_rotated * request.device.info().l2_bytes;
+  return request.options.caches_rotated * request.device.info().l2_bytes;
 }
 
 // Of what the operation takes besides the weight.
@@ -54,7 +54,7 @@ std::int64_t input_bytes(const kernels::Problem& problem) {
 std::int64_t rotated_bytes(const RunRequest& request, const kernels::Problem& problem) {
   const operation::Traffic traffic = request.operation.traffic(problem);
   const std::int64_t content = traffic.bytes_read + traffic.bytes_written;
-  return request.settings.cold_activations ? content : content - input_bytes(problem);
+  return request.options.cold_activations ? content : content - input_bytes(problem);
 }
 
 std::int64_t sets_of(const RunRequest& request, const kernels::Problem& problem) {
@@ -94,16 +94,16 @@ class Estimator {
 
 RunEstimate Estimator::estimate() {
   for (const plan::PlannedTensor& planned : request_.tensors) add_tensor(planned);
-  if (request_.settings.measure_stream_shapes) result_.most_s += kSlowestCeilings;
+  if (request_.options.measure_stream_shapes) result_.most_s += kSlowestCeilings;
   return std::move(result_);
 }
 
 void Estimator::add_tensor(const plan::PlannedTensor& planned) {
   const auto problems_of = [&](const plan::TensorSource& source) {
-    return plan::problems_of(request_.operation, source, request_.settings);
+    return plan::problems_of(request_.operation, source, request_.options);
   };
   for (const kernels::Problem& problem : problems_of(planned.source)) add_problem(problem);
-  if (request_.settings.verify != record::VerifyScope::kAll) return;
+  if (request_.options.verify != record::VerifyScope::kAll) return;
   for (const plan::TensorSource& other : planned.verify_also) {
     for (const kernels::Problem& problem : problems_of(other)) add_verification(problem);
   }
@@ -119,7 +119,7 @@ void Estimator::add_problem(const kernels::Problem& problem) {
   }
   const operation::Traffic traffic = request_.operation.traffic(problem);
   const std::int64_t expected = operation::expected_bytes(
-      request_.operation, problem, record::most_compared(request_.settings.verify));
+      request_.operation, problem, record::most_compared(request_.options.verify));
   const std::int64_t references = is_cpu() ? 0 : 2 * expected;
   const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace + references +
                                  (sets_of(request_, problem) + 1) * prepared;
@@ -131,8 +131,8 @@ void Estimator::add_problem(const kernels::Problem& problem) {
   result_.most_s += static_cast<double>(on_device) / kSlowestFillBytesPerS;
   add_verification(problem);
   add_probes(problem);
-  for (std::size_t cache = 0; cache < request_.settings.caches.size(); ++cache) {
-    for (const record::LaunchMode launch : request_.settings.launches) add_cell(problem, launch);
+  for (std::size_t cache = 0; cache < request_.options.caches.size(); ++cache) {
+    for (const record::LaunchMode launch : request_.options.launches) add_cell(problem, launch);
   }
 }
 
@@ -150,7 +150,7 @@ void Estimator::add_probes(const kernels::Problem& problem) {
   if (!operation.probes) return;
   double steps = 0.0;
   for (const operation::Probe& probe :
-       operation.probes(problem, request_.settings, request_.device.info().kind)) {
+       operation.probes(problem, request_.options, request_.device.info().kind)) {
     steps += static_cast<double>(probe.steps);
   }
   const auto variants = static_cast<double>(request_.variants.size());
@@ -184,22 +184,22 @@ double Estimator::times_of(const kernels::Problem& problem, record::LaunchMode l
 void Estimator::add_cell(const kernels::Problem& problem, record::LaunchMode launch) {
   const double timed = times_of(problem, launch);
   if (timed == 0.0) return;
-  const record::Settings& settings = request_.settings;
+  const record::RunOptions& options = request_.options;
   const kernels::Catalog& catalog = request_.operation.catalog(request_.device.info().kind);
   const auto shapes =
-      settings.measure_stream_shapes ? static_cast<double>(catalog.stream_shapes.size()) : 0.0;
+      options.measure_stream_shapes ? static_cast<double>(catalog.stream_shapes.size()) : 0.0;
   const double turns = timed + std::min(shapes, static_cast<double>(kStreamFinalists));
   const double fewest_samples_s =
-      std::max(settings.min_samples, static_cast<int>(statistics::kFewestForInterval)) *
-      settings.min_sample_s;
-  result_.least_s += kWarmUpS + timed * std::min(settings.max_time_s, fewest_samples_s);
-  if (settings.measure_energy) {
+      std::max(options.min_samples, static_cast<int>(statistics::kFewestForInterval)) *
+      options.min_sample_s;
+  result_.least_s += kWarmUpS + timed * std::min(options.max_time_s, fewest_samples_s);
+  if (options.measure_energy) {
     result_.least_s += timed * kEnergyBatchS;
     result_.most_s += timed * kMostEnergyBatchS;
   }
-  const double sample_s = std::max(call_s(problem), 2.0 * settings.min_sample_s);
+  const double sample_s = std::max(call_s(problem), 2.0 * options.min_sample_s);
   result_.most_s +=
-      2.0 * kWarmUpS + turns * settings.max_time_s + (turns + shapes) * kCallsAtLeast * sample_s;
+      2.0 * kWarmUpS + turns * options.max_time_s + (turns + shapes) * kCallsAtLeast * sample_s;
 }
 
 // Why a variant has no time in a cell; empty when it gets one.
@@ -218,7 +218,7 @@ std::string Estimator::obstacle(const kernels::Variant& variant, const kernels::
 
 std::int64_t buffer_bytes(const RunRequest& request, const plan::TensorSource& source) {
   std::int64_t most = 0;
-  for (const auto& problem : plan::problems_of(request.operation, source, request.settings)) {
+  for (const auto& problem : plan::problems_of(request.operation, source, request.options)) {
     most = std::max(most, buffer_bytes_of(request, problem));
   }
   return most;

@@ -24,7 +24,7 @@ struct RunEstimate {
 // What runs after each other take: counts and times add up, memory is that of the largest.
 RunEstimate operator+(RunEstimate first, const RunEstimate& second);
 
-// The settings are settled: launch modes and baseline are those of the run.
+// The options are settled: launch modes and baseline are those of the run.
 RunEstimate estimate_run(const RunRequest& request);
 
 // Bytes that the buffers of one tensor take on the device at most, all sets for cold samples

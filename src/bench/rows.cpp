@@ -63,7 +63,7 @@ std::optional<record::HostLoad> load_of(const RunContext& context, const CellTim
 }
 
 record::StopReason stop_reason(const Contender& contender, const CellTiming& timing,
-                               const record::Settings& options) {
+                               const record::RunOptions& options) {
   if (timing.was_interrupted) return record::StopReason::kInterrupted;
   return is_steady(contender.samples_s, options) ? record::StopReason::kPrecision
                                                  : record::StopReason::kTimeLimit;

@@ -17,7 +17,7 @@ struct RunContext {
   const operation::Operation& operation;
   const std::vector<plan::SelectedVariant>& variants;
   const record::Ceilings& ceilings;
-  const record::Settings& options;
+  const record::RunOptions& options;
   const RunObserver& observer;
   const std::atomic<bool>& interrupted;
   std::function<double()> clock_s;

@@ -46,23 +46,43 @@ bool comes_before(const record::ReportTensor& tensor, const std::string& id) {
          std::pair(id.size(), std::string_view(id));
 }
 
+record::Settings settings_of(const record::RunOptions& options) {
+  return {.operations = {},
+          .output_types = options.output_types,
+          .caches = options.caches,
+          .launches = options.launches,
+          .baseline = options.baseline,
+          .caches_rotated = options.caches_rotated,
+          .min_samples = options.min_samples,
+          .max_time_s = options.max_time_s,
+          .precision = options.precision,
+          .min_sample_s = options.min_sample_s,
+          .seed = options.seed,
+          .verify = options.verify,
+          .measure_stream_shapes = options.measure_stream_shapes,
+          .tokens = options.tokens,
+          .activations = options.activations,
+          .activations_file = options.activations_file,
+          .cold_activations = options.cold_activations,
+          .together = options.together};
+}
+
 }  // namespace
 
-record::Report start_report(const std::vector<std::string>& argv, device::Device& device,
-                            const record::Settings& options) {
+record::Report start_report(device::Device& device, const record::RunOptions& options) {
   record::Report report;
   report.tool = report::tool_info();
-  report.command = argv;
+  report.command = options.command;
   report.started_at = report::utc_now();
   report.host = report::host_info();
   report.device = device.info();
   report.state_before = device.state();
-  report.settings = options;
+  report.settings = settings_of(options);
   return report;
 }
 
 void list_operation(record::Report& report, const RunRequest& request) {
-  report.settings.operations.push_back({request.operation.name, request.settings.baseline});
+  report.settings.operations.push_back({request.operation.name, request.options.baseline});
   for (const plan::SelectedVariant& each : request.variants) {
     report.variants.push_back(report_variant(request.operation.name, each));
   }

@@ -10,8 +10,7 @@
 namespace nf4bench::bench {
 
 // What a report says of a run before it measures: program, machine, device and settings.
-record::Report start_report(const std::vector<std::string>& argv, device::Device& device,
-                            const record::Settings& options);
+record::Report start_report(device::Device& device, const record::RunOptions& options);
 
 // Lists in `report` what is to be measured: the operation, its variants and those of its tensors
 // that no operation before it has. The hashes of these come when they are loaded.

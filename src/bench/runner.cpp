@@ -350,7 +350,7 @@ RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceil
   const std::function<double()> clock_s = observer.clock_s ? observer.clock_s : steady_clock_s;
   const std::function<device::LoadReading()> read_load =
       observer.read_load ? observer.read_load : [] { return device::read_load(); };
-  const double call_timeout_s = request.settings.call_timeout_s;
+  const double call_timeout_s = request.options.call_timeout_s;
   Progress progress(clock_s, observer.on_progress);
   Runner* waiting = nullptr;  // the runner below, which nothing can hang before it exists
   Watchdog watchdog(call_timeout_s, [&](const Caller& caller) {
@@ -362,7 +362,7 @@ RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceil
                            .operation = request.operation,
                            .variants = request.variants,
                            .ceilings = ceilings,
-                           .options = request.settings,
+                           .options = request.options,
                            .observer = observer,
                            .interrupted = interrupted,
                            .clock_s = clock_s,

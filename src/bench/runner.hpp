@@ -4,7 +4,7 @@
 #include "operation/operation.hpp"
 #include "plan/plan.hpp"
 #include "record/measurement.hpp"
-#include "record/settings.hpp"
+#include "record/run_options.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -55,7 +55,7 @@ struct RunRequest {
   const operation::Operation& operation;
   const std::vector<plan::PlannedTensor>& tensors;
   const std::vector<plan::SelectedVariant>& variants;
-  const record::Settings& settings;
+  const record::RunOptions& options;
 };
 
 // Verifies every variant on every planned tensor, then times those that passed, interleaved in

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "cli/options/command_view.hpp"
-
 #include <string>
 #include <vector>
 
@@ -9,9 +7,8 @@ namespace nf4bench::cli {
 
 // What every command gets besides its own arguments.
 struct Context {
-  std::vector<std::string> argv;  // as the process was started
+  std::vector<std::string> argv;  // as the process was started, and what was set elsewhere
   std::string config;             // the file that options came from; empty when there was none
-  CommandView command;            // that is given, and its options as argv gives them
 };
 
 }  // namespace nf4bench::cli

@@ -1,8 +1,6 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "cli/context.hpp"
-#include "cli/options/command_view.hpp"
 
 #include <memory>
 #include <string>
@@ -10,20 +8,7 @@
 
 namespace nf4bench::cli {
 
-// What came of parsing a command line.
-struct ParseResult {
-  enum class Outcome {
-    kParsed,
-    kLacking,   // something is missing that may still be set elsewhere
-    kRefused,   // no setting elsewhere can make it right
-    kAnswered,  // --help or --version: there is nothing to do but print
-  };
-  Outcome outcome = Outcome::kParsed;
-  std::string text;  // the answer, or what is missing or wrong; empty for kParsed
-};
-
-// All commands with their options. Parses one command line and keeps what it read, so that each
-// command line needs a parser of its own.
+// All commands with their options. Reads one command line.
 class Parser {
  public:
   Parser();
@@ -31,13 +16,13 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  ParseResult parse(const std::vector<std::string>& argv);
+  // Reads `argv`, then what the environment says and it does not, then what the configuration file
+  // says and neither of them does. Returns the answer to --help or --version, after which there is
+  // nothing to do but print it; else nothing. Throws Error(kUsage).
+  std::string parse(const std::vector<std::string>& argv);
 
-  // The program and its commands, with what was parsed so far.
-  std::vector<CommandView> views() const;
-
-  // Runs the command that was parsed.
-  ExitCode run(const Context& context) const;
+  // Runs the command that was parsed. An Error(kUsage) says where its options were set.
+  ExitCode run() const;
 
  private:
   struct Definition;

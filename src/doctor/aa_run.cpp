@@ -25,7 +25,7 @@ plan::TensorSource source_of(const std::vector<std::int64_t>& shape) {
 // One run of both sides: their rows.
 std::vector<record::Measurement> one_run(device::Device& device, const AaOptions& options,
                                          int number, const std::atomic<bool>& interrupted) {
-  record::Settings run;
+  record::RunOptions run;
   run.launches = {device.launch_modes().front()};
   run.max_time_s = options.run_s / 2;
   run.precision = 0.0;  // never reached: every run takes its time

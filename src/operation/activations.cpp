@@ -37,7 +37,7 @@ std::vector<std::byte> make_activations(const kernels::Problem& problem, record:
 
 Operation with_activations(Operation operation, GivenActivations given) {
   const auto shared = std::make_shared<const GivenActivations>(std::move(given));
-  operation.make_input = [shared](const kernels::Problem& problem, const record::Settings&) {
+  operation.make_input = [shared](const kernels::Problem& problem, const record::RunOptions&) {
     const auto count = static_cast<std::size_t>(problem.tokens * problem.inputs);
     return nf4::to_values(problem.output_type, std::span(shared->values).first(count));
   };

@@ -43,7 +43,7 @@ std::vector<std::byte> negated_values(const kernels::Problem& problem,
 Operation make_dequantize() {
   Operation operation;
   operation.name = "dequantize";
-  operation.problems = [](const kernels::Problem& weight, const record::Settings&) {
+  operation.problems = [](const kernels::Problem& weight, const record::RunOptions&) {
     return std::vector{weight};
   };
   operation.traffic = traffic_of;

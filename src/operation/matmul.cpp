@@ -12,9 +12,9 @@ namespace nf4bench::operation {
 namespace {
 
 std::vector<kernels::Problem> problems_of(const kernels::Problem& weight,
-                                          const record::Settings& settings) {
+                                          const record::RunOptions& options) {
   std::vector<kernels::Problem> problems;
-  for (const std::int64_t tokens : settings.tokens) {
+  for (const std::int64_t tokens : options.tokens) {
     problems.push_back(weight);
     problems.back().tokens = tokens;
   }
@@ -66,8 +66,8 @@ Operation make_matmul() {
   operation.takes_matrices = true;
   operation.problems = problems_of;
   operation.traffic = traffic_of;
-  operation.make_input = [](const kernels::Problem& problem, const record::Settings& settings) {
-    return make_activations(problem, settings.activations, settings.seed);
+  operation.make_input = [](const kernels::Problem& problem, const record::RunOptions& options) {
+    return make_activations(problem, options.activations, options.seed);
   };
   operation.sibling = negated;
   operation.sibling_reference = negated_bounds;

@@ -8,7 +8,7 @@
 #include "nf4/tensor.hpp"
 #include "operation/probe.hpp"
 #include "record/device_info.hpp"
-#include "record/settings.hpp"
+#include "record/run_options.hpp"
 #include "record/verification.hpp"
 
 #include <cstddef>
@@ -36,17 +36,17 @@ struct Operation {
   // Whether it takes weights as matrices: a stack of them is as many weights.
   bool takes_matrices = false;
 
-  // The problems that a weight poses under `settings`: one, or one for each number of tokens.
+  // The problems that a weight poses under `options`: one, or one for each number of tokens.
   // `weight` is the weight itself as a problem, in the output type of the run.
   std::function<std::vector<kernels::Problem>(const kernels::Problem& weight,
-                                              const record::Settings& settings)>
+                                              const record::RunOptions& options)>
       problems;
 
   std::function<Traffic(const kernels::Problem& problem)> traffic;
 
-  // What calls take besides the weight, the same for the same settings. Empty: nothing.
+  // What calls take besides the weight, the same for the same options. Empty: nothing.
   std::function<std::vector<std::byte>(const kernels::Problem& problem,
-                                       const record::Settings& settings)>
+                                       const record::RunOptions& options)>
       make_input;
 
   // A weight of the same sizes whose output differs in every value, as far as that can be. Timed
@@ -68,7 +68,7 @@ struct Operation {
 
   // What variants are held to besides, before they are timed. Empty: nothing.
   std::function<std::vector<Probe>(const kernels::Problem& problem,
-                                   const record::Settings& settings, record::DeviceKind device)>
+                                   const record::RunOptions& options, record::DeviceKind device)>
       probes;
 
   // Bytes that the reference gives for one value of an output.

@@ -38,10 +38,10 @@ struct Limits {
   double truth_products = 0;  // that the host sums in float64 for one step
 };
 
-Limits limits_of(const record::Settings& settings, record::DeviceKind device) {
+Limits limits_of(const record::RunOptions& options, record::DeviceKind device) {
   Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 0x1p43, 0x1p28, 0x1p30}
                                                       : Limits{512, 0x1p28, 0x1p28, 0x1p26};
-  if (settings.verify != record::VerifyScope::kAll) {
+  if (options.verify != record::VerifyScope::kAll) {
     limits.steps = 16;
     limits.truth_products = std::min(limits.truth_products, 0x1p28);
   }
@@ -359,17 +359,17 @@ Probe odd_scales(const Problem& problem, const TruthStep& truth, std::uint64_t s
 
 }  // namespace
 
-std::vector<Probe> product_probes(const Problem& problem, const record::Settings& settings,
+std::vector<Probe> product_probes(const Problem& problem, const record::RunOptions& options,
                                   record::DeviceKind device) {
   if (problem.elements == 0) return {};
-  const Limits limits = limits_of(settings, device);
+  const Limits limits = limits_of(options, device);
   const TruthStep truth(problem, limits);
-  std::vector<Probe> probes = {one_at_a_time(problem, Walk(problem, limits, settings.seed))};
+  std::vector<Probe> probes = {one_at_a_time(problem, Walk(problem, limits, options.seed))};
   if (problem.output_type != nf4::OutputType::kFloat32) {  // which no sum of float32 can hold
-    probes.push_back(exact_sums(problem, truth, settings.seed));
+    probes.push_back(exact_sums(problem, truth, options.seed));
   }
-  probes.push_back(odd_activations(problem, truth, settings.seed));
-  probes.push_back(odd_scales(problem, truth, settings.seed));
+  probes.push_back(odd_activations(problem, truth, options.seed));
+  probes.push_back(odd_scales(problem, truth, options.seed));
   return probes;
 }
 

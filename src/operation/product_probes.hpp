@@ -3,7 +3,7 @@
 #include "operation/probe.hpp"
 #include "problem.hpp"
 #include "record/device_info.hpp"
-#include "record/settings.hpp"
+#include "record/run_options.hpp"
 
 #include <vector>
 
@@ -18,8 +18,8 @@ namespace nf4bench::operation {
 // - activations with an outlier channel, NaN and infinity, and scales that are infinite and NaN:
 //   what is not touched by these must be right.
 // Bounded in cost: of many inputs or few tokens, a walk visits a sample of the inputs, drawn by the
-// seed of the settings.
-std::vector<Probe> product_probes(const kernels::Problem& problem, const record::Settings& settings,
-                                  record::DeviceKind device);
+// seed of the options.
+std::vector<Probe> product_probes(const kernels::Problem& problem,
+                                  const record::RunOptions& options, record::DeviceKind device);
 
 }  // namespace nf4bench::operation

@@ -47,11 +47,11 @@ MemoryNeed memory_need(const operation::Operation& operation, const kernels::Pro
 }
 
 void check_memory(const operation::Operation& operation, const std::vector<PlannedTensor>& tensors,
-                  const record::Settings& settings, const MemoryThere& there) {
+                  const record::RunOptions& options, const MemoryThere& there) {
   const auto check = [&](const TensorSource& source, bool is_timed) {
-    for (const kernels::Problem& problem : problems_of(operation, source, settings)) {
+    for (const kernels::Problem& problem : problems_of(operation, source, options)) {
       const MemoryNeed need =
-          memory_need(operation, problem, {there.device.kind, settings.verify, is_timed});
+          memory_need(operation, problem, {there.device.kind, options.verify, is_timed});
       const Shortage host = {need.host_bytes, there.host_bytes, ErrorKind::kInput, "on the host"};
       require(source, problem, host);
       require(source, problem,
@@ -61,7 +61,7 @@ void check_memory(const operation::Operation& operation, const std::vector<Plann
   };
   for (const PlannedTensor& planned : tensors) {
     check(planned.source, true);
-    if (settings.verify != record::VerifyScope::kAll) continue;
+    if (options.verify != record::VerifyScope::kAll) continue;
     for (const TensorSource& other : planned.verify_also) check(other, false);
   }
 }

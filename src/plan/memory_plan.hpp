@@ -2,7 +2,7 @@
 
 #include "operation/operation.hpp"
 #include "plan/plan.hpp"
-#include "record/settings.hpp"
+#include "record/run_options.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -34,6 +34,6 @@ struct MemoryThere {
 // Throws when a tensor of the run can never fit, whatever else is in memory: Error(kDevice) where
 // it is the device's that is too small, Error(kInput) for the host's.
 void check_memory(const operation::Operation& operation, const std::vector<PlannedTensor>& tensors,
-                  const record::Settings& settings, const MemoryThere& there);
+                  const record::RunOptions& options, const MemoryThere& there);
 
 }  // namespace nf4bench::plan

@@ -15,32 +15,32 @@ namespace nf4bench::plan {
 namespace {
 
 std::vector<nf4::OutputType> types_of(const TensorSource& source,
-                                      const record::Settings& settings) {
-  return settings.output_types.empty() ? std::vector{source.dtype} : settings.output_types;
+                                      const record::RunOptions& options) {
+  return options.output_types.empty() ? std::vector{source.dtype} : options.output_types;
 }
 
 }  // namespace
 
 std::vector<kernels::Problem> problems_of(const operation::Operation& operation,
                                           const TensorSource& source,
-                                          const record::Settings& settings) {
+                                          const record::RunOptions& options) {
   const operation::WeightSize size = {.shape = source.geometry.shape,
                                       .blocksize = source.geometry.blocksize,
                                       .absmax_kind = source.geometry.absmax_kind};
   std::vector<kernels::Problem> problems;
-  for (const nf4::OutputType type : types_of(source, settings)) {
-    const auto posed = operation.problems(operation::problem_of(size, type), settings);
+  for (const nf4::OutputType type : types_of(source, options)) {
+    const auto posed = operation.problems(operation::problem_of(size, type), options);
     problems.insert(problems.end(), posed.begin(), posed.end());
   }
   return problems;
 }
 
 void check_types(const operation::Operation& operation, const std::vector<PlannedTensor>& tensors,
-                 const record::Settings& settings) {
+                 const record::RunOptions& options) {
   const std::vector<nf4::OutputType>& has = operation.output_types;
   if (has.empty()) return;
   for (const PlannedTensor& planned : tensors) {
-    for (const nf4::OutputType type : types_of(planned.source, settings)) {
+    for (const nf4::OutputType type : types_of(planned.source, options)) {
       if (std::ranges::find(has, type) != has.end()) continue;
       std::vector<std::string> names;
       names.reserve(has.size());

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "nf4/synthetic.hpp"
 #include "plan/presets.hpp"
 #include "plan/raw_words.hpp"
 #include "plan/shape.hpp"
@@ -69,7 +70,7 @@ void check_stack_shapes(const std::vector<io::StackShape>& shapes,
 }
 
 // Opens every input, the dumps last.
-std::vector<OneInput> open_inputs(const Inputs& inputs) {
+std::vector<OneInput> open_inputs(const record::Inputs& inputs) {
   const auto shapes = parse_all(inputs.stack_shapes, parse_stack_shape);
   const auto dumps = parse_all(inputs.dumps, parse_raw);
   std::vector<OneInput> opened;
@@ -146,21 +147,25 @@ std::string naming_hint(const io::Checkpoint& checkpoint) {
 }
 
 // What the filter leaves out has its seed all the same, so that it changes no data.
-void add_synthetic(Sources& sources, const SourceRequest& request, const NameFilter& filter) {
-  nf4::SyntheticSpec spec = request.synthetic;
-  nf4::SyntheticSeeds seeds(spec.seed);
+void add_synthetic(Sources& sources, const record::RunOptions& options, const NameFilter& filter) {
+  nf4::SyntheticSpec spec;
+  spec.blocksize = options.blocksize;
+  spec.absmax_kind = options.absmax_kind;
+  // Random codes, because the power that a GPU draws depends on the data.
+  spec.distribution = nf4::Distribution::kRandomCodes;
+  nf4::SyntheticSeeds seeds(options.seed);
   const auto add = [&](const std::string& source, std::int64_t multiplicity) {
     spec.seed = seeds.next(spec.shape);
     if (filter.selects(spec.name)) {
       sources.tensors.push_back(synthetic_source(spec, source, multiplicity));
     }
   };
-  for (const std::string& word : request.shapes) {
+  for (const std::string& word : options.shapes) {
     spec.shape = parse_shape(word);
     spec.name = word;
     add("synthetic", 1);
   }
-  for (const std::string& name : request.presets) {
+  for (const std::string& name : options.presets) {
     for (const PresetLayer& layer : find_preset(name).layers) {
       spec.shape = {layer.out_features, layer.in_features};
       spec.name = layer.role;
@@ -169,19 +174,19 @@ void add_synthetic(Sources& sources, const SourceRequest& request, const NameFil
   }
 }
 
-// Everything about the request that can be wrong without looking at a file.
-void check_request(const SourceRequest& request) {
-  const Inputs& inputs = request.inputs;
-  if (inputs.paths.empty() && inputs.dumps.empty() && request.shapes.empty() &&
-      request.presets.empty()) {
+// Everything about the options that can be wrong without looking at a file.
+void check_options(const record::RunOptions& options) {
+  const record::Inputs& inputs = options.inputs;
+  if (inputs.paths.empty() && inputs.dumps.empty() && options.shapes.empty() &&
+      options.presets.empty()) {
     throw Error(ErrorKind::kUsage,
                 "run needs something to measure: a file or folder with NF4 tensors "
                 "(data/llama_layer.safetensors is a small sample), --shape 4096x4096, or "
                 "--preset llama-3.1-8b");
   }
-  check_blocksize(request.synthetic.blocksize);
-  for (const std::string& word : request.shapes) parse_shape(word);
-  for (const std::string& name : request.presets) find_preset(name);
+  check_blocksize(options.blocksize);
+  for (const std::string& word : options.shapes) parse_shape(word);
+  for (const std::string& name : options.presets) find_preset(name);
 }
 
 }  // namespace
@@ -220,7 +225,7 @@ Error nothing_selected(const std::string& regex,
               escaped(regex), others.empty() ? "" : ", only " + others)};
 }
 
-OneInput open_input(const Inputs& inputs) {
+OneInput open_input(const record::Inputs& inputs) {
   if (inputs.paths.size() + (inputs.dumps.empty() ? 0 : 1) != 1) {
     throw Error(ErrorKind::kUsage,
                 "wanted one input: a file or folder with NF4 tensors, or --raw weight=W.npy,"
@@ -229,22 +234,22 @@ OneInput open_input(const Inputs& inputs) {
   return std::move(open_inputs(inputs).front());
 }
 
-io::Checkpoint open_nf4(const Inputs& inputs) {
+io::Checkpoint open_nf4(const record::Inputs& inputs) {
   OneInput input = open_input(inputs);
   require_nf4(input);
   return std::move(input.checkpoint);
 }
 
-Sources find_sources(const SourceRequest& request) {
-  check_request(request);
-  const NameFilter filter(request.tensor_regex);
+Sources find_sources(const record::RunOptions& options) {
+  check_options(options);
+  const NameFilter filter(options.tensor_regex);
   Sources sources;
-  for (OneInput& input : open_inputs(request.inputs)) add_input(sources, std::move(input), filter);
-  add_synthetic(sources, request, filter);
+  for (OneInput& input : open_inputs(options.inputs)) add_input(sources, std::move(input), filter);
+  add_synthetic(sources, options, filter);
   if (sources.tensors.empty()) {
     std::vector<const io::Checkpoint*> searched;
     for (const auto& checkpoint : sources.checkpoints) searched.push_back(checkpoint.get());
-    throw nothing_selected(request.tensor_regex, searched);
+    throw nothing_selected(options.tensor_regex, searched);
   }
   return sources;
 }

@@ -2,9 +2,9 @@
 
 #include "base/error.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "nf4/synthetic.hpp"
 #include "plan/name_filter.hpp"
 #include "plan/plan.hpp"
+#include "record/run_options.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -14,22 +14,6 @@
 
 namespace nf4bench::plan {
 
-// What is read, as the command line says it.
-struct Inputs {
-  std::vector<std::string> paths;         // files and folders
-  std::vector<std::string> dumps;         // see parse_raw(); all of them are one input
-  std::vector<std::string> stack_shapes;  // see parse_stack_shape(); for all inputs
-};
-
-// Where the tensors of a run come from, as the command line says it.
-struct SourceRequest {
-  Inputs inputs;
-  std::vector<std::string> shapes;   // "OUTxIN": synthetic
-  std::vector<std::string> presets;  // model names: synthetic
-  nf4::SyntheticSpec synthetic;      // everything but name and shape of the synthetic ones
-  std::string tensor_regex;          // of names; empty selects all
-};
-
 // The tensors found, and the opened files that they load their data from.
 struct Sources {
   std::vector<std::unique_ptr<io::Checkpoint>> checkpoints;
@@ -37,10 +21,10 @@ struct Sources {
   std::vector<std::string> warnings;
 };
 
-// Opens every input. Throws Error(kInput) when one holds no NF4 tensor or a selected tensor cannot
-// be decoded, Error(kUsage) when nothing is asked for, nothing is selected, or a stack shape is of
-// no use.
-Sources find_sources(const SourceRequest& request);
+// The tensors that `options` name: opens every input. Throws Error(kInput) when one holds no NF4
+// tensor or a selected tensor cannot be decoded, Error(kUsage) when nothing is asked for, nothing
+// is selected, or a stack shape is of no use.
+Sources find_sources(const record::RunOptions& options);
 
 // One input, whatever it holds: a path, or dumps.
 struct OneInput {
@@ -50,10 +34,10 @@ struct OneInput {
 
 // Opens the only input of `inputs`. Throws Error(kUsage) when there is none or more than one, or
 // when a stack shape is of no use.
-OneInput open_input(const Inputs& inputs);
+OneInput open_input(const record::Inputs& inputs);
 
 // The same. Throws Error(kInput) saying what it holds instead when it holds no NF4 tensor.
-io::Checkpoint open_nf4(const Inputs& inputs);
+io::Checkpoint open_nf4(const record::Inputs& inputs);
 
 // Why --tensor `regex`, which selects no NF4 tensor, is refused: Error(kUsage) that says which
 // tensors of other kinds it selects.

@@ -17,6 +17,10 @@ enum class VerifyScope : std::uint8_t {
              // that 256 Mi multiplications make
 };
 
+constexpr const char* to_string(VerifyScope scope) {
+  return scope == VerifyScope::kAll ? "all" : "sampled";
+}
+
 // How many elements VerifyScope::kSampled compares at most.
 inline constexpr std::int64_t kSampledElements = std::int64_t{16} << 20;
 
@@ -44,6 +48,7 @@ struct MeasuredOperation {
   std::string baseline;  // the variant that its speedups refer to; empty: none
 };
 
+// What was run.
 struct Settings {
   std::vector<MeasuredOperation> operations;  // of a report, in the order in which they ran
   std::vector<nf4::OutputType> output_types;  // empty: the type each tensor's state names
@@ -66,8 +71,6 @@ struct Settings {
   bool cold_activations = false;  // cold samples find activations in no cache, too
   // Devices that were measured at the same time, this one included; absent in older reports.
   std::optional<int> together = 1;
-  bool measure_energy = false;    // of a call, too
-  double call_timeout_s = 300.0;  // a call of a variant that takes longer hangs; 0: none does
 };
 
 // The variant that the speedups of `operation` refer to.

@@ -14,14 +14,14 @@ double most_of(bool has_probes, std::int64_t tokens) {
   device.mutable_info().kind = record::DeviceKind::kCpu;
   operation::Operation operation = operation::matmul();
   if (!has_probes) operation.probes = nullptr;
-  record::Settings settings;
-  settings.output_types = {nf4::OutputType::kFloat16};
-  settings.launches = {record::LaunchMode::kStream};
-  settings.tokens = {tokens};
+  record::RunOptions options;
+  options.output_types = {nf4::OutputType::kFloat16};
+  options.launches = {record::LaunchMode::kStream};
+  options.tokens = {tokens};
   const auto planned =
       plan::plan_tensors({fake_source("a", 1024)}, plan::TensorChoice::kOnePerGeometry);
   const auto variants = plan::select_variants(device.variants(), {});
-  return bench::estimate_run({device, operation, planned, variants, settings}).most_s;
+  return bench::estimate_run({device, operation, planned, variants, options}).most_s;
 }
 
 // A walk through 64 inputs and five more steps, of two variants.

@@ -79,7 +79,7 @@ class FakeDevice final : public device::Device {
       return traffic;
     };
     if (!probes.empty()) {
-      operation.probes = [this](const kernels::Problem&, const record::Settings&,
+      operation.probes = [this](const kernels::Problem&, const record::RunOptions&,
                                 record::DeviceKind) { return probes; };
     }
     operation.catalog = [this](record::DeviceKind) -> const kernels::Catalog& { return catalog_; };

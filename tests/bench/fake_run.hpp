@@ -100,7 +100,7 @@ struct FakeRun {
   }
 
   FakeDevice device;
-  record::Settings options;
+  record::RunOptions options;
   record::Ceilings ceilings;
   plan::TensorChoice choice = plan::TensorChoice::kOnePerGeometry;
   std::atomic<bool> interrupted{false};

@@ -193,7 +193,8 @@ TEST_F(Completion, EveryOptionOfEveryHelpIsInEveryScript) {
     scripts.push_back(nf4bench({"completion", name}).out);
   }
   const Outcome options = shell(
-      "for c in run list inspect synth dequantize compare history merge fleet export doctor; do "
+      "for c in 'run --help-all' list inspect synth dequantize compare history merge fleet export "
+      "doctor; do "
       "\"$NF4BENCH\" $c --help; done | grep -o '^  [^ ]*--[a-z-]*' | grep -o '[a-z-]*$' | sort -u");
   const std::vector<std::string> names = lines(options.out);
   ASSERT_GT(names.size(), 30u);

@@ -133,6 +133,18 @@ TEST_F(Config, OptionThatExcludesOneOfALowerLayerWins) {
   EXPECT_EQ(is_nested(report({"run", "--config", file()}, {"NF4BENCH_RUN_PLAIN=yes"})), false);
 }
 
+TEST_F(Config, OptionsOfOneLayerThatExcludeEachOtherAreRefused) {
+  EXPECT_THAT(complaint("[run]\nshape = '64x64'\nplain = true\nnested = true\n"),
+              AllOf(HasSubstr("--plain"), HasSubstr("--nested")));
+}
+
+TEST_F(Config, WhatIsSetAboveIsCheckedAllTheSame) {
+  write(std::string(kShortRun) + "dtype = 'flaot16'\n");
+  const Outcome outcome = run({"run", "--config", file(), "--dtype", "bfloat16"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("bench.toml:12: "));
+}
+
 TEST_F(Config, VariableOfARepeatedOptionHoldsValuesBetweenSemicolons) {
   write(kShortRun);
   const json two = report({"run", "--config", file()}, {"NF4BENCH_RUN_SHAPE=32x64;64x32"});

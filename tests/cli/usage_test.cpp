@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr int kUsage = 2;
@@ -44,21 +46,49 @@ TEST(Help, OfEveryCommandIsOnStdoutAndEndsInExamples) {
   }
 }
 
-TEST(Help, FitsAHundredColumns) {
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string help_at(const std::string& columns, std::vector<std::string> words) {
+  Command command = nf4bench_command(words);
+  command.environment.push_back("COLUMNS=" + columns);
+  return Process(command).wait().out;
+}
+
+// Lines that are indented by two are examples, which stay whole to be copied.
+TEST(Help, IsAsWideAsTheTerminalAndElseEightyColumns) {
   const std::vector<std::vector<std::string>> commands = {
       {},          {"run"},   {"list"},  {"inspect"}, {"synth"},  {"dequantize"}, {"compare"},
       {"history"}, {"merge"}, {"fleet"}, {"export"},  {"doctor"}, {"completion"}, {"man"}};
   for (std::vector<std::string> command : commands) {
-    command.emplace_back("--help");
-    const std::string text = nf4bench(command).out;
-    std::size_t longest = 0;
-    std::size_t start = 0;
-    for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos;) {
-      longest = std::max(longest, end - start);
-      start = end + 1;
+    command.emplace_back(command == std::vector<std::string>{"run"} ? "--help-all" : "--help");
+    for (const std::string columns : {"", "60", "120"}) {
+      const std::size_t width = columns.empty() ? 80 : std::stoul(columns);
+      std::size_t longest = 0;
+      for (const std::string& line : lines_of(help_at(columns, command))) {
+        if (line.starts_with("  nf4bench ") || line.starts_with("    ")) continue;
+        longest = std::max(longest, line.size());
+      }
+      EXPECT_LE(longest, width) << command.front();
+      if (command.front() == "run") {
+        EXPECT_GT(longest, width - 10);
+      }
     }
-    EXPECT_LE(longest, 100u) << command.front();
   }
+}
+
+TEST(Help, OfRunFitsTwoScreensAndAllOfItIsOneOptionAway) {
+  const std::string common = nf4bench({"run", "--help"}).out;
+  EXPECT_LE(lines_of(common).size(), 48u);
+  EXPECT_THAT(common, AllOf(HasSubstr("--preset"), HasSubstr("--peer"), HasSubstr("--help-all"),
+                            Not(HasSubstr("--call-timeout"))));
+  EXPECT_THAT(nf4bench({"run", "--help-all"}).out,
+              AllOf(HasSubstr("--preset"), HasSubstr("--call-timeout"), HasSubstr("Exit codes"),
+                    Not(HasSubstr("--options "))));
 }
 
 TEST(Help, NamesEveryCommand) {

@@ -50,8 +50,8 @@ struct Ending {
   }
 };
 
-record::Settings all_modes() {
-  record::Settings options;
+record::RunOptions all_modes() {
+  record::RunOptions options;
   options.output_types = {nf4::OutputType::kFloat16};
   options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   options.launches = {record::LaunchMode::kGraph, record::LaunchMode::kStream,
@@ -88,7 +88,7 @@ Ending run_all(const Script& script) {
     const auto planned = plan::plan_tensors({source}, plan::TensorChoice::kAll);
     const auto variants =
         plan::select_variants(operation.catalog(device->info().kind).variants, {});
-    const record::Settings settings = all_modes();
+    const record::RunOptions settings = all_modes();
     bench::run_benchmark({*device, operation, planned, variants, settings}, ceilings, observer,
                          interrupted);
   } catch (const Error& error) {

@@ -38,16 +38,16 @@ record::Report run_copy() {
   const auto device = device::open_cpu_device({.config = "", .threads = 1});
   const operation::Operation& copy = test::copy();
   const kernels::Catalog& catalog = copy.catalog(device->info().kind);
-  record::Settings settings;
-  settings.output_types = {nf4::OutputType::kFloat16};
-  settings.launches = {record::LaunchMode::kStream};
-  settings.baseline = catalog.default_baseline;
-  settings.max_time_s = 0.01;
+  record::RunOptions options;
+  options.output_types = {nf4::OutputType::kFloat16};
+  options.launches = {record::LaunchMode::kStream};
+  options.baseline = catalog.default_baseline;
+  options.max_time_s = 0.01;
   const auto planned = plan::plan_tensors({source()}, plan::TensorChoice::kAll);
   const auto variants = plan::select_variants(catalog.variants, {});
-  plan::check_memory(copy, planned, settings, {device->info(), 0});
-  record::Report report = bench::start_report({"test"}, *device, settings);
-  bench::list_operation(report, {*device, copy, planned, variants, settings});
+  plan::check_memory(copy, planned, options, {device->info(), 0});
+  record::Report report = bench::start_report(*device, options);
+  bench::list_operation(report, {*device, copy, planned, variants, options});
   bench::RunObserver observer{};
   observer.on_loaded = [&](const bench::LoadedTensor& loaded) {
     bench::note_loaded(report, loaded);
@@ -56,7 +56,7 @@ record::Report run_copy() {
     report.measurements.push_back(row);
   };
   const std::atomic<bool> interrupted = false;
-  bench::run_benchmark({*device, copy, planned, variants, settings}, {}, observer, interrupted);
+  bench::run_benchmark({*device, copy, planned, variants, options}, {}, observer, interrupted);
   report.complete = true;
   return report;
 }

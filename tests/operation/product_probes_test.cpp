@@ -37,7 +37,7 @@ class ProductProbes : public testing::TestWithParam<OutputType> {
   const OutputType type_ = GetParam();
   const nf4::Nf4Tensor weight_ = nf4::make_synthetic({.shape = {kOutputs, kInputs}});
   kernels::Problem problem_ = operation::problem_of(weight_, type_);
-  record::Settings settings_;
+  record::RunOptions settings_;
 };
 
 TEST_P(ProductProbes, AskForEveryWeightAlone) {

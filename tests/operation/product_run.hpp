@@ -36,23 +36,23 @@ inline std::map<std::string, record::Measurement> run_products(device::Device& d
   source.load = [&sizes] {
     return nf4::make_synthetic({.name = "w", .shape = {sizes.outputs, sizes.inputs}});
   };
-  record::Settings settings;
-  settings.output_types = {sizes.type};
-  settings.tokens = {sizes.tokens};
-  settings.launches = {device.launch_modes().front()};
-  settings.caches = {record::CacheMode::kHot};
-  settings.baseline = catalog.default_baseline;
-  settings.min_samples = 3;
-  settings.max_time_s = 0.001;
-  settings.min_sample_s = 1e-6;
-  settings.measure_stream_shapes = false;
+  record::RunOptions options;
+  options.output_types = {sizes.type};
+  options.tokens = {sizes.tokens};
+  options.launches = {device.launch_modes().front()};
+  options.caches = {record::CacheMode::kHot};
+  options.baseline = catalog.default_baseline;
+  options.min_samples = 3;
+  options.max_time_s = 0.001;
+  options.min_sample_s = 1e-6;
+  options.measure_stream_shapes = false;
   std::map<std::string, record::Measurement> rows;
   bench::RunObserver observer{};
   observer.on_measurement = [&](const record::Measurement& row) { rows[row.variant] = row; };
   const auto planned = plan::plan_tensors({source}, plan::TensorChoice::kAll);
   const auto variants = plan::select_variants(catalog.variants, {});
   const std::atomic<bool> interrupted = false;
-  bench::run_benchmark({device, operation, planned, variants, settings}, {}, observer, interrupted);
+  bench::run_benchmark({device, operation, planned, variants, options}, {}, observer, interrupted);
   return rows;
 }
 

@@ -66,11 +66,11 @@ TEST(SiblingOfADequantization, HasAReferenceThatFollowsFromTheFirst) {
 TEST(SiblingOfAProduct, HasAReferenceThatFollowsFromTheFirst) {
   const operation::Operation& matmul = operation::matmul();
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {33, 128}});
-  record::Settings settings;
-  settings.tokens = {3};
+  record::RunOptions options;
+  options.tokens = {3};
   const kernels::Problem problem =
-      matmul.problems(operation::problem_of(tensor, nf4::OutputType::kBfloat16), settings).front();
-  const std::vector<std::byte> input = matmul.make_input(problem, settings);
+      matmul.problems(operation::problem_of(tensor, nf4::OutputType::kBfloat16), options).front();
+  const std::vector<std::byte> input = matmul.make_input(problem, options);
   EXPECT_EQ(matmul.sibling_reference(problem, matmul.reference(tensor, problem, input, 90)),
             matmul.reference(matmul.sibling(tensor), problem, input, 90));
 }

@@ -28,17 +28,17 @@ plan::MemoryNeed need_of(const plan::TensorSource& source, nf4::OutputType type,
                          record::DeviceKind kind,
                          record::VerifyScope scope = record::VerifyScope::kAll,
                          bool is_timed = false) {
-  record::Settings settings;
-  settings.output_types = {type};
+  record::RunOptions options;
+  options.output_types = {type};
   const operation::Operation& operation = operation::dequantize();
-  const auto problems = plan::problems_of(operation, source, settings);
+  const auto problems = plan::problems_of(operation, source, options);
   EXPECT_EQ(problems.size(), 1u);
   return plan::memory_need(operation, problems.front(), {kind, scope, is_timed});
 }
 
 std::string refusal(const plan::TensorSource& source, const record::DeviceInfo& device,
                     std::int64_t host, ErrorKind kind) {
-  record::Settings options;
+  record::RunOptions options;
   options.output_types = {nf4::OutputType::kFloat32};
   try {
     plan::check_memory(operation::dequantize(),
@@ -113,7 +113,7 @@ TEST(MemoryPlan, RefusesWhatTheDeviceCanNeverHold) {
 TEST(MemoryPlan, AdvisesFewerTokensWhereThereAreSome) {
   plan::TensorSource source = source_of(64, nf4::AbsmaxKind::kPlain);
   source.geometry.shape = {64, 64};
-  record::Settings options;
+  record::RunOptions options;
   options.output_types = {nf4::OutputType::kFloat16};
   options.tokens = {512};
   try {
@@ -141,7 +141,7 @@ TEST(MemoryPlan, LooksAtTensorsThatAreOnlyVerified) {
   std::vector<plan::PlannedTensor> planned =
       plan::plan_tensors({source_of(10, nf4::AbsmaxKind::kPlain)}, plan::TensorChoice::kAll);
   planned.front().verify_also = {other};
-  record::Settings options;
+  record::RunOptions options;
   options.output_types = {nf4::OutputType::kFloat32};
   const record::DeviceInfo gpu = gpu_of(kHuge);
   EXPECT_THROW(plan::check_memory(operation::dequantize(), planned, options, {gpu, 457}), Error);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "cli/options/command_view.hpp"
+#include "cli/describe/command_view.hpp"
 #include "cli/options/options.hpp"
 
 #include <string>

@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "cli/context.hpp"
 #include "cli/options/options.hpp"
-#include "plan/sources.hpp"
+#include "record/run_options.hpp"
 
 #include <string>
 
@@ -12,7 +12,7 @@ namespace nf4bench::cli {
 // The arguments of "nf4bench dequantize" as they were typed.
 struct DequantizeArguments {
   std::string input;
-  plan::Inputs inputs;  // besides `input`
+  record::Inputs inputs;  // besides `input`
   std::string output;
   std::string device = "auto";
   std::vector<std::string> peers;

@@ -2,7 +2,7 @@
 
 namespace nf4bench::cli {
 
-void add_input_options(CLI::App& command, plan::Inputs& inputs, const char* group) {
+void add_input_options(CLI::App& command, record::Inputs& inputs, const char* group) {
   const Option raw =
       add_repeated(command, inputs.dumps,
                    {"--raw", "KEY=VALUE,...",
@@ -20,7 +20,7 @@ void add_input_options(CLI::App& command, plan::Inputs& inputs, const char* grou
   shape.group(group);
 }
 
-void add_one_input(CLI::App& command, std::string& path, plan::Inputs& inputs) {
+void add_one_input(CLI::App& command, std::string& path, record::Inputs& inputs) {
   add_single(
       command, path,
       {"input", "",
@@ -29,7 +29,7 @@ void add_one_input(CLI::App& command, std::string& path, plan::Inputs& inputs) {
   add_input_options(command, inputs);
 }
 
-plan::Inputs inputs_of(const std::string& path, plan::Inputs inputs) {
+record::Inputs inputs_of(const std::string& path, record::Inputs inputs) {
   if (!path.empty()) inputs.paths.push_back(path);
   return inputs;
 }

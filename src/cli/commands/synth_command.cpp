@@ -27,7 +27,7 @@ void add_data_options(CLI::App& command, SynthArguments& a) {
   add_single(command, a.spec.blocksize,
              {"--blocksize", "N",
               fmt::format("Elements that share a scale: 32 to 4096 [{}]", a.spec.blocksize)});
-  add_absmax_flags(command, a.plain, a.nested);
+  add_absmax_flags(command, a.spec.absmax_kind);
   add_single(command, a.dtype,
              {"--dtype", "TYPE",
               fmt::format("Type the state names: float16, bfloat16, float32 [{}]", a.dtype)})
@@ -49,7 +49,6 @@ void add_data_options(CLI::App& command, SynthArguments& a) {
 nf4::SyntheticSpec parse_spec(const SynthArguments& arguments) {
   nf4::SyntheticSpec spec = arguments.spec;
   plan::check_blocksize(spec.blocksize);
-  spec.absmax_kind = arguments.plain ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
   spec.dtype = parse_output_type(arguments.dtype);
   spec.distribution = parse_distribution(arguments.distribution);
   return spec;

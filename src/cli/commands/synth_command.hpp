@@ -15,8 +15,6 @@ struct SynthArguments {
   std::string output;
   std::vector<std::string> shapes;  // "[NAME=]OUTxIN"
   nf4::SyntheticSpec spec;          // everything but name and shape
-  bool plain = false;
-  bool nested = false;
   std::string dtype = "bfloat16";
   std::string distribution = "normal";
   bool force = false;

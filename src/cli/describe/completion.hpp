@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/command_view.hpp"
+#include "cli/describe/command_view.hpp"
 
 #include <string>
 #include <vector>

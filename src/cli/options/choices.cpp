@@ -194,7 +194,6 @@ std::vector<operation::Operation> parse_operations(const std::vector<std::string
 }
 
 std::vector<std::int64_t> parse_tokens(const std::vector<std::string>& words) {
-  if (words.empty()) return record::Settings().tokens;
   std::vector<std::int64_t> counts;
   for (const std::string& word : words) {
     const std::int64_t count = parse_token_count(word);

@@ -3,7 +3,7 @@
 #include "device/device.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/operation.hpp"
-#include "record/settings.hpp"
+#include "record/run_options.hpp"
 
 #include <cstdint>
 #include <string>
@@ -44,7 +44,7 @@ nf4::OutputType parse_output_type(const std::string& word);
 // Each operation once, in the order given; not empty.
 std::vector<operation::Operation> parse_operations(const std::vector<std::string>& words);
 
-// Numbers of tokens, each once; the default when there are no words.
+// Numbers of tokens, each once.
 std::vector<std::int64_t> parse_tokens(const std::vector<std::string>& words);
 
 // Activations::kFile for a word that is none of activations_words().

@@ -28,14 +28,21 @@ class CommandApp final : public CLI::App {
 
   // The commands below this one, in the order of the help.
   std::vector<const CommandApp*> commands() const {
-    std::vector<const CommandApp*> all;
-    for (const CLI::App* each : get_subcommands([](const CLI::App*) { return true; })) {
-      all.push_back(static_cast<const CommandApp*>(each));  // add_command() makes no others
-    }
-    return all;
+    return own<const CommandApp>(get_subcommands([](const CLI::App*) { return true; }));
+  }
+  std::vector<CommandApp*> commands() {
+    return own<CommandApp>(get_subcommands([](CLI::App*) { return true; }));
   }
 
  private:
+  // add_command() makes no others.
+  template <class Own, class App>
+  static std::vector<Own*> own(const std::vector<App*>& apps) {
+    std::vector<Own*> all;
+    for (App* const each : apps) all.push_back(static_cast<Own*>(each));
+    return all;
+  }
+
   std::map<const CLI::Option*, OptionFacts> facts_;
 };
 

@@ -4,6 +4,7 @@
 #include "base/files/input_file.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
+#include "cli/options/command_app.hpp"
 #include "cli/options/toml.hpp"
 
 #include <fmt/format.h>
@@ -27,40 +28,38 @@ std::string read_text(const std::string& path) {
 
 class ConfigReader {
  public:
-  ConfigReader(const std::string& path, const std::vector<CommandView>& views)
-      : path_(path), views_(views) {}
+  ConfigReader(const std::string& path, CommandApp& app) : path_(path), app_(app) {}
 
-  std::vector<Setting> read(const CommandView& command, const TryToParse& try_to_parse) const;
+  std::vector<Section> read() const;
 
  private:
   [[noreturn]] void fail(int line, const std::string& problem) const;
-  const CommandView& section(const std::vector<std::string>& path, int line) const;
-  const CommandView& section_of(const TomlEntry& entry) const;
-  Setting setting(const TomlEntry& entry, const CommandView& command) const;
+  CommandApp& section(const std::vector<std::string>& path, int line) const;
+  CommandApp& section_of(const TomlEntry& entry) const;
+  Setting setting(const TomlEntry& entry, CommandApp& command) const;
   std::vector<std::string> values(const TomlEntry& entry, const OptionFacts& facts) const;
   std::string value(const TomlEntry& entry, const TomlValue& value, const OptionFacts& facts) const;
 
   const std::string& path_;
-  const std::vector<CommandView>& views_;
+  CommandApp& app_;
 };
 
 void ConfigReader::fail(int line, const std::string& problem) const {
   throw Error(ErrorKind::kUsage, fmt::format("{}:{}: {}", escaped(path_), line, problem));
 }
 
-const CommandView& ConfigReader::section(const std::vector<std::string>& path, int line) const {
+CommandApp& ConfigReader::section(const std::vector<std::string>& path, int line) const {
   std::vector<std::string> names;
-  for (const CommandView& command : views_) {
-    if (command.is_program()) continue;
-    if (path == std::vector<std::string>{command.name}) return command;
-    names.push_back(command.name);
+  for (CommandApp* const command : app_.commands()) {
+    names.push_back(command->get_name());
+    if (path == std::vector{names.back()}) return *command;
   }
   const std::string name = fmt::format("{}", fmt::join(path, "."));
   fail(line, fmt::format("[{}] is no section; sections have the names of commands: {}.{}",
                          escaped(name), fmt::join(names, ", "), did_you_mean(name, names)));
 }
 
-const CommandView& ConfigReader::section_of(const TomlEntry& entry) const {
+CommandApp& ConfigReader::section_of(const TomlEntry& entry) const {
   if (entry.path.size() > 1) {
     return section({entry.path.begin(), entry.path.end() - 1}, entry.line);
   }
@@ -118,53 +117,50 @@ std::vector<std::string> ConfigReader::values(const TomlEntry& entry,
   return values_of(texts, facts);
 }
 
-Setting ConfigReader::setting(const TomlEntry& entry, const CommandView& command) const {
+Setting ConfigReader::setting(const TomlEntry& entry, CommandApp& command) const {
   const std::string& key = entry.path.back();
   std::vector<std::string> names;
   for (const SettableName& each : settable_names(command)) {
     if (each.name == key) {
       return {.option = each.option,
               .name = key,
-              .values = values(entry, each.option->facts),
+              .values = values(entry, *each.facts),
               .origin = fmt::format("{}:{}", escaped(path_), entry.line)};
     }
     names.push_back(each.name);
   }
   if (is_command_line_only(command, key)) {
     fail(entry.line, fmt::format("--{} of {} is taken from the command line alone", escaped(key),
-                                 command.name));
+                                 command.get_name()));
   }
-  fail(entry.line, fmt::format("{} is no option of {}.{} \"nf4bench {} --help\" lists them",
-                               escaped(key), command.name, did_you_mean(key, names), command.name));
+  fail(entry.line,
+       fmt::format("{} is no option of {}.{} \"nf4bench {} --help\" lists them", escaped(key),
+                   command.get_name(), did_you_mean(key, names), command.get_name()));
 }
 
-std::vector<Setting> ConfigReader::read(const CommandView& command,
-                                        const TryToParse& try_to_parse) const {
+std::vector<Section> ConfigReader::read() const {
   const TomlDocument document = parse_toml(read_text(path_), path_);
   for (const TomlTable& table : document.tables) section(table.path, table.line);
-  std::vector<Setting> wanted;
-  std::vector<const OptionView*> seen;
+  std::vector<Section> sections;
   for (const TomlEntry& entry : document.entries) {
-    const CommandView& owner = section_of(entry);
-    Setting found = setting(entry, owner);
-    if (std::find(seen.begin(), seen.end(), found.option) != seen.end()) {
+    CommandApp& command = section_of(entry);
+    auto place = std::ranges::find(sections, &command, &Section::command);
+    if (place == sections.end()) place = sections.insert(place, {&command, {}});
+    Setting found = setting(entry, command);
+    if (std::ranges::find(place->settings, found.option, &Setting::option) !=
+        place->settings.end()) {
       fail(entry.line, fmt::format("{} sets an option that is set above under its other name",
                                    escaped(found.name)));
     }
-    seen.push_back(found.option);
-    check(found, owner, try_to_parse);
-    if (&owner == &command) wanted.push_back(std::move(found));
+    place->settings.push_back(std::move(found));
   }
-  return wanted;
+  return sections;
 }
 
 }  // namespace
 
-std::vector<Setting> settings_from_file(const std::string& path,
-                                        const std::vector<CommandView>& views,
-                                        const CommandView& command,
-                                        const TryToParse& try_to_parse) {
-  return ConfigReader(path, views).read(command, try_to_parse);
+std::vector<Section> read_config(const std::string& path, CommandApp& app) {
+  return ConfigReader(path, app).read();
 }
 
 }  // namespace nf4bench::cli

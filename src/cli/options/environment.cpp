@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/options/choices.hpp"
+#include "cli/options/command_app.hpp"
 
 #include <fmt/format.h>
 
@@ -69,7 +70,8 @@ std::string variable_of(const std::string& command, const std::string& option) {
   return prefix_of(command) + upper(option);
 }
 
-Environment settings_from_environment(const CommandView& command, const TryToParse& try_to_parse) {
+Environment read_environment(CommandApp& command) {
+  const std::string& owner = command.get_name();
   Environment environment;
   std::vector<std::string> known;
   const auto look = [&](const SettableName& each, const std::string& variable) {
@@ -78,22 +80,20 @@ Environment settings_from_environment(const CommandView& command, const TryToPar
     const bool is_set = std::any_of(environment.settings.begin(), environment.settings.end(),
                                     [&](const Setting& s) { return s.option == each.option; });
     if (text == nullptr || *text == '\0' || is_set) return;
-    const Setting found = {.option = each.option,
-                           .name = each.name,
-                           .values = values_in(variable, text, each.option->facts),
-                           .origin = variable};
-    check(found, command, try_to_parse);
-    environment.settings.push_back(found);
+    environment.settings.push_back({.option = each.option,
+                                    .name = each.name,
+                                    .values = values_in(variable, text, *each.facts),
+                                    .origin = variable});
   };
   const std::vector<SettableName> names = settable_names(command);
-  for (const SettableName& each : names) look(each, variable_of(command.name, each.name));
+  for (const SettableName& each : names) look(each, variable_of(owner, each.name));
   for (const SettableName& each : names) {
-    const std::string& variable = each.option->facts.variable;
+    const std::string& variable = each.facts->variable;
     if (!variable.empty()) look(each, variable);
   }
-  for (const std::string& variable : variables_with(prefix_of(command.name))) {
+  for (const std::string& variable : variables_with(prefix_of(owner))) {
     if (std::find(known.begin(), known.end(), variable) != known.end()) continue;
-    const std::string option = lower(variable.substr(prefix_of(command.name).size()));
+    const std::string option = lower(variable.substr(prefix_of(owner).size()));
     if (is_command_line_only(command, option)) {
       environment.warnings.push_back(
           fmt::format("{} in the environment is passed over: --{} is taken from the command line "
@@ -102,7 +102,7 @@ Environment settings_from_environment(const CommandView& command, const TryToPar
       continue;
     }
     environment.warnings.push_back(fmt::format("{} in the environment names no option of {}.{}",
-                                               escaped(variable), command.name,
+                                               escaped(variable), owner,
                                                did_you_mean(variable, known)));
   }
   return environment;

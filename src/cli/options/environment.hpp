@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/settings.hpp"
+#include "cli/options/setting.hpp"
 
 #include <string>
 #include <vector>
@@ -20,6 +20,6 @@ struct Environment {
 // Looks for the variables of `command`'s options. Values of a repeated option are separated by
 // semicolons, those of a list by commas; an empty value sets nothing. Throws Error(kUsage) that
 // begins with the variable.
-Environment settings_from_environment(const CommandView& command, const TryToParse& try_to_parse);
+Environment read_environment(CommandApp& command);
 
 }  // namespace nf4bench::cli

@@ -15,6 +15,7 @@ struct OptionFacts {
   };
   Value value = Value::kText;
   Count count = Count::kOnce;
+  bool is_common = false;  // in the short help
   bool names_files = false;
   bool may_be_number = false;          // a configuration file may give this text as a number
   std::vector<std::string> choices{};  // values to offer; empty when there is no list

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace nf4bench::cli {
 namespace {
@@ -22,11 +24,13 @@ Option add(CLI::App& command, Target& target, const OptionText& text, OptionFact
   return with_facts(command, option->option_text(text.value), {.value = value});
 }
 
-// Without this a list option would swallow the positional arguments that follow it.
+// What `option` shows for its value, without swallowing the positional arguments that follow it.
+CLI::Option* in_steps(CLI::Option* option, const OptionText& text) {
+  return option->option_text(text.value)->allow_extra_args(false);
+}
+
 CLI::Option* add_many(CLI::App& command, std::vector<std::string>& target, const OptionText& text) {
-  return command.add_option(text.flags, target, text.help)
-      ->option_text(text.value)
-      ->allow_extra_args(false);
+  return in_steps(command.add_option(text.flags, target, text.help), text);
 }
 
 // CLI11's own range check lets NaN pass.
@@ -55,6 +59,11 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* summary, cons
 
 Option Option::group(const char* heading) const {
   option_->group(heading);
+  return *this;
+}
+
+Option Option::common() const {
+  facts_->is_common = true;
   return *this;
 }
 
@@ -134,6 +143,13 @@ Option add_single(CLI::App& command, unsigned long& target, const OptionText& te
   return add(command, target, text, OptionFacts::Value::kInteger);
 }
 
+Option add_single(CLI::App& command, std::function<void(const std::string&)> take,
+                  const OptionText& text) {
+  CLI::Option* const option =
+      command.add_option_function<std::string>(text.flags, std::move(take), text.help);
+  return with_facts(command, option->option_text(text.value), {});
+}
+
 Option add_repeated(CLI::App& command, std::vector<std::string>& target, const OptionText& text) {
   return with_facts(command, add_many(command, target, text),
                     {.count = OptionFacts::Count::kRepeated});
@@ -144,16 +160,40 @@ Option add_list(CLI::App& command, std::vector<std::string>& target, const Optio
                     {.count = OptionFacts::Count::kList});
 }
 
+Option add_list(CLI::App& command, std::function<void(const std::vector<std::string>&)> take,
+                const OptionText& text) {
+  CLI::Option* const option =
+      command.add_option_function<std::vector<std::string>>(text.flags, std::move(take), text.help);
+  return with_facts(command, in_steps(option, text)->delimiter(','),
+                    {.count = OptionFacts::Count::kList});
+}
+
 Option add_flag(CLI::App& command, const char* flags, bool& target, const char* help) {
-  // Without the blank the help would list what the flag excludes and needs after its name.
-  return with_facts(command, command.add_flag(flags, target, help)->option_text(" "),
+  return with_facts(command, command.add_flag(flags, target, help),
                     {.value = OptionFacts::Value::kNone});
 }
 
-AbsmaxFlags add_absmax_flags(CLI::App& command, bool& plain, bool& nested) {
+Option add_flag(CLI::App& command, const char* flags, std::function<void()> take,
+                const char* help) {
+  const auto take_if_on = [take = std::move(take)](std::int64_t count) {
+    if (count > 0) take();
+  };
+  return with_facts(command, command.add_flag_function(flags, take_if_on, help),
+                    {.value = OptionFacts::Value::kNone});
+}
+
+void add_help_all(CLI::App& command) {
+  command.set_help_all_flag("--help-all", "All options");
+}
+
+AbsmaxFlags add_absmax_flags(CLI::App& command, nf4::AbsmaxKind& kind) {
+  const auto choose = [&kind](nf4::AbsmaxKind chosen) {
+    return [&kind, chosen] { kind = chosen; };
+  };
   const AbsmaxFlags flags = {
-      add_flag(command, "--plain", plain, "Scales stored as float32"),
-      add_flag(command, "--nested", nested, "Scales themselves quantized to 8 bits [default]")};
+      add_flag(command, "--plain", choose(nf4::AbsmaxKind::kPlain), "Scales stored as float32"),
+      add_flag(command, "--nested", choose(nf4::AbsmaxKind::kNested),
+               "Scales themselves quantized to 8 bits [default]")};
   flags.plain.excludes(flags.nested);
   return flags;
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "nf4/tensor.hpp"
+
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,7 @@ class Option {
   Option(CLI::Option* option, OptionFacts& facts) : option_(option), facts_(&facts) {}
 
   Option group(const char* heading) const;  // of the help
+  Option common() const;                    // in the help that does not show all
   Option required() const;
   Option takes_all() const;                        // all values that follow, not only one
   Option command_line_only() const;                // neither from a file nor from the environment
@@ -57,20 +61,31 @@ Option add_single(CLI::App& command, int& target, const OptionText& text);
 Option add_single(CLI::App& command, double& target, const OptionText& text);
 Option add_single(CLI::App& command, unsigned long& target, const OptionText& text);
 
+// The same, with a value that `take` reads. It throws Error(kUsage) for what is none.
+Option add_single(CLI::App& command, std::function<void(const std::string&)> take,
+                  const OptionText& text);
+
 // An option that may be repeated, with one value each time.
 Option add_repeated(CLI::App& command, std::vector<std::string>& target, const OptionText& text);
 
 // The same, but each value may be a list separated by commas.
 Option add_list(CLI::App& command, std::vector<std::string>& target, const OptionText& text);
 
+Option add_list(CLI::App& command, std::function<void(const std::vector<std::string>&)> take,
+                const OptionText& text);
+
 // An option without a value.
 Option add_flag(CLI::App& command, const char* flags, bool& target, const char* help);
+Option add_flag(CLI::App& command, const char* flags, std::function<void()> take, const char* help);
+
+// --help-all beside --help, in a command with common options.
+void add_help_all(CLI::App& command);
 
 // The flags --plain and --nested, which exclude each other; nested is the default.
 struct AbsmaxFlags {
   Option plain;
   Option nested;
 };
-AbsmaxFlags add_absmax_flags(CLI::App& command, bool& plain, bool& nested);
+AbsmaxFlags add_absmax_flags(CLI::App& command, nf4::AbsmaxKind& kind);
 
 }  // namespace nf4bench::cli

@@ -43,7 +43,7 @@ record::Verification compare_bytes(const kernels::Problem&, std::span<const std:
 operation::Operation make_copy() {
   operation::Operation copy;
   copy.name = "copy";
-  copy.problems = [](const kernels::Problem& weight, const record::Settings&) {
+  copy.problems = [](const kernels::Problem& weight, const record::RunOptions&) {
     return std::vector{weight};
   };
   copy.traffic = traffic_of;

@@ -3,7 +3,7 @@
 #include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "cli/options/command_line.hpp"
+#include "cli/commands/run/child_run.hpp"
 #include "cli/signals.hpp"
 #include "record/company.hpp"
 #include "record/sample_digest.hpp"
@@ -16,37 +16,24 @@
 namespace nf4bench::cli {
 namespace {
 
-// Settled for each process by command_for().
-const std::vector<std::string> kOwnOptions = {
-    "--operation",   "--variant", "--baseline",      "--json",   "--quiet",
-    "--no-ceilings", "--energy",  "--check-company", "--config", "--dry-run"};
-
-// The environment stays, so what it or a file may set otherwise is named. A lock would make each of
-// these processes warn of the one that waits for it.
-ChildCommand command_for(const CompanyMember& member, const Context& context) {
-  ChildCommand command;
-  command.arguments = {context.argv.front(),
-                       context.command.name,
-                       "--operation=" + member.operation,
-                       "--variant=" + member.variant,
-                       "--baseline=none",
-                       "--json=-",
-                       "--quiet=true",
-                       "--no-ceilings=true",
-                       "--energy=false",
-                       "--check-company=false",
-                       "--dry-run=false"};
-  const std::vector<std::string> rest = words_again(context.command, kOwnOptions);
-  command.arguments.insert(command.arguments.end(), rest.begin(), rest.end());
-  command.environment = {"NF4BENCH_CONFIG=", "NF4BENCH_LOCKS=", "NF4BENCH_PROGRESS="};
-  return command;
+// A lock would make each of these processes warn of the one that waits for it.
+ChildCommand command_for(const CompanyMember& member, record::RunOptions options) {
+  options.operations = {member.operation};
+  options.variants = {member.variant};
+  options.baseline = "none";
+  options.json = "-";
+  options.quiet = true;
+  options.measure_stream_shapes = false;
+  options.measure_energy = false;
+  options.check_company = false;
+  return run_command_for(options, {"NF4BENCH_LOCKS=", "NF4BENCH_PROGRESS="});
 }
 
 // The rows of a run of `member` alone; a warning and none when there is no such report.
 std::vector<record::Measurement> rows_alone(record::Report& report, const CompanyMember& member,
                                             const CompanyCheck& check) {
   const ChildOutcome outcome =
-      run_children({command_for(member, check.context)},
+      run_children({command_for(member, check.options)},
                    {.interrupted = check.interrupted, .stop_signal = signal_for_children})
           .front();
   if (check.interrupted.load()) return {};

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cli/context.hpp"
 #include "cli/progress_line.hpp"
 #include "record/report.hpp"
+#include "record/run_options.hpp"
 
 #include <atomic>
 #include <string>
@@ -18,13 +18,13 @@ struct CompanyMember {
 
 // What the check works with. Borrowed.
 struct CompanyCheck {
-  const Context& context;  // of the run that made the report
+  const record::RunOptions& options;  // of the run that made the report
   const std::vector<CompanyMember>& members;
   ProgressLine& progress;
   const std::atomic<bool>& interrupted;
 };
 
-// Starts this program again for each of `members` that passed anywhere, with the arguments of the
+// Starts this program again for each of `members` that passed anywhere, with the options of the
 // run, but for that variant alone; notes its medians and clocks in `report`, and a warning when
 // there are none. A median that differs is measured once more, and the second one counts. Returns
 // early when interrupted.

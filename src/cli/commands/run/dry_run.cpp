@@ -25,7 +25,7 @@ std::string words(const std::vector<Value>& values) {
 std::string variant_names(const OperationPlan& plan) {
   std::vector<std::string> names;
   for (const plan::SelectedVariant& each : plan.variants) {
-    names.push_back(each.name + (each.name == plan.settings.baseline ? " (baseline)" : ""));
+    names.push_back(each.name + (each.name == plan.options.baseline ? " (baseline)" : ""));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -39,7 +39,7 @@ struct PlannedRow {
 };
 
 std::string types_of(const PlannedRow& row) {
-  const std::vector<nf4::OutputType>& types = row.request.settings.output_types;
+  const std::vector<nf4::OutputType>& types = row.request.options.output_types;
   return words(types.empty() ? std::vector{row.planned.source.dtype} : types);
 }
 
@@ -69,7 +69,7 @@ text::Sheet tensor_sheet(const RunPlan& plan) {
   return text::sheet_of(tensor_columns(), rows);
 }
 
-std::string tokens_text(const record::Settings& options) {
+std::string tokens_text(const record::RunOptions& options) {
   return fmt::format("{} ({}{})", fmt::join(options.tokens, ", "),
                      options.activations == record::Activations::kFile
                          ? options.activations_file
@@ -88,7 +88,7 @@ void add_operations(Facts& rows, const RunPlan& plan) {
   rows.push_back(
       {names.size() == 1 ? "operation" : "operations", fmt::format("{}", fmt::join(names, ", "))});
   if (has_tokens) rows.push_back({"tokens", tokens_text(plan.options)});
-  if (has_tokens && plan.crossover) {
+  if (has_tokens && plan.options.crossover) {
     rows.push_back({"", "and more, not counted below, where the fastest variant changes"});
   }
   for (const OperationPlan& each : plan.operations) {
@@ -100,7 +100,7 @@ void add_operations(Facts& rows, const RunPlan& plan) {
 
 Facts facts_of(const RunPlan& plan, const bench::RunEstimate& estimate) {
   const record::DeviceInfo& device = plan.device->info();
-  const record::Settings& options = plan.options;
+  const record::RunOptions& options = plan.options;
   Facts rows = {{"device", fmt::format("{}: {}", device.id, device.name)}};
   if (plan.shard) {
     rows.push_back({"task", record::shard_text(plan.shard->index, plan.shard->count)});

@@ -69,7 +69,7 @@ std::vector<std::string> own_patterns(const std::vector<std::string>& patterns,
 // The selected variants; the baseline is put first if it was not selected.
 std::vector<plan::SelectedVariant> choose_variants(const std::vector<std::string>& patterns,
                                                    const OperationPlan& plan) {
-  const std::string& baseline = plan.settings.baseline;
+  const std::string& baseline = plan.options.baseline;
   std::vector<plan::SelectedVariant> selected =
       plan::select_variants(plan.peers.variants(), own_patterns(patterns, plan));
   const auto is_baseline = [&](const plan::SelectedVariant& each) { return each.name == baseline; };
@@ -92,14 +92,14 @@ void choose_all_variants(std::deque<OperationPlan>& plans, const OperationChoice
   const Variants all = all_variants(plans);
   const LoadedPeers peers = peers_of(plans);
   // There is no baseline either when its library could not be loaded.
-  const std::string& wanted = choice.arguments.baseline;
+  const std::string& wanted = choice.options.baseline;
   const std::string baseline =
       !wanted.empty() && is_of_absent_peer(wanted, peers) ? kNoBaseline : wanted;
   if (!baseline.empty() && baseline != kNoBaseline) check_baseline(baseline, all);
-  const auto patterns = without_absent_peers(choice.arguments.variants, peers);
+  const auto patterns = without_absent_peers(choice.options.variants, peers);
   plan::select_variants(all, patterns);  // for its errors
   for (OperationPlan& plan : plans) {
-    plan.settings.baseline = choose_baseline(baseline, plan, device.kind);
+    plan.options.baseline = choose_baseline(baseline, plan, device.kind);
     plan.variants = choose_variants(patterns, plan);
   }
 }
@@ -107,9 +107,9 @@ void choose_all_variants(std::deque<OperationPlan>& plans, const OperationChoice
 // Operations on matrices have tensors of their own where there are stacks.
 void choose_all_tensors(std::deque<OperationPlan>& plans,
                         const std::vector<plan::TensorSource>& sources,
-                        const RunArguments& arguments) {
+                        const record::RunOptions& options) {
   const plan::TensorChoice choice =
-      arguments.all_tensors ? plan::TensorChoice::kAll : plan::TensorChoice::kOnePerGeometry;
+      options.all_tensors ? plan::TensorChoice::kAll : plan::TensorChoice::kOnePerGeometry;
   const bool has_stacks = std::ranges::any_of(
       sources, [](const plan::TensorSource& source) { return source.geometry.shape.size() > 2; });
   std::size_t tensors = 0;
@@ -144,7 +144,7 @@ std::deque<OperationPlan> plan_operations(std::vector<operation::Operation> oper
   for (operation::Operation& operation : operations) {
     peer::Peers peers = load_peers(choice.peers, choice.device, operation);
     plans.push_back({.operation = std::move(operation),
-                     .settings = choice.settings,
+                     .options = choice.options,
                      .peers = std::move(peers),
                      .variants = {},
                      .tensors = {}});
@@ -152,11 +152,10 @@ std::deque<OperationPlan> plan_operations(std::vector<operation::Operation> oper
   warn_of_absent(peers_of(plans));
   for (const OperationPlan& plan : plans) require_variants(plan, device);
   choose_all_variants(plans, choice);
-  choose_all_tensors(plans, sources, choice.arguments);
+  choose_all_tensors(plans, sources, choice.options);
   for (const OperationPlan& plan : plans) {
-    plan::check_types(plan.operation, plan.tensors, plan.settings);
-    plan::check_memory(plan.operation, plan.tensors, plan.settings,
-                       {device, usable_memory_bytes()});
+    plan::check_types(plan.operation, plan.tensors, plan.options);
+    plan::check_memory(plan.operation, plan.tensors, plan.options, {device, usable_memory_bytes()});
   }
   return plans;
 }

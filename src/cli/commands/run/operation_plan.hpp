@@ -1,13 +1,12 @@
 #pragma once
 
 #include "bench/runner.hpp"
-#include "cli/commands/run/run_command.hpp"
 #include "cli/options/peer_option.hpp"
 #include "device/device.hpp"
 #include "operation/operation.hpp"
 #include "peer/peers.hpp"
 #include "plan/plan.hpp"
-#include "record/settings.hpp"
+#include "record/run_options.hpp"
 
 #include <deque>
 #include <string>
@@ -18,22 +17,21 @@ namespace nf4bench::cli {
 // What is measured of one operation.
 struct OperationPlan {
   operation::Operation operation;
-  record::Settings settings;  // the baseline is that of this operation
-  peer::Peers peers;          // owns the names of the variants
+  record::RunOptions options;  // the baseline is that of this operation
+  peer::Peers peers;           // owns the names of the variants
   std::vector<plan::SelectedVariant> variants;
   std::vector<plan::PlannedTensor> tensors;
 
   bench::RunRequest request(device::Device& device) const {
-    return {device, operation, tensors, variants, settings};
+    return {device, operation, tensors, variants, options};
   }
 };
 
 // What all operations of a run have in common.
 struct OperationChoice {
-  const RunArguments& arguments;
+  const record::RunOptions& options;
   const std::vector<peer::PeerArgument>& peers;
   device::Device& device;
-  const record::Settings& settings;
 };
 
 // The plans of `operations`: for each its peers, baseline, variants and tensors. Tensors that two

@@ -54,7 +54,7 @@ ExitCode RunEnding::publish() const {
   }
   show_table();
   const ExitCode code = verdict(report_);
-  explain_verdict(code, report_, arguments_.json);
+  explain_verdict(code, report_, options_.json);
   return code;
 }
 
@@ -81,8 +81,8 @@ void RunEnding::abandon(const std::string& problem) const {
 }
 
 void RunEnding::show_table() const {
-  if (arguments_.quiet) return;
-  const bool stdout_is_taken = arguments_.json == "-";
+  if (options_.quiet) return;
+  const bool stdout_is_taken = options_.json == "-";
   const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
   const std::string table =
       report::to_table(report_, {.width = terminal.width, .colour = terminal.colour});

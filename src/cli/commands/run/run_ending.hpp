@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "cli/commands/run/run_command.hpp"
+#include "record/run_options.hpp"
 #include "report/report.hpp"
 #include "report/report_file.hpp"
 
@@ -13,8 +13,8 @@ namespace nf4bench::cli {
 // given.
 class RunEnding {
  public:
-  RunEnding(record::Report& report, report::ReportFile& file, const RunArguments& arguments)
-      : report_(report), file_(file), arguments_(arguments) {}
+  RunEnding(record::Report& report, report::ReportFile& file, const record::RunOptions& options)
+      : report_(report), file_(file), options_(options) {}
 
   // For a run that was finished or interrupted: saves the report, shows the table, and says on
   // stderr what a reader of the table could overlook. When the report cannot be saved, the table is
@@ -34,7 +34,7 @@ class RunEnding {
 
   record::Report& report_;
   report::ReportFile& file_;
-  const RunArguments& arguments_;
+  const record::RunOptions& options_;
 };
 
 }  // namespace nf4bench::cli

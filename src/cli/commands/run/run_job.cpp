@@ -25,6 +25,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace nf4bench::cli {
 namespace {
@@ -38,8 +39,8 @@ struct RunOutput {
   bool keep_samples;
 };
 
-record::Report start_report(RunPlan& plan, const Context& context) {
-  record::Report report = bench::start_report(context.argv, *plan.device, plan.options);
+record::Report start_report(RunPlan& plan) {
+  record::Report report = bench::start_report(*plan.device, plan.options);
   for (const OperationPlan& each : plan.operations) {
     bench::list_operation(report, each.request(*plan.device));
   }
@@ -99,10 +100,10 @@ bool probe(const report::CrossoverProbe& probe, RunPlan& plan, const RunOutput& 
     if (!operation.operation.make_input || planned == operation.tensors.end()) continue;
     std::vector<plan::PlannedTensor> tensors = {*planned};
     tensors.front().verify_also.clear();  // they were verified with other numbers of tokens
-    record::Settings settings = operation.settings;
-    settings.tokens = {probe.tokens};
+    record::RunOptions options = operation.options;
+    options.tokens = {probe.tokens};
     const bench::RunRequest request = {*plan.device, operation.operation, tensors,
-                                       operation.variants, settings};
+                                       operation.variants, options};
     const bench::RunOutcome outcome =
         bench::run_benchmark(request, output.report.ceilings, observe(output, {1, 1}), interrupted);
     if (outcome.interrupted) return false;
@@ -145,7 +146,7 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
     report.tensors_verified = std::max(report.tensors_verified, outcome.tensors_verified);
     was_interrupted = outcome.interrupted;
   }
-  if (plan.crossover && !was_interrupted) {
+  if (plan.options.crossover && !was_interrupted) {
     was_interrupted = !probe_crossovers(plan, output, interrupted);
   }
   report.state_after = plan.device->state();
@@ -155,13 +156,6 @@ void measure(RunPlan& plan, const RunOutput& output, const std::atomic<bool>& in
         report::load_warnings(report)}) {
     report.warnings.insert(report.warnings.end(), more.begin(), more.end());
   }
-}
-
-// /dev/stdout and its other names mean "-", whose table goes to stderr.
-RunArguments with_report_named(RunArguments arguments) {
-  arguments.json =
-      is_stdout(arguments.json) ? "-" : report_path(arguments.json, shard_of(arguments));
-  return arguments;
 }
 
 // The variants of the run under the names that the command line knows; one that runs against itself
@@ -176,25 +170,31 @@ std::vector<CompanyMember> members_of(const RunPlan& plan) {
   return members;
 }
 
-ExitCode run(const RunArguments& arguments, const Context& context) {
-  RunPlan plan = plan_run(arguments, context);
-  if (arguments.dry_run) {
+// /dev/stdout and its other names mean "-", whose table goes to stderr.
+std::string path_of_report(const std::string& json, const std::optional<record::Shard>& shard) {
+  return is_stdout(json) ? "-" : report_path(json, shard);
+}
+
+ExitCode run(record::RunOptions options, const Context& context) {
+  const std::optional<record::Shard> shard = shard_of(options);
+  options.json = path_of_report(options.json, shard);
+  RunPlan plan = plan_run(options, shard, context);
+  if (options.dry_run) {
     write_stdout(describe(plan));
     return ExitCode::kOk;
   }
 
   const std::atomic<bool>& interrupted = watch_for_interruption();
-  record::Report report = start_report(plan, context);
-  report::ReportFile file(arguments.json, report, [&plan] { check_output(plan.output); });
-  const RunEnding ending(report, file, arguments);
+  record::Report report = start_report(plan);
+  report::ReportFile file(options.json, report, [&plan] { check_output(plan.output); });
+  const RunEnding ending(report, file, options);
   const device::DeviceUse use(plan.device->info());
   warn(report, use.company_at_start());
   try {
-    ProgressLine progress(arguments.quiet ? ProgressLine::Mode::kSilent
-                                          : ProgressLine::Mode::kAuto);
-    measure(plan, {report, file, ending, progress, plan.keep_samples}, interrupted);
-    if (arguments.check_company && report.complete) {
-      check_company(report, {context, members_of(plan), progress, interrupted});
+    ProgressLine progress(options.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
+    measure(plan, {report, file, ending, progress, options.keep_samples}, interrupted);
+    if (options.check_company && report.complete) {
+      check_company(report, {options, members_of(plan), progress, interrupted});
       report.complete = !interrupted.load();
     }
     report.finished_at = report::utc_now();
@@ -209,10 +209,12 @@ ExitCode run(const RunArguments& arguments, const Context& context) {
 }  // namespace
 
 ExitCode execute(const RunArguments& arguments, const Context& context) {
-  if (device::names_several(arguments.device) || arguments.together_and_alone) {
-    return run_on_several(arguments, context);
+  record::RunOptions options = options_of(arguments);
+  if (options.command.empty()) options.command = context.argv;
+  if (device::names_several(options.device) || options.together_and_alone) {
+    return run_on_several(options);
   }
-  return run(with_report_named(arguments), context);
+  return run(std::move(options), context);
 }
 
 }  // namespace nf4bench::cli

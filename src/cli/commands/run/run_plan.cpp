@@ -1,7 +1,6 @@
 #include "cli/commands/run/run_plan.hpp"
 
 #include "base/terminal.hpp"
-#include "cli/commands/run/shard.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
@@ -19,38 +18,6 @@
 namespace nf4bench::cli {
 namespace {
 
-// Checks all words that can be checked before a file is opened.
-record::Settings parse_options(const RunArguments& arguments) {
-  record::Settings options = arguments.options;
-  options.output_types = parse_output_types(arguments.dtypes);
-  options.caches = parse_caches(arguments.caches);
-  options.launches = parse_launches(arguments.launches);
-  options.verify = parse_verify(arguments.verify);
-  options.measure_stream_shapes = !arguments.no_ceilings;
-  options.seed = arguments.synthetic.seed;
-  options.tokens = parse_tokens(arguments.tokens);
-  options.activations = parse_activations(arguments.activations);
-  if (options.activations == record::Activations::kFile) {
-    options.activations_file = arguments.activations;
-  }
-  options.together = arguments.together;
-  check_device_name(arguments.device);
-  return options;
-}
-
-plan::SourceRequest source_request(const RunArguments& arguments) {
-  plan::SourceRequest request = {.inputs = arguments.inputs,
-                                 .shapes = arguments.shapes,
-                                 .presets = arguments.presets,
-                                 .synthetic = arguments.synthetic,
-                                 .tensor_regex = arguments.tensor_regex};
-  // Random codes, because the power that a GPU draws depends on the data.
-  request.synthetic.distribution = nf4::Distribution::kRandomCodes;
-  request.synthetic.absmax_kind =
-      arguments.plain ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
-  return request;
-}
-
 // The launch modes that are wanted, if `device` has them all; its first when none is named.
 std::vector<record::LaunchMode> choose_launches(const std::vector<record::LaunchMode>& wanted,
                                                 const device::Device& device) {
@@ -66,21 +33,19 @@ std::vector<record::LaunchMode> choose_launches(const std::vector<record::Launch
 }
 
 // Where the report goes, checked before foreign code runs and a device is opened.
-OutputTarget choose_output(const RunArguments& arguments, const plan::Sources& sources,
+OutputTarget choose_output(const record::RunOptions& options, const plan::Sources& sources,
                            const std::vector<peer::PeerArgument>& peers, const Context& context) {
   CommandInputs inputs = {.checkpoints = {}, .peers = peers};
-  if (parse_activations(arguments.activations) == record::Activations::kFile) {
-    inputs.activations = arguments.activations;
-  }
+  inputs.activations = options.activations_file;
   for (const auto& each : sources.checkpoints) inputs.checkpoints.push_back(each.get());
   OutputTarget output =
-      report_target("--json", arguments.json, files_read(inputs, context), arguments.force);
+      report_target("--json", options.json, files_read(inputs, context), options.force);
   if (!output.path.empty()) check_text_output(output);
   return output;
 }
 
 // Gives the operations that take activations those of a file, where one is named.
-void use_activations_file(std::deque<OperationPlan>& plans, const record::Settings& options) {
+void use_activations_file(std::deque<OperationPlan>& plans, const record::RunOptions& options) {
   if (options.activations != record::Activations::kFile) return;
   const std::int64_t most = *std::ranges::max_element(options.tokens);
   for (OperationPlan& plan : plans) {
@@ -92,21 +57,22 @@ void use_activations_file(std::deque<OperationPlan>& plans, const record::Settin
 }
 
 // Of options that only operations with tokens heed, when no operation has any.
-std::vector<std::string> idle_options(const RunArguments& arguments) {
+std::vector<std::string> idle_options(const record::RunOptions& options) {
+  const record::RunOptions defaults;
   std::vector<std::string> idle;
-  if (!arguments.tokens.empty()) idle.emplace_back("--tokens");
-  if (arguments.activations != RunArguments().activations) idle.emplace_back("--activations");
-  if (arguments.crossover) idle.emplace_back("--crossover");
-  if (arguments.options.cold_activations) idle.emplace_back("--cold-activations");
+  if (options.tokens != defaults.tokens) idle.emplace_back("--tokens");
+  if (options.activations != defaults.activations) idle.emplace_back("--activations");
+  if (options.crossover) idle.emplace_back("--crossover");
+  if (options.cold_activations) idle.emplace_back("--cold-activations");
   return idle;
 }
 
-void warn_of_idle_options(const RunArguments& arguments,
+void warn_of_idle_options(const record::RunOptions& options,
                           const std::vector<operation::Operation>& operations) {
   const bool has_tokens = std::ranges::any_of(
       operations, [](const operation::Operation& each) { return bool(each.make_input); });
   if (has_tokens) return;
-  for (const std::string& option : idle_options(arguments)) {
+  for (const std::string& option : idle_options(options)) {
     write_stderr(
         fmt::format("nf4bench: warning: {} changes nothing without --operation matmul\n", option));
   }
@@ -140,26 +106,24 @@ std::string take_share(std::deque<OperationPlan>& plans, const record::Shard& sh
 
 }  // namespace
 
-RunPlan plan_run(const RunArguments& arguments, const Context& context) {
-  record::Settings options = parse_options(arguments);
-  const auto shard = shard_of(arguments);
-  const bool keep_samples = parse_keep_samples(arguments.samples);
-  std::vector<operation::Operation> operations = parse_operations(arguments.operations);
-  warn_of_idle_options(arguments, operations);
-  const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
-  plan::Sources sources = plan::find_sources(source_request(arguments));
-  OutputTarget output = choose_output(arguments, sources, peer_arguments, context);
-  auto device = device::open_device(arguments.device, {.config = arguments.fused_config,
-                                                       .threads = arguments.threads,
-                                                       .caches_rotated = options.caches_rotated});
+RunPlan plan_run(record::RunOptions options, const std::optional<record::Shard>& shard,
+                 const Context& context) {
+  check_device_name(options.device);
+  std::vector<operation::Operation> operations = parse_operations(options.operations);
+  warn_of_idle_options(options, operations);
+  const std::vector<peer::PeerArgument> peers = peer::parse_peers(options.peers);
+  plan::Sources sources = plan::find_sources(options);
+  OutputTarget output = choose_output(options, sources, peers, context);
+  auto device = device::open_device(options.device, {.config = options.fused_config,
+                                                     .threads = options.threads,
+                                                     .caches_rotated = options.caches_rotated});
   if (options.caches_rotated == 0) {
     options.caches_rotated = device::default_rotation(device->info().kind);
   }
   options.launches = choose_launches(options.launches, *device);
-  auto plans = plan_operations(std::move(operations), sources.tensors,
-                               {arguments, peer_arguments, *device, options});
+  auto plans = plan_operations(std::move(operations), sources.tensors, {options, peers, *device});
   use_activations_file(plans, options);
-  options.baseline = plans.front().settings.baseline;
+  options.baseline = plans.front().options.baseline;
   std::vector<std::string> warnings = std::move(sources.warnings);
   if (shard && shard->split) warnings.push_back(take_share(plans, *shard));
   for (std::string& warning : absence_warnings(peers_of(plans))) {
@@ -169,8 +133,6 @@ RunPlan plan_run(const RunArguments& arguments, const Context& context) {
           .checkpoints = std::move(sources.checkpoints),
           .device = std::move(device),
           .operations = std::move(plans),
-          .crossover = arguments.crossover,
-          .keep_samples = keep_samples,
           .warnings = std::move(warnings),
           .shard = shard,
           .output = std::move(output)};

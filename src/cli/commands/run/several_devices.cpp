@@ -3,8 +3,8 @@
 #include "base/child_process.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "cli/commands/run/child_run.hpp"
 #include "cli/commands/run/device_results.hpp"
-#include "cli/options/command_line.hpp"
 #include "cli/progress_board.hpp"
 #include "cli/signals.hpp"
 #include "device/devices.hpp"
@@ -22,10 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Settled for each process by command_for().
-const std::vector<std::string> kOwnOptions = {
-    "--device", "--together", "--json", "--quiet", "--in-turn", "--together-and-alone", "--config"};
-
 // How the devices are measured.
 struct Round {
   std::string folder;  // of the reports, with "/" at its end; empty: they are not kept
@@ -36,10 +32,8 @@ struct Round {
 // A run on several devices.
 class SeveralDevices {
  public:
-  SeveralDevices(const RunArguments& arguments, const Context& context)
-      : arguments_(arguments),
-        context_(context),
-        indices_(device::several_devices(arguments.device)) {}
+  explicit SeveralDevices(const record::RunOptions& options)
+      : options_(options), indices_(device::several_devices(options.device)) {}
 
   ExitCode run();
 
@@ -54,8 +48,7 @@ class SeveralDevices {
   void show(const std::string& text) const;
   ExitCode code_of_all(const std::vector<DeviceResult>& results) const;
 
-  const RunArguments& arguments_;
-  const Context& context_;
+  const record::RunOptions& options_;
   std::vector<int> indices_;
   const std::atomic<bool>& interrupted_ = watch_for_interruption();
 };
@@ -97,18 +90,13 @@ std::string path_of(int index, const std::string& folder) {
 }
 
 ChildCommand SeveralDevices::command_for(int index, const Round& round) const {
-  ChildCommand command;
-  command.arguments = {context_.argv.front(),
-                       context_.command.name,
-                       "--device=" + name_of(index),
-                       fmt::format("--together={}", round.at_once ? indices_.size() : 1),
-                       "--json=" + (round.folder.empty() ? "-" : path_of(index, round.folder)),
-                       "--quiet=true",
-                       "--together-and-alone=false"};
-  const std::vector<std::string> rest = words_again(context_.command, kOwnOptions);
-  command.arguments.insert(command.arguments.end(), rest.begin(), rest.end());
-  command.environment = {"NF4BENCH_CONFIG=", kTellProgress};
-  return command;
+  record::RunOptions options = options_;
+  options.device = name_of(index);
+  options.together = round.at_once ? static_cast<int>(indices_.size()) : 1;
+  options.json = round.folder.empty() ? "-" : path_of(index, round.folder);
+  options.quiet = true;
+  options.together_and_alone = false;
+  return run_command_for(options, {kTellProgress});
 }
 
 std::vector<std::string> SeveralDevices::names(const char* word) const {
@@ -124,7 +112,7 @@ std::vector<ChildOutcome> SeveralDevices::run_all(const Round& round, ProgressBo
         .stop_signal = signal_for_children,
         .on_err = [&board, first](std::size_t index,
                                   std::string_view bytes) { board.take(first + index, bytes); },
-        .silence_s = arguments_.device_timeout_s};
+        .silence_s = options_.device_timeout_s};
   };
   std::vector<ChildCommand> commands;
   for (const int index : indices_) commands.push_back(command_for(index, round));
@@ -167,7 +155,7 @@ std::optional<record::Report> report_of(const std::string& path, const std::stri
 std::vector<DeviceResult> SeveralDevices::measure(const Round& round) {
   const std::string since = report::utc_now();
   ProgressBoard board(names(round.word),
-                      arguments_.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
+                      options_.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
   std::vector<ChildOutcome> outcomes = run_all(round, board);
   board.clear();
   std::vector<DeviceResult> results;
@@ -176,7 +164,7 @@ std::vector<DeviceResult> SeveralDevices::measure(const Round& round) {
     DeviceResult result;
     result.device = name_of(indices_[i]);
     result.code = code_of(outcome);
-    result.problem = problem_of(outcome, arguments_.device_timeout_s, board.last_line(i));
+    result.problem = problem_of(outcome, options_.device_timeout_s, board.last_line(i));
     result.path = path_of(indices_[i], round.folder);
     result.report = report_of(result.path, outcome.out, since);
     if (outcome.was_silent) {
@@ -194,7 +182,7 @@ report::TableStyle SeveralDevices::style() const {
 }
 
 void SeveralDevices::show(const std::string& text) const {
-  if (!arguments_.quiet) write_stdout(text);
+  if (!options_.quiet) write_stdout(text);
 }
 
 ExitCode SeveralDevices::code_of_all(const std::vector<DeviceResult>& results) const {
@@ -212,7 +200,7 @@ ExitCode SeveralDevices::show_dry_run() {
 }
 
 ExitCode SeveralDevices::measure_both_ways() {
-  const std::string folder = arguments_.json.empty() ? "" : make_folder(arguments_.json);
+  const std::string folder = options_.json.empty() ? "" : make_folder(options_.json);
   const std::vector<DeviceResult> together =
       measure({.folder = folder_in(folder, "together/"), .at_once = true, .word = " together"});
   const ExitCode first = code_of_all(together);
@@ -226,16 +214,16 @@ ExitCode SeveralDevices::measure_both_ways() {
 }
 
 ExitCode SeveralDevices::run() {
-  if (arguments_.together_and_alone && indices_.size() < 2) {
+  if (options_.together_and_alone && indices_.size() < 2) {
     throw Error(ErrorKind::kUsage,
                 "--together-and-alone needs two devices or more; --device all "
                 "takes those that there are");
   }
-  if (arguments_.dry_run) return show_dry_run();
-  if (arguments_.together_and_alone) return measure_both_ways();
-  const std::string folder = arguments_.json.empty() ? "" : make_folder(arguments_.json);
+  if (options_.dry_run) return show_dry_run();
+  if (options_.together_and_alone) return measure_both_ways();
+  const std::string folder = options_.json.empty() ? "" : make_folder(options_.json);
   const std::vector<DeviceResult> results =
-      measure({.folder = folder, .at_once = !arguments_.in_turn});
+      measure({.folder = folder, .at_once = !options_.in_turn});
   for (const DeviceResult& each : results) {
     if (each.report) show(report::to_table(*each.report, style()) + "\n");
   }
@@ -245,8 +233,8 @@ ExitCode SeveralDevices::run() {
 
 }  // namespace
 
-ExitCode run_on_several(const RunArguments& arguments, const Context& context) {
-  return SeveralDevices(arguments, context).run();
+ExitCode run_on_several(const record::RunOptions& options) {
+  return SeveralDevices(options).run();
 }
 
 }  // namespace nf4bench::cli

@@ -101,9 +101,9 @@ std::optional<record::Shard> find_shard(const std::string& word, const Variables
   return index_of_kubernetes(variables);
 }
 
-std::optional<record::Shard> shard_of(const RunArguments& arguments) {
-  auto shard = find_shard(arguments.shard, [](const char* name) { return std::getenv(name); });
-  if (!arguments.split) return shard;
+std::optional<record::Shard> shard_of(const record::RunOptions& options) {
+  auto shard = find_shard(options.shard, [](const char* name) { return std::getenv(name); });
+  if (!options.split) return shard;
   if (!shard || shard->count == 0) {
     throw Error(ErrorKind::kUsage,
                 "--split: it is not known which task of how many this is; add --shard I/N, or "

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/commands/run/run_command.hpp"
+#include "record/run_options.hpp"
 #include "record/shard.hpp"
 
 #include <functional>
@@ -18,9 +18,9 @@ using Variables = std::function<const char*(const char* name)>;
 // not say how many there are. Throws Error(kUsage) that names the option or the variable.
 std::optional<record::Shard> find_shard(const std::string& word, const Variables& variables);
 
-// The same for `arguments` and the environment of this process, with the share of the geometries
+// The same for `options` and the environment of this process, with the share of the geometries
 // that --split asks for. Throws Error(kUsage), also when there is nothing to split by.
-std::optional<record::Shard> shard_of(const RunArguments& arguments);
+std::optional<record::Shard> shard_of(const record::RunOptions& options);
 
 // The file that --json names in the task `shard`: in a folder "shard-I.json", so that a task that
 // runs again replaces its own report and nobody else's.

@@ -1,4 +1,4 @@
-#include "cli/options/command_view.hpp"
+#include "cli/describe/command_view.hpp"
 
 #include "cli/options/command_app.hpp"
 
@@ -25,10 +25,6 @@ std::vector<std::string> names_of(const CLI::Option& option) {
   return names;
 }
 
-std::string first_name_of(const CLI::Option& option) {
-  return option.get_positional() ? option.get_single_name() : names_of(option).front();
-}
-
 OptionView view_of(const CLI::Option& option, const OptionFacts& facts) {
   OptionView view;
   view.names = names_of(option);
@@ -37,43 +33,28 @@ OptionView view_of(const CLI::Option& option, const OptionFacts& facts) {
   view.help = on_one_line(option.get_description());
   view.group = option.get_group();
   view.facts = facts;
-  view.is_settable = option.get_configurable();
-  for (const CLI::Option* other : option.get_excludes()) {
-    view.excluded.push_back(first_name_of(*other));
-  }
-  view.given = option.results();
+  view.is_required = option.get_required();
   return view;
 }
 
+}  // namespace
+
 CommandView view_of(const CommandApp& command) {
   CommandView view;
+  view.name = command.get_parent() == nullptr ? "" : command.get_name();
+  view.summary = on_one_line(command.get_description());
   view.footer = command.get_footer();
-  view.is_given = command.parsed();
   for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty()) continue;  // not for people
     auto& kind = option->get_positional() ? view.positionals : view.options;
     kind.push_back(view_of(*option, command.facts_of(option)));
   }
   return view;
 }
 
-CommandView view_of_program(const CommandApp& app) {
-  CommandView view = view_of(app);
-  view.summary = on_one_line(app.get_description());
-  return view;
-}
-
-CommandView view_of_command(const CommandApp& command) {
-  CommandView view = view_of(command);
-  view.name = command.get_name();
-  view.summary = command.get_description();
-  return view;
-}
-
-}  // namespace
-
 std::vector<CommandView> views_of(const CommandApp& app) {
-  std::vector<CommandView> views = {view_of_program(app)};
-  for (const CommandApp* command : app.commands()) views.push_back(view_of_command(*command));
+  std::vector<CommandView> views = {view_of(app)};
+  for (const CommandApp* command : app.commands()) views.push_back(view_of(*command));
   return views;
 }
 
