@@ -1,13 +1,15 @@
 // How the CUDA kernels of the matrix product cut their work: every part is done, and done once.
 
-#include "cuda/matmul/linear/unit_plan.hpp"
-#include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/join/cluster_tile.cuh"
+#include "cuda/matmul/schedule/stage_walk.cuh"
+#include "cuda/matmul/schedule/unit_plan.hpp"
 #include "cuda/matmul/table/table_plan.hpp"
 #include "cuda/matmul/wgmma/warp_consumer.cuh"
 
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::kernels::cuda {
@@ -226,6 +228,19 @@ TEST(WgmmaCluster, SendsSumsToWhereNothingElseLies) {
   EXPECT_EQ((early_clusters<WgmmaShape<64, 2, 2, 9, 2>>()), 0);
 }
 
+template <int... kIndices>
+std::vector<int> wgmma_bytes(std::integer_sequence<int, kIndices...>) {
+  return {WgmmaShape<kWgmmaConfigs[kIndices].tokens, kWgmmaConfigs[kIndices].groups,
+                     kWgmmaConfigs[kIndices].weight_slots, kWgmmaConfigs[kIndices].token_slots,
+                     kWgmmaConfigs[kIndices].slot_quarters>::kBytes...};
+}
+
+TEST(WgmmaConfig, FitsTheSharedMemoryOfHopper) {
+  for (const int bytes : wgmma_bytes(std::make_integer_sequence<int, kWgmmaConfigCount>{})) {
+    EXPECT_LE(bytes, 227 << 10);
+  }
+}
+
 TEST(UnitWalk, DoesEveryUnitOfEverySliceOnce) {
   for (const std::int64_t outputs : {16, 1024, 4096, 28672}) {
     for (const std::int64_t inputs : {64, 1088, 4096, 13824, 18944, 25600, 28672, 53248}) {
@@ -347,7 +362,7 @@ TEST(WarpProducts, MultiplyEachWeightByItsInput) {
   constexpr int kRows = 16;
   constexpr int kTokens = 8;
   constexpr int kInputs = 64;
-  const auto swizzled = [](int row, int byte) {
+  const auto copied = [](int row, int byte) {
     return row * kBoxBytes + (byte / 16 ^ row % 8) * 16 + byte % 16;
   };
   for (int quarter = 0; quarter < 4; ++quarter) {
@@ -358,13 +373,13 @@ TEST(WarpProducts, MultiplyEachWeightByItsInput) {
     std::vector<std::uint16_t> tokens(kTokens * kBoxBytes / 2);
     for (int row = 0; row < kRows; ++row) {
       for (int i = 0; i < kInputs / 2; ++i) {
-        weights[static_cast<std::size_t>(swizzled(row, quarter * 32 + i))] =
+        weights[static_cast<std::size_t>(copied(row, quarter * 32 + i))] =
             static_cast<std::uint8_t>(weight(row, 2 * i) << 4 | weight(row, 2 * i + 1));
       }
     }
     for (int token = 0; token < kTokens; ++token) {
       for (int i = 0; i < kInputs; ++i) {
-        tokens[static_cast<std::size_t>(swizzled(token, 2 * i)) / 2] =
+        tokens[static_cast<std::size_t>(copied(token, 2 * i)) / 2] =
             static_cast<std::uint16_t>(input_of(token, i));
       }
     }

@@ -2,14 +2,13 @@
 
 // The packed weight and the activations as the copy engine sees them: matrices, read in boxes.
 
+#include "cuda/matmul/layout.cuh"
 #include "variant.hpp"
 
 #include <cuda.h>
 #include <cuda_runtime.h>
 
 namespace nf4bench::kernels::cuda {
-
-inline constexpr int kBoxBytes = 128;  // of a row: 256 weights
 
 // A matrix in rows without gaps.
 struct TensorMatrix {
@@ -20,8 +19,8 @@ struct TensorMatrix {
   std::int64_t row_bytes;
 };
 
-// A map whose boxes are columns x rows, kBoxBytes a row, with their 16-byte pieces swizzled: piece
-// p of row r lies where piece p ^ (r & 7) would. Beyond the matrix's edges a box holds zeros. All
+// A map whose boxes are columns x rows, kBoxBytes a row, swizzled() as layout.cuh draws
+// it. Beyond the matrix's edges a box holds zeros. All
 // zero on devices before Hopper, which have no copy engine, and where the driver refuses.
 inline CUtensorMap tensor_map(const TensorMatrix& matrix, const DeviceFacts& device,
                               unsigned box_columns, unsigned box_rows) {

@@ -6,7 +6,7 @@
 
 #include "cuda/matmul/linear/integer_vector.cuh"
 #include "cuda/matmul/linear/tokens_product.hpp"
-#include "cuda/matmul/linear/unit_plan.hpp"
+#include "cuda/matmul/schedule/unit_plan.hpp"
 
 namespace nf4bench::kernels::cuda {
 

@@ -7,28 +7,23 @@
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
-#include "cuda/matmul/lane_scales.cuh"
 #include "cuda/matmul/linear/packed_operands.cuh"
-#include "cuda/matmul/linear/unit_walk.cuh"
+#include "cuda/matmul/linear/weight_ring.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
+#include "cuda/matmul/scales/lane_scales.cuh"
+#include "cuda/matmul/schedule/unit_walk.cuh"
 
 namespace nf4bench::kernels::cuda {
 
 // The image of the activations of 256 inputs for kFours times four tokens: operands of each block,
-// 16 bytes a lane, then a term of each block and token: the step, and what the intercept adds. In
-// odd blocks the operands of each four lanes change places with those of the next four, so that a
-// warp, which writes four blocks, finds them in different banks.
+// 16 bytes a lane at operand_place(), then a term of each block and token: the step, and what the
+// intercept adds.
 template <int kFours>
 struct BoxImage {
   static constexpr int kBlockBytes = kFours * 32 * 16;
   static constexpr int kTerms = 4 * kBlockBytes;
   static constexpr int kBlockTermBytes = kFours * 4 * 8;
   static constexpr int kBytes = kTerms + 4 * kBlockTermBytes;
-
-  // Where in its block the operand of a lane begins.
-  __device__ __forceinline__ static unsigned operand(unsigned block, unsigned lane) {
-    return (lane ^ block % 2 * 4) * 16;
-  }
 };
 
 // Writes eight activations of a token to the image of their box.
@@ -42,9 +37,9 @@ __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Q
   std::uint8_t* operands = box + block * Image::kBlockBytes + at.token / 4 * 32 * 16 + word % 2 * 8;
   const SignedBytes first = q.bytes(1, 0, 3, 2);
   const SignedBytes second = q.bytes(5, 4, 7, 6);
-  *reinterpret_cast<uint2*>(operands + Image::operand(block, lane)) =
+  *reinterpret_cast<uint2*>(operands + operand_place(block, lane)) =
       make_uint2(first.high, second.high);
-  *reinterpret_cast<uint2*>(operands + Image::operand(block, lane + 4)) =
+  *reinterpret_cast<uint2*>(operands + operand_place(block, lane + 4)) =
       make_uint2(first.low, second.low);
   if (word == 0) {
     constexpr auto kShare = static_cast<float>(Codebook::kIntercept);
@@ -92,12 +87,6 @@ struct TokensLayout {
 };
 
 #if __CUDA_ARCH__ >= 800
-
-// The row of a box that lane `lane` takes first; the second is 8 further down. In this order eight
-// lanes that read together find their words in different banks.
-__device__ __forceinline__ int box_row(int lane) {
-  return lane / 4 % 4 * 2 + lane / 16;
-}
 
 // A lane's words of a box: two of each block and row.
 struct QuadWords {
@@ -255,10 +244,10 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   const std::uint32_t zero = load_shared_8(shared_address(shared) + Layout::kZeros).x;
   // This lane's words of a box's first block and row; the piece of the others is an exclusive or
   // away, and the second row 8 further down.
-  const std::uint32_t own_words = keep(slots + box_offset(row, quad_lane / 2) + quad_lane % 2 * 8);
+  const std::uint32_t own_words = keep(slots + swizzled(row, quad_lane / 2) + quad_lane % 2 * 8);
   const std::uint32_t own_operands[2] = {
-      keep(shared_address(shared) + Layout::kImage + Image::operand(0, lane)),
-      keep(shared_address(shared) + Layout::kImage + Image::operand(1, lane))};
+      keep(shared_address(shared) + Layout::kImage + operand_place(0, lane)),
+      keep(shared_address(shared) + Layout::kImage + operand_place(1, lane))};
   const std::uint32_t own_terms =
       keep(shared_address(shared) + Layout::kImage + Image::kTerms + quad_lane * sizeof(float2));
   float* own_partials =

@@ -8,10 +8,11 @@
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
-#include "cuda/matmul/lane_scales.cuh"
 #include "cuda/matmul/linear/packed_operands.cuh"
-#include "cuda/matmul/linear/unit_walk.cuh"
+#include "cuda/matmul/linear/weight_ring.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
+#include "cuda/matmul/scales/lane_scales.cuh"
+#include "cuda/matmul/schedule/unit_walk.cuh"
 
 namespace nf4bench::kernels::cuda {
 
@@ -197,8 +198,8 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
                  : Layout::kZeros));
   const std::uint32_t activations_a_box = keep(owns ? 4 * Codebook::kBlockBytes : 0);
   // This lane's block of a box, of its first row; the second is 8 further down.
-  const std::uint32_t own_block[2] = {keep(slots + box_offset(row, 2 * quad_lane)),
-                                      keep(slots + box_offset(row, 2 * quad_lane + 1))};
+  const std::uint32_t own_block[2] = {keep(slots + swizzled(row, 2 * quad_lane)),
+                                      keep(slots + swizzled(row, 2 * quad_lane + 1))};
   const std::uint32_t terms =
       keep(shared_address(shared) + Layout::kTerms + quad_lane * sizeof(float2));
   auto* partials = reinterpret_cast<float*>(shared + layout.partials) + row * 4 + quad_lane;

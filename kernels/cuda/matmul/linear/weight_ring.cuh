@@ -11,15 +11,7 @@
 
 namespace nf4bench::kernels::cuda {
 
-inline constexpr int kBoxRows = 16;
-inline constexpr int kBoxSize = kBoxRows * kBoxBytes;
-inline constexpr int kBoxColumns = 2 * kBoxBytes;  // weights of a row
-
 #if __CUDA_ARCH__ >= 800
-
-__device__ constexpr int box_offset(int row, int piece) {
-  return row * kBoxBytes + ((piece ^ (row & 7)) << 4);
-}
 
 // Where a box lies in the weight.
 struct BoxPosition {
@@ -84,7 +76,7 @@ class WeightRing {
     __syncwarp();
   }
 
-  // The n-th fill. In it the 16-byte piece `piece` of row `row` lies at box_offset(row, piece).
+  // The n-th fill. In it rows lie swizzled().
   __device__ __forceinline__ std::uint32_t offset(unsigned n) const {
     return n % kSlots * kBoxSize;
   }
@@ -103,7 +95,7 @@ class WeightRing {
       const bool inside = byte < row_bytes && position.row + row < job_.outputs;
       const std::uint8_t* source =
           job_.packed + (inside ? (position.row + row) * row_bytes + byte : 0);
-      copy_async<16>(slot + box_offset(row, piece), source, inside);
+      copy_async<16>(slot + swizzled(row, piece), source, inside);
     }
   }
 #endif

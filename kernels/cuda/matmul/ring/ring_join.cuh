@@ -4,9 +4,9 @@
 // a tile.
 
 #include "cuda/arithmetic.cuh"
-#include "cuda/matmul/claimed_counter.cuh"
+#include "cuda/matmul/join/claimed_counter.cuh"
 #include "cuda/matmul/ring/ring_sync.cuh"
-#include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/schedule/stage_walk.cuh"
 
 namespace nf4bench::kernels::cuda {
 

@@ -4,7 +4,7 @@
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/matmul/ring/ring_sync.cuh"
-#include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/schedule/stage_walk.cuh"
 
 namespace nf4bench::kernels::cuda {
 

@@ -9,7 +9,8 @@
 #include "cuda/codebook.cuh"
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/pair_table.cuh"
-#include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/scales/table_scales.cuh"
+#include "cuda/matmul/schedule/stage_walk.cuh"
 #include "cuda/matmul/table/table_stage.cuh"
 
 namespace nf4bench::kernels::cuda {

@@ -1,10 +1,10 @@
 #pragma once
 
 // How a block of mma_table gets its operands: stages of 128 inputs of a tile's rows and tokens,
-// which copies bring into a ring in shared memory, and the scales of the rows, which threads load a
-// stage ahead.
+// which copies bring into a ring in shared memory. Their scales are in ../scales/table_scales.cuh.
 
 #include "cuda/arithmetic.cuh"
+#include "cuda/matmul/layout.cuh"
 #include "cuda/ptx.cuh"
 
 namespace nf4bench::kernels::cuda {
@@ -60,21 +60,6 @@ struct TableLayout {
 
   static constexpr int bytes(int slots) { return kRing + slots * kSlotBytes; }
 };
-
-// Where in a stage's row the run of lane `t` of a quad lies: so that the words that a warp reads
-// together lie in different banks, when lanes read theirs in the order of lane_word.
-__host__ __device__ constexpr int run_place(int row, int t) {
-  return t ^ (row >> 1 & 3);
-}
-__host__ __device__ constexpr int lane_word(int step, int t) {
-  return (step + t) & 3;
-}
-
-// Where in a stage of a token its 16-byte piece lies. What eight lanes read together is one word of
-// four runs and of two tokens.
-__host__ __device__ constexpr int token_place(int token, int piece) {
-  return (piece % 4 * 4 + piece / 4) ^ (token % 2 * 4);
-}
 
 #if __CUDA_ARCH__ >= 800
 
@@ -216,73 +201,6 @@ class StageCopies {
   const std::uint16_t* values_;
   std::uint32_t code_step_;  // bytes to this thread's second row
   std::uint32_t value_step_;
-};
-
-// A thread's scale of each stage, of which a block has no more than threads: loaded in one step,
-// and worked out in a later one.
-template <class Traits>
-class TableScales {
- public:
-  __device__ __forceinline__ TableScales(const Job& job, const TableShape& shape, TileOrigin tile,
-                                         int stage)
-      : job_(job) {
-    const int shift = kStageShift - shape.span_shift;  // log2 of a row's scales
-    const std::int64_t row =
-        min(std::int64_t{tile.row} + (static_cast<int>(threadIdx.x) >> shift), job.outputs - 1);
-    const int column = stage * kStageInputs +
-                       ((static_cast<int>(threadIdx.x) & ((1 << shift) - 1)) << shape.span_shift);
-    wanted_ = static_cast<int>(threadIdx.x) < Traits::kRows << shift;
-    element_ = row * job.inputs + column;
-    left_ = wanted_ ? static_cast<int>(job.inputs) - column : 0;
-  }
-
-  __device__ __forceinline__ void load_next() {
-    inside_ = left_ > 0;
-    if (!inside_) return;
-    const std::int64_t block = element_ >> job_.block_shift;
-    element_ += kStageInputs;
-    left_ -= kStageInputs;
-#pragma unroll
-    for (int i = 0; i < Traits::kScaleFloats; ++i) {
-      // Beyond the last block there are no weights.
-      load_one(Traits::kRagged ? min(block + i, job_.blocks - 1) : block, i);
-    }
-  }
-
-  // Writes what was loaded last. `map` is the nested map, in shared memory.
-  __device__ __forceinline__ void store(const float* map, float* target) const {
-    if (!wanted_) return;
-#pragma unroll
-    for (int i = 0; i < Traits::kScaleFloats; ++i) {
-      target[threadIdx.x * Traits::kScaleFloats + i] = inside_ ? scale(map, i) : 0.0f;
-    }
-  }
-
- private:
-  static constexpr int kStageShift = 7;
-  static_assert(kStageInputs == 1 << kStageShift);
-
-  __device__ __forceinline__ void load_one(std::int64_t block, int i) {
-    if (job_.nested) {
-      codes_[i] = __ldg(job_.absmax_codes + block);
-      values_[i] = __ldg(job_.nested_absmax + (block >> 8));
-    } else {
-      values_[i] = __ldg(job_.absmax + block);
-    }
-  }
-
-  __device__ __forceinline__ float scale(const float* map, int i) const {
-    if (!job_.nested) return values_[i];
-    return NestedMap{map, nested_offset(job_)}.scale(codes_[i], values_[i]);
-  }
-
-  const Job& job_;
-  std::int64_t element_;  // of the next stage, the first that has the scale
-  int left_;              // inputs from there on
-  bool wanted_;
-  bool inside_ = false;
-  std::uint32_t codes_[Traits::kScaleFloats];
-  float values_[Traits::kScaleFloats];
 };
 
 #endif

@@ -2,6 +2,8 @@
 
 // The named barriers of wgmma_decode.
 
+#include "cuda/ptx.cuh"
+
 namespace nf4bench::kernels::cuda {
 
 // Who syncs at each, and who only arrives.
@@ -17,5 +19,10 @@ enum NamedBarrier {
   // The warp that copies activations, once: all consumers arrive, when they have regrouped theirs.
   kRegroupedBarrier = 9,
 };
+
+// Until all threads of this warpgroup are here.
+__device__ __forceinline__ void meet_warpgroup() {
+  sync_at<128>(kWarpgroupBarrier + static_cast<int>(threadIdx.x / 128));
+}
 
 }  // namespace nf4bench::kernels::cuda

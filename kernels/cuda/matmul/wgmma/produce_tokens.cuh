@@ -8,8 +8,8 @@
 // so that it cannot transpose: each block writes a share to the workspace, and multiplies plain
 // activations until all have.
 
-#include "cuda/matmul/claimed_counter.cuh"
-#include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/join/claimed_counter.cuh"
+#include "cuda/matmul/schedule/stage_walk.cuh"
 #include "cuda/matmul/wgmma/named_barriers.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 #include "variant.hpp"

@@ -11,21 +11,13 @@
 // so that each warp has the sums of 16 rows, as products of warpgroups would leave them. Of a stage
 // that ends early each warp does these 16 rows.
 
+#include "cuda/matmul/join/pieces.cuh"
 #include "cuda/matmul/pair_table.cuh"
-#include "cuda/matmul/wgmma/tile_sums.cuh"
+#include "cuda/matmul/wgmma/epilogue.cuh"
+#include "cuda/matmul/wgmma/named_barriers.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 
 namespace nf4bench::kernels::cuda {
-
-// Where lane t of a quad has its two words of a quarter of a row of the weight, and the first or
-// second half of its 32 bytes of a token: in bytes from the first row or token, whose 128 bytes the
-// copy engine has swizzled.
-__host__ __device__ constexpr int word_place(int row, int quarter, int t) {
-  return row * kBoxBytes + ((quarter * 32 + t * 8) ^ (row & 7) << 4);
-}
-__host__ __device__ constexpr int half_place(int token, int t, int half) {
-  return token * kBoxBytes + ((t * 32 + half * 16) ^ (token & 7) << 4);
-}
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -96,14 +88,14 @@ class WarpConsumer {
           sum = add(sum, load_shared_piece(exchange_ + place(quarter_, quarter, eight)));
         }
       }
-      sums_[4 * eight] = sum.x;
-      sums_[4 * eight + 1] = sum.y;
-      sums_[4 * eight + 2] = sum.z;
-      sums_[4 * eight + 3] = sum.w;
+      accumulators[4 * eight] = sum.x;
+      accumulators[4 * eight + 1] = sum.y;
+      accumulators[4 * eight + 2] = sum.z;
+      accumulators[4 * eight + 3] = sum.w;
     }
   }
 
-  float sums_[Shape::kSums];
+  float accumulators[Shape::kSums];
 
  private:
   static constexpr int kEights = Shape::kTokens / 8;

@@ -10,7 +10,7 @@
 // cores multiply a quarter, the next one is decoded.
 
 #include "cuda/matmul/pair_table.cuh"
-#include "cuda/matmul/wgmma/tile_sums.cuh"
+#include "cuda/matmul/wgmma/epilogue.cuh"
 #include "cuda/matmul/wgmma/wgmma.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 
@@ -75,7 +75,7 @@ class WgmmaConsumer {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int row = i == 0 ? rows.first() : rows.second();
-      words_[i] = keep(shared_ + Shape::kWeights + row * kBoxBytes + ((row & 7) << 4));
+      words_[i] = keep(shared_ + Shape::kWeights + swizzled(row, 0));
       scales_[i] = keep(shared_ + Shape::kScales + row * Shape::kRowScaleBytes);
     }
     table_ = keep(shared_ + Shape::kTable + threadIdx.x % 32 * 4);
@@ -88,7 +88,7 @@ class WgmmaConsumer {
   // Begins a tile.
   __device__ __forceinline__ void begin_tile() {
 #pragma unroll
-    for (float& sum : sums_) sum = 0.0f;
+    for (float& sum : accumulators) sum = 0.0f;
     adds_ = false;
   }
 
@@ -117,14 +117,14 @@ class WgmmaConsumer {
     }
   }
 
-  // Waits for what is still under way. The sums are whole then.
+  // Waits for what is still under way. The accumulators are whole then.
   __device__ __forceinline__ void finish_tile() {
     wait_for_products<0>();
-    hold(sums_);
+    hold(accumulators);
     release_tokens();
   }
 
-  float sums_[Shape::kSums];
+  float accumulators[Shape::kSums];
 
  private:
   // Whether plain words are loaded a quarter ahead, and all scales of a stage together. With more
@@ -213,7 +213,7 @@ class WgmmaConsumer {
       if constexpr (Shape::kScaleSums) {
         add_block(0, words.scales);
       } else {
-        hold(sums_);
+        hold(accumulators);
       }
       adds_ = true;
       if (slot_quarter == Shape::kSlotQuarters - 1) leave_tokens();
@@ -319,10 +319,10 @@ class WgmmaConsumer {
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
       if constexpr (Shape::kScaleSums) {
-        wgmma<kType>(parts_[which], weights_[which][step], activations.at(2 * step).bits(),
+        wgmma<kType>(block_sums_[which], weights_[which][step], activations.at(2 * step).bits(),
                      step > 0);
       } else {
-        wgmma<kType>(sums_, weights_[which][step], activations.at(2 * step).bits(),
+        wgmma<kType>(accumulators, weights_[which][step], activations.at(2 * step).bits(),
                      step > 0 || adds);
       }
     }
@@ -330,11 +330,11 @@ class WgmmaConsumer {
 
   // Adds sums over a block, times its scales.
   __device__ __forceinline__ void add_block(int part, uint2 scales) {
-    hold(parts_[part]);
+    hold(block_sums_[part]);
 #pragma unroll
     for (int i = 0; i < Shape::kSums; ++i) {
-      sums_[i] =
-          __fmaf_rn(__uint_as_float(i % 4 < 2 ? scales.x : scales.y), parts_[part][i], sums_[i]);
+      accumulators[i] = __fmaf_rn(__uint_as_float(i % 4 < 2 ? scales.x : scales.y),
+                                  block_sums_[part][i], accumulators[i]);
     }
   }
 
@@ -382,7 +382,7 @@ class WgmmaConsumer {
   int leaving_slot_ = -1;
   int plain_stages_ = Shape::kPlainStages;  // of the block, that are left
   // Sums over the newest block and the one before.
-  float parts_[2][Shape::kScaleSums ? Shape::kSums : 4];
+  float block_sums_[2][Shape::kScaleSums ? Shape::kSums : 4];
   std::uint32_t weights_[2][4][4];  // A, of the newest quarter and the one before
 };
 

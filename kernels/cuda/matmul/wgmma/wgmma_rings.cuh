@@ -4,21 +4,18 @@
 // that its producers fill and its consumers empty.
 
 #include "cuda/matmul/persistent_launch.cuh"
-#include "cuda/matmul/stage_walk.cuh"
+#include "cuda/matmul/schedule/stage_walk.cuh"
 #include "cuda/matmul/tensor_map.hpp"
-#include "cuda/memory.cuh"
+#include "cuda/matmul/wgmma/config.hpp"
 #include "cuda/ptx.cuh"
 #include "cuda/ptx_hopper.cuh"
 
 namespace nf4bench::kernels::cuda {
 
-inline constexpr int kGroupRows = 64;  // of a consumer warpgroup
 inline constexpr int kGroupBoxBytes = kGroupRows * kBoxBytes;
 inline constexpr int kQuarterInputs = 64;  // of a quarter of a stage
-inline constexpr int kMostGridBlocks = 144;
 
-// What is compiled: tokens of a tile, consumer warpgroups, slots of the rings, and quarters of a
-// stage in a slot of activations.
+// What follows from a WgmmaConfig, whose first five fields these are.
 template <int kTokensValue, int kGroupsValue, int kWeightSlotsValue, int kTokenSlotsValue,
           int kSlotQuartersValue>
 struct WgmmaShape {
@@ -38,9 +35,8 @@ struct WgmmaShape {
   // Whether blocks of a cluster tell each other before their last stage that they are ready for
   // sums. With more tokens the loop that can do that takes longer than is won.
   static constexpr bool kArrivesEarly = kTokens <= 32;
-  // Whether it may multiply regrouped activations: where that was found to pay. Before them come as
-  // many stages of plain ones as there are slots for.
-  static constexpr bool kCanRegroup = kTokens == 32 || (kTokens == 64 && kGroups == 3);
+  // Before regrouped activations come as many stages of plain ones as there are slots for.
+  static constexpr bool kCanRegroup = can_regroup(kTokens, kGroups);
   static constexpr int kPlainStages = kTokenSlots * kSlotQuarters / 4;
 
   static constexpr int kRows = kGroups * kGroupRows;  // of a tile
@@ -94,39 +90,6 @@ struct WgmmaShape {
   }
 };
 
-// Where in shared memory the blocks of a cluster send each other their sums.
-struct ClusterSums {
-  int at = 0;
-  bool is_early = false;  // nothing of a block's last stage lies there
-};
-
-template <class Shape>
-ClusterSums place_cluster_sums(const StagePlan& plan) {
-  if (!Shape::kArrivesEarly) return {Shape::kWeights, false};
-  constexpr int kStageSlots = 4 / Shape::kSlotQuarters;  // of activations
-  bool used[Shape::kWeightSlots + Shape::kTokenSlots] = {};
-  for (int stages = plan.share; stages <= plan.share + (plan.extra > 0 ? 1 : 0); ++stages) {
-    used[(stages - 1) % Shape::kWeightSlots] = true;
-    // The products before it may still be under way.
-    const int end = stages * kStageSlots;
-    for (int i = stages > 1 ? end - kStageSlots - 1 : 0; i < end; ++i) {
-      used[Shape::kWeightSlots + i % Shape::kTokenSlots] = true;
-    }
-  }
-  int at = Shape::kWeights;
-  int bytes = 0;
-  for (int slot = 0; slot < Shape::kWeightSlots + Shape::kTokenSlots; ++slot) {
-    bytes += slot < Shape::kWeightSlots ? Shape::kWeightSlotBytes : Shape::kTokenSlotBytes;
-    if (used[slot]) {
-      at += bytes;
-      bytes = 0;
-    } else if (bytes >= Shape::cluster_bytes(plan.team)) {
-      return {at, true};
-    }
-  }
-  return {Shape::kWeights, false};
-}
-
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // Which slot of a ring comes next, and the parity of its phase. A producer waits for the parity of
@@ -178,28 +141,6 @@ struct WgmmaRings {
       : weights{shared + Shape::kBarriers},
         tokens{shared + Shape::kBarriers + 16 * Shape::kWeightSlots} {}
 };
-
-// One thread copies the weights of all stages.
-template <class Shape>
-__device__ __forceinline__ void produce_weights(const CUtensorMap& map, const StagePlan& plan,
-                                                std::uint32_t shared) {
-  const WgmmaRings<Shape> rings(shared);
-  const std::uint64_t policy = evict_first_policy();
-  RingPosition<Shape::kWeightSlots> at;
-  for (StageWalk walk(plan, blockIdx.x); walk.tile.valid(); walk.advance(plan)) {
-    wait_for_phase(rings.weights.empty(at.slot), at.parity ^ 1);
-    arrive_expecting(rings.weights.full(at.slot), Shape::kWeightSlotBytes);
-    const int row = walk.place.rows * Shape::kRows;
-    const std::uint32_t slot = shared + Shape::kWeights + at.slot * Shape::kWeightSlotBytes;
-#pragma unroll
-    for (int group = 0; group < Shape::kGroups; ++group) {
-      copy_box(slot + group * kGroupBoxBytes,
-               {&map, walk.stage * kBoxBytes, row + group * kGroupRows},
-               rings.weights.full(at.slot), policy);
-    }
-    at.advance();
-  }
-}
 
 #endif
 

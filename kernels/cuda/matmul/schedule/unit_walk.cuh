@@ -4,8 +4,8 @@
 // every gridDim.x-th of them. Rows are cut into slices, of which all tiles are done before the next
 // one, and a tile's slice into units of a few boxes side by side, which the warps take in turn.
 
-#include "cuda/matmul/linear/weight_ring.cuh"
-#include "cuda/matmul/quotient.cuh"
+#include "cuda/matmul/layout.cuh"
+#include "cuda/matmul/schedule/quotient.cuh"
 
 namespace nf4bench::kernels::cuda {
 

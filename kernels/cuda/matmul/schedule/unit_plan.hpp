@@ -2,9 +2,9 @@
 
 // Choosing how the integer kernels cut a product (unit_walk.cuh), on the host.
 
-#include "cuda/matmul/lane_scales.cuh"
-#include "cuda/matmul/linear/unit_walk.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
+#include "cuda/matmul/scales/lane_scales.cuh"
+#include "cuda/matmul/schedule/unit_walk.cuh"
 
 namespace nf4bench::kernels::cuda {
 
