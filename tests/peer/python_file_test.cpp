@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <string>
@@ -279,9 +280,30 @@ TEST_F(PythonFile, AFileThatCannotBeUsedIsAWarningThatSaysWhy) {
 
 TEST_F(PythonFile, AnImportThatDoesNotEndIsEnded) {
   environment_.emplace_back("NF4BENCH_PYTHON_IMPORT_S=0.2");
-  const Outcome outcome = list(write("while True:\n  pass\n"));
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("is not imported after 0.2 s; NF4BENCH_PYTHON_IMPORT_S"));
+  for (const char* const text : {"while True:\n  pass\n", "import time\ntime.sleep(60)\n",
+                                 "import threading\nthreading.Event().wait(60)\n",
+                                 "import subprocess\nsubprocess.run(['sleep', '60'])\n"}) {
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = list(write(text));
+    EXPECT_EQ(outcome.exit_code, 0) << text;
+    EXPECT_THAT(outcome.err, HasSubstr("is not imported after 0.2 s; NF4BENCH_PYTHON_IMPORT_S"));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(50)) << text;
+  }
+}
+
+TEST_F(PythonFile, NothingOfTheCurrentFolderIsRun) {
+  const ScratchFolder current;
+  for (const char* const name : {"sysconfig.py", "os.py", "ctypes.py", "ast.py", "inspect.py"}) {
+    std::ofstream(current.path(name)) << "open('ran', 'w').close()\nraise SystemExit(5)\n";
+  }
+  Command command =
+      nf4bench_command({"list", "variants", "--device", "cpu", "--peer", "mine=" + write(kRight)});
+  command.environment.emplace_back("NF4BENCH_PYTHON=" TEST_PYTHON);
+  const std::vector<std::string> there = {"/usr/bin/env", "--chdir=" + current.path("")};
+  command.arguments.insert(command.arguments.begin(), there.begin(), there.end());
+  const Outcome outcome = Process(command).wait();
+  EXPECT_THAT(outcome.out, HasSubstr("mine.right")) << outcome.err;
+  EXPECT_FALSE(std::ifstream(current.path("ran")).is_open());
 }
 
 TEST_F(PythonFile, FilesFindWhatLiesBesideThem) {

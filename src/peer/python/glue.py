@@ -7,10 +7,12 @@ function of a file looks like; this page is how that is kept.
 
 import ast
 import collections
+import contextlib
 import ctypes
 import importlib.util
 import inspect
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -450,6 +452,24 @@ def check_names(tree):
         lines[node.name] = node.lineno
 
 
+@contextlib.contextmanager
+def ended_after(limit_s):
+    """Raises TookTooLong inside after so many seconds; a signal, because it ends a sleep as well."""
+    def give_up(*_):
+        raise TookTooLong
+
+    here = threading.get_ident()
+    signal.signal(signal.SIGALRM, give_up)
+    timer = threading.Timer(limit_s, lambda: signal.pthread_kill(here, signal.SIGALRM))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        timer.cancel()
+
+
 def import_file(path, limit_s):
     """The module, and the names of what it imports."""
     with open(path, "rb") as file:
@@ -464,19 +484,13 @@ def import_file(path, limit_s):
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    here = threading.get_ident()
-    timer = threading.Timer(limit_s, lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(here), ctypes.py_object(TookTooLong)))
-    timer.daemon = True
-    timer.start()
     try:
-        spec.loader.exec_module(module)
+        with ended_after(limit_s):
+            spec.loader.exec_module(module)
     except TookTooLong:
         raise BadFile(f"is not imported after {limit_s:g} s; NF4BENCH_PYTHON_IMPORT_S allows for more") from None
     except SystemExit as error:
         raise BadFile(f"calls sys.exit({error.code!r}) while it is imported") from None
-    finally:
-        timer.cancel()
     return module, imported_by(tree)
 
 

@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kPatienceS = 60.0;  // with an interpreter that is asked about itself
 
-// The folders are those where distributions, environments and builds of one's own keep the library.
+// Asked in isolation (-I): Python would import a sysconfig.py of the current folder otherwise. The
+// folders are those where distributions, environments and builds of one's own keep the library.
 constexpr const char* kQuestions = R"(
 import os, sys, sysconfig
 ask = sysconfig.get_config_var
@@ -85,11 +86,11 @@ InterpreterFacts find_interpreter() {
   const char* const named = std::getenv("NF4BENCH_PYTHON");
   const std::string program = named == nullptr || *named == '\0' ? "python3" : named;
   const std::atomic<bool> never = false;
-  const ChildOutcome outcome =
-      run_children(
-          {{.arguments = {program, "-c", kQuestions}, .environment = {}, .is_this_program = false}},
-          {.interrupted = never, .silence_s = kPatienceS})
-          .front();
+  const ChildOutcome outcome = run_children({{.arguments = {program, "-I", "-c", kQuestions},
+                                              .environment = {},
+                                              .is_this_program = false}},
+                                            {.interrupted = never, .silence_s = kPatienceS})
+                                   .front();
   std::istringstream lines(outcome.out);
   InterpreterFacts facts;
   std::getline(lines, facts.executable);
