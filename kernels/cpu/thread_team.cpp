@@ -178,19 +178,19 @@ void Team::take_parts(std::size_t member) {
 }
 
 std::atomic_flag is_in_use = ATOMIC_FLAG_INIT;
-Team* team = nullptr;  // of this process, for whoever has set is_in_use
+Team* process_team = nullptr;  // of this process, for whoever has set is_in_use
 
 // At the end of the process, or when the library is unloaded, nobody may get the team any more; a
 // thread that is at work with it then keeps it.
 struct End {
   ~End() {
-    if (!is_in_use.test_and_set(std::memory_order_acquire)) delete team;
+    if (!is_in_use.test_and_set(std::memory_order_acquire)) delete process_team;
   }
 };
 
 // A child of a fork has none of its parent's threads: neither helpers nor one that is at work.
 void forget_team() {
-  team = nullptr;
+  process_team = nullptr;
   is_in_use.clear();
 }
 
@@ -200,14 +200,14 @@ Team* team_of(int members) {
   static const int registered = pthread_atfork(nullptr, nullptr, forget_team);
   static const End end;
   if (registered != 0) return nullptr;
-  if (team == nullptr || team->members() != members) {
-    delete std::exchange(team, nullptr);
+  if (process_team == nullptr || process_team->members() != members) {
+    delete std::exchange(process_team, nullptr);
     try {
-      team = new Team(members);
+      process_team = new Team(members);
     } catch (const std::bad_alloc&) {
     }
   }
-  return team;
+  return process_team;
 }
 
 // Calls use(team) and returns true, unless there is nobody to help, or none free.
