@@ -271,7 +271,7 @@ TEST_F(CudaMatmul, ShowsWeightsOfRegroupedInputsAlone) {
                        13);
 }
 
-// Rows that mma_linear cuts into slices; a weight of each block.
+// A weight of each block.
 TEST_F(CudaMatmul, ShowsWeightsOfLongRowsAlone) {
   for (const std::int64_t inputs : {18944, 25600}) {
     for (const auto kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {

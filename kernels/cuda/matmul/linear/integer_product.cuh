@@ -4,8 +4,8 @@
 // (line_and_residual.cuh). Activations become 16-bit integers, two bytes each, so
 // that sums over a block of the weight are exact; only scales and sums over blocks are float32.
 
+#include "cuda/matmul/linear/integer_tokens.cuh"
 #include "cuda/matmul/linear/integer_vector.cuh"
-#include "cuda/matmul/linear/tokens_product.hpp"
 #include "cuda/matmul/schedule/unit_plan.hpp"
 
 namespace nf4bench::kernels::cuda {
@@ -28,6 +28,27 @@ void launch_vector(const Job& job, const Launch& launch) {
   });
 }
 
+template <class Codebook>
+PlannedUnits plan_tokens(const Problem& problem, const DeviceFacts& device) {
+  return plan_units(problem, device, {16, 4, 25}, [](int slice_boxes, int slice_units) {
+    return TokensLayout<Codebook>(slice_boxes, slice_units).bytes;
+  });
+}
+
+template <class Codebook, OutputType kType>
+void launch_tokens(const Job& job, const Launch& launch) {
+  constexpr typename Codebook::Tables kTables = Codebook::make_tables();
+  const PlannedUnits planned = plan_tokens<Codebook>(job, launch.device);
+  with_unit_kind(job, planned.unit_boxes, [&](auto kind, auto boxes) {
+    launch_grid(launch, planned.grid,
+                integer_tokens<Codebook, kType, decltype(kind)::value, decltype(boxes)::value>,
+                weight_map(job, launch.device, kBoxRows), job, planned.plan, kTables);
+  });
+}
+
+// Beyond it to quantize all tokens in each block takes too long (H200).
+inline constexpr std::int64_t kMostTokensInputs = 12288;
+
 inline constexpr std::int64_t kMostInputs = std::int64_t{1} << 20;
 inline constexpr const char* kTooManyInputs = "has more inputs than fit into shared memory";
 
@@ -40,39 +61,37 @@ const char* why_no_integers(const Problem& problem, const DeviceFacts& device) {
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   // No plan has to count so many.
   if (problem.inputs > kMostInputs) return kTooManyInputs;
-  if (problem.tokens > 1) return TokensProduct<Codebook>::unsupported(problem, device);
-  if (plan_vector<Codebook>(problem, device).grid.shared_bytes > shared_bytes_a_block(device)) {
-    return kTooManyInputs;
+  if (problem.tokens > kMostTokens) return "multiplies up to 4 tokens";
+  if (problem.tokens > 1 && problem.inputs > kMostTokensInputs) {
+    return "multiplies more than one token with up to 12288 inputs only";
   }
-  return nullptr;
+  const PlannedUnits planned = problem.tokens > 1 ? plan_tokens<Codebook>(problem, device)
+                                                  : plan_vector<Codebook>(problem, device);
+  return planned.grid.shared_bytes > shared_bytes_a_block(device) ? kTooManyInputs : nullptr;
 }
 
-template <class Codebook>
-std::size_t integer_workspace(const Problem& problem, const Launch&) {
-  return problem.tokens > 1 ? TokensProduct<Codebook>::workspace_bytes(problem) : 0;
-}
-
-template <class Codebook>
+template <class Codebook, OutputType kType>
 void launch_integers(const Job& job, const Launch& launch) {
-  if (job.tokens > 1) return TokensProduct<Codebook>::launch(job, launch);
-  if (job.output_type == OutputType::kFloat16) {
-    launch_vector<Codebook, OutputType::kFloat16>(job, launch);
-  } else {
-    launch_vector<Codebook, OutputType::kBfloat16>(job, launch);
-  }
+  if (job.tokens > 1) return launch_tokens<Codebook, kType>(job, launch);
+  launch_vector<Codebook, kType>(job, launch);
 }
 
 // A variant that has yet to be named.
 template <class Codebook>
 Variant integer_variant() {
   Variant variant;
-  variant.traits.launches = 2;
+  variant.traits.launches = 1;
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
   variant.unsupported = why_no_integers<Codebook>;
-  variant.workspace_bytes = integer_workspace<Codebook>;
-  variant.launch = launch_integers<Codebook>;
+  variant.launch = [](const Job& job, const Launch& launch) {
+    if (job.output_type == OutputType::kFloat16) {
+      launch_integers<Codebook, OutputType::kFloat16>(job, launch);
+    } else {
+      launch_integers<Codebook, OutputType::kBfloat16>(job, launch);
+    }
+  };
   return variant;
 }
 

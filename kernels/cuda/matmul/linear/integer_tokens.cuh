@@ -1,9 +1,9 @@
 #pragma once
 
-// A few tokens. The columns of the tensor core are four tokens' activations, two bytes each, so
-// that a block's sum is whole only over all four lanes of a quad: they do block after block
-// together. Activations become integers in the order in which lanes want them: in every block for
-// itself where they are few, else once by a kernel of its own.
+// Two to four tokens. The columns of the tensor core are four tokens' activations, two bytes each,
+// so that a block's sum is whole only over all four lanes of a quad: they do block after block
+// together. Every block makes integers of the activations for itself, in the order in which lanes
+// want them.
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
@@ -15,26 +15,26 @@
 
 namespace nf4bench::kernels::cuda {
 
-// The image of the activations of 256 inputs for kFours times four tokens: operands of each block,
-// 16 bytes a lane at operand_place(), then a term of each block and token: the step, and what the
-// intercept adds.
-template <int kFours>
+inline constexpr int kMostTokens = 4;
+
+// The image of the activations of 256 inputs: operands of each block, 16 bytes a lane at
+// operand_place(), then a term of each block and token: the step, and what the intercept adds.
 struct BoxImage {
-  static constexpr int kBlockBytes = kFours * 32 * 16;
+  static constexpr int kBlockBytes = 32 * 16;
   static constexpr int kTerms = 4 * kBlockBytes;
-  static constexpr int kBlockTermBytes = kFours * 4 * 8;
+  static constexpr int kBlockTermBytes = kMostTokens * 8;
   static constexpr int kBytes = kTerms + 4 * kBlockTermBytes;
 };
 
 // Writes eight activations of a token to the image of their box.
-template <class Codebook, int kFours>
+template <class Codebook>
 __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Quantized& q) {
-  using Image = BoxImage<kFours>;
+  using Image = BoxImage;
   const unsigned block = at.place / 8;
   const unsigned word = at.place % 8;  // lane t of a quad takes words 2t and 2t + 1
   // Of the high bytes' column; the low bytes' is next.
-  const unsigned lane = at.token % 4 * 8 + word / 2;
-  std::uint8_t* operands = box + block * Image::kBlockBytes + at.token / 4 * 32 * 16 + word % 2 * 8;
+  const unsigned lane = at.token * 8 + word / 2;
+  std::uint8_t* operands = box + block * Image::kBlockBytes + word % 2 * 8;
   const SignedBytes first = q.bytes(1, 0, 3, 2);
   const SignedBytes second = q.bytes(5, 4, 7, 6);
   *reinterpret_cast<uint2*>(operands + operand_place(block, lane)) =
@@ -49,39 +49,21 @@ __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Q
   }
 }
 
-// A block quantizes a box of four tokens; a warp one of them, or zeros beyond the last.
-template <class Codebook, OutputType kType, int kFours>
-__global__ void __launch_bounds__(128) quantize_tokens(const __grid_constant__ Job job) {
-  allow_next_kernel();
-  wait_for_previous_kernel();
-  const Eight at = {static_cast<int>(blockIdx.x % kFours * 4 + threadIdx.x / 32),
-                    static_cast<int>(blockIdx.x / kFours), threadIdx.x % 32};
-  const std::int64_t row = job.inputs / 8;
-  const std::int64_t index = at.box * 32 + at.place;
-  uint4 bits = make_uint4(0, 0, 0, 0);
-  if (at.token < job.tokens && index < row) {
-    bits = __ldg(static_cast<const uint4*>(job.input) + at.token * row + index);
-  }
-  write_image<Codebook, kFours>(
-      static_cast<std::uint8_t*>(job.workspace) + std::int64_t{at.box} * BoxImage<kFours>::kBytes,
-      at, quantize<kType>(bits));
-}
-
 // Where things lie in dynamic shared memory, in bytes.
-template <class Codebook, int kFours>
+template <class Codebook>
 struct TokensLayout {
   static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
   static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
   static constexpr int kTables = kMap + 1024;
   static constexpr int kZeros = kTables + static_cast<int>(sizeof(typename Codebook::Tables));
   static constexpr int kImage = kZeros + 16;
-  static constexpr int kUnitFloats = kBoxRows * kFours * 4;  // sums of a unit
+  static constexpr int kUnitFloats = kBoxRows * kMostTokens;  // sums of a unit
 
   int partials;
   int bytes;
 
   __host__ __device__ TokensLayout(int slice_boxes, int slice_units) {
-    partials = kImage + slice_boxes * BoxImage<kFours>::kBytes;
+    partials = kImage + slice_boxes * BoxImage::kBytes;
     bytes = partials + slice_units * kUnitFloats * 4;
   }
 };
@@ -100,69 +82,48 @@ struct BlockImage {
   std::uint32_t terms;
 };
 
-// Adds a block's products to the sums of the lane's rows and tokens.
-template <class Codebook, int kFours>
-__device__ __forceinline__ void multiply_block(float (&sums)[kFours][2],
+// Adds a block's products to the sums of the lane's rows and token.
+template <class Codebook>
+__device__ __forceinline__ void multiply_block(float (&sums)[2],
                                                const typename Codebook::Weights& weights,
                                                BlockImage image, const float (&scales)[2]) {
+  const uint4 b = load_shared_16(image.operands);
+  typename Codebook::Sums block;
+  Codebook::multiply(block, weights, Codebook::split(b));
+  const uint2 bits = load_shared_8(image.terms);
 #pragma unroll
-  for (int four = 0; four < kFours; ++four) {
-    const uint4 b = load_shared_16(image.operands + four * 32 * 16);
-    typename Codebook::Sums block;
-    Codebook::multiply(block, weights, Codebook::split(b));
-    const uint2 bits = load_shared_8(image.terms + four * 4 * sizeof(float2));
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      sums[four][r] = __fmaf_rn(scales[r] * __uint_as_float(bits.x),
-                                block.total(r) + __uint_as_float(bits.y), sums[four][r]);
-    }
+  for (int r = 0; r < 2; ++r) {
+    sums[r] = __fmaf_rn(scales[r] * __uint_as_float(bits.x),
+                        block.total(r) + __uint_as_float(bits.y), sums[r]);
   }
-}
-
-// Copies a slice of the image into shared memory, once all warps are done with the one before.
-template <int kFours>
-__device__ __forceinline__ void load_image(const Job& job, const UnitPlan& plan, int slice,
-                                           std::uint32_t target) {
-  using Image = BoxImage<kFours>;
-  const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
-  const auto* source = static_cast<const std::uint8_t*>(job.workspace) +
-                       static_cast<std::int64_t>(slice) * plan.slice_boxes * Image::kBytes;
-  __syncthreads();
-  for (int i = threadIdx.x; i < boxes * (Image::kBytes / 16); i += kUnitThreads) {
-    copy_async<16>(target + i * 16, source + std::int64_t{i} * 16, true);
-  }
-  commit_copies();
-  wait_for_copies<0>();
-  __syncthreads();
 }
 
 // Makes a slice of the image in shared memory, once all warps are done with the one before.
 // meanwhile() as in quantize_range().
-template <class Codebook, OutputType kType, int kFours, class Meanwhile>
+template <class Codebook, OutputType kType, class Meanwhile>
 __device__ __forceinline__ void make_image(const Job& job, const UnitPlan& plan, int slice,
                                            std::uint8_t* target, Meanwhile meanwhile) {
   const int first = slice * plan.slice_boxes;
   if (slice > 0) __syncthreads();
-  quantize_range<kType, kUnitThreads, kFours * 4>(
+  quantize_range<kType, kUnitThreads, kMostTokens>(
       job, {first, min(plan.slice_boxes, plan.boxes - first)}, meanwhile,
       [&](Eight at, const Quantized& q) {
-        write_image<Codebook, kFours>(target + at.box * BoxImage<kFours>::kBytes, at, q);
+        write_image<Codebook>(target + at.box * BoxImage::kBytes, at, q);
       });
   __syncthreads();
 }
 
 // Sums over the units of each tile, and writes the outputs.
-template <class Codebook, OutputType kType, int kFours>
+template <class Codebook, OutputType kType>
 __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& plan,
                                               const float* partials) {
-  constexpr int kUnitFloats = TokensLayout<Codebook, kFours>::kUnitFloats;
-  constexpr int kTokens = kFours * 4;
-  for (int i = threadIdx.x; i < own_tiles(plan) * kBoxRows * kTokens; i += kUnitThreads) {
-    const int tile = i / (kBoxRows * kTokens);
-    const int token = i / kBoxRows % kTokens;
+  constexpr int kUnitFloats = TokensLayout<Codebook>::kUnitFloats;
+  for (int i = threadIdx.x; i < own_tiles(plan) * kBoxRows * kMostTokens; i += kUnitThreads) {
+    const int tile = i / (kBoxRows * kMostTokens);
+    const int token = i / kBoxRows % kMostTokens;
     const int row = i % kBoxRows;
     if (token >= job.tokens) continue;
-    const float* sums = partials + tile * plan.units * kUnitFloats + row * kTokens + token;
+    const float* sums = partials + tile * plan.units * kUnitFloats + row * kMostTokens + token;
     float sum = 0.0f;
     for (int unit = 0; unit < plan.units; ++unit) sum += sums[unit * kUnitFloats];
     const int output = first_row(tile) + row;
@@ -175,16 +136,15 @@ __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& pl
 
 #endif
 
-// kOwnImage: every block makes the image for itself, else quantize_tokens has.
-template <class Codebook, OutputType kType, ScaleKind kKind, int kFours, int kBoxes, bool kOwnImage>
+template <class Codebook, OutputType kType, ScaleKind kKind, int kBoxes>
 __global__ void __launch_bounds__(kUnitThreads, 1)
     integer_tokens(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
                    const __grid_constant__ UnitPlan plan,
                    const __grid_constant__ typename Codebook::Tables initial_tables) {
 #if __CUDA_ARCH__ >= 800
-  using Layout = TokensLayout<Codebook, kFours>;
+  using Layout = TokensLayout<Codebook>;
   using Tables = typename Codebook::Tables;
-  using Image = BoxImage<kFours>;
+  using Image = BoxImage;
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -208,8 +168,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
 #pragma unroll
     for (int n = first; n < last; ++n) ring.fill(n, next_fill(n));
   };
-  constexpr bool kFirst = kActivationsFirst && kOwnImage;
-  if constexpr (!kFirst) fill_slots(0, kUnitSlots);
+  if constexpr (!kActivationsFirst) fill_slots(0, kUnitSlots);
 
   UnitWalk walk(warp, tiles, plan);
   LaneScales<kKind, kBoxes> next_scales;
@@ -229,7 +188,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     if (threadIdx.x < 256) map_value = load_in_place(job.nested_map + threadIdx.x);
     nested_map.offset = nested_offset(job);
   }
-  if constexpr (kFirst) {
+  if constexpr (kActivationsFirst) {
     fill_slots(0, kEarlySlots);
   } else if (kHasMap && threadIdx.x < 256) {
     scale_map[threadIdx.x] = map_value;
@@ -251,21 +210,17 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   const std::uint32_t own_terms =
       keep(shared_address(shared) + Layout::kImage + Image::kTerms + quad_lane * sizeof(float2));
   float* own_partials =
-      reinterpret_cast<float*>(shared + layout.partials) + row * kFours * 4 + quad_lane;
+      reinterpret_cast<float*>(shared + layout.partials) + row * kMostTokens + quad_lane;
   wait_for_previous_kernel();
 
   unsigned count = 0;  // boxes done
   for (int slice = 0; slice < plan.slices; ++slice) {
     const auto meanwhile = [&] {
-      if (!kFirst || slice > 0) return;
+      if (!kActivationsFirst || slice > 0) return;
       fill_slots(kEarlySlots, kUnitSlots);
       if (kHasMap && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
     };
-    if constexpr (kOwnImage) {
-      make_image<Codebook, kType, kFours>(job, plan, slice, shared + Layout::kImage, meanwhile);
-    } else {
-      load_image<kFours>(job, plan, slice, shared_address(shared) + Layout::kImage);
-    }
+    make_image<Codebook, kType>(job, plan, slice, shared + Layout::kImage, meanwhile);
     const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
     for (; walk.slice == slice; count += kBoxes) {
       float scales[kBoxes][2];
@@ -278,7 +233,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
       float* partial = own_partials + (walk.tile * plan.units + walk.unit) * Layout::kUnitFloats;
       walk.advance(warp, tiles, plan);
       load_scales();
-      float sums[kFours][2] = {};
+      float sums[2] = {};
 #pragma unroll
       for (int i = 0; i < kBoxes; ++i) {
         const unsigned n = count + i;
@@ -312,18 +267,15 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
         }
       }
 #pragma unroll
-      for (int four = 0; four < kFours; ++four) {
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          float* at = partial + r * 8 * kFours * 4 + four * 4;
-          *at = (slice == 0 ? 0.0f : *at) + sums[four][r];
-        }
+      for (int r = 0; r < 2; ++r) {
+        float* at = partial + r * 8 * kMostTokens;
+        *at = (slice == 0 ? 0.0f : *at) + sums[r];
       }
     }
   }
   __syncthreads();
-  finish_tokens<Codebook, kType, kFours>(job, plan,
-                                         reinterpret_cast<const float*>(shared + layout.partials));
+  finish_tokens<Codebook, kType>(job, plan,
+                                 reinterpret_cast<const float*>(shared + layout.partials));
 #endif
 }
 

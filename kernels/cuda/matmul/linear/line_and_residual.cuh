@@ -13,9 +13,6 @@ struct LineAndResidual {
   static constexpr double kIntercept = kLineIntercept;
   static constexpr double kSteps = kLineSteps;
 
-  // What leaves enough registers for the sums of 8 tokens.
-  static constexpr int kMostUnitBoxesOfEight = 4;
-
   struct Tables {
     ByteTable residuals;
   };

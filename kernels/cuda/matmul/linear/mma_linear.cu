@@ -10,7 +10,7 @@ namespace nf4bench::kernels::cuda {
 Variant matmul_mma_linear() {
   Variant variant = integer_variant<LineAndResidual>();
   variant.name = "mma_linear";
-  variant.summary = "fused, up to 16 tokens; integer tensor cores, a line and residuals from prmt";
+  variant.summary = "fused, up to 4 tokens; integer tensor cores, a line and residuals from prmt";
   variant.traits.mirrors = "the fastest for few tokens";
   return variant;
 }
