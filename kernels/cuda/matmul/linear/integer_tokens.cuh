@@ -7,7 +7,7 @@
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
-#include "cuda/matmul/linear/packed_operands.cuh"
+#include "cuda/matmul/linear/line_and_residual.cuh"
 #include "cuda/matmul/linear/weight_ring.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/scales/lane_scales.cuh"
@@ -15,19 +15,18 @@
 
 namespace nf4bench::kernels::cuda {
 
-inline constexpr int kMostTokens = 4;
+inline constexpr int kMostIntegerTokens = 4;
 
 // The image of the activations of 256 inputs: operands of each block, 16 bytes a lane at
 // operand_place(), then a term of each block and token: the step, and what the intercept adds.
 struct BoxImage {
   static constexpr int kBlockBytes = 32 * 16;
   static constexpr int kTerms = 4 * kBlockBytes;
-  static constexpr int kBlockTermBytes = kMostTokens * 8;
+  static constexpr int kBlockTermBytes = kMostIntegerTokens * 8;
   static constexpr int kBytes = kTerms + 4 * kBlockTermBytes;
 };
 
 // Writes eight activations of a token to the image of their box.
-template <class Codebook>
 __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Quantized& q) {
   using Image = BoxImage;
   const unsigned block = at.place / 8;
@@ -42,22 +41,21 @@ __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Q
   *reinterpret_cast<uint2*>(operands + operand_place(block, lane + 4)) =
       make_uint2(first.low, second.low);
   if (word == 0) {
-    constexpr auto kShare = static_cast<float>(Codebook::kIntercept);
+    constexpr auto kShare = static_cast<float>(LineAndResidual::kIntercept);
     auto* terms = reinterpret_cast<float2*>(box + Image::kTerms + block * Image::kBlockTermBytes);
-    terms[at.token] = make_float2(q.step * static_cast<float>(1.0 / Codebook::kSteps),
+    terms[at.token] = make_float2(q.step * static_cast<float>(1.0 / LineAndResidual::kSteps),
                                   kShare * static_cast<float>(q.sum));
   }
 }
 
 // Where things lie in dynamic shared memory, in bytes.
-template <class Codebook>
 struct TokensLayout {
   static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
   static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
   static constexpr int kTables = kMap + 1024;
-  static constexpr int kZeros = kTables + static_cast<int>(sizeof(typename Codebook::Tables));
+  static constexpr int kZeros = kTables + static_cast<int>(sizeof(LineAndResidual::Tables));
   static constexpr int kImage = kZeros + 16;
-  static constexpr int kUnitFloats = kBoxRows * kMostTokens;  // sums of a unit
+  static constexpr int kUnitFloats = kBoxRows * kMostIntegerTokens;  // sums of a unit
 
   int partials;
   int bytes;
@@ -83,13 +81,12 @@ struct BlockImage {
 };
 
 // Adds a block's products to the sums of the lane's rows and token.
-template <class Codebook>
 __device__ __forceinline__ void multiply_block(float (&sums)[2],
-                                               const typename Codebook::Weights& weights,
+                                               const LineAndResidual::Weights& weights,
                                                BlockImage image, const float (&scales)[2]) {
   const uint4 b = load_shared_16(image.operands);
-  typename Codebook::Sums block;
-  Codebook::multiply(block, weights, Codebook::split(b));
+  LineAndResidual::Sums block;
+  LineAndResidual::multiply(block, weights, LineAndResidual::split(b));
   const uint2 bits = load_shared_8(image.terms);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -100,30 +97,32 @@ __device__ __forceinline__ void multiply_block(float (&sums)[2],
 
 // Makes a slice of the image in shared memory, once all warps are done with the one before.
 // meanwhile() as in quantize_range().
-template <class Codebook, OutputType kType, class Meanwhile>
+template <OutputType kType, class Meanwhile>
 __device__ __forceinline__ void make_image(const Job& job, const UnitPlan& plan, int slice,
                                            std::uint8_t* target, Meanwhile meanwhile) {
   const int first = slice * plan.slice_boxes;
   if (slice > 0) __syncthreads();
-  quantize_range<kType, kUnitThreads, kMostTokens>(
+  quantize_range<kType, kUnitThreads, kMostIntegerTokens>(
       job, {first, min(plan.slice_boxes, plan.boxes - first)}, meanwhile,
       [&](Eight at, const Quantized& q) {
-        write_image<Codebook>(target + at.box * BoxImage::kBytes, at, q);
+        write_image(target + at.box * BoxImage::kBytes, at, q);
       });
   __syncthreads();
 }
 
 // Sums over the units of each tile, and writes the outputs.
-template <class Codebook, OutputType kType>
+template <OutputType kType>
 __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& plan,
                                               const float* partials) {
-  constexpr int kUnitFloats = TokensLayout<Codebook>::kUnitFloats;
-  for (int i = threadIdx.x; i < own_tiles(plan) * kBoxRows * kMostTokens; i += kUnitThreads) {
-    const int tile = i / (kBoxRows * kMostTokens);
-    const int token = i / kBoxRows % kMostTokens;
+  constexpr int kUnitFloats = TokensLayout::kUnitFloats;
+  for (int i = threadIdx.x; i < own_tiles(plan) * kBoxRows * kMostIntegerTokens;
+       i += kUnitThreads) {
+    const int tile = i / (kBoxRows * kMostIntegerTokens);
+    const int token = i / kBoxRows % kMostIntegerTokens;
     const int row = i % kBoxRows;
     if (token >= job.tokens) continue;
-    const float* sums = partials + tile * plan.units * kUnitFloats + row * kMostTokens + token;
+    const float* sums =
+        partials + tile * plan.units * kUnitFloats + row * kMostIntegerTokens + token;
     float sum = 0.0f;
     for (int unit = 0; unit < plan.units; ++unit) sum += sums[unit * kUnitFloats];
     const int output = first_row(tile) + row;
@@ -136,14 +135,14 @@ __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& pl
 
 #endif
 
-template <class Codebook, OutputType kType, ScaleKind kKind, int kBoxes>
+template <OutputType kType, ScaleKind kKind, int kBoxes>
 __global__ void __launch_bounds__(kUnitThreads, 1)
     integer_tokens(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
                    const __grid_constant__ UnitPlan plan,
-                   const __grid_constant__ typename Codebook::Tables initial_tables) {
+                   const __grid_constant__ LineAndResidual::Tables initial_tables) {
 #if __CUDA_ARCH__ >= 800
-  using Layout = TokensLayout<Codebook>;
-  using Tables = typename Codebook::Tables;
+  using Layout = TokensLayout;
+  using Tables = LineAndResidual::Tables;
   using Image = BoxImage;
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
@@ -210,7 +209,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   const std::uint32_t own_terms =
       keep(shared_address(shared) + Layout::kImage + Image::kTerms + quad_lane * sizeof(float2));
   float* own_partials =
-      reinterpret_cast<float*>(shared + layout.partials) + row * kMostTokens + quad_lane;
+      reinterpret_cast<float*>(shared + layout.partials) + row * kMostIntegerTokens + quad_lane;
   wait_for_previous_kernel();
 
   unsigned count = 0;  // boxes done
@@ -220,7 +219,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
       fill_slots(kEarlySlots, kUnitSlots);
       if (kHasMap && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
     };
-    make_image<Codebook, kType>(job, plan, slice, shared + Layout::kImage, meanwhile);
+    make_image<kType>(job, plan, slice, shared + Layout::kImage, meanwhile);
     const int boxes = min(plan.slice_boxes, plan.boxes - slice * plan.slice_boxes);
     for (; walk.slice == slice; count += kBoxes) {
       float scales[kBoxes][2];
@@ -255,27 +254,26 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
         for (int block = 0; block < 4; ++block) {
           const uint2 first = words.first[block];
           const uint2 second = words.second[block];
-          const typename Codebook::Weights weights(tables,
-                                                   {{first.x, second.x}, {first.y, second.y}});
+          const LineAndResidual::Weights weights(tables,
+                                                 {{first.x, second.x}, {first.y, second.y}});
           const float block_scales[2] = {__shfl_sync(0xffffffffu, scales[i][0], block, 4),
                                          __shfl_sync(0xffffffffu, scales[i][1], block, 4)};
           const int offset = box * Image::kBytes;
-          multiply_block<Codebook>(sums, weights,
-                                   {own_operands[block % 2] + offset + block * Image::kBlockBytes,
-                                    own_terms + offset + block * Image::kBlockTermBytes},
-                                   block_scales);
+          multiply_block(sums, weights,
+                         {own_operands[block % 2] + offset + block * Image::kBlockBytes,
+                          own_terms + offset + block * Image::kBlockTermBytes},
+                         block_scales);
         }
       }
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        float* at = partial + r * 8 * kMostTokens;
+        float* at = partial + r * 8 * kMostIntegerTokens;
         *at = (slice == 0 ? 0.0f : *at) + sums[r];
       }
     }
   }
   __syncthreads();
-  finish_tokens<Codebook, kType>(job, plan,
-                                 reinterpret_cast<const float*>(shared + layout.partials));
+  finish_tokens<kType>(job, plan, reinterpret_cast<const float*>(shared + layout.partials));
 #endif
 }
 

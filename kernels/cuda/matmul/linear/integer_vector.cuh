@@ -8,7 +8,7 @@
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
-#include "cuda/matmul/linear/packed_operands.cuh"
+#include "cuda/matmul/linear/line_and_residual.cuh"
 #include "cuda/matmul/linear/weight_ring.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/scales/lane_scales.cuh"
@@ -17,7 +17,6 @@
 namespace nf4bench::kernels::cuda {
 
 // Where things lie in dynamic shared memory, in bytes.
-template <class Codebook>
 struct VectorLayout {
   static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
   static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
@@ -33,7 +32,7 @@ struct VectorLayout {
   int bytes;
 
   __host__ __device__ VectorLayout(int boxes, int block_units) {
-    plane_bytes = boxes * 4 * Codebook::kBlockBytes + 16;
+    plane_bytes = boxes * 4 * LineAndResidual::kBlockBytes + 16;
     planes = kTerms + boxes * 4 * 8;
     partials = (planes + 2 * plane_bytes + 255) / 256 * 256;
     bytes = partials + block_units * kBoxRows * 16;
@@ -44,22 +43,23 @@ struct VectorLayout {
 
 // Writes the activations to shared memory as the tensor core wants them, and the terms of each
 // block: the step, and what the intercept adds to the sum.
-template <class Codebook, OutputType kType, class Meanwhile>
+template <OutputType kType, class Meanwhile>
 __device__ __forceinline__ void quantize_vector(const Job& job, int boxes, std::uint8_t* shared,
                                                 Meanwhile meanwhile) {
-  const VectorLayout<Codebook> layout(boxes, 0);
+  const VectorLayout layout(boxes, 0);
   const auto write = [&](Eight at, const Quantized& q) {
     const unsigned index = at.box * 4 + at.place / 8;
-    std::uint8_t* block = shared + layout.planes + index * Codebook::kBlockBytes;
+    std::uint8_t* block = shared + layout.planes + index * LineAndResidual::kBlockBytes;
     const auto eight = static_cast<int>(at.place % 8);
     const SignedBytes even = q.bytes(0, 2, 4, 6);
     const SignedBytes odd = q.bytes(1, 3, 5, 7);
-    Codebook::write(block, eight, even.high, odd.high);
-    Codebook::write(block + layout.plane_bytes, eight, even.low, odd.low);
+    LineAndResidual::write(block, eight, even.high, odd.high);
+    LineAndResidual::write(block + layout.plane_bytes, eight, even.low, odd.low);
     if (eight == 0) {
-      constexpr auto kShare = static_cast<float>(Codebook::kIntercept);
-      reinterpret_cast<float2*>(shared + VectorLayout<Codebook>::kTerms)[index] = make_float2(
-          q.step * static_cast<float>(1.0 / Codebook::kSteps), kShare * static_cast<float>(q.sum));
+      constexpr auto kShare = static_cast<float>(LineAndResidual::kIntercept);
+      reinterpret_cast<float2*>(shared + VectorLayout::kTerms)[index] =
+          make_float2(q.step * static_cast<float>(1.0 / LineAndResidual::kSteps),
+                      kShare * static_cast<float>(q.sum));
     }
   };
   quantize_range<kType, kUnitThreads, 1>(job, {0, boxes}, meanwhile, write);
@@ -71,18 +71,17 @@ struct BoxWords {
   uint4 second[2];
 };
 
-template <class Codebook>
-__device__ __forceinline__ typename Codebook::Sums multiply_block(
-    const typename Codebook::Tables& tables, const BoxWords& words, std::uint32_t activations) {
-  typename Codebook::Sums sums;
+__device__ __forceinline__ LineAndResidual::Sums multiply_block(
+    const LineAndResidual::Tables& tables, const BoxWords& words, std::uint32_t activations) {
+  LineAndResidual::Sums sums;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    typename Codebook::Activations b[2];
-    Codebook::load(b, activations, half);
+    LineAndResidual::Activations b[2];
+    LineAndResidual::load(b, activations, half);
     const uint4 first = words.first[half];
     const uint4 second = words.second[half];
-    Codebook::multiply(sums, {tables, {{first.x, second.x}, {first.y, second.y}}}, b[0]);
-    Codebook::multiply(sums, {tables, {{first.z, second.z}, {first.w, second.w}}}, b[1]);
+    LineAndResidual::multiply(sums, {tables, {{first.x, second.x}, {first.y, second.y}}}, b[0]);
+    LineAndResidual::multiply(sums, {tables, {{first.z, second.z}, {first.w, second.w}}}, b[1]);
   }
   return sums;
 }
@@ -123,14 +122,14 @@ __device__ __forceinline__ void finish_vector(const Job& job, const UnitPlan& pl
 
 #endif
 
-template <class Codebook, OutputType kType, ScaleKind kKind, int kBoxes>
+template <OutputType kType, ScaleKind kKind, int kBoxes>
 __global__ void __launch_bounds__(kUnitThreads, 1)
     integer_vector(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
                    const __grid_constant__ UnitPlan plan,
-                   const __grid_constant__ typename Codebook::Tables initial_tables) {
+                   const __grid_constant__ LineAndResidual::Tables initial_tables) {
 #if __CUDA_ARCH__ >= 800
-  using Layout = VectorLayout<Codebook>;
-  using Tables = typename Codebook::Tables;
+  using Layout = VectorLayout;
+  using Tables = LineAndResidual::Tables;
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
   const int row = threadIdx.x % 32 / 4;
@@ -183,7 +182,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
         table_word(initial_tables, threadIdx.x);
   }
   wait_for_previous_kernel();
-  quantize_vector<Codebook, kType>(job, plan.boxes, shared, [&] {
+  quantize_vector<kType>(job, plan.boxes, shared, [&] {
     if constexpr (kActivationsFirst) fill_slots(kEarlySlots, kUnitSlots);
     if (kHasMap && threadIdx.x < 256) scale_map[threadIdx.x] = map_value;
   });
@@ -193,10 +192,10 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   const std::uint32_t zero = load_shared_8(shared_address(shared) + Layout::kZeros).x;
   const bool owns = row / 2 == quad_lane;  // else this lane's part of B is zero
   const std::uint32_t activations =
-      keep(shared_address(shared) +
-           (owns ? layout.planes + row % 2 * layout.plane_bytes + quad_lane * Codebook::kBlockBytes
-                 : Layout::kZeros));
-  const std::uint32_t activations_a_box = keep(owns ? 4 * Codebook::kBlockBytes : 0);
+      keep(shared_address(shared) + (owns ? layout.planes + row % 2 * layout.plane_bytes +
+                                                quad_lane * LineAndResidual::kBlockBytes
+                                          : Layout::kZeros));
+  const std::uint32_t activations_a_box = keep(owns ? 4 * LineAndResidual::kBlockBytes : 0);
   // This lane's block of a box, of its first row; the second is 8 further down.
   const std::uint32_t own_block[2] = {keep(slots + swizzled(row, 2 * quad_lane)),
                                       keep(slots + swizzled(row, 2 * quad_lane + 1))};
@@ -232,8 +231,8 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
       ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
       const int box = first_box + i;
       if (box >= plan.boxes) continue;
-      const typename Codebook::Sums sums =
-          multiply_block<Codebook>(tables, words, activations + box * activations_a_box);
+      const LineAndResidual::Sums sums =
+          multiply_block(tables, words, activations + box * activations_a_box);
       const uint2 bits = load_shared_8(terms + box * 4 * sizeof(float2));
       const float2 term = make_float2(__uint_as_float(bits.x), __uint_as_float(bits.y));
 #pragma unroll

@@ -1,6 +1,6 @@
 #pragma once
 
-// What both ways to multiply packed weights with integer tensor cores are made of: products of
+// What products of packed weights with integer tensor cores are made of: products of
 // bytes, and bytes looked up for a lane's part of operand A (byte_tables.hpp).
 
 #include "cuda/matmul/linear/byte_tables.hpp"
