@@ -6,18 +6,27 @@
 #include "cuda/matmul/join/claimed_counter.cuh"
 #include "cuda/matmul/join/pieces.cuh"
 #include "cuda/matmul/schedule/stage_walk.cuh"
-#include "cuda/matmul/wgmma/named_barriers.cuh"
 
 namespace nf4bench::kernels::cuda {
 
 // Sums of split tiles, in the workspace. A block has at most two split tiles, and each of its
-// warpgroups a place for each of them; a tile has a counter a warpgroup.
+// groups of warps, which have the same rows, a place for each of them; a tile has a counter a
+// group.
 struct SplitSums {
   float* sums;
   unsigned long long* counters;
 };
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+// Until all threads of this thread's group are here.
+template <class Shape>
+__device__ __forceinline__ void meet_group() {
+  if constexpr (Shape::kGroupThreads == 32) {
+    __syncwarp();
+  } else {
+    sync_at<Shape::kGroupThreads>(Shape::kGroupBarrier +
+                                  static_cast<int>(threadIdx.x / Shape::kGroupThreads));
+  }
+}
 
 // Of a lane's sums, which are in pieces of 16 bytes, each of the parts that share a tile adds up
 // some: load(part, piece) of all parts, in their order, so that the result is always the same.
@@ -75,7 +84,7 @@ class PieceShare {
   int end_;
 };
 
-// The blocks that share a split tile. Each of their warpgroups leaves its sums in the workspace and
+// The blocks that share a split tile. Each of their groups leaves its sums in the workspace and
 // goes on. When it has nothing else to do it waits for the others, and adds up its share of what
 // all of them have left. All blocks of the grid run at once, so the wait ends.
 template <class Shape>
@@ -88,19 +97,20 @@ class SharedTile {
 
   // ClaimedCounter's, for leave().
   __device__ __forceinline__ unsigned long long look() const {
-    return threadIdx.x % 128 == 0 ? counter_.look() : 0;
+    return is_first() ? counter_.look() : 0;
   }
 
-  __device__ __forceinline__ void leave(const float (&sums)[Shape::kSums],
-                                        unsigned long long seen) const {
-    if (threadIdx.x % 128 == 0) counter_.claim(seen);
+  // piece(i) is the i-th of this lane's.
+  template <class Piece>
+  __device__ __forceinline__ void leave(unsigned long long seen, const Piece& piece) const {
+    if (is_first()) counter_.claim(seen);
     float4* own = place(static_cast<int>(blockIdx.x) - blocks_.first);
 #pragma unroll
     for (int i = 0; i < kPieces; ++i) {
-      __stcg(own + i * 128, piece_of(sums, i));
+      __stcg(own + i * kThreads, piece(i));
     }
-    meet_warpgroup();
-    if (threadIdx.x % 128 == 0) counter_.leave();
+    meet_group<Shape>();
+    if (is_first()) counter_.leave();
   }
 
   template <class Outputs>
@@ -109,34 +119,37 @@ class SharedTile {
     const PieceShare<kPieces> share(blocks_.count, index * kPieces / blocks_.count,
                                     (index + 1) * kPieces / blocks_.count);
     if (share.count() == 0) return;
-    if (threadIdx.x % 128 == 0) counter_.wait(blocks_.count);
-    meet_warpgroup();
-    share.add_up(outputs, [&](int block, int piece) { return __ldcg(place(block) + piece * 128); });
+    if (is_first()) counter_.wait(blocks_.count);
+    meet_group<Shape>();
+    share.add_up(outputs,
+                 [&](int block, int piece) { return __ldcg(place(block) + piece * kThreads); });
     // Not before the sums have been asked for.
-    if (threadIdx.x % 128 == 0) counter_.tell_seen(min(blocks_.count, kPieces));
+    if (is_first()) counter_.tell_seen(min(blocks_.count, kPieces));
   }
 
  private:
   static constexpr int kPieces = Shape::kPieces;
+  static constexpr int kThreads = Shape::kGroupThreads;
 
+  __device__ __forceinline__ static bool is_first() {
+    return threadIdx.x % kThreads == 0;
+  }
   __device__ __forceinline__ static int group() {
-    return static_cast<int>(threadIdx.x / 128);
+    return static_cast<int>(threadIdx.x / kThreads);
   }
 
-  // The sums that the block-th of the tile's blocks has left, a lane's in steps of 128 pieces.
+  // The sums that the block-th of the tile's blocks has left, a lane's in steps of kThreads pieces.
   __device__ __forceinline__ float4* place(int block) const {
     const int index =
         (blocks_.first + block) * 2 + (block == 0 && blocks_.first_has_another ? 1 : 0);
     return reinterpret_cast<float4*>(
                split_.sums + (std::int64_t{index} * Shape::kGroups + group()) * Shape::kGroupSums) +
-           threadIdx.x % 128;
+           threadIdx.x % kThreads;
   }
 
   const SplitSums& split_;
   ClaimedCounter counter_;
   TileBlocks blocks_;
 };
-
-#endif
 
 }  // namespace nf4bench::kernels::cuda

@@ -108,11 +108,11 @@ void launch_choice(const Job& job, const Launch& launch) {
   using Shape = typename Choice::Shape;
   const StagePlan plan = plan_ring<Choice>(job, launch.device);
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
-  const RingParts parts = {
-      reinterpret_cast<float4*>(workspace + RingWorkspace<Shape>::kCounterBytes),
+  const SplitSums split = {
+      reinterpret_cast<float*>(workspace + RingWorkspace<Shape>::kCounterBytes),
       reinterpret_cast<unsigned long long*>(workspace)};
   const Grid grid = {static_cast<unsigned>(plan.blocks), Shape::kThreads, Shape::kBytes};
-  launch_grid(launch, grid, mma_ring<Shape, kType, Choice::kTarget>, job, plan, parts,
+  launch_grid(launch, grid, mma_ring<Shape, kType, Choice::kTarget>, job, plan, split,
               ring_scales<Shape>(job));
 }
 

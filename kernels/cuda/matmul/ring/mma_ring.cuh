@@ -8,38 +8,22 @@
 // consumers decode weights into A fragments through a table of pairs, multiply, and scale.
 // ring_shape.hpp draws the shared memory, ring_consumer.cuh the fragments.
 
-#include "cuda/codebook.cuh"
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/ring/ring_consumer.cuh"
 
 namespace nf4bench::kernels::cuda {
 
-// Pairs of codebook values, the high nibble's in the low half, a copy for each lane. By the
-// consumers, each of which writes four copies at once.
-template <class Shape, OutputType kType>
-__device__ __forceinline__ void fill_ring_table(std::uint8_t* shared) {
-  const float own = kCodebook[threadIdx.x % 16] * kRingPairFactor<kType>;
-  auto* table = reinterpret_cast<uint4*>(shared);
-  for (int i = static_cast<int>(threadIdx.x); i < 256 * 8; i += Shape::kConsumers) {
-    const float high = __shfl_sync(0xffffffffu, own, i >> 7);
-    const float low = __shfl_sync(0xffffffffu, own, i >> 3 & 15);
-    const std::uint32_t pair =
-        kType == OutputType::kFloat16 ? pack_float16(high, low) : pack_bfloat16(high, low);
-    table[i] = make_uint4(pair, pair, pair, pair);
-  }
-}
-
 // Multiplies the block's parts of tiles; produce() fills the slot that was read last.
 template <class Shape, OutputType kType, ScaleTarget kTarget, class Produce>
 __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
-                                        const RingParts& parts, const RingGroup<Shape>& group,
+                                        const SplitSums& split, const RingGroup<Shape>& group,
                                         std::uint8_t* shared, const Produce& produce) {
-  using SharedTile = RingSharedTile<Shape>;
+  using Tile = SharedTile<Shape>;
   using Outputs = RingOutputs<Shape, kType>;
   RingConsumer<Shape, kType, kTarget> consumer(group, shared_address(shared));
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     const bool is_whole = walk.is_whole(plan);
-    const unsigned long long seen = is_whole ? 0 : SharedTile(plan, parts, walk.tile, group).look();
+    const unsigned long long seen = is_whole ? 0 : Tile(plan, split, walk.tile).look();
     consumer.clear();
 #pragma unroll 1
     for (int stage = walk.begin; stage < walk.end; ++stage) consumer.multiply_stage(produce);
@@ -49,14 +33,12 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
 #pragma unroll
       for (int i = 0; i < Shape::kPieces; ++i) outputs.store(i, consumer.piece(i));
     } else {
-      SharedTile(plan, parts, walk.tile, group).leave(seen, [&](int i) {
-        return consumer.piece(i);
-      });
+      Tile(plan, split, walk.tile).leave(seen, [&](int i) { return consumer.piece(i); });
     }
   }
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     if (walk.is_whole(plan)) continue;
-    SharedTile(plan, parts, walk.tile, group).add_up(Outputs(job, plan, walk.tile, group));
+    Tile(plan, split, walk.tile).add_up(Outputs(job, plan, walk.tile, group));
   }
 }
 
@@ -69,7 +51,7 @@ __host__ __device__ constexpr bool is_compiled(int architecture) {
 
 template <class Shape, OutputType kType, ScaleTarget kTarget>
 __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& plan,
-                                              const RingParts& parts, ScaleLayout layout) {
+                                              const SplitSums& split, ScaleLayout layout) {
   extern __shared__ __align__(1024) std::uint8_t shared[];
   if (threadIdx.x == 0) RingSync<Shape>(shared_address(shared)).init();
   if (job.nested && threadIdx.x < 256) {
@@ -90,9 +72,9 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
       producer.finish();
       return;
     }
-    fill_ring_table<Shape, kType>(shared);
+    fill_pairs<kType, Shape::kConsumers>(shared);
     sync_at<kRingConsumers, Shape::kConsumers>();
-    consume<Shape, kType, kTarget>(job, plan, parts, group, shared, [] {});
+    consume<Shape, kType, kTarget>(job, plan, split, group, shared, [] {});
   } else {
     Producer producer(job, plan, layout, shared, static_cast<int>(threadIdx.x));
     const auto produce = [&] {
@@ -100,19 +82,19 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
     };
 #pragma unroll
     for (int i = 1; i < Shape::kStages; ++i) produce();
-    fill_ring_table<Shape, kType>(shared);
+    fill_pairs<kType, Shape::kConsumers>(shared);
     __syncthreads();
-    consume<Shape, kType, kTarget>(job, plan, parts, group, shared, produce);
+    consume<Shape, kType, kTarget>(job, plan, split, group, shared, produce);
   }
 }
 
 template <class Shape, OutputType kType, ScaleTarget kTarget>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
     mma_ring(const __grid_constant__ Job job, const __grid_constant__ StagePlan plan,
-             const __grid_constant__ RingParts parts, ScaleLayout layout) {
+             const __grid_constant__ SplitSums split, ScaleLayout layout) {
 #if defined(__CUDA_ARCH__)
   if constexpr (is_compiled<Shape, kType>(__CUDA_ARCH__)) {
-    multiply_ring<Shape, kType, kTarget>(job, plan, parts, layout);
+    multiply_ring<Shape, kType, kTarget>(job, plan, split, layout);
   }
 #endif
 }

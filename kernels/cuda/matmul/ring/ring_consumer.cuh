@@ -16,7 +16,7 @@
 //   b0, b1 = tokens[g][16t + 4j .. + 3]
 
 #include "cuda/matmul/pair_table.cuh"
-#include "cuda/matmul/ring/ring_join.cuh"
+#include "cuda/matmul/ring/ring_epilogue.cuh"
 #include "cuda/matmul/ring/ring_producer.cuh"
 
 namespace nf4bench::kernels::cuda {
@@ -104,13 +104,13 @@ class RingConsumer {
   }
 
   __device__ __forceinline__ void exchange_tile(int m) {
-    group_.meet();  // what was exchanged before has been read
+    meet_group<Shape>();  // what was exchanged before has been read
 #pragma unroll
     for (int n = 0; n < Shape::kTilesN; ++n) {
       store_shared_16(exchange_ + (group_.warp_k * Shape::kTilesN + n) * 512,
                       make_float4(sums_[n][m][0], sums_[n][m][1], sums_[n][m][2], sums_[n][m][3]));
     }
-    group_.meet();
+    meet_group<Shape>();
 #pragma unroll
     for (int own = 0; own < Shape::kOwnTiles; ++own) {
       const int n = group_.warp_k * Shape::kOwnTiles + own;
@@ -211,11 +211,8 @@ class RingConsumer {
   template <ScaleTarget kStageTarget>
   __device__ __forceinline__ static void scale_weights(std::uint32_t (&a)[kStepProducts][4],
                                                        const float (&scales)[2]) {
-    const auto pack = [](float first, float second) {
-      return kType == OutputType::kFloat16 ? pack_float16(first, second)
-                                           : pack_bfloat16(first, second);
-    };
-    const std::uint32_t pairs[2] = {pack(scales[0], scales[0]), pack(scales[1], scales[1])};
+    const std::uint32_t pairs[2] = {pack_pair<kType>(scales[0], scales[0]),
+                                    pack_pair<kType>(scales[1], scales[1])};
 #pragma unroll
     for (auto& product : a) {
 #pragma unroll
@@ -224,7 +221,7 @@ class RingConsumer {
           product[i] = multiply_pair<kType>(product[i], pairs[i % 2]);
         } else {
           const float2 values = __half22float2(reinterpret_cast<const __half2&>(product[i]));
-          product[i] = pack(values.x * scales[i % 2], values.y * scales[i % 2]);
+          product[i] = pack_pair<kType>(values.x * scales[i % 2], values.y * scales[i % 2]);
         }
       }
     }

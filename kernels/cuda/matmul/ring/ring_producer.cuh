@@ -3,6 +3,7 @@
 // Fills the slots of mma_ring: weights and tokens by cp.async, scales worked out by the threads.
 
 #include "cuda/arithmetic.cuh"
+#include "cuda/matmul/pair_table.cuh"
 #include "cuda/matmul/ring/ring_sync.cuh"
 #include "cuda/matmul/schedule/stage_walk.cuh"
 
@@ -17,11 +18,6 @@ ScaleLayout ring_scales(const Problem& problem) {
   if (!problem.nested) return ScaleLayout::kValues;
   return problem.blocks % 16 == 0 ? ScaleLayout::kCodes : ScaleLayout::kAny;
 }
-
-// What the codebook is multiplied by before it is rounded to 16 bits, and scales are divided by.
-// For bfloat16 the number that leaves the smallest error: 6e-4 of the root mean square, not 1.1e-3.
-template <OutputType kType>
-inline constexpr float kRingPairFactor = kType == OutputType::kBfloat16 ? 1.437f : 1.0f;
 
 // Whether scales may be beyond what they are multiplied in. In float16 they must be in its range,
 // and what is less than its least normal number loses digits.
@@ -293,8 +289,8 @@ class RingProducer {
     const std::uint32_t slot = at_.slot * Shape::kSlotBytes;
     copies_.put(weight_to_ + slot, token_to_ + slot);
     std::uint8_t* at = shared_ + Shape::kRing + slot;
-    const bool in_range = scales_.store(reinterpret_cast<float*>(at + Shape::kScalesAt),
-                                        1.0f / kRingPairFactor<kType>);
+    const bool in_range =
+        scales_.store(reinterpret_cast<float*>(at + Shape::kScalesAt), 1.0f / kPairFactor<kType>);
     if constexpr (kMayBeWide<kType, kTarget>) {
       const bool is_wide = __any_sync(0xffffffffu, !in_range);
       if (thread_ % 32 == 0) {

@@ -57,6 +57,7 @@ struct RingShape {
   // tiles, in pieces of 16 bytes a lane.
   static constexpr int kGroups = kWarpsN;
   static constexpr int kGroupThreads = kWarpsK * 32;
+  static constexpr int kGroupBarrier = 2;  // the first's, and the others' behind it
   static constexpr int kOwnTiles = kTilesN / kWarpsK;
   static constexpr int kPieces = kOwnTiles * kTilesM;
   static constexpr int kGroupSums = kPieces * kGroupThreads * 4;  // floats

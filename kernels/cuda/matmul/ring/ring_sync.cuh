@@ -13,7 +13,7 @@ namespace nf4bench::kernels::cuda {
 enum RingNamedBarrier {
   kRingSetUp = 0,      // all threads, once
   kRingConsumers = 1,  // all consumers, once: the table of pairs is filled
-  kRingGroup = 2,      // a group each: the first's, and the others' behind it
+  // From Shape::kGroupBarrier on one a group.
 };
 
 // Which slot comes next, and how often all have been used: the parity of that, and whether at all.
@@ -76,7 +76,7 @@ class RingSync {
   std::uint32_t empty_;
 #else
   static_assert(Shape::kProducerWarps > 0 &&
-                kRingGroup + Shape::kGroups + 2 * Shape::kStages <= 16);
+                Shape::kGroupBarrier + Shape::kGroups + 2 * Shape::kStages <= 16);
 
   __device__ __forceinline__ explicit RingSync(std::uint32_t) {}
   __device__ __forceinline__ void init() const {}
@@ -95,7 +95,7 @@ class RingSync {
   }
 
  private:
-  static constexpr int kFull = kRingGroup + Shape::kGroups;
+  static constexpr int kFull = Shape::kGroupBarrier + Shape::kGroups;
   static constexpr int kEmpty = kFull + Shape::kStages;
 #endif
 };

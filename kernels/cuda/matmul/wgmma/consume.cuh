@@ -19,20 +19,6 @@ namespace nf4bench::kernels::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Pairs of codebook values, the high nibble's in the low half, for all bytes; a copy for each lane,
-// so that no two lanes meet in a bank. By the consumers, each of which writes four copies at once.
-template <class Shape, OutputType kType>
-__device__ __forceinline__ void fill_pairs(std::uint8_t* shared) {
-  const float own = kCodebook[threadIdx.x % 16] * kPairFactor<kType>;
-  auto* table = reinterpret_cast<uint4*>(shared + Shape::kTable);
-  for (int i = threadIdx.x; i < 256 * 8; i += Shape::kGroups * 128) {
-    const float high = __shfl_sync(0xffffffffu, own, i >> 7);
-    const float low = __shfl_sync(0xffffffffu, own, i >> 3 & 15);
-    const std::uint32_t pair = pack_pair<kType>(high, low);
-    table[i] = make_uint4(pair, pair, pair, pair);
-  }
-}
-
 // Calls use(LaneOutputs), which store this lane's accumulators of a tile, the index-th of its
 // block.
 template <class Shape, OutputType kType, class Use>
@@ -58,7 +44,7 @@ template <class Shape, bool kRegroups, OutputType kType>
 __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
                                         const SplitSums& split, const ClusterSums& cluster,
                                         const RegroupedTokens& regrouped, std::uint8_t* shared) {
-  fill_pairs<Shape, kType>(shared);
+  fill_pairs<kType, Shape::kGroups * 128>(shared + Shape::kTable);
   if (threadIdx.x < 2) reinterpret_cast<std::uint32_t*>(shared + Shape::kZero)[threadIdx.x] = 0;
   sync_at<kConsumersBarrier, Shape::kGroups * 128>();
   using Consumer = std::conditional_t<Shape::kWarpProducts, WarpConsumer<Shape, kType>,
@@ -94,7 +80,9 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
                       [&](const auto& outputs) { tile.add_up(consumer.accumulators, outputs); });
       return;  // a block of a cluster has one part of one tile
     } else {
-      SharedTile<Shape>(plan, split, walk.tile).leave(consumer.accumulators, seen);
+      SharedTile<Shape>(plan, split, walk.tile).leave(seen, [&](int i) {
+        return piece_of(consumer.accumulators, i);
+      });
     }
   }
   // Split tiles, when there is nothing else to do: their other parts are there by now, or soon.

@@ -4,23 +4,13 @@
 // warpgroup work them out and put them into the slots of the weights' ring, so that those who
 // multiply just read them.
 
+#include "cuda/matmul/pair_table.cuh"
 #include "cuda/matmul/scales/row_factors.cuh"
 #include "cuda/matmul/scales/stage_scales.cuh"
 #include "cuda/matmul/wgmma/named_barriers.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 
 namespace nf4bench::kernels::cuda {
-
-// What the codebook is multiplied by before it is rounded to 16 bits, and scales are divided by.
-// For bfloat16 the number that leaves the smallest error: 6e-4 of the root mean square, not 1.1e-3.
-template <OutputType kType>
-inline constexpr float kPairFactor = kType == OutputType::kBfloat16 ? 1.437f : 1.0f;
-
-template <OutputType kType>
-__device__ __forceinline__ std::uint32_t pack_pair(float first, float second) {
-  return kType == OutputType::kBfloat16 ? pack_bfloat16(first, second)
-                                        : pack_float16(first, second);
-}
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 

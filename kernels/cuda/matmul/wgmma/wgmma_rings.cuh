@@ -21,6 +21,8 @@ template <int kTokensValue, int kGroupsValue, int kWeightSlotsValue, int kTokenS
 struct WgmmaShape {
   static constexpr int kTokens = kTokensValue;
   static constexpr int kGroups = kGroupsValue;
+  static constexpr int kGroupThreads = 128;
+  static constexpr int kGroupBarrier = kWarpgroupBarrier;
   static constexpr int kWeightSlots = kWeightSlotsValue;
   static constexpr int kTokenSlots = kTokenSlotsValue;
   static constexpr int kSlotQuarters = kSlotQuartersValue;

@@ -1,0 +1,70 @@
+#pragma once
+
+// Where accumulators of mma_ring go: to the output, or to the workspace where several blocks share
+// a tile.
+
+#include "cuda/arithmetic.cuh"
+#include "cuda/matmul/join/shared_tile.cuh"
+#include "cuda/matmul/ring/ring_sync.cuh"
+#include "cuda/matmul/schedule/stage_walk.cuh"
+
+namespace nf4bench::kernels::cuda {
+
+// The warps of the same rows of a tile.
+template <class Shape>
+struct RingGroup {
+  int index;
+  int warp_k;
+  int lane;
+
+  __device__ __forceinline__ RingGroup()
+      : index(static_cast<int>(threadIdx.x) / Shape::kGroupThreads),
+        warp_k(static_cast<int>(threadIdx.x) / 32 % Shape::kWarpsK),
+        lane(static_cast<int>(threadIdx.x) % 32) {}
+};
+
+// Stores a lane's pieces: of a tile of 16 rows and 8 tokens rows 2g and 2g + 1 of tokens 2t and 2t
+// +
+// 1. Pieces are numbered (own tile of rows, tile of tokens).
+template <class Shape, OutputType kType>
+class RingOutputs {
+ public:
+  __device__ __forceinline__ RingOutputs(const Job& job, const StagePlan& plan, int tile,
+                                         const RingGroup<Shape>& group)
+      : job_(job) {
+    const TilePlace at(plan, tile);
+    row_ = at.rows * Shape::kRows + group.index * Shape::kWarpRows +
+           group.warp_k * Shape::kOwnTiles * 16 + group.lane / 4 * 2;
+    token_ = at.tokens * Shape::kTokens + group.lane % 4 * 2;
+  }
+
+  __device__ __forceinline__ void store(int piece, float4 sums) const {
+    const int row = row_ + piece / Shape::kTilesM * 16;
+    const int token = token_ + piece % Shape::kTilesM * 8;
+    if (row >= job_.outputs) return;
+    const bool has_second = row + 1 < job_.outputs;
+    const float bias = bias_of<kType>(job_, row);
+    const float second_bias = has_second ? bias_of<kType>(job_, row + 1) : 0.0f;
+    store_pair(row, token, __fadd_rn(sums.x, bias), __fadd_rn(sums.z, second_bias));
+    store_pair(row, token + 1, __fadd_rn(sums.y, bias), __fadd_rn(sums.w, second_bias));
+  }
+
+ private:
+  __device__ __forceinline__ void store_pair(int row, int token, float first, float second) const {
+    if (token >= job_.tokens) return;
+    const std::uint32_t pair = pack_pair<kType>(first, second);
+    auto* at = static_cast<std::uint16_t*>(job_.output) + token * job_.outputs + row;
+    if (job_.outputs % 2 == 0) {
+      *reinterpret_cast<std::uint32_t*>(at) = pair;
+      return;
+    }
+    at[0] = static_cast<std::uint16_t>(pair);
+    if (row + 1 < job_.outputs) at[1] = static_cast<std::uint16_t>(pair >> 16);
+  }
+
+  const Job& job_;
+  int row_;
+  int token_;
+};
+
+}  // namespace nf4bench::kernels::cuda
