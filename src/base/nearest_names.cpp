@@ -1,5 +1,10 @@
 #include "base/nearest_names.hpp"
 
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -54,6 +59,19 @@ std::vector<std::string> nearest_names(const std::string& word,
     if (nearest.size() < kMostSuggestions) nearest.push_back(std::move(name));
   }
   return nearest;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
+  const std::vector<std::string> nearest = nearest_names(word, names);
+  const bool are_all = nearest.size() == names.size() && names.size() > 1;  // says nothing
+  if (nearest.empty() || are_all) return "";
+  return fmt::format(" Did you mean {}?", fmt::join(nearest, ", "));
+}
+
+Error not_one_of(const std::string& option, const std::string& word,
+                 const std::vector<std::string>& allowed) {
+  return {ErrorKind::kUsage, fmt::format("{}: \"{}\" is not one of {}.{}", option, escaped(word),
+                                         fmt::join(allowed, ", "), did_you_mean(word, allowed))};
 }
 
 }  // namespace nf4bench

@@ -138,7 +138,7 @@ void CellTimer::measure_energy(Contender& contender) {
            },
        .calls_a_piece = std::int64_t{times} * contender.launches,
        .counter_j = [&] { return context_.device.energy_j(); },
-       .clock_s = context_.clock_s});
+       .clock_s = context_.clocks.clock_s});
 }
 
 void CellTimer::calibrate(Contender& contender) {
@@ -187,7 +187,7 @@ void CellTimer::find_best_streams() {
 }
 
 void CellTimer::warm_up(double until_s) {
-  while (context_.clock_s() < until_s && any_running()) {
+  while (context_.clocks.clock_s() < until_s && any_running()) {
     for (Contender* contender : all()) {
       if (context_.is_interrupted()) return;
       if (contender->is_running()) sample(*contender, contender->launches);
@@ -212,7 +212,7 @@ void CellTimer::run_round(RoundOrder& order, const Contenders& contenders) {
 // costs a sort, and stopping at the first lucky look would favour narrow intervals.
 void CellTimer::run_rounds() {
   const Contenders contenders = all();
-  const double started = context_.clock_s();
+  const double started = context_.clocks.clock_s();
   const double budget = context_.options.max_time_s * static_cast<double>(contenders.size());
   const auto min_rounds = static_cast<std::size_t>(std::max(context_.options.min_samples, 1));
   RoundOrder order(contenders.size(), spec_.seed);
@@ -220,7 +220,7 @@ void CellTimer::run_rounds() {
   for (std::size_t rounds = 1; any_running(); ++rounds) {
     run_round(order, contenders);
     if (context_.is_interrupted()) return;
-    const double elapsed = context_.clock_s() - started;
+    const double elapsed = context_.clocks.clock_s() - started;
     context_.progress.advance(budget > 0.0 ? elapsed / budget : 1.0);
     if (rounds >= kFewestSamples && elapsed >= budget) return;
     if (rounds < next_look) continue;
@@ -244,8 +244,8 @@ bool CellTimer::any_running() const {
 CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   timing_.cache = spec_.cache;
   timing_.launch = spec_.launch;
-  const double started = context_.clock_s();
-  const device::LoadReading load = context_.read_load();
+  const double started = context_.clocks.clock_s();
+  const device::LoadReading load = context_.clocks.read_load();
   for (const std::size_t index : passed) {
     timing_.variants.push_back({.variant = &context_.variants[index].variant, .index = index});
   }
@@ -258,7 +258,7 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   if (context_.options.measure_stream_shapes && any_running()) find_best_streams();
   warm_up(started + kWarmUpS);
   run_rounds();
-  timing_.load = device::load_between(load, context_.read_load());
+  timing_.load = device::load_between(load, context_.clocks.read_load());
   if (context_.options.measure_energy) {
     for (Contender& contender : timing_.variants) measure_energy(contender);
   }

@@ -20,8 +20,7 @@ struct RunContext {
   const record::RunOptions& options;
   const RunObserver& observer;
   const std::atomic<bool>& interrupted;
-  std::function<double()> clock_s;
-  std::function<device::LoadReading()> read_load;
+  const Clocks& clocks;
   Progress& progress;
   Watchdog& watchdog;
 

@@ -31,11 +31,6 @@ std::string tokens_words(std::int64_t tokens) {
   return tokens > 0 ? fmt::format(" {}", text::format_count(tokens, "token")) : std::string();
 }
 
-double steady_clock_s() {
-  const std::chrono::duration<double> since = std::chrono::steady_clock::now().time_since_epoch();
-  return since.count();
-}
-
 class Runner {
  public:
   explicit Runner(const RunContext& context) : context_(context) {}
@@ -345,13 +340,15 @@ void Runner::report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
 
 }  // namespace
 
+double steady_clock_s() {
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now().time_since_epoch();
+  return since.count();
+}
+
 RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceilings,
                          const RunObserver& observer, const std::atomic<bool>& interrupted) {
-  const std::function<double()> clock_s = observer.clock_s ? observer.clock_s : steady_clock_s;
-  const std::function<device::LoadReading()> read_load =
-      observer.read_load ? observer.read_load : [] { return device::read_load(); };
   const double call_timeout_s = request.options.call_timeout_s;
-  Progress progress(clock_s, observer.on_progress);
+  Progress progress(request.clocks.clock_s, observer.on_progress);
   Runner* waiting = nullptr;  // the runner below, which nothing can hang before it exists
   Watchdog watchdog(call_timeout_s, [&](const Caller& caller) {
     const std::string cause = fmt::format("did not return within {} s", call_timeout_s);
@@ -365,8 +362,7 @@ RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceil
                            .options = request.options,
                            .observer = observer,
                            .interrupted = interrupted,
-                           .clock_s = clock_s,
-                           .read_load = read_load,
+                           .clocks = request.clocks,
                            .progress = progress,
                            .watchdog = watchdog};
   Runner runner(context);

@@ -24,6 +24,9 @@ struct LoadedTensor {
   bool is_timed() const { return &source == &planned.source; }
 };
 
+// Seconds of the machine's steady clock.
+double steady_clock_s();
+
 // What the runner tells while it works. All members may be empty.
 struct RunObserver {
   std::function<void(const LoadedTensor&)> on_loaded{};
@@ -32,14 +35,16 @@ struct RunObserver {
   std::function<void(const record::StreamCeiling&)> on_stream_ceiling;
   // Fraction of the run that is done, in [0, 1], and what is going on ("t3 14336x4096 fused").
   std::function<void(double done, const std::string& what)> on_progress;
-  // Seconds of a steady clock, for time limits; empty: the machine's. Tests script it.
-  std::function<double()> clock_s{};
-  // The processors and this process now; empty: the machine's. Tests script it.
-  std::function<device::LoadReading()> read_load{};
   // Called on another thread, after the rows that say so, when a call hangs. It should end the
   // process: neither a kernel nor a library can be stopped. When it returns, the run goes on
   // waiting.
   std::function<void(const std::string& problem)> on_hang{};
+};
+
+// What a run reads of the machine besides its device. Tests script it.
+struct Clocks {
+  std::function<double()> clock_s = steady_clock_s;  // seconds, for time limits
+  std::function<device::LoadReading()> read_load = [] { return device::read_load(); };
 };
 
 // What else came out of the run.
@@ -56,6 +61,7 @@ struct RunRequest {
   const std::vector<plan::PlannedTensor>& tensors;
   const std::vector<plan::SelectedVariant>& variants;
   const record::RunOptions& options;
+  Clocks clocks{};
 };
 
 // Verifies every variant on every planned tensor, then times those that passed, interleaved in

@@ -1,9 +1,9 @@
 #include "cli/app.hpp"
 
 #include "base/error.hpp"
+#include "base/signals.hpp"
 #include "base/terminal.hpp"
 #include "cli/parser.hpp"
-#include "cli/signals.hpp"
 
 #include <fmt/format.h>
 

@@ -9,14 +9,14 @@
 
 namespace nf4bench::cli {
 
-// What one process says of its progress to the one that started it, a line on stderr: the finished
-// fraction, in [0, 1], and the text of a ProgressLine.
+// What one process says of its progress to the one that started it, a line on stderr, where
+// bench::kTellProgress asks for it: the finished fraction, in [0, 1], and the text of a
+// ProgressLine.
 struct ProgressNews {
   double done = 0.0;
   std::string text;
 };
-inline constexpr char kTellProgress[] = "NF4BENCH_PROGRESS=lines";  // in its environment
-std::optional<ProgressNews> progress_news(std::string_view line);   // empty: another line
+std::optional<ProgressNews> progress_news(std::string_view line);  // empty: another line
 
 // One line on stderr that says how far a job is and how long it may still take. Silent when stderr
 // is no terminal that can overwrite a line. Redraws a few times a second at most, so that it does

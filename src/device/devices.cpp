@@ -1,6 +1,7 @@
 #include "device/devices.hpp"
 
 #include "base/error.hpp"
+#include "base/nearest_names.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -108,6 +109,17 @@ std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
   devices.reserve(static_cast<std::size_t>(count));
   for (int index = 0; index < count; ++index) devices.push_back(cuda_device_info(index));
   return devices;
+}
+
+void check_device_name(const std::string& word) {
+  if (word == "auto" || word == "cpu" || word == "cuda") return;
+  constexpr std::string_view kCudaPrefix = "cuda:";
+  if (word.starts_with(kCudaPrefix)) {
+    const std::string_view index = std::string_view(word).substr(kCudaPrefix.size());
+    const bool is_short = !index.empty() && index.size() <= 4;
+    if (is_short && index.find_first_not_of("0123456789") == std::string_view::npos) return;
+  }
+  throw not_one_of("--device", word, {"auto", "cpu", "cuda", "cuda:N"});
 }
 
 }  // namespace nf4bench::device

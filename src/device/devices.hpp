@@ -22,6 +22,10 @@ struct DeviceListing {
 
 DeviceListing list_devices();
 
+// Throws Error(kUsage) when `word` is not auto, cpu, cuda or cuda:N; whether there is such a device
+// is not asked.
+void check_device_name(const std::string& word);
+
 // Opens "auto" (the first CUDA device, else the CPU), "cuda", "cuda:N" or "cpu". Throws
 // Error(kUsage) for another word and Error(kDevice) when that device is not there.
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options);

@@ -40,14 +40,13 @@ std::vector<record::Measurement> one_run(device::Device& device, const AaOptions
       .on_progress =
           [&](double done, const std::string&) {
             if (options.on_progress) options.on_progress((number + done) / (options.runs + 1));
-          },
-      .clock_s = options.clock_s};
+          }};
   const operation::Operation& operation = *options.operation;
   const auto planned = plan::plan_tensors({source_of(options.shape)}, plan::TensorChoice::kAll);
   const auto sides = plan::select_variants(operation.catalog(device.info().kind).variants,
                                            {options.variant, options.variant});
-  bench::run_benchmark({device, operation, planned, sides, run}, record::Ceilings{}, observer,
-                       interrupted);
+  bench::run_benchmark({device, operation, planned, sides, run, {.clock_s = options.clock_s}},
+                       record::Ceilings{}, observer, interrupted);
   return rows;
 }
 

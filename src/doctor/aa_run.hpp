@@ -1,5 +1,6 @@
 #pragma once
 
+#include "bench/runner.hpp"
 #include "device/device.hpp"
 #include "operation/dequantize.hpp"
 #include "plan/plan.hpp"
@@ -18,8 +19,8 @@ struct AaOptions {
   std::string variant;              // empty: the flagship of the device
   std::vector<std::int64_t> shape;  // empty: 4096x4096 on a GPU, 2048x2048 on the CPU
   int runs = 5;
-  double run_s = 0.5;               // sampling of a run, both sides together
-  std::function<double()> clock_s;  // empty: the machine's
+  double run_s = 0.5;  // sampling of a run, both sides together
+  std::function<double()> clock_s = bench::steady_clock_s;
   // Called a few times a second, between samples, with the finished fraction of all runs.
   std::function<void(double done)> on_progress;
 };

@@ -66,6 +66,7 @@ Operation make_matmul() {
   operation.takes_matrices = true;
   operation.problems = problems_of;
   operation.traffic = traffic_of;
+  operation.has_tokens = true;
   operation.make_input = [](const kernels::Problem& problem, const record::RunOptions& options) {
     return make_activations(problem, options.activations, options.seed);
   };

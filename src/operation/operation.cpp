@@ -1,5 +1,6 @@
 #include "operation/operation.hpp"
 
+#include "base/nearest_names.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/matmul.hpp"
 
@@ -39,6 +40,22 @@ std::vector<std::string> built_in_variant_names() {
     }
   }
   return names;
+}
+
+std::vector<Operation> operations_of(const std::vector<std::string>& names) {
+  std::vector<Operation> chosen;
+  for (const std::string& name : names) {
+    if (std::ranges::find(chosen, name, &Operation::name) != chosen.end()) continue;
+    const auto known = std::ranges::find(operations(), name, &Operation::name);
+    if (known == operations().end()) {
+      std::vector<std::string> words;
+      for (const Operation& each : operations()) words.push_back(each.name);
+      throw not_one_of("--operation", name, words);
+    }
+    chosen.push_back(*known);
+  }
+  if (chosen.empty()) chosen.push_back(operations().front());
+  return chosen;
 }
 
 }  // namespace nf4bench::operation

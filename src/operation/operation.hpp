@@ -36,6 +36,9 @@ struct Operation {
   // Whether it takes weights as matrices: a stack of them is as many weights.
   bool takes_matrices = false;
 
+  // Whether it multiplies with some number of tokens: then its calls take activations.
+  bool has_tokens = false;
+
   // The problems that a weight poses under `options`: one, or one for each number of tokens.
   // `weight` is the weight itself as a problem, in the output type of the run.
   std::function<std::vector<kernels::Problem>(const kernels::Problem& weight,
@@ -97,6 +100,10 @@ std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& 
 
 // The operations of this program; the first is the default.
 const std::vector<Operation>& operations();
+
+// Those of these names, each once, in the order given; the default when there are none. Throws
+// Error(kUsage) that names --operation for another word.
+std::vector<Operation> operations_of(const std::vector<std::string>& names);
 
 // What this build has for one operation on one kind of device, whether such a device is here or
 // not.

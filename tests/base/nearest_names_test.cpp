@@ -31,5 +31,12 @@ TEST(NearestNames, AreNoneForAWordOfOtherLetters) {
   EXPECT_TRUE(nearest_names("", {"ab", "fused"}).empty());
 }
 
+TEST(DidYouMean, NamesWhatIsNearButNotAllThereIs) {
+  EXPECT_EQ(did_you_mean("bas", {"bash", "zsh", "fish"}), " Did you mean bash?");
+  EXPECT_EQ(did_you_mean("ksh", {"bash", "zsh", "fish"}), " Did you mean zsh?");
+  EXPECT_EQ(did_you_mean("tcsh", {"bash", "zsh", "fish"}), "");
+  EXPECT_EQ(did_you_mean("hott", {"hot"}), " Did you mean hot?");
+}
+
 }  // namespace
 }  // namespace nf4bench

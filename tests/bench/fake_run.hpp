@@ -79,14 +79,14 @@ struct FakeRun {
         .on_stream_ceiling = [this](const record::StreamCeiling& best) { streams.push_back(best); },
         .on_progress = [this](double done,
                               const std::string& what) { progress.emplace_back(done, what); },
-        .clock_s = [this] { return device.now_s; },
-        .read_load = read_load,
         .on_hang = on_hang};
+    const bench::Clocks clocks = {.clock_s = [this] { return device.now_s; },
+                                  .read_load = read_load};
     const operation::Operation operation = device.operation();
     const auto planned = plan::plan_tensors(sources, choice);
     const auto variants = plan::select_variants(device.variants(), patterns);
-    outcome = bench::run_benchmark({device, operation, planned, variants, options}, ceilings,
-                                   observer, interrupted);
+    outcome = bench::run_benchmark({device, operation, planned, variants, options, clocks},
+                                   ceilings, observer, interrupted);
     return outcome;
   }
 

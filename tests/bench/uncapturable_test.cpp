@@ -19,11 +19,11 @@ TEST(Uncapturable, IsVerifiedButSkippedInReplayedCellsAndTimedInStreamOnes) {
   std::vector<record::Measurement> rows;
   bench::RunObserver observer{};
   observer.on_measurement = [&](const record::Measurement& row) { rows.push_back(row); };
-  observer.clock_s = [&] { return run.device.now_s; };
+  const bench::Clocks clocks = {.clock_s = [&] { return run.device.now_s; }};
   const operation::Operation operation = run.device.operation();
   const auto planned = plan::plan_tensors({fake_source("a")}, run.choice);
-  bench::run_benchmark({run.device, operation, planned, variants, run.options}, run.ceilings,
-                       observer, run.interrupted);
+  bench::run_benchmark({run.device, operation, planned, variants, run.options, clocks},
+                       run.ceilings, observer, run.interrupted);
   ASSERT_EQ(rows.size(), 6u);
   for (const record::Measurement& row : rows) {
     const bool is_skipped = row.variant == "fast" && row.cell.launch != record::LaunchMode::kStream;

@@ -1,6 +1,6 @@
 // Which task of a job "nf4bench run" is, and what that changes.
 
-#include "cli/commands/run/shard.hpp"
+#include "plan/shard.hpp"
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using plan::find_shard;
+using plan::report_path;
 using test::Outcome;
 using test::ScratchFolder;
 using testing::ElementsAre;

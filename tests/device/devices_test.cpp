@@ -71,5 +71,15 @@ TEST(Devices, SaysWhyACudaDeviceIsNotThere) {
   }
 }
 
+TEST(DeviceName, IsCheckedForItsSpelling) {
+  for (const char* good : {"auto", "cpu", "cuda", "cuda:0", "cuda:15"}) {
+    EXPECT_NO_THROW(device::check_device_name(good)) << good;
+  }
+  for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda0", "cpu:0", "CUDA",
+                          "cuda:99999999999999999999"}) {
+    EXPECT_THROW(device::check_device_name(bad), Error) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -78,8 +78,8 @@ Ending run_all(const Script& script) {
   const bench::RunObserver observer{
       .on_measurement = [&](const record::Measurement& row) { ending.rows.push_back(row); },
       .on_stream_ceiling = [&](const record::StreamCeiling&) { ++ending.stream_ceilings; },
-      .on_progress = {},
-      .clock_s = [&] { return now_s += 1.0; }};
+      .on_progress = {}};
+  const bench::Clocks clocks = {.clock_s = [&] { return now_s += 1.0; }};
   const std::atomic<bool> interrupted = false;
   try {
     const auto device = device::open_cuda_device(0, {});
@@ -88,9 +88,9 @@ Ending run_all(const Script& script) {
     const auto planned = plan::plan_tensors({source}, plan::TensorChoice::kAll);
     const auto variants =
         plan::select_variants(operation.catalog(device->info().kind).variants, {});
-    const record::RunOptions settings = all_modes();
-    bench::run_benchmark({*device, operation, planned, variants, settings}, ceilings, observer,
-                         interrupted);
+    const record::RunOptions options = all_modes();
+    bench::run_benchmark({*device, operation, planned, variants, options, clocks}, ceilings,
+                         observer, interrupted);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kDevice) << error.what();
     ending.error = error.what();

@@ -1,5 +1,6 @@
 #include "cli/commands/dequantize_command.hpp"
 
+#include "base/signals.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/commands/dequantize_output.hpp"
@@ -8,7 +9,6 @@
 #include "cli/options/peer_option.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress_line.hpp"
-#include "cli/signals.hpp"
 #include "device/devices.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/finiteness.hpp"
@@ -54,7 +54,7 @@ kernels::Variant choose_variant(const std::string& word, const device::Device& d
                                 const peer::Peers& peers) {
   if (!word.empty()) {
     const std::vector<plan::SelectedVariant> selected =
-        plan::select_variants(peers.variants(), without_absent_peers({word}, {&peers}));
+        plan::select_variants(peers.variants(), peer::without_absent_peers({word}, {&peers}));
     if (selected.size() == 1) return selected.front().variant;
     throw Error(ErrorKind::kUsage, fmt::format("--variant: \"{}\" matches {} variants; wanted one",
                                                escaped(word), selected.size()));
@@ -183,7 +183,7 @@ CLI::App* add_dequantize_command(CLI::App& app, DequantizeArguments& a) {
 ExitCode execute(const DequantizeArguments& arguments, const Context& context) {
   std::optional<nf4::OutputType> type;
   if (arguments.dtype != "stored") type = parse_output_types({arguments.dtype}).front();
-  check_device_name(arguments.device);
+  device::check_device_name(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   if (!arguments.complete) check_ending(arguments.output);
   const io::Checkpoint checkpoint = plan::open_nf4(inputs_of(arguments.input, arguments.inputs));
@@ -192,7 +192,7 @@ ExitCode execute(const DequantizeArguments& arguments, const Context& context) {
       choose_output(arguments, checkpoint,
                     files_read({.checkpoints = {&checkpoint}, .peers = peer_arguments}, context));
   const auto device = device::open_device(arguments.device, {});
-  const peer::Peers peers = load_peers(peer_arguments, *device, operation::dequantize());
+  const peer::Peers peers = peer::load_peers(peer_arguments, *device, operation::dequantize());
   warn_of_absent({&peers});
   const kernels::Variant variant = choose_variant(arguments.variant, *device, peers);
   const std::atomic<bool>& interrupted = watch_for_interruption();

@@ -1,10 +1,10 @@
 #include "cli/commands/doctor_command.hpp"
 
 #include "base/error.hpp"
+#include "base/signals.hpp"
 #include "base/terminal.hpp"
 #include "cli/options/choices.hpp"
 #include "cli/progress_line.hpp"
-#include "cli/signals.hpp"
 #include "device/devices.hpp"
 #include "doctor/diagnosis_text.hpp"
 #include "doctor/examination.hpp"
@@ -48,7 +48,8 @@ std::optional<doctor::Diagnosis> examine(const std::string& name, const DoctorAr
   doctor::ExaminationOptions options;
   options.architectures = report::tool_info().cuda_architectures;
   options.cuda_problem = cuda_problem(arguments, *device);
-  const std::vector<operation::Operation> operations = parse_operations({arguments.operation});
+  const std::vector<operation::Operation> operations =
+      operation::operations_of({arguments.operation});
   options.aa.operation = &operations.front();
   options.on_progress = on_progress;
   const doctor::DoctorFacts facts = doctor::examine(*device, options, watch_for_interruption());

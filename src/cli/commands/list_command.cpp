@@ -46,7 +46,7 @@ struct Listing {
 // The kind of device ("cuda", "cpu") that --device names; empty for all.
 std::string device_kind(const std::string& word) {
   if (word.empty()) return "";
-  check_device_name(word);
+  device::check_device_name(word);
   if (word == "auto")
     return device::list_devices().devices.front().kind == record::DeviceKind::kCuda ? "cuda"
                                                                                     : "cpu";
@@ -65,10 +65,11 @@ std::string idea_text(const kernels::Variant& variant) {
 
 // Why peers offer nothing; one line each.
 std::string absent_peers(const std::deque<peer::Peers>& loaded) {
-  LoadedPeers all;
+  peer::LoadedPeers all;
   for (const peer::Peers& peers : loaded) all.push_back(&peers);
   std::vector<std::string> lines;
-  for (const std::string& warning : absence_warnings(all)) lines.push_back("warning: " + warning);
+  for (const std::string& warning : peer::absence_warnings(all))
+    lines.push_back("warning: " + warning);
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 

@@ -38,13 +38,6 @@ const Choices<nf4::Distribution> kDistributionWords = {{"codes", nf4::Distributi
                                                        {"uniform", nf4::Distribution::kUniform},
                                                        {"extremes", nf4::Distribution::kExtremes}};
 
-[[noreturn]] void refuse(const std::string& option, const std::string& word,
-                         const std::vector<std::string>& allowed) {
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: \"{}\" is not one of {}.{}", option, escaped(word),
-                          fmt::join(allowed, ", "), did_you_mean(word, allowed)));
-}
-
 template <class Value>
 std::vector<std::string> words_in(const Choices<Value>& choices) {
   std::vector<std::string> words;
@@ -57,7 +50,7 @@ Value choose(const std::string& option, const std::string& word, const Choices<V
   for (const auto& [name, value] : choices) {
     if (name == word) return value;
   }
-  refuse(option, word, words_in(choices));
+  throw not_one_of(option, word, words_in(choices));
 }
 
 // Each word once, in the order given.
@@ -89,7 +82,7 @@ nf4::OutputType choose_output_type(const std::string& word) {
   for (const auto& [name, value] : kOutputTypeWords) {
     if (name == word) return value;
   }
-  refuse("--dtype", word, and_word(output_type_words(), "stored"));
+  throw not_one_of("--dtype", word, and_word(output_type_words(), "stored"));
 }
 
 std::int64_t parse_token_count(const std::string& word) {
@@ -102,13 +95,6 @@ std::int64_t parse_token_count(const std::string& word) {
 }
 
 }  // namespace
-
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
-  const std::vector<std::string> nearest = nearest_names(word, names);
-  const bool are_all = nearest.size() == names.size() && names.size() > 1;  // says nothing
-  if (nearest.empty() || are_all) return "";
-  return fmt::format(" Did you mean {}?", fmt::join(nearest, ", "));
-}
 
 std::vector<std::string> output_type_words() {
   return words_in(kOutputTypeWords);
@@ -180,19 +166,6 @@ nf4::OutputType parse_output_type(const std::string& word) {
   return choose("--dtype", word, kOutputTypeWords);
 }
 
-std::vector<operation::Operation> parse_operations(const std::vector<std::string>& words) {
-  Choices<const operation::Operation*> choices;
-  for (const operation::Operation& each : operation::operations()) {
-    choices.emplace_back(each.name, &each);
-  }
-  std::vector<operation::Operation> chosen;
-  for (const operation::Operation* each : choose_list("--operation", words, choices)) {
-    chosen.push_back(*each);
-  }
-  if (chosen.empty()) chosen.push_back(operation::operations().front());
-  return chosen;
-}
-
 std::vector<std::int64_t> parse_tokens(const std::vector<std::string>& words) {
   std::vector<std::int64_t> counts;
   for (const std::string& word : words) {
@@ -232,28 +205,8 @@ nf4::Distribution parse_distribution(const std::string& word) {
   return choose("--distribution", word, kDistributionWords);
 }
 
-void check_device_name(const std::string& word) {
-  if (word == "auto" || word == "cpu" || word == "cuda") return;
-  constexpr std::string_view kCudaPrefix = "cuda:";
-  if (word.starts_with(kCudaPrefix)) {
-    const std::string_view index = std::string_view(word).substr(kCudaPrefix.size());
-    const bool is_short = !index.empty() && index.size() <= 4;
-    if (is_short && index.find_first_not_of("0123456789") == std::string_view::npos) return;
-  }
-  refuse("--device", word, {"auto", "cpu", "cuda", "cuda:N"});
-}
-
 void check_device_names(const std::string& word) {
-  if (!device::names_several(word)) check_device_name(word);
-}
-
-void check_baseline(const std::string& word, const std::vector<kernels::Variant>& available) {
-  std::vector<std::string> names;
-  for (const kernels::Variant& variant : available) {
-    if (word == variant.name) return;
-    names.emplace_back(variant.name);
-  }
-  refuse("--baseline", word, names);
+  if (!device::names_several(word)) device::check_device_name(word);
 }
 
 }  // namespace nf4bench::cli

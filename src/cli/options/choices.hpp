@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/device.hpp"
+#include "base/nearest_names.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/operation.hpp"
 #include "record/run_options.hpp"
@@ -13,9 +13,6 @@ namespace nf4bench::cli {
 
 // Words of the command line turned into typed values. All throw Error(kUsage) in one line that
 // names the option, what was found, what is allowed and the nearest allowed word.
-
-// " Did you mean a, b?" with the names nearest to `word`; empty when none or all are near.
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& names);
 
 // "--tokens" takes numbers from 1 to this.
 inline constexpr std::int64_t kMostTokens = 65536;
@@ -41,9 +38,6 @@ std::vector<nf4::OutputType> parse_output_types(const std::vector<std::string>& 
 // One of float16, bfloat16 and float32.
 nf4::OutputType parse_output_type(const std::string& word);
 
-// Each operation once, in the order given; not empty.
-std::vector<operation::Operation> parse_operations(const std::vector<std::string>& words);
-
 // Numbers of tokens, each once.
 std::vector<std::int64_t> parse_tokens(const std::vector<std::string>& words);
 
@@ -58,11 +52,5 @@ nf4::Distribution parse_distribution(const std::string& word);
 
 // The same for commands that take several devices at once: all, cuda:all and cuda:0,2 as well.
 void check_device_names(const std::string& word);
-
-// Checks that `word` is auto, cpu, cuda or cuda:N, but not that there is such a device.
-void check_device_name(const std::string& word);
-
-// Checks that `available` has a variant of this name; wildcards are not allowed.
-void check_baseline(const std::string& word, const std::vector<kernels::Variant>& available);
 
 }  // namespace nf4bench::cli

@@ -1,11 +1,8 @@
 #include "cli/options/peer_option.hpp"
 
-#include "base/error.hpp"
 #include "base/terminal.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace nf4bench::cli {
 
@@ -18,50 +15,10 @@ Option add_peer_option(CLI::App& command, std::vector<std::string>& words) {
       .command_line_only();  // foreign code runs only when the command line names it
 }
 
-peer::Peers load_peers(const std::vector<peer::PeerArgument>& arguments,
-                       const device::Device& device, const operation::Operation& operation) {
-  const record::DeviceInfo& info = device.info();
-  const peer::PeerHost host = {.kind = info.kind,
-                               .operation = operation.name,
-                               .compute_capability = info.compute_capability,
-                               .tools = peer::cuda_tools()};
-  return {arguments, host, operation.catalog(info.kind).variants};
-}
-
-std::vector<std::string> absence_warnings(const LoadedPeers& loaded) {
-  std::vector<std::string> lines;
-  if (loaded.empty()) return lines;
-  const std::vector<std::string>& absent = loaded.front()->absent();
-  for (std::size_t i = 0; i < absent.size(); ++i) {
-    const bool is_absent_everywhere = std::ranges::all_of(loaded, [&](const peer::Peers* peers) {
-      return std::ranges::find(peers->absent(), absent[i]) != peers->absent().end();
-    });
-    if (is_absent_everywhere) lines.push_back(loaded.front()->warnings()[i]);
-  }
-  return lines;
-}
-
-void warn_of_absent(const LoadedPeers& loaded) {
-  for (const std::string& warning : absence_warnings(loaded)) {
+void warn_of_absent(const peer::LoadedPeers& loaded) {
+  for (const std::string& warning : peer::absence_warnings(loaded)) {
     write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
   }
-}
-
-bool is_of_absent_peer(const std::string& pattern, const LoadedPeers& loaded) {
-  return std::ranges::all_of(
-      loaded, [&](const peer::Peers* peers) { return peers->is_of_absent_peer(pattern); });
-}
-
-std::vector<std::string> without_absent_peers(const std::vector<std::string>& patterns,
-                                              const LoadedPeers& loaded) {
-  std::vector<std::string> present = patterns;
-  std::erase_if(present,
-                [&](const std::string& pattern) { return is_of_absent_peer(pattern, loaded); });
-  if (present.empty() && !patterns.empty()) {
-    throw Error(ErrorKind::kInput,
-                "--variant names nothing but peers that are not there; see the warnings above");
-  }
-  return present;
 }
 
 }  // namespace nf4bench::cli

@@ -6,15 +6,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace nf4bench::cli {
 namespace {
 
-// The exit codes of a run, from the best to the worst.
-constexpr std::array kCodes = {ExitCode::kOk,       ExitCode::kInconclusive,
-                               ExitCode::kNoDevice, ExitCode::kVerificationFailed,
-                               ExitCode::kBadInput, ExitCode::kUsage};
+using bench::DeviceResult;
 
 text::Value temperature_of(const record::Report& report) {
   return (report.state_after ? *report.state_after : report.state_before).temperature_c;
@@ -82,20 +78,6 @@ text::Row together_row(const DeviceResult& together, const DeviceResult& alone) 
 }
 
 }  // namespace
-
-ExitCode code_of(const ChildOutcome& outcome) {
-  const auto code = static_cast<ExitCode>(outcome.exit_code);
-  return std::ranges::find(kCodes, code) == kCodes.end() ? ExitCode::kNoDevice : code;
-}
-
-ExitCode worst_of(const std::vector<DeviceResult>& results) {
-  const auto rank = [](ExitCode code) { return std::ranges::find(kCodes, code); };
-  ExitCode worst = ExitCode::kOk;
-  for (const DeviceResult& each : results) {
-    if (rank(each.code) > rank(worst)) worst = each.code;
-  }
-  return worst;
-}
 
 std::string results_table(const std::vector<DeviceResult>& results, const text::Style& style) {
   text::Sheet sheet = text::sheet_of(result_columns(), results);

@@ -22,7 +22,7 @@ std::string words(const std::vector<Value>& values) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string variant_names(const OperationPlan& plan) {
+std::string variant_names(const bench::OperationPlan& plan) {
   std::vector<std::string> names;
   for (const plan::SelectedVariant& each : plan.variants) {
     names.push_back(each.name + (each.name == plan.options.baseline ? " (baseline)" : ""));
@@ -59,9 +59,9 @@ text::Columns<PlannedRow> tensor_columns() {
           {{"tensor"}, [](const Each& each) { return each.planned.source.name; }}};
 }
 
-text::Sheet tensor_sheet(const RunPlan& plan) {
+text::Sheet tensor_sheet(const bench::RunPlan& plan) {
   std::vector<PlannedRow> rows;
-  for (const OperationPlan& operation : plan.operations) {
+  for (const bench::OperationPlan& operation : plan.operations) {
     for (const plan::PlannedTensor& planned : operation.tensors) {
       rows.push_back({planned, operation.request(*plan.device)});
     }
@@ -78,10 +78,10 @@ std::string tokens_text(const record::RunOptions& options) {
 }
 
 // What is computed, and by which variants.
-void add_operations(Facts& rows, const RunPlan& plan) {
+void add_operations(Facts& rows, const bench::RunPlan& plan) {
   std::vector<std::string> names;
   bool has_tokens = false;
-  for (const OperationPlan& each : plan.operations) {
+  for (const bench::OperationPlan& each : plan.operations) {
     names.push_back(each.operation.name);
     has_tokens = has_tokens || each.operation.make_input;
   }
@@ -91,14 +91,14 @@ void add_operations(Facts& rows, const RunPlan& plan) {
   if (has_tokens && plan.options.crossover) {
     rows.push_back({"", "and more, not counted below, where the fastest variant changes"});
   }
-  for (const OperationPlan& each : plan.operations) {
+  for (const bench::OperationPlan& each : plan.operations) {
     const bool is_first = &each == &plan.operations.front();
     const std::string whose = names.size() == 1 ? "" : each.operation.name + ": ";
     rows.push_back({is_first ? "variants" : "", whose + variant_names(each)});
   }
 }
 
-Facts facts_of(const RunPlan& plan, const bench::RunEstimate& estimate) {
+Facts facts_of(const bench::RunPlan& plan, const bench::RunEstimate& estimate) {
   const record::DeviceInfo& device = plan.device->info();
   const record::RunOptions& options = plan.options;
   Facts rows = {{"device", fmt::format("{}: {}", device.id, device.name)}};
@@ -135,9 +135,9 @@ Facts facts_of(const RunPlan& plan, const bench::RunEstimate& estimate) {
 
 }  // namespace
 
-std::string describe(const RunPlan& plan) {
+std::string describe(const bench::RunPlan& plan) {
   bench::RunEstimate estimate;
-  for (const OperationPlan& each : plan.operations) {
+  for (const bench::OperationPlan& each : plan.operations) {
     estimate = estimate + bench::estimate_run(each.request(*plan.device));
   }
   const text::Columns<Fact> columns = {{{"what"}, [](const Fact& fact) { return fact.first; }},

@@ -1,7 +1,7 @@
 #include "cli/commands/run/run_ending.hpp"
 
+#include "base/signals.hpp"
 #include "base/terminal.hpp"
-#include "cli/signals.hpp"
 #include "report/host.hpp"
 
 #include <fmt/format.h>

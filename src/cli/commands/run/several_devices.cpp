@@ -1,15 +1,13 @@
 #include "cli/commands/run/several_devices.hpp"
 
-#include "base/child_process.hpp"
+#include "base/signals.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "cli/commands/run/child_run.hpp"
+#include "bench/device_runs.hpp"
 #include "cli/commands/run/device_results.hpp"
 #include "cli/progress_board.hpp"
-#include "cli/signals.hpp"
 #include "device/devices.hpp"
-#include "report/host.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <fmt/format.h>
 
@@ -19,6 +17,8 @@
 
 namespace nf4bench::cli {
 namespace {
+
+using bench::DeviceResult;
 
 namespace fs = std::filesystem;
 
@@ -41,8 +41,7 @@ class SeveralDevices {
   ExitCode show_dry_run();
   ExitCode measure_both_ways();
   std::vector<DeviceResult> measure(const Round& round);
-  std::vector<ChildOutcome> run_all(const Round& round, ProgressBoard& board);
-  ChildCommand command_for(int index, const Round& round) const;
+  bench::DeviceRuns devices(const Round& round) const;
   std::vector<std::string> names(const char* word) const;
   report::TableStyle style() const;
   void show(const std::string& text) const;
@@ -52,10 +51,6 @@ class SeveralDevices {
   std::vector<int> indices_;
   const std::atomic<bool>& interrupted_ = watch_for_interruption();
 };
-
-std::string name_of(int index) {
-  return fmt::format("cuda:{}", index);
-}
 
 // Several reports need a folder, which is made.
 std::string make_folder(const std::string& path) {
@@ -78,102 +73,31 @@ std::string folder_in(const std::string& folder, const char* name) {
   return folder.empty() ? "" : make_folder(folder + name);
 }
 
-// The report of a device, called after its UUID. One that does not say what it is will not write
-// it.
-std::string path_of(int index, const std::string& folder) {
-  if (folder.empty()) return "";
-  try {
-    return fmt::format("{}{}.json", folder, device::cuda_device_info(index).uuid);
-  } catch (const Error&) {
-    return fmt::format("{}cuda-{}.json", folder, index);
-  }
-}
-
-ChildCommand SeveralDevices::command_for(int index, const Round& round) const {
-  record::RunOptions options = options_;
-  options.device = name_of(index);
-  options.together = round.at_once ? static_cast<int>(indices_.size()) : 1;
-  options.json = round.folder.empty() ? "-" : path_of(index, round.folder);
-  options.quiet = true;
-  options.together_and_alone = false;
-  return run_command_for(options, {kTellProgress});
-}
-
 std::vector<std::string> SeveralDevices::names(const char* word) const {
   std::vector<std::string> all;
-  for (const int index : indices_) all.push_back(name_of(index) + word);
+  for (const int index : indices_) all.push_back(bench::device_name(index) + word);
   return all;
 }
 
-std::vector<ChildOutcome> SeveralDevices::run_all(const Round& round, ProgressBoard& board) {
-  const auto watch = [&](std::size_t first) {
-    return ChildWatch{
-        .interrupted = interrupted_,
-        .stop_signal = signal_for_children,
-        .on_err = [&board, first](std::size_t index,
-                                  std::string_view bytes) { board.take(first + index, bytes); },
-        .silence_s = options_.device_timeout_s};
-  };
-  std::vector<ChildCommand> commands;
-  for (const int index : indices_) commands.push_back(command_for(index, round));
-  if (round.at_once) return run_children(commands, watch(0));
-  std::vector<ChildOutcome> outcomes;
-  for (std::size_t i = 0; i < commands.size() && !interrupted_.load(); ++i) {
-    outcomes.push_back(run_children({commands[i]}, watch(i)).front());
-  }
-  outcomes.resize(commands.size());
-  return outcomes;
-}
-
-// Why there is no whole report; empty when there should be one.
-std::string problem_of(const ChildOutcome& outcome, double silence_s, const std::string& said) {
-  constexpr int kSignalled = 128;
-  if (outcome.was_silent) return fmt::format("no progress for {} s", silence_s);
-  if (outcome.exit_code == static_cast<int>(ExitCode::kInterrupted) ||
-      outcome.exit_code == static_cast<int>(ExitCode::kTerminated)) {
-    return "interrupted";
-  }
-  if (outcome.exit_code > kSignalled) {
-    return fmt::format("its process was ended by signal {}", outcome.exit_code - kSignalled);
-  }
-  return outcome.exit_code == 0 ? "" : said;
-}
-
-// What the process of a device left, if it began after `since`: an older report may still be there.
-std::optional<record::Report> report_of(const std::string& path, const std::string& out,
-                                        const std::string& since) {
-  try {
-    record::Report report = path.empty() ? report::report_from_json(out, "its report")
-                                         : report::read_report(path).report;
-    if (report.started_at < since) return std::nullopt;
-    return report;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 std::vector<DeviceResult> SeveralDevices::measure(const Round& round) {
-  const std::string since = report::utc_now();
   ProgressBoard board(names(round.word),
                       options_.quiet ? ProgressLine::Mode::kSilent : ProgressLine::Mode::kAuto);
-  std::vector<ChildOutcome> outcomes = run_all(round, board);
+  std::vector<DeviceResult> results = bench::measure_devices(
+      devices(round),
+      [&board](std::size_t index, std::string_view bytes) { board.take(index, bytes); });
   board.clear();
-  std::vector<DeviceResult> results;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const ChildOutcome& outcome = outcomes[i];
-    DeviceResult result;
-    result.device = name_of(indices_[i]);
-    result.code = code_of(outcome);
-    result.problem = problem_of(outcome, options_.device_timeout_s, board.last_line(i));
-    result.path = path_of(indices_[i], round.folder);
-    result.report = report_of(result.path, outcome.out, since);
-    if (outcome.was_silent) {
-      write_stderr(fmt::format("{}: {}: its process was ended (--device-timeout sets the limit)\n",
-                               result.device, result.problem));
-    }
-    results.push_back(std::move(result));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    DeviceResult& each = results[i];
+    if (each.code != ExitCode::kOk && each.problem.empty()) each.problem = board.last_line(i);
+    if (!each.was_silent) continue;
+    write_stderr(fmt::format("{}: {}: its process was ended (--device-timeout sets the limit)\n",
+                             each.device, each.problem));
   }
   return results;
+}
+
+bench::DeviceRuns SeveralDevices::devices(const Round& round) const {
+  return {options_, indices_, interrupted_, round.folder, round.at_once};
 }
 
 report::TableStyle SeveralDevices::style() const {
@@ -186,15 +110,19 @@ void SeveralDevices::show(const std::string& text) const {
 }
 
 ExitCode SeveralDevices::code_of_all(const std::vector<DeviceResult>& results) const {
-  return interruption().value_or(worst_of(results));
+  return interruption().value_or(bench::worst_of(results));
 }
 
 ExitCode SeveralDevices::show_dry_run() {
   ProgressBoard board(names(""), ProgressLine::Mode::kSilent);
   std::vector<DeviceResult> results;
-  for (const ChildOutcome& outcome : run_all({.folder = "", .at_once = false}, board)) {
+  const auto tell = [&board](std::size_t index, std::string_view bytes) {
+    board.take(index, bytes);
+  };
+  for (const ChildOutcome& outcome :
+       bench::run_devices(devices({.folder = "", .at_once = false}), tell)) {
     write_stdout(results.empty() ? outcome.out : "\n" + outcome.out);
-    results.push_back({.device = "", .code = code_of(outcome)});
+    results.push_back({.device = "", .code = bench::code_of(outcome)});
   }
   return code_of_all(results);
 }

@@ -1,9 +1,5 @@
-#include "cli/commands/run/run_plan.hpp"
+#include "bench/run_plan.hpp"
 
-#include "base/terminal.hpp"
-#include "cli/options/choices.hpp"
-#include "cli/options/peer_option.hpp"
-#include "cli/outputs.hpp"
 #include "device/devices.hpp"
 #include "device/rotation.hpp"
 #include "operation/activations.hpp"
@@ -15,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace nf4bench::cli {
+namespace nf4bench::bench {
 namespace {
 
 // The launch modes that are wanted, if `device` has them all; its first when none is named.
@@ -32,49 +28,15 @@ std::vector<record::LaunchMode> choose_launches(const std::vector<record::Launch
   return wanted;
 }
 
-// Where the report goes, checked before foreign code runs and a device is opened.
-OutputTarget choose_output(const record::RunOptions& options, const plan::Sources& sources,
-                           const std::vector<peer::PeerArgument>& peers, const Context& context) {
-  CommandInputs inputs = {.checkpoints = {}, .peers = peers};
-  inputs.activations = options.activations_file;
-  for (const auto& each : sources.checkpoints) inputs.checkpoints.push_back(each.get());
-  OutputTarget output =
-      report_target("--json", options.json, files_read(inputs, context), options.force);
-  if (!output.path.empty()) check_text_output(output);
-  return output;
-}
-
 // Gives the operations that take activations those of a file, where one is named.
 void use_activations_file(std::deque<OperationPlan>& plans, const record::RunOptions& options) {
   if (options.activations != record::Activations::kFile) return;
   const std::int64_t most = *std::ranges::max_element(options.tokens);
   for (OperationPlan& plan : plans) {
-    if (!plan.operation.make_input) continue;
+    if (!plan.operation.has_tokens) continue;
     auto given = plan::read_activations(options.activations_file, most);
     plan::check_fit(given, plan.tensors, options.activations_file);
     plan.operation = operation::with_activations(std::move(plan.operation), std::move(given));
-  }
-}
-
-// Of options that only operations with tokens heed, when no operation has any.
-std::vector<std::string> idle_options(const record::RunOptions& options) {
-  const record::RunOptions defaults;
-  std::vector<std::string> idle;
-  if (options.tokens != defaults.tokens) idle.emplace_back("--tokens");
-  if (options.activations != defaults.activations) idle.emplace_back("--activations");
-  if (options.crossover) idle.emplace_back("--crossover");
-  if (options.cold_activations) idle.emplace_back("--cold-activations");
-  return idle;
-}
-
-void warn_of_idle_options(const record::RunOptions& options,
-                          const std::vector<operation::Operation>& operations) {
-  const bool has_tokens = std::ranges::any_of(
-      operations, [](const operation::Operation& each) { return bool(each.make_input); });
-  if (has_tokens) return;
-  for (const std::string& option : idle_options(options)) {
-    write_stderr(
-        fmt::format("nf4bench: warning: {} changes nothing without --operation matmul\n", option));
   }
 }
 
@@ -106,14 +68,22 @@ std::string take_share(std::deque<OperationPlan>& plans, const record::Shard& sh
 
 }  // namespace
 
-RunPlan plan_run(record::RunOptions options, const std::optional<record::Shard>& shard,
-                 const Context& context) {
-  check_device_name(options.device);
-  std::vector<operation::Operation> operations = parse_operations(options.operations);
-  warn_of_idle_options(options, operations);
-  const std::vector<peer::PeerArgument> peers = peer::parse_peers(options.peers);
-  plan::Sources sources = plan::find_sources(options);
-  OutputTarget output = choose_output(options, sources, peers, context);
+std::vector<std::string> idle_options(const record::RunOptions& options) {
+  if (std::ranges::any_of(operation::operations_of(options.operations),
+                          &operation::Operation::has_tokens)) {
+    return {};
+  }
+  const record::RunOptions defaults;
+  std::vector<std::string> idle;
+  if (options.tokens != defaults.tokens) idle.emplace_back("--tokens");
+  if (options.activations != defaults.activations) idle.emplace_back("--activations");
+  if (options.crossover) idle.emplace_back("--crossover");
+  if (options.cold_activations) idle.emplace_back("--cold-activations");
+  return idle;
+}
+
+RunPlan make_plan(RunParts parts, const std::function<void(const std::string&)>& warn) {
+  record::RunOptions& options = parts.options;
   auto device = device::open_device(options.device, {.config = options.fused_config,
                                                      .threads = options.threads,
                                                      .caches_rotated = options.caches_rotated});
@@ -121,21 +91,21 @@ RunPlan plan_run(record::RunOptions options, const std::optional<record::Shard>&
     options.caches_rotated = device::default_rotation(device->info().kind);
   }
   options.launches = choose_launches(options.launches, *device);
-  auto plans = plan_operations(std::move(operations), sources.tensors, {options, peers, *device});
+  auto plans = plan_operations(operation::operations_of(options.operations), parts.sources.tensors,
+                               {options, parts.peers, *device, warn});
   use_activations_file(plans, options);
   options.baseline = plans.front().options.baseline;
-  std::vector<std::string> warnings = std::move(sources.warnings);
-  if (shard && shard->split) warnings.push_back(take_share(plans, *shard));
-  for (std::string& warning : absence_warnings(peers_of(plans))) {
+  std::vector<std::string> warnings = std::move(parts.sources.warnings);
+  if (parts.shard && parts.shard->split) warnings.push_back(take_share(plans, *parts.shard));
+  for (std::string& warning : peer::absence_warnings(peers_of(plans))) {
     warnings.push_back(std::move(warning));
   }
   return {.options = std::move(options),
-          .checkpoints = std::move(sources.checkpoints),
+          .checkpoints = std::move(parts.sources.checkpoints),
           .device = std::move(device),
           .operations = std::move(plans),
           .warnings = std::move(warnings),
-          .shard = shard,
-          .output = std::move(output)};
+          .shard = parts.shard};
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::bench

@@ -1,10 +1,10 @@
-#include "cli/commands/run/child_run.hpp"
+#include "bench/child_run.hpp"
 
 #include "plan/run_options_json.hpp"
 
 #include <utility>
 
-namespace nf4bench::cli {
+namespace nf4bench::bench {
 
 ChildCommand run_command_for(const record::RunOptions& options,
                              const std::vector<std::string>& environment) {
@@ -15,4 +15,4 @@ ChildCommand run_command_for(const record::RunOptions& options,
           .input = plan::run_options_to_json(options)};
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::bench

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace nf4bench::cli {
+namespace nf4bench::plan {
 
 // The value of a variable of the environment; null when it is not set.
 using Variables = std::function<const char*(const char* name)>;
@@ -26,4 +26,4 @@ std::optional<record::Shard> shard_of(const record::RunOptions& options);
 // runs again replaces its own report and nobody else's.
 std::string report_path(const std::string& json, const std::optional<record::Shard>& shard);
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::plan

@@ -1,8 +1,8 @@
-#include "cli/signals.hpp"
+#include "base/signals.hpp"
 
 #include <csignal>
 
-namespace nf4bench::cli {
+namespace nf4bench {
 namespace {
 
 // A signal handler can reach only globals; nothing but the handler writes these two.
@@ -37,4 +37,4 @@ std::optional<ExitCode> interruption() {
   return signal_number == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench

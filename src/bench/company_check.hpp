@@ -1,14 +1,14 @@
 #pragma once
 
-#include "cli/progress_line.hpp"
 #include "record/report.hpp"
 #include "record/run_options.hpp"
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
-namespace nf4bench::cli {
+namespace nf4bench::bench {
 
 // A variant of an operation.
 struct CompanyMember {
@@ -20,7 +20,7 @@ struct CompanyMember {
 struct CompanyCheck {
   const record::RunOptions& options;  // of the run that made the report
   const std::vector<CompanyMember>& members;
-  ProgressLine& progress;
+  const std::function<void(double done, const std::string& what)>& on_progress;  // may be empty
   const std::atomic<bool>& interrupted;
 };
 
@@ -30,4 +30,4 @@ struct CompanyCheck {
 // early when interrupted.
 void check_company(record::Report& report, const CompanyCheck& check);
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::bench

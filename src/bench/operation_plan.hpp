@@ -1,18 +1,18 @@
 #pragma once
 
 #include "bench/runner.hpp"
-#include "cli/options/peer_option.hpp"
 #include "device/device.hpp"
 #include "operation/operation.hpp"
-#include "peer/peers.hpp"
+#include "peer/loaded_peers.hpp"
 #include "plan/plan.hpp"
 #include "record/run_options.hpp"
 
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
-namespace nf4bench::cli {
+namespace nf4bench::bench {
 
 // What is measured of one operation.
 struct OperationPlan {
@@ -22,7 +22,7 @@ struct OperationPlan {
   std::vector<plan::SelectedVariant> variants;
   std::vector<plan::PlannedTensor> tensors;
 
-  bench::RunRequest request(device::Device& device) const {
+  RunRequest request(device::Device& device) const {
     return {device, operation, tensors, variants, options};
   }
 };
@@ -32,6 +32,7 @@ struct OperationChoice {
   const record::RunOptions& options;
   const std::vector<peer::PeerArgument>& peers;
   device::Device& device;
+  const std::function<void(const std::string&)>& warn;  // of peers that are not there
 };
 
 // The plans of `operations`: for each its peers, baseline, variants and tensors. Tensors that two
@@ -41,6 +42,6 @@ std::deque<OperationPlan> plan_operations(std::vector<operation::Operation> oper
                                           const std::vector<plan::TensorSource>& sources,
                                           const OperationChoice& choice);
 
-LoadedPeers peers_of(const std::deque<OperationPlan>& plans);
+peer::LoadedPeers peers_of(const std::deque<OperationPlan>& plans);
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::bench

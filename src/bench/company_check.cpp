@@ -1,10 +1,10 @@
-#include "cli/commands/run/company.hpp"
+#include "bench/company_check.hpp"
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/signals.hpp"
 #include "base/text.hpp"
-#include "cli/commands/run/child_run.hpp"
-#include "cli/signals.hpp"
+#include "bench/child_run.hpp"
 #include "record/company.hpp"
 #include "record/sample_digest.hpp"
 #include "report/report.hpp"
@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-namespace nf4bench::cli {
+namespace nf4bench::bench {
 namespace {
 
 // A lock would make each of these processes warn of the one that waits for it.
@@ -21,7 +21,7 @@ ChildCommand command_for(const CompanyMember& member, record::RunOptions options
   options.operations = {member.operation};
   options.variants = {member.variant};
   options.baseline = "none";
-  options.json = "-";
+  options.json = std::string("-");  // GCC 12 sees an overflow in a literal here
   options.quiet = true;
   options.measure_stream_shapes = false;
   options.measure_energy = false;
@@ -84,10 +84,12 @@ void check_company(record::Report& report, const CompanyCheck& check) {
   const auto count = static_cast<double>(check.members.size());
   for (std::size_t i = 0; i < check.members.size() && !check.interrupted.load(); ++i) {
     const CompanyMember& member = check.members[i];
-    check.progress.update(static_cast<double>(i) / count,
-                          fmt::format("{} {} alone", member.operation, member.variant));
+    if (check.on_progress) {
+      check.on_progress(static_cast<double>(i) / count,
+                        fmt::format("{} {} alone", member.operation, member.variant));
+    }
     check_member(report, member, check);
   }
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::bench

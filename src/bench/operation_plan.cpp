@@ -1,10 +1,9 @@
-#include "cli/commands/run/operation_plan.hpp"
+#include "bench/operation_plan.hpp"
 
 #include "base/error.hpp"
 #include "base/memory.hpp"
+#include "base/nearest_names.hpp"
 #include "base/text.hpp"
-#include "cli/options/choices.hpp"
-#include "cli/options/peer_option.hpp"
 #include "plan/experts.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/problems.hpp"
@@ -15,7 +14,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace nf4bench::cli {
+namespace nf4bench::bench {
 namespace {
 
 constexpr char kNoBaseline[] = "none";
@@ -80,6 +79,13 @@ std::vector<plan::SelectedVariant> choose_variants(const std::vector<std::string
   return selected;
 }
 
+void check_baseline(const std::string& word, const Variants& available) {
+  if (has_variant(available, word)) return;
+  std::vector<std::string> names;
+  for (const kernels::Variant& variant : available) names.emplace_back(variant.name);
+  throw not_one_of("--baseline", word, names);
+}
+
 void require_variants(const OperationPlan& plan, const record::DeviceInfo& device) {
   if (!plan.peers.variants().empty()) return;
   throw Error(ErrorKind::kUsage, fmt::format("--operation: this build has no variant of {} for {}; "
@@ -90,13 +96,13 @@ void require_variants(const OperationPlan& plan, const record::DeviceInfo& devic
 void choose_all_variants(std::deque<OperationPlan>& plans, const OperationChoice& choice) {
   const record::DeviceInfo& device = choice.device.info();
   const Variants all = all_variants(plans);
-  const LoadedPeers peers = peers_of(plans);
+  const peer::LoadedPeers peers = peers_of(plans);
   // There is no baseline either when its library could not be loaded.
   const std::string& wanted = choice.options.baseline;
   const std::string baseline =
-      !wanted.empty() && is_of_absent_peer(wanted, peers) ? kNoBaseline : wanted;
+      !wanted.empty() && peer::is_of_absent_peer(wanted, peers) ? kNoBaseline : wanted;
   if (!baseline.empty() && baseline != kNoBaseline) check_baseline(baseline, all);
-  const auto patterns = without_absent_peers(choice.options.variants, peers);
+  const auto patterns = peer::without_absent_peers(choice.options.variants, peers);
   plan::select_variants(all, patterns);  // for its errors
   for (OperationPlan& plan : plans) {
     plan.options.baseline = choose_baseline(baseline, plan, device.kind);
@@ -130,8 +136,8 @@ void choose_all_tensors(std::deque<OperationPlan>& plans,
 
 }  // namespace
 
-LoadedPeers peers_of(const std::deque<OperationPlan>& plans) {
-  LoadedPeers loaded;
+peer::LoadedPeers peers_of(const std::deque<OperationPlan>& plans) {
+  peer::LoadedPeers loaded;
   for (const OperationPlan& plan : plans) loaded.push_back(&plan.peers);
   return loaded;
 }
@@ -142,14 +148,14 @@ std::deque<OperationPlan> plan_operations(std::vector<operation::Operation> oper
   const record::DeviceInfo& device = choice.device.info();
   std::deque<OperationPlan> plans;
   for (operation::Operation& operation : operations) {
-    peer::Peers peers = load_peers(choice.peers, choice.device, operation);
+    peer::Peers peers = peer::load_peers(choice.peers, choice.device, operation);
     plans.push_back({.operation = std::move(operation),
                      .options = choice.options,
                      .peers = std::move(peers),
                      .variants = {},
                      .tensors = {}});
   }
-  warn_of_absent(peers_of(plans));
+  for (const std::string& each : peer::absence_warnings(peers_of(plans))) choice.warn(each);
   for (const OperationPlan& plan : plans) require_variants(plan, device);
   choose_all_variants(plans, choice);
   choose_all_tensors(plans, sources, choice.options);
@@ -160,4 +166,4 @@ std::deque<OperationPlan> plan_operations(std::vector<operation::Operation> oper
   return plans;
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::bench

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <optional>
 
-namespace nf4bench::cli {
+namespace nf4bench {
 
 // From now on the first SIGINT or SIGTERM only sets the flag that is returned. A second one of the
 // same kind ends the process at once, as it would without this call.
@@ -18,4 +18,4 @@ int signal_for_children();
 // kInterrupted or kTerminated once such a signal has come; else empty.
 std::optional<ExitCode> interruption();
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench

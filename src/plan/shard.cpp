@@ -1,4 +1,4 @@
-#include "cli/commands/run/shard.hpp"
+#include "plan/shard.hpp"
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace nf4bench::cli {
+namespace nf4bench::plan {
 namespace {
 
 constexpr int kMostTasks = 1'000'000;
@@ -118,4 +118,4 @@ std::string report_path(const std::string& json, const std::optional<record::Sha
   return (std::filesystem::path(json) / fmt::format("shard-{}.json", shard->index)).string();
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::plan

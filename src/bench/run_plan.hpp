@@ -1,0 +1,45 @@
+#pragma once
+
+#include "bench/operation_plan.hpp"
+#include "device/device.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "peer/peer_argument.hpp"
+#include "plan/sources.hpp"
+#include "record/run_options.hpp"
+#include "record/shard.hpp"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nf4bench::bench {
+
+// Everything that "nf4bench run" has settled before it measures.
+struct RunPlan {
+  record::RunOptions options;  // launch modes and rotation are those of this device
+  std::vector<std::unique_ptr<io::Checkpoint>> checkpoints;  // the tensors are loaded from these
+  std::unique_ptr<device::Device> device;
+  std::deque<OperationPlan> operations;  // not empty
+  std::vector<std::string> warnings;     // for the report
+  std::optional<record::Shard> shard;    // which task of a job this is
+};
+
+// What a run is made from.
+struct RunParts {
+  record::RunOptions options;
+  std::optional<record::Shard> shard;
+  std::vector<peer::PeerArgument> peers;
+  plan::Sources sources;
+};
+
+// Options that change nothing, because no operation of the run heeds them.
+std::vector<std::string> idle_options(const record::RunOptions& options);
+
+// Opens the device and the peers, and chooses what is measured. `warn` gets what is to be known at
+// once. Throws Error when something cannot be used, or does not fit the device.
+RunPlan make_plan(RunParts parts, const std::function<void(const std::string&)>& warn);
+
+}  // namespace nf4bench::bench
