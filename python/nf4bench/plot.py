@@ -33,7 +33,8 @@ DASHES = ["-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2))]
 HATCHES = [None, "///", "...", "xxx"]
 STYLE = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "axes.axisbelow": True, "grid.color": "#e3e7eb", "legend.frameon": False, "figure.dpi": 150, "figure.constrained_layout.use": True,
+    "axes.axisbelow": True, "grid.color": "#e3e7eb", "legend.frameon": False, "figure.dpi": 150,
+    "figure.constrained_layout.use": True,
     "svg.hashsalt": "nf4bench", "svg.fonttype": "path",
 }
 

@@ -139,7 +139,8 @@ def of(raw, name="this"):
         tensors = {each["id"]: _tensor(each) for each in raw["tensors"]}
         return Report(
             raw["schema_version"], raw.get("complete", True), raw["started_at"], raw["host"]["name"],
-            raw["device"]["name"], raw["device"]["id"], raw["device"]["uuid"], tuple(tensors.values()), tuple(each["name"] for each in raw["variants"]),
+            raw["device"]["name"], raw["device"]["id"], raw["device"]["uuid"], tuple(tensors.values()),
+            tuple(each["name"] for each in raw["variants"]),
             tuple(_measurement(each, tensors) for each in raw["measurements"]), tuple(raw.get("warnings", ())), raw)
     except (KeyError, TypeError, AttributeError) as error:
         raise NotAReport(f"{name} lacks what every report has: {type(error).__name__} {error}") from error

@@ -7,6 +7,8 @@ Exits with 77 where bitsandbytes is not installed.
 import importlib.util
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,8 +18,11 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(importlib.util.find_spec("nf4bench").submodule_search_locations[0]).parent
 
+ROOT = HERE.parents[1]
+
 # What an installed package says of itself, for a package that is not installed.
-ENTRY_POINTS = "[bitsandbytes.backends]\nnf4bench = nf4bench.torch:activate\n"
+[TARGET] = re.findall(r'"bitsandbytes.backends"\]\nnf4bench = "(.+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
+ENTRY_POINTS = f"[bitsandbytes.backends]\nnf4bench = {TARGET}\n"
 
 PRELUDE = """
 import logging, sys, warnings
@@ -103,11 +108,84 @@ class DropIn(unittest.TestCase):
             """, NF4_LIBRARY="/nowhere/libnf4.so")
         self.assertIn("nf4bench WARNING", result.stderr)
 
+    def test_a_pytorch_without_a_private_name_is_a_warning(self):
+        result = self.run_code("""
+            del torch._C._len_torch_function_stack
+            import bitsandbytes as bnb
+            assert not hasattr(bnb.matmul_4bit, "__wrapped__")
+            """)
+        self.assertRegex(result.stderr, "nf4bench WARNING.*_len_torch_function_stack")
+
+    def test_what_fails_on_the_way_is_taken_back(self):
+        result = self.run_code("""
+            import nf4bench.torch.dropin as dropin
+            def fail(layer):
+                raise RuntimeError("no layer of 4 bits")
+            dropin._replace_forward = fail
+            import bitsandbytes as bnb
+            assert not hasattr(bnb.matmul_4bit, "__wrapped__")
+            assert not dropin.taken
+            """)
+        self.assertRegex(result.stderr, "nf4bench WARNING.*no layer of 4 bits")
+
+    def test_a_file_of_the_same_name_beside_the_script_is_left_alone(self):
+        folder = pathlib.Path(self.folder.name, "scripts")
+        folder.mkdir()
+        (folder / "nf4bench.py").write_text("print('ran')\nimport bitsandbytes\n")
+        (folder / "script.py").write_text("import bitsandbytes\n")
+        for script, ran, disabled in (("nf4bench.py", "ran\n", "0"), ("script.py", "", "0"), ("script.py", "", "1")):
+            result = self.run_python(folder / script, NF4_DISABLE=disabled)
+            self.assertEqual((result.returncode, result.stdout), (0, ran), result.stderr)
+            self.assertEqual("nf4bench leaves bitsandbytes as it is" in result.stderr, disabled == "0")
+
+    def test_what_is_switched_off_is_not_imported(self):
+        self.run_code("""
+            import bitsandbytes
+            assert "nf4bench" not in sys.modules
+            """, NF4_DISABLE="1")
+
+    def later_bitsandbytes(self):
+        """A folder with a bitsandbytes in which all that is replaced has changed."""
+        installed = pathlib.Path(importlib.util.find_spec("bitsandbytes").submodule_search_locations[0])
+        later = pathlib.Path(self.folder.name, "bitsandbytes")
+        shutil.copytree(installed, later, ignore=shutil.ignore_patterns("__pycache__"))
+        for file, old, new in (
+                ("autograd/_functions.py", r"(def matmul_4bit\([^)]*)\)", r"\1 *, twice=False)"),
+                ("functional.py", r"(def dequantize_4bit\([^)]*)\)", r"\1 *, twice=False)"),
+                ("_ops.py", r"(gemm_4bit[^>]*absmax_offset=None)\)", r"\1, bool twice=False)"),
+                ("nn/modules.py", r"\Z", "\nLinear4bit.forward = lambda self, x: x.new_full((2,), 7)\n")):
+            text, count = re.subn(old, new, (later / file).read_text("utf-8"))
+            self.assertEqual(count, 1, file)
+            (later / file).write_text(text, "utf-8")
+
+    def test_another_version_keeps_what_it_changed(self):
+        self.later_bitsandbytes()
+        result = self.run_code("""
+            import bitsandbytes as bnb, bitsandbytes.functional as F
+            from nf4bench.torch import dropin
+            assert bnb.__file__.startswith(sys.path[1]), bnb.__file__
+            packed, state = F.quantize_4bit(torch.randn(64, 128), quant_type="nf4")
+            x = torch.randn(3, 128)
+            assert bnb.matmul_4bit(x, packed, state, twice=True).shape == (3, 64)
+            assert F.dequantize_4bit(packed, state, twice=True).shape == (64, 128)
+            assert bnb.nn.Linear4bit(128, 64).forward(x).tolist() == [7, 7]
+            print("taken", *dropin.taken, sep="\\n")
+            print("left", *dropin.refused, sep="\\n")
+            """)
+        taken, _, left = result.stdout.partition("left\n")
+        for name in ("functional.dequantize_4bit", "matmul_4bit", "Linear4bit.forward", "gemm_4bit (CPU)"):
+            self.assertNotIn(name, taken)
+            self.assertIn(name, left)
+        self.assertIn("bitsandbytes::dequantize_4bit (CPU)", taken)
+        self.assertIn("bool twice=False", left)
+
     def test_says_what_is_active(self):
         result = self.run_python("-m", "nf4bench.torch")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"active +yes")
-        self.assertIn("matmul_4bit", result.stdout)
+        for name in ("gemm_4bit (CPU)", "dequantize_4bit (CPU)", "functional.dequantize_4bit",
+                     "matmul_4bit", "Linear4bit.forward"):
+            self.assertRegex(result.stdout, f"taken over .*{re.escape(name)}")
         self.assertRegex(self.run_python("-m", "nf4bench.torch", NF4_DISABLE="1").stdout, r"active +no")
         self.assertIn("cannot be loaded", self.run_python("-m", "nf4bench.torch", NF4_LIBRARY="/nowhere").stdout)
 
@@ -214,13 +292,17 @@ class DropIn(unittest.TestCase):
 
     def test_what_it_cannot_do_is_the_originals(self):
         code = """
+            import copy
             import bitsandbytes as bnb, bitsandbytes.functional as F
             torch.manual_seed(0)
 
-            def show(name, work):
+            def show(name, work, exact=True):
                 try:
                     result = work()
-                    print(name, result.dtype, tuple(result.shape), result.double().sum().item())
+                    if not isinstance(result, torch.Tensor):
+                        return print(name, result)
+                    total = result.double().sum().item()
+                    print(name, result.dtype, tuple(result.shape), total if exact else f"{total:.3g}")
                 except Exception as error:
                     print(name, type(error).__name__, str(error)[:60])
 
@@ -244,6 +326,43 @@ class DropIn(unittest.TestCase):
             shifted = torch.cat([odd[:1], odd])[1:]
             show("not aligned", lambda: F.dequantize_4bit(shifted, odd_state))
             print(bnb.matmul_4bit(x, packed, state, out=out) is out)
+
+            negated = torch.view_as_complex(torch.stack([torch.zeros_like(x), x], -1)).conj().imag
+            assert negated.is_neg()
+            zero, ones = torch._efficientzerotensor((3, 128)), torch.ones(64)
+            for name, tokens in (("negated", negated), ("sparse", x.to_sparse()), ("zero", zero), ("number", 1.5),
+                                 ("nested", torch.nested.nested_tensor([x, x]))):
+                show(name, lambda: bnb.matmul_4bit(tokens, packed, state), exact=False)
+            for name, bias in (("sparse bias", ones.to_sparse()), ("zero bias", torch._efficientzerotensor((64,))),
+                               ("negated bias", torch._neg_view(ones)), ("wrapped bias", samples.Wrapper(ones)),
+                               ("number for a bias", 1.5)):
+                show(name, lambda: bnb.matmul_4bit(x, packed, state, bias=bias), exact=False)
+            for name, weight in (("wrapped", samples.Wrapper(packed)), ("no tensor", 5), ("no tensor", None),
+                                 ("sparse", packed.to_sparse()), ("not quantized", w)):
+                show(name + " weight", lambda: bnb.matmul_4bit(x, weight, state), exact=False)
+                show(name + " weight decoded", lambda: F.dequantize_4bit(weight, state))
+            for dtype in (torch.bfloat16, torch.float16):
+                with torch.autocast("cpu", dtype):
+                    for tokens in (x, x.bfloat16(), x.half()):
+                        show("autocast", lambda: bnb.matmul_4bit(tokens, packed, state).dtype)
+
+            packed, state = F.quantize_4bit(w, quant_type="nf4", compress_statistics=True)
+            for name, value in (("shape", torch.Size((32, 128))), ("shape", torch.Size((65, 128))), ("shape", 5),
+                                ("shape", None), ("blocksize", 128), ("blocksize", 64.0), ("blocksize", "64"),
+                                ("dtype", torch.float64), ("offset", None),
+                                ("quant_type", "int4")):
+                other = copy.copy(state)
+                setattr(other, name, value)
+                show(f"{name} {value} decoded", lambda: F.dequantize_4bit(packed, other))
+                show(f"{name} {value}", lambda: bnb.matmul_4bit(x, packed, other), exact=False)
+            for name, value in (("dtype", torch.float16), ("blocksize", 128)):
+                other = copy.copy(state)
+                other.state2 = copy.copy(state.state2)
+                setattr(other.state2, name, value)
+                show(f"nested {name} {value} decoded", lambda: F.dequantize_4bit(packed, other))
+                show(f"nested {name} {value}", lambda: bnb.matmul_4bit(x, packed, other), exact=False)
+            show("half a nested scale", lambda: torch.ops.bitsandbytes.gemm_4bit(
+                x, packed, [64, 128], state.state2.absmax, 64, "nf4", None, state.absmax, state.state2.code, None))
             """
         ours, theirs = (self.run_code(code, NF4_DISABLE=off).stdout for off in ("0", "1"))
         self.assertEqual(ours.splitlines(), theirs.splitlines())

@@ -4,6 +4,7 @@
 import copy
 import gc
 import threading
+import types
 import unittest
 
 import samples
@@ -72,11 +73,33 @@ class Dequantize(unittest.TestCase):
                        lambda: setattr(state, "absmax", state.absmax.clone())):
             change()
             self.assertTrue(torch.equal(nf4.dequantize(packed, state), samples.decoded(packed, state)))
-        state.blocksize = 128
-        self.assertTrue(torch.equal(nf4.dequantize(packed, state), samples.decoded(packed, state)))
         state.absmax.untyped_storage().resize_(0)
         with self.assertRaisesRegex(ValueError, "absmax"):
             nf4.dequantize(packed, state)
+
+    def test_a_shape_that_is_changed_in_place_is_seen(self):
+        packed, state = samples.weight()
+        state.shape = [48, 128]
+        self.assertEqual(nf4.dequantize(packed, state).shape, (48, 128))
+        state.shape[0] = 4
+        with self.assertRaisesRegex(nf4.UnsupportedWeight, "3072 bytes"):
+            nf4.dequantize(packed, state)
+
+    def test_a_view_of_other_bytes_is_seen(self):
+        packed, state = samples.weight()
+        square = packed.view(48, 64)
+        self.assertTrue(torch.equal(nf4.dequantize(square, state), samples.decoded(packed, state)))
+        with self.assertRaisesRegex(nf4.UnsupportedWeight, "not contiguous"):
+            nf4.dequantize(square.t(), state)
+
+    @for_each(device=samples.DEVICES)
+    def test_is_transposed_where_packed_is(self, device):
+        packed, state = samples.weight(device=device)
+        expected = samples.decoded(packed, state)
+        self.assertTrue(torch.equal(nf4.dequantize(packed.t(), state), expected.t()))
+        out = torch.empty_like(expected)
+        self.assertTrue(torch.equal(nf4.dequantize(packed.t(), state, out=out), expected.t()))
+        self.assertTrue(torch.equal(out, expected))
 
     def test_inference_tensors(self):
         with torch.inference_mode():
@@ -116,7 +139,23 @@ class Dequantize(unittest.TestCase):
                 ("absmax has 96 bytes", (packed, changed(blocksize=32))),
                 ("no elements", (packed, changed(shape=torch.Size((0, 128))))),
                 ("no elements", (packed, changed(shape=torch.Size(())))),
-                ("no shape", (packed, changed(shape=None))),
+                ("the shape None", (packed, changed(shape=None))),
+                ("the shape 5", (packed, changed(shape=5))),
+                ("no whole numbers", (packed, changed(shape=(48.0, 128)))),
+                ("no whole numbers", (packed, changed(blocksize=64.0))),
+                ("packed has 3072 bytes", (packed, changed(shape=torch.Size((24, 128))))),
+                ("packed has 3072 bytes", (packed, changed(shape=torch.Size((48, 127))))),
+                ("absmax has 96 bytes", (packed, changed(blocksize=128))),
+                ("decoded in torch.float16", (packed, changed(state2=types.SimpleNamespace(
+                    **{**vars(state.state2), "dtype": torch.float16})))),
+                ("nested_absmax is torch.float16", (packed, changed(state2=types.SimpleNamespace(
+                    **{**vars(state.state2), "absmax": state.state2.absmax.half()})))),
+                ("nested_map has 2048 bytes", (packed, changed(state2=types.SimpleNamespace(
+                    **{**vars(state.state2), "code": state.state2.code.repeat(2)})))),
+                ("absmax is not a tensor whose memory", (packed, changed(
+                    absmax=torch._neg_view(plain.absmax), state2=None))),
+                ("packed is not a tensor whose memory", (samples.Wrapper(packed), state)),
+                ("packed is NoneType", (None, state)),
                 ("absmax is torch.float32", (packed, changed(absmax=plain.absmax))),
                 ("absmax is torch.uint8", (packed, changed(state2=None))),
                 ("absmax is torch.float16", (packed, changed(absmax=plain.absmax.half(), state2=None))),
@@ -130,6 +169,10 @@ class Dequantize(unittest.TestCase):
                 ("repacked", (packed, changed(packing_format_for_cpu=True)))]:
             with self.subTest(words), self.assertRaisesRegex(nf4.UnsupportedWeight, words):
                 nf4.dequantize(*arguments, dtype=torch.bfloat16)
+        for no_state in (None, 5, object(), [1, 2]):
+            for work in (nf4.dequantize, lambda *weight: nf4.linear(torch.zeros(1, 128), *weight)):
+                with self.assertRaisesRegex(nf4.UnsupportedWeight, "no quant_state"):
+                    work(torch.nn.Linear(128, 48).weight, no_state)
         with self.assertRaisesRegex(ValueError, "float64"):
             nf4.dequantize(packed, state, torch.float64)
         with self.assertRaisesRegex(ValueError, "shape"):
@@ -224,6 +267,23 @@ class Linear(unittest.TestCase):
             with torch.autocast(device, dtype=torch.float16):
                 self.assertIs(nf4.linear(many, packed, state).dtype, torch.bfloat16)
                 self.assertIs(nf4.linear(many.requires_grad_(), packed, state).dtype, torch.bfloat16)
+
+    def test_tensors_whose_memory_is_not_what_they_hold(self):
+        packed, state = samples.weight((32, 64), torch.float32)
+        tokens, bias = torch.randn(3, 64), torch.randn(32)
+        expected = nf4.linear(tokens, packed, state, bias)
+        negated = torch._neg_view(-tokens), torch._neg_view(-bias)
+        for x, b in ((tokens, samples.Wrapper(bias)), (samples.Wrapper(tokens), bias), (tokens, negated[1]),
+                     (negated[0], bias), negated):
+            self.assertTrue(torch.equal(nf4.linear(x, packed, state, b), expected))
+        zero = torch._efficientzerotensor((3, 64))
+        self.assertTrue(torch.equal(nf4.linear(zero, packed, state, bias), bias.expand(3, 32)))
+        for x, b in ((tokens.to_sparse(), bias), (tokens, bias.to_sparse())):
+            with self.assertRaises(NotImplementedError):
+                nf4.linear(x, packed, state, b)
+        inside = torch.empty(32, 64)
+        nf4.dequantize(packed, state, out=samples.Wrapper(inside))
+        self.assertTrue(torch.equal(inside, samples.decoded(packed, state)))
 
     def test_bad_input_is_named(self):
         packed, state = samples.weight((32, 64))

@@ -12,6 +12,22 @@ TYPES = (torch.bfloat16, torch.float16, torch.float32)
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 
 
+class Wrapper(torch.Tensor):
+    """A tensor without memory of its own, as those of quantizing and distributed packages are."""
+
+    @staticmethod
+    def __new__(cls, inside):
+        return torch.Tensor._make_wrapper_subclass(cls, inside.shape, dtype=inside.dtype, device=inside.device)
+
+    def __init__(self, inside):
+        self.inside = inside
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, arguments=(), keywords=None):
+        unwrap = torch.utils._pytree.tree_map_only(cls, lambda each: each.inside, (arguments, keywords or {}))
+        return function(*unwrap[0], **unwrap[1])
+
+
 class State:
     """A quant_state as bitsandbytes has them."""
 

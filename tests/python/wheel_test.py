@@ -99,11 +99,12 @@ class Wheel(unittest.TestCase):
             with self.subTest(wheel.name), environment_with(wheel) as programs:
                 out = call(programs / "python", "-I", "-c", """if True:
                     import importlib.metadata, sys
-                    from nf4bench import _library
+                    import nf4bench
                     [entry] = importlib.metadata.entry_points(group="bitsandbytes.backends")
-                    print(_library.version(), entry.value, "torch" in sys.modules)
+                    entry.load()
+                    print(nf4bench.libnf4_version(), entry.value, "torch" in sys.modules)
                     """, PYTHONPATH="", LD_LIBRARY_PATH="")
-                self.assertRegex(out, r"^1\.\d+\.\d+ nf4bench\.torch:activate False$")
+                self.assertRegex(out, r"^1\.\d+\.\d+ nf4bench_bitsandbytes:activate False$")
 
     def test_the_drop_in_is_found_where_it_is_installed(self):
         with environment_with(self.repaired) as programs:

@@ -8,15 +8,15 @@ what was there before: FP4, other devices, odd types, shapes and views.
 import importlib.machinery
 import inspect
 import logging
-import os
 import sys
 import warnings
 
 import torch
+from nf4bench_bitsandbytes import is_disabled
 from torch import library as registry
 
 from .. import _library
-from . import functions, kernels, operators
+from . import functions, kernels, originals
 from .weights import ALIGNMENT, KINDS, AsPlainTensors, UnsupportedWeight, parts_of, weight_of
 
 LOG = logging.getLogger("nf4bench")
@@ -30,12 +30,8 @@ _undo = []  # what takes it all back
 _active = False
 
 
-def is_disabled():
-    return os.environ.get("NF4_DISABLE", "") not in ("", "0")
-
-
 def activate():
-    """Takes over what is here; called by bitsandbytes when it is imported. Never raises."""
+    """Takes over what is here, or says in a warning why nothing; never raises."""
     global _active
     if _active or is_disabled():
         return
@@ -44,6 +40,7 @@ def activate():
         _library.load()
         _take_over()
     except Exception as error:  # an import of bitsandbytes must not fail because of this package
+        _put_back()
         refused.append(f"everything: {error}")
         LOG.warning("nf4bench leaves bitsandbytes as it is: %s", error)
         return
@@ -53,11 +50,15 @@ def activate():
 def deactivate():
     """Puts back what was there before activate()."""
     global _active
+    _put_back()
+    _active = False
+
+
+def _put_back():
     for each in reversed(_undo):
         each()
     for state in (_undo, taken, refused, _devices):
         state.clear()
-    _active = False
 
 
 def _take_over():
@@ -97,6 +98,10 @@ def _override(name, make, key):
     if get_kernel is None:
         refused.append(f"{what}: PyTorch 2.9 or later is needed")
         return
+    strange = originals.strange_schema(name)
+    if strange:
+        refused.append(f"{what}: {strange}")
+        return
     try:
         kernel = get_kernel(f"bitsandbytes::{name}", key)
     except RuntimeError:
@@ -113,10 +118,16 @@ def _override(name, make, key):
     taken.append(what)
 
 
+def _is_recast(tokens):
+    """Whether autocast has bitsandbytes compute in another type."""
+    kind = tokens.device.type
+    return torch.is_autocast_enabled(kind) and torch.get_autocast_dtype(kind) is not tokens.dtype
+
+
 def _fits(weight, tokens, bias):
     """Whether this product is one for libnf4; if not, the original says what is wrong with it."""
     return (weight.is_matrix and tokens.dtype in KINDS and tokens.dim() > 0 and tokens.shape[-1] == weight.inputs
-            and tokens.device == weight.device
+            and tokens.device == weight.device and not _is_recast(tokens)
             and (bias is None or (bias.dtype is tokens.dtype and bias.dim() == 1 and bias.numel() == weight.outputs
                                   and bias.device == weight.device)))
 
@@ -130,7 +141,8 @@ def _gemm(original):
                     weight = weight_of((B, absmax, blocksize, tuple(shapeB), None))
                 else:
                     # Kept until the call is enqueued.
-                    offset = absmax_offset if absmax_offset.dtype is torch.float32 else absmax_offset.float()
+                    is_short = absmax_offset is not None and absmax_offset.dtype in KINDS
+                    offset = absmax_offset.float() if is_short else absmax_offset
                     nested = (absmax, absmax_code, offset)
                     weight = weight_of((B, absmax_8bit, blocksize, tuple(shapeB), nested))
                 if _fits(weight, A, bias):
@@ -169,11 +181,18 @@ def _can_take(out, shape, dtype, device):
             and out.data_ptr() % ALIGNMENT == 0)
 
 
-def _replace(module, name, make):
+def _may_replace(what, original, strange):
+    """Whether there is an original, which is none that is strange."""
+    why = "there is none" if original is None else strange(original)
+    if why:
+        refused.append(f"{what}: {why}")
+    return not why
+
+
+def _replace(module, name, make, strange=originals.strange_code):
     """Replaces a function of a module by make(original), wherever it was imported to."""
     original = getattr(module, name, None)
-    if original is None:
-        refused.append(f"{module.__name__}.{name}: there is none")
+    if not _may_replace(f"{module.__name__}.{name}", original, strange):
         return
     ours = make(original)
     ours.__name__, ours.__qualname__, ours.__doc__ = original.__name__, original.__qualname__, original.__doc__
@@ -190,20 +209,20 @@ def _rebind(name, old, new):
 
 
 def _is_on_ours(tensor):
-    return tensor.device.type in _devices
+    return isinstance(tensor, torch.Tensor) and tensor.device.type in _devices
 
 
 def _product_or_none(tokens, packed, state, bias):
     """The product by libnf4 where nothing looks on, or None."""
-    if not (functions.is_plain(tokens) and _is_on_ours(tokens) and state.quant_type == "nf4"
-            and not functions.wants_gradient(tokens, bias) and functions.nothing_looks_on()):
+    if not (functions.are_plain(tokens, bias) and _is_on_ours(tokens) and not functions.wants_gradient(tokens, bias)
+            and functions.nothing_looks_on()):
         return None
     with AsPlainTensors():
         try:
             weight = weight_of(parts_of(packed, state))
+            return kernels.linear(weight, tokens, bias) if _fits(weight, tokens, bias) else None
         except CANNOT:
             return None
-        return kernels.linear(weight, tokens, bias) if _fits(weight, tokens, bias) else None
 
 
 def _matmul(original):
@@ -217,12 +236,9 @@ def _matmul(original):
 
 def _functional_dequantize(original):
     def dequantize_4bit(A, quant_state=None, absmax=None, out=None, blocksize=None, quant_type="fp4"):
-        if quant_state is not None and out is None and quant_state.quant_type == "nf4":
+        if out is None and _is_ours(A, quant_state) and getattr(quant_state, "dtype", None) in KINDS:
             try:
-                with AsPlainTensors():
-                    if _is_on_ours(A):
-                        result = functions.dequantize(A, quant_state)
-                        return result.t() if A.shape[0] == 1 else result
+                return functions.dequantize(A, quant_state)
             except CANNOT:
                 pass
         return original(A, quant_state, absmax, out, blocksize, quant_type)
@@ -231,6 +247,8 @@ def _functional_dequantize(original):
 
 def _replace_forward(layer):
     original = layer.forward
+    if not _may_replace("bitsandbytes.nn.Linear4bit.forward", original, originals.strange_code):
+        return
 
     def forward(self, x):
         # On a CPU bitsandbytes may keep the weight in a form of its own.
@@ -281,14 +299,16 @@ class _AfterImport:
 
 def _take_over_unsloth(module):
     before = len(taken)
-    _replace(module, "fast_dequantize", _unsloth_dequantize)
-    _replace(module, "fast_gemv", _unsloth_gemv)
+    for name, make, known in (("fast_dequantize", _unsloth_dequantize, "W quant_state out use_global_buffer"),
+                              ("fast_gemv", _unsloth_gemv, "X W quant_state out")):
+        _replace(module, name, make, lambda function, known=known: originals.strange_parameters(function, known))
     LOG.info("nf4bench has taken over: %s", ", ".join(taken[before:]))
 
 
 def _is_ours(packed, state):
     """Whether this is a weight of NF4 on a device of ours: not a list of old, nothing of 8 bits."""
-    return getattr(state, "quant_type", None) == "nf4" and _is_on_ours(packed)
+    with AsPlainTensors():
+        return getattr(state, "quant_type", None) == "nf4" and _is_on_ours(packed)
 
 
 def _unsloth_dequantize(original):

@@ -7,7 +7,7 @@ mode of PyTorch is active. Else it goes through the operators of PyTorch, which 
 import torch
 
 from . import kernels, operators
-from .weights import AsPlainTensors, parts_of, weight_of
+from .weights import AsPlainTensors, dtype_of, is_dense, parts_of, weight_of
 
 is_compiling = torch.compiler.is_compiling
 _is_grad_enabled = torch.is_grad_enabled
@@ -24,7 +24,12 @@ def nothing_looks_on():
 
 
 def is_plain(tensor):
-    return type(tensor) is _Tensor or type(tensor) is _Parameter
+    """Whether this is a tensor of PyTorch itself, and its memory can be read."""
+    return (type(tensor) is _Tensor or type(tensor) is _Parameter) and is_dense(tensor)
+
+
+def are_plain(tokens, bias):
+    return is_plain(tokens) and (bias is None or is_plain(bias))
 
 
 def wants_gradient(tokens, bias):
@@ -32,21 +37,27 @@ def wants_gradient(tokens, bias):
 
 
 def dequantize(packed, quant_state, dtype=None, out=None):
-    """The weight in `dtype`, by default the one it had; into `out`, if that is given.
+    """The weight in `dtype`, by default the one it had; into `out`, if that is given. As bitsandbytes
+    has it, the result is transposed where packed is.
 
     Raises ValueError for what is no NF4 weight, and for an `out` that does not fit.
     """
-    dtype = dtype or (quant_state.dtype if out is None else out.dtype)
+    with AsPlainTensors():
+        result = _decode(parts_of(packed, quant_state), quant_state, dtype, out)
+        return result.t() if packed.shape[0] == 1 else result
+
+
+def _decode(parts, quant_state, dtype, out):
+    dtype = dtype or (dtype_of(quant_state) if out is None else out.dtype)
     operators.check_type(dtype)
     if not is_compiling() and nothing_looks_on():
-        with AsPlainTensors():
-            weight = weight_of(parts_of(packed, quant_state))
-            if out is None:
-                return kernels.dequantize(weight, dtype)
-            operators.check_output(out, weight.shape, weight.device)
-            operators.decode_into(weight, out)
-            return out
-    *weight, nested = parts_of(packed, quant_state)
+        weight = weight_of(parts)
+        if out is None:
+            return kernels.dequantize(weight, dtype)
+        operators.check_output(out, weight.shape, weight.device)
+        operators.decode_into(weight, out)
+        return out
+    *weight, nested = parts
     if out is None:
         return torch.ops.nf4.dequantize(*weight, dtype, *(nested or ()))
     torch.ops.nf4.dequantize_out(*weight, out, *(nested or ()))
@@ -58,7 +69,7 @@ def linear(tokens, packed, quant_state, bias=None):
 
     Raises ValueError for what is no NF4 weight, and for tokens or a bias that do not fit it.
     """
-    if (not is_compiling() and is_plain(tokens) and not wants_gradient(tokens, bias) and nothing_looks_on()):
+    if not is_compiling() and are_plain(tokens, bias) and not wants_gradient(tokens, bias) and nothing_looks_on():
         with AsPlainTensors():
             weight = weight_of(parts_of(packed, quant_state))
             operators.check_input(tokens, bias, weight.shape, weight.device)
@@ -89,21 +100,13 @@ def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False):
     """
     if quant_state is None:
         return W
-    if isinstance(quant_state, (list, tuple)):
+    dtype = dtype_of(quant_state)
+    if use_global_buffer and not is_compiling() and nothing_looks_on():
         with AsPlainTensors():
             weight = weight_of(parts_of(W, quant_state))
-            dtype = quant_state[2]
-            if out is None:
-                out = torch.empty(weight.shape, dtype=dtype, device=weight.device)
-            operators.check_output(out, weight.shape, weight.device)
-            operators.decode_into(weight, out)
-    elif use_global_buffer and not is_compiling() and nothing_looks_on():
-        with AsPlainTensors():
-            weight = weight_of(parts_of(W, quant_state))
-            operators.check_type(quant_state.dtype)
-            out = kernels.dequantize_into(weight, _from_buffer(weight, quant_state.dtype))
-    else:
-        if out is not None and out.dtype != quant_state.dtype:
-            raise ValueError(f"out is {out.dtype}, and the weight {quant_state.dtype}")
-        out = dequantize(W, quant_state, None, out)
-    return out.t() if W.shape[0] == 1 else out
+            operators.check_type(dtype)
+            decoded = kernels.dequantize_into(weight, _from_buffer(weight, dtype))
+            return decoded.t() if W.shape[0] == 1 else decoded
+    if out is not None and out.dtype != dtype:
+        raise ValueError(f"out is {out.dtype}, and the weight {dtype}")
+    return dequantize(W, quant_state, dtype, out)

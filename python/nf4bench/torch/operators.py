@@ -8,8 +8,8 @@ import torch
 from torch import library as registry
 
 from . import kernels
-from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, UnsupportedWeight, aligned, new_weight,
-                      weight_of)
+from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, UnsupportedWeight, aligned, is_dense,
+                      new_weight, weight_of)
 
 _WEIGHT = "Tensor packed, Tensor absmax, int blocksize, int[] shape"
 _NESTED = "Tensor? nested_absmax=None, Tensor? nested_map=None, Tensor? nested_offset=None"
@@ -61,7 +61,7 @@ def check_input(tokens, bias, shape, device):
 
 def decode_into(weight, out):
     """Decodes into any `out` of the right shape, type and device."""
-    if out.is_contiguous() and out.data_ptr() % ALIGNMENT == 0:
+    if is_dense(out) and out.is_contiguous() and out.data_ptr() % ALIGNMENT == 0:
         kernels.dequantize_into(weight, out)
     else:
         out.copy_(kernels.dequantize(weight, out.dtype))

@@ -1,6 +1,7 @@
 """A weight as libnf4 takes it, made of the tensors that bitsandbytes keeps it in."""
 
 import math
+import operator
 import weakref
 
 import torch
@@ -16,6 +17,16 @@ ALIGNMENT = 16
 # Code that calls methods of a parameter of bitsandbytes does so inside this: they are those of a
 # Tensor then, and do not pass through __torch_function__.
 AsPlainTensors = torch._C.DisableTorchFunctionSubclass
+
+_keys_of = torch._C._dispatch_keys  # what PyTorch chooses kernels by
+_ODD_KEYS = -1
+for _key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA", "AutocastCPU", "AutocastCUDA", "ADInplaceOrView"):
+    _ODD_KEYS &= ~torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, _key)).raw_repr()
+
+
+def is_dense(tensor):
+    """Whether its elements are what its memory holds: it is not sparse, negated, nested, zero or a wrapper."""
+    return not _keys_of(tensor).raw_repr() & _ODD_KEYS
 
 
 class UnsupportedWeight(ValueError):
@@ -36,13 +47,22 @@ def parts_of(packed, quant_state):
         nested = None
         if state2 is not None:
             nested = (state2.absmax, state2.code, quant_state.offset)
-            _check_nested(state2.blocksize)
+            _check_nested(state2.blocksize, getattr(state2, "dtype", None))
     except AttributeError as error:
         raise UnsupportedWeight(f"this is no quant_state of bitsandbytes: {error}") from None
     _check_format(quant_type, shape)
     if getattr(quant_state, "packing_format_for_cpu", False):
         raise UnsupportedWeight("bitsandbytes has repacked this weight for its own product on the CPU")
-    return packed, absmax, blocksize, shape, nested
+    # A list may be changed in place, which nobody would see.
+    return packed, absmax, blocksize, shape if isinstance(shape, tuple) else tuple(shape), nested
+
+
+def dtype_of(quant_state):
+    """That of the weight before it was quantized. Raises UnsupportedWeight."""
+    try:
+        return quant_state[2] if isinstance(quant_state, (list, tuple)) else quant_state.dtype
+    except (AttributeError, IndexError) as error:
+        raise UnsupportedWeight(f"this is no quant_state of bitsandbytes: {error}") from None
 
 
 def _parts_of_list(packed, fields):
@@ -53,7 +73,7 @@ def _parts_of_list(packed, fields):
         if compressed is not None:
             offset, state2 = compressed
             nested = (state2[0], state2[1], offset)
-            _check_nested(state2[2])
+            _check_nested(state2[2], state2[4])
     except (ValueError, TypeError, IndexError) as error:
         raise UnsupportedWeight(f"this list is no quant_state: {error}") from None
     _check_format(quant_type, shape)
@@ -63,13 +83,15 @@ def _parts_of_list(packed, fields):
 def _check_format(quant_type, shape):
     if quant_type != "nf4":
         raise UnsupportedWeight(f"quant_type is {quant_type!r}, not 'nf4'")
-    if shape is None:
-        raise UnsupportedWeight("the quant_state has no shape")
+    if not isinstance(shape, (tuple, list)):
+        raise UnsupportedWeight(f"the quant_state has the shape {shape!r}")
 
 
-def _check_nested(blocksize):
+def _check_nested(blocksize, dtype):
     if blocksize != NESTED_BLOCKSIZE:
         raise UnsupportedWeight(f"absmax is nested in blocks of {blocksize}, not of {NESTED_BLOCKSIZE}")
+    if dtype is not None and dtype is not torch.float32:
+        raise UnsupportedWeight(f"absmax is decoded in {dtype}, not in float32")
 
 
 def aligned(parts):
@@ -91,45 +113,53 @@ class Weight:
     def __init__(self, parts):
         """Raises UnsupportedWeight where the parts do not fit each other, or libnf4."""
         packed, absmax, blocksize, shape, nested = parts
+        try:
+            blocksize, shape = operator.index(blocksize), tuple(map(operator.index, shape))
+        except TypeError:
+            raise UnsupportedWeight(f"blocksize {blocksize!r} and shape {shape!r} are no whole numbers") from None
         if not shape or min(shape) < 1:
             raise UnsupportedWeight(f"a weight of shape {list(shape)} has no elements")
         if blocksize not in BLOCKSIZES:
             raise UnsupportedWeight(f"blocksize {blocksize} is not a power of two from 32 to 4096")
-        if not isinstance(packed, torch.Tensor) or packed.device.type not in DEVICES:
-            where = packed.device if isinstance(packed, torch.Tensor) else type(packed).__name__
-            raise UnsupportedWeight(f"packed is on {where}: libnf4 reads tensors on cpu and cuda")
+        if not isinstance(packed, torch.Tensor):
+            raise UnsupportedWeight(f"packed is {type(packed).__name__}, not a tensor")
+        if packed.device.type not in DEVICES:
+            raise UnsupportedWeight(f"packed is on {packed.device}: libnf4 reads tensors on cpu and cuda")
         self.device = packed.device
         self.gpu = packed.device.index  # None on the CPU
         elements = math.prod(shape)
         blocks = -(-elements // blocksize)
         pointers = [self._pointer("packed", packed, None, -(-elements // 2))]
         if nested is None:
-            pointers += [self._pointer("absmax", absmax, torch.float32, 4 * blocks), 0, 0, 0, 0]
+            pointers += [self._pointer("absmax", absmax, torch.float32, blocks), 0, 0, 0, 0]
         else:
             nested_absmax, nested_map, offset = nested
             pointers += [0, self._pointer("absmax", absmax, torch.uint8, blocks),
-                         self._pointer("nested_absmax", nested_absmax, torch.float32,
-                                       -(-blocks // NESTED_BLOCKSIZE) * 4),
-                         self._pointer("nested_map", nested_map, torch.float32, 4 * 256),
-                         self._pointer("nested_offset", offset, torch.float32, 4)]
+                         self._pointer("nested_absmax", nested_absmax, torch.float32, -(-blocks // NESTED_BLOCKSIZE)),
+                         self._pointer("nested_map", nested_map, torch.float32, 256),
+                         self._pointer("nested_offset", offset, torch.float32, 1, alignment=4)]
         self.shape, self.inputs, self.is_matrix = shape, shape[-1], len(shape) == 2
         self.outputs = elements // self.inputs
         self.blocksize, self.is_nested = blocksize, nested is not None
         self.plans = {}  # by type, for products
         self.fields = _library.pack_weight(blocksize, self.outputs, self.inputs, pointers)
 
-    def _pointer(self, name, tensor, dtype, least_bytes):
+    def _pointer(self, name, tensor, dtype, count, alignment=ALIGNMENT):
+        """Of a tensor of so many elements; without a type, of so many bytes."""
         if not isinstance(tensor, torch.Tensor):
             raise UnsupportedWeight(f"{name} is {type(tensor).__name__}, not a tensor")
         if dtype is not None and tensor.dtype is not dtype:
             raise UnsupportedWeight(f"{name} is {tensor.dtype}, not {dtype}")
         if tensor.device != self.device:
             raise UnsupportedWeight(f"{name} is on {tensor.device}, and packed on {self.device}")
+        if not is_dense(tensor):
+            raise UnsupportedWeight(f"{name} is not a tensor whose memory can be read")
         if not tensor.is_contiguous():
             raise UnsupportedWeight(f"{name} is not contiguous")
-        if tensor.nbytes < least_bytes:
-            raise UnsupportedWeight(f"{name} has {tensor.nbytes} bytes, and this shape needs {least_bytes}")
-        pointer, alignment = tensor.data_ptr(), 4 if least_bytes == 4 else ALIGNMENT
+        wanted = count * (1 if dtype is None else dtype.itemsize)
+        if tensor.nbytes != wanted:
+            raise UnsupportedWeight(f"{name} has {tensor.nbytes} bytes, and this shape and blocksize have {wanted}")
+        pointer = tensor.data_ptr()
         if pointer == 0 or pointer % alignment:
             raise UnsupportedWeight(f"{name} starts at the address {pointer:#x}, which is "
                                     + (f"not a multiple of {alignment}" if pointer else "no memory"))
@@ -155,7 +185,8 @@ class _Remembered:
     def is_of(self, parts):
         packed, absmax, blocksize, shape, nested = parts
         if (self.absmax() is not absmax or packed.data_ptr() != self.packed_at or absmax.data_ptr() != self.absmax_at
-                or packed.nbytes < self.bytes or blocksize != self.blocksize or shape != self.shape
+                or packed.nbytes != self.bytes or not packed.is_contiguous()
+                or blocksize != self.blocksize or shape != self.shape
                 or (self.packed_version is not None
                     and (packed.is_inference() or packed._version != self.packed_version))
                 or (self.absmax_version is not None and absmax._version != self.absmax_version)):
@@ -188,8 +219,11 @@ def weight_of(parts):
     """
     key = id(parts[1])
     known = _remembered.get(key)
-    if known is not None and known.is_of(parts):
-        return known.weight
+    try:
+        if known is not None and known.is_of(parts):
+            return known.weight
+    except (AttributeError, RuntimeError):
+        pass  # not tensors, or without memory: a new Weight says so
     weight = new_weight(parts)
     _remembered[key] = _Remembered(weight, parts, lambda _: _remembered.pop(key, None))
     return weight
