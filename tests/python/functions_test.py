@@ -11,7 +11,7 @@ import samples
 import torch
 
 import nf4bench.torch as nf4
-from nf4bench.torch import functions, weights
+from nf4bench.torch import functions, originals, weights
 
 
 def for_each(**choices):
@@ -338,6 +338,22 @@ class FastDequantize(unittest.TestCase):
             result = nf4.fast_dequantize(packed, state, use_global_buffer=True)
             self.assertTrue(torch.equal(result, samples.decoded(packed, state)))
         self.assertEqual(len(functions._buffers), 1)
+
+
+class Originals(unittest.TestCase):
+    def test_what_is_not_known_is_strange(self):
+        def fast_gemv(X, W, quant_state, out=None):
+            return X
+
+        def matmul_4bit(A, B, quant_state, out=None, bias=None):
+            return A
+
+        self.assertIsNone(originals.strange_parameters(fast_gemv, "X W quant_state out"))
+        self.assertIn("it takes (X W quant_state out)", originals.strange_parameters(fast_gemv, "X W quant_state"))
+        matmul_4bit.__qualname__ = "matmul_4bit"
+        self.assertIn("is not known", originals.strange_code(matmul_4bit))
+        self.assertIn("cannot be read", originals.strange_code(len))
+        self.assertIn("cannot be read", originals.strange_code(eval("lambda: 0")))
 
 
 if __name__ == "__main__":
