@@ -128,7 +128,8 @@ class Checker:
 
     def help_of(self, subcommand):
         if subcommand not in self.help:
-            words = [self.binary] + ([subcommand] if subcommand else []) + ["--help"]
+            whole = ["--help-all"] if subcommand == "run" else ["--help"]
+            words = [self.binary] + ([subcommand] if subcommand else []) + whole
             self.help[subcommand] = self.run(shlex.join(words)).stdout
         return self.help[subcommand]
 
