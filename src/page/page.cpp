@@ -3,6 +3,7 @@
 #include "base/sha256.hpp"
 #include "page/files.hpp"
 #include "page/tables.hpp"
+#include "text/printers.hpp"
 
 #include <fmt/format.h>
 
@@ -32,7 +33,7 @@ void write_json(std::string_view json, const json::TextSink& sink) {
 }
 
 void write_part(std::string_view name, const Content& content, const json::TextSink& sink) {
-  if (name == "title") sink(html_text(content.title));
+  if (name == "title") sink(text::in_html(content.title));
   if (name == "style") sink(kStyle);
   if (name == "style source") sink(source_of(kStyle));
   if (name == "script") sink(kScript);

@@ -260,7 +260,7 @@ function logTicks(low, high) {
     ticks.push(...[1, 2, 5].map(each => each * 10 ** power));
   }
   const begin = ticks.findLastIndex(tick => tick <= low);
-  const inside = ticks.slice(begin, ticks.findIndex(tick => tick >= high) + 1);
+  const inside = ticks.slice(begin, ticks.findIndex(tick => tick > high) + 1);
   return inside.length < 9 ? inside
     : ticks.filter((tick, i) => i % 3 === 0 && tick >= low / 10 && tick <= high * 10);
 }

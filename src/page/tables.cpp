@@ -1,6 +1,6 @@
 #include "page/tables.hpp"
 
-#include "base/text.hpp"
+#include "text/printers.hpp"
 
 #include <fmt/format.h>
 
@@ -11,25 +11,6 @@
 namespace nf4bench::page {
 namespace {
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
-
-std::string_view entity_of(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    case '\'':
-      return "&#39;";
-    default:
-      return {};
-  }
-}
-
 // Without marks: what is bold is plain, and a character behind a backslash stands for itself.
 std::string plain(std::string_view text) {
   std::string words;
@@ -38,7 +19,7 @@ std::string plain(std::string_view text) {
     if (text[i] == '\\' && i + 1 < text.size()) ++i;
     words += text[i];
   }
-  return html_text(words);
+  return text::in_html(words);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -100,18 +81,6 @@ std::string line_of(std::string_view line, bool is_first) {
 }
 
 }  // namespace
-
-std::string html_text(std::string_view text) {
-  std::string safe;
-  while (!text.empty()) {
-    const Utf8Front front = utf8_front(text);
-    const bool is_safe = front.is_character && !disturbs_terminal(front.code_point);
-    const std::string_view entity = entity_of(text[0]);
-    safe += !is_safe ? kReplacement : entity.empty() ? text.substr(0, front.length) : entity;
-    text.remove_prefix(front.length);
-  }
-  return safe;
-}
 
 void write_tables(std::string_view markdown, const json::TextSink& sink) {
   const Block* open = &kNone;

@@ -278,7 +278,12 @@ class EveryPage(Pages):
                   const {left, right, width} = each.getBoundingClientRect();
                   return width > 0 && !each.closest('.wide > *, svg *') && (left < -1 || right > innerWidth + 1);
                 }).map(each => each.outerHTML.slice(0, 80));
-                return {width: innerWidth, overflow: root.scrollWidth - root.clientWidth, outside,
+                const crossed = all('.chart').flatMap(chart => ['tick', 'place', 'word'].flatMap(kind => {
+                  const boxes = all(`.${kind}`, chart).map(each => each.getBoundingClientRect());
+                  return boxes.filter((a, i) => boxes.some((b, k) => i < k && a.left < b.right && b.left < a.right
+                    && a.top < b.bottom - 2 && b.top < a.bottom - 2)).map(() => kind);
+                }));
+                return {width: innerWidth, crossed, overflow: root.scrollWidth - root.clientWidth, outside,
                   small: all('svg text').filter(each => each.getBoundingClientRect().height < 10).length,
                   loaded: performance.getEntriesByType('resource').map(entry => entry.name)};""",
                                   widths=(320, 360, 375, 768, 1440))
@@ -286,6 +291,7 @@ class EveryPage(Pages):
                 with self.subTest(seen["width"]):
                     self.assertLessEqual(seen["overflow"], 0)
                     self.assertEqual((seen["outside"], seen["small"], seen["loaded"]), ([], 0, []))
+                    self.assertEqual(seen["crossed"], [])
 
     def test_says_nothing_for_what_is_not_there(self):
         for seen in browser.ask([self.make.report(pages.load(path)) for path in REPORTS] + self.each_kind(), """
