@@ -71,20 +71,69 @@ struct BoxWords {
   uint4 second[2];
 };
 
-__device__ __forceinline__ LineAndResidual::Sums multiply_block(
-    const LineAndResidual::Tables& tables, const BoxWords& words, std::uint32_t activations) {
-  LineAndResidual::Sums sums;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    LineAndResidual::Activations b[2];
-    LineAndResidual::load(b, activations, half);
-    const uint4 first = words.first[half];
-    const uint4 second = words.second[half];
-    LineAndResidual::multiply(sums, {tables, {{first.x, second.x}, {first.y, second.y}}}, b[0]);
-    LineAndResidual::multiply(sums, {tables, {{first.z, second.z}, {first.w, second.w}}}, b[1]);
+// Where a lane finds its operands in shared memory. Lane t owns block t of a box.
+class VectorLane {
+ public:
+  // `slots` is its warp's ring.
+  __device__ __forceinline__ VectorLane(const VectorLayout& layout, std::uint32_t shared,
+                                        std::uint32_t slots)
+      : zero(load_shared_8(shared + VectorLayout::kZeros).x) {
+    const int row = threadIdx.x % 32 / 4;
+    const int t = threadIdx.x % 4;
+    const bool owns = row / 2 == t;  // else this lane's part of B is zero
+    activations_ = keep(shared + (owns ? layout.planes + row % 2 * layout.plane_bytes +
+                                             t * LineAndResidual::kBlockBytes
+                                       : VectorLayout::kZeros));
+    activations_a_box_ = keep(owns ? 4 * LineAndResidual::kBlockBytes : 0);
+    block_[0] = keep(slots + swizzled(row, 2 * t));
+    block_[1] = keep(slots + swizzled(row, 2 * t + 1));
+    terms_ = keep(shared + VectorLayout::kTerms + t * sizeof(float2));
   }
-  return sums;
-}
+
+  // Its block of a box, and a mix of it: known only when all has been loaded.
+  __device__ __forceinline__ std::uint32_t load(BoxWords& words, std::uint32_t slot) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      words.first[half] = load_shared_16(block_[half] + slot);
+      words.second[half] = load_shared_16(block_[half] + slot + 8 * kBoxBytes);
+    }
+    return words.first[0].w ^ words.first[1].w ^ words.second[0].w ^ words.second[1].w;
+  }
+
+  // Adds a box's products to the sums of the lane's rows.
+  __device__ __forceinline__ void multiply(float (&sums)[2], const LineAndResidual::Tables& tables,
+                                           const BoxWords& words, const float (&scales)[2],
+                                           int box) const {
+    const std::uint32_t activations = activations_ + box * activations_a_box_;
+    LineAndResidual::Sums products;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      LineAndResidual::Activations b[2];
+      LineAndResidual::load(b, activations, half);
+      const uint4 first = words.first[half];
+      const uint4 second = words.second[half];
+      LineAndResidual::multiply(products, {tables, {{first.x, second.x}, {first.y, second.y}}},
+                                b[0]);
+      LineAndResidual::multiply(products, {tables, {{first.z, second.z}, {first.w, second.w}}},
+                                b[1]);
+    }
+    const uint2 bits = load_shared_8(terms_ + box * 4 * sizeof(float2));
+    const float2 term = make_float2(__uint_as_float(bits.x), __uint_as_float(bits.y));
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      sums[r] = __fmaf_rn(scales[r] * term.x, products.total(r) + term.y, sums[r]);
+    }
+  }
+
+  const std::uint32_t zero;  // as WeightRing::release() wants it
+
+ private:
+  std::uint32_t activations_;        // of the first box
+  std::uint32_t activations_a_box_;  // from one to the next
+  std::uint32_t block_[2];  // halves of its block of a box, of its first row; the second is 8
+                            // further down
+  std::uint32_t terms_;
+};
 
 // Sums what the units of each row and the lanes of their quads have left, kLanes lanes a row, and
 // writes the outputs.
@@ -189,18 +238,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   __syncthreads();
 
   const Tables tables = load_tables<Tables>(shared_address(shared) + Layout::kTables);
-  const std::uint32_t zero = load_shared_8(shared_address(shared) + Layout::kZeros).x;
-  const bool owns = row / 2 == quad_lane;  // else this lane's part of B is zero
-  const std::uint32_t activations =
-      keep(shared_address(shared) + (owns ? layout.planes + row % 2 * layout.plane_bytes +
-                                                quad_lane * LineAndResidual::kBlockBytes
-                                          : Layout::kZeros));
-  const std::uint32_t activations_a_box = keep(owns ? 4 * LineAndResidual::kBlockBytes : 0);
-  // This lane's block of a box, of its first row; the second is 8 further down.
-  const std::uint32_t own_block[2] = {keep(slots + swizzled(row, 2 * quad_lane)),
-                                      keep(slots + swizzled(row, 2 * quad_lane + 1))};
-  const std::uint32_t terms =
-      keep(shared_address(shared) + Layout::kTerms + quad_lane * sizeof(float2));
+  const VectorLane operands(layout, shared_address(shared), slots);
   auto* partials = reinterpret_cast<float*>(shared + layout.partials) + row * 4 + quad_lane;
 
   unsigned count = 0;  // boxes done
@@ -221,24 +259,10 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
       const unsigned n = count + i;
       ring.wait(n);
       BoxWords words;
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        words.first[half] = load_shared_16(own_block[half] + ring.offset(n));
-        words.second[half] = load_shared_16(own_block[half] + ring.offset(n) + 8 * kBoxBytes);
-      }
-      ring.release(words.first[0].w ^ words.first[1].w ^ words.second[0].w ^ words.second[1].w,
-                   zero);
+      ring.release(operands.load(words, ring.offset(n)), operands.zero);
       ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
       const int box = first_box + i;
-      if (box >= plan.boxes) continue;
-      const LineAndResidual::Sums sums =
-          multiply_block(tables, words, activations + box * activations_a_box);
-      const uint2 bits = load_shared_8(terms + box * 4 * sizeof(float2));
-      const float2 term = make_float2(__uint_as_float(bits.x), __uint_as_float(bits.y));
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        sum[r] = __fmaf_rn(scales[i][r] * term.x, sums.total(r) + term.y, sum[r]);
-      }
+      if (box < plan.boxes) operands.multiply(sum, tables, words, scales[i], box);
     }
     partial[0] = sum[0];
     partial[8 * 4] = sum[1];

@@ -116,7 +116,7 @@ struct LoadedScales<StageScales::kCodesOfTwoWords, kRows> {
   template <class Use>
   __device__ __forceinline__ void for_each(const Job& job, const NestedMap& nested, LaneStage at,
                                            Use use) const {
-    // As in kAny, the last block stands in beyond the end of a row.
+    // As in LaneScales, the last block stands in beyond the end of a row.
     const unsigned last = static_cast<unsigned>(job.inputs) / 64 - 1 - at.stage * 4u;
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
@@ -164,8 +164,7 @@ struct LoadedScales<StageScales::kAny, kRows> {
     for (int i = 0; i < kRows; ++i) {
       const unsigned row = existing_row(job, at.first_row, i) * row_blocks;
       const auto scale = [&](unsigned k) {
-        // Beyond the end of a row the last block stands in: the activations there are zero, so that
-        // only whether the scale is finite matters, and that the row's result tells anyway.
+        // As in LaneScales, the last block stands in beyond the end of a row.
         const unsigned in_row = min(at.stage * 4u + k, row_blocks - 1);
         const unsigned block = (row + in_row) >> (job.block_shift - 6);
         return job.nested ? block_scale<true>(job, block) : block_scale<false>(job, block);
