@@ -20,7 +20,7 @@ struct PooledSide {
   CellState state = CellState::kAbsent;
   std::string reason;
   std::vector<RunValue> runs;
-  std::string doubt;  // why none of the runs decides anything; empty when one does
+  std::string doubt;  // why all of the runs are in doubt; empty when one is not
 };
 
 struct PooledCell {
@@ -43,7 +43,7 @@ void add_run(PooledSide& side, const RunCell& cell, const std::string& source) {
   side.reason = fmt::format("{} ({})", cell.reason, source);
 }
 
-// Leaves out the runs that decide nothing, unless there are no others.
+// Leaves out the runs that are in doubt, unless there are no others.
 void drop_doubtful_runs(PooledSide& side) {
   const auto is_doubtful = [](const RunValue& run) { return !run.doubt.empty(); };
   if (!side.runs.empty() && std::all_of(side.runs.begin(), side.runs.end(), is_doubtful)) {
@@ -106,13 +106,28 @@ std::optional<SideValue> side_value(const PooledSide& side, Metric metric) {
   return value;
 }
 
-// Rules on a cell that both sides measured and one has in doubt; none when neither has.
-std::optional<Ruling> rule_on_doubt(const PooledCell& cell) {
+// Why a cell that both sides measured is in doubt; empty when it is not.
+std::string doubt_of(const PooledCell& cell) {
   std::vector<std::string> doubts;
   if (!cell.base.doubt.empty()) doubts.push_back("base: " + cell.base.doubt);
   if (!cell.fresh.doubt.empty()) doubts.push_back("new: " + cell.fresh.doubt);
-  if (doubts.empty()) return std::nullopt;
-  return Ruling{CellVerdict::kUnsure, fmt::format("{}", fmt::join(doubts, "; "))};
+  return fmt::format("{}", fmt::join(doubts, "; "));
+}
+
+bool have_intervals(const std::vector<RunValue>& runs) {
+  return std::ranges::all_of(runs, [](const RunValue& run) { return run.has_interval; });
+}
+
+// Rules on a cell that both sides measured. A busy machine excuses no slowdown of which the whole
+// interval lies above the threshold: or a gate would pass on any machine that is busy.
+Ruling rule_on_both(const PooledCell& cell, const Change& change, const RulingLimits& limits) {
+  Ruling ruling = rule_on_change(change, cell.base.runs, cell.fresh.runs, limits);
+  const std::string doubt = doubt_of(cell);
+  if (doubt.empty()) return ruling;
+  const bool is_slower = ruling.verdict == CellVerdict::kSlower &&
+                         ratio_interval(change).low > 1.0 + limits.threshold &&
+                         have_intervals(cell.base.runs) && have_intervals(cell.fresh.runs);
+  return {is_slower ? CellVerdict::kSlower : CellVerdict::kUnsure, doubt};
 }
 
 // Rules on a cell that not both sides measured; none when neither has anything to say.
@@ -165,9 +180,7 @@ void add_cell(ComparisonResult& result, const PooledCell& cell, int family) {
                                       {.run_noise = result.noise.relative, .cells = family});
     const RulingLimits limits = {.threshold = result.threshold,
                                  .heeds_clocks = result.metric != Metric::kSpeedup};
-    const std::optional<Ruling> doubt = rule_on_doubt(cell);
-    compared.ruling =
-        doubt ? *doubt : rule_on_change(*compared.change, cell.base.runs, cell.fresh.runs, limits);
+    compared.ruling = rule_on_both(cell, *compared.change, limits);
   } else {
     const std::optional<Ruling> ruling = rule_on_gap(cell);
     if (!ruling) return;

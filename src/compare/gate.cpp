@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 namespace nf4bench::compare {
 namespace {
 
@@ -29,6 +31,8 @@ GateDecision decide_gate(const ComparisonResult& result, Strictness strictness) 
   add_count(decision.reasons, result, CellVerdict::kSlower);
   if (!decision.reasons.empty()) {
     decision.code = ExitCode::kGateFailed;
+  } else if (result.count(CellVerdict::kUnsure) == std::ssize(result.cells)) {
+    decision = {ExitCode::kInconclusive, {"no cell was decided"}};
   } else if (strictness == Strictness::kStrict && result.count(CellVerdict::kUnsure) > 0) {
     add_count(decision.reasons, result, CellVerdict::kUnsure);
     decision.code = ExitCode::kInconclusive;

@@ -10,7 +10,7 @@
 namespace nf4bench::compare {
 
 enum class Strictness : std::uint8_t {
-  kLenient,  // UNSURE passes
+  kLenient,  // UNSURE passes beside a cell that is decided
   kStrict,   // UNSURE is inconclusive
 };
 
@@ -21,7 +21,7 @@ struct GateDecision {
 };
 
 // Passes only what was measured: SLOWER, MISSING and INVALID cells, faulty reports and comparisons
-// without a cell fail.
+// without a cell fail. Where all cells are UNSURE it is inconclusive.
 GateDecision decide_gate(const ComparisonResult& result, Strictness strictness);
 
 }  // namespace nf4bench::compare

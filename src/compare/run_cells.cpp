@@ -23,18 +23,19 @@ bool are_positive(std::span<const double> values) {
                      [](double value) { return std::isfinite(value) && value > 0.0; });
 }
 
-// Why a time that passed decides nothing; empty when it may.
+bool has_interval(std::int64_t samples) {
+  return samples >= static_cast<std::int64_t>(statistics::kFewestForInterval);
+}
+
+// Why a time that passed is in doubt; empty when it is not.
 std::string find_doubt(const record::Measurement& m) {
   if (m.load && m.load->disturbed) {
     return fmt::format("other programs kept {:.1f} of {} processors busy", m.load->others,
                        m.load->processors);
   }
-  const std::int64_t samples = record::sample_count(m);
-  if (samples < static_cast<std::int64_t>(statistics::kFewestForInterval)) {
-    return fmt::format("{} samples are too few for an interval, which takes {}", samples,
-                       statistics::kFewestForInterval);
-  }
-  return "";
+  if (has_interval(record::sample_count(m))) return "";
+  return fmt::format("{} samples are too few for an interval, which takes {}",
+                     record::sample_count(m), statistics::kFewestForInterval);
 }
 
 // Why the row's numbers cannot be used; empty when they can.
@@ -98,6 +99,7 @@ RunValue value_of(const record::Measurement& m, Metric metric, record::DeviceKin
   }
   value.fraction_of_copy = m.fraction_of_copy;
   value.samples = digest.count;
+  value.has_interval = has_interval(digest.count);
   value.doubt = find_doubt(m);
   return value;
 }
@@ -133,6 +135,7 @@ RunValue merged(const RunValue& mean, int count, const RunValue& next) {
   value.clock_hz = mix_known(mean.clock_hz, next.clock_hz);
   value.fraction_of_copy = mix_known(mean.fraction_of_copy, next.fraction_of_copy);
   value.samples = mean.samples + next.samples;
+  value.has_interval = mean.has_interval && next.has_interval;
   if (value.doubt.empty()) value.doubt = next.doubt;
   return value;
 }

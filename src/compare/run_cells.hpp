@@ -21,7 +21,8 @@ struct RunValue {
   std::optional<double> clock_hz{};  // median SM clock of the samples
   std::optional<double> fraction_of_copy{};  // rate over the run's copy ceiling
   std::int64_t samples = 0;
-  std::string doubt{};  // why nothing follows from it; empty when something does
+  bool has_interval = true;  // of its median, from the samples
+  std::string doubt{};       // why no more than a great change follows from it; empty: more does
 };
 
 // How a cell fared in one run, the best first.

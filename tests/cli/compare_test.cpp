@@ -100,14 +100,21 @@ TEST_F(Compare, TheGateNeedsTheReportToBeThere) {
 }
 
 TEST_F(Compare, UnsureIsAFailureOnlyWhenStrict) {
-  const std::vector<std::string> arguments = {base, slow,          "--gate", "--noise",
-                                              "5%", "--threshold", "2%"};
+  const std::vector<std::string> arguments = {base,   slow,          "--gate", "--noise",
+                                              "2.5%", "--threshold", "7%"};
   const Outcome lenient = compare(arguments);
   EXPECT_EQ(lenient.exit_code, 0);
-  EXPECT_THAT(lenient.out, HasSubstr("UNSURE"));
+  EXPECT_THAT(lenient.out, HasSubstr("1 UNSURE, 1 SAME"));
   std::vector<std::string> strict = arguments;
   strict.emplace_back("--strict");
   EXPECT_EQ(compare(strict).exit_code, 6);
+}
+
+TEST_F(Compare, AGateThatDecidesNothingIsInconclusive) {
+  const Outcome outcome =
+      compare({base, slow, "--gate", "--noise", "5%", "--threshold", "2%", "--format", "markdown"});
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.out, HasSubstr("### nf4bench: inconclusive\n\n2 UNSURE"));
 }
 
 TEST_F(Compare, AnotherDriverIsNotComparableUnlessAllowed) {

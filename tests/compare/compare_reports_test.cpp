@@ -241,15 +241,28 @@ void disturb(record::Measurement& row) {
   row.load = record::HostLoad{.processors = 2, .others = 1.0, .disturbed = true};
 }
 
-TEST(CompareReports, NothingFollowsFromABusyMachine) {
-  const compare::ComparisonResult result =
-      compare(plain_run(0), changed_run(1, [](record::Measurement& row) {
-                for (double& sample : row.samples_s) sample *= 3.0;
-                disturb(row);
-              }));
+report::NamedReport busy_run(int minute, double factor) {
+  return changed_run(minute, [&](record::Measurement& row) {
+    for (double& sample : row.samples_s) sample *= factor;
+    disturb(row);
+  });
+}
+
+TEST(CompareReports, WhatIsWithinTheReachOfABusyMachineIsUnsure) {
+  for (const double factor : {1.0, 1.03, 0.5}) {
+    const compare::ComparisonResult result = compare(plain_run(0), busy_run(1, factor));
+    const compare::Ruling& ruling = cell_of(result, "fused").ruling;
+    EXPECT_EQ(ruling.verdict, compare::CellVerdict::kUnsure) << factor;
+    EXPECT_EQ(ruling.reason, "new: other programs kept 1.0 of 2 processors busy");
+  }
+}
+
+TEST(CompareReports, AnIntervalAboveTheThresholdIsSlowerOnABusyMachineToo) {
+  const compare::ComparisonResult result = compare(plain_run(0), busy_run(1, 1.5));
   const compare::Ruling& ruling = cell_of(result, "fused").ruling;
-  EXPECT_EQ(ruling.verdict, compare::CellVerdict::kUnsure);
+  EXPECT_EQ(ruling.verdict, compare::CellVerdict::kSlower);
   EXPECT_EQ(ruling.reason, "new: other programs kept 1.0 of 2 processors busy");
+  EXPECT_EQ(gate_code(result), ExitCode::kGateFailed);
 }
 
 TEST(CompareReports, NothingFollowsFromThreeSamples) {
@@ -261,6 +274,12 @@ TEST(CompareReports, NothingFollowsFromThreeSamples) {
       cell_of(compare(changed_run(0, cut), plain_run(1)), "fused").ruling;
   EXPECT_EQ(ruling.verdict, compare::CellVerdict::kUnsure);
   EXPECT_EQ(ruling.reason, "base: 3 samples are too few for an interval, which takes 6");
+  const report::NamedReport slow = changed_run(1, [&](record::Measurement& row) {
+    for (double& sample : row.samples_s) sample *= 3.0;
+    cut(row);
+    disturb(row);
+  });
+  EXPECT_EQ(verdict_of(compare(plain_run(0), slow), "fused"), compare::CellVerdict::kUnsure);
 }
 
 TEST(CompareReports, AQuietRunOutweighsABusyOne) {
@@ -295,13 +314,22 @@ TEST(Gate, DoesNotFailBecauseACellGotFaster) {
             ExitCode::kOk);
 }
 
-TEST(Gate, UnsureIsInconclusiveOnlyWhenStrict) {
+TEST(Gate, SomeUnsureCellsAreInconclusiveOnlyWhenStrict) {
   const compare::ComparisonResult result =
-      compare(plain_run(0), named_run("b", 1, {{"fused", 31.5e-6}}),
-              {.threshold = 0.02, .run_noise = 0.03});
+      compare(named_run("a", 0, {{"fused", 30e-6}, {"same", 30e-6}}),
+              named_run("b", 1, {{"fused", 32.5e-6}, {"same", 30e-6}}),
+              {.threshold = 0.07, .run_noise = 0.025});
   ASSERT_EQ(result.count(compare::CellVerdict::kUnsure), 1);
+  ASSERT_EQ(result.count(compare::CellVerdict::kSame), 1);
   EXPECT_EQ(gate_code(result, compare::Strictness::kLenient), ExitCode::kOk);
   EXPECT_EQ(gate_code(result, compare::Strictness::kStrict), ExitCode::kInconclusive);
+}
+
+TEST(Gate, IsInconclusiveWhereNoCellWasDecided) {
+  const compare::GateDecision decision =
+      compare::decide_gate(compare(plain_run(0), busy_run(1, 1.0)), compare::Strictness::kLenient);
+  EXPECT_EQ(decision.code, ExitCode::kInconclusive);
+  EXPECT_THAT(decision.reasons, ElementsAre("no cell was decided"));
 }
 
 TEST(Gate, AnEmptyReportDoesNotPass) {

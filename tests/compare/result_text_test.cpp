@@ -103,6 +103,16 @@ TEST(Gate, SaysHowManyCellsItDidNotDecide) {
   EXPECT_THAT(text, HasSubstr("nf4bench doctor says"));
 }
 
+TEST(Gate, NamesTheDoctorWhereItDecidedNothing) {
+  report::NamedReport fresh = named_run("new.json", 1, {{"odd", 30e-6}});
+  fresh.report.measurements[0].load =
+      record::HostLoad{.processors = 2, .others = 1.0, .disturbed = true};
+  const std::string table = table_of(
+      compare::compare_reports({named_run("base.json", 0, {{"odd", 30e-6}})}, {fresh}, {}));
+  EXPECT_THAT(table,
+              HasSubstr("Gate: inconclusive: no cell was decided; nf4bench doctor says what"));
+}
+
 TEST(ComparisonMarkdown, StaysShortWhateverHappens) {
   std::vector<test::Timing> before;
   std::vector<test::Timing> after;

@@ -86,7 +86,7 @@ std::string outcome_text(const ComparisonResult& result, const GateDecision& dec
 }
 
 std::string undecided_hint(const ComparisonResult& result, const GateDecision& decision) {
-  if (decision.code != ExitCode::kOk || result.count(CellVerdict::kUnsure) == 0) return "";
+  if (decision.code == ExitCode::kGateFailed || result.count(CellVerdict::kUnsure) == 0) return "";
   return "nf4bench doctor says what keeps this machine from deciding";
 }
 

@@ -42,7 +42,7 @@ std::string counts_text(const ComparisonResult& result);
 // "passed", "passed, 5 of 6 undecided", "inconclusive" or "failed"
 std::string outcome_text(const ComparisonResult& result, const GateDecision& decision);
 
-// What to do about undecided cells of a gate that passed; empty when there is none.
+// What to do about undecided cells of a gate that did not fail; empty when there is none.
 std::string undecided_hint(const ComparisonResult& result, const GateDecision& decision);
 
 // "time, threshold 2.0 % (4 x the run-to-run noise of 0.5 %: ...)"

@@ -137,9 +137,8 @@ void append_gate(report::TablePage& page, const ComparisonResult& result,
   std::string text = "Gate: " + outcome_text(result, decision);
   if (!decision.reasons.empty()) text += fmt::format(": {}", fmt::join(decision.reasons, "; "));
   if (!hint.empty()) text += "; " + hint;
-  const bool is_unsure = decision.code == ExitCode::kInconclusive || !hint.empty();
   page.paragraph(text, 6,
-                 is_unsure                        ? text::Tone::kDoubt
+                 !hint.empty()                    ? text::Tone::kDoubt
                  : decision.code == ExitCode::kOk ? text::Tone::kGood
                                                   : text::Tone::kBad);
 }

@@ -20,8 +20,8 @@ constexpr char kExamples[] = R"(Examples:
   Make a run, or several to be pooled, the baseline of their device:
     nf4bench compare new.json --save-baseline main
 Verdicts: FASTER, SAME, SLOWER; UNSURE (noise or clocks), INVALID (failed), MISSING (not measured).
-Exit codes: 0 compared or passed, 1 gate failed, 2 usage, 3 bad input, 6 nothing to compare or, with
---strict, UNSURE, 7 not comparable or no such baseline.)";
+Exit codes: 0 compared or passed, 1 gate failed, 2 usage, 3 bad input, 6 nothing to compare, or in a
+gate all UNSURE or, with --strict, one, 7 not comparable or no such baseline.)";
 
 void add_side_options(CLI::App& command, CompareArguments& a) {
   const char* group = "Which reports";
