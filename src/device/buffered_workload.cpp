@@ -1,5 +1,7 @@
 #include "device/buffered_workload.hpp"
 
+#include "base/error.hpp"
+#include "base/floating_point_mode.hpp"
 #include "device/buffer_sets.hpp"
 #include "device/output_fault.hpp"
 #include "device/turns.hpp"
@@ -30,6 +32,14 @@ constexpr std::size_t kMostLookedAt = std::size_t{1} << 20;
 
 // How often an output that is wrong is looked at again, to see whether it becomes right.
 constexpr int kSecondLooks = 10;
+
+// After calls of a variant that `mode` was kept over.
+void require_same(KeptFloatingPointMode& mode) {
+  if (!mode.restore()) return;
+  throw Error(ErrorKind::kDevice,
+              "changes the floating-point mode of the thread that calls it, which all others would "
+              "feel; a variant must leave rounding and subnormal numbers as they are");
+}
 
 class BufferedWorkload final : public Workload {
  public:
@@ -119,9 +129,11 @@ void BufferedWorkload::prepare_jobs(const kernels::Variant& variant) {
                            .stride = aligned_bytes(bytes)};
   prepared_.emplace(variant.name, std::move(prepared));
   try {
+    KeptFloatingPointMode mode;
     executor_->run("launch what comes before the kernel", [&] {
       for (std::size_t job = 0; job < jobs; ++job) prepare(variant, job);
     });
+    require_same(mode);
   } catch (...) {
     prepared_.erase(variant.name);  // half prepared is not prepared
     throw;
@@ -148,11 +160,13 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
   reserve_workspace(variant);
   sets_.output().poison();
   workspace_.poison();
+  KeptFloatingPointMode mode;
   if (variant.prepare) {
     prepared_.at(variant.name).first.poison();
     executor_->run("launch what comes before the kernel", [&] { prepare(variant, 0); });
   }
   executor_->run("launch the kernel", [&] { call(variant, job_of(variant, 0)); });
+  require_same(mode);
   sets_.output().check_guards("output", sets_.output().bytes());
   workspace_.check_guards("workspace", workspace_of(variant, work_.problem, launch_));
   if (variant.prepare) {
@@ -199,7 +213,9 @@ Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {
 // The outputs are left with poison strewn over them. That costs little, keeps the state of the
 // caches, and makes right results of the past as good as none.
 Taken BufferedWorkload::take(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
+  KeptFloatingPointMode mode;
   Taken taken = executor_->sample(calls, spec, truth);
+  require_same(mode);
   const bool is_right = std::all_of(taken.found.begin(), taken.found.end(),
                                     [](const record::Verification& v) { return v.is_exact(); });
   if (is_right) lay_poison(taken.written, strewn_poison(work_.output_bytes, secret_));
@@ -227,7 +243,9 @@ JudgedSample BufferedWorkload::judged_sample(const kernels::Variant& variant,
 
 // Leaves all outputs as take() leaves those of a sample.
 void BufferedWorkload::repeat(const kernels::Variant& variant, const SampleSpec& spec, int times) {
+  KeptFloatingPointMode mode;
   executor_->repeat(calls_of(variant), spec, times);
+  require_same(mode);
   std::vector<Written> outputs;
   for (const BufferSet& set : sets_.sets()) outputs.push_back({.output = set.output});
   lay_poison(outputs, strewn_poison(work_.output_bytes, secret_));

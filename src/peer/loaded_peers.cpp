@@ -26,6 +26,11 @@ std::vector<std::string> absence_warnings(const LoadedPeers& loaded) {
     });
     if (is_absent_everywhere) lines.push_back(loaded.front()->warnings()[i]);
   }
+  for (const Peers* const peers : loaded) {
+    for (const std::string& note : peers->notes()) {
+      if (std::ranges::find(lines, note) == lines.end()) lines.push_back(note);
+    }
+  }
   return lines;
 }
 

@@ -17,7 +17,8 @@ Peers load_peers(const std::vector<PeerArgument>& arguments, const device::Devic
 // The same peers, loaded for several operations.
 using LoadedPeers = std::vector<const Peers*>;
 
-// Why peers that offer nothing in any of `loaded` do not; one line each.
+// Why peers that offer nothing in any of `loaded` do not, and what others did when they were
+// loaded; one line each.
 std::vector<std::string> absence_warnings(const LoadedPeers& loaded);
 
 // True when `pattern`, a variant's name or wildcard, can only mean a peer that is not there.

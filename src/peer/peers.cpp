@@ -1,6 +1,7 @@
 #include "peer/peers.hpp"
 
 #include "base/error.hpp"
+#include "base/floating_point_mode.hpp"
 #include "base/text.hpp"
 #include "peer/bitsandbytes.hpp"
 #include "peer/bitsandbytes/cpu_library.hpp"
@@ -112,12 +113,19 @@ Peers::Peers(const std::vector<PeerArgument>& arguments, const PeerHost& host,
 
 void Peers::add(const PeerArgument& argument, const PeerHost& host) {
   std::vector<kernels::Variant> loaded;
+  KeptFloatingPointMode mode;
   try {
     loaded = load(argument, host, strings_);
   } catch (const Error& error) {
     warnings_.push_back(fmt::format("peer {}: {}", argument.name, error.what()));
     absent_.push_back(argument.name);
     return;
+  }
+  if (mode.restore()) {
+    notes_.push_back(fmt::format(
+        "peer {}: changes the floating-point mode when it is loaded (as what is built "
+        "with -ffast-math does); the mode was set back, and its calls meet the usual one",
+        argument.name));
   }
   for (const kernels::Variant& variant : loaded) {
     const std::string name = variant.name;

@@ -25,7 +25,10 @@ class Peers {
   // One line for each peer that cannot be used here: "peer NAME: why".
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // The names of those peers, in the same order.
+  // One line for each peer that did to this process what it should not when it was loaded.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  // The names of the peers that cannot be used, in the order of their warnings.
   const std::vector<std::string>& absent() const { return absent_; }
 
   // True when `pattern`, a variant's name or wildcard, can only mean a peer that is not there.
@@ -38,6 +41,7 @@ class Peers {
   std::vector<kernels::Variant> variants_;
   std::vector<std::string> warnings_;
   std::vector<std::string> absent_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace nf4bench::peer

@@ -73,7 +73,7 @@ TEST(PeerRun, EveryKindOfBadPeerIsAFailedRowAndTheRestRunsOn) {
   const Outcome outcome = run_peers("bad", {"--peer", kPeer, "--variant", "mine.*,simd,lut"});
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   auto rows = rows_of(json::parse(outcome.out));
-  EXPECT_EQ(rows.size(), 12u);  // 9 bad ones, 2 good ones, the baseline
+  EXPECT_EQ(rows.size(), 13u);  // 10 bad ones, 2 good ones, the baseline
   const std::map<std::string, std::string> reasons = {
       {"mine.error", "returned error 7"},
       {"mine.nothing", "7700 of 7700 elements differ"},
@@ -83,7 +83,8 @@ TEST(PeerRun, EveryKindOfBadPeerIsAFailedRowAndTheRestRunsOn) {
       {"mine.before", "wrote before the start of its output"},
       {"mine.workspace_past", "wrote past the end of its workspace"},
       {"mine.workspace_before", "wrote before the start of its workspace"},
-      {"mine.throws", "threw an exception"}};
+      {"mine.throws", "threw an exception"},
+      {"mine.upward", "changes the floating-point mode of the thread that calls it"}};
   for (const auto& [name, reason] : reasons) {
     EXPECT_EQ(rows.at(name).first, "failed") << name;
     EXPECT_THAT(rows.at(name).second, HasSubstr(reason)) << name;
@@ -185,6 +186,31 @@ TEST(PeerRun, DequantizeDecodesWithAPeer) {
   EXPECT_EQ(read_file(scratch.path("peer.safetensors")),
             read_file(scratch.path("own.safetensors")));
   EXPECT_FALSE(read_file(scratch.path("own.safetensors")).empty());
+}
+
+// The reference would round up, too.
+TEST(PeerRun, TheFloatingPointModeOfAConstructorIsSetBack) {
+  const ScratchFolder scratch;
+  const auto decode = [&](const std::string& script, const std::string& to) {
+    Command command =
+        nf4bench_command({"dequantize", sample("ranges.safetensors"), "-o", scratch.path(to),
+                          "--device", "cpu", "--quiet", "--peer", kPeer, "--variant", "simd"});
+    command.environment.push_back("NF4BENCH_TEST_PEER=" + script);
+    const Outcome outcome = Process(command).wait();
+    EXPECT_EQ(outcome.exit_code, 0);
+    return outcome.err;
+  };
+  EXPECT_THAT(decode("good", "right.safetensors"), IsEmpty());
+  EXPECT_THAT(decode("good_upward", "same.safetensors"),
+              HasSubstr("warning: peer mine: changes the floating-point mode when it is loaded"));
+  EXPECT_EQ(read_file(scratch.path("same.safetensors")),
+            read_file(scratch.path("right.safetensors")));
+  const Outcome outcome = run_peers("good_upward", {"--peer", kPeer, "--variant", "mine,simd"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(rows_of(report).at("mine").first, "passed");
+  EXPECT_THAT(report.at("warnings").get<std::vector<std::string>>(),
+              Contains(HasSubstr("floating-point mode")));
 }
 
 TEST(PeerRun, DequantizeWritesNothingThatABadPeerMade) {
