@@ -109,6 +109,9 @@ record::Measurement with_times(record::Measurement row, const RunContext& contex
                                const CellRows& cell, const Contender& contender) {
   const auto& [facts, timing] = cell;
   row.status = record::Status::kPassed;
+  if (row.verification && row.verification->accuracy) {
+    row.verification->accuracy->inputs = facts.inputs;
+  }
   row.time_s = statistics::summarize(contender.samples_s);
   row.samples_s = contender.samples_s;
   if (contender.sm_clock_hz.size() == contender.samples_s.size()) {
@@ -157,16 +160,21 @@ void add_speedups(const std::string& baseline_name, std::vector<record::Measurem
 RowFacts facts_of(const RunContext& context, const std::string& tensor,
                   const kernels::Problem& problem, int buffer_sets) {
   const operation::Traffic traffic = context.operation.traffic(problem);
-  return {.cell = {.operation = context.operation.name,
-                   .tensor = tensor,
-                   .device = context.device.info().id,
-                   .output_type = problem.output_type,
-                   .tokens = problem.tokens},
-          .problem = problem,
-          .bytes_read = traffic.bytes_read,
-          .bytes_written = traffic.bytes_written,
-          .flops = traffic.flops,
-          .buffer_sets = buffer_sets};
+  RowFacts facts = {.cell = {.operation = context.operation.name,
+                             .tensor = tensor,
+                             .device = context.device.info().id,
+                             .output_type = problem.output_type,
+                             .tokens = problem.tokens},
+                    .problem = problem,
+                    .bytes_read = traffic.bytes_read,
+                    .bytes_written = traffic.bytes_written,
+                    .flops = traffic.flops,
+                    .buffer_sets = buffer_sets};
+  if (context.operation.inputs_seen) {
+    facts.inputs =
+        context.operation.inputs_seen(problem, context.options, context.device.info().kind);
+  }
+  return facts;
 }
 
 std::vector<record::Measurement> cell_rows(const RunContext& context, const RowFacts& facts,

@@ -18,6 +18,7 @@ struct RowFacts {
   std::int64_t bytes_written = 0;
   double flops = 0.0;
   int buffer_sets = 1;
+  std::optional<record::InputsSeen> inputs{};
 };
 
 // Of the tensor with this id, which poses `problem`.

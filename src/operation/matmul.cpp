@@ -75,6 +75,7 @@ Operation make_matmul() {
   operation.reference = reference_of;
   operation.judge = judge;
   operation.probes = product_probes;
+  operation.inputs_seen = product_inputs_seen;
   operation.expected_bytes = [](nf4::OutputType) -> std::int64_t {
     return sizeof(kernels::ProductBound);
   };

@@ -74,6 +74,11 @@ struct Operation {
                                    const record::RunOptions& options, record::DeviceKind device)>
       probes;
 
+  // Of how many inputs the probes show the weights. Empty: there are no probes.
+  std::function<record::InputsSeen(const kernels::Problem& problem,
+                                   const record::RunOptions& options, record::DeviceKind device)>
+      inputs_seen;
+
   // Bytes that the reference gives for one value of an output.
   std::function<std::int64_t(nf4::OutputType type)> expected_bytes;
 

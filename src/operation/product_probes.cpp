@@ -29,6 +29,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 // Streams of random words, apart from those of activations.
 constexpr std::uint64_t kWalk = 0x77616c6b73746570u;
 constexpr std::uint64_t kPlaces = 0x706c61636573696eu;
+constexpr std::uint64_t kSigns = 0x7369676e73616c6cu;
 
 // What probes may cost for each variant or, where the host computes what is expected, in all.
 struct Limits {
@@ -36,14 +37,16 @@ struct Limits {
   double walk_products = 0;   // all its steps together
   double sample_bytes = 0;    // that all outputs of one which cannot visit all inputs are held to
   double truth_products = 0;  // that the host sums in float64 for one step
+  double exact_products = 0;  // all sums of signs together
 };
 
 Limits limits_of(const record::RunOptions& options, record::DeviceKind device) {
-  Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 0x1p43, 0x1p28, 0x1p30}
-                                                      : Limits{512, 0x1p28, 0x1p28, 0x1p26};
+  Limits limits = device == record::DeviceKind::kCuda ? Limits{512, 0x1p43, 0x1p28, 0x1p30, 0x1p43}
+                                                      : Limits{512, 0x1p28, 0x1p28, 0x1p26, 0x1p31};
   if (options.verify != record::VerifyScope::kAll) {
     limits.steps = 16;
     limits.truth_products = std::min(limits.truth_products, 0x1p28);
+    limits.exact_products = 0;
   }
   return limits;
 }
@@ -71,7 +74,8 @@ class Walk {
   }
 
   std::int64_t steps() const { return steps_; }
-  bool is_whole() const { return is_whole_; }
+  // How many inputs some token has alone.
+  std::int64_t inputs() const { return std::min(steps_ * problem_.tokens, problem_.inputs); }
 
   // The input that `token` has alone.
   std::int64_t input(std::int64_t step, std::int64_t token) const {
@@ -296,6 +300,105 @@ Probe exact_sums(const Problem& problem, const TruthStep& truth, std::uint64_t s
   return probe;
 }
 
+// ---- Every code, in sums of signs ----
+
+// Weights of 1 and -1, as their sign was, in place of those of `weight`, under scales 1 and 2.
+nf4::Nf4Tensor with_signs(const nf4::Nf4Tensor& weight) {
+  nf4::Nf4Tensor result = with_powers_of_two(weight);
+  for (std::uint8_t& pair : result.packed) {
+    pair = static_cast<std::uint8_t>((pair & 0x80u ? 0xf0u : 0u) | (pair & 0x08u ? 0x0fu : 0u));
+  }
+  return result;
+}
+
+// Consecutive inputs that a token has as 1 or -1, and 0 elsewhere: as few as fill the rows of some
+// calls with all inputs.
+class SignSums {
+ public:
+  SignSums(const Problem& problem, const Limits& limits, std::uint64_t seed)
+      : problem_(problem), words_(seed, kSigns) {
+    const double products =
+        static_cast<double>(problem.tokens) * static_cast<double>(problem.elements);
+    const std::int64_t all = kernels::block_count(sets(), problem.tokens);
+    steps_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(limits.exact_products / products),
+                                      1, std::min<std::int64_t>(all, 512));
+  }
+
+  std::int64_t steps() const { return steps_; }
+
+  // How many inputs some token has.
+  std::int64_t inputs() const {
+    return std::min(steps_ * problem_.tokens * kMostSummed, problem_.inputs);
+  }
+
+  ProbeStep make(const nf4::Nf4Tensor& weight, std::int64_t step) const;
+
+ private:
+  std::int64_t sets() const { return kernels::block_count(problem_.inputs, kMostSummed); }
+  std::int64_t first(std::int64_t step, std::int64_t token) const {
+    return (step * problem_.tokens + token) % sets() * kMostSummed;
+  }
+  double sum(const nf4::Nf4Tensor& weight, std::int64_t n, std::span<const double> x,
+             std::int64_t first) const;
+
+  Problem problem_;
+  nf4::RandomStream words_;
+  std::int64_t steps_ = 1;
+};
+
+// Over the inputs from `first` on, of a token whose activations are `x`.
+double SignSums::sum(const nf4::Nf4Tensor& weight, std::int64_t n, std::span<const double> x,
+                     std::int64_t first) const {
+  const nf4::OutputType type = problem_.output_type;
+  const std::int64_t count = std::min(kMostSummed, problem_.inputs - first);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(count) * nf4::size_in_bytes(type));
+  nf4::reference_dequantize(weight, type, {n * problem_.inputs + first, count}, bytes);
+  const std::vector<double> w = nf4::to_doubles(type, bytes);
+  return std::inner_product(w.begin(), w.end(), x.begin() + first, 0.0);
+}
+
+// The sums are whole, and those of a wrong code are off by a quarter or more. What is off by less
+// is due to how a kernel rounds weights.
+ProbeStep SignSums::make(const nf4::Nf4Tensor& weight, std::int64_t step) const {
+  constexpr float kTolerance = 0.2f;
+  std::vector<double> x(static_cast<std::size_t>(problem_.tokens * problem_.inputs));
+  for (std::int64_t m = 0; m < problem_.tokens; ++m) {
+    const std::int64_t begin = first(step, m);
+    for (std::int64_t k = begin; k < std::min(begin + kMostSummed, problem_.inputs); ++k) {
+      const std::int64_t at = m * problem_.inputs + k;
+      x[static_cast<std::size_t>(at)] = words_.at(at) % 2 == 0 ? 1.0 : -1.0;
+    }
+  }
+  // Further tokens have the inputs of these.
+  const std::int64_t tokens = std::min(problem_.tokens, sets());
+  const auto outputs = static_cast<std::size_t>(problem_.outputs);
+  std::vector<ProductBound> bounds(static_cast<std::size_t>(tokens) * outputs);
+  parallel_for(problem_.outputs, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      for (std::int64_t m = 0; m < tokens; ++m) {
+        const auto row = std::span(x).subspan(static_cast<std::size_t>(m * problem_.inputs));
+        const double y = sum(weight, n, row, first(step, m));
+        const double rounded =
+            nf4::value_at(problem_.output_type, nf4::to_values(problem_.output_type, {{y}}), 0);
+        bounds[static_cast<std::size_t>(m) * outputs + static_cast<std::size_t>(n)] = {
+            rounded, 0.0f, kTolerance};
+      }
+    }
+  });
+  return {fmt::format("with sums of the signs of all weights, from input {} on", first(step, 0)),
+          nf4::to_values(problem_.output_type, x), bytes_of(bounds)};
+}
+
+Probe sums_of_signs(const SignSums& sums) {
+  Probe probe;
+  probe.change = with_signs;
+  probe.steps = sums.steps();
+  probe.make = [sums](const nf4::Nf4Tensor& weight, std::int64_t step) {
+    return sums.make(weight, step);
+  };
+  return probe;
+}
+
 // ---- Values that are out of the ordinary ----
 
 // An input of the activations whose place is drawn.
@@ -368,9 +471,19 @@ std::vector<Probe> product_probes(const Problem& problem, const record::RunOptio
   if (problem.output_type != nf4::OutputType::kFloat32) {  // which no sum of float32 can hold
     probes.push_back(exact_sums(problem, truth, options.seed));
   }
+  probes.push_back(sums_of_signs(SignSums(problem, limits, options.seed)));
   probes.push_back(odd_activations(problem, truth, options.seed));
   probes.push_back(odd_scales(problem, truth, options.seed));
   return probes;
+}
+
+record::InputsSeen product_inputs_seen(const kernels::Problem& problem,
+                                       const record::RunOptions& options,
+                                       record::DeviceKind device) {
+  if (problem.elements == 0) return {};
+  const Limits limits = limits_of(options, device);
+  return {.alone = Walk(problem, limits, options.seed).inputs(),
+          .summed = SignSums(problem, limits, options.seed).inputs()};
 }
 
 }  // namespace nf4bench::operation

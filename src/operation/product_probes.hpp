@@ -4,6 +4,7 @@
 #include "problem.hpp"
 #include "record/device_info.hpp"
 #include "record/run_options.hpp"
+#include "record/verification.hpp"
 
 #include <vector>
 
@@ -15,11 +16,17 @@ namespace nf4bench::operation {
 //   roundings of the block's scale;
 // - sums that are exact in any order, of whole numbers under scales that are powers of two: all
 //   bits must agree;
+// - the same of weights that are 1 or -1, of all inputs in turn: each must have its own code;
 // - activations with an outlier channel, NaN and infinity, and scales that are infinite and NaN:
 //   what is not touched by these must be right.
 // Bounded in cost: of many inputs or few tokens, a walk visits a sample of the inputs, drawn by the
 // seed of the options.
 std::vector<Probe> product_probes(const kernels::Problem& problem,
                                   const record::RunOptions& options, record::DeviceKind device);
+
+// Of how many inputs these show the weights.
+record::InputsSeen product_inputs_seen(const kernels::Problem& problem,
+                                       const record::RunOptions& options,
+                                       record::DeviceKind device);
 
 }  // namespace nf4bench::operation

@@ -15,11 +15,19 @@ constexpr const char* to_string(WeightClass weights) {
   return weights == WeightClass::kExact ? "exact-weights" : "rounded-weights";
 }
 
+// Of how many inputs a matrix product's weights were seen: each weight for itself, as an output of
+// its own, and in sums that show whether each weight has its own code.
+struct InputsSeen {
+  std::int64_t alone = 0;
+  std::int64_t summed = 0;
+};
+
 // How far an inexact output is from the truth, relative to the root mean square of the truth.
 struct Accuracy {
   WeightClass weights = WeightClass::kExact;
   double rms_error = 0.0;
   double max_error = 0.0;
+  std::optional<InputsSeen> inputs = std::nullopt;  // before it was timed; absent: not known
 };
 
 // The outcome of holding an output to the reference. What a mismatch is the operation says: for

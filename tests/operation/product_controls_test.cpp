@@ -3,7 +3,10 @@
 
 #include "device/devices.hpp"
 #include "nf4/arithmetic.hpp"
+#include "nf4/values.hpp"
+#include "operation/product_probes.hpp"
 #include "operation/product_run.hpp"
+#include "operation/weight.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,7 +107,8 @@ class ProductControls : public testing::TestWithParam<Sizes> {
   static constexpr std::int64_t kOutputs = 16;
 
   // The row of a variant that computes by `recipe`.
-  static record::Measurement row_of(const Recipe& recipe, std::int64_t inputs = 256) {
+  static record::Measurement row_of(const Recipe& recipe, std::int64_t inputs = 256,
+                                    record::VerifyScope verify = record::VerifyScope::kAll) {
     kernels::Variant variant;
     variant.name = "mine";
     variant.launch = [&recipe](const Job& job, const kernels::Launch&) { multiply(recipe, job); };
@@ -112,7 +116,28 @@ class ProductControls : public testing::TestWithParam<Sizes> {
         .variants = {variant}, .stream_shapes = {}, .flagship = "mine", .default_baseline = "mine"};
     const auto device = device::open_cpu_device({.config = "", .threads = 1});
     const auto [type, tokens] = GetParam();
-    return test::run_products(*device, catalog, {tokens, kOutputs, inputs, type})["mine"];
+    return test::run_products(*device, catalog, {tokens, kOutputs, inputs, type, verify})["mine"];
+  }
+
+  // An input that no token of a sample has alone.
+  static std::int64_t input_in_company(std::int64_t inputs) {
+    const auto [type, tokens] = GetParam();
+    kernels::Problem problem =
+        operation::problem_of(operation::WeightSize{{kOutputs, inputs}}, type);
+    problem.tokens = tokens;
+    record::RunOptions options;
+    options.verify = record::VerifyScope::kSampled;
+    const operation::Probe walk =
+        operation::product_probes(problem, options, record::DeviceKind::kCpu).front();
+    const nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {kOutputs, inputs}});
+    std::vector<bool> is_alone(static_cast<std::size_t>(inputs));
+    for (std::int64_t step = 0; step < walk.steps; ++step) {
+      const std::vector<double> x = nf4::to_doubles(type, walk.make(weight, step).input);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (x[i] != 0.0) is_alone[i % is_alone.size()] = true;
+      }
+    }
+    return std::find(is_alone.begin(), is_alone.end(), false) - is_alone.begin();
   }
 
   static void expect_class(const Recipe& recipe, record::WeightClass weights,
@@ -225,6 +250,35 @@ TEST_P(ProductControls, OneWeightThatIsAnotherIsFailed) {
                    nf4::codebook_value(next) * scale_of(job, index >> job.block_shift));
   };
   expect_failed({.weight = weight}, kAlone);
+}
+
+// At an input that is never seen alone.
+TEST_P(ProductControls, EveryCodeOfOneInputThatIsWrongByOneIsFailed) {
+  constexpr std::int64_t kInputs = 512;
+  const std::int64_t at = input_in_company(kInputs);
+  ASSERT_LT(at, kInputs);
+  const auto weight = [at](const Job& job, std::int64_t index) {
+    if (index % job.inputs != at) return exact_weight(job, index);
+    const int next = code_at(job, index) == 15 ? 14 : code_at(job, index) + 1;
+    return rounded(job.output_type,
+                   nf4::codebook_value(next) * scale_of(job, index >> job.block_shift));
+  };
+  const record::Measurement row =
+      row_of({.weight = weight}, kInputs, record::VerifyScope::kSampled);
+  EXPECT_EQ(row.status, record::Status::kFailed);
+  EXPECT_THAT(row.reason, HasSubstr("with sums"));
+}
+
+TEST_P(ProductControls, RowsSayOfHowManyInputsTheWeightsWereSeen) {
+  const auto inputs_seen = [](const record::Measurement& row) {
+    return row.verification->accuracy->inputs.value();
+  };
+  const auto whole = inputs_seen(row_of({}));
+  EXPECT_EQ(whole.alone, 256);
+  EXPECT_EQ(whole.summed, 256);
+  const auto sample = inputs_seen(row_of({}, 1024, record::VerifyScope::kSampled));
+  EXPECT_EQ(sample.alone, 16 * GetParam().second);
+  EXPECT_EQ(sample.summed, std::min<std::int64_t>(1024, 512 * GetParam().second));
 }
 
 TEST_P(ProductControls, TheLastBlockLeftOutIsFailed) {

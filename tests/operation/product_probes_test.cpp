@@ -115,10 +115,10 @@ TEST_P(ProductProbes, ABlockWithoutANumberLeavesOtherRowsAsTheyAre) {
 
 TEST_P(ProductProbes, WantAllBitsOfSumsThatAreExact) {
   if (type_ == OutputType::kFloat32) {
-    EXPECT_EQ(probes().size(), 3u);
+    EXPECT_EQ(probes().size(), 4u);
     return;
   }
-  ASSERT_EQ(probes().size(), 4u);
+  ASSERT_EQ(probes().size(), 5u);
   const Probe probe = probes().at(1);
   const nf4::Nf4Tensor weight = probe.change(weight_);
   const ProbeStep step = probe.make(weight, 0);
@@ -142,6 +142,45 @@ TEST_P(ProductProbes, WantAllBitsOfSumsThatAreExact) {
     EXPECT_EQ(bounds[i].exact, 0.0f);
     EXPECT_GT(bounds[i].rounded, 0.0f);
   }
+}
+
+// Three sets of inputs in two calls of two tokens.
+TEST_P(ProductProbes, TellEveryCodeInSomeSumOfSigns) {
+  constexpr std::int64_t kMany = 1100;
+  nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {kOutputs, kMany}});
+  problem_ = operation::problem_of(weight, type_);
+  problem_.tokens = 2;
+  const Probe probe = *(probes().end() - 3);
+  ASSERT_EQ(probe.steps, 2);
+  weight = probe.change(weight);
+  const std::vector<double> w = nf4::to_doubles(type_, nf4::reference_dequantize(weight, type_));
+  std::set<std::size_t> seen;
+  for (std::int64_t i = 0; i < probe.steps; ++i) {
+    const ProbeStep step = probe.make(weight, i);
+    const std::vector<double> x = nf4::to_doubles(type_, step.input);
+    const auto bounds = bounds_in(step);
+    ASSERT_EQ(bounds.size(), 2u * kOutputs);
+    for (std::size_t at = 0; at < bounds.size(); ++at) {
+      const std::size_t m = at / kOutputs;
+      const std::size_t n = at % kOutputs;
+      double y = 0.0;
+      for (std::size_t k = 0; k < kMany; ++k) y += x[m * kMany + k] * w[n * kMany + k];
+      EXPECT_EQ(bounds[at].value, y);
+      EXPECT_EQ(bounds[at].exact, 0.0f);
+      for (std::size_t k = 0; k < kMany; ++k) {
+        if (x[m * kMany + k] == 0.0) continue;
+        seen.insert(n * kMany + k);
+        // The codes next to those of -1 and 1, under scales 1 and 2.
+        const double next =
+            w[n * kMany + k] < 0.0 ? nf4::codebook_value(1) : nf4::codebook_value(14);
+        const double wrong =
+            y + x[m * kMany + k] * (next * std::fabs(w[n * kMany + k]) - w[n * kMany + k]);
+        const double got = nf4::value_at(type_, nf4::to_values(type_, {{wrong}}), 0);
+        EXPECT_GT(std::fabs(got - y), bounds[at].rounded) << y;
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), w.size());
 }
 
 TEST_P(ProductProbes, PutNanAndInfinityIntoOneTokenEach) {
@@ -199,6 +238,21 @@ TEST(ProductProbesOfLargeWeights, AreBounded) {
   EXPECT_EQ(steps_of(1, record::DeviceKind::kCuda), 512);
   EXPECT_EQ(steps_of(1, record::DeviceKind::kCpu), 8);
   EXPECT_EQ(steps_of(64, record::DeviceKind::kCpu), 1);
+}
+
+TEST(ProductProbesOfLargeWeights, ShowEveryCode) {
+  const auto seen = [](std::int64_t tokens, record::DeviceKind device) {
+    kernels::Problem problem =
+        operation::problem_of(operation::WeightSize{{4096, 14336}}, OutputType::kBfloat16);
+    problem.tokens = tokens;
+    return operation::product_inputs_seen(problem, {}, device);
+  };
+  for (const std::int64_t tokens : {1, 8, 512}) {
+    EXPECT_EQ(seen(tokens, record::DeviceKind::kCuda).summed, 14336) << tokens;
+    EXPECT_EQ(seen(tokens, record::DeviceKind::kCpu).summed, 14336) << tokens;
+  }
+  EXPECT_EQ(seen(1, record::DeviceKind::kCuda).alone, 512);
+  EXPECT_EQ(seen(1, record::DeviceKind::kCpu).alone, 4);
 }
 
 TEST(ProductProbesOfNothing, AreNone) {

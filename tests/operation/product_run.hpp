@@ -21,6 +21,7 @@ struct ProductSizes {
   std::int64_t outputs = 16;
   std::int64_t inputs = 256;
   nf4::OutputType type = nf4::OutputType::kFloat16;
+  record::VerifyScope verify = record::VerifyScope::kAll;
 };
 
 // One row for each variant of `catalog`, by its name.
@@ -46,6 +47,7 @@ inline std::map<std::string, record::Measurement> run_products(device::Device& d
   options.max_time_s = 0.001;
   options.min_sample_s = 1e-6;
   options.measure_stream_shapes = false;
+  options.verify = sizes.verify;
   std::map<std::string, record::Measurement> rows;
   bench::RunObserver observer{};
   observer.on_measurement = [&](const record::Measurement& row) { rows[row.variant] = row; };

@@ -297,7 +297,9 @@ record::Measurement product_of(const record::ReportTensor& tensor, std::int64_t 
   m.verification->accuracy = record::Accuracy{
       .weights = is_exact ? record::WeightClass::kExact : record::WeightClass::kRounded,
       .rms_error = is_exact ? 0.0015625 : 0.0037109375,
-      .max_error = is_exact ? 0.0078125 : 0.0185546875};
+      .max_error = is_exact ? 0.0078125 : 0.0185546875,
+      .inputs = record::InputsSeen{.alone = std::min<std::int64_t>(512 * tokens, inputs),
+                                   .summed = inputs}};
   return m;
 }
 

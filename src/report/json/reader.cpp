@@ -68,10 +68,19 @@ constexpr record::RoofLimit kRoofLimits[] = {record::RoofLimit::kMemory,
 constexpr record::WeightClass kWeightClasses[] = {record::WeightClass::kExact,
                                                   record::WeightClass::kRounded};
 
+record::InputsSeen read_inputs_seen(const json::JsonNode& node) {
+  return {.alone = node["alone"].count(), .summed = node["in_exact_sums"].count()};
+}
+
 record::Accuracy read_accuracy(const json::JsonNode& node) {
-  return {.weights = read_enum<record::WeightClass>(node["class"], kWeightClasses),
-          .rms_error = node["rms_error"].number(0.0),
-          .max_error = node["max_error"].number(0.0)};
+  record::Accuracy accuracy = {
+      .weights = read_enum<record::WeightClass>(node["class"], kWeightClasses),
+      .rms_error = node["rms_error"].number(0.0),
+      .max_error = node["max_error"].number(0.0)};
+  if (node.has("inputs_seen")) {
+    accuracy.inputs = read_optional(node["inputs_seen"], read_inputs_seen);
+  }
+  return accuracy;
 }
 
 record::Verification read_verification(const json::JsonNode& node) {

@@ -40,6 +40,11 @@ json::JsonText accuracy_json(const std::optional<record::Accuracy>& accuracy, Nu
       {"class", json::json_string(to_string(accuracy->weights))},
       {"rms_error", json::json_number(accuracy->rms_error)},
       {"max_error", json::json_number(accuracy->max_error)},
+      {"inputs_seen",
+       accuracy->inputs
+           ? json::json_object({{"alone", json::json_integer(accuracy->inputs->alone)},
+                                {"in_exact_sums", json::json_integer(accuracy->inputs->summed)}})
+           : json::json_null()},
   });
 }
 

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
 
 namespace nf4bench::report {
 namespace {
@@ -116,6 +118,29 @@ bool has_mark(const std::vector<Block>& blocks, char mark) {
   });
 }
 
+// Of how many inputs of products the weights were looked at, where these are the fewest; empty
+// where that is not known.
+std::string inputs_seen_text(const record::Report& report, const std::vector<Block>& blocks) {
+  std::optional<record::InputsSeen> fewest;
+  std::int64_t inputs = 0;
+  for (const Block& block : blocks) {
+    const record::ReportTensor* const tensor = find_tensor(report, block.first->cell.tensor);
+    for (const record::Measurement* const m : std::views::join(block.cells)) {
+      if (tensor == nullptr || !m->verification || !m->verification->accuracy) continue;
+      const std::optional<record::InputsSeen>& seen = m->verification->accuracy->inputs;
+      const std::int64_t all = tensor->geometry.shape.back();
+      if (!seen || (fewest && fewest->alone * all <= seen->alone * inputs)) continue;
+      fewest = seen;
+      inputs = all;
+    }
+  }
+  if (!fewest) return "";
+  if (fewest->alone == inputs) return "each weight was seen alone";
+  return fmt::format("weights of {} of {} inputs were seen alone, of {} in exact sums",
+                     fewest->alone, inputs,
+                     fewest->summed == inputs ? "all" : fmt::format("{}", fewest->summed));
+}
+
 // The blocks of one operation, whose columns stand in line from block to block.
 void append_operation(TablePage& page, const record::Report& report,
                       const std::vector<Block>& blocks) {
@@ -138,7 +163,8 @@ void append_operation(TablePage& page, const record::Report& report,
                 {.baseline = record::baseline_of(report.settings, cell.operation),
                  .is_undecided = has_mark(blocks, kCandidateMark),
                  .is_throttled = has_throttled_samples(blocks),
-                 .has_reference_line = has_mark(blocks, kReferenceMark)});
+                 .has_reference_line = has_mark(blocks, kReferenceMark),
+                 .inputs_seen = inputs_seen_text(report, blocks)});
 }
 
 }  // namespace

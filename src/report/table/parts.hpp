@@ -82,6 +82,7 @@ struct Legend {
   bool is_undecided = false;
   bool is_throttled = false;
   bool has_reference_line = false;
+  std::string inputs_seen;  // of how many inputs of products the weights were looked at
 };
 void append_legend(TablePage& page, const text::GridLayout& layout, const Legend& legend);
 

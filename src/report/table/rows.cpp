@@ -178,6 +178,7 @@ void append_legend(TablePage& page, const text::GridLayout& layout, const Legend
   for (const auto& [column, meaning] : kMeanings) {
     if (layout.shows(column)) text += fmt::format("; {}: {}", column, meaning);
   }
+  if (!legend.inputs_seen.empty()) text += "; " + legend.inputs_seen;
   if (legend.is_throttled) {
     text += fmt::format(
         "; throttled: passed, with so many samples whose SM clock was over {:.0f} % under the "
