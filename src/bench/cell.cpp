@@ -23,6 +23,11 @@ constexpr int kStreamRounds = 5;  // to find the fastest stream shapes
 // One sample in so many is judged.
 constexpr std::uint64_t kSamplesAJudgement = 8;
 
+// Inputs change once in so many rounds, before a sample that nobody can foresee, and as long as
+// this takes no more than such a share of the time.
+constexpr std::uint64_t kRoundsAChange = 8;
+constexpr double kMostOfTimeForChanges = 0.1;
+
 class CellTimer {
  public:
   CellTimer(const RunContext& context, device::Workload& workload, const CellSpec& spec)
@@ -38,6 +43,9 @@ class CellTimer {
   void calibrate(Contender& contender);
   void find_best_streams();
   void warm_up(double until_s);
+  void change_now_and_then(std::size_t contenders);
+  void change(const std::function<void()>& part);
+  void check_after_changes();
   void run_round(RoundOrder& order, const Contenders& contenders);
   void run_rounds();
   bool all_steady() const;
@@ -55,6 +63,8 @@ class CellTimer {
   device::Workload& workload_;
   const CellSpec& spec_;
   CellTiming timing_;
+  double started_s_ = 0.0;
+  double changing_s_ = 0.0;                         // that changes of inputs took
   std::mt19937_64 secret_{std::random_device{}()};  // a variant may know the seed of the run
 };
 
@@ -116,6 +126,15 @@ void CellTimer::check(Contender& contender) {
   });
   if (failure) contender.failure = *failure;
   if (fault) blame(contender, *fault);
+}
+
+// At least once, and after a change of each part: what is remembered of one shows when that one has
+// changed and the others have not.
+void CellTimer::check_after_changes() {
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, spec_.changes.size()); ++i) {
+    if (i < spec_.changes.size() && any_running()) change(spec_.changes[i]);
+    for (Contender& contender : timing_.variants) check(contender);
+  }
 }
 
 void CellTimer::measure_energy(Contender& contender) {
@@ -195,11 +214,27 @@ void CellTimer::warm_up(double until_s) {
   }
 }
 
+void CellTimer::change_now_and_then(std::size_t contenders) {
+  if (spec_.changes.empty() || secret_() % (kRoundsAChange * contenders) != 0) return;
+  const double elapsed_s = context_.clocks.clock_s() - started_s_;
+  if (changing_s_ > kMostOfTimeForChanges * elapsed_s) return;
+  change(spec_.changes[secret_() % spec_.changes.size()]);
+}
+
+void CellTimer::change(const std::function<void()>& part) {
+  const Caller caller{"a change of the inputs"};
+  const double begun_s = context_.clocks.clock_s();
+  const std::optional<std::string> failure = device_failure(context_, caller, part);
+  if (failure) throw Error(ErrorKind::kDevice, fmt::format("{}: {}", caller.name, *failure));
+  changing_s_ += context_.clocks.clock_s() - begun_s;
+}
+
 void CellTimer::run_round(RoundOrder& order, const Contenders& contenders) {
   for (const std::size_t turn : order.next()) {
     if (context_.is_interrupted()) return;
     Contender& contender = *contenders[turn];
     if (!contender.is_running()) continue;
+    change_now_and_then(contenders.size());
     const std::optional<device::Sample> taken = sample(contender, contender.launches);
     if (!taken) continue;
     contender.samples_s.push_back(taken->seconds);
@@ -244,7 +279,7 @@ bool CellTimer::any_running() const {
 CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   timing_.cache = spec_.cache;
   timing_.launch = spec_.launch;
-  const double started = context_.clocks.clock_s();
+  started_s_ = context_.clocks.clock_s();
   const device::LoadReading load = context_.clocks.read_load();
   for (const std::size_t index : passed) {
     timing_.variants.push_back({.variant = &context_.variants[index].variant, .index = index});
@@ -256,13 +291,13 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
     if (contender.is_running()) calibrate(contender);
   }
   if (context_.options.measure_stream_shapes && any_running()) find_best_streams();
-  warm_up(started + kWarmUpS);
+  warm_up(started_s_ + kWarmUpS);
   run_rounds();
   timing_.load = device::load_between(load, context_.clocks.read_load());
   if (context_.options.measure_energy) {
     for (Contender& contender : timing_.variants) measure_energy(contender);
   }
-  for (Contender& contender : timing_.variants) check(contender);
+  check_after_changes();
   timing_.was_interrupted = context_.is_interrupted();
   return std::move(timing_);
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,7 +40,8 @@ struct CellSpec {
   record::CacheMode cache = record::CacheMode::kCold;
   record::LaunchMode launch = record::LaunchMode::kGraph;
   std::uint64_t seed = 0;
-  device::Expected expected{};  // what samples are to leave in the outputs
+  device::Expected expected{};                   // what samples are to leave in the outputs
+  std::vector<std::function<void()>> changes{};  // of parts of the inputs, and so of that
 };
 
 // The samples taken in one cell.
@@ -55,8 +57,9 @@ struct CellTiming {
 
 // Times the variants with the indices `passed`, and the best stream shapes beside them, interleaved
 // in rounds until the median of every variant is known to the wanted precision or the time is up.
-// What some samples wrote is judged: nobody can tell which ones, not even from the seed. At the end
-// every variant is checked. One whose output is wrong drops out.
+// What some samples wrote is judged, and between some of them the inputs change: nobody can tell
+// which ones, not even from the seed. At the end every variant is checked. One whose output is
+// wrong drops out.
 CellTiming time_cell(const RunContext& context, device::Workload& workload, const CellSpec& spec,
                      const std::vector<std::size_t>& passed);
 

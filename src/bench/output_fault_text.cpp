@@ -16,6 +16,10 @@ std::string what_is_wrong(const RunContext& context, const device::OutputFault& 
              "skipped";
     case device::FaultKind::kForeign:
       return some + " hold what belongs to another buffer set";
+    case device::FaultKind::kStale:
+      return some +
+             " are what the inputs gave before they changed in place: the output, or part of it, "
+             "was remembered";
     case device::FaultKind::kLate:
       return some +
              " are right only after the sample has ended: they are written late, on another stream "

@@ -6,6 +6,7 @@
 #include "bench/rows.hpp"
 #include "bench/run_context.hpp"
 #include "bench/verification.hpp"
+#include "operation/contents.hpp"
 #include "operation/weight.hpp"
 #include "plan/problems.hpp"
 #include "text/units.hpp"
@@ -17,6 +18,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <random>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -69,8 +71,7 @@ class Runner {
                             Task& task);
   bool run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task);
   std::vector<CellTiming> time_cells(const std::string& what, device::Workload& workload,
-                                     const std::vector<Verdict>& verdicts,
-                                     const device::Expected& expected);
+                                     const std::vector<Verdict>& verdicts, CellSpec spec);
   CellTiming time_one(const CellSpec& spec, device::Workload& workload,
                       const std::vector<std::size_t>& passed);
   std::vector<Verdict> verify_again(device::Workload& workload, std::span<const std::byte> expected,
@@ -85,6 +86,7 @@ class Runner {
   RunOutcome outcome_;
   std::uint64_t cells_timed_ = 0;
   std::optional<AtHand> at_hand_;
+  std::mt19937_64 secret_{std::random_device{}()};  // a variant may know the seed of the run
 };
 
 std::vector<kernels::Problem> Runner::problems(const plan::TensorSource& source) const {
@@ -217,15 +219,15 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
       fmt::format("{} {} {}{}", planned.id, nf4::shape_to_string(tensor.shape),
                   to_string(problem.output_type), tokens_words(problem.tokens));
   context_.progress.begin(Work::kVerify, verify_cost(problem), what + " verify");
-  const std::vector<std::byte> input = input_of(problem);
+  std::vector<std::byte> input = input_of(problem);
   // Before anything is uploaded to be timed: not more than one copy of the weight is on the device.
   at_hand_ = {facts_of(context_, planned.id, problem, 1), verdicts};
   verdicts = probe_variants(context_, tensor, problem, std::move(verdicts));
   at_hand_.reset();
   if (context_.is_interrupted()) return false;
-  const std::vector<std::byte> expected = expected_output(
+  std::vector<std::byte> expected = expected_output(
       context_.operation, {.tensor = tensor, .input = input}, problem, context_.options.verify);
-  const std::optional<nf4::Nf4Tensor> sibling = sibling_of(tensor);
+  std::optional<nf4::Nf4Tensor> sibling = sibling_of(tensor);
   // Beside the verification, which does not need it.
   std::future<std::vector<std::byte>> of_sibling = std::async(std::launch::async, [&] {
     return sibling ? context_.operation.sibling_reference(problem, expected)
@@ -242,9 +244,20 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
   if (context_.is_interrupted()) return false;
   at_hand_->verdicts = verdicts;
-  const std::vector<std::byte> expected_of_sibling = of_sibling.get();
-  const std::vector<CellTiming> cells =
-      time_cells(what, *workload, verdicts, {expected, expected_of_sibling});
+  std::vector<std::byte> expected_of_sibling = of_sibling.get();
+  CellSpec spec = {.expected = {expected, expected_of_sibling}};
+  if (sibling) {
+    const operation::Contents contents = {problem, *sibling, input, expected, expected_of_sibling};
+    spec.changes.push_back([&, contents] {
+      workload->change(operation::change_weight(context_.operation, contents, secret_));
+    });
+    if (!input.empty()) {
+      spec.changes.push_back([&, contents] {
+        workload->change(operation::change_input(context_.operation, contents, secret_));
+      });
+    }
+  }
+  const std::vector<CellTiming> cells = time_cells(what, *workload, verdicts, std::move(spec));
   verdicts = verify_again(*workload, expected, cells, std::move(verdicts));
   at_hand_.reset();
   report(facts, verdicts, cells);
@@ -262,8 +275,7 @@ std::vector<std::byte> Runner::input_of(const kernels::Problem& problem) const {
 }
 
 std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Workload& workload,
-                                           const std::vector<Verdict>& verdicts,
-                                           const device::Expected& expected) {
+                                           const std::vector<Verdict>& verdicts, CellSpec spec) {
   std::vector<std::size_t> passed;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (verdicts[i].status == record::Status::kPassed) passed.push_back(i);
@@ -274,7 +286,9 @@ std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Work
       if (context_.is_interrupted()) return cells;
       context_.progress.begin(Work::kTime, cell_cost(),
                               fmt::format("{} {} {}", what, to_string(cache), to_string(launch)));
-      const CellSpec spec{cache, launch, context_.options.seed + cells_timed_++, expected};
+      spec.cache = cache;
+      spec.launch = launch;
+      spec.seed = context_.options.seed + cells_timed_++;
       cells.push_back(time_one(spec, workload, passed));
     }
   }

@@ -2,6 +2,8 @@
 
 #include "device/rotation.hpp"
 
+#include <utility>
+
 namespace nf4bench::device {
 namespace {
 
@@ -30,6 +32,7 @@ BufferSets::BufferSets(Memory& memory, const Work& work, std::int64_t guard)
   for (const InputBuffer& input : work.inputs) {
     inputs_.push_back(upload(input.content));
     sibling_.push_back(upload(input.sibling));
+    rotates_.push_back(input.rotates);
   }
   output_ = GuardedBuffer(memory, work.output_bytes, guard);
   output_.poison();  // also maps its pages, so that no sample pays for that
@@ -43,6 +46,25 @@ BufferSets::BufferSets(Memory& memory, const Work& work, std::int64_t guard)
 
 void BufferSets::replace_input(std::size_t index, std::span<const std::byte> content) {
   if (!content.empty()) memory_.copy_in(inputs_[index].data(), content);
+}
+
+void BufferSets::overwrite(const ChangedInput& changed) {
+  const std::size_t index = changed.input;
+  overwrite(inputs_[index].data(), changed, Content::kOwn);
+  if (sibling_[index].bytes() > 0) overwrite(sibling_[index].data(), changed, Content::kSibling);
+  if (!rotates_[index]) return;
+  for (std::size_t set = 1; set < sets_.size(); ++set) {
+    overwrite(other_inputs_[set - 1][index], changed, sets_[set].content);
+  }
+}
+
+// What does not rotate is to be in a cache.
+void BufferSets::overwrite(std::byte* to, const ChangedInput& changed, Content content) {
+  const std::vector<std::byte>& bytes = content == Content::kOwn ? changed.own : changed.sibling;
+  memory_.copy_in(to + changed.at, bytes);
+  if (rotates_[changed.input]) {
+    memory_.evict(to + changed.at, static_cast<std::int64_t>(bytes.size()));
+  }
 }
 
 // The buffer of the first set that holds an input of `content`; null when it is empty.
@@ -111,6 +133,7 @@ void BufferSets::add_set(const Work& work, const Place& place, const Place& plac
   sets_.push_back({jobs_.size(), content, output});
   const auto& bind = content == Content::kOwn ? work.bind : work.bind_sibling;
   jobs_.push_back(bind(inputs, output));
+  other_inputs_.push_back(std::move(inputs));
 }
 
 }  // namespace nf4bench::device

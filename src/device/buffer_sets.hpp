@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/device.hpp"
 #include "device/guarded_buffer.hpp"
 #include "device/memory.hpp"
 #include "device/work.hpp"
@@ -36,6 +37,9 @@ class BufferSets {
   // Copies `content` over an input of the first set, which is as large.
   void replace_input(std::size_t index, std::span<const std::byte> content);
 
+  // Writes the bytes of a change over an input in all sets.
+  void overwrite(const ChangedInput& changed);
+
   // At least one.
   const std::vector<BufferSet>& sets() const { return sets_; }
 
@@ -50,6 +54,7 @@ class BufferSets {
  private:
   using Place = std::function<std::byte*(std::int64_t bytes)>;
 
+  void overwrite(std::byte* to, const ChangedInput& changed, Content content);
   std::byte* first_input(std::size_t index, Content content) const;
   std::vector<std::byte*> first_inputs(Content content) const;
   Content draw_content();
@@ -61,11 +66,13 @@ class BufferSets {
   std::int64_t guard_;
   std::vector<Buffer> inputs_;   // of the first set
   std::vector<Buffer> sibling_;  // those in which the sibling differs; the others are empty
+  std::vector<bool> rotates_;    // those that each set has of its own
   bool has_sibling_ = false;
   std::random_device random_;
   GuardedBuffer output_;
   std::vector<Buffer> others_;  // what the other sets are made of
   std::vector<GuardedBuffer> other_outputs_;
+  std::vector<std::vector<std::byte*>> other_inputs_;  // of the other sets, in their order
   std::vector<kernels::Job> jobs_;
   std::vector<BufferSet> sets_;
 };

@@ -7,6 +7,7 @@
 #include "device/turns.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 #include <random>
@@ -21,6 +22,7 @@ struct PreparedJobs {
   GuardedBuffer first;
   Buffer others;
   std::int64_t stride = 0;
+  bool is_current = false;  // made of what the inputs hold now
 
   std::byte* of(std::size_t job) const {
     return job == 0 ? first.data() : others.data() + static_cast<std::int64_t>(job - 1) * stride;
@@ -29,6 +31,9 @@ struct PreparedJobs {
 
 // How much of an output is read to see whether it was left alone.
 constexpr std::size_t kMostLookedAt = std::size_t{1} << 20;
+
+// Changes that are remembered, to tell outputs of what inputs held before from others.
+constexpr std::size_t kMostRemembered = 64;
 
 // How often an output that is wrong is looked at again, to see whether it becomes right.
 constexpr int kSecondLooks = 10;
@@ -49,6 +54,7 @@ class BufferedWorkload final : public Workload {
   std::string unsupported(const kernels::Variant& variant) const override;
   int buffer_sets() const override { return static_cast<int>(sets_.sets().size()); }
   void replace_input(std::size_t index, std::span<const std::byte> content) override;
+  void change(ContentChange change) override;
   void forget_references() override { executor_->forget_references(); }
   record::Verification verify(const kernels::Variant& variant,
                               std::span<const std::byte> expected) override;
@@ -62,6 +68,7 @@ class BufferedWorkload final : public Workload {
 
  private:
   void reserve_workspace(const kernels::Variant& variant);
+  void reserve_prepared(const kernels::Variant& variant);
   void prepare_jobs(const kernels::Variant& variant);
   kernels::Job job_of(const kernels::Variant& variant, std::size_t index) const;
   void prepare(const kernels::Variant& variant, std::size_t index) const;
@@ -82,6 +89,7 @@ class BufferedWorkload final : public Workload {
   BufferSets sets_;
   GuardedBuffer workspace_;                       // all sets share it: it is scratch
   std::map<std::string, PreparedJobs> prepared_;  // by the name of the variant
+  std::deque<std::vector<ChangedOutputs>> changes_;
   std::unique_ptr<Executor> executor_;
   std::mt19937_64 secret_{std::random_device{}()};  // what a variant must not know in advance
 };
@@ -117,23 +125,31 @@ void BufferedWorkload::reserve_workspace(const kernels::Variant& variant) {
     workspace_ = {};
     workspace_ = GuardedBuffer(host_.memory, wanted, guard_);
   }
-  if (variant.prepare && !prepared_.contains(variant.name)) prepare_jobs(variant);
+  if (!variant.prepare) return;
+  if (!prepared_.contains(variant.name)) reserve_prepared(variant);
+  if (!prepared_.at(variant.name).is_current) prepare_jobs(variant);
 }
 
-void BufferedWorkload::prepare_jobs(const kernels::Variant& variant) {
+void BufferedWorkload::reserve_prepared(const kernels::Variant& variant) {
   const std::int64_t bytes = prepared_of(variant, work_.problem);
-  const std::size_t jobs = sets_.jobs().size();
-  const auto others = static_cast<std::int64_t>(jobs) - 1;
+  const auto others = static_cast<std::int64_t>(sets_.jobs().size()) - 1;
   PreparedJobs prepared = {.first = GuardedBuffer(host_.memory, bytes, guard_),
                            .others = Buffer(host_.memory, others * aligned_bytes(bytes)),
                            .stride = aligned_bytes(bytes)};
   prepared_.emplace(variant.name, std::move(prepared));
+}
+
+void BufferedWorkload::prepare_jobs(const kernels::Variant& variant) {
+  PreparedJobs& prepared = prepared_.at(variant.name);
   try {
     KeptFloatingPointMode mode;
     executor_->run("launch what comes before the kernel", [&] {
-      for (std::size_t job = 0; job < jobs; ++job) prepare(variant, job);
+      for (std::size_t job = 0; job < sets_.jobs().size(); ++job) prepare(variant, job);
     });
     require_same(mode);
+    host_.memory.evict(prepared.first.data(), prepared.first.bytes());
+    host_.memory.evict(prepared.others.data(), prepared.others.bytes());
+    prepared.is_current = true;
   } catch (...) {
     prepared_.erase(variant.name);  // half prepared is not prepared
     throw;
@@ -178,6 +194,22 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
 void BufferedWorkload::replace_input(std::size_t index, std::span<const std::byte> content) {
   sets_.replace_input(index, content);
   executor_->run("upload an input", [] {});
+}
+
+void BufferedWorkload::change(ContentChange change) {
+  for (const ChangedInput& changed : change.inputs) sets_.overwrite(changed);
+  const auto value_bytes = static_cast<std::size_t>(work_.judge.expected_bytes);
+  for (const ChangedOutputs& changed : change.outputs) {
+    const auto first = static_cast<std::size_t>(changed.first) * value_bytes;
+    for (const Content content : {Content::kOwn, Content::kSibling}) {
+      executor_->refresh_reference(
+          change.expected.of(content).subspan(first, changed.own_before.size()));
+    }
+  }
+  for (auto& [name, prepared] : prepared_) prepared.is_current = false;
+  changes_.push_back(std::move(change.outputs));
+  if (changes_.size() > kMostRemembered) changes_.pop_front();
+  executor_->run("change an input", [] {});
 }
 
 record::Verification BufferedWorkload::verify(const kernels::Variant& variant,
@@ -287,7 +319,9 @@ std::optional<OutputFault> BufferedWorkload::fault_of(const Taken& taken,
     fault.set = static_cast<int>(taken.written[i].set) + 1;
     fault.sets = buffer_sets();
     fault.found = taken.found[i];
-    if (fault.kind == FaultKind::kLate) fault.elements = fault.found.mismatches;
+    if (fault.kind == FaultKind::kLate || fault.kind == FaultKind::kStale) {
+      fault.elements = fault.found.mismatches;
+    }
     return fault;
   }
   return std::nullopt;
@@ -301,6 +335,9 @@ OutputFault BufferedWorkload::look_into(const Written& output, const Truth& trut
     executor_->wait_for_others();
     actual = read(output.output, wanted.size());
     if (work_.judge.on_host(wanted, actual).is_exact()) return {.kind = FaultKind::kLate};
+  }
+  if (is_of_earlier_content(truth, output.content, actual, changes_)) {
+    return {.kind = FaultKind::kStale};
   }
   return fault_in(truth, output.content, actual);
 }

@@ -49,12 +49,35 @@ struct Expected {
   }
 };
 
+// Part of a change of what buffers hold: bytes of an input, from byte `at` on.
+struct ChangedInput {
+  std::size_t input = 0;  // as in Work::inputs
+  std::int64_t at = 0;
+  std::vector<std::byte> own;
+  std::vector<std::byte> sibling;
+};
+
+// The values from `first` on, and what they were held to before a change.
+struct ChangedOutputs {
+  std::int64_t first = 0;
+  std::vector<std::byte> own_before;
+  std::vector<std::byte> sibling_before;
+};
+
+// A change of what the buffers of a workload hold, all sets alike, and of what outputs are held to.
+struct ContentChange {
+  std::vector<ChangedInput> inputs;
+  std::vector<ChangedOutputs> outputs;  // in the order in which they changed
+  Expected expected;                    // brought up to date
+};
+
 // What is wrong with what a sample left in an output.
 enum class FaultKind : std::uint8_t {
   kWrong,      // the judge says what: `found`
   kUnwritten,  // `elements` hold the poison that lay there before
   kSkipped,    // the same, where poison was strewn over what was right, but not where nothing was
   kForeign,    // `elements` hold what belongs to a set of the other content
+  kStale,      // `elements` hold what was right for what the inputs held before a change
   kLate,       // `elements` were right only some time after the sample
   kStray,      // nothing was to be written there
 };
@@ -88,12 +111,17 @@ class Workload {
   // Copies `content` over an input of the first set, which is as large: what verify() reads.
   virtual void replace_input(std::size_t index, std::span<const std::byte> content) = 0;
 
+  // Changes inputs in all sets, in place: addresses and what was recorded stay. What variants
+  // prepare is prepared anew before their next call. Leaves nothing in a cache that is to be cold.
+  virtual void change(ContentChange change) = 0;
+
   // Lets go of what outputs were held to, which may change or go away from now on.
   virtual void forget_references() = 0;
 
   // Poisons the output, runs `variant` once and judges its output by `expected` (the reference's
   // bytes, or a prefix of them that ends on a value). What outputs are held to, here and below, is
-  // copied to the device once: it stays where it is, and as it is, until forget_references().
+  // copied to the device once: it stays where it is until forget_references(), and as it is but
+  // for what change() says.
   virtual record::Verification verify(const kernels::Variant& variant,
                                       std::span<const std::byte> expected) = 0;
 

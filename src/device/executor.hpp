@@ -83,6 +83,9 @@ class Executor {
   // As Workload::forget_references().
   virtual void forget_references() = 0;
 
+  // To be called when part of what outputs are held to has changed.
+  virtual void refresh_reference(std::span<const std::byte> changed) = 0;
+
   // Judges what lies at `actual`, in the device's memory, all of it finished.
   virtual record::Verification judge(const Work& work, std::span<const std::byte> expected,
                                      std::byte* actual) = 0;

@@ -38,6 +38,9 @@ class Memory {
   virtual void copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual void fill(std::byte* to, unsigned char value, std::int64_t bytes) = 0;
 
+  // Takes a block out of the caches, where cold samples count on memory alone to be cold.
+  virtual void evict(const std::byte* block, std::int64_t bytes) = 0;
+
   // Lays poison over each of `outputs`, of `bytes` bytes.
   virtual void lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,
                           const PoisonPattern& pattern) = 0;

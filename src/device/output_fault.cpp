@@ -1,6 +1,7 @@
 #include "device/output_fault.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace nf4bench::device {
 namespace {
@@ -55,6 +56,21 @@ OutputFault fault_in(const Truth& truth, Content content, std::span<const std::b
   const bool is_foreign = counted.foreign > 0 && counted.foreign == counted.wrong;
   if (is_foreign) return {.kind = FaultKind::kForeign, .elements = counted.foreign};
   return {.kind = FaultKind::kWrong, .elements = counted.wrong};
+}
+
+bool is_of_earlier_content(const Truth& truth, Content content, std::span<const std::byte> actual,
+                           const std::deque<std::vector<ChangedOutputs>>& changes) {
+  const std::span<const std::byte> now = truth.expected.of(content);
+  std::vector<std::byte> wanted(now.begin(), now.end());
+  for (const std::vector<ChangedOutputs>& change : std::views::reverse(changes)) {
+    for (const ChangedOutputs& changed : std::views::reverse(change)) {
+      const std::vector<std::byte>& before =
+          content == Content::kOwn ? changed.own_before : changed.sibling_before;
+      std::ranges::copy(before, wanted.begin() + changed.first * truth.work.judge.expected_bytes);
+    }
+    if (truth.work.judge.on_host(wanted, actual).is_exact()) return true;
+  }
+  return false;
 }
 
 }  // namespace nf4bench::device

@@ -6,6 +6,7 @@
 #include "operation/weight.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace nf4bench::operation {
 namespace {
@@ -22,6 +23,18 @@ std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels:
   std::vector<std::byte> expected(static_cast<std::size_t>(most_values) * nf4::size_in_bytes(type));
   nf4::reference_dequantize(weight, type, {0, most_values}, expected);
   return expected;
+}
+
+std::vector<ExpectedPart> reference_of_part(const nf4::Nf4Tensor& weight,
+                                            const kernels::Problem& problem,
+                                            std::span<const std::byte>, nf4::ElementRange elements,
+                                            std::int64_t most_values) {
+  elements.count = std::min(elements.count, most_values - elements.first);
+  if (elements.count <= 0) return {};
+  std::vector<std::byte> expected(static_cast<std::size_t>(elements.count) *
+                                  nf4::size_in_bytes(problem.output_type));
+  nf4::reference_dequantize(weight, problem.output_type, elements, expected);
+  return {{elements.first, std::move(expected)}};
 }
 
 // Rounding knows no sign, so that negative scales give the same values with the other one.
@@ -50,6 +63,7 @@ Operation make_dequantize() {
   operation.sibling = negated;
   operation.sibling_reference = negated_values;
   operation.reference = reference_of;
+  operation.reference_of_part = reference_of_part;
   operation.judge = [](const kernels::Problem& problem, std::span<const std::byte> expected,
                        std::span<const std::byte> actual) {
     return compare_outputs(problem.output_type, expected, actual);

@@ -3,6 +3,7 @@
 #include "operation/activations.hpp"
 #include "operation/error_bound.hpp"
 #include "operation/product_probes.hpp"
+#include "operation/product_truth.hpp"
 #include "operation/weight.hpp"
 
 #include <algorithm>
@@ -44,6 +45,25 @@ std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels:
                 product_truth(weight, problem, input, most_outputs(most_values, problem.inputs))));
 }
 
+// Whole rows of the weight, each a column of the output.
+std::vector<ExpectedPart> reference_of_part(const nf4::Nf4Tensor& weight,
+                                            const kernels::Problem& problem,
+                                            std::span<const std::byte> input,
+                                            nf4::ElementRange elements, std::int64_t most_values) {
+  std::vector<ExpectedPart> parts;
+  const std::int64_t last = elements.first + elements.count - 1;
+  for (std::int64_t n = elements.first / problem.inputs; n <= last / problem.inputs; ++n) {
+    const std::vector<kernels::ProductBound> bounds =
+        bounds_of({problem.output_type, problem.inputs},
+                  product_truth_of_row(weight, problem, input, n, most_values));
+    for (std::size_t m = 0; m < bounds.size(); ++m) {
+      parts.push_back({static_cast<std::int64_t>(m) * problem.outputs + n,
+                       bytes_of(std::span(bounds).subspan(m, 1))});
+    }
+  }
+  return parts;
+}
+
 std::vector<std::byte> negated_bounds(const kernels::Problem&,
                                       std::span<const std::byte> expected) {
   std::vector<kernels::ProductBound> bounds = bounds_in(expected);
@@ -73,6 +93,7 @@ Operation make_matmul() {
   operation.sibling = negated;
   operation.sibling_reference = negated_bounds;
   operation.reference = reference_of;
+  operation.reference_of_part = reference_of_part;
   operation.judge = judge;
   operation.probes = product_probes;
   operation.inputs_seen = product_inputs_seen;

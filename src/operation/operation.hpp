@@ -5,6 +5,7 @@
 
 #include "catalog.hpp"
 #include "device/work.hpp"
+#include "nf4/reference.hpp"
 #include "nf4/tensor.hpp"
 #include "operation/probe.hpp"
 #include "record/device_info.hpp"
@@ -25,6 +26,12 @@ struct Traffic {
   std::int64_t bytes_read = 0;     // weight, scales and input
   std::int64_t bytes_written = 0;  // the whole output
   double flops = 0.0;              // 0 where nothing is multiplied and added
+};
+
+// What some outputs are held to: the values from `first` on.
+struct ExpectedPart {
+  std::int64_t first = 0;
+  std::vector<std::byte> expected;
 };
 
 // An operation. Plain data.
@@ -64,7 +71,14 @@ struct Operation {
                                        std::span<const std::byte> input, std::int64_t most_values)>
       reference;
 
+  // What those of the output's first values are held to that depend on some elements of the weight.
+  std::function<std::vector<ExpectedPart>(
+      const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+      std::span<const std::byte> input, nf4::ElementRange elements, std::int64_t most_values)>
+      reference_of_part;
+
   // What the output of the sibling is held to, from what that of the weight is held to.
+  // Of some of its values as of all.
   std::function<std::vector<std::byte>(const kernels::Problem& problem,
                                        std::span<const std::byte> expected)>
       sibling_reference;

@@ -92,32 +92,61 @@ ProductTruth dot(const Row& x, const WeightRow& w) {
   return truth;
 }
 
+// Row `m` of x.
+Row token_row(const kernels::Problem& problem, std::span<const std::byte> input, std::int64_t m) {
+  const std::size_t bytes =
+      static_cast<std::size_t>(problem.inputs) * nf4::size_in_bytes(problem.output_type);
+  return make_row(problem.output_type, input.subspan(static_cast<std::size_t>(m) * bytes, bytes));
+}
+
+// Row `n` of W.
+WeightRow weight_row(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                     std::int64_t n) {
+  const nf4::OutputType type = problem.output_type;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(problem.inputs) * nf4::size_in_bytes(type));
+  const std::int64_t begin = n * problem.inputs;
+  nf4::reference_dequantize(weight, type, {begin, problem.inputs}, bytes);
+  return {.row = make_row(type, bytes),
+          .first_end = weight.blocksize - begin % weight.blocksize,
+          .blocksize = weight.blocksize};
+}
+
 }  // namespace
 
 std::vector<ProductTruth> product_truth(const nf4::Nf4Tensor& weight,
                                         const kernels::Problem& problem,
                                         std::span<const std::byte> input,
                                         std::int64_t most_values) {
-  const nf4::OutputType type = problem.output_type;
   const std::int64_t count = std::min(problem.tokens * problem.outputs, most_values);
   std::vector<ProductTruth> truth(static_cast<std::size_t>(count));
-  const std::size_t row_bytes = static_cast<std::size_t>(problem.inputs) * nf4::size_in_bytes(type);
   std::vector<Row> x;
   for (std::int64_t m = 0; m * problem.outputs < count; ++m) {
-    x.push_back(make_row(type, input.subspan(static_cast<std::size_t>(m) * row_bytes, row_bytes)));
+    x.push_back(token_row(problem, input, m));
   }
   parallel_for(std::min(problem.outputs, count), 1, [&](std::int64_t first, std::int64_t last) {
-    std::vector<std::byte> bytes(row_bytes);
     for (std::int64_t n = first; n < last; ++n) {
-      const std::int64_t begin = n * problem.inputs;
-      nf4::reference_dequantize(weight, type, {begin, problem.inputs}, bytes);
-      const WeightRow w = {.row = make_row(type, bytes),
-                           .first_end = weight.blocksize - begin % weight.blocksize,
-                           .blocksize = weight.blocksize};
+      const WeightRow w = weight_row(weight, problem, n);
       for (std::int64_t m = 0; m * problem.outputs + n < count; ++m) {
         truth[static_cast<std::size_t>(m * problem.outputs + n)] =
             dot(x[static_cast<std::size_t>(m)], w);
       }
+    }
+  });
+  return truth;
+}
+
+std::vector<ProductTruth> product_truth_of_row(const nf4::Nf4Tensor& weight,
+                                               const kernels::Problem& problem,
+                                               std::span<const std::byte> input, std::int64_t n,
+                                               std::int64_t most_values) {
+  const std::int64_t beyond = std::max<std::int64_t>(0, most_values - n);
+  const std::int64_t tokens =
+      std::min(problem.tokens, (beyond + problem.outputs - 1) / problem.outputs);
+  std::vector<ProductTruth> truth(static_cast<std::size_t>(tokens));
+  const WeightRow w = weight_row(weight, problem, n);
+  parallel_for(tokens, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t m = first; m < last; ++m) {
+      truth[static_cast<std::size_t>(m)] = dot(token_row(problem, input, m), w);
     }
   });
   return truth;

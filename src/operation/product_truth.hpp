@@ -31,4 +31,11 @@ std::vector<ProductTruth> product_truth(const nf4::Nf4Tensor& weight,
                                         const kernels::Problem& problem,
                                         std::span<const std::byte> input, std::int64_t most_values);
 
+// The same of the outputs of row `n` of the weight, one for each token, as far as they are among
+// the first `most_values`.
+std::vector<ProductTruth> product_truth_of_row(const nf4::Nf4Tensor& weight,
+                                               const kernels::Problem& problem,
+                                               std::span<const std::byte> input, std::int64_t n,
+                                               std::int64_t most_values);
+
 }  // namespace nf4bench::operation

@@ -9,16 +9,6 @@
 namespace nf4bench::operation {
 namespace {
 
-// Where the buffers of a weight stand among those of its work.
-enum InputIndex : std::size_t {
-  kPacked,
-  kScales,
-  kNestedAbsmax,
-  kNestedMap,
-  kNestedOffset,
-  kInput
-};
-
 template <class Value>
 device::InputBuffer buffer_of(const std::vector<Value>& values) {
   return {.content = std::as_bytes(std::span(values))};

@@ -14,6 +14,16 @@
 
 namespace nf4bench::operation {
 
+// Where the buffers of a weight, and the input, stand among those of a work.
+enum InputIndex : std::size_t {
+  kPacked,
+  kScales,
+  kNestedAbsmax,
+  kNestedMap,
+  kNestedOffset,
+  kInput
+};
+
 // What is known of a weight before its data: its sizes as a problem.
 struct WeightSize {
   std::vector<std::int64_t> shape;

@@ -79,18 +79,19 @@ TEST(DeviceLoss, AtAnyCallEndsInAnErrorAndRowsForAllVariants) {
     bench.options.caches = {record::CacheMode::kCold, record::CacheMode::kHot};
   };
   const std::vector<plan::TensorSource> sources = {fake_source("a"), fake_source("b")};
-  FakeRun whole({"base", "fast"}, {"stream"});
-  prepare(whole);
-  whole.run(sources);
-  ASSERT_EQ(whole.rows.size(), 4u);
+  // There are more calls in one run than in another: nobody can foresee when inputs change.
   int losses = 0;
-  for (std::size_t k = 0; k < whole.device.calls.size(); ++k) {
+  for (std::size_t k = 0;; ++k) {
     FakeRun bench({"base", "fast"}, {"stream"});
     prepare(bench);
     bench.device.on_call = [&](const FakeCall&) {
       if (bench.device.calls.size() == k + 1) bench.device.is_broken = true;
     };
     const std::string error = error_of(bench, sources);
+    if (!bench.device.is_broken) {
+      EXPECT_EQ(bench.rows.size(), 4u);
+      break;
+    }
     ASSERT_NE(error.find("the fake device is broken"), std::string::npos) << k;
     EXPECT_EQ(bench.device.workloads_alive, 0) << k;
     const FakeCall& fatal = bench.device.calls[k];
@@ -100,8 +101,10 @@ TEST(DeviceLoss, AtAnyCallEndsInAnErrorAndRowsForAllVariants) {
     }
     ++losses;
     ASSERT_EQ(bench.rows.size(), 4u) << k;
-    EXPECT_EQ(error.rfind(fatal.variant + ": ", 0), 0u) << error;
-    expect_loss_rows(bench.rows, fatal.variant, "the fake device is broken");
+    const std::string culprit =
+        fatal.kind == Kind::kChange ? "a change of the inputs" : fatal.variant;
+    EXPECT_EQ(error.rfind(culprit + ": ", 0), 0u) << error;
+    expect_loss_rows(bench.rows, culprit, "the fake device is broken");
   }
   EXPECT_GT(losses, 50);
 }

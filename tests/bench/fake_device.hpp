@@ -26,7 +26,7 @@ namespace nf4bench {
 
 // A call that the device got.
 struct FakeCall {
-  enum class Kind : std::uint8_t { kUpload, kVerify, kSample, kCheck, kRepeat };
+  enum class Kind : std::uint8_t { kUpload, kVerify, kSample, kCheck, kRepeat, kChange };
   Kind kind = Kind::kUpload;
   std::string tensor;
   std::string variant{};                                           // empty for kUpload
@@ -113,6 +113,7 @@ class FakeDevice final : public device::Device {
   // What a test may set.
   std::vector<record::LaunchMode> modes = {record::LaunchMode::kGraph, record::LaunchMode::kStream};
   double flops = 0.0;                    // of a call
+  double change_s = 0.0;                 // that a change of the inputs takes
   std::vector<operation::Probe> probes;  // of the operation
   int buffer_sets = 1;                   // of workloads uploaded for timing
   std::optional<double> clock_hz;        // SM clock that samples report
@@ -123,6 +124,7 @@ class FakeDevice final : public device::Device {
 
   // What a test may look at.
   std::vector<FakeCall> calls;
+  std::vector<device::ContentChange> changes;
   double now_s = 0.0;
   int workloads_alive = 0;
   int most_workloads_alive = 0;
@@ -187,6 +189,7 @@ class FakeWorkload final : public device::Workload {
   }
 
   void replace_input(std::size_t, std::span<const std::byte>) override {}
+  void change(device::ContentChange change) override;
   void forget_references() override {}
 
   // Judges as a real device does; a scripted mismatch is a flipped bit in the last element.
@@ -275,6 +278,17 @@ inline std::unique_ptr<device::Workload> FakeDevice::upload(const device::Work& 
                 .at_s = now_s};
   begin(call);
   return std::make_unique<FakeWorkload>(*this, work, purpose);
+}
+
+inline void FakeWorkload::change(device::ContentChange change) {
+  FakeCall call{.kind = FakeCall::Kind::kChange,
+                .tensor = work_.name,
+                .type = work_.problem.output_type,
+                .purpose = purpose_,
+                .at_s = device_.now_s};
+  device_.begin(call);
+  device_.changes.push_back(std::move(change));
+  device_.now_s += device_.change_s;
 }
 
 inline FakeScript& FakeDevice::begin(FakeCall& call) {

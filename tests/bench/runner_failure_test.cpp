@@ -94,7 +94,8 @@ TEST(Verification, HappensBeforeAndAfterTiming) {
   EXPECT_EQ(calls[1].kind, Kind::kVerify);
   EXPECT_EQ(calls[2].kind, Kind::kVerify);
   EXPECT_EQ(calls[3].kind, Kind::kSample);
-  EXPECT_EQ(calls[calls.size() - 5].kind, Kind::kSample);
+  EXPECT_EQ(calls[calls.size() - 6].kind, Kind::kSample);
+  EXPECT_EQ(calls[calls.size() - 5].kind, Kind::kChange);
   EXPECT_EQ(calls[calls.size() - 4].kind, Kind::kCheck);
   EXPECT_EQ(calls[calls.size() - 3].kind, Kind::kCheck);
   EXPECT_EQ(calls[calls.size() - 2].kind, Kind::kVerify);

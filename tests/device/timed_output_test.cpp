@@ -7,6 +7,7 @@
 #include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/contents.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/weight.hpp"
 
@@ -22,8 +23,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <set>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -84,6 +87,22 @@ class TimedOutput : public testing::Test {
 
   device::Expected expected() const { return {own_, other_}; }
 
+  void change() {
+    std::vector<std::byte> no_input;
+    workload_->change(operation::change_weight(
+        operation::dequantize(), {problem_, sibling_, no_input, own_, other_}, random_));
+  }
+
+  // What a check finds after a change, of a variant that has seen all sets.
+  std::optional<device::OutputFault> fault_after_change(const kernels::Variant& variant,
+                                                        device::SampleSpec spec) {
+    EXPECT_TRUE(workload_->verify(variant, own_).is_exact());
+    spec.launches = 2 * workload_->buffer_sets();
+    EXPECT_FALSE(workload_->judged_sample(variant, spec, expected()).fault);
+    change();
+    return workload_->check(variant, spec, expected());
+  }
+
   // Verifies the variant, as a run does, and then checks it.
   device::OutputFault fault_of(const kernels::Variant& variant, const device::SampleSpec& spec) {
     EXPECT_TRUE(workload_->verify(variant, own_).is_exact());
@@ -94,6 +113,8 @@ class TimedOutput : public testing::Test {
 
   nf4::Nf4Tensor tensor_;
   nf4::Nf4Tensor sibling_;
+  const kernels::Problem problem_ = operation::problem_of(tensor_, nf4::OutputType::kBfloat16);
+  std::mt19937_64 random_{1};
   std::vector<std::byte> own_;
   std::vector<std::byte> other_;
   std::unique_ptr<device::Workload> workload_;
@@ -110,6 +131,73 @@ TEST_F(TimedOutput, OfAnHonestVariantIsRightInEverySample) {
       EXPECT_FALSE(workload_->check(honest, spec, expected())) << launches;
     }
   }
+}
+
+TEST_F(TimedOutput, OfAnHonestVariantIsRightHoweverInputsChange) {
+  kernels::Variant prepares = variant_of([](const kernels::Job& job, int) {
+    kernels::Job prepared = job;
+    prepared.absmax = static_cast<const float*>(job.prepared);
+    decode(prepared);
+  });
+  prepares.prepared_bytes = [](const kernels::Problem& problem) {
+    return static_cast<std::size_t>(problem.blocks) * sizeof(float);
+  };
+  prepares.prepare = [](const kernels::Job& job, const kernels::Launch&) {
+    std::memcpy(job.prepared, job.absmax, static_cast<std::size_t>(job.blocks) * sizeof(float));
+  };
+  prepares.name = "prepares";
+  for (const kernels::Variant& honest :
+       {variant_of([](const kernels::Job&job, int) { decode(job); }), prepares}) {
+    for (const device::SampleSpec& spec : {kCold, kHot, kCold, kHot}) {
+      change();
+      EXPECT_FALSE(workload_->judged_sample(honest, spec, expected()).fault) << honest.name;
+      change();
+      EXPECT_FALSE(workload_->check(honest, spec, expected())) << honest.name;
+      EXPECT_TRUE(workload_->verify(honest, own_).is_exact()) << honest.name;
+    }
+  }
+}
+
+// By where its inputs are, and how they begin.
+TEST_F(TimedOutput, ThatIsRememberedIsFound) {
+  for (const device::SampleSpec& spec : {kCold, kHot}) {
+    using Beginning = std::tuple<const void*, const void*, std::uint64_t, float>;
+    std::map<Beginning, std::vector<std::byte>> known;
+    const kernels::Variant remembers = variant_of([&known](const kernels::Job& job, int) {
+      std::uint64_t codes = 0;
+      std::memcpy(&codes, job.packed, sizeof(codes));
+      std::vector<std::byte>& output = known[{job.packed, job.absmax, codes, job.absmax[0]}];
+      const auto bytes = static_cast<std::size_t>(job.elements) * 2;
+      if (output.empty()) {
+        decode(job);
+        output.resize(bytes);
+        std::memcpy(output.data(), job.output, bytes);
+      }
+      std::memcpy(job.output, output.data(), bytes);
+    });
+    const auto fault = fault_after_change(remembers, spec);
+    ASSERT_TRUE(fault);
+    EXPECT_EQ(fault->kind, FaultKind::kStale);
+    EXPECT_GT(fault->elements, 0);
+    EXPECT_LE(fault->elements, 64);
+    change();
+    change();
+    const auto later = workload_->check(remembers, spec, expected());
+    ASSERT_TRUE(later);
+    EXPECT_EQ(later->kind, FaultKind::kStale);
+  }
+}
+
+TEST_F(TimedOutput, OfScalesThatAreRememberedIsFound) {
+  std::map<const void*, std::vector<float>> known;
+  const kernels::Variant remembers = variant_of([&known](const kernels::Job& job, int) {
+    std::vector<float>& scales = known[job.absmax];
+    if (scales.empty()) scales.assign(job.absmax, job.absmax + job.blocks);
+    kernels::Job remembered = job;
+    remembered.absmax = scales.data();
+    decode(remembered);
+  });
+  EXPECT_TRUE(fault_after_change(remembers, kCold));
 }
 
 TEST_F(TimedOutput, OfARepetitionHelpsNoLaterCall) {

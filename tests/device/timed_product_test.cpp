@@ -6,15 +6,20 @@
 #include "device/cpu/cpu_memory.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/activations.hpp"
+#include "operation/contents.hpp"
 #include "operation/matmul.hpp"
 #include "operation/weight.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <utility>
+#include <vector>
 
 namespace nf4bench {
 namespace {
@@ -66,6 +71,14 @@ class TimedProduct : public testing::Test {
     return workload_->check(variant, spec, {own_, other_});
   }
 
+  using Change = device::ContentChange(const operation::Operation&, const operation::Contents&,
+                                       std::mt19937_64&);
+  void change(Change& part) {
+    workload_->change(
+        part(operation::matmul(), {problem_, sibling_, input_, own_, other_}, random_));
+  }
+
+  std::mt19937_64 random_{1};
   nf4::Nf4Tensor weight_ = nf4::make_synthetic({.shape = {kOutputs, 64}});
   nf4::Nf4Tensor sibling_ = operation::negated(weight_);
   kernels::Problem problem_ = operation::problem_of(weight_, nf4::OutputType::kBfloat16);
@@ -104,6 +117,69 @@ TEST_F(TimedProduct, OfAHotCallThatDoesNothingBelongsToTheOtherContent) {
   EXPECT_EQ(fault->kind, FaultKind::kForeign);
   EXPECT_EQ(fault->elements, fault->found.mismatches);
   EXPECT_GT(fault->elements, kTokens * kOutputs * 9 / 10);  // but those near zero
+}
+
+TEST_F(TimedProduct, OfAnHonestVariantIsRightHoweverInputsChange) {
+  const kernels::Variant& honest = kernels::cpu::matmul().variants.front();
+  for (const device::SampleSpec& spec : {kCold, kHot, kCold, kHot}) {
+    change(operation::change_weight);
+    EXPECT_FALSE(workload_->judged_sample(honest, spec, {own_, other_}).fault);
+    change(operation::change_input);
+    EXPECT_FALSE(fault_of(honest, spec));
+  }
+}
+
+// A decoded weight that is kept by where the weight is, and a whole output by its activations, too.
+TEST_F(TimedProduct, OfWhatIsRememberedIsFound) {
+  for (const bool keeps_output : {true, false}) {
+    std::map<std::pair<const void*, std::vector<std::byte>>, std::vector<std::byte>> known;
+    kernels::Variant remembers = kernels::cpu::matmul().variants.front();
+    remembers.launch = [&, multiply = remembers.launch](const kernels::Job& job,
+                                                        const kernels::Launch& launch) {
+      const auto* const x = static_cast<const std::byte*>(job.input);
+      std::vector<std::byte> key;
+      if (keeps_output) key.assign(x, x + job.tokens * job.inputs * 2);
+      std::vector<std::byte>& kept = known[{job.nested_absmax, key}];
+      const std::size_t bytes = keeps_output
+                                    ? static_cast<std::size_t>(job.tokens * job.outputs) * 2
+                                    : static_cast<std::size_t>(job.elements) / 2;
+      const bool is_new = kept.empty();
+      kept.resize(bytes);
+      kernels::Job remembered = job;
+      if (!keeps_output) {
+        if (is_new) std::memcpy(kept.data(), job.packed, bytes);
+        remembered.packed = reinterpret_cast<const std::uint8_t*>(kept.data());
+      }
+      if (is_new || !keeps_output) multiply(remembered, launch);
+      if (!keeps_output) return;
+      if (is_new) std::memcpy(kept.data(), job.output, bytes);
+      std::memcpy(job.output, kept.data(), bytes);
+    };
+    const device::SampleSpec all = {record::CacheMode::kCold, record::LaunchMode::kStream,
+                                    2 * workload_->buffer_sets()};
+    EXPECT_FALSE(fault_of(remembers, all));
+    change(operation::change_weight);
+    const auto fault = workload_->check(remembers, all, {own_, other_});
+    ASSERT_TRUE(fault) << keeps_output;
+  }
+}
+
+TEST_F(TimedProduct, OfActivationsThatAreRememberedIsFound) {
+  std::vector<std::byte> kept;
+  kernels::Variant remembers = kernels::cpu::matmul().variants.front();
+  remembers.launch = [&, multiply = remembers.launch](const kernels::Job& job,
+                                                      const kernels::Launch& launch) {
+    const auto* const x = static_cast<const std::byte*>(job.input);
+    if (kept.empty()) kept.assign(x, x + job.tokens * job.inputs * 2);
+    kernels::Job remembered = job;
+    remembered.input = kept.data();
+    multiply(remembered, launch);
+  };
+  EXPECT_FALSE(fault_of(remembers, kCold));
+  change(operation::change_input);
+  const auto fault = workload_->check(remembers, kCold, {own_, other_});
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->kind, FaultKind::kStale);
 }
 
 TEST_F(TimedProduct, OfAnotherInputIsWrong) {

@@ -57,6 +57,7 @@ class FakeWorkload final : public Workload {
   void replace_input(std::size_t index, std::span<const std::byte> content) override {
     own_->replace_input(index, content);
   }
+  void change(ContentChange change) override { own_->change(std::move(change)); }
   void forget_references() override { own_->forget_references(); }
   record::Verification verify(const kernels::Variant& variant,
                               std::span<const std::byte> expected) override {

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include <thread>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -207,6 +209,19 @@ int swap_outputs(const nf4bench_peer_job* job, void* stream) {
   if (moved.output == nullptr || last == nullptr) moved.output = job->output;
   last = job->output;
   return decode(&moved, stream);
+}
+
+// By where the inputs are.
+int remember(const nf4bench_peer_job* job, void* stream) {
+  static auto* const known = new std::map<std::pair<const void*, const void*>, std::vector<char>>();
+  std::vector<char>& output = (*known)[{job->packed, job->nested_absmax}];
+  if (output.empty()) {
+    if (decode(job, stream) != 0) return 100;
+    const auto* const bytes = static_cast<const char*>(job->output);
+    output.assign(bytes, bytes + output_bytes(*job));
+  }
+  std::memcpy(job->output, output.data(), output.size());
+  return 0;
 }
 
 // Works on a thread of its own, some milliseconds later. It lives as long as the process.
@@ -470,6 +485,7 @@ void add_deceitful_variants(Scripted& s) {
   s.add(variant("tires", tire));
   s.add(variant("swaps", swap_outputs));
   s.add(variant("late", write_late));
+  s.add(variant("remembers", remember));
 }
 
 // What a constructor of a library can do to whoever loads it.

@@ -88,6 +88,10 @@ class CpuMemory final : public Memory {
     });
   }
 
+  void evict(const std::byte* block, std::int64_t bytes) override {
+    kernels::cpu::evict(block, static_cast<std::size_t>(bytes));
+  }
+
   void lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,
                   const PoisonPattern& pattern) override {
     for (std::byte* const output : outputs) {

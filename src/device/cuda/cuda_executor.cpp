@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ class CudaExecutor final : public Executor {
   void forget_addresses() override { prepared_.clear(); }
 
   void forget_references() override { references_.clear(); }
+  void refresh_reference(std::span<const std::byte> changed) override;
 
   record::Verification judge(const Work& work, std::span<const std::byte> expected,
                              std::byte* actual) override;
@@ -91,6 +93,19 @@ const CudaBuffer& CudaExecutor::upload_expected(std::span<const std::byte> expec
                              context_.stream.get()),
              "copy the reference to the device");
   return references_[source] = std::move(copy);
+}
+
+void CudaExecutor::refresh_reference(std::span<const std::byte> changed) {
+  for (const auto& [source, copy] : references_) {
+    const std::span whole(source.first, source.second);
+    const std::less_equal<const std::byte*> precedes;
+    const bool is_part = precedes(whole.data(), changed.data()) &&
+                         precedes(changed.data() + changed.size(), whole.data() + whole.size());
+    if (!is_part) continue;
+    check_cuda(cudaMemcpyAsync(copy.data() + (changed.data() - whole.data()), changed.data(),
+                               changed.size(), cudaMemcpyHostToDevice, context_.stream.get()),
+               "copy a part of the reference to the device");
+  }
 }
 
 // Copies `values` to `buffer`, which grows as needed.

@@ -17,6 +17,7 @@ class CudaMemory final : public Memory {
   void copy_out(std::span<std::byte> to, const std::byte* from) override;
   void copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void fill(std::byte* to, unsigned char value, std::int64_t bytes) override;
+  void evict(const std::byte*, std::int64_t) override {}  // cold graphs begin behind a fill
   void lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,
                   const PoisonPattern& pattern) override;
   std::int64_t fitting_sets(std::int64_t wanted, std::int64_t set_bytes) override;
