@@ -306,9 +306,9 @@ TEST_F(Libnf4Cuda, KnowsUpToHowManyTokensItIsFaster) {
   EXPECT_EQ(most_tokens(90, shape(1024, 4096)), 512);
   EXPECT_EQ(most_tokens(90, shape(4096, 4096)), 512);
   EXPECT_EQ(most_tokens(90, shape(28672, 8192)), 512);
-  EXPECT_EQ(most_tokens(80, shape(4096, 4096)), 16);
-  EXPECT_EQ(most_tokens(80, shape(8192, 4096)), 64);
-  EXPECT_EQ(most_tokens(80, shape(1024, 1024)), 16);
+  EXPECT_EQ(most_tokens(80, shape(4096, 4096)), 128);
+  EXPECT_EQ(most_tokens(80, shape(8192, 4096)), 128);
+  EXPECT_EQ(most_tokens(80, shape(1024, 1024)), 128);
   EXPECT_EQ(most_tokens(90, shape(4096, 4095)), 16);
   EXPECT_EQ(most_tokens(75, shape(4096, 4096)), 1);
   EXPECT_EQ(most_tokens(75, shape(4096, 4095)), 0);
