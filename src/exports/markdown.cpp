@@ -1,9 +1,8 @@
-#include "text/printers.hpp"
-
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
 #include "report/ranking.hpp"
 #include "report/table/parts.hpp"
+#include "text/printers.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
