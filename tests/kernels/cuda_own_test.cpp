@@ -90,8 +90,8 @@ TEST(CudaOwn, OtherArchitecturesTakeTheIntegerKernelForOneTokenAndTheRingForMore
                             {2, 4096, 4096, "mma_ring"},
                             {128, 16383, 8192, "mma_ring"},
                             {129, 16383, 8192, "(mma_ring)"},
-                            {256, 16384, 8192, "mma_ring"},
-                            {257, 16384, 8192, "(mma_ring)"},
+                            {128, 28672, 8192, "mma_ring"},
+                            {129, 28672, 8192, "(mma_ring)"},
                             {128, 1024, 4096, "mma_ring"},
                             {129, 1024, 4096, "(mma_ring)"}});
   }

@@ -26,9 +26,10 @@ std::int64_t most_wgmma_tokens(const Problem& problem, const DeviceFacts&) {
   return 512;
 }
 
-// Measured on an H200 with code of compute capability 8.0.
-std::int64_t most_ring_tokens(const Problem& problem, const DeviceFacts&) {
-  return problem.elements < 128 * kMi ? 128 : 256;
+// Measured on an H200 with code of compute capability 8.0. A second tile of 128 tokens would take
+// longer than a BLAS on the decoded weight.
+std::int64_t most_ring_tokens(const Problem&, const DeviceFacts&) {
+  return 128;
 }
 
 std::int64_t most_gemv_tokens(const Problem&, const DeviceFacts&) {
