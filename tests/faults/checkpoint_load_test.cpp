@@ -110,7 +110,7 @@ TEST(LargeCheckpoint, Of110592WeightsIsInspectedInTwoSeconds) {
   expect_inspected({"inspect", file}, "110,592 weights, summary", {.lines = 2});
   expect_inspected({"inspect", file, "--all"}, "110,592 weights, table", {.lines = kWeights + 1});
   expect_inspected({"inspect", file, "--json"}, "110,592 weights, JSON",
-                   {.lines = kWeights * 17 + 6});
+                   {.lines = kWeights * 14 + 6});
 }
 
 TEST(LargeCheckpoint, Of110592WeightsIn64ShardsIsInspectedInThreeSeconds) {

@@ -65,9 +65,6 @@ record::RunOptions all_modes() {
 // Opens the device, measures its ceilings, verifies and times all variants in all modes.
 Ending run_all(const Script& script) {
   static const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
-  static const std::vector<std::byte> expected =
-      nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  fake_cuda::set_output(&expected);
   fake_cuda::play(script);
   plan::TensorSource source;
   source.name = tensor.name;
@@ -158,9 +155,6 @@ TEST(CudaFaults, ARunNeverResetsPersistingLines) {
 // Or its time would depend on whose kernels ran before.
 TEST(CudaFaults, AColdReplayBeginsWithACacheThatOthersWrote) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
-  const std::vector<std::byte> expected =
-      nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  fake_cuda::set_output(&expected);
   const auto caches_filled = [&](record::CacheMode cache, record::LaunchMode launch) {
     fake_cuda::play({});
     const auto device = device::open_cuda_device(0, {});
@@ -182,7 +176,6 @@ TEST(CudaFaults, AVariantThatSetsL2AsideFailsAndTheLimitIsSetBack) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
   const std::vector<std::byte> expected =
       nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  fake_cuda::set_output(&expected);
   fake_cuda::play({});
   const auto device = device::open_cuda_device(0, {});
   const auto workload = device->upload(
@@ -266,7 +259,6 @@ TEST(CudaFaults, AWorkloadCanBeAskedAgainAfterAnyFailure) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
   const std::vector<std::byte> expected =
       nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  fake_cuda::set_output(&expected);
   for (std::int64_t k = 1; k < 1000; ++k) {
     fake_cuda::play({});
     const auto device = device::open_cuda_device(0, {});

@@ -50,8 +50,4 @@ std::size_t most_filled();
 // Allocations, streams, events and graphs that nobody has released.
 std::int64_t live_objects();
 
-// What every variant of cuda_variants() writes, 16-bit values of a nested tensor with a positive
-// offset; borrowed.
-void set_output(const std::vector<std::byte>* output);
-
 }  // namespace nf4bench::fake_cuda

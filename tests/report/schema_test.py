@@ -29,7 +29,7 @@ UNIT = re.compile(r"\b(s|Hz|W|J|bytes/s|seconds a call|degrees Celsius|no unit|i
                   r"[,.;:]")
 
 
-LATER_FIELDS = 31  # in the schema: those that reports of the first days lack
+LATER_FIELDS = 32  # in the schema: those that reports of the first days lack
 LATER = {"accuracy", "activations", "alone_s", "caches_rotated", "compiled_from", "crossover", "energy", "flops",
          "flops_per_s", "fraction_of_roof", "idle_power_w", "load", "model_energy_j", "operation",
          "operations", "other_processes", "reference_line", "roof_limit", "shard",
