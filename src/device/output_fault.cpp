@@ -1,7 +1,6 @@
 #include "device/output_fault.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace nf4bench::device {
 namespace {
@@ -62,11 +61,12 @@ bool is_of_earlier_content(const Truth& truth, Content content, std::span<const 
                            const std::deque<std::vector<ChangedOutputs>>& changes) {
   const std::span<const std::byte> now = truth.expected.of(content);
   std::vector<std::byte> wanted(now.begin(), now.end());
-  for (const std::vector<ChangedOutputs>& change : std::views::reverse(changes)) {
-    for (const ChangedOutputs& changed : std::views::reverse(change)) {
+  for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
+    for (auto changed = change->rbegin(); changed != change->rend(); ++changed) {
       const std::vector<std::byte>& before =
-          content == Content::kOwn ? changed.own_before : changed.sibling_before;
-      std::ranges::copy(before, wanted.begin() + changed.first * truth.work.judge.expected_bytes);
+          content == Content::kOwn ? changed->own_before : changed->sibling_before;
+      std::copy(before.begin(), before.end(),
+                wanted.begin() + changed->first * truth.work.judge.expected_bytes);
     }
     if (truth.work.judge.on_host(wanted, actual).is_exact()) return true;
   }

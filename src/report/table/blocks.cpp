@@ -125,13 +125,15 @@ std::string inputs_seen_text(const record::Report& report, const std::vector<Blo
   std::int64_t inputs = 0;
   for (const Block& block : blocks) {
     const record::ReportTensor* const tensor = find_tensor(report, block.first->cell.tensor);
-    for (const record::Measurement* const m : std::views::join(block.cells)) {
-      if (tensor == nullptr || !m->verification || !m->verification->accuracy) continue;
-      const std::optional<record::InputsSeen>& seen = m->verification->accuracy->inputs;
-      const std::int64_t all = tensor->geometry.shape.back();
-      if (!seen || (fewest && fewest->alone * all <= seen->alone * inputs)) continue;
-      fewest = seen;
-      inputs = all;
+    for (const Rows& cell : block.cells) {
+      for (const record::Measurement* const m : cell) {
+        if (tensor == nullptr || !m->verification || !m->verification->accuracy) continue;
+        const std::optional<record::InputsSeen>& seen = m->verification->accuracy->inputs;
+        const std::int64_t all = tensor->geometry.shape.back();
+        if (!seen || (fewest && fewest->alone * all <= seen->alone * inputs)) continue;
+        fewest = seen;
+        inputs = all;
+      }
     }
   }
   if (!fewest) return "";
