@@ -263,7 +263,7 @@ std::string in_html(std::string_view text) {
 }
 
 std::string in_csv(std::string_view text) {
-  const std::string safe = (is_formula(text) ? "'" : "") + printable(text);
+  std::string safe = (is_formula(text) ? "'" : "") + printable(text);
   if (safe.find_first_of(",;\"") == std::string::npos) return safe;
   std::string quoted = "\"";
   for (const char c : safe) {

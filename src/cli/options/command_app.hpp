@@ -39,6 +39,7 @@ class CommandApp final : public CLI::App {
   template <class Own, class App>
   static std::vector<Own*> own(const std::vector<App*>& apps) {
     std::vector<Own*> all;
+    all.reserve(apps.size());
     for (App* const each : apps) all.push_back(static_cast<Own*>(each));
     return all;
   }

@@ -143,10 +143,9 @@ Option add_single(CLI::App& command, unsigned long& target, const OptionText& te
   return add(command, target, text, OptionFacts::Value::kInteger);
 }
 
-Option add_single(CLI::App& command, std::function<void(const std::string&)> take,
+Option add_single(CLI::App& command, const std::function<void(const std::string&)>& take,
                   const OptionText& text) {
-  CLI::Option* const option =
-      command.add_option_function<std::string>(text.flags, std::move(take), text.help);
+  CLI::Option* const option = command.add_option_function<std::string>(text.flags, take, text.help);
   return with_facts(command, option->option_text(text.value), {});
 }
 
@@ -160,10 +159,10 @@ Option add_list(CLI::App& command, std::vector<std::string>& target, const Optio
                     {.count = OptionFacts::Count::kList});
 }
 
-Option add_list(CLI::App& command, std::function<void(const std::vector<std::string>&)> take,
+Option add_list(CLI::App& command, const std::function<void(const std::vector<std::string>&)>& take,
                 const OptionText& text) {
   CLI::Option* const option =
-      command.add_option_function<std::vector<std::string>>(text.flags, std::move(take), text.help);
+      command.add_option_function<std::vector<std::string>>(text.flags, take, text.help);
   return with_facts(command, in_steps(option, text)->delimiter(','),
                     {.count = OptionFacts::Count::kList});
 }

@@ -62,7 +62,7 @@ Option add_single(CLI::App& command, double& target, const OptionText& text);
 Option add_single(CLI::App& command, unsigned long& target, const OptionText& text);
 
 // The same, with a value that `take` reads. It throws Error(kUsage) for what is none.
-Option add_single(CLI::App& command, std::function<void(const std::string&)> take,
+Option add_single(CLI::App& command, const std::function<void(const std::string&)>& take,
                   const OptionText& text);
 
 // An option that may be repeated, with one value each time.
@@ -71,7 +71,7 @@ Option add_repeated(CLI::App& command, std::vector<std::string>& target, const O
 // The same, but each value may be a list separated by commas.
 Option add_list(CLI::App& command, std::vector<std::string>& target, const OptionText& text);
 
-Option add_list(CLI::App& command, std::function<void(const std::vector<std::string>&)> take,
+Option add_list(CLI::App& command, const std::function<void(const std::vector<std::string>&)>& take,
                 const OptionText& text);
 
 // An option without a value.
