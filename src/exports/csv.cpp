@@ -1,47 +1,24 @@
-#include "base/text.hpp"
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
 #include "record/sample_digest.hpp"
 #include "report/ranking.hpp"
+#include "text/printers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
 namespace nf4bench::exports {
 namespace {
 
-// Whether a spreadsheet would take `text` for a formula, blanks before it or not. The last four are
-// = + - @ in full width, which some take for the same.
-bool is_formula(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  constexpr std::string_view kBeginnings[] = {"=",      "+",      "-",      "@",
-                                              "\uff1d", "\uff0b", "\uff0d", "\uff20"};
-  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
-                     [&](std::string_view beginning) { return text.starts_with(beginning); });
-}
-
-// Text as a field of RFC 4180: quoted when it holds what would end it, or what a spreadsheet that
-// wants semicolons would take for its end.
-std::string field(const std::string& text) {
-  std::string safe = (is_formula(text) ? "'" : "") + printable(text);
-  if (safe.find_first_of(",;\"") == std::string::npos) return safe;
-  std::string quoted = "\"";
-  for (const char c : safe) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
 // A line in the making: names and values stand side by side, so that they cannot get out of step.
 class Line {
  public:
-  void text(const char* name, const std::string& value) { add(name, field(value)); }
+  void text(const char* name, const std::string& value) {
+    add(name, nf4bench::text::in_csv(value));
+  }
   void number(const char* name, const std::optional<double>& value) {
     add(name, number_text(value));
   }

@@ -32,7 +32,9 @@ std::string in_markdown(std::string_view text, int width = 200);
 // characters that a reader cannot see (controls, line breaks, changes of direction) become U+FFFD.
 std::string in_html(std::string_view text);
 
-// `text` as a field of RFC 4180.
+// `text` as a field of RFC 4180: quoted when it holds what would end it, or what a spreadsheet that
+// wants semicolons would take for its end; behind an apostrophe when it would be taken for a
+// formula.
 std::string in_csv(std::string_view text);
 
 }  // namespace nf4bench::text

@@ -23,9 +23,8 @@ struct RingGroup {
         lane(static_cast<int>(threadIdx.x) % 32) {}
 };
 
-// Stores a lane's pieces: of a tile of 16 rows and 8 tokens rows 2g and 2g + 1 of tokens 2t and 2t
-// +
-// 1. Pieces are numbered (own tile of rows, tile of tokens).
+// Stores a lane's pieces: of a tile of 16 rows and 8 tokens, rows 2g and 2g + 1 of tokens 2t and
+// 2t + 1. Pieces are numbered (own tile of rows, tile of tokens).
 template <class Shape, OutputType kType>
 class RingOutputs {
  public:
