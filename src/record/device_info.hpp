@@ -12,6 +12,10 @@ namespace nf4bench::record {
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 
+constexpr const char* to_string(DeviceKind kind) {
+  return kind == DeviceKind::kCuda ? "cuda" : "cpu";
+}
+
 // What is fixed about a device while the process lives.
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::kCpu;

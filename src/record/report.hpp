@@ -16,6 +16,7 @@ namespace nf4bench::record {
 // What a report's first two fields say. A reader takes any minor version of its own major one.
 inline constexpr const char* kReportSchema = "nf4bench.report";
 inline constexpr const char* kReportSchemaVersion = "1.0.0";
+inline constexpr const char* kToolName = "nf4bench";
 
 // A tensor as the report describes it.
 struct ReportTensor {
@@ -99,6 +100,25 @@ struct VariantSummary {
   std::optional<double> model_speedup;   // baseline's model time / this one's
   bool in_doubt = false;                 // a time in it cannot be ranked
   bool reference_line = false;           // as of its measurements
+};
+
+// A variant that is the fastest from `first` to `last` tokens, as far as these were measured.
+struct Stretch {
+  std::string variant;  // empty: nobody can say
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+// Which variant is the fastest with how many tokens.
+struct Crossover {
+  Cell cell;  // without tokens
+  std::vector<Stretch> stretches;
+};
+
+// What the measurements say together.
+struct Summary {
+  std::vector<VariantSummary> variants;
+  std::vector<Crossover> crossovers;
 };
 
 }  // namespace nf4bench::record

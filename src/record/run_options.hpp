@@ -1,12 +1,11 @@
 #pragma once
 
+#include "base/field.hpp"
 #include "nf4/tensor.hpp"
 #include "record/settings.hpp"
 
-#include <concepts>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace nf4bench::record {
@@ -80,8 +79,7 @@ struct RunOptions {
 };
 
 // Every option, in the order of the JSON: `visit(name, member)`. A new one is a line here.
-template <class Options, class Visit>
-requires std::same_as<std::remove_const_t<Options>, RunOptions>
+template <Is<RunOptions> Options, class Visit>
 void fields(Options& o, Visit&& visit) {
   visit("inputs", o.inputs.paths);
   visit("raw", o.inputs.dumps);

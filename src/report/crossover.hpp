@@ -8,18 +8,8 @@
 
 namespace nf4bench::report {
 
-// A variant that is the fastest from `first` to `last` tokens, as far as these were measured.
-struct Stretch {
-  std::string variant;  // empty: nobody can say
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-};
-
-// Which variant is the fastest with how many tokens.
-struct Crossover {
-  record::Cell cell;  // without tokens
-  std::vector<Stretch> stretches;
-};
+using record::Crossover;
+using record::Stretch;
 
 // One for each tensor, type and mode that was measured with several numbers of tokens.
 std::vector<Crossover> find_crossovers(const record::Report& report);
