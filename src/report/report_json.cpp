@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace nf4bench::report {
@@ -22,6 +24,43 @@ void check_schema(const json::JsonNode& root) {
   const json::JsonNode version = root["schema_version"];
   if (!version.string().starts_with("1.")) {
     version.refuse("1.x: this program does not read reports of another major version");
+  }
+}
+
+struct NamedNumber {
+  std::string name;
+  double value = 0.0;
+};
+
+// The numbers in `time`, in the order of its fields.
+std::vector<NamedNumber> numbers_of(const statistics::Summary& time) {
+  std::vector<NamedNumber> numbers;
+  fields(time, [&]<class Member>(const char* name, const Member& member, Field = {}) {
+    if constexpr (std::is_same_v<Member, double>) {
+      numbers.push_back({name, member});
+    } else if (member) {
+      numbers.push_back({name, member->low});
+      numbers.push_back({name, member->high});
+    }
+  });
+  return numbers;
+}
+
+// Nobody has to believe a median that stands beside its samples.
+void check_time(const json::JsonNode& node, const statistics::Summary& time,
+                const std::vector<double>& samples) {
+  const std::vector<NamedNumber> said = numbers_of(time);
+  const std::vector<NamedNumber> found = numbers_of(statistics::summarize(samples));
+  if (said.size() != found.size()) {
+    node["ci95"].refuse(said.size() > found.size() ? "null, as there are too few samples"
+                                                   : "two numbers, as there are enough samples");
+  }
+  constexpr double kRounding = 1e-9;  // of another order of summation
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const double most = std::max(std::abs(found[i].value), time.median) * kRounding;
+    if (std::abs(said[i].value - found[i].value) <= most) continue;
+    node[said[i].name].fail(
+        fmt::format("says {}, but the samples beside it make {}", said[i].value, found[i].value));
   }
 }
 
@@ -87,6 +126,7 @@ class Consistency {
     if (m.digest && !m.samples_s.empty()) {
       node["sample_digest"].fail("stands beside the samples that it replaces");
     }
+    if (m.time_s && !m.samples_s.empty()) check_time(node["time_s"], *m.time_s, m.samples_s);
     if (m.throttled_samples > record::sample_count(m)) {
       node["throttled_samples"].refuse("at most as many as there are samples");
     }

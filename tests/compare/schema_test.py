@@ -17,8 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = sys.argv.pop(1)
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests/page")]
 import jsonschema
+import pages
 import validate_report
 
 
@@ -35,7 +36,7 @@ def golden_report(minute, factor=1.0):
     report = json.loads((ROOT / "tests/report/golden/gpu.json").read_text(encoding="utf-8"))
     report["started_at"] = f"2026-03-04T06:{minute:02}:00Z"
     for row in report["measurements"]:
-        row["samples_s"] = [sample * factor for sample in row["samples_s"]]
+        pages.slow_down(row, factor)
     return report
 
 

@@ -23,6 +23,7 @@ report::NamedReport large_run(int number) {
     while (m.samples_s.size() < 1600) {
       m.samples_s.insert(m.samples_s.end(), samples.begin(), samples.end());
     }
+    m.time_s = statistics::summarize(m.samples_s);
     m.sm_clock_hz.assign(m.samples_s.size(), 1975123456.0);
   }
   return run;

@@ -4,7 +4,8 @@
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include <functional>
@@ -135,7 +136,8 @@ TEST(JsonReader, GivesTheLoadOfTheProcessorsBack) {
 
 TEST(JsonReader, KnowsMediansWithoutAnInterval) {
   record::Report was = cpu_report();
-  was.measurements[0].time_s->ci95.reset();
+  was.measurements[0].samples_s.resize(3);
+  was.measurements[0].time_s = statistics::summarize(was.measurements[0].samples_s);
   was.measurements[0].speedup->ci95.reset();
   const record::Report is = report::report_from_json(report::to_json(was), "r.json");
   EXPECT_FALSE(is.measurements[0].time_s->ci95);
@@ -268,6 +270,33 @@ TEST(JsonReader, RefusesContradictions) {
             "first");
 }
 
+// Each number is sound, and not what the samples beside it say.
+TEST(JsonReader, RefusesTimesThatContradictTheirSamples) {
+  const record::Measurement row = gpu_report().measurements[0];
+  const auto with = [](const char* field, double value) {
+    return refusal_with(std::string("/measurements/0/time_s/") + field, value);
+  };
+  EXPECT_EQ(with("median", 1e-6),
+            fmt::format("r.json: measurements[0].time_s.median: says 1e-06, but the samples beside "
+                        "it make {}",
+                        row.time_s->median));
+  for (const char* field : {"mean", "min", "p05", "p95", "mad"}) {
+    EXPECT_THAT(with(field, 1e-9), testing::HasSubstr("but the samples beside it make")) << field;
+  }
+  EXPECT_EQ(with("median", row.time_s->median * (1 + 1e-12)), "");
+  EXPECT_NE(with("median", row.time_s->median * (1 + 1e-6)), "");
+  const Json ends = {row.time_s->ci95->low, row.time_s->ci95->high * 1.01};
+  EXPECT_THAT(refusal_with("/measurements/0/time_s/ci95", ends),
+              testing::HasSubstr("time_s.ci95: says"));
+  EXPECT_THAT(refusal_with("/measurements/0/time_s/ci95", nullptr),
+              testing::HasSubstr("wanted two numbers, as there are enough samples"));
+  record::Report few = gpu_report();
+  few.measurements[0].samples_s.resize(2);
+  few.measurements[0].sm_clock_hz.resize(2);
+  EXPECT_THAT(refusal(report::to_json(few)),
+              testing::HasSubstr("wanted null, as there are too few samples"));
+}
+
 TEST(JsonReader, RefusesShapesThatOverflow) {
   EXPECT_NE(refusal_with("/tensors/0/shape", {4294967296, 4294967296, 4}), "");
   EXPECT_NE(refusal_with("/tensors/0/shape", {4611686018427387904, 4, 0}), "");
@@ -341,8 +370,6 @@ Json small_json() {
   Json json = gpu_json();
   const Json rows = json["measurements"];
   json["measurements"] = {rows[0], rows[3]};
-  json["measurements"][0]["samples_s"] = {1.5e-5, 1.25e-5};
-  json["measurements"][0]["sm_clock_hz"] = {1.98e9, 1.965e9};
   json["tensors"] = Json::array({json["tensors"][0]});
   json["ceilings"]["stream"] = Json::array({json["ceilings"]["stream"][0]});
   json["summary"]["variants"] = Json::array();
