@@ -130,6 +130,57 @@ NF4_EXPORT nf4_status nf4_linear(const nf4_device* device, const nf4_weight* wei
 NF4_EXPORT int64_t nf4_linear_most_tokens(const nf4_device* device, const nf4_weight* weight,
                                           int32_t type);
 
+/* A stack of experts: `experts` matrices W[N, K], or transposed W'[K, N], one behind the other.
+ * `weight` is the stack as one matrix: outputs = experts * N, inputs = K, or transposed outputs =
+ * experts * K, inputs = N. Its blocks, and the groups of 256 of nested ones, are counted over the
+ * whole stack and may reach from one expert into the next. */
+typedef struct nf4_stack {
+  uint32_t struct_bytes; /* sizeof(nf4_stack) */
+  int32_t transposed;    /* 0 or 1 */
+  int64_t experts;       /* from 1 */
+  const nf4_weight* weight;
+  const void* bias;           /* [experts, N] of the product's type; null: none */
+  int32_t offsets_per_expert; /* 1: weight->nested_offset has a value for each expert, of which none
+                                 shares a group of 256 blocks with another; else 0 */
+  int32_t reserved;           /* 0 */
+} nf4_stack;
+
+/* NF4_TOP_K: ids[tokens, top_k] are the experts that each token chose, its slots. NF4_ENDS: rows
+ * are sorted by expert, ids[experts] say behind which row those of each end; top_k is 1. Ends that
+ * decrease or exceed the rows count as far as they can be. */
+typedef enum nf4_routing_kind { NF4_TOP_K = 0, NF4_ENDS = 1 } nf4_routing_kind;
+
+/* Which expert each slot has. Read on the device, so that one CUDA graph serves all routings of its
+ * sizes. A slot whose id is below 0, or no expert's, contributes exactly zero, whatever its weight
+ * and its row are; ids that a token has twice count twice. */
+typedef struct nf4_routing {
+  uint32_t struct_bytes; /* sizeof(nf4_routing) */
+  int32_t kind;          /* an nf4_routing_kind */
+  int32_t id_bytes;      /* 4 or 8, of signed integers */
+  int32_t weight_type;   /* an nf4_type */
+  int64_t tokens;        /* T, from 1 */
+  int64_t top_k;         /* slots of a token, from 1 */
+  const void* ids;
+  const void* weights; /* [tokens, top_k], what slots are multiplied with; null: 1 */
+  int32_t sums_slots; /* 1: the slots of a token are added up, in float32 and their order; else 0 */
+  int32_t reserved;   /* 0 */
+} nf4_routing;
+
+/* The product of rows with the matrices that they chose:
+ *
+ *   slot s = t * top_k + j    weights[s] * (W[ids[s]] x + bias[ids[s]]), x being row t of the
+ * input, or row s where product->tokens is tokens * top_k instead of tokens output [tokens * top_k,
+ * N], or with sums_slots [tokens, N]
+ *
+ * product->bias is null. The bits of a slot depend on sizes and device, its row, its expert and its
+ * weight, not on other slots or their order. */
+NF4_EXPORT nf4_status nf4_grouped_linear_workspace(const nf4_device* device, const nf4_stack* stack,
+                                                   const nf4_routing* routing,
+                                                   const nf4_product* product, size_t* bytes);
+NF4_EXPORT nf4_status nf4_grouped_linear(const nf4_device* device, const nf4_stack* stack,
+                                         const nf4_routing* routing, const nf4_product* product,
+                                         void* stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -50,11 +50,13 @@ struct Catalog {
 namespace cpu {
 const Catalog& dequantize();
 const Catalog& matmul();
+const Catalog& experts();  // products with stacks, of problems that have a group
 }  // namespace cpu
 namespace cuda {
 // Empty in builds without CUDA.
 const Catalog& dequantize();
 const Catalog& matmul();
+const Catalog& experts();
 }  // namespace cuda
 
 }  // namespace nf4bench::kernels

@@ -24,6 +24,8 @@ struct OwnKernels {
   // The most tokens for which choose_matmul() says beats_blas, 0: none; those of `problem` do not
   // matter.
   std::int64_t (*most_tokens)(const Problem& problem, const DeviceFacts& device) = nullptr;
+  // The fastest for a product with a stack.
+  const Variant* (*choose_grouped)(const Problem& problem, const DeviceFacts& device) = nullptr;
   // Bytes that are enough for whatever choose_matmul() chooses on any device.
   std::size_t (*most_workspace)(const Problem& problem) = nullptr;
 };

@@ -19,6 +19,19 @@ using nf4::OutputType;
 using nf4::packed_bytes;
 using nf4::size_in_bytes;
 
+// A product with a stack of matrices, of which each row takes one: an expert. A slot is one of the
+// experts that a token chose; slots are counted token by token.
+struct Grouping {
+  std::int64_t experts = 0;      // matrices of the stack; 0: the weight is one matrix
+  std::int64_t top_k = 1;        // slots of a token
+  int id_bytes = 8;              // of an id: 4 or 8
+  bool ends = false;             // tokens lie sorted by expert, ids say where those of each end
+  bool transposed = false;       // each matrix lies as [inputs, outputs]
+  bool slots_have_rows = false;  // x has a row for each slot, else one for each token
+  bool sums_slots = false;       // y has a row for each token, its slots added up, else one a slot
+  bool own_offsets = false;      // nested scales have an offset for each expert
+};
+
 // An NF4 weight, and what is wanted of it. Has no pointers: whether a variant can do it, the
 // workspace, the traffic and the memory of a run follow from it before anything is allocated.
 struct Problem {
@@ -28,10 +41,16 @@ struct Problem {
   bool nested = false;        // scales are codes with a nested absmax, a map and an offset
   // The weight as a matrix W[outputs, inputs], and the rows of x in y = x W^T.
   std::int64_t outputs = 0;  // N
-  std::int64_t inputs = 0;   // K; elements == outputs * inputs
+  std::int64_t inputs = 0;   // K; elements == outputs * inputs, of a stack that for each expert
   std::int64_t tokens = 0;   // M; 0 for operations that have none
   OutputType output_type = OutputType::kFloat16;
+  Grouping group = {};
 };
+
+// Slots of a grouped product.
+constexpr std::int64_t slots_of(const Problem& problem) {
+  return problem.tokens * problem.group.top_k;
+}
 
 // What a variant may decide on about the device it runs on.
 struct DeviceFacts {

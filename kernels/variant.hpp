@@ -22,12 +22,17 @@ struct Job : Problem {
   const std::uint8_t* absmax_codes = nullptr;  // nested: `blocks` codes; plain: null
   const float* nested_absmax = nullptr;        // nested: block_count(blocks, 256) values
   const float* nested_map = nullptr;           // nested: 256 values
-  const float* nested_offset = nullptr;        // nested: one value, added to every scale
+  const float* nested_offset = nullptr;        // nested: a value that is added to every scale
   float nested_offset_value = 0.0f;  // the same for peers that take it by value; ours read memory
   const void* input = nullptr;       // what the operation takes besides the weight
   // A product's: `outputs` values of the output type, which each token's sums are added to; null:
   // none. Only the kernels that own.hpp chooses from read it.
-  const void* bias = nullptr;
+  const void* bias = nullptr;  // of a stack for each expert
+  // A grouped product's. Ids of Grouping::id_bytes: the experts of the slots, or ends; a slot whose
+  // id is no expert's contributes zero. Weights that the slots are multiplied with; null: 1.
+  const void* ids = nullptr;
+  const void* slot_weights = nullptr;
+  OutputType slot_weight_type = OutputType::kFloat32;
   void* output = nullptr;     // of the size that the operation says
   void* workspace = nullptr;  // what workspace_bytes() asked for; contents undefined
   void* prepared = nullptr;   // what prepared_bytes() asked for; as prepare() left it

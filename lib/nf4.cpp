@@ -115,6 +115,31 @@ nf4_status nf4_linear(const nf4_device* device, const nf4_weight* weight,
   });
 }
 
+nf4_status nf4_grouped_linear_workspace(const nf4_device* device, const nf4_stack* stack,
+                                        const nf4_routing* routing, const nf4_product* product,
+                                        std::size_t* bytes) {
+  return lib::guarded([=] {
+    if (bytes == nullptr) return NF4_INVALID_ARGUMENT;
+    lib::Plan plan;
+    const nf4_status status = lib::plan_grouped(device, stack, routing, product, plan);
+    if (status == NF4_OK) *bytes = plan.workspace_bytes;
+    return status;
+  });
+}
+
+nf4_status nf4_grouped_linear(const nf4_device* device, const nf4_stack* stack,
+                              const nf4_routing* routing, const nf4_product* product,
+                              void* stream) {
+  return lib::guarded([=] {
+    lib::Plan plan;
+    nf4_status status = lib::plan_grouped(device, stack, routing, product, plan);
+    if (status == NF4_OK) {
+      status = lib::read_buffers(*stack, *routing, *product, plan.workspace_bytes, plan.job);
+    }
+    return status == NF4_OK ? lib::launch(plan, *device, stream) : status;
+  });
+}
+
 std::int64_t nf4_linear_most_tokens(const nf4_device* device, const nf4_weight* weight,
                                     std::int32_t type) {
   std::int64_t most = 0;

@@ -1,6 +1,17 @@
 #include "plan.hpp"
 
 namespace nf4bench::lib {
+namespace {
+
+// Of the variant that was chosen, if any was.
+nf4_status find_workspace(Plan& plan) {
+  if (plan.variant == nullptr) return NF4_UNSUPPORTED;
+  plan.workspace_bytes = static_cast<std::size_t>(
+      workspace_of(*plan.variant, plan.job, {.device = plan.target.facts}));
+  return NF4_OK;
+}
+
+}  // namespace
 
 nf4_status plan_dequantize(const nf4_device* device, const nf4_weight* weight, std::int32_t type,
                            Plan& plan) {
@@ -20,10 +31,16 @@ nf4_status plan_linear(const nf4_device* device, const nf4_weight* weight,
   if (status != NF4_OK) return status;
   const Target& target = plan.target;
   plan.variant = target.backend->kernels().choose_matmul(plan.job, target.facts).variant;
-  if (plan.variant == nullptr) return NF4_UNSUPPORTED;
-  plan.workspace_bytes =
-      static_cast<std::size_t>(workspace_of(*plan.variant, plan.job, {.device = target.facts}));
-  return NF4_OK;
+  return find_workspace(plan);
+}
+
+nf4_status plan_grouped(const nf4_device* device, const nf4_stack* stack,
+                        const nf4_routing* routing, const nf4_product* product, Plan& plan) {
+  nf4_status status = read_device(device, plan.target);
+  if (status == NF4_OK) status = read_sizes(stack, routing, product, plan.job);
+  if (status != NF4_OK) return status;
+  plan.variant = plan.target.backend->kernels().choose_grouped(plan.job, plan.target.facts);
+  return find_workspace(plan);
 }
 
 }  // namespace nf4bench::lib

@@ -18,4 +18,7 @@ nf4_status plan_dequantize(const nf4_device* device, const nf4_weight* weight, s
 nf4_status plan_linear(const nf4_device* device, const nf4_weight* weight,
                        const nf4_product* product, Plan& plan);
 
+nf4_status plan_grouped(const nf4_device* device, const nf4_stack* stack,
+                        const nf4_routing* routing, const nf4_product* product, Plan& plan);
+
 }  // namespace nf4bench::lib

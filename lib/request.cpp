@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 namespace nf4bench::lib {
 namespace {
@@ -46,6 +48,10 @@ bool is_matrix(std::int64_t rows, std::int64_t columns) {
 
 bool is_type(std::int32_t type) {
   return type == NF4_FLOAT16 || type == NF4_BFLOAT16 || type == NF4_FLOAT32;
+}
+
+bool is_flag(std::int32_t value) {
+  return value == 0 || value == 1;
 }
 
 bool is_aligned(const void* memory, std::size_t alignment) {
@@ -97,6 +103,46 @@ nf4_status read_sizes(const nf4_weight* weight, const nf4_product* product,
   return NF4_OK;
 }
 
+nf4_status read_sizes(const nf4_stack* stack, const nf4_routing* routing,
+                      const nf4_product* product, kernels::Problem& problem) {
+  nf4_status status = check_struct(stack, sizeof(nf4_stack));
+  if (status == NF4_OK) status = check_struct(routing, sizeof(nf4_routing));
+  if (status == NF4_OK) status = check_struct(product, sizeof(nf4_product));
+  if (status == NF4_OK) status = read_sizes(stack->weight, product->type, problem);
+  if (status != NF4_OK) return status;
+  if (stack->experts < 1 || stack->experts > std::numeric_limits<std::int32_t>::max() ||
+      problem.outputs % stack->experts != 0 || !is_flag(stack->transposed) ||
+      !is_flag(stack->offsets_per_expert) || stack->reserved != 0) {
+    return NF4_INVALID_ARGUMENT;
+  }
+  problem.outputs /= stack->experts;
+  if (stack->transposed != 0) std::swap(problem.outputs, problem.inputs);
+  if ((routing->kind != NF4_TOP_K && routing->kind != NF4_ENDS) ||
+      (routing->id_bytes != 4 && routing->id_bytes != 8) || !is_type(routing->weight_type) ||
+      !is_flag(routing->sums_slots) || routing->reserved != 0 ||
+      (routing->kind == NF4_ENDS && routing->top_k != 1) ||
+      !is_matrix(routing->tokens, routing->top_k)) {
+    return NF4_INVALID_ARGUMENT;
+  }
+  const std::int64_t slots = routing->tokens * routing->top_k;
+  if (!is_matrix(slots, problem.inputs) || !is_matrix(slots, problem.outputs) ||
+      (product->tokens != routing->tokens && product->tokens != slots)) {
+    return NF4_INVALID_ARGUMENT;
+  }
+  problem.tokens = routing->tokens;
+  problem.group = {.experts = stack->experts,
+                   .top_k = routing->top_k,
+                   .id_bytes = routing->id_bytes,
+                   .ends = routing->kind == NF4_ENDS,
+                   .transposed = stack->transposed != 0,
+                   .slots_have_rows = product->tokens != routing->tokens,
+                   .sums_slots = routing->sums_slots != 0,
+                   .own_offsets = problem.nested && stack->offsets_per_expert != 0};
+  const std::int64_t group = std::int64_t{kernels::kNestedBlocksize} << problem.block_shift;
+  const bool shares_groups = problem.outputs * problem.inputs % group != 0;
+  return problem.group.own_offsets && shares_groups ? NF4_INVALID_ARGUMENT : NF4_OK;
+}
+
 nf4_status check_buffers(std::initializer_list<const void*> buffers) {
   for (const void* memory : buffers) {
     if (memory == nullptr) return NF4_INVALID_ARGUMENT;
@@ -137,6 +183,22 @@ nf4_status read_buffers(const nf4_product& given, std::size_t needed, kernels::J
   if (given.workspace_bytes < needed) return NF4_WORKSPACE_TOO_SMALL;
   if (given.workspace == nullptr) return NF4_INVALID_ARGUMENT;
   return is_aligned(given.workspace, kWorkspaceAlignment) ? NF4_OK : NF4_MISALIGNED;
+}
+
+nf4_status read_buffers(const nf4_stack& stack, const nf4_routing& routing,
+                        const nf4_product& product, std::size_t needed, kernels::Job& job) {
+  if (product.bias != nullptr) return NF4_INVALID_ARGUMENT;
+  nf4_status status = read_buffers(*stack.weight, job);
+  if (status == NF4_OK) status = read_buffers(product, needed, job);
+  if (status == NF4_OK) status = check_buffers({routing.ids});
+  if (status != NF4_OK) return status;
+  job.bias = stack.bias;
+  job.ids = routing.ids;
+  job.slot_weights = routing.weights;
+  job.slot_weight_type = static_cast<OutputType>(routing.weight_type);
+  const bool are_aligned =
+      is_aligned(stack.bias, kAlignment) && is_aligned(routing.weights, kAlignment);
+  return are_aligned ? NF4_OK : NF4_MISALIGNED;
 }
 
 }  // namespace nf4bench::lib

@@ -29,9 +29,16 @@ nf4_status read_sizes(const nf4_weight* given, std::int32_t type, kernels::Probl
 nf4_status read_sizes(const nf4_weight* weight, const nf4_product* product,
                       kernels::Problem& problem);
 
+// The sizes of a product with a stack.
+nf4_status read_sizes(const nf4_stack* stack, const nf4_routing* routing,
+                      const nf4_product* product, kernels::Problem& problem);
+
 // The buffers, of sizes that have been read. `needed`: bytes of workspace.
 nf4_status read_buffers(const nf4_weight& given, kernels::Job& job);
 nf4_status read_buffers(const nf4_product& given, std::size_t needed, kernels::Job& job);
+
+nf4_status read_buffers(const nf4_stack& stack, const nf4_routing& routing,
+                        const nf4_product& product, std::size_t needed, kernels::Job& job);
 
 // Whether all of them are there and aligned.
 nf4_status check_buffers(std::initializer_list<const void*> buffers);

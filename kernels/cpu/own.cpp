@@ -1,6 +1,7 @@
 #include "own.hpp"
 
 #include "cpu/dequantize/variants.hpp"
+#include "cpu/experts/variants.hpp"
 #include "cpu/matmul/variants.hpp"
 
 #include <limits>
@@ -29,6 +30,11 @@ std::int64_t most_tokens(const Problem&, const DeviceFacts&) {
   return kMostTokens;
 }
 
+const Variant* choose_grouped(const Problem&, const DeviceFacts&) {
+  static const Variant variant = experts_grouped();
+  return &variant;
+}
+
 std::size_t most_workspace(const Problem& problem) {
   return static_cast<std::size_t>(workspace_of(matmul_variant(), problem, {}));
 }
@@ -37,7 +43,7 @@ std::size_t most_workspace(const Problem& problem) {
 
 const OwnKernels& own_kernels() {
   static constexpr OwnKernels kKernels = {dequantize_variant, choose_matmul, most_tokens,
-                                          most_workspace};
+                                          choose_grouped, most_workspace};
   return kKernels;
 }
 

@@ -13,4 +13,8 @@ const Catalog& matmul() {
   return dequantize();
 }
 
+const Catalog& experts() {
+  return dequantize();
+}
+
 }  // namespace nf4bench::kernels::cuda

@@ -1,6 +1,7 @@
 #include "own.hpp"
 
 #include "cuda/dequantize/variants.hpp"
+#include "cuda/matmul/experts/variants.hpp"
 #include "cuda/matmul/own_products.hpp"
 
 #include <algorithm>
@@ -37,6 +38,13 @@ std::int64_t most_tokens(const Problem& problem, const DeviceFacts& device) {
   return most;
 }
 
+const Variant* choose_grouped(const Problem& problem, const DeviceFacts& device) {
+  for (const Variant& variant : own_grouped_products()) {
+    if (why_unsupported(variant, problem, device) == nullptr) return &variant;
+  }
+  return nullptr;
+}
+
 std::size_t most_workspace(const Problem& problem) {
   std::int64_t most = 0;
   for (const OwnProduct& product : own_products()) {
@@ -49,7 +57,7 @@ std::size_t most_workspace(const Problem& problem) {
 
 const OwnKernels& own_kernels() {
   static constexpr OwnKernels kKernels = {dequantize_variant, choose_matmul, most_tokens,
-                                          most_workspace};
+                                          choose_grouped, most_workspace};
   return kKernels;
 }
 

@@ -72,10 +72,18 @@ __device__ __forceinline__ std::uint32_t load_shared_4(std::uint32_t address) {
   return value;
 }
 
-// The same of what nothing writes any more: the compiler may move it.
+// The same of what nothing writes any more: the compiler may move them.
 __device__ __forceinline__ std::uint32_t load_constant_4(std::uint32_t address) {
   std::uint32_t value;
   asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address));
+  return value;
+}
+
+__device__ __forceinline__ uint4 load_constant_16(std::uint32_t address) {
+  uint4 value;
+  asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "r"(address));
   return value;
 }
 

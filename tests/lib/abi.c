@@ -24,6 +24,8 @@ int main(void) {
   NUMBER(NF4_FLOAT32);
   NUMBER(NF4_CPU);
   NUMBER(NF4_CUDA);
+  NUMBER(NF4_TOP_K);
+  NUMBER(NF4_ENDS);
   SIZE(nf4_status);
   SIZE(nf4_type);
   SIZE(nf4_device_kind);
@@ -54,5 +56,22 @@ int main(void) {
   MEMBER(nf4_product, output);
   MEMBER(nf4_product, workspace);
   MEMBER(nf4_product, workspace_bytes);
+  SIZE(nf4_stack);
+  MEMBER(nf4_stack, struct_bytes);
+  MEMBER(nf4_stack, transposed);
+  MEMBER(nf4_stack, experts);
+  MEMBER(nf4_stack, weight);
+  MEMBER(nf4_stack, bias);
+  MEMBER(nf4_stack, offsets_per_expert);
+  SIZE(nf4_routing);
+  MEMBER(nf4_routing, struct_bytes);
+  MEMBER(nf4_routing, kind);
+  MEMBER(nf4_routing, id_bytes);
+  MEMBER(nf4_routing, weight_type);
+  MEMBER(nf4_routing, tokens);
+  MEMBER(nf4_routing, top_k);
+  MEMBER(nf4_routing, ids);
+  MEMBER(nf4_routing, weights);
+  MEMBER(nf4_routing, sums_slots);
   return 0;
 }

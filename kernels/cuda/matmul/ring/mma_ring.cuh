@@ -62,11 +62,13 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
   allow_next_kernel();
   wait_for_previous_kernel();
 
-  using Producer = RingProducer<Shape, kType, kTarget>;
+  using Stages = PlannedStages<Shape::kRows, Shape::kTokens>;
+  using Producer = RingProducer<Shape, kType, kTarget, Stages>;
+  const Stages stages(plan, blockIdx.x);
   const RingGroup<Shape> group;
   if constexpr (Shape::kProducerWarps > 0) {
     if (threadIdx.x >= Shape::kConsumers) {
-      Producer producer(job, plan, layout, shared,
+      Producer producer(job, stages, layout, shared,
                         static_cast<int>(threadIdx.x) - Shape::kConsumers);
       while (producer.valid()) producer.produce();
       producer.finish();
@@ -76,7 +78,7 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
     sync_at<kRingConsumers, Shape::kConsumers>();
     consume<Shape, kType, kTarget>(job, plan, split, group, shared, [] {});
   } else {
-    Producer producer(job, plan, layout, shared, static_cast<int>(threadIdx.x));
+    Producer producer(job, stages, layout, shared, static_cast<int>(threadIdx.x));
     const auto produce = [&] {
       if (producer.valid()) producer.produce();
     };

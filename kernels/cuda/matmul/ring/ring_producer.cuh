@@ -145,16 +145,17 @@ class StageCopies {
   __device__ __forceinline__ StageCopies(const Job& job, int thread) : job_(job), thread_(thread) {}
 
   // At the first stage of a part of a tile.
-  __device__ __forceinline__ void enter_tile(const StageWalk& walk) {
-    const int row = walk.place.rows * Shape::kRows + row_of_place(thread_ / kRowChunks);
-    const int token = walk.place.tokens * Shape::kTokens + thread_ / kTokenChunks;
-    const int weight_byte = walk.stage * Shape::kRowBytes + thread_ % kRowChunks * 16;
-    const int token_byte = walk.stage * Shape::kInputs * 2 + thread_ % kTokenChunks * 16;
+  template <class Walk>
+  __device__ __forceinline__ void enter_tile(const Walk& walk) {
+    const int row = walk.first_row() + row_of_place(thread_ / kRowChunks);
+    const int token = walk.first_token() + thread_ / kTokenChunks;
+    const int weight_byte = walk.stage() * Shape::kRowBytes + thread_ % kRowChunks * 16;
+    const int token_byte = walk.stage() * Shape::kInputs * 2 + thread_ % kTokenChunks * 16;
     weights_ = job_.packed + std::int64_t{row} * row_bytes() + weight_byte;
     tokens_ = static_cast<const std::uint8_t*>(job_.input) + std::int64_t{token} * token_bytes() +
               token_byte;
     rows_left_ = static_cast<int>(job_.outputs) - row;
-    tokens_left_ = static_cast<int>(job_.tokens) - token;
+    tokens_left_ = walk.tokens_end(static_cast<int>(job_.tokens)) - token;
     weight_bytes_left_ = row_bytes() - weight_byte;
     token_bytes_left_ = token_bytes() - token_byte;
     ask();
@@ -256,20 +257,18 @@ class StageCopies {
 #endif
 };
 
-template <class Shape, OutputType kType, ScaleTarget kTarget>
+template <class Shape, OutputType kType, ScaleTarget kTarget, class Walk>
 class RingProducer {
  public:
   // By kProducers threads, counted by `thread`.
-  __device__ __forceinline__ RingProducer(const Job& job, const StagePlan& plan, ScaleLayout layout,
+  __device__ __forceinline__ RingProducer(const Job& job, const Walk& walk, ScaleLayout layout,
                                           std::uint8_t* shared, int thread)
-      : job_(job),
-        plan_(plan),
-        sync_(shared_address(shared)),
+      : sync_(shared_address(shared)),
         copies_(job, thread),
         scales_(job, layout, reinterpret_cast<const float*>(shared + Shape::kMap), thread),
         shared_(shared),
         thread_(thread),
-        walk_(plan, blockIdx.x) {
+        walk_(walk) {
     const int place = thread / Copies::kRowChunks;
     const int chunk = thread % Copies::kRowChunks;
     weight_to_ = keep(shared_address(shared) + Shape::kRing +
@@ -281,7 +280,7 @@ class RingProducer {
     enter_tile();
   }
 
-  __device__ __forceinline__ bool valid() const { return walk_.tile.valid(); }
+  __device__ __forceinline__ bool valid() const { return walk_.valid(); }
 
   // Fills the next slot.
   __device__ __forceinline__ void produce() {
@@ -309,28 +308,25 @@ class RingProducer {
   using Copies = StageCopies<Shape>;
 
   __device__ __forceinline__ void advance() {
-    const int tile = walk_.tile.tile;
-    walk_.advance(plan_);
+    walk_.advance();
     if (!valid()) return;
-    if (walk_.tile.tile != tile) return enter_tile();
+    if (walk_.begins_tile()) return enter_tile();
     copies_.advance();
-    scales_.load(walk_.place.rows * Shape::kRows, walk_.stage, false);
+    scales_.load(walk_.first_row(), walk_.stage(), false);
   }
 
   __device__ __forceinline__ void enter_tile() {
     if (!valid()) return;
     copies_.enter_tile(walk_);
-    scales_.load(walk_.place.rows * Shape::kRows, walk_.stage, true);
+    scales_.load(walk_.first_row(), walk_.stage(), true);
   }
 
-  const Job& job_;
-  const StagePlan& plan_;
   RingSync<Shape> sync_;
   StageCopies<Shape> copies_;
   RingScales<Shape> scales_;
   std::uint8_t* shared_;
   int thread_;
-  StageWalk walk_;
+  Walk walk_;
   typename RingSync<Shape>::Slot at_;
   std::uint32_t weight_to_;  // where this thread's first copies go, in the first slot
   std::uint32_t token_to_;

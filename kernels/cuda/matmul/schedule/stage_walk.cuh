@@ -138,4 +138,25 @@ struct StageWalk {
   }
 };
 
+// The same, as producers walk it.
+template <int kTileRows, int kTileTokens>
+class PlannedStages {
+ public:
+  __host__ __device__ PlannedStages(const StagePlan& plan, int block)
+      : plan_(plan), walk_(plan, block) {}
+
+  __host__ __device__ bool valid() const { return walk_.tile.valid(); }
+  __host__ __device__ int stage() const { return walk_.stage; }
+  __host__ __device__ bool begins_tile() const { return walk_.stage == walk_.tile.begin; }
+  __host__ __device__ int first_row() const { return walk_.place.rows * kTileRows; }
+  __host__ __device__ int first_token() const { return walk_.place.tokens * kTileTokens; }
+  // Up to which one of all `tokens` a tile may have some.
+  __host__ __device__ int tokens_end(int tokens) const { return tokens; }
+  __host__ __device__ void advance() { walk_.advance(plan_); }
+
+ private:
+  const StagePlan& plan_;
+  StageWalk walk_;
+};
+
 }  // namespace nf4bench::kernels::cuda

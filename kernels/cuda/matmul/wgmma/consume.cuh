@@ -47,8 +47,9 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
   fill_pairs<kType, Shape::kGroups * 128>(shared + Shape::kTable);
   if (threadIdx.x < 2) reinterpret_cast<std::uint32_t*>(shared + Shape::kZero)[threadIdx.x] = 0;
   sync_at<kConsumersBarrier, Shape::kGroups * 128>();
+  constexpr Regrouping kRegrouping = kRegroups ? Regrouping::kAfterPlain : Regrouping::kNone;
   using Consumer = std::conditional_t<Shape::kWarpProducts, WarpConsumer<Shape, kType>,
-                                      WgmmaConsumer<Shape, kRegroups, kType>>;
+                                      WgmmaConsumer<Shape, kRegrouping, kType>>;
   Consumer consumer(shared);
   wait_for_previous_kernel();
   if constexpr (kRegroups) regroup_tokens<Shape>(job, plan, regrouped);

@@ -42,19 +42,17 @@ template <class Shape, OutputType kType>
 inline constexpr bool kHasFactors = !Shape::kScaleSums && kType == OutputType::kFloat16;
 
 // One of kScaleThreads threads; the i-th does the i-th row of each warpgroup.
-template <class Shape, OutputType kType, StageScales kKind>
+template <class Shape, OutputType kType, StageScales kKind, class Walk>
 class ScaleProducer {
  public:
-  __device__ __forceinline__ ScaleProducer(const Job& job, const StagePlan& plan,
-                                           std::uint8_t* shared)
+  __device__ __forceinline__ ScaleProducer(const Job& job, const Walk& walk, std::uint8_t* shared)
       : job_(job),
-        plan_(plan),
         rings_(shared_address(shared)),
         lane_(static_cast<int>(threadIdx.x) % kScaleThreads),
         nested_{reinterpret_cast<const float*>(shared + Shape::kMap), 0.0f},
         inverses_(reinterpret_cast<float*>(shared + Shape::kInverses) + lane_),
         slots_(shared + Shape::kScales + lane_ * Shape::kRowScaleBytes),
-        walk_(plan, blockIdx.x) {
+        walk_(walk) {
     // At once, where there are registers for both.
     constexpr bool kMapFirst = kKind == StageScales::kCodesOfTwoWords;
     if constexpr (kMapFirst) load_map<Shape>(job, shared);
@@ -78,15 +76,14 @@ class ScaleProducer {
 
   // Asks for the scales of the next stage.
   __device__ __forceinline__ void ask() {
-    is_valid_ = walk_.tile.valid();
+    is_valid_ = walk_.valid();
     if (!is_valid_) return;
-    stage_ = {walk_.place.rows * Shape::kRows + lane_, walk_.stage,
-              walk_.stage == walk_.tile.begin};
+    stage_ = {walk_.first_row() + lane_, walk_.stage(), walk_.begins_tile()};
     loaded_.load(job_, stage_);
     if constexpr (kHasFactors<Shape, kType>) {
       if (stage_.begins_tile) row_factors_.load(job_, stage_.first_row);
     }
-    walk_.advance(plan_);
+    walk_.advance();
   }
 
   __device__ __forceinline__ void work_out() {
@@ -119,13 +116,12 @@ class ScaleProducer {
   }
 
   const Job& job_;
-  const StagePlan& plan_;
   WgmmaRings<Shape> rings_;
   int lane_;
   NestedMap nested_;
   float* inverses_;  // of the first tile
   std::uint8_t* slots_;
-  StageWalk walk_;
+  Walk walk_;
   RingPosition<Shape::kWeightSlots> slot_;
   RingPosition<Shape::kFactorSlots> tile_;
   bool is_valid_ = false;
@@ -134,19 +130,24 @@ class ScaleProducer {
   RowFactors<kRows> row_factors_;
 };
 
-template <class Shape, OutputType kType>
-__device__ __forceinline__ void produce_scales(const Job& job, const StagePlan& plan,
-                                               StageScales kind, std::uint8_t* shared) {
+template <class Shape, OutputType kType, StageScales kKind, class Walk>
+__device__ __forceinline__ void produce_scales_of(const Job& job, const Walk& walk,
+                                                  std::uint8_t* shared) {
+  ScaleProducer<Shape, kType, kKind, Walk>(job, walk, shared).produce();
+}
+
+template <class Shape, OutputType kType, class Walk>
+__device__ __forceinline__ void produce_scales(const Job& job, const Walk& walk, StageScales kind,
+                                               std::uint8_t* shared) {
   switch (kind) {
     case StageScales::kCodes:
-      return ScaleProducer<Shape, kType, StageScales::kCodes>(job, plan, shared).produce();
+      return produce_scales_of<Shape, kType, StageScales::kCodes>(job, walk, shared);
     case StageScales::kCodesOfTwoWords:
-      return ScaleProducer<Shape, kType, StageScales::kCodesOfTwoWords>(job, plan, shared)
-          .produce();
+      return produce_scales_of<Shape, kType, StageScales::kCodesOfTwoWords>(job, walk, shared);
     case StageScales::kValues:
-      return ScaleProducer<Shape, kType, StageScales::kValues>(job, plan, shared).produce();
+      return produce_scales_of<Shape, kType, StageScales::kValues>(job, walk, shared);
     case StageScales::kAny:
-      return ScaleProducer<Shape, kType, StageScales::kAny>(job, plan, shared).produce();
+      return produce_scales_of<Shape, kType, StageScales::kAny>(job, walk, shared);
   }
 }
 

@@ -19,8 +19,10 @@ namespace nf4bench::kernels::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// kRegroups: activations are regrouped after the first kPlainStages stages of all.
-template <class Shape, bool kRegroups, OutputType kType>
+// Which stages have regrouped activations: none, those after the first kPlainStages of all, or all.
+enum class Regrouping { kNone, kAfterPlain, kAll };
+
+template <class Shape, Regrouping kRegrouping, OutputType kType>
 class WgmmaConsumer {
  public:
   __device__ __forceinline__ explicit WgmmaConsumer(std::uint8_t* shared)
@@ -49,20 +51,15 @@ class WgmmaConsumer {
   // Multiplies so many stages, and then the `rest` quarters of one that ends within it, if any.
   // `arrives`: at the cluster's barrier, before the last stage of all.
   __device__ __forceinline__ void multiply(int stages, int rest, bool arrives) {
-    if constexpr (!Shape::kEndsEarly) {
-      if (rest > 0) ++stages;
-      do {
-        multiply_stage<false>();
-      } while (--stages > 0);
-    } else if constexpr (!Shape::kArrivesEarly) {
-      multiply_stages(stages, rest);
+    if constexpr (!Shape::kArrivesEarly) {
+      multiply_first<Shape::kTokens>(stages, rest);
     } else {
       // To ask in each stage would take 1 % longer.
       const int kept = rest > 0 ? 0 : 1;
       if (arrives) stages -= kept;
 #pragma unroll 1
       while (true) {
-        multiply_stages(stages, arrives ? 0 : rest);
+        multiply_stages<Shape::kTokens>(stages, arrives ? 0 : rest);
         if (!arrives) return;
         arrive_at_cluster();
         stages = kept;
@@ -71,10 +68,29 @@ class WgmmaConsumer {
     }
   }
 
+  // The same for the first kCount tokens of a tile alone, where weights are scaled. What a token's
+  // sums are does not depend on it.
+  template <int kCount>
+  __device__ __forceinline__ void multiply_first(int stages, int rest) {
+    static_assert(kCount == Shape::kTokens || !Shape::kScaleSums);
+    if constexpr (Shape::kEndsEarly) {
+      multiply_stages<kCount>(stages, rest);
+    } else {
+      if (rest > 0) ++stages;
+      do {
+        multiply_stage<kRegrouping == Regrouping::kAll, kCount>();
+      } while (--stages > 0);
+    }
+  }
+
   // Waits for what is still under way. The accumulators are whole then.
   __device__ __forceinline__ void finish_tile() {
+    finish_first<Shape::kTokens>();
+  }
+  template <int kCount>
+  __device__ __forceinline__ void finish_first() {
     wait_for_products<0>();
-    hold(accumulators);
+    hold(reinterpret_cast<float(&)[kCount / 2]>(accumulators));
     release_tokens();
   }
 
@@ -85,23 +101,26 @@ class WgmmaConsumer {
   // tokens there are no registers for it.
   static constexpr bool kLoadsEarly = Shape::kTokens <= 32;
 
+  template <int kCount>
   __device__ __forceinline__ void multiply_stages(int stages, int rest) {
-    if constexpr (kRegroups) {
-      for (; stages > 0 && plain_stages_ > 0; --stages, --plain_stages_) multiply_stage<false>();
-      for (; stages > 0; --stages) multiply_stage<true>();
+    if constexpr (kRegrouping == Regrouping::kAfterPlain) {
+      for (; stages > 0 && plain_stages_ > 0; --stages, --plain_stages_)
+        multiply_stage<false, kCount>();
+      for (; stages > 0; --stages) multiply_stage<true, kCount>();
       if (rest > 0 && plain_stages_ > 0) {
-        multiply_rest<false>(rest);
+        multiply_rest<false, kCount>(rest);
         --plain_stages_;
       } else if (rest > 0) {
-        multiply_rest<true>(rest);
+        multiply_rest<true, kCount>(rest);
       }
     } else {
-      for (; stages > 0; --stages) multiply_stage<false>();
-      if (rest > 0) multiply_rest<false>(rest);
+      constexpr bool kRegrouped = kRegrouping == Regrouping::kAll;
+      for (; stages > 0; --stages) multiply_stage<kRegrouped, kCount>();
+      if (rest > 0) multiply_rest<kRegrouped, kCount>(rest);
     }
   }
 
-  template <bool kRegrouped>
+  template <bool kRegrouped, int kCount>
   __device__ __forceinline__ void multiply_stage() {
     wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
     constexpr bool kWordsEarly = kRegrouped || kLoadsEarly;
@@ -114,7 +133,7 @@ class WgmmaConsumer {
       decode(weights_[quarter % 2], words);
       const uint2 scales = words.scales;
       const std::uint32_t read = words.mix();
-      multiply_quarter(quarter);
+      multiply_quarter<kCount>(quarter);
       if (!kWordsEarly && quarter < 3) next = load_quarter<kRegrouped>(quarter + 1);
       if (quarter == 3) release_weights(read);
       wait_for_products<1>();  // the quarter before, whose operands are decoded into next
@@ -140,7 +159,7 @@ class WgmmaConsumer {
     }
   }
 
-  template <bool kRegrouped>
+  template <bool kRegrouped, int kCount>
   __device__ __forceinline__ void multiply_rest(int quarters) {
     wait_for_products<0>();
     release_tokens();
@@ -161,13 +180,13 @@ class WgmmaConsumer {
       read |= words.mix();
       decode(weights_[0], words);
       begin_products();
-      multiply_block(0, slot_quarter, adds_);
+      multiply_block<kCount>(0, slot_quarter, adds_);
       commit_products();
       wait_for_products<0>();
       if constexpr (Shape::kScaleSums) {
         add_block(0, words.scales);
       } else {
-        hold(accumulators);
+        hold(reinterpret_cast<float(&)[kCount / 2]>(accumulators));
       }
       adds_ = true;
       if (slot_quarter == Shape::kSlotQuarters - 1) leave_tokens();
@@ -258,15 +277,17 @@ class WgmmaConsumer {
     }
   }
 
+  template <int kCount>
   __device__ __forceinline__ void multiply_quarter(int quarter) {
     const int slot_quarter = quarter % Shape::kSlotQuarters;
     if (slot_quarter == 0) wait_for_tokens();
     begin_products();
-    multiply_block(quarter % 2, slot_quarter, quarter > 0 || adds_);
+    multiply_block<kCount>(quarter % 2, slot_quarter, quarter > 0 || adds_);
     commit_products();
   }
 
   // The products of 64 inputs: of one of the two A with a quarter of the slot of activations.
+  template <int kCount>
   __device__ __forceinline__ void multiply_block(int which, int slot_quarter, bool adds) {
     const TokenDescriptor activations = tokens_.at(tokens_at_.slot * (Shape::kTokenSlotBytes / 16) +
                                                    slot_quarter * (Shape::kQuarterBytes / 16));
@@ -276,8 +297,8 @@ class WgmmaConsumer {
         wgmma<kType>(block_sums_[which], weights_[which][step], activations.at(2 * step).bits(),
                      step > 0);
       } else {
-        wgmma<kType>(accumulators, weights_[which][step], activations.at(2 * step).bits(),
-                     step > 0 || adds);
+        wgmma<kType>(reinterpret_cast<float(&)[kCount / 2]>(accumulators), weights_[which][step],
+                     activations.at(2 * step).bits(), step > 0 || adds);
       }
     }
   }

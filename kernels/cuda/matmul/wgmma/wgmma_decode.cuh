@@ -28,9 +28,6 @@
 
 namespace nf4bench::kernels::cuda {
 
-// Warps of the producer warpgroup, which is the last one.
-enum ProducerWarp { kWeightsWarp = 0, kTokensWarp = 1, kFirstScalesWarp = 2 };
-
 // kRegroups: most activations are regrouped, in `regrouped`.
 template <class Shape, bool kRegroups, OutputType kType>
 __global__ void __maxnreg__(Shape::kRegisters)
@@ -60,10 +57,11 @@ __global__ void __maxnreg__(Shape::kRegisters)
   allow_next_kernel();
   if (producer >= 0) {
     give_back_registers<Shape::kProducerRegisters>();
+    using Stages = PlannedStages<Shape::kRows, Shape::kTokens>;
     if (producer >= kFirstScalesWarp) {
-      produce_scales<Shape, kType>(job, plan, scales, shared);
+      produce_scales<Shape, kType>(job, Stages(plan, blockIdx.x), scales, shared);
     } else if (threadIdx.x % 32 == 0 && producer == kWeightsWarp) {
-      produce_weights<Shape>(weights, plan, shared_address(shared));
+      produce_weights<Shape>(weights, Stages(plan, blockIdx.x), shared_address(shared));
     } else if (producer == kTokensWarp && (kRegroups || threadIdx.x % 32 == 0)) {
       wait_for_previous_kernel();
       produce_tokens<Shape, kRegroups>(tokens, job, regrouped, plan, shared_address(shared));

@@ -1,0 +1,27 @@
+#include "catalog.hpp"
+
+#include "cuda/device_tools.hpp"
+#include "cuda/matmul/experts/variants.hpp"
+
+namespace nf4bench::kernels::cuda {
+namespace {
+
+std::vector<Variant> variants() {
+  const std::vector<Variant>& own = own_grouped_products();
+  std::vector<Variant> all(own.rbegin(), own.rend());
+  all.push_back(experts_fused());
+  return all;
+}
+
+}  // namespace
+
+const Catalog& experts() {
+  static const Catalog catalog = {.variants = variants(),
+                                  .stream_shapes = {},
+                                  .flagship = "fused",
+                                  .default_baseline = "grouped_any",
+                                  .judge = launch_product_judge};
+  return catalog;
+}
+
+}  // namespace nf4bench::kernels::cuda

@@ -1,0 +1,60 @@
+#pragma once
+
+// Launching grouped_wgmma, for the files that are compiled for some of it each.
+
+#include "cuda/matmul/experts/combine_slots.hpp"
+#include "cuda/matmul/experts/grouped_launch.hpp"
+#include "cuda/matmul/experts/grouped_wgmma.cuh"
+#include "cuda/matmul/experts/route_slots.hpp"
+
+#include <algorithm>
+
+namespace nf4bench::kernels::cuda {
+
+template <class Shape, OutputType kType, bool kIsRouted>
+void launch_grouped_shape(const Job& job, const Launch& launch) {
+  constexpr auto kBytes = static_cast<std::size_t>(GroupedShared<Shape, kIsRouted>::kBytes);
+  static_assert(kBytes <= 227 << 10);
+  const GroupedPlan plan = plan_grouped(job, Shape::kRows, Shape::kTokens, 256);
+  const GroupedWorkspace parts(job, kIsRouted);
+  auto* workspace = static_cast<std::uint8_t*>(job.workspace);
+  float* sums = job.group.sums_slots ? reinterpret_cast<float*>(workspace + parts.sums) : nullptr;
+  GatheredRows gathered = {};
+  RoutedRows routed;
+  if (kIsRouted) {
+    launch_route_slots(job, launch, Shape::kTokens,
+                       Shape::kWarpProducts ? RowOrder::kPlain : RowOrder::kRegrouped);
+    routed = {reinterpret_cast<const int*>(workspace),
+              reinterpret_cast<const int*>(workspace + parts.routed.tiles),
+              reinterpret_cast<const int*>(workspace + parts.routed.order)};
+    const TensorMatrix rows = {CU_TENSOR_MAP_DATA_TYPE_UINT16, workspace + parts.routed.rows,
+                               job.inputs, slots_of(job), job.inputs * 2};
+    gathered = {tensor_map(rows, launch.device, kBoxBytes / 2, Shape::kTokens),
+                tensor_map(rows, launch.device, kBoxBytes / 2, kPartSlots)};
+  }
+  Job stack = job;
+  stack.outputs = job.group.experts * job.outputs;
+  const std::int64_t tiles = most_tiles(job, Shape::kTokens) * plan.row_groups;
+  const Grid grid = {
+      static_cast<unsigned>(std::min<std::int64_t>(tiles, launch.device.multiprocessors)),
+      Shape::kThreads, kBytes};
+  launch_grid(launch, grid, grouped_wgmma<Shape, kType, kIsRouted>,
+              weight_map(stack, launch.device, kGroupRows), gathered, stack, plan, routed, sums,
+              stage_scales(stack));
+  if (sums != nullptr) launch_combine_slots(job, launch, sums);
+}
+
+template <int kChoice>
+void launch_grouped(const Job& job, const Launch& launch) {
+  static constexpr GroupedChoice kGrouped = kGroupedChoices[kChoice];
+  static constexpr WgmmaConfig kConfig = kWgmmaConfigs[kGrouped.config];
+  using Shape = WgmmaShape<kConfig.tokens, kConfig.groups, kConfig.weight_slots,
+                           kConfig.token_slots - kGrouped.fewer_token_slots, kConfig.slot_quarters>;
+  if (job.output_type == OutputType::kFloat16) {
+    launch_grouped_shape<Shape, OutputType::kFloat16, kGrouped.is_routed>(job, launch);
+  } else {
+    launch_grouped_shape<Shape, OutputType::kBfloat16, kGrouped.is_routed>(job, launch);
+  }
+}
+
+}  // namespace nf4bench::kernels::cuda

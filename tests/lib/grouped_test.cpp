@@ -1,0 +1,137 @@
+// Products with stacks of experts through libnf4, on the CPU.
+
+#include "kernels/grouped_case.hpp"
+#include "lib/host_call.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace nf4bench::test {
+namespace {
+
+// A call of which all is right but what a test changes.
+class GroupedCall {
+ public:
+  explicit GroupedCall(const GroupedCase& of)
+      : weight_(of.weight()),
+        input_(of.input),
+        bias_(of.bias),
+        weights_(of.weights),
+        ids_(of.ids),
+        output_(of.output_bytes()),
+        weight(weight_.c()) {
+    const kernels::Problem& problem = of.problem();
+    const kernels::Grouping& group = problem.group;
+    if (group.transposed) {
+      weight.outputs = group.experts * problem.inputs;
+      weight.inputs = problem.outputs;
+    }
+    stack.struct_bytes = sizeof(stack);
+    stack.transposed = group.transposed ? 1 : 0;
+    stack.experts = group.experts;
+    stack.weight = &weight;
+    stack.bias = bias_.as<void>();
+    routing.struct_bytes = sizeof(routing);
+    routing.kind = group.ends ? NF4_ENDS : NF4_TOP_K;
+    routing.id_bytes = group.id_bytes;
+    routing.weight_type = static_cast<std::int32_t>(problem.output_type);
+    routing.tokens = problem.tokens;
+    routing.top_k = group.top_k;
+    routing.ids = ids_.data();
+    routing.weights = weights_.as<void>();
+    routing.sums_slots = group.sums_slots ? 1 : 0;
+    product.struct_bytes = sizeof(product);
+    product.type = static_cast<std::int32_t>(problem.output_type);
+    product.tokens = group.slots_have_rows ? kernels::slots_of(problem) : problem.tokens;
+    product.input = input_.data();
+    product.output = output_.data();
+  }
+
+  nf4_status run() {
+    const nf4_device device = cpu_device();
+    std::size_t bytes = 0;
+    const nf4_status status =
+        nf4_grouped_linear_workspace(&device, &stack, &routing, &product, &bytes);
+    if (status != NF4_OK) return status;
+    const HostBuffer workspace(bytes, 0);
+    product.workspace = workspace.data();
+    product.workspace_bytes = bytes;
+    return nf4_grouped_linear(&device, &stack, &routing, &product, nullptr);
+  }
+
+  std::span<const std::byte> output() const { return output_.span(); }
+
+ private:
+  HostWeight weight_;
+  HostBuffer input_;
+  HostBuffer bias_;
+  HostBuffer weights_;
+  HostBuffer ids_;
+  HostBuffer output_;
+
+ public:
+  nf4_weight weight;
+  nf4_stack stack = {};
+  nf4_routing routing = {};
+  nf4_product product = {};
+};
+
+TEST(Libnf4Grouped, MultipliesRowsWithTheExpertsTheyChose) {
+  const GroupedSizes sizes = {.experts = 6, .top_k = 3, .tokens = 9, .outputs = 40, .inputs = 96};
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    for (const bool is_other : {false, true}) {
+      GroupedOptions options = {.type = type};
+      options.absmax = is_other ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
+      options.group.transposed = options.group.sums_slots = is_other;
+      options.group.slots_have_rows = !is_other;
+      options.has_bias = options.has_weights = is_other;
+      const GroupedCase product(sizes, options, even_ids(sizes, 3));
+      GroupedCall call(product);
+      ASSERT_EQ(call.run(), NF4_OK);
+      EXPECT_EQ(product.judge(call.output()), "") << to_string(type) << is_other;
+    }
+  }
+}
+
+TEST(Libnf4Grouped, SaysWhatIsWrongWithAnArgument) {
+  const GroupedSizes sizes = {.experts = 2, .top_k = 1, .tokens = 3};
+  const GroupedCase product(sizes, {}, {0, 1, 1});
+  struct Case {
+    const char* what;
+    nf4_status status;
+    std::function<void(GroupedCall&)> change;
+  };
+  const Case cases[] = {
+      {"no weight", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.stack.weight = nullptr; }},
+      {"no experts", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.stack.experts = 0; }},
+      {"rows that no expert has", NF4_INVALID_ARGUMENT,
+       [](GroupedCall& c) { c.stack.experts = 5; }},
+      {"a flag of two", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.stack.transposed = 2; }},
+      {"ids of two bytes", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.routing.id_bytes = 2; }},
+      {"a kind", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.routing.kind = 2; }},
+      {"ends of slots", NF4_INVALID_ARGUMENT,
+       [](GroupedCall& c) {
+         c.routing.kind = NF4_ENDS;
+         c.routing.top_k = 2;
+       }},
+      {"no ids", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.routing.ids = nullptr; }},
+      {"no tokens", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.routing.tokens = 0; }},
+      {"other rows", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.product.tokens = 2; }},
+      {"two biases", NF4_INVALID_ARGUMENT,
+       [](GroupedCall& c) { c.product.bias = c.product.input; }},
+      {"a bias that is not aligned", NF4_MISALIGNED,
+       [](GroupedCall& c) { c.stack.bias = static_cast<const char*>(c.product.input) + 2; }},
+      {"what is reserved", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.routing.reserved = 1; }},
+      {"a struct of no size", NF4_INVALID_ARGUMENT,
+       [](GroupedCall& c) { c.routing.struct_bytes = 0; }},
+  };
+  for (const Case& each : cases) {
+    GroupedCall call(product);
+    each.change(call);
+    EXPECT_EQ(call.run(), each.status) << each.what;
+  }
+}
+
+}  // namespace
+}  // namespace nf4bench::test
