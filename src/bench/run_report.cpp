@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "nf4/fingerprint.hpp"
 #include "nf4/finiteness.hpp"
+#include "peer/peer_argument.hpp"
 #include "report/host.hpp"
 #include "report/tool.hpp"
 
@@ -78,6 +79,9 @@ record::Report start_report(device::Device& device, const record::RunOptions& op
   report.device = device.info();
   report.state_before = device.state();
   report.settings = settings_of(options);
+  for (const peer::PeerArgument& each : peer::parse_peers(options.peers)) {
+    report.peers.push_back(report::peer_file(each.name, each.path));
+  }
   return report;
 }
 

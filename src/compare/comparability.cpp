@@ -74,6 +74,15 @@ std::string together_text(const record::Report& report) {
   return *together > 1 ? fmt::format("{} devices", *together) : "alone";
 }
 
+// What a name stood for: "mine 2ee5f7c0".
+std::string peers_text(const record::Report& report) {
+  std::vector<std::string> texts;
+  for (const record::PeerFile& peer : report.peers) {
+    if (!peer.sha256.empty()) texts.push_back(peer.name + ' ' + peer.sha256.substr(0, 8));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 constexpr char kMatmul[] = "matmul";
 
 bool has_operation(const record::Report& report, const std::string& operation) {
@@ -128,6 +137,7 @@ const std::vector<Trait>& traits() {
       {"matmul_baseline", Matters::kNever,
        [](const record::Report& r) { return baseline_text(r, kMatmul); }},
       {"data", Matters::kNever, data_text},
+      {"peers", Matters::kNever, peers_text},
   };
   return kTraits;
 }

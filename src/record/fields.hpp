@@ -235,6 +235,15 @@ void fields(Tensor& t, F&& f) {
   }
 }
 
+template <Is<PeerFile> Peer, class F>
+void fields(Peer& p, F&& f) {
+  f("name", p.name);
+  f("file", p.file);
+  f("bytes", p.bytes);
+  f("sha256", p.sha256, kOrNull);
+  f("modified_at", p.modified_at, kOrNull);
+}
+
 template <Is<ReportVariant> Variant, class F>
 void fields(Variant& v, F&& f) {
   f("name", v.name);
@@ -471,6 +480,7 @@ void fields(const DocumentOf<Owner>& document, F&& f) {
   f("device", device);
   f("settings", r.settings);
   f("tensors", r.tensors);
+  f("peers", r.peers, kLater);
   f("variants", r.variants, kLater);
   f("measurements", r.measurements);
   CeilingsOf<Owner> ceilings = {r};

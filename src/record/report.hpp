@@ -43,6 +43,15 @@ struct ReportVariant {
       compiled_from;  // the variant that this is through torch.compile; empty: it is its own
 };
 
+// The file of a peer as it was when the run began. What could not be found out is empty.
+struct PeerFile {
+  std::string name;  // of the peer
+  std::string file;
+  std::optional<std::int64_t> bytes{};
+  std::string sha256;
+  std::string modified_at;  // UTC, RFC 3339
+};
+
 // The machine that the run was on.
 struct HostInfo {
   std::string name;
@@ -83,6 +92,7 @@ struct Report {
   std::vector<StreamCeiling> stream_ceilings;
   std::int64_t tensors_verified = 0;
   std::vector<std::string> warnings;
+  std::vector<PeerFile> peers;
   std::vector<ReportVariant> variants;  // empty when read from a report of before there were any
 };
 

@@ -1,12 +1,16 @@
 #include "report/host.hpp"
 
+#include "base/error.hpp"
+#include "base/files/input_file.hpp"
 #include "base/parallel.hpp"
+#include "base/sha256.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <ctime>
 #include <fstream>
+#include <span>
 #include <string_view>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -34,6 +38,21 @@ std::string cpu_name(const utsname& system) {
   return model.empty() ? system.machine : model;  // Arm's cpuinfo names no model
 }
 
+// Of the whole file; empty where it cannot be read.
+std::string sha256_of(int file) {
+  Sha256 hash;
+  std::vector<std::byte> piece(std::size_t{1} << 20);
+  ssize_t bytes = 0;
+  while ((bytes = read(file, piece.data(), piece.size())) > 0) {
+    hash.update(std::span(piece).first(static_cast<std::size_t>(bytes)));
+  }
+  return bytes == 0 ? hash.hex() : "";
+}
+
+std::string utc(std::time_t time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
+}
+
 }  // namespace
 
 record::HostInfo host_info() {
@@ -50,8 +69,21 @@ record::HostInfo host_info() {
   return host;
 }
 
+record::PeerFile peer_file(const std::string& name, const std::string& file) {
+  record::PeerFile facts = {.name = name, .file = file, .sha256 = "", .modified_at = ""};
+  try {
+    const InputFile input = open_input(file);
+    facts.bytes = input.status.st_size;
+    facts.modified_at = utc(input.status.st_mtime);
+    facts.sha256 = sha256_of(input.descriptor.get());
+  } catch (const Error&) {
+    // Whoever loads it says why it cannot be read.
+  }
+  return facts;
+}
+
 std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  return utc(std::time(nullptr));
 }
 
 }  // namespace nf4bench::report

@@ -9,6 +9,9 @@ namespace nf4bench::report {
 // The machine this process runs on, from /etc/os-release, uname, /proc/cpuinfo and sysconf.
 record::HostInfo host_info();
 
+// What the file of a peer is at this moment.
+record::PeerFile peer_file(const std::string& name, const std::string& file);
+
 // Now, in UTC, as RFC 3339 writes it: "2025-01-31T12:00:00Z".
 std::string utc_now();
 

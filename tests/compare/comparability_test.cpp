@@ -32,6 +32,23 @@ TEST(Comparability, EqualMachinesDifferInNothing) {
   EXPECT_TRUE(after([](record::Report&) {}).empty());
 }
 
+TEST(Comparability, AnotherFileOfAPeerIsNamedAndStopsNothing) {
+  const auto with_peer = [](const std::string& sha256) {
+    record::Report report = gpu_run(0);
+    report.peers = {{.name = "mine", .file = "m.so", .sha256 = sha256, .modified_at = ""}};
+    return report;
+  };
+  const std::string one(64, 'a');
+  const std::string two(64, 'b');
+  EXPECT_TRUE(differences(with_peer(one), with_peer(one)).empty());
+  EXPECT_TRUE(differences(with_peer(one), with_peer("")).empty());
+  EXPECT_TRUE(differences(with_peer(one), gpu_run(0)).empty());
+  const auto found = differences(with_peer(one), with_peer(two));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(difference_text(found[0]), "peers: base mine aaaaaaaa, new mine bbbbbbbb");
+  EXPECT_TRUE(is_comparable(found));
+}
+
 TEST(Comparability, AnotherDriverStopsTimes) {
   const auto found = after([](record::Report& r) { r.device.driver = "570.86"; });
   ASSERT_EQ(found.size(), 1u);

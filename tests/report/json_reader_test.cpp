@@ -384,8 +384,8 @@ bool is_array_element(const std::string& pointer) {
 
 // What the reader computes itself, and what older reports lack.
 bool is_optional(const std::string& pointer) {
-  return pointer == "/shard" || pointer == "/summary/variants" || pointer == "/summary/crossover" ||
-         pointer == "/tool/name" || pointer == "/variants" ||
+  return pointer == "/shard" || pointer == "/peers" || pointer == "/summary/variants" ||
+         pointer == "/summary/crossover" || pointer == "/tool/name" || pointer == "/variants" ||
          pointer.ends_with("/throttled_samples") || pointer.ends_with("/load") ||
          pointer.ends_with("/compiled_from") || pointer.ends_with("/alone_s") ||
          pointer.ends_with("/reference_line") || pointer.ends_with("/caches_rotated") ||

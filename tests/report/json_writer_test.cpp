@@ -1,4 +1,5 @@
 #include "report/golden_file.hpp"
+#include "report/host.hpp"
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
 
@@ -99,6 +100,19 @@ TEST(JsonWriter, WarnsOfEachNumberItLeftOut) {
               std::string::npos)
         << field;
   }
+}
+
+TEST(PeerFile, IsKnownByItsContent) {
+  const std::string path = testing::TempDir() + "peer_file.so";
+  std::ofstream(path) << "abc";
+  const record::PeerFile file = report::peer_file("mine", path);
+  EXPECT_EQ(file.file, path);
+  EXPECT_EQ(file.bytes, 3);
+  EXPECT_EQ(file.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_LE(file.modified_at, report::utc_now());
+  EXPECT_EQ(file.modified_at.size(), report::utc_now().size());
+  EXPECT_EQ(report::peer_file("mine", path + ".not").sha256, "");
+  EXPECT_FALSE(report::peer_file("mine", path + ".not").bytes);
 }
 
 TEST(JsonWriter, WritesReadableTextForHostileNames) {
