@@ -4,6 +4,8 @@
 #include "report/report.hpp"
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 namespace nf4bench::exports {
 
@@ -52,5 +54,18 @@ void to_marking(const record::Report& report, const json::TextSink& sink);
 
 // One page for a browser that needs nothing else: no network, light and dark, printable.
 void to_html(const record::Report& report, const json::TextSink& sink);
+
+// What `export --to` takes. One more is a file with its function, and a line in formats.cpp.
+struct Format {
+  const char* name = "";
+  void (*write)(const record::Report& report, ActionMetric metric,
+                const json::TextSink& sink) = nullptr;
+  std::vector<std::string_view> marks{};  // lines of the first 4 KiB of every such file hold them
+  bool has_one_metric = false;            // else it holds all, and the metric says nothing
+};
+const std::vector<Format>& formats();
+
+// Whether a file that begins so was written in `format`.
+bool is_of(const Format& format, std::string_view beginning);
 
 }  // namespace nf4bench::exports

@@ -1,8 +1,10 @@
 #include "exports/exported.hpp"
+#include "record/leaves.hpp"
 #include "report/sample_reports.hpp"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <string>
 
 namespace nf4bench {
@@ -46,6 +48,20 @@ TEST(Csv, KeepsNegativeNumbersAsNumbers) {
   report.measurements[0].bytes_per_s = -2.5;
   EXPECT_THAT(exported(exports::to_csv, report),
               AllOf(HasSubstr(",-2.5,"), Not(HasSubstr("'-2.5"))));
+}
+
+// Columns keep their place; fields that are named nowhere else stand behind them.
+TEST(Csv, HasEveryFieldOfAMeasurement) {
+  const std::string text = exported(exports::to_csv, gpu_report());
+  const std::string names = "," + text.substr(0, text.find("\r\n")) + ",";
+  EXPECT_THAT(names, testing::StartsWith(",tensor,tensor_name,shape,elements,blocksize,absmax,"));
+  EXPECT_THAT(names, HasSubstr(",samples,median_s,ci95_low_s,ci95_high_s,mean_s,min_s,p05_s,"));
+  EXPECT_THAT(names, HasSubstr(",doubt,device_name,started_at,verification_compared,"));
+  record::each_leaf(record::Measurement(), [&](std::string path, const record::Leaf&) {
+    std::ranges::replace(path, '.', '_');
+    if (path.starts_with("time_s") || path.starts_with("speedup") || path == "load_others") return;
+    EXPECT_THAT(names, HasSubstr("," + path + ","));
+  });
 }
 
 TEST(Csv, KeepsQuotesAndBackslashes) {

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <string_view>
@@ -57,39 +56,11 @@ exports::ActionMetric parse_metric(const std::string& word) {
                           fmt::join(metric_names(), ", "), did_you_mean(word, metric_names())));
 }
 
-struct Format {
-  const char* name;
-  std::function<void(const record::Report&, const json::TextSink&)> write;
-  std::vector<std::string_view> marks;  // found in the first 4 KiB of every such file
-};
-
-std::vector<Format> formats_of(exports::ActionMetric metric) {
-  return {
-      {"csv", exports::to_csv, {"tensor,tensor_name,shape,elements,blocksize,absmax,"}},
-      {"markdown", exports::to_markdown, {"### nf4bench: "}},
-      {"google-benchmark", exports::to_google_benchmark, {"\"library_version\": \"nf4bench "}},
-      {"nvbench", exports::to_nvbench, {"\"nf4bench\": {", "\"string\": \"nf4bench "}},
-      {"bencher", exports::to_bencher, {"\"latency\":", "\"lower_value\":"}},
-      {"openmetrics", exports::to_openmetrics, {"# HELP nf4bench_build_info "}},
-      {"marking", exports::to_marking, {"### Marks by the scheme of "}},
-      {"html", exports::to_html, {"<title>nf4bench: "}},
-      {"github-action",
-       [metric](const record::Report& report, const json::TextSink& sink) {
-         exports::to_github_action(report, metric, sink);
-       },
-       {"\"extra\":", "; nf4bench "}},
-      {"reframe",
-       [metric](const record::Report& report, const json::TextSink& sink) {
-         exports::to_reframe(report, metric, sink);
-       },
-       {"# nf4bench: "}},
-  };
-}
+using exports::Format;
 
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
-  for (const Format& format : formats_of(exports::ActionMetric::kTime))
-    names.emplace_back(format.name);
+  for (const Format& format : exports::formats()) names.emplace_back(format.name);
   return names;
 }
 
@@ -100,8 +71,8 @@ std::string format_help() {
   return fmt::format("{}", fmt::join(text::wrapped(names, kWidth, 0), "\n"));
 }
 
-Format parse_format(const std::string& word, exports::ActionMetric metric) {
-  for (const Format& format : formats_of(metric)) {
+const Format& parse_format(const std::string& word) {
+  for (const Format& format : exports::formats()) {
     if (word == format.name) return format;
   }
   throw Error(ErrorKind::kUsage,
@@ -116,12 +87,7 @@ OutputTarget target_of(const ExportArguments& arguments, const Format& format,
           .path = is_stdout(arguments.output) ? "-" : arguments.output,
           .read = files_read({.reports = {arguments.report}}, context),
           .kind = fmt::format("an export of nf4bench to {}", format.name),
-          .is_of_kind =
-              [marks = format.marks](std::string_view beginning) {
-                return std::all_of(marks.begin(), marks.end(), [&](std::string_view mark) {
-                  return beginning.find(mark) != std::string_view::npos;
-                });
-              },
+          .is_of_kind = [&format](std::string_view beginning) { return is_of(format, beginning); },
           .force = arguments.force};
 }
 
@@ -145,20 +111,21 @@ class Buffer {
   std::string text_;
 };
 
-void write_to(const json::TextSink& sink, const Format& format, const record::Report& report) {
+using Write = std::function<void(const json::TextSink&)>;
+
+void write_to(const json::TextSink& sink, const Write& write) {
   Buffer buffer(sink);
-  format.write(report, [&](std::string_view piece) { buffer.add(piece); });
+  write([&](std::string_view piece) { buffer.add(piece); });
   buffer.flush();
 }
 
-void write_in_pieces(const Format& format, const record::Report& report,
-                     const OutputTarget& target) {
+void write_in_pieces(const OutputTarget& target, const Write& write) {
   if (target.path == "-") {
-    write_to(write_stdout, format, report);
+    write_to(write_stdout, write);
     return;
   }
   AtomicFile file(target.path, [&] { check_output(target); });
-  write_to([&](std::string_view piece) { file.write(piece); }, format, report);
+  write_to([&](std::string_view piece) { file.write(piece); }, write);
   file.commit();
 }
 
@@ -183,9 +150,9 @@ CLI::App* add_export_command(CLI::App& app, ExportArguments& a) {
 }
 
 ExitCode execute(const ExportArguments& arguments, const Context& context) {
-  const Format format = parse_format(arguments.to, parse_metric(arguments.metric));
-  const bool has_one_metric = arguments.to == "github-action" || arguments.to == "reframe";
-  if (arguments.metric != "time" && !has_one_metric) {
+  const exports::ActionMetric metric = parse_metric(arguments.metric);
+  const Format& format = parse_format(arguments.to);
+  if (metric != exports::ActionMetric::kTime && !format.has_one_metric) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--metric goes with --to github-action or reframe only; {} holds all "
                             "metrics",
@@ -193,7 +160,8 @@ ExitCode execute(const ExportArguments& arguments, const Context& context) {
   }
   const OutputTarget target = target_of(arguments, format, context);
   check_text_output(target);
-  write_in_pieces(format, report::read_report(arguments.report).report, target);
+  const record::Report report = report::read_report(arguments.report).report;
+  write_in_pieces(target, [&](const json::TextSink& sink) { format.write(report, metric, sink); });
   return ExitCode::kOk;
 }
 
