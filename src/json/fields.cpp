@@ -48,11 +48,8 @@ void FieldWriter::note() {
   notes_.push_back(path + " is not a finite number and was left out");
 }
 
-std::size_t read_word(const JsonNode& node, const std::vector<std::string>& words) {
-  const std::string word = node.string();
-  const auto found = std::find(words.begin(), words.end(), word);
-  if (found == words.end()) node.refuse(fmt::format("one of {}", fmt::join(words, ", ")));
-  return static_cast<std::size_t>(found - words.begin());
+void refuse_word(const JsonNode& node, const std::vector<std::string>& words) {
+  node.refuse(fmt::format("one of {}", fmt::join(words, ", ")));
 }
 
 std::optional<statistics::Interval> read_interval(const JsonNode& node) {

@@ -116,8 +116,20 @@ class FieldWriter {
   std::vector<std::string> notes_;
 };
 
-// The index in `words` of the word that `node` holds; another word is refused.
-std::size_t read_word(const JsonNode& node, const std::vector<std::string>& words);
+[[noreturn]] void refuse_word(const JsonNode& node, const std::vector<std::string>& words);
+
+// The value of an enum whose word `node` holds; another word is refused.
+template <class Enum>
+Enum read_word(const JsonNode& node) {
+  const std::string found = node.string();
+  for (const Enum each : kWords<Enum>) {
+    if (found == to_string(each)) return each;
+  }
+  std::vector<std::string> words;
+  words.reserve(kWords<Enum>.size());
+  for (const Enum each : kWords<Enum>) words.emplace_back(to_string(each));
+  refuse_word(node, words);
+}
 
 // Null where there were too few samples.
 std::optional<statistics::Interval> read_interval(const JsonNode& node);
@@ -137,9 +149,7 @@ class FieldReader {
     if constexpr (HasFields<T>) {
       read_object(node, value);
     } else if constexpr (std::is_enum_v<T>) {
-      std::vector<std::string> words;
-      for (const T word : kWords<T>) words.emplace_back(to_string(word));
-      value = kWords<T>[read_word(node, words)];
+      value = read_word<T>(node);
     } else if constexpr (std::is_same_v<T, bool>) {
       value = node.boolean();
     } else if (field.or_null && node.is_null()) {

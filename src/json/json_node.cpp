@@ -52,11 +52,18 @@ std::string number_wanted(double low) {
 
 // Where the value of the field `name` is; nothing when this is no object or has no such field.
 std::optional<JsonTree::Place> JsonNode::find(std::string_view name) const {
-  if (value().kind != JsonKind::kBeginObject) return std::nullopt;
-  JsonTree::Place key = place_ + 1;
+  if (!is(JsonKind::kBeginObject)) return std::nullopt;
+  const JsonTree::Place end = tree_->behind(place_);
+  const JsonTree::Place first = place_ + 1;
+  const JsonTree::Place start = key_ == 0 ? first : key_;
+  JsonTree::Place key = start;
   for (std::size_t i = 0; i < tree_->size(place_); ++i) {
-    if (tree_->at(key).text == name) return key + 1;
+    if (tree_->text(key) == name) {
+      key_ = key;
+      return key + 1;
+    }
     key = tree_->behind(key + 1);
+    if (key == end) key = first;
   }
   return std::nullopt;
 }
@@ -66,30 +73,27 @@ bool JsonNode::has(std::string_view name) const {
 }
 
 JsonNode JsonNode::operator[](std::string_view name) const {
-  if (value().kind != JsonKind::kBeginObject) {
-    refuse(fmt::format("an object with the field \"{}\"", name));
-  }
-  const std::optional<JsonTree::Place> field = find(name);
-  const std::string path = path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
-  if (!field) JsonNode(*this, place_, path).fail("is missing");
-  return {*this, *field, path};
+  if (!is(JsonKind::kBeginObject)) refuse(fmt::format("an object with the field \"{}\"", name));
+  if (const std::optional<JsonTree::Place> field = find(name)) return {*this, *field};
+  const std::string path = tree_->path_to(place_);
+  fail_at(path.empty() ? std::string(name) : fmt::format("{}.{}", path, name), "is missing");
 }
 
 void JsonNode::each(const std::function<void(const JsonNode&)>& take) const {
-  if (value().kind != JsonKind::kBeginArray) refuse("an array");
+  if (!is(JsonKind::kBeginArray)) refuse("an array");
   JsonTree::Place place = place_ + 1;
   for (std::size_t i = 0; i < tree_->size(place_); ++i) {
-    take({*this, place, fmt::format("{}[{}]", path_, i)});
+    take({*this, place});
     place = tree_->behind(place);
   }
 }
 
 bool JsonNode::is_null() const {
-  return value().kind == JsonKind::kNull;
+  return is(JsonKind::kNull);
 }
 
 bool JsonNode::boolean() const {
-  if (value().kind != JsonKind::kBoolean) refuse("true or false");
+  if (!is(JsonKind::kBoolean)) refuse("true or false");
   return value().truth;
 }
 
@@ -115,8 +119,8 @@ std::uint64_t JsonNode::unsigned_integer() const {
 }
 
 std::string JsonNode::string() const {
-  if (value().kind != JsonKind::kString) refuse("a string");
-  return std::string(value().text);
+  if (!is(JsonKind::kString)) refuse("a string");
+  return std::string(tree_->text(place_));
 }
 
 std::optional<double> JsonNode::optional_number(double low) const {
@@ -136,19 +140,9 @@ std::string JsonNode::string_or_empty() const {
 }
 
 std::vector<double> JsonNode::numbers(double low) const {
-  if (value().kind != JsonKind::kBeginArray) refuse("an array");
   std::vector<double> values;
-  values.reserve(tree_->size(place_));
-  // Not by each(): a path for every sample would take most of the time.
-  for (JsonTree::Place place = place_ + 1; values.size() < tree_->size(place_);
-       place = tree_->behind(place)) {
-    const std::optional<double> number = as_number(tree_->at(place));
-    if (!number || *number < low) {
-      JsonNode(*this, place, fmt::format("{}[{}]", path_, values.size()))
-          .refuse(number_wanted(low));
-    }
-    values.push_back(*number);
-  }
+  if (is(JsonKind::kBeginArray)) values.reserve(tree_->size(place_));
+  each([&](const JsonNode& node) { values.push_back(node.number(low)); });
   return values;
 }
 
@@ -159,8 +153,12 @@ std::vector<std::string> JsonNode::strings() const {
 }
 
 void JsonNode::fail(const std::string& problem) const {
-  throw Error(ErrorKind::kInput, fmt::format("{}: {}: {}", escaped(*source_),
-                                             path_.empty() ? "the file" : path_, problem));
+  const std::string path = tree_->path_to(place_);
+  fail_at(path.empty() ? "the file" : path, problem);
+}
+
+void JsonNode::fail_at(const std::string& path, const std::string& problem) const {
+  throw Error(ErrorKind::kInput, fmt::format("{}: {}: {}", escaped(*source_), path, problem));
 }
 
 void JsonNode::refuse(const std::string& wanted) const {

@@ -13,9 +13,9 @@
 
 namespace nf4bench::json {
 
-// A value of a parsed file and the way that leads to it. Whatever does not have the wanted type or
-// range throws Error(kInput): "FILE: measurements[3].time_s.median: found a string, wanted a
-// number". Borrows the tree and the file's name.
+// A value of a parsed file, which knows the way that leads to it. Whatever does not have the wanted
+// type or range throws Error(kInput): "FILE: measurements[3].time_s.median: found a string, wanted
+// a number". Borrows the tree and the file's name.
 class JsonNode {
  public:
   // The document in `tree`.
@@ -57,16 +57,18 @@ class JsonNode {
   [[noreturn]] void refuse(const std::string& wanted) const;
 
  private:
-  JsonNode(const JsonNode& parent, JsonTree::Place place, std::string path)
-      : tree_(parent.tree_), place_(place), source_(parent.source_), path_(std::move(path)) {}
+  JsonNode(const JsonNode& parent, JsonTree::Place place)
+      : tree_(parent.tree_), place_(place), source_(parent.source_) {}
 
   JsonEvent value() const { return tree_->at(place_); }
+  bool is(JsonKind kind) const { return tree_->kind(place_) == kind; }
   std::optional<JsonTree::Place> find(std::string_view name) const;
+  [[noreturn]] void fail_at(const std::string& path, const std::string& problem) const;
 
   const JsonTree* tree_;
   JsonTree::Place place_ = 0;
   const std::string* source_;
-  std::string path_;
+  mutable JsonTree::Place key_ = 0;  // of the field found last: the next one is often behind it
 };
 
 }  // namespace nf4bench::json

@@ -70,7 +70,7 @@ JsonEvent JsonTree::at(Place place) const {
       break;
     case JsonKind::kString:
     case JsonKind::kKey:
-      event.text = std::string_view(text_).substr(high_half(place), low_half(place));
+      event.text = text(place);
       break;
     default:
       break;
@@ -82,6 +82,20 @@ JsonTree::Place JsonTree::behind(Place value) const {
   const JsonKind kind = kinds_[value];
   const bool is_container = kind == JsonKind::kBeginObject || kind == JsonKind::kBeginArray;
   return is_container ? high_half(value) : value + 1;
+}
+
+std::string JsonTree::path_to(Place place) const {
+  std::string path;
+  for (Place container = 0; container != place;) {
+    const bool is_object = kinds_[container] == JsonKind::kBeginObject;
+    Place value = container + (is_object ? 2 : 1);
+    std::size_t index = 0;
+    for (; behind(value) <= place; ++index) value = behind(value) + (is_object ? 1 : 0);
+    path += is_object ? fmt::format("{}{}", path.empty() ? "" : ".", text(value - 1))
+                      : fmt::format("[{}]", index);
+    container = value;
+  }
+  return path;
 }
 
 void JsonTree::push(JsonKind kind, std::uint64_t bits) {

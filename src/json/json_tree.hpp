@@ -20,12 +20,21 @@ class JsonTree {
   // What is there: a scalar, a key with its text, or the beginning of a container. The text is
   // valid as long as the tree.
   JsonEvent at(Place place) const;
+  JsonKind kind(Place place) const { return kinds_[place]; }
+
+  // Of the string or key at `place`.
+  std::string_view text(Place place) const {
+    return std::string_view(text_).substr(high_half(place), low_half(place));
+  }
 
   // Values directly in the container at `container`. The first one, or its key, is right behind it.
   std::size_t size(Place container) const { return low_half(container); }
 
   // Where the next value, key or end is behind the whole of the value at `value`.
   Place behind(Place value) const;
+
+  // The way that leads to `place`: "measurements[3].time_s"; empty for the document itself.
+  std::string path_to(Place place) const;
 
   // Takes room for the text of strings and keys, which is touched when it is used.
   void expect(std::size_t bytes) { text_.reserve(bytes); }
