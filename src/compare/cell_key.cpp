@@ -1,7 +1,6 @@
 #include "compare/cell_key.hpp"
 
 #include "base/text.hpp"
-#include "report/table/parts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,10 +25,23 @@ std::string block_text(const CellKey& key) {
                      to_string(key.geometry.absmax_kind), report::cell_name(key.cell));
 }
 
-bool is_same_block(const CellKey& a, const CellKey& b) {
-  CellKey renamed = a;
-  renamed.variant = b.variant;
-  return renamed == b;
+text::Columns<CellKey> key_columns() {
+  using Key = CellKey;
+  return {
+      {{.key = "shape"}, [](const Key& each) { return each.geometry.shape; }},
+      {{.key = "blocksize"}, [](const Key& each) { return each.geometry.blocksize; }},
+      {{.key = "nested"},
+       [](const Key& each) { return each.geometry.absmax_kind == nf4::AbsmaxKind::kNested; }},
+      {{.key = "operation"}, [](const Key& each) { return each.cell.operation; }},
+      {{.name = "variant", .key = "variant", .most = 24},
+       [](const Key& each) { return each.variant; }},
+      {{.key = "output_dtype"}, [](const Key& each) { return to_string(each.cell.output_type); }},
+      {{.key = "tokens"},
+       [](const Key& each) {
+         return each.cell.tokens > 0 ? text::Value(each.cell.tokens) : text::Value();
+       }},
+      {{.key = "cache"}, [](const Key& each) { return to_string(each.cell.cache); }},
+      {{.key = "launch"}, [](const Key& each) { return to_string(each.cell.launch); }}};
 }
 
 bool is_selected(const CellKey& key, const std::vector<std::string>& patterns) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "report/report.hpp"
+#include "text/sheet.hpp"
 
 #include <compare>
 #include <cstddef>
@@ -30,8 +31,18 @@ std::string shape_text(const CellKey& key);
 // Everything but the variant: "4096x14336 block 64 nested  bf16  cold graph"
 std::string block_text(const CellKey& key);
 
-// True when `a` and `b` differ in nothing but the variant.
-bool is_same_block(const CellKey& a, const CellKey& b);
+// The fields that name a cell, spelt as in a report; people read the variant alone.
+text::Columns<CellKey> key_columns();
+
+// The same of an item with a member `key`.
+template <typename Item>
+text::Columns<Item> key_columns_of() {
+  text::Columns<Item> columns;
+  for (const text::ColumnOf<CellKey>& each : key_columns()) {
+    columns.push_back({each, [of = each.of](const Item& item) { return of(item.key); }});
+  }
+  return columns;
+}
 
 // The indices of `items` by block, both in order of appearance; `to_key` gives the key of an item.
 template <typename Item, typename Function>

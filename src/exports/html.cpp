@@ -1,3 +1,4 @@
+#include "exports/document.hpp"
 #include "exports/export.hpp"
 #include "page/page.hpp"
 #include "record/sample_digest.hpp"
@@ -22,19 +23,13 @@ std::string json_without_samples(record::Report report) {
   return report::to_json(report);
 }
 
-std::string markdown_of(const record::Report& report) {
-  std::string text;
-  to_markdown(report, [&](std::string_view piece) { text += piece; });
-  return text;
-}
-
 }  // namespace
 
 void to_html(const record::Report& report, const json::TextSink& sink) {
   page::write_page({.title = report.device.name,
                     .json = count_samples(report) > kMostSamples ? json_without_samples(report)
                                                                  : report::to_json(report),
-                    .markdown = markdown_of(report)},
+                    .tables = text::html(document_of(report))},
                    sink);
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "compare/result/json_parts.hpp"
 #include "record/sample_digest.hpp"
 
 #include <fmt/format.h>
@@ -118,8 +117,8 @@ std::size_t place_of(std::map<compare::CellKey, std::size_t>& places, Group& gro
                      const compare::RunCell& cell) {
   const auto [place, is_new] = places.try_emplace(cell.key, group.cells.size());
   if (is_new) {
-    group.cells.push_back({.name = compare::block_text(cell.key) + "  " + cell.key.variant,
-                           .key = compare::key_members(cell.key)});
+    group.cells.push_back(
+        {.name = compare::block_text(cell.key) + "  " + cell.key.variant, .key = cell.key});
   }
   return place->second;
 }

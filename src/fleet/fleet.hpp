@@ -1,6 +1,6 @@
 #pragma once
 
-#include "json/json_text.hpp"
+#include "compare/cell_key.hpp"
 #include "record/device_info.hpp"
 
 #include <cstddef>
@@ -31,7 +31,7 @@ inline constexpr double kMemoryBound = 0.8;
 struct FleetCell {
   std::string name;  // "4096x14336 block 64 nested  bf16  cold graph  fused"; no two are the same
   Bound bound = Bound::kUnknown;
-  std::vector<json::JsonMember> key{};  // what names it in JSON; empty when it was read back
+  compare::CellKey key{};  // not known when it was read back
 };
 
 // What a run says of one cell. Zeros where it did not measure it, or could not.

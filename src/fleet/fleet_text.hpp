@@ -1,7 +1,8 @@
 #pragma once
 
 #include "fleet/analysis.hpp"
-#include "report/report.hpp"
+#include "text/document.hpp"
+#include "text/page.hpp"
 
 #include <string>
 #include <vector>
@@ -17,11 +18,11 @@ struct JudgedFleet {
 };
 
 // For a terminal: the slowest units, the cells that differ most, and what has no report.
-std::string ranking_table(const JudgedFleet& judged, const report::TableStyle& style);
+std::string ranking_table(const JudgedFleet& judged, const text::Style& style);
 
 // For a ticket: each unit that is SLOW or FAILED with the cells in which it is slowest, and what
-// has no report. In Markdown as GitHub and GitLab take it; nothing in a report becomes markup.
-std::string ranking_markdown(const JudgedFleet& judged);
+// has no report.
+text::Document ranking_document(const JudgedFleet& judged);
 
 inline constexpr const char* kRankingSchema = "nf4bench.ranking";
 inline constexpr const char* kRankingSchemaVersion = "1.0.0";

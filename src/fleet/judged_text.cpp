@@ -9,12 +9,8 @@
 
 namespace nf4bench::fleet {
 
-std::string percent(double relative) {
-  return fmt::format("{:+.1f} %", 100.0 * relative);
-}
-
 std::string log_percent(const std::optional<double>& log) {
-  return log ? percent(std::expm1(*log)) : "";
+  return log ? text::format_change(std::expm1(*log)) : "";
 }
 
 std::string if_known(const std::optional<double>& value, fmt::format_string<const double&> format) {

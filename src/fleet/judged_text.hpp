@@ -12,9 +12,7 @@
 
 namespace nf4bench::fleet {
 
-std::string percent(double relative);  // "+1.5 %"
-
-// A logarithm of a ratio as percent() of it; empty when it is not known.
+// A logarithm of a ratio as a change, "+1.5 %"; empty when it is not known.
 std::string log_percent(const std::optional<double>& log);
 
 std::string if_known(const std::optional<double>& value, fmt::format_string<const double&> format);

@@ -1,14 +1,14 @@
-#include "base/text.hpp"
 #include "fleet/fleet_text.hpp"
 #include "fleet/judged_text.hpp"
-#include "text/printers.hpp"
+#include "fleet/ranking_sheet.hpp"
+#include "text/layout.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 namespace nf4bench::fleet {
 namespace {
@@ -17,118 +17,92 @@ constexpr std::size_t kMostCells = 10;
 constexpr std::size_t kMostNames = 20;
 constexpr int kLongestText = 120;
 
-std::string plain(const std::string& text) {
-  return text::in_markdown(text, kLongestText);
-}
-
 bool needs_a_ticket(const UnitSummary& summary) {
   return summary.verdict == UnitVerdict::kSlow || summary.verdict == UnitVerdict::kFailed;
 }
 
-// The cells in which a unit deviates most, those first in which it is slowest.
-std::string cells_of(const Group& group, const GroupAnalysis& analysis, std::size_t unit) {
-  std::vector<std::size_t> order;
-  for (std::size_t cell = 0; cell < group.cells.size(); ++cell) {
-    if (group.units[unit].values[cell].is_measured() && analysis.cells[cell].units > 1) {
-      order.push_back(cell);
-    }
-  }
-  const auto deviation = [&](std::size_t cell) {
-    return deviation_of(group, analysis, unit, cell);
-  };
-  std::ranges::stable_sort(order, std::greater(), deviation);
-  if (order.empty()) return "";
-  std::string text =
-      "\n| cell | bound | this GPU | median | deviation | fleet |\n"
-      "| --- | --- | ---: | ---: | ---: | --- |\n";
-  for (std::size_t i = 0; i < std::min(order.size(), kMostCells); ++i) {
-    const CellSummary& cell = analysis.cells[order[i]];
-    const double time_s = group.units[unit].values[order[i]].time_s;
-    const auto time = [&](double seconds) {
-      return text::format_time(seconds, text::time_scale({cell.median_s}));
-    };
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {} to {} |\n", plain(group.cells[order[i]].name),
-                    to_string(group.cells[order[i]].bound), time(time_s), time(cell.median_s),
-                    log_percent(deviation(order[i])), time(cell.lowest_s), time(cell.highest_s));
-  }
-  if (order.size() > kMostCells) {
-    text +=
-        fmt::format("\nand {} cells in which it is faster than that\n", order.size() - kMostCells);
-  }
-  return text;
-}
-
-std::string ticket_of(const Group& group, const GroupAnalysis& analysis,
-                      const UnitSummary& summary) {
+void add_ticket(text::Document& document, const Group& group, const GroupAnalysis& analysis,
+                const UnitSummary& summary) {
   const Unit& unit = group.units[summary.unit];
-  std::string text = fmt::format("\n#### {}: {} on {}\n\n", to_string(summary.verdict),
-                                 plain(unit.id), plain(unit.host));
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) text += fmt::format("- {}: {}\n", name, value);
-  };
+  const auto fitted = [](const std::string& text) { return text::fitted(text, kLongestText); };
+  document.heading(
+      fmt::format("{}: {} on {}", to_string(summary.verdict), fitted(unit.id), fitted(unit.host)));
   if (summary.cells > 0) {
-    add("deviation",
+    document.item(
+        "deviation",
         fmt::format("{} over {}, {} of them slow; z {:.1f}", log_percent(summary.deviation),
                     text::format_count(static_cast<long long>(summary.cells), "cell"),
                     summary.slow_cells, summary.z));
-    add("cells that the memory binds, and others",
-        fmt::format("{}, {}", known(log_percent(summary.memory_deviation)),
-                    known(log_percent(summary.other_deviation))));
+    document.item("cells that the memory binds, and others",
+                  fmt::format("{}, {}", known(log_percent(summary.memory_deviation)),
+                              known(log_percent(summary.other_deviation))));
   }
-  add("likely cause", summary.cause);
-  add("clock against the others", log_percent(summary.clock_deviation));
-  add("temperature", if_known(unit.temperature_c, "{:.0f} C"));
-  add("power", if_known(unit.power_w, "{:.0f} W"));
-  add("samples throttled", unit.throttled ? percent(*unit.throttled) : "");
-  add("throttle reasons", plain(fmt::format("{}", fmt::join(unit.throttle_reasons, ", "))));
-  add("other processes on the GPU",
-      unit.other_processes ? fmt::format("{}", *unit.other_processes) : "");
-  add("wrong or impossible measurements", unit.failed > 0 ? fmt::format("{}", unit.failed) : "");
-  add("run", unit.complete ? "" : "did not end");
-  add("report", fmt::format("{}, {}", plain(unit.report), plain(unit.started_at)));
-  return text + cells_of(group, analysis, summary.unit);
+  document.item("likely cause", summary.cause);
+  document.item("clock against the others", log_percent(summary.clock_deviation));
+  document.item("temperature", if_known(unit.temperature_c, "{:.0f} C"));
+  document.item("power", if_known(unit.power_w, "{:.0f} W"));
+  document.item("samples throttled", unit.throttled ? text::format_change(*unit.throttled) : "");
+  document.item("throttle reasons",
+                fitted(fmt::format("{}", fmt::join(unit.throttle_reasons, ", "))));
+  document.item("other processes on the GPU",
+                unit.other_processes ? fmt::format("{}", *unit.other_processes) : "");
+  document.item("wrong or impossible measurements",
+                unit.failed > 0 ? fmt::format("{}", unit.failed) : "");
+  document.item("run", unit.complete ? "" : "did not end");
+  document.item("report", fmt::format("{}, {}", fitted(unit.report), fitted(unit.started_at)));
+  text::Sheet cells = unit_cells_sheet(group, analysis, summary.unit, kMostCells);
+  const std::size_t shown = cells.sections.front().rows.size();
+  document.table(std::move(cells));
+  if (summary.cells > shown) {
+    document.paragraph(
+        fmt::format("and {} cells in which it is faster than that", summary.cells - shown));
+  }
 }
 
-std::string list_of(const char* heading, const std::vector<std::string>& lines) {
-  if (lines.empty()) return "";
-  std::string text = fmt::format("\n#### {}\n\n", heading);
+void add_list(text::Document& document, const char* heading,
+              const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  document.heading(heading);
   for (std::size_t i = 0; i < std::min(lines.size(), kMostNames); ++i) {
-    text += "- " + lines[i] + '\n';
+    document.item("", lines[i]);
   }
-  if (lines.size() > kMostNames) text += fmt::format("- and {} more\n", lines.size() - kMostNames);
-  return text;
+  if (lines.size() > kMostNames) {
+    document.item("", fmt::format("and {} more", lines.size() - kMostNames));
+  }
 }
 
 std::vector<std::string> lines_of(const std::vector<LeftOut>& reports) {
   std::vector<std::string> lines;
   lines.reserve(reports.size());
-  for (const LeftOut& each : reports)
-    lines.push_back(plain(each.report) + ": " + plain(each.reason));
+  for (const LeftOut& each : reports) {
+    lines.push_back(fmt::format("{}: {}", text::fitted(each.report, kLongestText),
+                                text::fitted(each.reason, kLongestText)));
+  }
   return lines;
 }
 
 }  // namespace
 
-std::string ranking_markdown(const JudgedFleet& judged) {
-  std::string text = "### nf4bench fleet: " + count_text(judged.analyses) + "\n";
-  std::vector<std::string> missing;
-  missing.reserve(judged.fleet.missing.size());
-  for (const std::string& name : judged.fleet.missing) missing.push_back(plain(name));
+text::Document ranking_document(const JudgedFleet& judged) {
+  text::Document document;
+  document.title("nf4bench fleet: " + count_text(judged.analyses));
   for (std::size_t i = 0; i < judged.analyses.size(); ++i) {
     const Group& group = judged.fleet.groups[i];
     const GroupAnalysis& analysis = judged.analyses[i];
-    text += fmt::format("\n{}: {}, {}. {}\n", plain(device_of(group.facts)),
-                        text::format_count(static_cast<long long>(group.units.size()), "unit"),
-                        text::format_count(static_cast<long long>(group.cells.size()), "cell"),
-                        text::in_markdown(facts_text(group.facts), 400));
-    text += "\n" + rule_text(group, analysis) + "\n";
+    document.paragraph(
+        fmt::format("{}: {}, {}. {}", text::fitted(device_of(group.facts), kLongestText),
+                    text::format_count(static_cast<long long>(group.units.size()), "unit"),
+                    text::format_count(static_cast<long long>(group.cells.size()), "cell"),
+                    text::fitted(facts_text(group.facts), 400)));
+    document.paragraph(rule_text(group, analysis));
     for (const UnitSummary& summary : analysis.ranking) {
-      if (needs_a_ticket(summary)) text += ticket_of(group, analysis, summary);
+      if (needs_a_ticket(summary)) add_ticket(document, group, analysis, summary);
     }
   }
-  return text + list_of("Missing", missing) + list_of("Refused", lines_of(judged.fleet.refused)) +
-         list_of("Not read", lines_of(judged.fleet.unread));
+  add_list(document, "Missing", judged.fleet.missing);
+  add_list(document, "Refused", lines_of(judged.fleet.refused));
+  add_list(document, "Not read", lines_of(judged.fleet.unread));
+  return document;
 }
 
 }  // namespace nf4bench::fleet

@@ -1,6 +1,7 @@
 #include "fleet/fleet_file.hpp"
 #include "fleet/json_parts.hpp"
 #include "report/tool.hpp"
+#include "text/printers.hpp"
 
 #include <fmt/format.h>
 
@@ -44,10 +45,13 @@ json::JsonText unit_json(const Unit& unit) {
 }
 
 json::JsonText cell_json(const FleetCell& cell) {
-  std::vector<json::JsonMember> members = {{"name", json::json_string(cell.name)},
-                                           {"bound", json::json_string(to_string(cell.bound))}};
-  members.insert(members.end(), cell.key.begin(), cell.key.end());
-  return json::json_object(members, json::JsonLayout::kOneLine);
+  text::Columns<FleetCell> columns = {
+      {{.key = "name"}, [](const FleetCell& each) { return each.name; }},
+      {{.key = "bound"}, [](const FleetCell& each) { return to_string(each.bound); }}};
+  const text::Columns<FleetCell> key = compare::key_columns_of<FleetCell>();
+  columns.insert(columns.end(), key.begin(), key.end());
+  return text::json_row({columns.begin(), columns.end()}, text::row_of(columns, cell),
+                        json::JsonLayout::kOneLine);
 }
 
 void add_group(json::JsonStream& document, const Group& group) {

@@ -2,7 +2,6 @@
 
 #include "base/sha256.hpp"
 #include "page/files.hpp"
-#include "page/tables.hpp"
 #include "text/printers.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +37,7 @@ void write_part(std::string_view name, const Content& content, const json::TextS
   if (name == "style source") sink(source_of(kStyle));
   if (name == "script") sink(kScript);
   if (name == "script source") sink(source_of(kScript));
-  if (name == "tables") write_tables(content.markdown, sink);
+  if (name == "tables") sink(content.tables);
   if (name == "data") write_json(content.json, sink);
 }
 

@@ -10,7 +10,7 @@ namespace nf4bench::page {
 struct Content {
   std::string title;
   std::string json;      // what the page draws from
-  std::string markdown;  // what it shows where scripts do not run
+  std::string tables{};  // what it shows where scripts do not run: elements of HTML, safe already
 };
 
 // One page for a browser that needs nothing else: no network, light and dark, printable. It may

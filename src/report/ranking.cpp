@@ -9,11 +9,48 @@
 namespace nf4bench::report {
 namespace {
 
-// Where the median of a row may lie.
-statistics::Interval reach_of(const record::Measurement& row) {
-  const bool is_known = row.time_s->ci95 && !(row.load && row.load->disturbed);
-  return is_known ? *row.time_s->ci95
-                  : statistics::Interval{0.0, std::numeric_limits<double>::infinity()};
+constexpr statistics::Interval kAnywhere = {0.0, std::numeric_limits<double>::infinity()};
+
+// What a row costs against others of its cell, and where that may lie.
+struct Cost {
+  const record::Measurement* row = nullptr;
+  double center = 0.0;
+  statistics::Interval reach = kAnywhere;
+};
+
+bool is_disturbed(const record::Measurement& row) {
+  return row.load && row.load->disturbed;
+}
+
+Cost cost_by_time(const record::Measurement& row) {
+  return {&row, row.time_s->median, row.time_s->ci95.value_or(kAnywhere)};
+}
+
+// Speedups are ratios of calls of the same round, which other programs disturb alike.
+Cost cost_by_speedup(const record::Measurement& row) {
+  if (row.speedup->baseline == row.variant) return {&row, 1.0, {1.0, 1.0}};
+  Cost cost = {.row = &row, .center = 1.0 / row.speedup->ratio};
+  if (row.speedup->ci95 && row.speedup->ci95->low > 0.0) {
+    cost.reach = {1.0 / row.speedup->ci95->high, 1.0 / row.speedup->ci95->low};
+  }
+  return cost;
+}
+
+// By times where these can be trusted, else by speedups; by nothing where a row has none of those.
+std::vector<Cost> costs_of(const std::vector<const record::Measurement*>& rows) {
+  std::vector<Cost> costs;
+  costs.reserve(rows.size());
+  const auto is_busy = [](const auto* row) { return is_disturbed(*row); };
+  const auto has_speedup = [](const auto* row) {
+    return row->speedup && row->speedup->ratio > 0.0;
+  };
+  const bool is_any_busy = std::ranges::any_of(rows, is_busy);
+  const bool has_speedups = std::ranges::all_of(rows, has_speedup);
+  for (const record::Measurement* row : rows) {
+    costs.push_back(is_any_busy && has_speedups ? cost_by_speedup(*row) : cost_by_time(*row));
+    if (is_any_busy && !has_speedups) costs.back().reach = kAnywhere;
+  }
+  return costs;
 }
 
 // The row of each disturbed cell, of which the first is the most disturbed.
@@ -47,7 +84,7 @@ bool is_timed(const record::Measurement& row) {
 
 std::string doubt_of(const record::Measurement& row) {
   if (!is_timed(row)) return "";
-  if (row.load && row.load->disturbed) return "busy machine";
+  if (is_disturbed(row)) return "busy machine";
   const std::optional<double> half_width = statistics::relative_half_width(*row.time_s);
   if (!half_width) return "few samples";
   return *half_width > kWidestHalf ? "wide spread" : "";
@@ -63,20 +100,17 @@ Ranking rank(const std::vector<const record::Measurement*>& rows) {
       rows.begin(), rows.end(), std::back_inserter(timed),
       [](const record::Measurement* row) { return is_timed(*row) && !row->reference_line; });
   if (timed.size() < 2) return {};
-  const record::Measurement* fastest = *std::min_element(
-      timed.begin(), timed.end(), [](const record::Measurement* a, const record::Measurement* b) {
-        return a->time_s->median < b->time_s->median;
-      });
+  const std::vector<Cost> costs = costs_of(timed);
+  const Cost& fastest = *std::ranges::min_element(costs, {}, &Cost::center);
   Ranking ranking;
   bool is_doubtful = false;
-  const double latest = reach_of(*fastest).high;
-  for (const record::Measurement* row : timed) {
-    if (row != fastest && reach_of(*row).low > latest) continue;
-    ranking.candidates.push_back(row);
-    is_doubtful = is_doubtful || !doubt_of(*row).empty();
+  for (const Cost& each : costs) {
+    if (each.row != fastest.row && each.reach.low > fastest.reach.high) continue;
+    ranking.candidates.push_back(each.row);
+    is_doubtful = is_doubtful || !doubt_of(*each.row).empty();
   }
   const bool is_decided = !is_doubtful || ranking.candidates.size() == 1;
-  if (is_decided) return {.fastest = fastest, .candidates = {}};
+  if (is_decided) return {.fastest = fastest.row, .candidates = {}};
   return ranking;
 }
 

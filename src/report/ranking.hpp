@@ -27,8 +27,8 @@ struct Ranking {
 };
 
 // Of the rows of one cell, but for reference lines. A row whose time is in doubt may lie anywhere
-// in its interval, and in a cell that other programs disturbed, or without an interval, anywhere at
-// all.
+// in its interval, and without an interval anywhere at all. In a cell that other programs disturbed
+// the intervals are those of speedups, which are ratios within a round.
 Ranking rank(const std::vector<const record::Measurement*>& rows);
 
 // At most one sentence on cells that were timed while other programs took the processors.

@@ -25,16 +25,18 @@ record::Report report_from_json(std::string text, const std::string& source);
 // A cell in words, without its tensor: "bfloat16 cold graph", "matmul bfloat16 8 tokens hot graph".
 std::string cell_words(const record::Cell& cell);
 
+// The same for titles, where dequantize goes without saying: "bf16  cold graph", "matmul  bf16  8
+// tokens  cold graph".
+std::string cell_name(const record::Cell& cell);
+
+// "matmul  " for an operation that has to be named.
+std::string operation_prefix(const record::Cell& cell);
+
+// "bf16", "fp16", "fp32"
+const char* short_name(nf4::OutputType type);
+
 // The variants that speedups refer to: "multi_kernel", of several operations "dequantize
 // multi_kernel, matmul reference".
 std::string baselines_of(const record::Settings& settings);
-
-struct TableStyle {
-  int width = 100;  // columns of the terminal; narrow ones get fewer columns
-  bool colour = false;
-};
-
-// The table: a block for each geometry and cell, with a row for each variant; then the model total.
-std::string to_table(const record::Report& report, const TableStyle& style);
 
 }  // namespace nf4bench::report

@@ -1,4 +1,5 @@
 #include "report/report.hpp"
+#include "text/layout.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +12,23 @@ std::string cell_words(const record::Cell& cell) {
   words += to_string(cell.output_type);
   if (cell.tokens > 0) words += ' ' + text::format_count(cell.tokens, "token");
   return fmt::format("{} {} {}", words, to_string(cell.cache), to_string(cell.launch));
+}
+
+const char* short_name(nf4::OutputType type) {
+  return type == nf4::OutputType::kFloat16    ? "fp16"
+         : type == nf4::OutputType::kBfloat16 ? "bf16"
+                                              : "fp32";
+}
+
+std::string operation_prefix(const record::Cell& cell) {
+  return cell.operation == record::kDequantize ? "" : text::fitted(cell.operation, 30) + "  ";
+}
+
+std::string cell_name(const record::Cell& cell) {
+  const std::string tokens =
+      cell.tokens > 0 ? text::format_count(cell.tokens, "token") + "  " : std::string();
+  return fmt::format("{}{}  {}{} {}", operation_prefix(cell), short_name(cell.output_type), tokens,
+                     to_string(cell.cache), to_string(cell.launch));
 }
 
 std::string baselines_of(const record::Settings& settings) {

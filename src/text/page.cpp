@@ -115,11 +115,11 @@ void Page::table(const Sheet& sheet) {
 void Page::row(const Sheet& sheet, const Layout& layout, const Row& row,
                const std::vector<std::string>& texts) {
   const bool has_message = !row.message.empty();
+  const int start = has_message ? layout.end_of(sheet.leading) : layout.margin + 2;
   std::string text = layout.margin > 0 ? std::string{row.mark, ' '} : std::string();
   text += side_by_side(sheet, layout, texts, has_message ? sheet.leading : texts.size());
   if (has_message) {
     constexpr int kLeastRoom = 16;
-    const int start = layout.end_of(sheet.leading);
     const int width = std::max(style_.width, start + kLeastRoom);
     std::vector<std::string> lines = wrapped(printable(row.message), width, start);
     lines.front().replace(0, static_cast<std::size_t>(start), text);
@@ -127,7 +127,8 @@ void Page::row(const Sheet& sheet, const Layout& layout, const Row& row,
   } else {
     line(trimmed(std::move(text)), row.tone);
   }
-  if (!row.why.empty()) paragraph(row.why, layout.margin + 2, Tone::kFaint);
+  if (!row.why.empty()) paragraph(row.why, start, Tone::kFaint);
+  if (!row.fix.empty()) line(std::string(static_cast<std::size_t>(start), ' ') + row.fix);
 }
 
 std::string terminal(const Sheet& sheet, const Style& style) {

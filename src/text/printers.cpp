@@ -194,10 +194,11 @@ std::string html(const Sheet& sheet) {
   std::string text;
   for (std::size_t s = 0; s < sheet.sections.size(); ++s) {
     const Section& section = sheet.sections[s];
-    text += "<table>";
-    if (!section.title.empty())
-      text += fmt::format("<caption>{}</caption>", in_html(section.title));
-    text += "<thead><tr>";
+    if (!section.title.empty()) text += fmt::format("<h2>{}</h2>\n", in_html(section.title));
+    for (const std::string& each : {section.aside, section.note}) {
+      if (!each.empty()) text += fmt::format("<p>{}</p>\n", in_html(each));
+    }
+    text += "<div class=\"wide\"><table>\n<thead><tr>";
     for (std::size_t i = 0; i < layout.widths.size(); ++i) {
       if (layout.widths[i] > 0) text += fmt::format("<th>{}</th>", in_html(sheet.columns[i].name));
     }
@@ -205,7 +206,7 @@ std::string html(const Sheet& sheet) {
     for (std::size_t r = 0; r < section.rows.size(); ++r) {
       text += html_row(sheet, layout, section.rows[r], layout.texts[s][r]);
     }
-    text += "</tbody></table>\n";
+    text += "</tbody></table></div>\n";
   }
   return text;
 }
@@ -232,11 +233,16 @@ json::JsonText json_rows(const Sheet& sheet, json::JsonLayout layout) {
   std::vector<json::JsonText> rows;
   for (const Section& section : sheet.sections) {
     for (const Row& row : section.rows) {
-      std::size_t first = 0;
-      rows.push_back(object_of(sheet.columns, row, first, "", layout));
+      rows.push_back(json_row(sheet.columns, row, layout));
     }
   }
   return json::json_array(rows, layout);
+}
+
+json::JsonText json_row(const std::vector<Column>& columns, const Row& row,
+                        json::JsonLayout layout) {
+  std::size_t first = 0;
+  return object_of(columns, row, first, "", layout);
 }
 
 std::string in_markdown(std::string_view text, int width) {

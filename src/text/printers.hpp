@@ -25,6 +25,10 @@ std::string csv(const Sheet& sheet);
 // An object for each row, of all sections together.
 json::JsonText json_rows(const Sheet& sheet, json::JsonLayout layout = json::JsonLayout::kFitted);
 
+// The object of one row.
+json::JsonText json_row(const std::vector<Column>& columns, const Row& row,
+                        json::JsonLayout layout = json::JsonLayout::kFitted);
+
 // `text` as it may stand in Markdown, cut to `width` characters.
 std::string in_markdown(std::string_view text, int width = 200);
 

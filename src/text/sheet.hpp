@@ -92,6 +92,7 @@ struct Row {
   Tone tone = Tone::kPlain;
   std::string message{};  // for people: in place of the cells behind the leading ones
   std::string why{};      // for people: below the row
+  std::string fix{};      // the same, on one line whatever its length, to be copied
 };
 
 // Rows under one heading.

@@ -259,7 +259,7 @@ TEST(Matmul, TableHasRowsByTokens) {
   const Outcome outcome = run_matmul({"--shape", "96x128", "--tokens", "1,5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("matmul  96x128  bf16"), HasSubstr("tokens variant"),
+              AllOf(HasSubstr("matmul  96x128  bf16"), HasSubstr("tokens  variant"),
                     ContainsRegex("\n.      1 reference +[0-9.]+ [mun]s"),
                     ContainsRegex("\n.      5 reference +[0-9.]+ [mun]s"),
                     ContainsRegex("\n. +simd +[0-9.]+ [mun]s"), HasSubstr("TFLOP/s"),

@@ -52,7 +52,7 @@ TEST(History, AChangeInTheLastRunIsToldApartFromSteps) {
   const compare::HistorySeries fused = stepped_history(1).devices[0].series[0];
   EXPECT_TRUE(fused.steps.empty());
   EXPECT_NEAR(std::expm1(fused.last_log_change), 0.08, 1e-9);
-  EXPECT_THAT(compare::history_table(stepped_history(1), {.width = 120}),
+  EXPECT_THAT(compare::history_table(stepped_history(1), compare::Shown::kAll, {.width = 120}),
               HasSubstr("last run +8.0 % off its level"));
 }
 
@@ -103,7 +103,8 @@ TEST(History, OnlyTheVariantsAskedForAreShown) {
 }
 
 TEST(History, TheTableShowsWhatChangedAndWhen) {
-  const std::string table = compare::history_table(stepped_history(4), {.width = 120});
+  const std::string table =
+      compare::history_table(stepped_history(4), compare::Shown::kAll, {.width = 120});
   EXPECT_THAT(table, HasSubstr("NVIDIA H200: 12 runs"));
   EXPECT_THAT(table, HasSubstr("+8.0 % on 2026-03-01 iiiiiii"));
   EXPECT_THAT(table, HasSubstr("1 of 2 cells changed"));
@@ -111,7 +112,8 @@ TEST(History, TheTableShowsWhatChangedAndWhen) {
 
 TEST(History, SpeedupsThatFallAreShownAsFalling) {
   const compare::History history = stepped_history(4, {.metric = compare::Metric::kSpeedup});
-  EXPECT_THAT(compare::history_table(history, {.width = 120}), HasSubstr("-7.4 % on"));
+  EXPECT_THAT(compare::history_table(history, compare::Shown::kAll, {.width = 120}),
+              HasSubstr("-7.4 % on"));
 }
 
 TEST(History, JsonHoldsEveryPointAndStep) {

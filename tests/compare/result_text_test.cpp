@@ -32,7 +32,7 @@ std::string table_of(const compare::ComparisonResult& result, int width = 100) {
 std::string markdown_of(const compare::ComparisonResult& result) {
   const compare::GateDecision decision =
       compare::decide_gate(result, compare::Strictness::kLenient);
-  return compare::comparison_markdown(result, &decision);
+  return text::markdown(compare::comparison_document(result, &decision));
 }
 
 std::size_t longest_line(const std::string& text) {

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::Optional;
 
-constexpr report::TableStyle kWide = {.width = 140};
+constexpr text::Style kWide = {.width = 140};
 
 std::string table(const std::vector<doctor::DoctorFacts>& facts) {
   std::vector<doctor::Diagnosis> diagnoses;

@@ -239,7 +239,7 @@ TEST(FleetTicket, TellsOfOtherProcessesWhereTheyWereCounted) {
   fleet::Unit& slow = fleet.groups[0].units[0];
   slow_down(slow, 1.1);
   const auto ticket = [&] {
-    return fleet::ranking_markdown({fleet, {fleet::analyse(fleet.groups[0])}});
+    return text::markdown(fleet::ranking_document({fleet, {fleet::analyse(fleet.groups[0])}}));
   };
   EXPECT_THAT(ticket(), Not(HasSubstr("other processes")));
   slow.other_processes = 2;

@@ -8,6 +8,7 @@
 #include "compare/result/result_text.hpp"
 #include "io/raw_files.hpp"
 #include "report/report.hpp"
+#include "report/tables.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -35,7 +36,7 @@ std::string shown(const report::NamedReport& base, const report::NamedReport& fr
   const compare::ComparisonResult result = compare::compare_reports({base}, {fresh}, {});
   const compare::GateDecision decision = compare::decide_gate(result, compare::Strictness::kStrict);
   return compare::comparison_table(result, &decision, {}) +
-         compare::comparison_markdown(result, &decision);
+         text::markdown(compare::comparison_document(result, &decision));
 }
 
 // Counts what a terminal would act on in `text`, apart from the ends of lines.

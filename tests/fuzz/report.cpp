@@ -6,6 +6,7 @@
 #include "exports/export.hpp"
 #include "fuzz/strict_json.hpp"
 #include "fuzz/targets.hpp"
+#include "report/tables.hpp"
 
 #include <string>
 #include <string_view>
@@ -26,7 +27,7 @@ compare::ComparisonResult compared(const Side& base, const Side& fresh,
   require(parse_strict_json(compare::comparison_json(result, &decision), kMaxDepth).has_value(),
           "a comparison is written as strict JSON");
   require_printable_lines(compare::comparison_table(result, &decision, {}));
-  require_printable_lines(compare::comparison_markdown(result, &decision));
+  require_printable_lines(text::markdown(compare::comparison_document(result, &decision)));
   return result;
 }
 

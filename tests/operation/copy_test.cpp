@@ -11,6 +11,7 @@
 #include "nf4/synthetic.hpp"
 #include "plan/memory_plan.hpp"
 #include "report/report.hpp"
+#include "report/tables.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
+#include "report/tables.hpp"
 #include "statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +86,7 @@ TEST(Crossover, ProbesOfSomeTensorsHaveNoTimeOfTheModel) {
     EXPECT_EQ(summary.model_time_s.has_value(), is_whole) << summary.cell.tokens;
   }
   const std::string table = report::to_table(report, {.width = 100});
-  EXPECT_EQ(table.find("=      4 chain_cublas", table.find("A step of the model")),
+  EXPECT_EQ(table.find("=      4  chain_cublas", table.find("A step of the model")),
             std::string::npos);
 }
 

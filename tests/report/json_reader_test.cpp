@@ -3,6 +3,7 @@
 #include "report/golden_file.hpp"
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
+#include "report/tables.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -55,7 +55,25 @@ TEST(Ranking, IgnoresTheSpreadOfWhoIsFarBehind) {
   EXPECT_EQ(ranked({row("a", 1.0, 0.01), row("b", 3.0, 0.50)}), "a");
 }
 
-TEST(Ranking, CrownsNobodyOnABusyMachine) {
+record::Measurement busy(const std::string& variant, double median_s, double ratio,
+                         double half_width) {
+  record::Measurement m = row(variant, median_s, 0.4);
+  m.load = record::HostLoad{.processors = 2, .others = 1.0, .disturbed = true};
+  m.speedup = record::Speedup{.baseline = "base", .ratio = ratio};
+  m.speedup->ci95 = statistics::Interval{ratio - half_width, ratio + half_width};
+  return m;
+}
+
+TEST(Ranking, OnABusyMachineIsThatOfSpeedups) {
+  const record::Measurement base = busy("base", 1.0, 1.0, 0.0);
+  EXPECT_EQ(ranked({base, busy("fast", 0.9, 8.0, 0.5)}), "fast");
+  EXPECT_EQ(ranked({base, busy("fast", 1.1, 8.0, 0.5), busy("as_good", 0.1, 7.6, 0.2)}),
+            "fast? as_good?");
+  EXPECT_EQ(ranked({base, busy("fast", 1.1, 8.0, 0.5), busy("behind", 0.1, 7.2, 0.2)}), "fast");
+  EXPECT_EQ(ranked({base, busy("equal", 1.0, 0.98, 0.03)}), "base? equal?");
+}
+
+TEST(Ranking, CrownsNobodyOnABusyMachineWithoutSpeedups) {
   record::Measurement a = row("a", 12e-3, 0.0);
   record::Measurement b = row("b", 11e-3, 0.0);
   for (record::Measurement* each : {&a, &b}) {

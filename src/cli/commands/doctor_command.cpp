@@ -66,9 +66,8 @@ ExitCode code_of(const doctor::Diagnosis& diagnosis) {
   return diagnosis.worst == doctor::Severity::kWorthless ? ExitCode::kInconclusive : ExitCode::kOk;
 }
 
-report::TableStyle style() {
-  const Terminal terminal = terminal_of(STDOUT_FILENO);
-  return {.width = terminal.width, .colour = terminal.colour};
+text::Style style() {
+  return text::report_style(terminal_of(STDOUT_FILENO));
 }
 
 ExitCode examine_one(const DoctorArguments& arguments) {

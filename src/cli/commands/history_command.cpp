@@ -76,6 +76,7 @@ CLI::App* add_history_command(CLI::App& app, HistoryArguments& arguments) {
              {"--noise", "FRACTION",
               "By how much medians differ from run to run, at least\n[0.5% on a GPU, 5% on a CPU]"})
       .may_be_number();
+  add_flag(*command, "--changed", arguments.changed, "Show only the cells that changed");
   add_flag(*command, "--json", arguments.json, "Print JSON instead of a table");
   return command;
 }
@@ -114,9 +115,10 @@ ExitCode execute(const HistoryArguments& arguments, const Context&) {
   if (arguments.json) {
     write_stdout(compare::history_json(history));
   } else {
-    const Terminal terminal = terminal_of(STDOUT_FILENO);
+    const compare::Shown shown =
+        arguments.changed ? compare::Shown::kChanged : compare::Shown::kAll;
     write_stdout(
-        compare::history_table(history, {.width = terminal.width, .colour = terminal.colour}));
+        compare::history_table(history, shown, text::report_style(terminal_of(STDOUT_FILENO))));
   }
   return ExitCode::kOk;
 }

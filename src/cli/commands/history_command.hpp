@@ -17,6 +17,7 @@ struct HistoryArguments {
   std::vector<std::string> units;
   std::string threshold;  // empty: the default
   std::string noise;
+  bool changed = false;
   bool json = false;
 };
 

@@ -1,6 +1,6 @@
 #include "compare/history/history_text.hpp"
-#include "compare/result/change_text.hpp"
-#include "compare/result/json_parts.hpp"
+#include "compare/history/series_sheet.hpp"
+#include "text/printers.hpp"
 
 namespace nf4bench::compare {
 namespace {
@@ -12,28 +12,6 @@ json::JsonText run_json(const HistoryRun& run) {
                             {"complete", json::json_bool(run.complete)}});
 }
 
-json::JsonText series_json(const HistorySeries& series, Metric metric) {
-  std::vector<std::int64_t> runs;
-  std::vector<double> values;
-  for (const HistoryPoint& point : series.points) {
-    runs.push_back(static_cast<std::int64_t>(point.run));
-    values.push_back(point.value);
-  }
-  std::vector<json::JsonMember> members = key_members(series.key);
-  members.push_back({"runs", json::json_integers(runs)});
-  members.push_back({"values", json::json_numbers(values)});
-  members.push_back(
-      {"steps", json::json_array_of(series.steps, [&](const HistoryStep& step) {
-         return json::json_object(
-             {{"run", json::json_integer(static_cast<std::int64_t>(series.points[step.point].run))},
-              {"relative", json::json_number(shown_change(step.log_change, metric))},
-              {"slower", json::json_bool(step.log_change > 0.0)}});
-       })});
-  members.push_back(
-      {"last_off_level", json::json_number(shown_change(series.last_log_change, metric))});
-  return json::json_object(members);
-}
-
 json::JsonText device_json(const HistoryDevice& device, Metric metric) {
   return json::json_object(
       {{"name", json::json_string(device.device)},
@@ -43,9 +21,7 @@ json::JsonText device_json(const HistoryDevice& device, Metric metric) {
        {"run_noise", json::json_object({{"relative", json::json_number(device.noise.relative)},
                                         {"origin", json::json_string(device.noise.origin)}})},
        {"runs", json::json_array_of(device.runs, run_json)},
-       {"series", json::json_array_of(device.series, [&](const HistorySeries& series) {
-          return series_json(series, metric);
-        })}});
+       {"series", text::json_rows(series_sheet(device, metric, Shown::kAll))}});
 }
 
 }  // namespace

@@ -1,14 +1,15 @@
 #pragma once
 
-#include "compare/history/history.hpp"
-#include "report/report.hpp"
+#include "compare/history/series_sheet.hpp"
+#include "text/page.hpp"
 
 #include <string>
 
 namespace nf4bench::compare {
 
-// For a terminal: first the cells that changed, with when and by how much, then the others.
-std::string history_table(const History& history, const report::TableStyle& style);
+// For a terminal: how many cells of each device changed; then those, with when and by how much, and
+// the others where all are `shown`.
+std::string history_table(const History& history, Shown shown, const text::Style& style);
 
 inline constexpr const char* kHistorySchema = "nf4bench.history";
 inline constexpr const char* kHistorySchemaVersion = "1.0.0";

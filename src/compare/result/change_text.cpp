@@ -9,63 +9,16 @@
 #include <cmath>
 
 namespace nf4bench::compare {
-namespace {
-
-// Whether a higher cost shows as a lower value.
-double direction(Metric metric) {
-  return is_cost(metric) ? 1.0 : -1.0;
-}
-
-// Few decimals for what is large.
-std::string signed_digits(double relative) {
-  const double percent = 100.0 * relative;
-  return fmt::format("{:+.{}f}", percent, std::abs(percent) < 99.95 ? 1 : 0);
-}
-
-}  // namespace
 
 double shown_change(double log_ratio, Metric metric) {
-  return std::expm1(direction(metric) * log_ratio);
+  return std::expm1(is_cost(metric) ? log_ratio : -log_ratio);
 }
 
-ShownChange shown_change(const Change& change, Metric metric) {
-  const double center = direction(metric) * change.log_ratio;
-  return {
-      .change = std::expm1(center),
-      .interval = {std::expm1(center - change.half_width), std::expm1(center + change.half_width)}};
-}
-
-std::string percent_text(double relative) {
-  return signed_digits(relative) + " %";
-}
-
-std::string percent_interval_text(const statistics::Interval& relative) {
-  return fmt::format("[{}, {}]", signed_digits(relative.low), signed_digits(relative.high));
-}
-
-std::string ValueFormat::text(double value) const {
-  switch (metric) {
-    case Metric::kTime:
-      return fmt::format("{:.{}f} {}", value / unit_s, decimals, unit);
-    case Metric::kSpeedup:
-      return text::format_ratio(value);
-    case Metric::kFractionOfCopy:
-      return text::format_percent(value) + " %";
-    case Metric::kEnergy:
-      return text::format_energy(value);
-  }
-  return "";
-}
-
-ValueFormat value_format(Metric metric, const std::vector<double>& values) {
-  ValueFormat format;
-  format.metric = metric;
-  if (metric != Metric::kTime) return format;
-  const text::TimeScale scale = text::time_scale(values);
-  format.unit_s = scale.seconds;
-  format.unit = scale.unit;
-  format.decimals = scale.decimals;
-  return format;
+text::Unit unit_of(Metric metric) {
+  return metric == Metric::kTime      ? text::Unit::kSeconds
+         : metric == Metric::kSpeedup ? text::Unit::kRatio
+         : metric == Metric::kEnergy  ? text::Unit::kJoules
+                                      : text::Unit::kFraction;
 }
 
 std::string counts_text(const ComparisonResult& result) {

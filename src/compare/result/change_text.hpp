@@ -1,9 +1,10 @@
 #pragma once
 
-// How changes are written, shared by all forms of output.
+// What all forms of output say of a comparison in the same words.
 
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
+#include "text/sheet.hpp"
 
 #include <string>
 #include <vector>
@@ -12,29 +13,10 @@ namespace nf4bench::compare {
 
 // A relative change of the metric's own value: time that grows and speedup that falls are both
 // slower.
-struct ShownChange {
-  double change = 0.0;
-  statistics::Interval interval;
-};
-ShownChange shown_change(const Change& change, Metric metric);
 double shown_change(double log_ratio, Metric metric);
 
-// "+5.2 %"
-std::string percent_text(double relative);
-
-// "[+4.9, +5.5]"
-std::string percent_interval_text(const statistics::Interval& relative);
-
-// A side's value as a block of cells shows it: "36.52 us", "3.371x" or "95.0 %".
-struct ValueFormat {
-  Metric metric = Metric::kTime;
-  double unit_s = 1.0;
-  std::string unit = "s";
-  int decimals = 3;
-
-  std::string text(double value) const;
-};
-ValueFormat value_format(Metric metric, const std::vector<double>& values);
+// The unit of a metric's values.
+text::Unit unit_of(Metric metric);
 
 // "2 SLOWER, 40 SAME"
 std::string counts_text(const ComparisonResult& result);

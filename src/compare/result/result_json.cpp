@@ -1,6 +1,7 @@
 #include "compare/result/change_text.hpp"
-#include "compare/result/json_parts.hpp"
+#include "compare/result/result_sheet.hpp"
 #include "compare/result/result_text.hpp"
+#include "text/printers.hpp"
 
 namespace nf4bench::compare {
 namespace {
@@ -17,32 +18,6 @@ json::JsonText difference_json(const Difference& difference) {
                             {"new", json::json_strings(difference.fresh)},
                             {"matters", json::json_bool(difference.matters)},
                             {"allowed", json::json_bool(difference.allowed)}});
-}
-
-json::JsonText side_json(const std::optional<SideValue>& side) {
-  if (!side) return json::json_null();
-  return json::json_object({{"value", json::json_number(side->value)},
-                            {"runs", json::json_integer(side->runs)},
-                            {"samples", json::json_integer(side->samples)}});
-}
-
-json::JsonText change_json(const std::optional<Change>& change, Metric metric) {
-  if (!change) return json::json_null();
-  const ShownChange shown = shown_change(*change, metric);
-  const double ends[] = {shown.interval.low, shown.interval.high};
-  return json::json_object({{"relative", json::json_number(shown.change)},
-                            {"interval", json::json_numbers(ends)},
-                            {"runs_agree", json::json_bool(change->runs_agree)}});
-}
-
-json::JsonText cell_json(const ComparedCell& cell, Metric metric) {
-  std::vector<json::JsonMember> members = key_members(cell.key);
-  members.push_back({"verdict", json::json_string(to_string(cell.ruling.verdict))});
-  members.push_back({"reason", json::json_string_or_null(cell.ruling.reason)});
-  members.push_back({"base", side_json(cell.base)});
-  members.push_back({"new", side_json(cell.fresh)});
-  members.push_back({"change", change_json(cell.change, metric)});
-  return json::json_object(members);
 }
 
 json::JsonText counts_json(const ComparisonResult& result) {
@@ -87,14 +62,8 @@ std::string comparison_json(const ComparisonResult& result, const GateDecision* 
               {"counts", counts_json(result)},
               {"median_change", shift},
               {"gate", gate_json(decision)},
-              {"cells", json::json_array_of(result.cells,
-                                            [&](const ComparedCell& cell) {
-                                              return cell_json(cell, result.metric);
-                                            })},
-              {"new_cells", json::json_array_of(result.new_cells,
-                                                [](const CellKey& key) {
-                                                  return json::json_object(key_members(key));
-                                                })}})
+              {"cells", text::json_rows(cells_sheet(result))},
+              {"new_cells", text::json_rows(text::sheet_of(key_columns(), result.new_cells))}})
              .text +
          "\n";
 }

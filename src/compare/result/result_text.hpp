@@ -2,7 +2,8 @@
 
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
-#include "report/report.hpp"
+#include "text/document.hpp"
+#include "text/page.hpp"
 
 #include <string>
 
@@ -12,10 +13,10 @@ namespace nf4bench::compare {
 
 // For a terminal: a block for each geometry and launch mode, with a row for each variant.
 std::string comparison_table(const ComparisonResult& result, const GateDecision* decision,
-                             const report::TableStyle& style);
+                             const text::Style& style);
 
 // For a comment on a pull request: a headline, and a table of what is not SAME, failures first.
-std::string comparison_markdown(const ComparisonResult& result, const GateDecision* decision);
+text::Document comparison_document(const ComparisonResult& result, const GateDecision* decision);
 
 inline constexpr const char* kComparisonSchema = "nf4bench.comparison";
 inline constexpr const char* kComparisonSchemaVersion = "1.0.0";

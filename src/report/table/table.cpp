@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 #include "report/company.hpp"
-#include "report/table/parts.hpp"
+#include "report/ranking.hpp"
+#include "report/tables.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -9,27 +10,6 @@
 
 namespace nf4bench::report {
 namespace {
-
-constexpr int kMinWidth = 40;
-constexpr int kMaxVariantName = 24;
-
-const char* escape_code(text::Tone tone) {
-  switch (tone) {
-    case text::Tone::kPlain:
-      return "";
-    case text::Tone::kHeading:
-      return "\x1b[1m";
-    case text::Tone::kFaint:
-      return "\x1b[2m";
-    case text::Tone::kGood:
-      return "\x1b[32m";
-    case text::Tone::kBad:
-      return "\x1b[1;31m";
-    case text::Tone::kDoubt:
-      return "\x1b[33m";
-  }
-  return "";
-}
 
 void add_if(std::vector<std::string>& facts, const std::string& label, const std::string& value) {
   if (!value.empty()) facts.push_back(label + text::fitted(value, 60));
@@ -85,7 +65,7 @@ std::string ceiling_facts(const record::Report& report) {
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
-void append_preamble(TablePage& page, const record::Report& report) {
+void append_preamble(text::Page& page, const record::Report& report) {
   page.heading(fmt::format("{} ({})", text::fitted(report.device.name, 48),
                            text::fitted(report.device.id, 16)),
                fmt::format("nf4bench {}  {}", text::fitted(report.tool.version, 20),
@@ -109,7 +89,7 @@ std::string rule_of(const record::Report& report) {
   return are_all ? products : "weights bit for bit, " + products;
 }
 
-void append_outcome(TablePage& page, const record::Report& report) {
+void append_outcome(text::Page& page, const record::Report& report) {
   const auto count = [&](record::Status status) {
     return std::count_if(report.measurements.begin(), report.measurements.end(),
                          [&](const record::Measurement& m) { return m.status == status; });
@@ -138,65 +118,24 @@ void append_outcome(TablePage& page, const record::Report& report) {
 
 }  // namespace
 
-TablePage::TablePage(const TableStyle& style) : style_(style) {
-  style_.width = std::max(style_.width, kMinWidth);
+std::string doubt_of_times(const record::Report& report) {
+  const auto is_disturbed = [](const record::Measurement& m) {
+    return is_timed(m) && m.load && m.load->disturbed;
+  };
+  if (std::ranges::none_of(report.measurements, is_disturbed)) return "";
+  return "Busy machine: other programs ran while times were taken, so these are too long by what "
+         "nobody knows. Speedups hold: they are ratios of calls of the same round, and decide "
+         "which "
+         "variant is the fastest.";
 }
 
-void TablePage::line(std::string_view text, text::Tone tone) {
-  const char* code = style_.colour && !text.empty() ? escape_code(tone) : "";
-  text_ += code;
-  text_ += printable(text);
-  if (*code != '\0') text_ += "\x1b[0m";
-  text_ += '\n';
-}
-
-void TablePage::paragraph(std::string_view text, int indent, text::Tone tone) {
-  for (const std::string& each : text::wrapped(text, width(), indent)) line(each, tone);
-}
-
-void TablePage::heading(const std::string& left, const std::string& right) {
-  const int gap = width() - text::text_width(left) - text::text_width(right);
-  if (right.empty() || gap < 2) {
-    paragraph(left, 0, text::Tone::kHeading);
-    paragraph(right, 2, text::Tone::kHeading);
-    return;
-  }
-  line(left + std::string(static_cast<std::size_t>(gap), ' ') + right, text::Tone::kHeading);
-}
-
-std::string speedup_interval_text(const record::Speedup& speedup, const std::string& variant) {
-  if (speedup.baseline == variant) return "baseline";
-  if (!speedup.ci95) return "too few samples";
-  return text::format_ratio_interval(speedup.ci95->low, speedup.ci95->high);
-}
-
-const char* short_name(nf4::OutputType type) {
-  return type == nf4::OutputType::kFloat16    ? "fp16"
-         : type == nf4::OutputType::kBfloat16 ? "bf16"
-                                              : "fp32";
-}
-
-std::string operation_prefix(const record::Cell& cell) {
-  return cell.operation == record::kDequantize ? "" : text::fitted(cell.operation, 30) + "  ";
-}
-
-std::string cell_name(const record::Cell& cell) {
-  const std::string tokens =
-      cell.tokens > 0 ? text::format_count(cell.tokens, "token") + "  " : std::string();
-  return fmt::format("{}{}  {}{} {}", operation_prefix(cell), short_name(cell.output_type), tokens,
-                     to_string(cell.cache), to_string(cell.launch));
-}
-
-std::string shown_variant(const std::string& name) {
-  return text::fitted(name, kMaxVariantName);
-}
-
-std::string to_table(const record::Report& report, const TableStyle& style) {
-  TablePage page(style);
+std::string to_table(const record::Report& report, const text::Style& style) {
+  text::Page page(style);
   append_preamble(page, report);
-  append_blocks(page, report);
-  append_summary(page, report);
-  append_crossovers(page, report);
+  page.paragraph(doubt_of_times(report), 0, text::Tone::kDoubt);
+  for (const text::Sheet& sheet : result_sheets(report)) page.table(sheet);
+  for (const text::Sheet& sheet : model_sheets(report)) page.table(sheet);
+  page.table(crossover_sheet(report));
   append_outcome(page, report);
   return page.take();
 }

@@ -125,15 +125,15 @@ void print(const compare::ComparisonResult& result, const compare::GateDecision*
   if (arguments.json) {
     write_stdout(compare::comparison_json(result, decision));
   } else if (arguments.format == "markdown") {
-    write_stdout(compare::comparison_markdown(result, decision));
+    write_stdout(text::markdown(compare::comparison_document(result, decision)));
   } else if (arguments.format == "html") {
-    write_stdout(page::page_text({.title = "comparison: " + compare::counts_text(result),
-                                  .json = compare::comparison_json(result, decision),
-                                  .markdown = compare::comparison_markdown(result, decision)}));
+    write_stdout(
+        page::page_text({.title = "comparison: " + compare::counts_text(result),
+                         .json = compare::comparison_json(result, decision),
+                         .tables = text::html(compare::comparison_document(result, decision))}));
   } else {
-    const Terminal terminal = terminal_of(STDOUT_FILENO);
     write_stdout(compare::comparison_table(result, decision,
-                                           {.width = terminal.width, .colour = terminal.colour}));
+                                           text::report_style(terminal_of(STDOUT_FILENO))));
   }
 }
 

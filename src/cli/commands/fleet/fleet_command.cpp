@@ -37,19 +37,23 @@ struct Format {
 };
 
 std::string table_of(const fleet::JudgedFleet& judged) {
-  const Terminal terminal = terminal_of(STDOUT_FILENO);
-  return fleet::ranking_table(judged, {.width = terminal.width, .colour = terminal.colour});
+  return fleet::ranking_table(judged, text::report_style(terminal_of(STDOUT_FILENO)));
 }
 
 std::string page_of(const fleet::JudgedFleet& judged) {
   return page::page_text({.title = "fleet: " + fleet::count_text(judged.analyses),
                           .json = fleet::ranking_json(judged),
-                          .markdown = fleet::ranking_markdown(judged)});
+                          .tables = text::html(fleet::ranking_document(judged))});
 }
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> kFormats = {
-      {"table", table_of}, {"markdown", fleet::ranking_markdown}, {"html", page_of}};
+      {"table", table_of},
+      {"markdown",
+       [](const fleet::JudgedFleet& judged) {
+         return text::markdown(fleet::ranking_document(judged));
+       }},
+      {"html", page_of}};
   return kFormats;
 }
 

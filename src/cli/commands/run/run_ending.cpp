@@ -3,6 +3,7 @@
 #include "base/signals.hpp"
 #include "base/terminal.hpp"
 #include "report/host.hpp"
+#include "report/tables.hpp"
 
 #include <fmt/format.h>
 
@@ -84,8 +85,7 @@ void RunEnding::show_table() const {
   if (options_.quiet) return;
   const bool stdout_is_taken = options_.json == "-";
   const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
-  const std::string table =
-      report::to_table(report_, {.width = terminal.width, .colour = terminal.colour});
+  const std::string table = report::to_table(report_, text::report_style(terminal));
   if (stdout_is_taken) {
     draw_on_stderr(table);
   } else {

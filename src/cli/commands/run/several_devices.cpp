@@ -7,7 +7,7 @@
 #include "cli/commands/run/device_results.hpp"
 #include "cli/progress_board.hpp"
 #include "device/devices.hpp"
-#include "report/report.hpp"
+#include "report/tables.hpp"
 
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ class SeveralDevices {
   std::vector<DeviceResult> measure(const Round& round);
   bench::DeviceRuns devices(const Round& round) const;
   std::vector<std::string> names(const char* word) const;
-  report::TableStyle style() const;
+  text::Style style() const;
   void show(const std::string& text) const;
   ExitCode code_of_all(const std::vector<DeviceResult>& results) const;
 
@@ -100,9 +100,8 @@ bench::DeviceRuns SeveralDevices::devices(const Round& round) const {
   return {options_, indices_, interrupted_, round.folder, round.at_once};
 }
 
-report::TableStyle SeveralDevices::style() const {
-  const Terminal terminal = terminal_of(STDOUT_FILENO);
-  return {.width = terminal.width, .colour = terminal.colour};
+text::Style SeveralDevices::style() const {
+  return text::report_style(terminal_of(STDOUT_FILENO));
 }
 
 void SeveralDevices::show(const std::string& text) const {

@@ -1,0 +1,122 @@
+#include "compare/history/series_sheet.hpp"
+
+#include "base/text.hpp"
+#include "compare/result/change_text.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nf4bench::compare {
+namespace {
+
+// A cell of a device.
+struct Line {
+  const CellKey& key;
+  const HistorySeries& series;
+  const HistoryDevice& device;
+};
+
+std::string steps_text(const Line& line, Metric metric) {
+  std::vector<std::string> steps;
+  for (const HistoryStep& step : line.series.steps) {
+    steps.push_back(fmt::format("{} on {}",
+                                text::format_change(shown_change(step.log_change, metric)),
+                                run_text(line.device.runs[line.series.points[step.point].run])));
+  }
+  // Few points make no level of their own: they are told apart from steps.
+  if (std::abs(line.series.last_log_change) > std::log1p(line.device.threshold)) {
+    steps.push_back(
+        fmt::format("last run {} off its level",
+                    text::format_change(shown_change(line.series.last_log_change, metric))));
+  }
+  return fmt::format("{}", fmt::join(steps, "; "));
+}
+
+json::JsonText steps_json(const HistorySeries& series, Metric metric) {
+  return json::json_array_of(series.steps, [&](const HistoryStep& step) {
+    return json::json_object(
+        {{"run", json::json_integer(static_cast<std::int64_t>(series.points[step.point].run))},
+         {"relative", json::json_number(shown_change(step.log_change, metric))},
+         {"slower", json::json_bool(step.log_change > 0.0)}});
+  });
+}
+
+json::JsonText runs_json(const Line& line) {
+  std::vector<std::int64_t> runs;
+  runs.reserve(line.series.points.size());
+  for (const HistoryPoint& point : line.series.points) {
+    runs.push_back(static_cast<std::int64_t>(point.run));
+  }
+  return json::json_integers(runs);
+}
+
+json::JsonText values_json(const Line& line) {
+  std::vector<double> values;
+  values.reserve(line.series.points.size());
+  for (const HistoryPoint& point : line.series.points) values.push_back(point.value);
+  return json::json_numbers(values);
+}
+
+// Narrow terminals lose the count of runs first, then the first value.
+text::Columns<Line> columns(Metric metric) {
+  text::Columns<Line> all = key_columns_of<Line>();
+  const text::Columns<Line> more = {
+      {{.name = "runs", .rank = 3}, [](const Line& line) { return line.series.points.size(); }},
+      {{.name = "first", .unit = unit_of(metric), .rank = 2},
+       [](const Line& line) { return line.series.points.front().value; }},
+      {{.name = "last", .unit = unit_of(metric)},
+       [](const Line& line) { return line.series.points.back().value; }},
+      {{.name = "change", .unit = text::Unit::kChange},
+       [metric](const Line& line) {
+         return shown_change(
+             line.series.points.back().log_cost - line.series.points.front().log_cost, metric);
+       }},
+      {{.name = "steps"}, [metric](const Line& line) { return steps_text(line, metric); }},
+      {{.key = "runs"}, runs_json},
+      {{.key = "values"}, values_json},
+      {{.key = "steps"}, [metric](const Line& line) { return steps_json(line.series, metric); }},
+      {{.key = "last_off_level"},
+       [metric](const Line& line) { return shown_change(line.series.last_log_change, metric); }}};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+text::Tone tone_of(const HistorySeries& series) {
+  if (series.steps.empty()) return text::Tone::kPlain;
+  return series.steps.back().log_change > 0.0 ? text::Tone::kBad : text::Tone::kGood;
+}
+
+}  // namespace
+
+bool has_changed(const HistorySeries& series, const HistoryDevice& device) {
+  return !series.steps.empty() || std::abs(series.last_log_change) > std::log1p(device.threshold);
+}
+
+std::string run_text(const HistoryRun& run) {
+  std::string text = escaped(run.started_at.substr(0, 10), 10);
+  if (!run.git_commit.empty()) text += fmt::format(" {}", escaped(run.git_commit.substr(0, 7), 7));
+  return text.empty() ? escaped(run.name, 40) : text;
+}
+
+text::Sheet series_sheet(const HistoryDevice& device, Metric metric, Shown shown) {
+  const text::Columns<Line> all = columns(metric);
+  text::Sheet sheet = text::empty_sheet(all);
+  const auto to_key = [](const HistorySeries& series) -> const CellKey& { return series.key; };
+  for (const std::vector<std::size_t>& block : blocks_of(device.series, to_key)) {
+    text::Section section = {.title = block_text(device.series[block.front()].key)};
+    for (const std::size_t i : block) {
+      const HistorySeries& series = device.series[i];
+      if (shown == Shown::kChanged && !has_changed(series, device)) continue;
+      section.rows.push_back(text::row_of(all, {series.key, series, device}));
+      section.rows.back().tone = tone_of(series);
+    }
+    if (!section.rows.empty()) sheet.sections.push_back(std::move(section));
+  }
+  return sheet;
+}
+
+}  // namespace nf4bench::compare
