@@ -10,10 +10,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
 #include <iterator>
+#include <map>
 #include <system_error>
-#include <unistd.h>
 
 namespace nf4bench::compare {
 namespace {
@@ -44,8 +48,20 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+// Where a baseline is while another takes its place and the file system cannot exchange the two.
+fs::path set_aside(const fs::path& path) {
+  return path.parent_path() / fmt::format(".{}.old", path.filename().string());
+}
+
+// Puts back what a program that was killed had set aside.
+void recover(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) fs::rename(set_aside(path), path, ignored);
+}
+
 // The reports of the baseline in the folder `path`; none when there is no baseline.
 std::vector<report::NamedReport> reports_in(const fs::path& path) {
+  recover(path);
   std::vector<std::string> files;
   for (const fs::path& entry : entries_of(path)) {
     if (entry.extension() == ".json") files.push_back(entry.string());
@@ -53,12 +69,64 @@ std::vector<report::NamedReport> reports_in(const fs::path& path) {
   return report::read_reports(files);
 }
 
-// Puts the finished folder `fresh` in the place of `path`, which is never half there.
-void replace_folder(const fs::path& fresh, const fs::path& path) {
-  const fs::path old = fresh.string() + ".old";
-  if (fs::exists(path)) fs::rename(path, old);
-  fs::rename(fresh, path);
+// A folder beside `path` that nobody else has, gone at the end with all that is in it.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const fs::path& path) {
+    fs::create_directories(path.parent_path());
+    std::string name =
+        (path.parent_path() / fmt::format(".{}.XXXXXX", path.filename().string())).string();
+    if (mkdtemp(name.data()) == nullptr) {
+      throw fs::filesystem_error("mkdtemp", name, {errno, std::generic_category()});
+    }
+    path_ = name;
+    fs::permissions(path_,
+                    fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read |
+                        fs::perms::others_exec,
+                    fs::perm_options::add);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Puts the finished folder `fresh` in the place of `path`, and what was there in its own: in one
+// step where the file system can, else in two, of which recover() undoes the first.
+void exchange(const fs::path& fresh, const fs::path& path) {
+  recover(path);
+  if (!fs::exists(path)) return fs::rename(fresh, path);
+  if (renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return;
+  const fs::path old = set_aside(path);
   fs::remove_all(old);
+  fs::rename(path, old);
+  try {
+    fs::rename(fresh, path);
+  } catch (const fs::filesystem_error&) {
+    recover(path);
+    throw;
+  }
+  fs::remove_all(old);
+}
+
+void save_one(const fs::path& path, const std::vector<const record::Report*>& runs) {
+  try {
+    const TemporaryFolder fresh(path);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      write_file(fresh.path() / fmt::format("run-{:03}.json", i + 1), report::to_json(*runs[i]));
+    }
+    exchange(fresh.path(), path);
+  } catch (const fs::filesystem_error& error) {
+    throw Error(ErrorKind::kOutput, fmt::format("{}: the baseline cannot be saved: {}",
+                                                escaped(path.string()), error.code().message()));
+  }
 }
 
 }  // namespace
@@ -78,19 +146,12 @@ void BaselineStore::check_replaceable(const std::string& name, const record::Rep
 
 void BaselineStore::save(const std::string& name, const std::vector<report::NamedReport>& reports,
                          const CheckPath& check) const {
-  check_replaceable(name, reports.front().report, check);
-  const fs::path path = path_of(name, reports.front().report);
-  const fs::path fresh = path.parent_path() / fmt::format(".{}.{}", name, getpid());
-  try {
-    fs::create_directories(fresh);
-    for (std::size_t i = 0; i < reports.size(); ++i) {
-      write_file(fresh / fmt::format("run-{:03}.json", i + 1), report::to_json(reports[i].report));
-    }
-    replace_folder(fresh, path);
-  } catch (const fs::filesystem_error& error) {
-    throw Error(ErrorKind::kOutput, fmt::format("{}: the baseline cannot be saved: {}",
-                                                escaped(path.string()), error.code().message()));
+  std::map<fs::path, std::vector<const record::Report*>> baselines;
+  for (const report::NamedReport& each : reports) {
+    check_replaceable(name, each.report, check);
+    baselines[path_of(name, each.report)].push_back(&each.report);
   }
+  for (const auto& [path, runs] : baselines) save_one(path, runs);
 }
 
 Baseline BaselineStore::load(const std::string& name, const record::Report& report) const {

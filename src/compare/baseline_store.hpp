@@ -28,9 +28,9 @@ class BaselineStore {
   void check_replaceable(const std::string& name, const record::Report& report,
                          const CheckPath& check) const;
 
-  // Replaces the baseline `name` of the device that `reports`, at least one, were made on, as a
-  // whole, if `check` lets all its files go. Throws Error(kUsage) for a name that is no file name,
-  // Error(kOutput).
+  // Replaces the baseline `name` of each device that `reports` were made on, as a whole, if `check`
+  // lets all files go. A program that is killed meanwhile leaves the old baseline or the new one.
+  // Throws Error(kUsage) for a name that is no file name, Error(kOutput).
   void save(const std::string& name, const std::vector<report::NamedReport>& reports,
             const CheckPath& check) const;
 

@@ -51,9 +51,10 @@ bool is_unit_selected(const record::Report& report, const std::vector<std::strin
 }  // namespace
 
 std::string device_key(const record::Report& report) {
-  const std::string unit = report.device.uuid.empty()
-                               ? fmt::format("{}-threads", report.device.multiprocessors)
-                               : report.device.uuid;
+  const std::string unit =
+      report.device.uuid.empty()
+          ? fmt::format("{}-threads-{}", report.device.multiprocessors, report.host.name)
+          : report.device.uuid;
   return file_name_word(report.device.name) + "-" + file_name_word(unit);
 }
 

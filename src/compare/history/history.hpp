@@ -71,7 +71,7 @@ struct History {
 };
 
 // Model and uuid of the device that `report` was made on, as one word fit for a file name. A CPU is
-// its model and its number of threads.
+// its model, its number of threads and its host.
 std::string device_key(const record::Report& report);
 
 // Collects reports one at a time, so that their samples need not stay in memory.

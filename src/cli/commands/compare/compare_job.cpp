@@ -9,6 +9,7 @@
 #include "compare/compare_reports.hpp"
 #include "compare/confirmation.hpp"
 #include "compare/gate.hpp"
+#include "compare/history/history.hpp"
 #include "compare/report_faults.hpp"
 #include "compare/result/change_text.hpp"
 #include "compare/result/result_text.hpp"
@@ -167,15 +168,29 @@ compare::CheckPath baseline_check(const CompareArguments& arguments, const Conte
   };
 }
 
+// A row that failed has no time: it would be UNSURE, not INVALID, in every gate to come.
+void refuse_failures(const report::NamedReport& named) {
+  for (const record::Measurement& m : named.report.measurements) {
+    if (m.status != record::Status::kFailed && m.status != record::Status::kInvalid) continue;
+    throw Error(ErrorKind::kInput,
+                fmt::format("{}: {} of {} {}: {}; such a report is no baseline",
+                            escaped(named.name), escaped(m.variant), escaped(m.cell.tensor),
+                            to_string(m.status), escaped(m.reason, 400)));
+  }
+}
+
 void save(const CompareArguments& arguments, const std::vector<report::NamedReport>& fresh,
           const compare::CheckPath& check) {
   const std::vector<std::string> faults = compare::find_report_faults({}, fresh);
   if (!faults.empty()) {
     throw Error(ErrorKind::kInput, fmt::format("{}; such a report is no baseline", faults.front()));
   }
+  for (const report::NamedReport& each : fresh) refuse_failures(each);
   compare::BaselineStore(arguments.baseline_dir).save(arguments.save_baseline, fresh, check);
+  std::set<std::string> devices;
+  for (const report::NamedReport& each : fresh) devices.insert(compare::device_key(each.report));
   write_stderr(fmt::format("saved baseline \"{}\" of {}\n", arguments.save_baseline,
-                           fresh.front().report.device.name));
+                           fmt::join(devices, ", ")));
 }
 
 ExitCode compare_sides(Sides& sides, const CompareArguments& arguments,
@@ -200,8 +215,10 @@ ExitCode execute(const CompareArguments& arguments, const Context& context) {
   const bool saves = !arguments.save_baseline.empty();
   const compare::CheckPath check = baseline_check(arguments, context);
   if (saves) {
-    compare::BaselineStore(arguments.baseline_dir)
-        .check_replaceable(arguments.save_baseline, sides.fresh.front().report, check);
+    const compare::BaselineStore store(arguments.baseline_dir);
+    for (const report::NamedReport& each : sides.fresh) {
+      store.check_replaceable(arguments.save_baseline, each.report, check);
+    }
   }
   ExitCode code = ExitCode::kOk;
   if (!sides.base.empty()) code = compare_sides(sides, arguments, options);
