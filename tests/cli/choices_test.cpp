@@ -17,5 +17,12 @@ TEST(OutputTypes, AWordGivenTwiceCountsOnce) {
             (std::vector<nf4::OutputType>{nf4::OutputType::kFloat32, nf4::OutputType::kFloat16}));
 }
 
+TEST(Choices, TypesHaveTheNamesThatTablesPrint) {
+  using nf4::OutputType;
+  EXPECT_EQ(cli::parse_output_types({"bf16", "fp16", "fp32", "half"}),
+            (std::vector{OutputType::kBfloat16, OutputType::kFloat16, OutputType::kFloat32}));
+  EXPECT_EQ(cli::parse_output_type("bf16"), OutputType::kBfloat16);
+}
+
 }  // namespace
 }  // namespace nf4bench

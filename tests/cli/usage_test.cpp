@@ -149,13 +149,6 @@ TEST(Usage, MisspeltWordsOfListsGetSuggestions) {
   EXPECT_THAT(refusal({"list", "variant"}), HasSubstr("Did you mean variants?"));
 }
 
-TEST(Usage, OtherNamesOfTypesAreTranslated) {
-  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--dtype", "bf16"}), HasSubstr("bfloat16"));
-  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--dtype", "half"}), HasSubstr("float16"));
-  EXPECT_THAT(refusal({"synth", "-o", "x/", "--shape", "4x4", "--dtype", "fp32"}),
-              HasSubstr("float32"));
-}
-
 TEST(Usage, MisspeltWordsOfEveryCommandGetSuggestions) {
   const ScratchFolder scratch;
   const std::string report = scratch.path("report.json");

@@ -65,20 +65,20 @@ std::vector<Value> choose_list(const std::string& option, const std::vector<std:
   return values;
 }
 
-// What other programs call the output types.
+// What tables and other programs call the output types.
 const std::pair<const char*, const char*> kOtherTypeNames[] = {
     {"fp16", "float16"}, {"f16", "float16"}, {"half", "float16"},  {"bf16", "bfloat16"},
     {"fp32", "float32"}, {"f32", "float32"}, {"float", "float32"}, {"single", "float32"}};
 
-void refuse_other_name(const std::string& word) {
+std::string own_name(const std::string& word) {
   for (const auto& [other, name] : kOtherTypeNames) {
-    if (word != other) continue;
-    throw Error(ErrorKind::kUsage, fmt::format("--dtype: \"{}\" is called {} here", word, name));
+    if (word == other) return name;
   }
+  return word;
 }
 
-nf4::OutputType choose_output_type(const std::string& word) {
-  refuse_other_name(word);
+nf4::OutputType choose_output_type(const std::string& other) {
+  const std::string word = own_name(other);
   for (const auto& [name, value] : kOutputTypeWords) {
     if (name == word) return value;
   }
@@ -162,8 +162,7 @@ std::vector<nf4::OutputType> parse_output_types(const std::vector<std::string>& 
 }
 
 nf4::OutputType parse_output_type(const std::string& word) {
-  refuse_other_name(word);
-  return choose("--dtype", word, kOutputTypeWords);
+  return choose("--dtype", own_name(word), kOutputTypeWords);
 }
 
 std::vector<std::int64_t> parse_tokens(const std::vector<std::string>& words) {
