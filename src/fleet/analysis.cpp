@@ -196,6 +196,12 @@ class Analyst {
     summary.memory_deviation = median_of(cells.memory);
     summary.other_deviation = median_of(cells.other);
     summary.clock_deviation = median_of(cells.clocks);
+    for (std::size_t cell = 0; cell < group_.cells.size(); ++cell) {
+      const bool most_have_it = 2 * analysis_.cells[cell].units > group_.units.size();
+      if (most_have_it && !group_.units[unit].values[cell].is_measured()) {
+        summary.missing.push_back(cell);
+      }
+    }
     const Unit& facts = group_.units[unit];
     summary.verdict =
         !facts.complete || facts.failed > 0 ? UnitVerdict::kFailed : counts_[unit].verdict();
@@ -279,6 +285,12 @@ FleetGate decide_gate(const Fleet& fleet, const std::vector<GroupAnalysis>& anal
     return gate;
   }
   add_reason(gate.reasons, count_of(analyses, UnitVerdict::kNone), "unit", "without a verdict");
+  std::size_t lacking = 0;
+  for (const GroupAnalysis& analysis : analyses) {
+    lacking += static_cast<std::size_t>(std::ranges::count_if(
+        analysis.ranking, [](const UnitSummary& unit) { return !unit.missing.empty(); }));
+  }
+  add_reason(gate.reasons, lacking, "unit", "without cells that most have");
   if (!gate.reasons.empty()) gate.code = ExitCode::kInconclusive;
   return gate;
 }

@@ -47,6 +47,7 @@ struct UnitSummary {
   std::string cause;                           // of a slow one, as far as its report tells
   std::size_t cells = 0;                       // that it and at least one other unit measured
   std::size_t slow_cells = 0;                  // of these, see docs/fleet.md
+  std::vector<std::size_t> missing{};          // cells that most units measured, and it did not
   double deviation = 0.0;                      // median over its cells
   std::optional<statistics::Interval> ci95{};  // of that median; none with fewer than six cells
   double z = 0.0;                            // the same in robust standard deviations of the units

@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -15,14 +17,22 @@
 namespace nf4bench::fleet {
 namespace {
 
+constexpr std::string_view kCommit = "commit";
+constexpr int kMostDays = 30;  // between the reports of a fleet
+
 // What units of one fleet may differ in.
 bool is_of_the_unit(const compare::TraitValue& trait) {
   return trait.name == std::string_view("uuid");
 }
 
+// Kernels of another commit take other times: in a fleet, where nobody asks which, builds are not
+// mixed.
+bool matters(const compare::TraitValue& trait) {
+  return !is_of_the_unit(trait) && (trait.matters || trait.name == kCommit);
+}
+
 bool differ(const compare::TraitValue& a, const compare::TraitValue& b) {
-  return a.matters && !is_of_the_unit(a) && !a.value.empty() && !b.value.empty() &&
-         a.value != b.value;
+  return matters(a) && !a.value.empty() && !b.value.empty() && a.value != b.value;
 }
 
 // In what two kinds differ: "driver: 570.86, others 580.159".
@@ -35,6 +45,17 @@ std::string difference_text(const std::vector<compare::TraitValue>& traits,
         fmt::format("{}: {}, others {}", traits[i].name, traits[i].value, others[i].value));
   }
   return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+// The days from 1970 on of a date as reports have it; none where there is none.
+std::optional<int> day_of(const std::string& date) {
+  int year = 0;
+  unsigned month = 0;
+  unsigned day = 0;
+  if (std::sscanf(date.c_str(), "%4d-%2u-%2u", &year, &month, &day) != 3) return std::nullopt;
+  const auto calendar = std::chrono::year(year) / std::chrono::month(month) / std::chrono::day(day);
+  if (!calendar.ok()) return std::nullopt;
+  return static_cast<int>(std::chrono::sys_days(calendar).time_since_epoch().count());
 }
 
 std::vector<std::string> values_of(const std::vector<compare::TraitValue>& traits,
@@ -51,7 +72,7 @@ std::vector<std::string> values_of(const std::vector<compare::TraitValue>& trait
 Facts facts_of(const std::vector<compare::TraitValue>& traits) {
   Facts facts;
   for (const compare::TraitValue& trait : traits) {
-    if (trait.matters && !is_of_the_unit(trait) && !trait.value.empty()) {
+    if (matters(trait) && !trait.value.empty()) {
       facts.emplace_back(trait.name, trait.value);
     }
   }
@@ -145,13 +166,15 @@ void FleetBuilder::add(UnitReport report) {
     shards_.insert(report.shard->index);
     shard_count_ = std::max(shard_count_, report.shard->count);
   }
-  if (!replaces_older(report)) return;
+  if (!is_dated_well(report) || !replaces_older(report)) return;
   const std::size_t index = kind_of(report);
   Kind& kind = kinds_[index];
   Unit& unit = report.unit;
   for (const compare::RunCell& cell : report.cells) {
     const std::size_t place = place_of(kind.places, kind.group, cell);
-    if (cell.state == compare::CellState::kWrong) ++unit.failed;
+    if (cell.state == compare::CellState::kWrong && ++unit.failed == 1) {
+      unit.failure = fmt::format("{}: {}", kind.group.cells[place].name, cell.reason);
+    }
     if (cell.state != compare::CellState::kMeasured || !cell.value.doubt.empty()) continue;
     FleetCell& known = kind.group.cells[place];
     if (known.bound == Bound::kUnknown) known.bound = bound_of(cell.value);
@@ -161,6 +184,37 @@ void FleetBuilder::add(UnitReport report) {
   }
   places_[unit.id] = {index, kind.group.units.size()};
   kind.group.units.push_back(std::move(unit));
+}
+
+bool FleetBuilder::is_dated_well(const UnitReport& report) {
+  const Unit& unit = report.unit;
+  const auto day = day_of(unit.started_at);
+  const auto today = day_of(dates_.now);
+  std::string reason;
+  if (day && today && *day > *today + 1) {
+    reason = fmt::format("is dated {}, which is to come", unit.started_at);
+  } else if (unit.started_at < dates_.since) {
+    reason = fmt::format("is dated {}, before {}", unit.started_at, dates_.since);
+  }
+  if (!reason.empty()) fleet_.refused.push_back({unit.report, reason});
+  return reason.empty();
+}
+
+// A unit that is gone leaves no newer report; its last one would pass for ever.
+void FleetBuilder::refuse_old(Group& group) {
+  if (!dates_.since.empty()) return;
+  const auto newest =
+      day_of(std::ranges::max_element(group.units, {}, &Unit::started_at)->started_at);
+  std::erase_if(group.units, [&](const Unit& unit) {
+    const auto day = day_of(unit.started_at);
+    const bool is_old = day && newest && *newest - *day > kMostDays;
+    if (is_old) {
+      fleet_.refused.push_back(
+          {unit.report, fmt::format("is dated {}, {} days before the newest; --since takes it",
+                                    unit.started_at, *newest - *day)});
+    }
+    return is_old;
+  });
 }
 
 // Whether `report` is the best of its unit so far; a worse one that is known is given up then.
@@ -222,6 +276,7 @@ Fleet FleetBuilder::finish(const std::vector<std::string>& by) {
     for (const Kind* kind : family) {
       if (kind != chosen) refuse(*kind, *chosen);
     }
+    refuse_old(chosen->group);
     fleet_.groups.push_back(std::move(chosen->group));
   }
   fleet_.missing = missing_shards();
@@ -230,10 +285,15 @@ Fleet FleetBuilder::finish(const std::vector<std::string>& by) {
   return fleet;
 }
 
+bool is_date(const std::string& word) {
+  return day_of(word).has_value();
+}
+
 std::vector<std::string> group_words() {
   std::vector<std::string> words = compare::difference_names();
   std::erase_if(
       words, [](const std::string& word) { return word == "uuid" || word.ends_with("baseline"); });
+  words.emplace_back(kCommit);
   return words;
 }
 

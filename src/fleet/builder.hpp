@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::fleet {
@@ -27,9 +28,19 @@ struct UnitReport {
 
 UnitReport unit_report(const report::NamedReport& report);
 
+// Which reports are of the fleet, by when they began: "2026-03-04T05:06:07Z". Empty: any.
+struct FleetDates {
+  std::string
+      since{};        // older ones are refused; else those 30 days before the newest of their kind
+  std::string now{};  // those of a later day than the next are refused
+};
+
 // Collects reports one at a time, so that neither they nor the names of their cells stay in memory.
 class FleetBuilder {
  public:
+  FleetBuilder() = default;
+  explicit FleetBuilder(FleetDates dates) : dates_(std::move(dates)) {}
+
   void add(UnitReport report);
   void add_unread(LeftOut report) { fleet_.unread.push_back(std::move(report)); }
 
@@ -53,17 +64,23 @@ class FleetBuilder {
     std::size_t unit = 0;
   };
 
+  bool is_dated_well(const UnitReport& report);
+  void refuse_old(Group& group);
   std::size_t kind_of(const UnitReport& report);
   bool replaces_older(const UnitReport& report);
   void refuse(const Kind& kind, const Kind& chosen);
   std::vector<std::string> missing_shards() const;
 
+  FleetDates dates_;
   std::vector<Kind> kinds_;
   std::map<std::string, Place> places_;  // of each unit's newest report
   std::set<int> shards_;                 // that have a report, whatever became of it
   int shard_count_ = 0;                  // the most that a report says there are
   Fleet fleet_;
 };
+
+// True for "2026-03-04", with or without a time of day behind it.
+bool is_date(const std::string& word);
 
 // The names that finish() can group by.
 std::vector<std::string> group_words();

@@ -51,6 +51,7 @@ struct Unit {
   std::string started_at;
   bool complete = false;
   std::size_t failed = 0;  // measurements that were wrong or impossible
+  std::string failure{};   // which the first of them was, and why
   std::optional<double> temperature_c{};
   std::optional<double> power_w{};
   std::optional<double> power_limit_w{};

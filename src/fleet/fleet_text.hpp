@@ -24,6 +24,9 @@ std::string ranking_table(const JudgedFleet& judged, const text::Style& style);
 // has no report.
 text::Document ranking_document(const JudgedFleet& judged);
 
+// Gauges of each unit as Prometheus takes them, in the format OpenMetrics.
+std::string ranking_metrics(const JudgedFleet& judged);
+
 inline constexpr const char* kRankingSchema = "nf4bench.ranking";
 inline constexpr const char* kRankingSchemaVersion = "1.0.0";
 

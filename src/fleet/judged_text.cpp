@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace nf4bench::fleet {
@@ -39,6 +40,14 @@ std::string device_of(const Facts& facts) {
     if (name == "device") return value;
   }
   return "unknown device";
+}
+
+std::string dates_text(const Group& group) {
+  if (group.units.empty()) return "";
+  const auto [first, last] = std::ranges::minmax(group.units, {}, &Unit::started_at);
+  const std::string from = first.started_at.substr(0, 10);
+  const std::string to = last.started_at.substr(0, 10);
+  return from == to ? "reports of " + from : fmt::format("reports of {} to {}", from, to);
 }
 
 std::string rule_text(const Group& group, const GroupAnalysis& analysis) {

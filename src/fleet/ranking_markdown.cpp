@@ -47,7 +47,7 @@ void add_ticket(text::Document& document, const Group& group, const GroupAnalysi
   document.item("other processes on the GPU",
                 unit.other_processes ? fmt::format("{}", *unit.other_processes) : "");
   document.item("wrong or impossible measurements",
-                unit.failed > 0 ? fmt::format("{}", unit.failed) : "");
+                unit.failed > 0 ? fmt::format("{}, the first {}", unit.failed, unit.failure) : "");
   document.item("run", unit.complete ? "" : "did not end");
   document.item("report", fmt::format("{}, {}", fitted(unit.report), fitted(unit.started_at)));
   text::Sheet cells = unit_cells_sheet(group, analysis, summary.unit, kMostCells);
@@ -90,10 +90,10 @@ text::Document ranking_document(const JudgedFleet& judged) {
     const Group& group = judged.fleet.groups[i];
     const GroupAnalysis& analysis = judged.analyses[i];
     document.paragraph(
-        fmt::format("{}: {}, {}. {}", text::fitted(device_of(group.facts), kLongestText),
+        fmt::format("{}: {}, {}. {}, {}", text::fitted(device_of(group.facts), kLongestText),
                     text::format_count(static_cast<long long>(group.units.size()), "unit"),
                     text::format_count(static_cast<long long>(group.cells.size()), "cell"),
-                    text::fitted(facts_text(group.facts), 400)));
+                    text::fitted(facts_text(group.facts), 400), dates_text(group)));
     document.paragraph(rule_text(group, analysis));
     for (const UnitSummary& summary : analysis.ranking) {
       if (needs_a_ticket(summary)) add_ticket(document, group, analysis, summary);

@@ -5,6 +5,7 @@
 #include "text/units.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -82,6 +83,7 @@ text::Columns<UnitLine> name_columns() {
           {{.key = "started_at"}, [](const Line& line) { return line.unit().started_at; }},
           {{.key = "complete"}, [](const Line& line) { return line.unit().complete; }},
           {{.key = "failed"}, [](const Line& line) { return line.unit().failed; }},
+          {{.key = "failure"}, [](const Line& line) { return text::if_said(line.unit().failure); }},
           {{.key = "verdict"}, [](const Line& line) { return to_string(line.summary.verdict); }},
           {{.name = "verdict"},
            [](const Line& line) {
@@ -94,6 +96,7 @@ text::Columns<UnitLine> name_columns() {
 text::Columns<UnitLine> deviation_columns() {
   using Line = UnitLine;
   return {{{.key = "cells"}, [](const Line& line) { return line.summary.cells; }},
+          {{.key = "missing_cells"}, [](const Line& line) { return line.summary.missing.size(); }},
           {{.key = "slow_cells"}, [](const Line& line) { return line.summary.slow_cells; }},
           {{.name = "deviation", .unit = Unit::kChange, .key = "deviation"},
            measured([](const Line& line) { return relative(line.summary.deviation); })},
@@ -151,6 +154,25 @@ text::Tone tone_of(UnitVerdict verdict) {
     default:
       return text::Tone::kPlain;
   }
+}
+
+// Why a unit failed, and what it did not measure.
+std::string why_of(const Group& group, const UnitSummary& summary) {
+  const fleet::Unit& unit = group.units[summary.unit];
+  std::vector<std::string> reasons;
+  if (!unit.complete) reasons.emplace_back("its run did not end");
+  if (unit.failed > 0) {
+    reasons.push_back(fmt::format(
+        "{} wrong or impossible, the first {}",
+        text::format_count(static_cast<long long>(unit.failed), "measurement"), unit.failure));
+  }
+  if (!summary.missing.empty()) {
+    reasons.push_back(
+        fmt::format("lacks {} that most have, the first {}",
+                    text::format_count(static_cast<long long>(summary.missing.size()), "cell"),
+                    group.cells[summary.missing.front()].name));
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 bool is_remarkable(UnitVerdict verdict) {
@@ -226,9 +248,10 @@ text::Sheet units_sheet(const Group& group, const GroupAnalysis& analysis, std::
   text::Section& section = sheet.sections.emplace_back();
   for (std::size_t i = 0; i < analysis.ranking.size(); ++i) {
     const UnitSummary& summary = analysis.ranking[i];
-    if (i >= most && !is_remarkable(summary.verdict)) continue;
+    if (i >= most && !is_remarkable(summary.verdict) && summary.missing.empty()) continue;
     section.rows.push_back(text::row_of(columns, {group, analysis, summary, i + 1}));
     section.rows.back().tone = tone_of(summary.verdict);
+    section.rows.back().why = why_of(group, summary);
   }
   return sheet;
 }

@@ -26,7 +26,8 @@ void append_group(text::Page& page, const Group& group, const GroupAnalysis& ana
   page.heading(fmt::format("{}: {}, {}", text::fitted(device_of(group.facts), 50),
                            text::format_count(static_cast<long long>(group.units.size()), "unit"),
                            text::format_count(static_cast<long long>(group.cells.size()), "cell")));
-  page.paragraph(text::fitted(facts_text(group.facts), 400), 0, text::Tone::kFaint);
+  page.paragraph(text::fitted(facts_text(group.facts), 400) + ", " + dates_text(group), 0,
+                 text::Tone::kFaint);
   page.paragraph(rule_text(group, analysis), 0, text::Tone::kFaint);
   page.blank();
   const text::Sheet units = units_sheet(group, analysis, all ? group.units.size() : kMostRows);

@@ -46,6 +46,7 @@ Unit read_unit(const json::JsonNode& node, std::size_t cells) {
   unit.started_at = node["started_at"].string();
   unit.complete = node["complete"].boolean();
   unit.failed = static_cast<std::size_t>(node["failed"].count());
+  if (node.has("failure")) unit.failure = node["failure"].string_or_empty();
   unit.temperature_c = node["temperature_c"].optional_number(kAny);
   unit.power_w = node["power_w"].optional_number(0.0);
   unit.power_limit_w = node["power_limit_w"].optional_number(0.0);

@@ -31,6 +31,7 @@ json::JsonText unit_json(const Unit& unit) {
        {"started_at", json::json_string(unit.started_at)},
        {"complete", json::json_bool(unit.complete)},
        {"failed", json::json_integer(static_cast<std::int64_t>(unit.failed))},
+       {"failure", json::json_string_or_null(unit.failure)},
        {"temperature_c", number_or_null(unit.temperature_c)},
        {"power_w", number_or_null(unit.power_w)},
        {"power_limit_w", number_or_null(unit.power_limit_w)},

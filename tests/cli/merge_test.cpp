@@ -110,6 +110,36 @@ TEST_F(Merge, ReplacesItsOwnFileAndNoReport) {
               HasSubstr("is a report that is read"));
 }
 
+TEST_F(Merge, DoesNotWaitForAFifo) {
+  const Outcome outcome =
+      test::shell("mkfifo " + path("reports/x.json") + " && timeout 60 $NF4BENCH merge " +
+                  path("reports") + " -o " + path("fleet.json"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("merged: 6 units"));
+  EXPECT_EQ(fleet()["unread"].size(), 1u);
+}
+
+// What the jobs for Slurm and Kubernetes do with the code of merge.
+TEST_F(Merge, KeepsItsCodeInTheJobOfABatchSystem) {
+  const std::string script =
+      std::string(NF4BENCH_SOURCE_DIR) + "/scripts/slurm/merge.sbatch reports";
+  for (const int code : {3, 7}) {
+    write_file(path("fake"), fmt::format("#!/bin/sh\n[ $1 = fleet ] && exit 1\nexit {}\n", code));
+    fs::permissions(path("fake"), fs::perms::owner_all);
+    const Outcome outcome =
+        test::shell("NF4BENCH=" + path("fake") + " REPORTS=" + path("") + " bash " + script);
+    EXPECT_EQ(outcome.exit_code, code == 7 ? 1 : code);
+  }
+}
+
+TEST_F(Merge, RefusesReportsOfBeforeTheDayThatIsNamed) {
+  const Outcome outcome =
+      test::nf4bench({"merge", path("reports"), "--since", "2026-03-02", "-o", path("fleet.json")});
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_EQ(test::nf4bench({"merge", path("reports"), "--since", "spring", "-o", "-"}).exit_code,
+            2);
+}
+
 TEST_F(Merge, OfNothingIsAnError) {
   fs::create_directory(path("empty"));
   const Outcome outcome = test::nf4bench({"merge", path("empty"), "-o", path("fleet.json")});

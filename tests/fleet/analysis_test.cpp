@@ -272,5 +272,51 @@ TEST(FleetGate, IsInconclusiveWhereNothingIsJudged) {
   EXPECT_THAT(gate.reasons, ElementsAre("4 units without a verdict"));
 }
 
+TEST(FleetGate, NamesUnitsThatLackCells) {
+  fleet::Fleet fleet;
+  fleet.groups.push_back(group_of(8, 20));
+  fleet::Unit& unit = fleet.groups[0].units[3];
+  for (std::size_t cell = 5; cell < 20; ++cell) unit.values[cell] = {};
+  const std::vector<fleet::GroupAnalysis> analyses = {fleet::analyse(fleet.groups[0])};
+  EXPECT_EQ(summary_of(analyses[0], 3).missing.size(), 15u);
+  EXPECT_TRUE(summary_of(analyses[0], 2).missing.empty());
+  const fleet::FleetGate gate = fleet::decide_gate(fleet, analyses);
+  EXPECT_EQ(gate.code, ExitCode::kInconclusive);
+  EXPECT_THAT(gate.reasons, ElementsAre("1 unit without cells that most have"));
+  EXPECT_THAT(fleet::ranking_table({fleet, analyses}, {.width = 100}),
+              HasSubstr("lacks 15 cells that most have, the first"));
+}
+
+TEST(FleetTable, SaysWhyAUnitFailedAndKeepsTheHost) {
+  fleet::Fleet fleet;
+  fleet.groups.push_back(group_of(8, 20));
+  for (fleet::Unit& unit : fleet.groups[0].units) {
+    unit.id = "GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10";
+    unit.host = "node17.cluster";
+    unit.power_w = unit.temperature_c = 60.0;
+    unit.throttled = 0.5;
+  }
+  fleet.groups[0].units[2].failed = 3;
+  fleet.groups[0].units[2].failure = "fused: 12 of 64 elements differ";
+  const std::vector<fleet::GroupAnalysis> analyses = {fleet::analyse(fleet.groups[0])};
+  const std::string table = fleet::ranking_table({fleet, analyses}, {.width = 100});
+  EXPECT_THAT(table, HasSubstr("node17.cluster"));
+  EXPECT_THAT(table, HasSubstr("3 measurements wrong or impossible, the first fused: 12 of 64"));
+  EXPECT_THAT(fleet::ranking_json({fleet, analyses}),
+              HasSubstr("\"failure\": \"fused: 12 of 64 elements differ\""));
+}
+
+TEST(FleetMetrics, HaveASeriesForEachUnitAndEnd) {
+  fleet::Fleet fleet;
+  fleet.groups.push_back(group_of(8, 20));
+  fleet.groups[0].units[0].host = "a\"b";
+  slow_down(fleet.groups[0].units[1], 1.1);
+  const std::string text = fleet::ranking_metrics({fleet, {fleet::analyse(fleet.groups[0])}});
+  EXPECT_THAT(text, HasSubstr("# TYPE nf4bench_unit_deviation_ratio gauge\n"));
+  EXPECT_THAT(text, HasSubstr("host=\"a\\\"b\""));
+  EXPECT_THAT(text, HasSubstr("verdict=\"SLOW\"} 1\n"));
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -225,5 +225,63 @@ TEST(MissingUnits, RefusesOtherLines) {
   }
 }
 
+// Units 0 to 2, of which the last one is of `date`.
+fleet::Fleet dated(const std::string& date, const fleet::FleetDates& dates) {
+  fleet::FleetBuilder builder(dates);
+  for (int number = 0; number < 3; ++number) {
+    report::NamedReport run = unit_run(number, kTimings);
+    if (number == 2) run.report.started_at = date;
+    builder.add(fleet::unit_report(run));
+  }
+  return builder.finish({});
+}
+
+TEST(FleetBuilder, RefusesReportsOfAnotherTime) {
+  struct Case {
+    const char* date;
+    const char* since;
+    const char* refused;  // why; empty: it is taken
+  };
+  const Case cases[] = {{"2026-02-10T00:00:00Z", "", ""},
+                        {"2026-01-29T23:59:59Z", "", "31 days before the newest"},
+                        {"2025-06-01T00:00:00Z", "", "273 days before the newest"},
+                        {"2025-06-01T00:00:00Z", "2025-01-01", ""},
+                        {"2026-02-27T00:00:00Z", "2026-02-28", "before 2026-02-28"},
+                        {"2026-03-02T23:00:00Z", "", ""},
+                        {"2099-01-01T00:00:00Z", "", "which is to come"}};
+  for (const Case& each : cases) {
+    const fleet::Fleet merged =
+        dated(each.date, {.since = each.since, .now = "2026-03-01T12:00:00Z"});
+    const bool is_taken = *each.refused == '\0';
+    EXPECT_EQ(merged.groups.at(0).units.size(), is_taken ? 3u : 2u) << each.date;
+    ASSERT_EQ(merged.refused.size(), is_taken ? 0u : 1u) << each.date;
+    if (is_taken) continue;
+    EXPECT_THAT(merged.refused[0].reason, HasSubstr(each.refused));
+  }
+}
+
+TEST(FleetBuilder, MixesNoCommits) {
+  const auto of_two_commits = [](int number, record::Report& report) {
+    report.tool.git_commit = number == 0 ? "aaaaaaaaaaaa" : "bbbbbbbbbbbb";
+  };
+  const fleet::Fleet merged = merge(4, of_two_commits);
+  EXPECT_EQ(merged.groups.at(0).units.size(), 3u);
+  ASSERT_EQ(merged.refused.size(), 1u);
+  EXPECT_THAT(merged.refused[0].reason, HasSubstr("commit: aaaaaaaaaaaa, others bbbbbbbbbbbb"));
+  EXPECT_EQ(merge(4, of_two_commits, {"commit"}).groups.size(), 2u);
+  EXPECT_THAT(fleet::group_words(), testing::Contains("commit"));
+}
+
+TEST(FleetBuilder, SaysWhyAUnitFailed) {
+  const fleet::Fleet merged = merge(2, [](int number, record::Report& report) {
+    if (number == 0) return;
+    report.measurements[1].status = record::Status::kFailed;
+    report.measurements[1].reason = "12 of 64 elements differ";
+  });
+  EXPECT_EQ(merged.groups.at(0).units[0].failure, "");
+  EXPECT_THAT(merged.groups.at(0).units[1].failure,
+              testing::AllOf(HasSubstr("lut"), HasSubstr("12 of 64 elements differ")));
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -53,7 +53,8 @@ const std::vector<Format>& formats() {
        [](const fleet::JudgedFleet& judged) {
          return text::markdown(fleet::ranking_document(judged));
        }},
-      {"html", page_of}};
+      {"html", page_of},
+      {"openmetrics", fleet::ranking_metrics}};
   return kFormats;
 }
 

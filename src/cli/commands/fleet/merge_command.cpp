@@ -10,6 +10,7 @@
 #include "cli/report_files.hpp"
 #include "fleet/builder.hpp"
 #include "fleet/fleet_file.hpp"
+#include "report/host.hpp"
 #include "report/report_input.hpp"
 #include "text/units.hpp"
 
@@ -38,6 +39,8 @@ others).)";
 constexpr std::uint64_t kMostExpected = std::uint64_t{1} << 26;
 
 bool is_fleet_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a FIFO would wait
   std::string beginning(256, '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
@@ -93,6 +96,12 @@ void add_reports(fleet::FleetBuilder& builder, std::span<const std::string> path
     }
     paths = paths.subspan(files.size());
   }
+}
+
+std::string parse_since(const std::string& word) {
+  if (word.empty() || fleet::is_date(word)) return word;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--since: found \"{}\", wanted a day such as 2026-03-04", escaped(word)));
 }
 
 OutputTarget target_of(const MergeArguments& arguments, const std::vector<std::string>& paths,
@@ -171,6 +180,9 @@ CLI::App* add_merge_command(CLI::App& app, MergeArguments& a) {
             "Groups of their own for units that differ in this:\n"
             "device, memory, driver, power_limit, mig, ecc, ..."})
       .one_of(fleet::group_words());
+  add_single(*command, a.since,
+             {"--since", "DAY",
+              "Refuse reports of before, 2026-03-04 [what is 30 days\nolder than the newest]"});
   add_single(
       *command, a.expect,
       {"--expect", "FILE",
@@ -187,7 +199,7 @@ ExitCode execute(const MergeArguments& arguments, const Context& context) {
   check_text_output(target);
   std::string expected;
   if (!arguments.expect.empty()) expected = read_input(arguments.expect, kMostExpected);
-  fleet::FleetBuilder builder;
+  fleet::FleetBuilder builder({.since = parse_since(arguments.since), .now = report::utc_now()});
   add_reports(builder, paths);
   fleet::Fleet fleet = builder.finish(arguments.by);
   for (std::string& name : fleet::missing_units(fleet, expected, arguments.expect)) {

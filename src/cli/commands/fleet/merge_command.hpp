@@ -14,6 +14,7 @@ struct MergeArguments {
   std::vector<std::string> inputs;
   std::string output;
   std::vector<std::string> by;
+  std::string since;  // empty: by the newest
   std::string expect;
   bool force = false;
 };
