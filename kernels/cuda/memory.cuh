@@ -43,6 +43,11 @@ __device__ __forceinline__ float load_in_place(const float* address) {
   return value;
 }
 
+// Has L2 fetch the line of an address.
+__device__ __forceinline__ void prefetch_l2(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
 // An L2 policy that evicts the lines it touches first. Ampere and later.
 __device__ __forceinline__ std::uint64_t evict_first_policy() {
   std::uint64_t policy = 0;

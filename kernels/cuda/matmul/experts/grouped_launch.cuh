@@ -49,7 +49,7 @@ void launch_grouped(const Job& job, const Launch& launch) {
   static constexpr GroupedChoice kGrouped = kGroupedChoices[kChoice];
   static constexpr WgmmaConfig kConfig = kWgmmaConfigs[kGrouped.config];
   using Shape = WgmmaShape<kConfig.tokens, kConfig.groups, kConfig.weight_slots,
-                           kConfig.token_slots - kGrouped.fewer_token_slots, kConfig.slot_quarters>;
+                           kConfig.token_slots, kConfig.slot_quarters>;
   if (job.output_type == OutputType::kFloat16) {
     launch_grouped_shape<Shape, OutputType::kFloat16, kGrouped.is_routed>(job, launch);
   } else {

@@ -15,6 +15,15 @@ struct ListedSlot {
   float weight;
 };
 
+// What stands before the slots of a tile: which rows of which expert's matrix it has, and how many
+// slots.
+struct TileHeader {
+  int expert;
+  int row;
+  int slots;
+  int none;
+};
+
 __device__ __forceinline__ ListedSlot list_slot(const Job& job, int slot) {
   return {slot, slot_weight(job, slot)};
 }

@@ -51,6 +51,11 @@ class WarpConsumer {
     has_quarters_ = false;
   }
 
+  // Until the activations of the next tile's first stage are there.
+  __device__ __forceinline__ void wait_for_tile() const {
+    wait_for_phase(rings_.tokens.full(tokens_at_.slot), tokens_at_.parity);
+  }
+
   // Multiplies so many stages, and then the `rest` quarters of one that ends within it, if any.
   // `arrives`: at the cluster's barrier, before the last stage of all.
   __device__ __forceinline__ void multiply(int stages, int rest, bool arrives) {

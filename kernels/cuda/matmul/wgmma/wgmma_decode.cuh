@@ -61,7 +61,8 @@ __global__ void __maxnreg__(Shape::kRegisters)
     if (producer >= kFirstScalesWarp) {
       produce_scales<Shape, kType>(job, Stages(plan, blockIdx.x), scales, shared);
     } else if (threadIdx.x % 32 == 0 && producer == kWeightsWarp) {
-      produce_weights<Shape>(weights, Stages(plan, blockIdx.x), shared_address(shared));
+      produce_weights<Shape>(weights, Stages(plan, blockIdx.x), shared_address(shared),
+                             [](const Stages&) {});
     } else if (producer == kTokensWarp && (kRegroups || threadIdx.x % 32 == 0)) {
       wait_for_previous_kernel();
       produce_tokens<Shape, kRegroups>(tokens, job, regrouped, plan, shared_address(shared));

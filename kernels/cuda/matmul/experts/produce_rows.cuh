@@ -1,0 +1,176 @@
+#pragma once
+
+// What grouped_wgmma's tokens' warp does: it lists the slots of tiles and brings their rows. And
+// what the weights' warp does besides copying.
+
+#include "cuda/matmul/experts/find_tiles.cuh"
+#include "cuda/memory.cuh"
+
+#include <type_traits>
+
+namespace nf4bench::kernels::cuda {
+
+// Gathered rows as the copy engine brings them: all of a tile at once, or where it has fewer so
+// many at a time, which takes longer for the same number.
+struct GatheredRows {
+  CUtensorMap tile;
+  CUtensorMap part;
+};
+inline constexpr int kPartSlots = 32;
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+// Writes the list of a tile, which its first activations say is there. Those who multiply read it
+// rather than walk themselves, for which all of them would wait at the end of a tile. By a warp.
+template <class Shape, bool kIsRouted>
+__device__ __forceinline__ ListedSlot* list_tile(const Job& job, const RoutedRows& routed,
+                                                 const ExpertWalk& walk, std::uint8_t* shared,
+                                                 int place) {
+  using At = GroupedShared<Shape, kIsRouted>;
+  auto* header = reinterpret_cast<TileHeader*>(shared + At::kSlotLists + place * At::kListBytes);
+  auto* list = reinterpret_cast<ListedSlot*>(header + 1);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  if (lane == 0) *header = {walk.expert(), walk.row_of_matrix(), walk.slots(), 0};
+  for (int i = lane; i < walk.slots(); i += 32) {
+    int slot = walk.first_slot() + i;
+    if constexpr (kIsRouted) {
+      slot = __ldg(routed.order + slot);
+    } else if (!job.group.ends) {
+      slot = reinterpret_cast<const short*>(shared + At::kOrder)[slot];
+    }
+    list[i] = list_slot(job, slot);
+  }
+  __syncwarp();
+  return list;
+}
+
+// Copies the rows of tiles from where they lie. By a warp, each lane of which has 16 bytes of a
+// row's 256 inputs; rows that a tile lacks are left as they are, for nobody stores their outputs.
+template <class Shape>
+__device__ __forceinline__ void copy_rows(const Job& job, const GroupedPlan& plan,
+                                          const RoutedRows& routed, std::uint8_t* shared) {
+  using At = GroupedShared<Shape, false>;
+  static_assert(Shape::kSlotQuarters == 4 && Shape::kTokens <= 32);
+  const WgmmaRings<Shape> rings(shared_address(shared));
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const auto* inputs = static_cast<const std::uint16_t*>(job.input) + lane * 8;
+  const unsigned slots_a_row = job.group.slots_have_rows ? 1 : plan.top_k;
+  RingPosition<Shape::kTokenSlots> at;
+  RingPosition<At::kLists> list_at;
+  unsigned row = 0;  // of x, of this lane's slot
+  for (ExpertWalk walk(plan, tables_of<Shape, false>(shared)); walk.valid(); walk.advance()) {
+    wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);
+    const int count = walk.slots();
+    if (walk.begins_tile()) {
+      const ListedSlot* list = list_tile<Shape, false>(job, routed, walk, shared, list_at.slot);
+      row = lane < count ? static_cast<unsigned>(list[lane].slot) / slots_a_row : 0;
+      list_at.advance();
+    }
+    const int first = walk.stage() * 256;
+    const bool is_inside = first + lane * 8 < job.inputs;
+    const std::uint32_t target = shared_address(shared) + Shape::kActivations +
+                                 at.slot * Shape::kTokenSlotBytes + lane / 8 * Shape::kQuarterBytes;
+#pragma unroll
+    for (int i = 0; i < Shape::kTokens; ++i) {
+      const unsigned from_row = __shfl_sync(0xffffffffu, row, i);
+      if (i >= count) continue;
+      const std::uint16_t* from =
+          inputs + std::int64_t{from_row} * job.inputs + (is_inside ? first : -lane * 8);
+      copy_async<16>(target + swizzled(i, lane % 8), from, is_inside);
+    }
+    arrive_with_copies(rings.tokens.full(at.slot));
+    __syncwarp();
+    if (lane == 0) arrive(rings.tokens.full(at.slot));
+    at.advance();
+  }
+  commit_copies();
+  wait_for_copies<0>();
+}
+
+// Where weights are scaled, few slots of a tile are multiplied by products for as many: calls
+// use(integral_constant<int>: for how many).
+template <class Shape, class Use>
+__device__ __forceinline__ void with_slots(int count, const Use& use) {
+  const auto fits = [&](auto most) {
+    constexpr int kMost = decltype(most)::value;
+    if constexpr (kMost >= Shape::kTokens || kMost < Shape::kTokens / 4 || Shape::kScaleSums) {
+      return false;
+    } else {
+      if (count > kMost) return false;
+      use(most);
+      return true;
+    }
+  };
+  if (fits(std::integral_constant<int, 32>{}) || fits(std::integral_constant<int, 64>{}) ||
+      fits(std::integral_constant<int, 128>{})) {
+    return;
+  }
+  use(std::integral_constant<int, Shape::kTokens>{});
+}
+
+// Has the copy engine bring gathered rows. By a warp.
+template <class Shape>
+__device__ __forceinline__ void copy_routed_rows(const GatheredRows& rows, const Job& job,
+                                                 const GroupedPlan& plan, const RoutedRows& routed,
+                                                 std::uint8_t* shared) {
+  using At = GroupedShared<Shape, true>;
+  const WgmmaRings<Shape> rings(shared_address(shared));
+  const bool is_first = threadIdx.x % 32 == 0;
+  RingPosition<Shape::kTokenSlots> at;
+  RingPosition<At::kLists> list_at;
+  fence_global_proxies();
+  for (ExpertWalk walk(plan, tables_of<Shape, true>(shared)); walk.valid(); walk.advance()) {
+    int slots = 0;
+    with_slots<Shape>(walk.slots(), [&](auto count) { slots = decltype(count)::value; });
+#pragma unroll 1
+    for (int part = 0; part < 4 / Shape::kSlotQuarters; ++part) {
+      wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);
+      if (walk.begins_tile() && part == 0) {
+        list_tile<Shape, true>(job, routed, walk, shared, list_at.slot);
+        list_at.advance();
+      }
+      if (is_first) {
+        const std::uint32_t barrier = rings.tokens.full(at.slot);
+        arrive_expecting(barrier, slots * Shape::kSlotQuarters * 128);
+        const std::uint32_t target =
+            shared_address(shared) + Shape::kActivations + at.slot * Shape::kTokenSlotBytes;
+        const int column = (walk.stage() * 4 + part * Shape::kSlotQuarters) * kQuarterInputs;
+#pragma unroll
+        for (int i = 0; i < Shape::kSlotQuarters; ++i) {
+          const std::uint32_t to = target + i * Shape::kQuarterBytes;
+          const int from = column + i * kQuarterInputs;
+          if (slots == Shape::kTokens) {
+            copy_box(to, {&rows.tile, from, walk.first_slot()}, barrier);
+            continue;
+          }
+          for (int first = 0; first < slots; first += kPartSlots) {
+            copy_box(to + first * kBoxBytes, {&rows.part, from, walk.first_slot() + first},
+                     barrier);
+          }
+        }
+      }
+      at.advance();
+    }
+  }
+}
+
+// Has L2 fetch the scales of a tile's rows, which are asked for one stage ahead only: too late
+// where tiles are short. By a warp.
+template <class Shape>
+__device__ __forceinline__ void prefetch_scales(const Job& job, const ExpertWalk& walk) {
+  constexpr int kLine = 128;
+  const auto* scales =
+      job.nested ? job.absmax_codes : reinterpret_cast<const std::uint8_t*>(job.absmax);
+  const int bytes = job.nested ? 1 : 4;
+  const std::int64_t first = std::int64_t{walk.first_row()} * job.inputs >> job.block_shift;
+  const int rows = min(Shape::kRows, static_cast<int>(job.outputs) - walk.first_row());
+  const std::int64_t blocks = std::int64_t{rows} * job.inputs >> job.block_shift;
+  const std::uint8_t* begin = scales + first * bytes;
+  for (std::int64_t at = threadIdx.x % 32 * kLine; at < blocks * bytes; at += 32 * kLine) {
+    prefetch_l2(begin + at);
+  }
+}
+
+#endif
+
+}  // namespace nf4bench::kernels::cuda
