@@ -82,6 +82,11 @@ class FleetBuilder {
 // True for "2026-03-04", with or without a time of day behind it.
 bool is_date(const std::string& word);
 
+// The fleet of the reports in the files `paths`, grouped by the traits in `by`. Those that cannot
+// be read are named in it.
+Fleet merge_reports(const std::vector<std::string>& paths, const std::vector<std::string>& by,
+                    const FleetDates& dates);
+
 // The names that finish() can group by.
 std::vector<std::string> group_words();
 

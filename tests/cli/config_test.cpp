@@ -6,6 +6,8 @@
 
 #include <fstream>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::test {
@@ -259,11 +261,34 @@ TEST_F(Config, ValueThatOnlyTheRunCanJudgeIsNamedWithPlace) {
   EXPECT_THAT(complaint("[run]\nshape = '64by64'\n"), HasSubstr(file() + ":2"));
 }
 
-TEST_F(Config, BrokenTomlIsNamedWithPlace) {
-  EXPECT_THAT(complaint("[run\n"), HasSubstr(with_place(1)));
-  EXPECT_THAT(complaint("[run]\ndevice = cpu\n"), HasSubstr(with_place(2)));
-  EXPECT_THAT(complaint("[run]\nseed = 1\nseed = 2\n"), HasSubstr(with_place(3)));
-  EXPECT_THAT(complaint(std::string("[run]\nseed = 1\0", 15)), HasSubstr(with_place(2)));
+TEST_F(Config, WhatIsNoTomlOrNoOptionTakesIsNamedWithPlace) {
+  const std::vector<std::tuple<std::string, int, std::string>> cases = {
+      {"[run\n", 1, "not TOML"},
+      {"[run]\ndevice = cpu\n", 2, "value type"},
+      {"[run]\nseed = 1\nseed = 2\n", 3, "redefine existing integer 'seed'"},
+      {"[run]\njson = \"C:\\dir\"\n", 2, "unknown escape sequence"},
+      {"[run]\njson = \"\xff\"\n", 2, "not TOML"},
+      {"[run]\nshape = [\n'1x2',\n'3x4' 5]\n", 4, "not TOML"},
+      {"[run]\njson = '''\n\n'''\n[s", 5, "not TOML"},
+      {std::string("[run]\nseed = 1\0", 15), 2, "not TOML"},
+      {"a = " + std::string(100000, '['), 1, "not TOML"},
+      {"[[run]]\nseed = 1\n", 1, "one pair of brackets"},
+      {"[run]\nmax-time = inf\n", 2, "max-time: wanted a finite number"},
+      {"[run]\nseed = 2026-11-21\n", 2, "a date or a time"},
+      {"[run]\nseed = 12:30:00\n", 2, "a date or a time"},
+      {"[run]\nshape = [{b = 1}]\n", 2, "no option takes tables"},
+      {"[run]\nshape = [\n1\n]\n", 2, "found the integer 1"},  // the line of the key
+  };
+  for (const auto& [text, line, problem] : cases) {
+    EXPECT_THAT(complaint(text), AllOf(HasSubstr(with_place(line)), HasSubstr(problem))) << text;
+  }
+}
+
+TEST_F(Config, TablesMayBeWrittenInline) {
+  write(
+      "run = { device = 'cpu', shape = ['64x64'], quiet = true, max-time = 0.01, "
+      "min-samples = 0x3, no-ceilings = true, cache = 'hot' }\ncompare.gate = true\n[doctor]\n");
+  EXPECT_EQ(run({"run", "--config", file()}).exit_code, 0);
 }
 
 TEST_F(Config, FileThatCannotBeReadIsAUsageError) {

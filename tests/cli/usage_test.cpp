@@ -111,44 +111,6 @@ TEST(Usage, WhatIsMissingIsExplained) {
   EXPECT_THAT(refusal({"synth", "--shape", "4x4"}), HasSubstr(".npy files; see nf4bench synth"));
 }
 
-TEST(Usage, MisspeltCommandGetsASuggestion) {
-  EXPECT_THAT(refusal({"dequantise", "x"}), HasSubstr("Did you mean dequantize?"));
-}
-
-TEST(Usage, MisspeltOptionGetsASuggestion) {
-  EXPECT_THAT(refusal({"run", "--shpae", "64x64"}), HasSubstr("Did you mean --shape?"));
-}
-
-TEST(Usage, MisspeltOptionBeforeTheCommandIsNamed) {
-  EXPECT_THAT(refusal({"--versoin"}), HasSubstr("Did you mean --version?"));
-}
-
-TEST(Usage, MisspeltVariantGetsASuggestion) {
-  EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", "64x64", "--variant", "smid"}),
-              HasSubstr("simd"));
-}
-
-TEST(Usage, MisspeltBaselineGetsASuggestion) {
-  EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", "64x64", "--baseline", "multipass"}),
-              HasSubstr("Did you mean multi_pass?"));
-}
-
-TEST(Usage, MisspeltPresetGetsASuggestion) {
-  EXPECT_THAT(refusal({"run", "--device", "cpu", "--preset", "llama-3-8b"}),
-              HasSubstr("llama-3.1-8b"));
-}
-
-TEST(Usage, MisspeltDeviceGetsASuggestion) {
-  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--device", "cdua"}), HasSubstr("cuda"));
-}
-
-TEST(Usage, MisspeltWordsOfListsGetSuggestions) {
-  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--dtype", "flaot16"}), HasSubstr("float16?"));
-  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--cache", "colt"}), HasSubstr("Did you mean"));
-  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--launch", "grahp"}), HasSubstr("graph?"));
-  EXPECT_THAT(refusal({"list", "variant"}), HasSubstr("Did you mean variants?"));
-}
-
 TEST(Usage, MisspeltWordsOfEveryCommandGetSuggestions) {
   const ScratchFolder scratch;
   const std::string report = scratch.path("report.json");
@@ -156,7 +118,19 @@ TEST(Usage, MisspeltWordsOfEveryCommandGetSuggestions) {
             "--max-time", "0.01", "--min-samples", "3", "--quiet", "--json", report});
   const std::string input = sample("llama_layer.safetensors");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"dequantise", "x"}, "Did you mean dequantize?"},
+      {{"--versoin"}, "Did you mean --version?"},
+      {{"run", "--shpae", "64x64"}, "Did you mean --shape?"},
+      {{"run", "--device", "cpu", "--shape", "4x4", "--variant", "smid"}, "simd"},
+      {{"run", "--device", "cpu", "--shape", "4x4", "--baseline", "multipass"}, "mean multi_pass?"},
+      {{"run", "--device", "cpu", "--preset", "llama-3-8b"}, "llama-3.1-8b"},
+      {{"run", "--shape", "4x4", "--device", "cdua"}, "cuda"},
+      {{"run", "--shape", "4x4", "--dtype", "flaot16"}, "float16?"},
+      {{"run", "--shape", "4x4", "--dtype", "float16,stored"}, "stands alone"},
+      {{"run", "--shape", "4x4", "--cache", "colt"}, "Did you mean"},
+      {{"run", "--shape", "4x4", "--launch", "grahp"}, "graph?"},
       {{"run", "--shape", "4x4", "--verify", "sampeld"}, "Did you mean sampled?"},
+      {{"list", "variant"}, "Did you mean variants?"},
       {{"synth", "-o", "x/", "--shape", "4x4", "--distribution", "nromal"}, "mean normal?"},
       {{"dequantize", input, "-o", "x.safetensors", "--device", "cup"}, "Did you mean cpu"},
       {{"dequantize", input, "-o", "x.safetensors", "--device", "cpu", "--variant", "smid"},
@@ -174,11 +148,6 @@ TEST(Usage, MisspeltWordsOfEveryCommandGetSuggestions) {
   for (const auto& [words, suggestion] : cases) EXPECT_THAT(refusal(words), HasSubstr(suggestion));
 }
 
-TEST(Usage, NumbersThatAreNoneAreRefused) {
-  refusal({"run", "--device", "cpu", "--shape", "64x64", "--max-time", "nan"});
-  refusal({"run", "--device", "cpu", "--shape", "64x64", "--precision", "NaN"});
-}
-
 TEST(Usage, RunWithoutAnInputSuggestsTheSampleAndAPreset) {
   EXPECT_THAT(refusal({"run", "--device", "cpu"}),
               AllOf(HasSubstr("data/llama_layer.safetensors"), HasSubstr("--preset llama-3.1-8b")));
@@ -189,12 +158,17 @@ TEST(Usage, MissingRequiredOptionIsNamed) {
   EXPECT_THAT(refusal({"inspect"}), HasSubstr("input"));
 }
 
-TEST(Usage, NumbersOutOfRangeAreRefused) {
-  refusal({"run", "--shape", "64x64", "--min-samples", "0"});
-  refusal({"run", "--shape", "64x64", "--max-time", "-1"});
-  refusal({"run", "--shape", "64x64", "--precision", "2"});
-  refusal({"run", "--shape", "64x64", "--min-samples", "ten"});
-  refusal({"run", "--shape", "64x64", "--blocksize", "48"});
+TEST(Usage, NumbersThatAreNoneOrOutOfRangeAreRefused) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--min-samples", "0"},   {"--min-samples", "ten"}, {"--max-time", "-1"},
+      {"--max-time", "nan"},    {"--precision", "2"},     {"--precision", "NaN"},
+      {"--min-samples", "2.5"}, {"--seed", "-1"},         {"--blocksize", "48"}};
+  for (const auto& [option, value] : cases) {
+    EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", "64x64", option, value}),
+                HasSubstr(option));
+  }
+  EXPECT_THAT(refusal({"run", "--shape", "64x64", "--min-samples", "0"}),
+              HasSubstr("found \"0\", wanted an integer from 1 to 1000000"));
 }
 
 TEST(Usage, ShapesThatAreNoneAreRefused) {
@@ -206,6 +180,14 @@ TEST(Usage, ShapesThatAreNoneAreRefused) {
 TEST(Usage, ShapeWithTooManyElementsIsRefusedBeforeAnyAllocation) {
   EXPECT_THAT(refusal({"run", "--device", "cpu", "--shape", "4294967296x4294967296"}),
               HasSubstr("63-bit"));
+}
+
+// As tables print them, and as other programs call them.
+TEST(Usage, OtherNamesOfTypesAreTaken) {
+  const Outcome outcome = nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--dry-run",
+                                    "--dtype", "bf16,half,fp16,single"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("bfloat16, float16, float32"));
 }
 
 TEST(Usage, PlainAndNestedExcludeEachOther) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "cli/command.hpp"
+#include "record/run_options.hpp"
+
+namespace nf4bench::cli {
+
+// Every command, declared in the file of its name. A new one is a line here and in all_commands().
+Command run_command();
+Command list_command();
+Command inspect_command();
+Command synth_command();
+Command dequantize_command();
+Command compare_command();
+Command history_command();
+Command merge_command();
+Command fleet_command();
+Command export_command();
+Command doctor_command();
+Command completion_command();
+Command man_command();
+
+}  // namespace nf4bench::cli

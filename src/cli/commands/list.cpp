@@ -1,0 +1,254 @@
+#include "base/terminal.hpp"
+#include "base/text.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/shared_options.hpp"
+#include "device/devices.hpp"
+#include "operation/operation.hpp"
+#include "plan/presets.hpp"
+#include "text/page.hpp"
+#include "text/printers.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace nf4bench::cli {
+namespace {
+
+constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
+
+constexpr char kExamples[] = R"(Examples:
+  The variants of this build, simplest first:
+    nf4bench list variants
+  Whether a library can be used, and what it offers:
+    nf4bench list variants --peer mine=./libmine.so
+  Those of the CPU device, for a script:
+    nf4bench list variants --device cpu --json
+  Which devices can be measured on:
+    nf4bench list devices
+  The models whose layer shapes are known, and the layers of one:
+    nf4bench list presets
+    nf4bench list presets llama-3.1-8b)";
+
+struct Arguments {
+  std::string what;
+  std::string preset;     // whose layers are shown; empty: all presets
+  std::string device;     // empty: all
+  std::string operation;  // empty: all
+  Words peers;
+  bool json = false;
+};
+
+// What one listing says, and what is to be said of it on stderr; empty when there is nothing.
+struct Listing {
+  text::Sheet sheet;
+  std::string note;
+};
+
+// The kind of device ("cuda", "cpu") that --device names; empty for all.
+std::string device_kind(const std::string& word) {
+  if (word.empty()) return "";
+  device::check_device_name(word);
+  if (word == "auto")
+    return device::list_devices().devices.front().kind == record::DeviceKind::kCuda ? "cuda"
+                                                                                    : "cpu";
+  return word.substr(0, word.find(':'));
+}
+
+// The idea of a variant, and by which means: the first to be cut where a terminal is narrow.
+std::string idea_text(const kernels::Variant& variant) {
+  std::vector<std::string> means;
+  if (variant.traits.inline_ptx) means.emplace_back("ptx");
+  if (variant.traits.cache_hints) means.emplace_back("hints");
+  if (variant.traits.persistent) means.emplace_back("persistent");
+  if (means.empty()) return variant.summary;
+  return fmt::format("{} ({})", variant.summary, fmt::join(means, ", "));
+}
+
+// Why peers offer nothing; one line each.
+std::string absent_peers(const std::deque<peer::Peers>& loaded) {
+  peer::LoadedPeers all;
+  for (const peer::Peers& peers : loaded) all.push_back(&peers);
+  std::vector<std::string> lines;
+  for (const std::string& warning : peer::absence_warnings(all))
+    lines.push_back("warning: " + warning);
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+// The word that stands for a kind of device.
+const char* word_of(record::DeviceKind kind) {
+  return kind == record::DeviceKind::kCuda ? "cuda" : "cpu";
+}
+
+struct ListedVariant {
+  const operation::BuiltIn& built_in;
+  const kernels::Variant& variant;
+};
+
+text::Columns<ListedVariant> variant_columns() {
+  using Each = ListedVariant;
+  return {
+      {{.name = "operation", .key = "operation"},
+       [](const Each& each) { return each.built_in.operation.name; }},
+      {{.name = "device", .key = "device"},
+       [](const Each& each) { return word_of(each.built_in.device); }},
+      {{.name = "variant", .key = "name"}, [](const Each& each) { return each.variant.name; }},
+      {{.name = "launches", .key = "launches"},
+       [](const Each& each) { return each.variant.traits.launches; }},
+      {{.name = "idea", .least = 10}, [](const Each& each) { return idea_text(each.variant); }},
+      {{.key = "summary"}, [](const Each& each) { return each.variant.summary; }},
+      {{.key = "mirrors"}, [](const Each& each) { return each.variant.traits.mirrors; }},
+      {{.key = "inline_ptx"}, [](const Each& each) { return each.variant.traits.inline_ptx; }},
+      {{.key = "cache_hints"}, [](const Each& each) { return each.variant.traits.cache_hints; }},
+      {{.key = "persistent"}, [](const Each& each) { return each.variant.traits.persistent; }}};
+}
+
+Listing list_variants(const Arguments& arguments) {
+  const std::string kind = device_kind(arguments.device);
+  const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
+  std::vector<ListedVariant> variants;
+  std::deque<peer::Peers> loaded;  // own names that are listed
+  const std::vector<operation::BuiltIn> catalogs = operation::built_in_catalogs();
+  for (const operation::BuiltIn& built_in : catalogs) {
+    if (!kind.empty() && kind != word_of(built_in.device)) continue;
+    const std::string& operation = built_in.operation.name;
+    if (!arguments.operation.empty() && arguments.operation != operation) continue;
+    const peer::Peers& peers = loaded.emplace_back(
+        peer_arguments,
+        peer::PeerHost{
+            .kind = built_in.device, .operation = operation, .tools = peer::cuda_tools()},
+        built_in.catalog.variants);
+    for (const kernels::Variant& variant : peers.variants())
+      variants.push_back({built_in, variant});
+  }
+  Listing listing = {text::sheet_of(variant_columns(), variants), absent_peers(loaded)};
+  if (kind == "cuda" && variants.empty()) {
+    listing.note = "this build has no CUDA variants; build with the CUDA Toolkit to get them";
+  }
+  return listing;
+}
+
+// Only what a CUDA device has.
+text::Value of_cuda(const record::DeviceInfo& device, text::Value value) {
+  return device.kind == record::DeviceKind::kCuda ? std::move(value) : text::Value();
+}
+
+text::Columns<record::DeviceInfo> device_columns() {
+  using Device = record::DeviceInfo;
+  return {{{.name = "device", .key = "id"}, &Device::id},
+          {{.name = "name", .key = "name", .least = 16}, &Device::name},
+          {{.key = "kind"}, [](const Device& each) { return word_of(each.kind); }},
+          {{.name = "memory", .unit = text::Unit::kBytes, .key = "memory_bytes"},
+           &Device::memory_bytes},
+          {{.name = "peak", .unit = text::Unit::kBytesPerSecond, .key = "peak_bytes_per_s"},
+           &Device::peak_bytes_per_s},
+          {{.name = "sm", .key = "compute_capability"},
+           [](const Device& each) { return of_cuda(each, each.compute_capability); }},
+          {{.name = "SMs"}, [](const Device& each) { return of_cuda(each, each.multiprocessors); }},
+          {{.name = "L2", .unit = text::Unit::kBytes},
+           [](const Device& each) { return of_cuda(each, each.l2_bytes); }},
+          {{.name = "threads"},
+           [](const Device& each) {
+             return of_cuda(each, 0).is_known() ? text::Value() : text::Value(each.multiprocessors);
+           }},
+          {{.key = "multiprocessors"}, &Device::multiprocessors},
+          {{.key = "l2_bytes"}, &Device::l2_bytes},
+          {{.key = "uuid"}, [](const Device& each) { return text::if_said(each.uuid); }},
+          {{.key = "pci_id"}, [](const Device& each) { return text::if_said(each.pci_id); }},
+          {{.name = "driver", .key = "driver"},
+           [](const Device& each) { return text::if_said(each.driver); }},
+          {{.name = "SIMD", .key = "simd"},
+           [](const Device& each) { return text::if_said(each.simd); }}};
+}
+
+Listing list_all_devices() {
+  const device::DeviceListing found = device::list_devices();
+  return {text::sheet_of(device_columns(), found.devices),
+          found.cuda_problem.empty() ? "" : "no CUDA device: " + found.cuda_problem};
+}
+
+text::Columns<plan::PresetLayer> layer_columns() {
+  using Layer = plan::PresetLayer;
+  return {{{.name = "shape (out x in)", .key = "shape"},
+           [](const Layer& each) {
+             return text::Value::Shape{each.out_features, each.in_features};
+           }},
+          {{.name = "tensors", .key = "count"}, &Layer::count},
+          {{.name = "layers", .key = "role"}, &Layer::role}};
+}
+
+std::int64_t tensors_of(const plan::Preset& preset) {
+  std::int64_t tensors = 0;
+  for (const plan::PresetLayer& layer : preset.layers) tensors += layer.count;
+  return tensors;
+}
+
+text::Columns<plan::Preset> preset_columns() {
+  using Preset = plan::Preset;
+  return {{{.name = "preset", .key = "name"}, &Preset::name},
+          {{.name = "shapes"}, [](const Preset& each) { return each.layers.size(); }},
+          {{.name = "tensors"}, tensors_of},
+          {{.name = "model", .key = "summary", .least = 10}, &Preset::summary},
+          {{.key = "layers"}, [](const Preset& each) {
+             return json_rows(text::sheet_of(layer_columns(), each.layers), kLayout);
+           }}};
+}
+
+// The layers of a preset are a part of it for programs, and a table of their own for people.
+Listing list_presets(const Arguments& arguments) {
+  if (arguments.preset.empty()) return {text::sheet_of(preset_columns(), plan::presets()), ""};
+  const plan::Preset& preset = plan::find_preset(arguments.preset);
+  if (!arguments.json) return {text::sheet_of(layer_columns(), preset.layers), ""};
+  return {text::sheet_of(preset_columns(), std::vector<plan::Preset>{preset}), ""};
+}
+
+Listing make_listing(const Arguments& arguments) {
+  if (arguments.what != "presets" && !arguments.preset.empty()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("list: found \"{}\" after {}; only \"list presets\" takes a name",
+                            escaped(arguments.preset), arguments.what));
+  }
+  if (arguments.what == "variants") return list_variants(arguments);
+  if (!arguments.device.empty() || !arguments.peers.empty()) {
+    throw Error(ErrorKind::kUsage, "list: --device and --peer go with \"list variants\" only");
+  }
+  return arguments.what == "devices" ? list_all_devices() : list_presets(arguments);
+}
+
+ExitCode show(const Arguments& arguments) {
+  const Listing listing = make_listing(arguments);
+  write_stdout(arguments.json ? json_rows(listing.sheet, kLayout).text + "\n"
+                              : text::terminal(listing.sheet,
+                                               text::listing_style(terminal_of(STDOUT_FILENO))));
+  if (!listing.note.empty()) write_stderr(listing.note + "\n");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Command list_command() {
+  const auto a = std::make_shared<Arguments>();
+  Command command("list", "Show the variants, devices or presets there are", kExamples);
+  command.add("what", a->what, "variants, devices or presets", kRequired)
+      .one_of({"variants", "devices", "presets"});
+  command.add("name", a->preset, "The preset whose layers are to be shown")
+      .suggests(preset_words());
+  command.add("--device NAME", a->device, "Variants of this device only: cuda, cpu or auto")
+      .suggests(device_words());
+  command
+      .add("--operation NAME", a->operation,
+           "Variants of this operation only: dequantize or matmul")
+      .one_of(operation_words());
+  add_peers(command, a->peers);
+  command.add("--json", a->json, "Print JSON instead of a table");
+  command.run = [a](const Context&) { return show(*a); };
+  return command;
+}
+
+}  // namespace nf4bench::cli

@@ -1,0 +1,209 @@
+#include "base/output_target.hpp"
+#include "base/signals.hpp"
+#include "base/terminal.hpp"
+#include "bench/run.hpp"
+#include "bench/run_plan.hpp"
+#include "cli/commands/run_jobs.hpp"
+#include "cli/files.hpp"
+#include "cli/progress.hpp"
+#include "device/device_use.hpp"
+#include "device/devices.hpp"
+#include "plan/shard.hpp"
+#include "report/host.hpp"
+#include "report/report_file.hpp"
+#include "report/tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <unistd.h>
+#include <utility>
+
+namespace nf4bench::cli {
+namespace {
+
+ExitCode verdict(const record::Report& report) {
+  if (!report.complete) return interruption().value_or(ExitCode::kInterrupted);
+  const auto has = [&](record::Status status) {
+    return std::any_of(report.measurements.begin(), report.measurements.end(),
+                       [status](const record::Measurement& m) { return m.status == status; });
+  };
+  if (has(record::Status::kFailed)) return ExitCode::kVerificationFailed;
+  return has(record::Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
+}
+
+// One line on stderr for an outcome that is easily overlooked in the table.
+void explain_verdict(ExitCode code, const record::Report& report, const std::string& json) {
+  if (code == ExitCode::kVerificationFailed) {
+    const auto failed = std::count_if(
+        report.measurements.begin(), report.measurements.end(),
+        [](const record::Measurement& m) { return m.status == record::Status::kFailed; });
+    write_stderr(
+        fmt::format("nf4bench: {} of {} measurements failed; their reasons are in the "
+                    "table and the report\n",
+                    failed, report.measurements.size()));
+  } else if (code == ExitCode::kInconclusive) {
+    write_stderr("nf4bench: nothing passed; see the reasons in the table and the report\n");
+  } else if (code != ExitCode::kOk) {
+    const bool kept = !json.empty();
+    write_stderr(fmt::format("nf4bench: interrupted after {} measurements{}\n",
+                             report.measurements.size(),
+                             kept ? "; the report so far is kept" : ""));
+  }
+}
+
+// Writes and shows what there is when "nf4bench run" ends, however it ends. Borrows what it is
+// given.
+class RunEnding {
+ public:
+  RunEnding(record::Report& report, report::ReportFile& file, const record::RunOptions& options)
+      : report_(report), file_(file), options_(options) {}
+
+  // For a run that was finished or interrupted: saves the report, shows the table, and says on
+  // stderr what a reader of the table could overlook. When the report cannot be saved, the table is
+  // shown before the error is thrown.
+  ExitCode publish() const;
+
+  // For a run that an error ended: notes the error in the report, and saves and shows as much of
+  // the report as it can. Never throws an Error.
+  void break_off(const std::string& problem) const;
+
+  // The same for a call that does not return. Ends the process at once, because the call may still
+  // use whatever would be destroyed or waited for.
+  [[noreturn]] void abandon(const std::string& problem) const;
+
+ private:
+  void show_table() const;
+
+  record::Report& report_;
+  report::ReportFile& file_;
+  const record::RunOptions& options_;
+};
+
+ExitCode RunEnding::publish() const {
+  try {
+    file_.finish();
+  } catch (const Error&) {
+    show_table();
+    throw;
+  }
+  show_table();
+  const ExitCode code = verdict(report_);
+  explain_verdict(code, report_, options_.json);
+  return code;
+}
+
+void RunEnding::break_off(const std::string& problem) const {
+  report_.warnings.push_back("the run ended early: " + problem);
+  report_.finished_at = report::utc_now();
+  try {
+    file_.finish();
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the first error counts
+  }
+  try {
+    if (!report_.measurements.empty()) show_table();
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the same
+  }
+}
+
+void RunEnding::abandon(const std::string& problem) const {
+  break_off(problem);
+  write_stderr(
+      fmt::format("nf4bench: error: {}; a call cannot be stopped, so that the run ends "
+                  "here (--call-timeout sets the limit)\n",
+                  problem));
+  std::_Exit(static_cast<int>(interruption().value_or(ExitCode::kNoDevice)));
+}
+
+void RunEnding::show_table() const {
+  if (options_.quiet) return;
+  const bool stdout_is_taken = options_.json == "-";
+  const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
+  const std::string table = report::to_table(report_, text::report_style(terminal));
+  if (stdout_is_taken) {
+    draw_on_stderr(table);
+  } else {
+    write_stdout(table);
+  }
+}
+
+void warn(const std::string& warning) {
+  write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
+}
+
+// Adds a warning, which may be empty, to the report as well.
+void warn(record::Report& report, const std::string& warning) {
+  if (warning.empty()) return;
+  report.warnings.push_back(warning);
+  warn(warning);
+}
+
+// Where the report goes, checked before foreign code runs and a device is opened.
+OutputTarget choose_output(const bench::RunParts& parts, const Context& context) {
+  CommandInputs inputs = {
+      .peers = parts.peers, .reports = {}, .activations = parts.options.activations_file};
+  for (const auto& each : parts.sources.checkpoints) inputs.checkpoints.push_back(each.get());
+  OutputTarget output =
+      report_target("--json", parts.options.json, files_read(inputs, context), parts.options.force);
+  if (!output.path.empty()) check_text_output(output);
+  return output;
+}
+
+// Opens what the options name, but for the device.
+bench::RunParts parts_of(record::RunOptions options) {
+  bench::RunParts parts;
+  parts.shard = plan::shard_of(options);
+  // /dev/stdout and its other names mean "-", whose table goes to stderr.
+  options.json = is_stdout(options.json) ? "-" : plan::report_path(options.json, parts.shard);
+  device::check_device_name(options.device);
+  for (const std::string& option : bench::idle_options(options)) {
+    warn(fmt::format("{} changes nothing without --operation matmul", option));
+  }
+  parts.peers = peer::parse_peers(options.peers);
+  parts.sources = plan::find_sources(options);
+  parts.options = std::move(options);
+  return parts;
+}
+
+}  // namespace
+
+ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
+  bench::RunParts parts = parts_of(asked);
+  const OutputTarget output = choose_output(parts, context);
+  bench::RunPlan plan =
+      bench::make_plan(std::move(parts), [](const std::string& warning) { warn(warning); });
+  const record::RunOptions& options = plan.options;
+  if (options.dry_run) {
+    write_stdout(describe(plan));
+    return ExitCode::kOk;
+  }
+
+  const std::atomic<bool>& interrupted = watch_for_interruption();
+  record::Report report = bench::start_report(plan);
+  report::ReportFile file(options.json, report, [&output] { check_output(output); });
+  const RunEnding ending(report, file, options);
+  const device::DeviceUse use(plan.device->info());
+  warn(report, use.company_at_start());
+  try {
+    ProgressLine progress(options.quiet ? ProgressMode::kSilent : ProgressMode::kAuto);
+    const auto end_the_process = [&](const std::string& problem) {
+      progress.clear();
+      ending.abandon(problem);
+    };
+    bench::measure(
+        plan, report,
+        {.on_rows = [&file] { file.changed(); },
+         .on_progress = [&progress](double done,
+                                    const std::string& what) { progress.update(done, what); },
+         .on_hang = end_the_process},
+        interrupted);
+  } catch (const Error& error) {
+    ending.break_off(error.what());
+    throw;
+  }
+  warn(report, use.company_meanwhile());
+  return ending.publish();
+}
+
+}  // namespace nf4bench::cli

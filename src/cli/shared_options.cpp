@@ -1,0 +1,176 @@
+#include "cli/shared_options.hpp"
+
+#include "base/nearest_names.hpp"
+#include "base/terminal.hpp"
+#include "base/text.hpp"
+#include "operation/operation.hpp"
+#include "plan/presets.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+namespace nf4bench::cli {
+namespace {
+
+// What other programs, and our tables, call the output types.
+constexpr std::pair<const char*, nf4::OutputType> kOtherTypeNames[] = {
+    {"fp16", nf4::OutputType::kFloat16},  {"f16", nf4::OutputType::kFloat16},
+    {"half", nf4::OutputType::kFloat16},  {"bf16", nf4::OutputType::kBfloat16},
+    {"fp32", nf4::OutputType::kFloat32},  {"f32", nf4::OutputType::kFloat32},
+    {"float", nf4::OutputType::kFloat32}, {"single", nf4::OutputType::kFloat32}};
+
+double fraction_in(const std::string& option, const std::string& word) {
+  const bool is_percent = word.ends_with('%');
+  const char* const last = word.data() + word.size() - (is_percent ? 1 : 0);
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(word.data(), last, value);
+  if (is_percent) value /= 100.0;
+  if (error == std::errc() && end == last && value > 0.0 && value < 1.0) return value;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: found \"{}\", wanted a fraction above 0 and below 1, as 0.02 or 2%",
+                          option, escaped(word)));
+}
+
+}  // namespace
+
+Binding fraction(std::optional<double>& target) {
+  Binding binding([](const std::string&) {});
+  binding.take = [&target](const Option& option, const Words& words) {
+    target.reset();
+    if (!words.back().empty()) target = fraction_in(option.name(), words.back());
+  };
+  return binding;
+}
+
+Words device_words() {
+  return {"auto", "cpu", "cuda"};
+}
+
+Words several_devices_words() {
+  return {"auto", "cpu", "cuda", "all"};
+}
+
+Words operation_words() {
+  Words words;
+  for (const operation::Operation& each : operation::operations()) words.push_back(each.name);
+  return words;
+}
+
+Words preset_words() {
+  Words words;
+  for (const plan::Preset& preset : plan::presets()) words.push_back(preset.name);
+  return words;
+}
+
+Words output_type_words() {
+  return {"float16", "bfloat16", "float32", "stored"};
+}
+
+nf4::OutputType parse_output_type(const std::string& word) {
+  for (const nf4::OutputType type : kWords<nf4::OutputType>) {
+    if (word == to_string(type)) return type;
+  }
+  for (const auto& [name, type] : kOtherTypeNames) {
+    if (word == name) return type;
+  }
+  throw not_one_of("--dtype", word, output_type_words());
+}
+
+std::vector<nf4::OutputType> parse_output_types(const Words& words) {
+  if (words == Words{"stored"}) return {};
+  std::vector<nf4::OutputType> types;
+  for (const std::string& word : words) {
+    if (word == "stored") {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("--dtype: \"stored\" (the type each tensor names) stands alone; found "
+                      "\"{}\". List the types wanted: float16, bfloat16, float32",
+                      fmt::join(words, ",")));
+    }
+    const nf4::OutputType type = parse_output_type(word);
+    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
+void add_absmax_flags(Command& command, nf4::AbsmaxKind& kind) {
+  const auto other = [&kind](bool is_plain) {
+    kind = is_plain ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
+  };
+  command.add("--plain", other, "Scales stored as float32").excludes("--nested");
+  command.add(
+      "--nested",
+      [&kind](bool is_on) {
+        if (is_on) kind = nf4::AbsmaxKind::kNested;
+      },
+      "Scales themselves quantized to 8 bits [default]");
+}
+
+Option& add_peers(Command& command, Words& words) {
+  // Foreign code runs only when the command line names it.
+  return command.add("--peer NAME=PATH", words,
+                     "Variants of somebody else's library: bitsandbytes', or one made with "
+                     "nf4bench_peer.h; or functions of a Python file (repeatable)",
+                     kCommandLineOnly);
+}
+
+void warn_of_absent(const peer::LoadedPeers& loaded) {
+  for (const std::string& warning : peer::absence_warnings(loaded)) {
+    write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
+  }
+}
+
+void add_input_options(Command& command, record::Inputs& inputs) {
+  command.add("--raw KEY=VALUE", inputs.dumps,
+              ".npy files of any names as one tensor: weight=W.npy,absmax=A.npy, "
+              "shape=OUTxIN,blocksize=64, and if need be nested_absmax=FILE, "
+              "nested_map=FILE,offset=NUMBER, quant_map=FILE, dtype=TYPE, name=NAME (repeatable)");
+  command.add("--shape-of NAME=NxK", inputs.stack_shapes,
+              "Outputs and inputs of each expert in the stacks whose names are or end in NAME, "
+              "where neither the file nor config.json says (repeatable)");
+}
+
+void add_one_input(Command& command, record::Inputs& inputs) {
+  command.add(
+      "input",
+      [&inputs](const std::string& path) {
+        inputs.paths.clear();
+        if (!path.empty()) inputs.paths.push_back(path);
+      },
+      "A safetensors file, Hugging Face folder, index file, .npz archive or folder of .npy",
+      kFiles);
+  add_input_options(command, inputs);
+}
+
+void add_comparing(Command& command, Comparing& target, const char* threshold, const char* noise) {
+  command.add("--metric NAME", choice(target.metric, choices_of(compare::kMetrics)),
+              "time, speedup, fraction_of_copy or energy [time]");
+  command
+      .add("--variant NAME", target.variants, "Only these variants; * and ? are wildcards [all]",
+           kList)
+      .suggests(operation::built_in_variant_names());
+  command.add("--threshold FRACTION", fraction(target.threshold), threshold, kMayBeNumber);
+  command.add("--noise FRACTION", fraction(target.noise), noise, kMayBeNumber);
+}
+
+std::set<std::string> measured_variants(const record::Report& report) {
+  std::set<std::string> names;
+  for (const record::Measurement& row : report.measurements) names.insert(row.variant);
+  return names;
+}
+
+void check_variant_patterns(const Words& patterns, const std::set<std::string>& measured) {
+  const Words names(measured.begin(), measured.end());
+  for (const std::string& pattern : patterns) {
+    const auto matches = [&](const std::string& name) { return matches_wildcard(pattern, name); };
+    if (names.empty() || std::ranges::any_of(names, matches)) continue;
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--variant: \"{}\" is none of those in the reports: {}.{}", escaped(pattern),
+                    fmt::join(names, ", "), did_you_mean(pattern, names)));
+  }
+}
+
+}  // namespace nf4bench::cli
