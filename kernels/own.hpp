@@ -15,6 +15,8 @@ struct OwnChoice {
   const Variant* variant = nullptr;  // null: none can compute it
   // Whether it is faster than to decode the weight into memory and multiply by a BLAS.
   bool beats_blas = false;
+  // What the faster of both is expected to take; 0 where that is not known, as on the CPU.
+  double expected_ns = 0.0;
 };
 
 // Plain data; what is called here neither allocates nor throws.

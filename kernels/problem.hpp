@@ -57,6 +57,9 @@ struct DeviceFacts {
   int compute_capability = 0;  // 10 * major + minor: 75, 80, 90, ...; 0 on the CPU
   int multiprocessors = 0;     // CUDA: SMs; CPU: threads to use; 0: the caller's
   std::int64_t l2_bytes = 0;   // last-level cache
+  // CUDA: the memory's peak; 0: what cards of its compute capability usually have.
+  double memory_bytes_per_s = 0.0;
+  int card_capability = 0;  // of the card itself, where it stands in for an older one; 0: the same
 };
 
 }  // namespace nf4bench::kernels

@@ -2,6 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
+#include <atomic>
+
 namespace nf4bench::lib {
 namespace {
 
@@ -13,6 +16,28 @@ nf4_status forget(nf4_status status) {
 
 bool ask(int& value, cudaDeviceAttr attribute, int ordinal) {
   return cudaDeviceGetAttribute(&value, attribute, ordinal) == cudaSuccess;
+}
+
+// Bytes a second of the devices that were asked about, which nf4_device has no room for; 0: not
+// known.
+std::array<std::atomic<double>, 64> memory_rates = {};
+
+std::atomic<double>* memory_rate(std::int32_t ordinal) {
+  const bool has_one = ordinal >= 0 && ordinal < static_cast<std::int32_t>(memory_rates.size());
+  return has_one ? &memory_rates[static_cast<std::size_t>(ordinal)] : nullptr;
+}
+
+// Two transfers a clock.
+void note_memory_rate(std::int32_t ordinal) {
+  std::atomic<double>* const rate = memory_rate(ordinal);
+  int clock_khz = 0;
+  int width_bits = 0;
+  if (rate == nullptr || !ask(clock_khz, cudaDevAttrMemoryClockRate, ordinal) ||
+      !ask(width_bits, cudaDevAttrGlobalMemoryBusWidth, ordinal)) {
+    forget(NF4_OK);
+    return;
+  }
+  *rate = 2.0 * clock_khz * 1e3 * width_bits / 8;
 }
 
 nf4_status query(std::int32_t ordinal, nf4_device& device) {
@@ -30,6 +55,7 @@ nf4_status query(std::int32_t ordinal, nf4_device& device) {
   }
   device.compute_capability = 10 * major + minor;
   device.l2_bytes = l2_bytes;
+  note_memory_rate(ordinal);
   return NF4_OK;
 }
 
@@ -59,9 +85,11 @@ nf4_status read(const nf4_device& device, kernels::DeviceFacts& facts) {
     return NF4_INVALID_ARGUMENT;
   }
   if (device.compute_capability < kLeastCapability) return NF4_UNSUPPORTED;
+  const std::atomic<double>* const rate = memory_rate(device.ordinal);
   facts = {.compute_capability = device.compute_capability,
            .multiprocessors = device.multiprocessors,
-           .l2_bytes = device.l2_bytes};
+           .l2_bytes = device.l2_bytes,
+           .memory_bytes_per_s = rate == nullptr ? 0.0 : rate->load()};
   return NF4_OK;
 }
 

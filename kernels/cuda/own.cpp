@@ -1,10 +1,12 @@
 #include "own.hpp"
 
 #include "cuda/dequantize/variants.hpp"
+#include "cuda/matmul/costs.hpp"
 #include "cuda/matmul/experts/variants.hpp"
 #include "cuda/matmul/own_products.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace nf4bench::kernels::cuda {
 namespace {
@@ -14,26 +16,42 @@ const Variant& dequantize_variant() {
   return variant;
 }
 
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;  // that are asked for
+
 bool can(const OwnProduct& product, const Problem& problem, const DeviceFacts& device) {
   return why_unsupported(product.variant, problem, device) == nullptr;
 }
 
 OwnChoice choose_matmul(const Problem& problem, const DeviceFacts& device) {
-  OwnChoice slower;
+  OwnChoice choice;
+  double least_ns = std::numeric_limits<double>::infinity();
   for (const OwnProduct& product : own_products()) {
     if (!can(product, problem, device)) continue;
-    if (problem.tokens <= product.most_tokens(problem, device)) return {&product.variant, true};
-    if (slower.variant == nullptr) slower.variant = &product.variant;
+    const double ns = product.cost_ns(problem, device);
+    if (ns >= least_ns) continue;
+    least_ns = ns;
+    choice.variant = &product.variant;
   }
-  return slower;
+  const double blas_ns = decode_blas_ns(problem, device);
+  choice.beats_blas = least_ns <= blas_ns;
+  choice.expected_ns = std::min(least_ns, blas_ns);
+  return choice;
 }
 
+// Where kernels change, a few tokens may be left to a BLAS and more of them not.
 std::int64_t most_tokens(const Problem& problem, const DeviceFacts& device) {
-  std::int64_t most = 0;
-  for (const OwnProduct& product : own_products()) {
+  const auto beats_blas = [&](std::int64_t tokens) {
     Problem with_tokens = problem;
-    with_tokens.tokens = product.most_tokens(problem, device);
-    if (with_tokens.tokens > most && can(product, with_tokens, device)) most = with_tokens.tokens;
+    with_tokens.tokens = tokens;
+    return choose_matmul(with_tokens, device).beats_blas;
+  };
+  std::int64_t most = 0;
+  for (std::int64_t tokens = 1; tokens <= kMostTokens; tokens *= 2) {
+    if (beats_blas(tokens)) most = tokens;
+  }
+  std::int64_t step = most / 2;
+  for (; most > 0 && most < kMostTokens && step > 0; step /= 2) {
+    if (beats_blas(most + step)) most += step;
   }
   return most;
 }

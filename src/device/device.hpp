@@ -20,7 +20,9 @@ namespace nf4bench::device {
 inline kernels::DeviceFacts facts_of(const record::DeviceInfo& info) {
   return {.compute_capability = info.compute_capability,
           .multiprocessors = info.multiprocessors,
-          .l2_bytes = info.l2_bytes};
+          .l2_bytes = info.l2_bytes,
+          .memory_bytes_per_s = info.peak_bytes_per_s.value_or(0.0),
+          .card_capability = info.card_capability};
 }
 
 // How a sample is to be taken. The same spec gives the same launches every time.

@@ -22,6 +22,7 @@ struct DeviceInfo {
   std::string id;              // "cpu" or "cuda:0"
   std::string name;            // "NVIDIA H200", or the CPU's model name
   int compute_capability = 0;  // CUDA: 10 * major + minor: 75, 80, 90, ...; 0 on the CPU
+  int card_capability = 0;     // where that is of an older card that this one stands in for
   int multiprocessors = 0;     // CUDA: SMs; CPU: hardware threads
   std::int64_t l2_bytes = 0;   // last-level cache
   std::int64_t memory_bytes = 0;

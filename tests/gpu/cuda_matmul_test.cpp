@@ -13,8 +13,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <map>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -342,6 +345,48 @@ TEST_F(CudaMatmul, KeepsScalesThatAreNoNumbersInTheirRows) {
     }
   }
   EXPECT_GT(runs_[is_hopper() ? "wgmma_decode" : "mma_ring"], 0);
+}
+
+// A problem of any size, most of them small, with at most 2^24 products in all.
+struct RandomProblem {
+  nf4::SyntheticSpec spec;
+  nf4::OutputType type;
+  std::int64_t tokens;
+
+  explicit RandomProblem(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::int64_t end) {
+      return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
+    };
+    const auto up_to = [&](double most) {
+      return static_cast<std::int64_t>(
+          std::exp2(std::log2(most) * static_cast<double>(below(1000)) / 999));
+    };
+    const std::int64_t inputs = up_to(128) * 64 + (below(4) == 0 ? below(64) : 0);
+    tokens = up_to(600);
+    const double most = 0x1p24 / static_cast<double>(inputs * tokens);
+    spec = {.shape = {up_to(std::clamp(most, 1.0, 4096.0)), inputs},
+            .blocksize = 32 << below(8),
+            .absmax_kind = below(2) == 0 ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain,
+            .seed = seed};
+    type = nf4::kOutputTypes[below(5) < 4 ? below(2) : 2];
+  }
+};
+
+// Thousands with NF4BENCH_RANDOM_PROBLEMS.
+TEST_F(CudaMatmul, IsRightForRandomProblems) {
+  const char* const wanted = std::getenv("NF4BENCH_RANDOM_PROBLEMS");
+  const std::uint64_t count = wanted == nullptr ? 50 : std::strtoull(wanted, nullptr, 10);
+  for (std::uint64_t seed = 1; seed <= count; ++seed) {
+    const RandomProblem problem(seed);
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Product product(problem.spec, problem.type, problem.tokens);
+    expect_right(product, {problem.tokens});
+  }
+  for (const auto& [variant, runs] : runs_) {
+    RecordProperty(variant, runs);
+    std::printf("%s: %d problems\n", variant.c_str(), runs);
+  }
 }
 
 TEST_F(CudaMatmul, IsRightInEveryConfiguration) {

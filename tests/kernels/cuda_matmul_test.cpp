@@ -2,12 +2,14 @@
 
 #include "catalog.hpp"
 #include "cuda_problems.hpp"
+#include "own.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nf4bench {
@@ -150,32 +152,21 @@ TEST(CudaMatmul, TheFlagshipNeedsNoDecodedWeightInMemoryForFewTokens) {
   }
 }
 
-TEST(CudaMatmul, TheFlagshipLeavesManyTokensOfASmallLayerToCublas) {
-  const auto expect_crossover = [](std::int64_t tokens, std::int64_t outputs, std::int64_t inputs) {
-    const Problem few = make_problem(tokens, outputs, inputs);
-    const Problem many = make_problem(tokens + 1, outputs, inputs);
-    EXPECT_GE(workspace(variant("fused"), many), workspace(variant("decode_cublas"), many));
-    EXPECT_LT(workspace(variant("fused"), few), workspace(variant("decode_cublas"), few));
-  };
-  expect_crossover(384, 896, 896);
-  expect_crossover(384, 1152, 1152);
-  expect_crossover(384, 4304, 1152);
-  expect_crossover(384, 2880, 2880);
-  expect_crossover(384, 576, 7168);
-  expect_crossover(512, 4096, 512);
-  expect_crossover(512, 2048, 2048);
-  expect_crossover(512, 1024, 4096);
-  expect_crossover(512, 3072, 2048);
-  expect_crossover(512, 4096, 4096);
-  expect_crossover(512, 4096, 2880);
-  expect_crossover(512, 4608, 4096);
-  expect_crossover(512, 3584, 3584);
-  expect_crossover(512, 4096, 12288);
-  // Of the table.
-  expect_crossover(16, 4096, 4308);
-  expect_crossover(64, 8192, 4308);
-  const Problem small = make_problem(1, 1152, 4308);
-  EXPECT_GE(workspace(variant("fused"), small), workspace(variant("decode_cublas"), small));
+TEST(CudaMatmul, TheFlagshipHasRoomForTheDecodedWeightWhereItLeavesAProductToCublas) {
+  const Variant& fused = variant("fused");
+  for (const std::int64_t tokens : {1, 16, 129, 1000}) {
+    for (const auto& [outputs, inputs] : {std::pair<std::int64_t, std::int64_t>{1152, 4308},
+                                          {8192, 4308},
+                                          {4096, 4096},
+                                          {8192, 8192}}) {
+      const Problem problem = make_problem(tokens, outputs, inputs);
+      for (const DeviceFacts& device : {kAmpere, kHopper}) {
+        const kernels::OwnChoice own = kernels::cuda::own_kernels().choose_matmul(problem, device);
+        const Variant& taken = own.beats_blas ? *own.variant : variant("decode_cublas");
+        EXPECT_EQ(workspace(fused, problem, device), workspace(taken, problem, device));
+      }
+    }
+  }
 }
 
 // Where it can do nothing better it decodes the weight for cuBLAS.
@@ -192,7 +183,7 @@ TEST(CudaMatmul, TheFlagshipDoesEveryProblemOnEveryDevice) {
   }
   const Problem problem = make_problem(64, 8192, 8192);
   EXPECT_GE(workspace(variant("fused"), problem, kTuring), problem.elements * 2);
-  EXPECT_GE(workspace(variant("fused"), make_problem(257, 8192, 8192), kAmpere),
+  EXPECT_GE(workspace(variant("fused"), make_problem(20000, 8192, 8192), kAmpere),
             problem.elements * 2);
 }
 

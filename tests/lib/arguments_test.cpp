@@ -301,15 +301,11 @@ class Libnf4Cuda : public testing::Test {
 
 // As `fused` chooses, which tests/kernels pins.
 TEST_F(Libnf4Cuda, KnowsUpToHowManyTokensItIsFaster) {
-  EXPECT_EQ(most_tokens(90, shape(1152, 1152)), 384);
-  EXPECT_EQ(most_tokens(90, shape(1024, 1024)), 512);
-  EXPECT_EQ(most_tokens(90, shape(1024, 4096)), 512);
-  EXPECT_EQ(most_tokens(90, shape(4096, 4096)), 512);
-  EXPECT_EQ(most_tokens(90, shape(28672, 8192)), 512);
-  EXPECT_EQ(most_tokens(80, shape(4096, 4096)), 128);
-  EXPECT_EQ(most_tokens(80, shape(8192, 4096)), 128);
-  EXPECT_EQ(most_tokens(80, shape(1024, 1024)), 128);
-  EXPECT_EQ(most_tokens(90, shape(4096, 4095)), 16);
+  EXPECT_EQ(most_tokens(90, shape(4096, 4096)), 1 << 20);
+  EXPECT_EQ(most_tokens(90, shape(28672, 8192)), 1 << 20);
+  EXPECT_EQ(most_tokens(80, shape(4096, 4096)), 384);
+  EXPECT_EQ(most_tokens(80, shape(8192, 4096)), 768);
+  EXPECT_EQ(most_tokens(90, shape(4096, 4095)), 64);
   EXPECT_EQ(most_tokens(75, shape(4096, 4096)), 1);
   EXPECT_EQ(most_tokens(75, shape(4096, 4095)), 0);
   EXPECT_EQ(most_tokens(90, shape(4096, 4096), NF4_FLOAT32), 0);

@@ -12,12 +12,11 @@ namespace nf4bench::kernels::cuda {
 
 struct OwnProduct {
   Variant variant;
-  // Up to how many tokens it is faster than every kernel below it, and than to decode the weight
-  // into memory and multiply by a BLAS; 0: never. Those of `problem` do not matter.
-  std::int64_t (*most_tokens)(const Problem& problem, const DeviceFacts& device);
+  // What it takes, of problems that it can do; costs.hpp says how well that is known.
+  double (*cost_ns)(const Problem& problem, const DeviceFacts& device);
 };
 
-// In the order in which they are asked.
+// Of those that take the same time the first is chosen.
 std::span<const OwnProduct> own_products();
 
 }  // namespace nf4bench::kernels::cuda

@@ -3,6 +3,7 @@
 // Launching kernels that fill a multiprocessor: dynamic shared memory, and dependent launch where
 // the device can.
 
+#include "cuda/shared_bytes.hpp"
 #include "variant.hpp"
 
 #include <cuda_runtime.h>
@@ -17,24 +18,6 @@ struct Grid {
   std::size_t shared_bytes = 0;
   unsigned cluster = 1;  // blocks of a cluster; more than one from Hopper on
 };
-
-// Shared memory that a block can have.
-inline std::size_t shared_bytes_a_block(const DeviceFacts& device) {
-  switch (device.compute_capability) {
-    case 75:
-      return std::size_t{64} << 10;
-    case 80:
-    case 87:
-      return std::size_t{163} << 10;
-    case 86:
-    case 89:
-    case 120:
-    case 121:
-      return std::size_t{99} << 10;
-    default:
-      return std::size_t{227} << 10;
-  }
-}
 
 // Launches `kernel` as a dependent of its predecessor where the device can, else plainly.
 template <class... Arguments>

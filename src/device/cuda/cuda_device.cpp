@@ -47,7 +47,7 @@ void pretend(record::DeviceInfo& info) {
                             told, info.compute_capability, info.name));
   }
   info.name += fmt::format(" as compute capability {}.{}", capability / 10, capability % 10);
-  info.compute_capability = capability;
+  info.card_capability = std::exchange(info.compute_capability, capability);
 }
 
 record::DeviceInfo describe(int index) {

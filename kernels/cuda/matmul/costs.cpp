@@ -1,0 +1,128 @@
+#include "cuda/matmul/costs.hpp"
+
+#include "cuda/cards.hpp"
+#include "cuda/matmul/ring/ring_choice.hpp"
+#include "cuda/matmul/wgmma/config.hpp"
+
+#include <algorithm>
+
+namespace nf4bench::kernels::cuda {
+namespace {
+
+// Sustained rates: of clocks and peaks, what long kernels reach.
+struct DeviceRates {
+  double clock = 0.0;  // cycles a nanosecond
+  double bytes = 0.0;  // of memory, a nanosecond
+  // Multiplications and additions of 16-bit tensor cores with float32 sums, a nanosecond and
+  // multiprocessor: of mma.sync, and what a BLAS reaches.
+  double mma = 0.0;
+  double blas = 0.0;
+};
+
+constexpr double kH200Clock = 1.755;  // cycles a nanosecond, under load
+
+DeviceRates rates_of(const DeviceFacts& device) {
+  constexpr double kOfClock = 0.886;
+  constexpr double kOfMemory = 0.86;
+  const Card& card = nearest_card(device);
+  const double share = static_cast<double>(device.multiprocessors) / card.facts.multiprocessors;
+  const double peak = device.memory_bytes_per_s > 0 ? device.memory_bytes_per_s
+                                                    : card.facts.memory_bytes_per_s * share;
+  DeviceRates rates;
+  rates.clock = card.clock_hz / 1e9 * kOfClock;
+  rates.bytes = peak / 1e9 * kOfMemory;
+  rates.mma = card.mma * rates.clock;
+  rates.blas = card.blas * rates.clock;
+  return rates;
+}
+
+// Bytes of the weight, its scales, the activations and the outputs, over the memory's rate.
+double traffic_ns(const Problem& problem, const DeviceRates& rates) {
+  const double scales = static_cast<double>(problem.blocks) * (problem.nested ? 1.0 : 4.0);
+  const double rows =
+      static_cast<double>(problem.tokens) * static_cast<double>(problem.inputs + problem.outputs);
+  return (static_cast<double>(problem.elements) / 2 + scales + rows * 2) / rates.bytes;
+}
+
+// `h200_ns` on an H200, where instructions are what takes the time.
+double scaled_ns(double h200_ns, const DeviceRates& rates) {
+  return h200_ns * kH200Clock / rates.clock;
+}
+
+// Of a kernel that spends `cycles` of a multiprocessor on each weight.
+double instructions_ns(const Problem& problem, const DeviceFacts& device, double cycles) {
+  return static_cast<double>(problem.elements) * cycles /
+         (rates_of(device).clock * device.multiprocessors);
+}
+
+// What tensor cores take at the rate that a BLAS reaches.
+double products_ns(const Problem& problem, const DeviceFacts& device) {
+  return static_cast<double>(problem.elements) * static_cast<double>(problem.tokens) /
+         (rates_of(device).blas * device.multiprocessors);
+}
+
+}  // namespace
+
+// Activations become integers first: in each block, of whole rows.
+double mma_linear_ns(const Problem& problem, const DeviceFacts& device) {
+  const bool is_hopper = device.compute_capability >= 90;
+  const bool is_vector = problem.tokens == 1;
+  const DeviceRates rates = rates_of(device);
+  const double call_ns = (is_vector ? 2000 : 1950) + (is_hopper ? 0 : 1400);
+  const double an_input_ns = is_vector ? 0.14 : 0.36;
+  const double cycles = is_vector ? (is_hopper ? 0.025 : 0.034) : (is_hopper ? 0.033 : 0.043);
+  return scaled_ns(call_ns + an_input_ns * static_cast<double>(problem.inputs), rates) +
+         std::max(traffic_ns(problem, rates), instructions_ns(problem, device, cycles));
+}
+
+double gemv_shuffle_ns(const Problem& problem, const DeviceFacts& device) {
+  const DeviceRates rates = rates_of(device);
+  return 3500 + std::max(traffic_ns(problem, rates), instructions_ns(problem, device, 0.097));
+}
+
+// It decodes the weight again for each 64 tokens.
+double mma_table_ns(const Problem& problem, const DeviceFacts& device) {
+  const DeviceRates rates = rates_of(device);
+  const double cycles = problem.tokens <= 16 ? 0.08 : problem.tokens <= 32 ? 0.13 : 0.165;
+  const auto passes = static_cast<double>(block_count(problem.tokens, 64));
+  const double instructions = instructions_ns(problem, device, cycles) * passes;
+  const double products =
+      static_cast<double>(problem.elements) * passes * 64 / (rates.mma * device.multiprocessors);
+  return 7000 + std::max({traffic_ns(problem, rates), instructions, products});
+}
+
+double mma_ring_ns(const Problem& problem, const DeviceFacts& device) {
+  constexpr double kCallNs = 3600;
+  const DeviceRates rates = rates_of(device);
+  return with_ring_choice(problem, ring_shape_set({.device = device}), [&](auto choice) {
+    using Choice = decltype(choice);
+    using Shape = typename Choice::Shape;
+    const StagePlan plan = plan_ring<Choice>(problem, device);
+    constexpr double kStageProducts = double{Shape::kRows} * Shape::kTokens * Shape::kInputs;
+    const double stages_ns = scaled_ns(static_cast<double>(time_of(plan, Choice::kCosts)), rates);
+    const double products = static_cast<double>(stages_of(plan)) * kStageProducts / rates.mma;
+    return scaled_ns(kCallNs, rates) + std::max({stages_ns, products, traffic_ns(problem, rates)});
+  });
+}
+
+double wgmma_decode_ns(const Problem& problem, const DeviceFacts& device) {
+  const DeviceRates rates = rates_of(device);
+  const WgmmaConfig& config = kWgmmaConfigs[choose_wgmma(problem)];
+  const StagePlan plan = plan_wgmma(config, problem, device.multiprocessors);
+  const double stages_ns = scaled_ns(static_cast<double>(time_of(plan, config.costs)), rates);
+  return scaled_ns(config.call_ns, rates) +
+         std::max({stages_ns, products_ns(problem, device), traffic_ns(problem, rates)});
+}
+
+double decode_blas_ns(const Problem& problem, const DeviceFacts& device) {
+  constexpr double kCallsNs = 7000;
+  const DeviceRates rates = rates_of(device);
+  const auto elements = static_cast<double>(problem.elements);
+  // What the cache holds of the decoded weight comes from there.
+  const double decoded = elements * 2;
+  const double read = std::max(0.0, decoded - static_cast<double>(device.l2_bytes) / 4);
+  return kCallsNs + (elements * 0.516 + decoded) / rates.bytes +
+         std::max(read / rates.bytes, products_ns(problem, device));
+}
+
+}  // namespace nf4bench::kernels::cuda
