@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 
 namespace nf4bench::lib {
 namespace {
@@ -40,6 +41,16 @@ void note_memory_rate(std::int32_t ordinal) {
   *rate = 2.0 * clock_khz * 1e3 * width_bits / 8;
 }
 
+constexpr int kLeastCapability = 75;  // that the kernels are compiled for
+
+// Lets an older architecture stand in for the card's own: a library of that one's PTX alone, which
+// the driver compiles for this card, is tried with it.
+int capability_told(int of_the_card) {
+  const char* const told = std::getenv("NF4_COMPUTE_CAPABILITY");
+  const int capability = told == nullptr ? 0 : std::atoi(told);
+  return capability >= kLeastCapability && capability < of_the_card ? capability : of_the_card;
+}
+
 nf4_status query(std::int32_t ordinal, nf4_device& device) {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) return forget(NF4_NO_DEVICE);
@@ -53,7 +64,7 @@ nf4_status query(std::int32_t ordinal, nf4_device& device) {
       !ask(l2_bytes, cudaDevAttrL2CacheSize, ordinal)) {
     return forget(NF4_NO_DEVICE);
   }
-  device.compute_capability = 10 * major + minor;
+  device.compute_capability = capability_told(10 * major + minor);
   device.l2_bytes = l2_bytes;
   note_memory_rate(ordinal);
   return NF4_OK;
@@ -76,8 +87,7 @@ nf4_status current(nf4_device& device) {
   return NF4_OK;
 }
 
-// The least that the kernels are compiled for, and more than any device has.
-constexpr std::int32_t kLeastCapability = 75;
+// More than any device has.
 constexpr std::int32_t kMostMultiprocessors = 4096;
 
 nf4_status read(const nf4_device& device, kernels::DeviceFacts& facts) {

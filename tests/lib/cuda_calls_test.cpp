@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,6 +205,20 @@ TEST_F(Libnf4CudaCalls, DescribeTheDevice) {
   EXPECT_EQ(device_.compute_capability, 90);
   EXPECT_EQ(device_.multiprocessors, 132);
   EXPECT_EQ(nf4_query_device(NF4_CUDA, 2, &device_), NF4_NO_DEVICE);
+}
+
+TEST_F(Libnf4CudaCalls, AnOlderArchitectureStandsInForTheCard) {
+  const auto queried = [](const char* told) {
+    setenv("NF4_COMPUTE_CAPABILITY", told, 1);
+    nf4_device device = {};
+    device.struct_bytes = sizeof(device);
+    EXPECT_EQ(nf4_query_device(NF4_CUDA, 1, &device), NF4_OK);
+    unsetenv("NF4_COMPUTE_CAPABILITY");
+    return device.compute_capability;
+  };
+  EXPECT_EQ(queried("75"), 75);
+  EXPECT_EQ(queried("86"), 86);
+  for (const char* none : {"", "74", "91", "later"}) EXPECT_EQ(queried(none), 90) << none;
 }
 
 TEST_F(Libnf4CudaCalls, OfDequantizeAreALaunchAndTwoQuestions) {
