@@ -6,7 +6,8 @@ PyPI packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm). For every kernel 
 an output type it takes the main path: the cheapest way through the code that makes all the widest
 stores. It divides the instructions of that path by the elements that it stores. Instructions of a loop
 count once, as do its elements. A kernel of a matrix product works in a loop instead: what counts is that
-loop, and the budget says how many weights a thread multiplies in one round of it.
+loop, by the pipe that its instructions occupy, and the budget says how many weights a thread multiplies in
+one round of it.
 
     scripts/count_sass.py build/kernels/cuda/*.a
     scripts/count_sass.py --budget tests/gpu/sass_budget.json build/kernels/cuda/*.a
@@ -24,6 +25,15 @@ from dataclasses import dataclass, asdict
 TYPES = {"0": ("float16", 2), "1": ("bfloat16", 2), "2": ("float32", 4)}
 STORE_BYTES = {"8": 1, "U8": 1, "S8": 1, "16": 2, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 TENSOR_PRODUCT = re.compile(r"\b(IMMA|HMMA|HGMMA)\b")
+# The pipes of a multiprocessor that instructions of a product's loop occupy; the rest only issue.
+PIPES = {
+    "tensor": r"[HIQ]G?MMA",
+    "fma": r"FFMA2?|FMUL2?|FADD2?|IMAD|IDP|H(?:FMA|MUL|ADD)2",
+    "alu": r"LOP3|PLOP3|PRMT|SHF|SHL|SHR|I?SETP|ISETP|FSETP|SEL|FSEL|IADD3?|VIADD|LEA|IABS|IMNMX|VIMNMX|FMNMX|FLO|POPC|F2F|F2FP|I2F|I2FP|MOV",
+    "shared": r"LDS|STS|LDSM|ATOMS|SHFL|SYNCS",
+    "global": r"LDG|STG|LDGSTS|LDL|STL|UBLKCP|UTMALDG|RED|ATOMG",
+}
+PIPE_OF = {name: re.compile(rf"(?:@!?U?P\w+\s+)?(?:{codes})\b") for name, codes in PIPES.items()}
 INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 
 
@@ -40,11 +50,11 @@ class Kernel:
     elements: float
     widest_store: int  # bytes
     local_accesses: int  # loads and stores of spilled registers or stack arrays, cold code included
-    loops: list  # instructions, all ways through it, and share of the kernel's products, of each
+    loops: list  # instructions by pipe, all ways through it, and share of the kernel's products, of each
 
     def main_loop(self, share=0.75):
-        """How many instructions the shortest loop has that holds so many of the products; 0: none does."""
-        return min((length for length, products in self.loops if products >= share), default=0)
+        """What the shortest loop has that holds so many of the products, by pipe; nothing if none does."""
+        return min((pipes for pipes, products in self.loops if products >= share), key=lambda p: p["issue"], default={})
 
     @property
     def per_element(self):
@@ -105,7 +115,7 @@ def store_bytes(text):
 
 
 def loops_of(lines):
-    """(instructions, share of the kernel's products) of each loop that holds some."""
+    """(instructions by pipe, share of the kernel's products) of each loop that holds some."""
     index_of = {address: i for i, (address, _) in enumerate(lines)}
     products = [i for i, (_, text) in enumerate(lines) if TENSOR_PRODUCT.search(text)]
     if not products:
@@ -116,9 +126,14 @@ def loops_of(lines):
         start = index_of.get(int(branch.group(1), 16)) if branch else None
         held = 0 if start is None else sum(start < p < i for p in products)
         if held > 0:
-            length = sum(not t.startswith("NOP") for _, t in lines[start : i + 1])
-            loops.append((length, held / len(products)))
+            loops.append((pipes_of([t for _, t in lines[start : i + 1]]), held / len(products)))
     return loops
+
+
+def pipes_of(texts):
+    """How many of these instructions occupy each pipe; "issue": all of them."""
+    counts = {pipe: sum(bool(pattern.match(text)) for text in texts) for pipe, pattern in PIPE_OF.items()}
+    return {"issue": sum(not text.startswith("NOP") for text in texts)} | counts
 
 
 def measure(file, name, arch, lines):
@@ -180,9 +195,13 @@ def broken_rules(kernel, rules):
         yield "no rule of the budget matches"
         return
     if "loop_weights" in limits:
-        per_weight = kernel.main_loop(limits.get("loop_share", 0.75)) / limits["loop_weights"]
-        if not 0 < per_weight <= limits["instructions_per_weight"]:
-            yield f"{per_weight:.2f} instructions a weight, budget {limits['instructions_per_weight']}"
+        loop = kernel.main_loop(limits.get("loop_share", 0.75))
+        if not loop:
+            yield "no loop holds its products"
+        for pipe, budget in limits["instructions_per_weight"].items():
+            per_weight = loop.get(pipe, 0) / limits["loop_weights"]
+            if per_weight > budget:
+                yield f"{per_weight:.3f} {pipe} instructions a weight, budget {budget}"
     elif kernel.per_element > limits["instructions_per_element"]:
         yield f"{kernel.per_element:.2f} instructions an element, budget {limits['instructions_per_element']}"
     most_local = limits.get("local_accesses", 0)
@@ -218,7 +237,7 @@ def main():
             kind = "nested" if k.nested else "plain"
             print(f"{k.arch:7} {k.file or '-':16} {k.output_type:9} {kind:7} {k.per_element:6.2f} an element"
                   f"  {k.instructions:4} / {k.elements:g}  stores {k.widest_store} B  local {k.local_accesses}"
-                  f"  loop {k.main_loop()}"
+                  f"  loop {' '.join(f'{pipe} {n}' for pipe, n in k.main_loop().items())}"
                   f"  {k.name[-60:]}  {'; '.join(broken)}")
     print(f"{len(kernels)} kernels, {failures} over budget" if budget else f"{len(kernels)} kernels")
     return 1 if failures else 0

@@ -49,28 +49,38 @@ class MainLoop(unittest.TestCase):
             "STG.E.U16 [R6], R2",
             "EXIT",
         )
-        self.assertEqual(found.main_loop(), 5)
+        self.assertEqual(found.main_loop()["issue"], 5)
 
     def test_a_rule_may_ask_for_one_of_two_loops(self):
         hgmma = "HGMMA.64x16x16.F32 R24, R32, gdesc[UR8], R24"
         loops = ("LDS R2, [R3]", hgmma, "@P0 BRA 0x0", "LDS R2, [R3]", hgmma, "NOP", "@P0 BRA 0x30")
         two = kernel(*loops, "STG.E.U16 [R6], R2", "EXIT")
-        self.assertEqual((two.main_loop(), two.main_loop(0.5)), (0, 3))
-        rule = {"match": "float16", "loop_weights": 1, "instructions_per_weight": 3}
-        self.assertIn("0.00 instructions a weight, budget 3", list(broken_rules(two, [rule])))
+        self.assertEqual((two.main_loop(), two.main_loop(0.5)["issue"]), ({}, 3))
+        rule = {"match": "float16", "loop_weights": 1, "instructions_per_weight": {"issue": 3}}
+        self.assertEqual(list(broken_rules(two, [rule])), ["no loop holds its products"])
         self.assertEqual(list(broken_rules(two, [rule | {"loop_share": 0.5}])), [])
+
+    def test_each_pipe_has_a_budget_of_its_own(self):
+        found = kernel("LDS R2, [R4]", "@P0 IDP.4A R3, R2, R5", "LOP3.LUT R6, R3, 0xf, RZ", "HMMA.16816.F32 R8, R2, R6, R8",
+                       "LDGSTS.E.128 [R7], [R9]", "@P0 BRA 0x0", "STG.E.U16 [R6], R0", "EXIT")
+        self.assertEqual(found.main_loop(),
+                         {"issue": 6, "tensor": 1, "fma": 1, "alu": 1, "shared": 1, "global": 1})
+        rule = {"match": ".", "loop_weights": 2, "instructions_per_weight": {"issue": 3, "tensor": 0.5}}
+        self.assertEqual(list(broken_rules(found, [rule])), [])
+        rule["instructions_per_weight"]["shared"] = 0.4
+        self.assertEqual(list(broken_rules(found, [rule])), ["0.500 shared instructions a weight, budget 0.4"])
 
     def test_a_kernel_without_tensor_cores_is_measured_by_its_sums(self):
         found = kernel("LDG.E R2, [R4]", "FFMA R0, R2, R3, R0", "@P0 BRA 0x0", "STG.E.U16 [R6], R0", "EXIT")
-        self.assertEqual(found.main_loop(), 3)
+        self.assertEqual(found.main_loop()["issue"], 3)
 
     def test_a_budget_a_weight_holds_the_loop_and_needs_one(self):
         loop = kernel("LDG.E R2, [R4]", "FFMA R0, R2, R3, R0", "@P0 BRA 0x0", "STG.E.U16 [R6], R0", "EXIT")
         straight = kernel("FFMA R0, R2, R3, R0", "STG.E.U16 [R6], R0", "EXIT")
         rule = {"match": ".", "loop_weights": 2}
-        self.assertEqual(list(broken_rules(loop, [rule | {"instructions_per_weight": 1.5}])), [])
-        self.assertEqual(len(list(broken_rules(loop, [rule | {"instructions_per_weight": 1.4}]))), 1)
-        self.assertEqual(len(list(broken_rules(straight, [rule | {"instructions_per_weight": 9}]))), 1)
+        self.assertEqual(list(broken_rules(loop, [rule | {"instructions_per_weight": {"issue": 1.5}}])), [])
+        self.assertEqual(len(list(broken_rules(loop, [rule | {"instructions_per_weight": {"issue": 1.4}}]))), 1)
+        self.assertEqual(len(list(broken_rules(straight, [rule | {"instructions_per_weight": {"issue": 9}}]))), 1)
 
     def test_local_memory_is_out_of_bounds_unless_a_rule_allows_it(self):
         spills = kernel("STL [R1], R2", "STG.E.U16 [R6], R2", "EXIT")
