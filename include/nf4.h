@@ -181,6 +181,42 @@ NF4_EXPORT nf4_status nf4_grouped_linear(const nf4_device* device, const nf4_sta
                                          const nf4_routing* routing, const nf4_product* product,
                                          void* stream);
 
+/* What stands between the two products of an expert, of a gate g and an up u, in float32:
+ *
+ *   NF4_SILU       g / (1 + exp(-g)) * u
+ *   NF4_GELU_TANH  g / 2 * (1 + tanh(sqrt(2 / pi) * (g + 0.044715 g^3))) * u
+ *   NF4_GPTOSS     (u + 1) * g / (1 + exp(-alpha * g))
+ *   NF4_RELU2      max(g, 0)^2 * u
+ */
+typedef enum nf4_activation {
+  NF4_SILU = 0,
+  NF4_GELU_TANH = 1,
+  NF4_GPTOSS = 2,
+  NF4_RELU2 = 3
+} nf4_activation;
+
+typedef struct nf4_experts_options {
+  uint32_t struct_bytes; /* sizeof(nf4_experts_options) */
+  int32_t activation;    /* an nf4_activation */
+  int32_t gated;         /* 1: the first stack has 2 I outputs, gates and ups; 0: I, and u is 1 */
+  int32_t interleaved;   /* 1: gates and ups in turns; 0: all gates, then all ups */
+  float alpha;           /* of NF4_GPTOSS */
+  float limit;           /* g is at most this, u between its negative and it; 0: no limits */
+} nf4_experts_options;
+
+/* A layer of experts: for each slot the product with its matrix of `up`, rounded to the type, the
+ * activation, rounded, and the product with its matrix of `down`, whose inputs are I; slots of a
+ * token are added up with the routing's weights into output[tokens, N of down]. routing->sums_slots
+ * is 1, product->tokens those of the routing. All else as nf4_grouped_linear(). */
+NF4_EXPORT nf4_status nf4_experts_workspace(const nf4_device* device, const nf4_stack* up,
+                                            const nf4_stack* down, const nf4_routing* routing,
+                                            const nf4_experts_options* options,
+                                            const nf4_product* product, size_t* bytes);
+NF4_EXPORT nf4_status nf4_experts(const nf4_device* device, const nf4_stack* up,
+                                  const nf4_stack* down, const nf4_routing* routing,
+                                  const nf4_experts_options* options, const nf4_product* product,
+                                  void* stream);
+
 #ifdef __cplusplus
 }
 #endif

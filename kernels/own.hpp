@@ -3,6 +3,7 @@
 // What the C library offers: kernels of this program that need no other library. One table for each
 // kind of device; `fused` makes the same choice from it.
 
+#include "activation.hpp"
 #include "variant.hpp"
 
 #include <cstddef>
@@ -28,6 +29,7 @@ struct OwnKernels {
   std::int64_t (*most_tokens)(const Problem& problem, const DeviceFacts& device) = nullptr;
   // The fastest for a product with a stack.
   const Variant* (*choose_grouped)(const Problem& problem, const DeviceFacts& device) = nullptr;
+  void (*activate)(const Activation& of, const Launch& launch) = nullptr;
   // Bytes that are enough for whatever choose_matmul() chooses on any device.
   std::size_t (*most_workspace)(const Problem& problem) = nullptr;
 };

@@ -29,6 +29,28 @@ nf4_status launch(const Plan& plan, const nf4_device& device, void* stream) {
   return target.backend->result();
 }
 
+// Both products and what stands between them.
+nf4_status launch(LayerPlan& plan, const nf4_device& device, void* stream) {
+  const Target& target = plan.up.target;
+  const nf4_status status = target.backend->admit(device, stream);
+  if (status != NF4_OK) return status;
+  const kernels::Launch launch = {.stream = static_cast<CUstream_st*>(stream),
+                                  .device = target.facts};
+  auto* const workspace = static_cast<std::byte*>(plan.up.job.workspace);
+  kernels::Job& first = plan.up.job;
+  kernels::Job& second = plan.down.job;
+  first.slot_weights = nullptr;
+  first.workspace = second.workspace = workspace + plan.products;
+  first.output = workspace;
+  plan.activation.input = workspace;
+  plan.activation.output = workspace + plan.activated;
+  second.input = plan.activation.output;
+  plan.up.variant->launch(first, launch);
+  target.backend->kernels().activate(plan.activation, launch);
+  plan.down.variant->launch(second, launch);
+  return target.backend->result();
+}
+
 nf4_status query(std::int32_t kind, std::int32_t ordinal, nf4_device* device) {
   if (!is_struct(device, sizeof(*device)) || !is_kind(kind)) return NF4_INVALID_ARGUMENT;
   const Backend* const backend = backend_of(kind);
@@ -135,6 +157,36 @@ nf4_status nf4_grouped_linear(const nf4_device* device, const nf4_stack* stack,
     nf4_status status = lib::plan_grouped(device, stack, routing, product, plan);
     if (status == NF4_OK) {
       status = lib::read_buffers(*stack, *routing, *product, plan.workspace_bytes, plan.job);
+    }
+    return status == NF4_OK ? lib::launch(plan, *device, stream) : status;
+  });
+}
+
+nf4_status nf4_experts_workspace(const nf4_device* device, const nf4_stack* up,
+                                 const nf4_stack* down, const nf4_routing* routing,
+                                 const nf4_experts_options* options, const nf4_product* product,
+                                 std::size_t* bytes) {
+  return lib::guarded([=] {
+    if (bytes == nullptr) return NF4_INVALID_ARGUMENT;
+    lib::LayerPlan plan;
+    const nf4_status status = lib::plan_experts(device, up, down, routing, options, product, plan);
+    if (status == NF4_OK) *bytes = plan.workspace_bytes;
+    return status;
+  });
+}
+
+nf4_status nf4_experts(const nf4_device* device, const nf4_stack* up, const nf4_stack* down,
+                       const nf4_routing* routing, const nf4_experts_options* options,
+                       const nf4_product* product, void* stream) {
+  return lib::guarded([=] {
+    lib::LayerPlan plan;
+    nf4_status status = lib::plan_experts(device, up, down, routing, options, product, plan);
+    const std::size_t bytes = plan.workspace_bytes;
+    if (status == NF4_OK) {
+      status = lib::read_buffers(*up, *routing, *product, bytes, plan.up.job);
+    }
+    if (status == NF4_OK) {
+      status = lib::read_buffers(*down, *routing, *product, bytes, plan.down.job);
     }
     return status == NF4_OK ? lib::launch(plan, *device, stream) : status;
   });

@@ -1,5 +1,7 @@
 #include "plan.hpp"
 
+#include <algorithm>
+
 namespace nf4bench::lib {
 namespace {
 
@@ -41,6 +43,41 @@ nf4_status plan_grouped(const nf4_device* device, const nf4_stack* stack,
   if (status != NF4_OK) return status;
   plan.variant = plan.target.backend->kernels().choose_grouped(plan.job, plan.target.facts);
   return find_workspace(plan);
+}
+
+nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4_stack* down,
+                        const nf4_routing* routing, const nf4_experts_options* options,
+                        const nf4_product* product, LayerPlan& plan) {
+  nf4_status status = plan_grouped(device, up, routing, product, plan.up);
+  if (status == NF4_OK) status = plan_grouped(device, down, routing, product, plan.down);
+  if (status != NF4_OK) return status;
+  kernels::Job& first = plan.up.job;
+  kernels::Job& second = plan.down.job;
+  status = read_activation(options, first.outputs, plan.activation);
+  if (status != NF4_OK) return status;
+  if (product->tokens != routing->tokens || routing->sums_slots != 1 ||
+      up->experts != down->experts || second.inputs != plan.activation.columns) {
+    return NF4_INVALID_ARGUMENT;
+  }
+  first.group.sums_slots = false;
+  second.group.slots_have_rows = true;
+  const kernels::OwnKernels& own = plan.up.target.backend->kernels();
+  plan.up.variant = own.choose_grouped(first, plan.up.target.facts);
+  plan.down.variant = own.choose_grouped(second, plan.up.target.facts);
+  status = find_workspace(plan.up);
+  if (status == NF4_OK) status = find_workspace(plan.down);
+  if (status != NF4_OK) return status;
+  plan.activation.type = first.output_type;
+  plan.activation.rows = slots_of(first);
+  const auto aligned_bytes = [&](std::int64_t columns) {
+    const auto values = static_cast<std::size_t>(slots_of(first) * columns);
+    return (values * kernels::size_in_bytes(first.output_type) + 255) / 256 * 256;
+  };
+  plan.activated = aligned_bytes(first.outputs);
+  plan.products = plan.activated + aligned_bytes(second.inputs);
+  plan.workspace_bytes =
+      plan.products + std::max(plan.up.workspace_bytes, plan.down.workspace_bytes);
+  return NF4_OK;
 }
 
 }  // namespace nf4bench::lib

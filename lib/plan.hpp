@@ -21,4 +21,20 @@ nf4_status plan_linear(const nf4_device* device, const nf4_weight* weight,
 nf4_status plan_grouped(const nf4_device* device, const nf4_stack* stack,
                         const nf4_routing* routing, const nf4_product* product, Plan& plan);
 
+// A layer of experts: two products and what stands between them, whose buffers are in the
+// workspace.
+struct LayerPlan {
+  Plan up;
+  Plan down;
+  kernels::Activation activation;
+  // Where parts of the workspace begin, in bytes; that of the products is at its end.
+  std::size_t activated = 0;
+  std::size_t products = 0;
+  std::size_t workspace_bytes = 0;
+};
+
+nf4_status plan_experts(const nf4_device* device, const nf4_stack* up, const nf4_stack* down,
+                        const nf4_routing* routing, const nf4_experts_options* options,
+                        const nf4_product* product, LayerPlan& plan);
+
 }  // namespace nf4bench::lib

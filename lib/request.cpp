@@ -143,6 +143,24 @@ nf4_status read_sizes(const nf4_stack* stack, const nf4_routing* routing,
   return problem.group.own_offsets && shares_groups ? NF4_INVALID_ARGUMENT : NF4_OK;
 }
 
+nf4_status read_activation(const nf4_experts_options* given, std::int64_t outputs,
+                           kernels::Activation& activation) {
+  const nf4_status status = check_struct(given, sizeof(nf4_experts_options));
+  if (status != NF4_OK) return status;
+  const bool is_known = given->activation >= NF4_SILU && given->activation <= NF4_RELU2;
+  if (!is_known || !is_flag(given->gated) || !is_flag(given->interleaved) ||
+      !(given->limit >= 0.0f) || (given->gated != 0 && outputs % 2 != 0)) {
+    return NF4_INVALID_ARGUMENT;
+  }
+  activation.kind = static_cast<kernels::ActivationKind>(given->activation);
+  activation.gated = given->gated != 0;
+  activation.interleaved = given->interleaved != 0;
+  activation.alpha = given->alpha;
+  activation.limit = given->limit;
+  activation.columns = activation.gated ? outputs / 2 : outputs;
+  return NF4_OK;
+}
+
 nf4_status check_buffers(std::initializer_list<const void*> buffers) {
   for (const void* memory : buffers) {
     if (memory == nullptr) return NF4_INVALID_ARGUMENT;

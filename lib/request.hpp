@@ -33,6 +33,10 @@ nf4_status read_sizes(const nf4_weight* weight, const nf4_product* product,
 nf4_status read_sizes(const nf4_stack* stack, const nf4_routing* routing,
                       const nf4_product* product, kernels::Problem& problem);
 
+// What stands between an expert's products, but for buffers and rows; `outputs` of the first.
+nf4_status read_activation(const nf4_experts_options* given, std::int64_t outputs,
+                           kernels::Activation& activation);
+
 // The buffers, of sizes that have been read. `needed`: bytes of workspace.
 nf4_status read_buffers(const nf4_weight& given, kernels::Job& job);
 nf4_status read_buffers(const nf4_product& given, std::size_t needed, kernels::Job& job);

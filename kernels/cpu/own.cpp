@@ -43,7 +43,7 @@ std::size_t most_workspace(const Problem& problem) {
 
 const OwnKernels& own_kernels() {
   static constexpr OwnKernels kKernels = {dequantize_variant, choose_matmul, most_tokens,
-                                          choose_grouped, most_workspace};
+                                          choose_grouped,     activate_rows, most_workspace};
   return kKernels;
 }
 

@@ -2,6 +2,7 @@
 
 #include "cuda/dequantize/variants.hpp"
 #include "cuda/matmul/costs.hpp"
+#include "cuda/matmul/experts/activate.hpp"
 #include "cuda/matmul/experts/variants.hpp"
 #include "cuda/matmul/own_products.hpp"
 
@@ -74,8 +75,8 @@ std::size_t most_workspace(const Problem& problem) {
 }  // namespace
 
 const OwnKernels& own_kernels() {
-  static constexpr OwnKernels kKernels = {dequantize_variant, choose_matmul, most_tokens,
-                                          choose_grouped, most_workspace};
+  static constexpr OwnKernels kKernels = {dequantize_variant, choose_matmul,     most_tokens,
+                                          choose_grouped,     launch_activation, most_workspace};
   return kKernels;
 }
 

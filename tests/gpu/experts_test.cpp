@@ -1,7 +1,9 @@
 // Every CUDA variant of products with stacks of experts.
 
+#include "activation.hpp"
 #include "catalog.hpp"
 #include "kernels/grouped_case.hpp"
+#include "own.hpp"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -270,6 +272,40 @@ TEST_F(CudaExperts, DoNotLetRowsDependOnOthers) {
       product.set_ids(ids);
       on_device.set_ids(product);
     });
+  }
+}
+
+TEST_F(CudaExperts, ActivateAsTheHostDoes) {
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    for (const auto kind : {kernels::ActivationKind::kSilu, kernels::ActivationKind::kGeluTanh,
+                            kernels::ActivationKind::kGptOss, kernels::ActivationKind::kRelu2}) {
+      kernels::Activation activation = {.kind = kind, .type = type, .rows = 3, .columns = 77};
+      activation.gated = kind != kernels::ActivationKind::kRelu2;
+      activation.interleaved = kind == kernels::ActivationKind::kGptOss;
+      activation.limit = kind == kernels::ActivationKind::kGptOss ? 2.0f : 0.0f;
+      std::vector<double> values(3 * 77 * 2);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = (static_cast<double>(i * 37 % 101) - 50.0) / 12.0;
+      }
+      const std::vector<std::byte> given = nf4::to_values(type, values);
+      values = nf4::to_doubles(type, given);
+      const DeviceBuffer input(given);
+      const DeviceBuffer output(3 * 77 * nf4::size_in_bytes(type));
+      activation.input = input.as<void>();
+      activation.output = output.as<void>();
+      kernels::cuda::own_kernels().activate(activation, {.device = device_facts()});
+      check(cudaDeviceSynchronize());
+      const std::vector<double> found = nf4::to_doubles(type, output.read());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        const std::int64_t at = gate_at(activation, static_cast<std::int64_t>(i));
+        const float gate = static_cast<float>(values[static_cast<std::size_t>(at)]);
+        const auto up_at = static_cast<std::size_t>(at + up_step(activation));
+        const float up = activation.gated ? static_cast<float>(values[up_at]) : 1.0f;
+        const double wanted = activate(activation, gate, up);
+        EXPECT_NEAR(found[i], wanted,
+                    std::fabs(wanted) * (1.01 * nf4::unit_roundoff(type) + 0x1p-20) + 0x1p-24);
+      }
+    }
   }
 }
 

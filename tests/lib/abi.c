@@ -26,6 +26,10 @@ int main(void) {
   NUMBER(NF4_CUDA);
   NUMBER(NF4_TOP_K);
   NUMBER(NF4_ENDS);
+  NUMBER(NF4_SILU);
+  NUMBER(NF4_GELU_TANH);
+  NUMBER(NF4_GPTOSS);
+  NUMBER(NF4_RELU2);
   SIZE(nf4_status);
   SIZE(nf4_type);
   SIZE(nf4_device_kind);
@@ -73,5 +77,12 @@ int main(void) {
   MEMBER(nf4_routing, ids);
   MEMBER(nf4_routing, weights);
   MEMBER(nf4_routing, sums_slots);
+  SIZE(nf4_experts_options);
+  MEMBER(nf4_experts_options, struct_bytes);
+  MEMBER(nf4_experts_options, activation);
+  MEMBER(nf4_experts_options, gated);
+  MEMBER(nf4_experts_options, interleaved);
+  MEMBER(nf4_experts_options, alpha);
+  MEMBER(nf4_experts_options, limit);
   return 0;
 }

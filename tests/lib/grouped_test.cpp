@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace nf4bench::test {
@@ -91,6 +93,96 @@ TEST(Libnf4Grouped, MultipliesRowsWithTheExpertsTheyChose) {
       ASSERT_EQ(call.run(), NF4_OK);
       EXPECT_EQ(product.judge(call.output()), "") << to_string(type) << is_other;
     }
+  }
+}
+
+// What stands between the products, from its definition.
+double activated(const nf4_experts_options& options, double gate, double up) {
+  if (options.limit > 0.0f) {
+    gate = std::min<double>(gate, options.limit);
+    up = std::clamp<double>(up, -options.limit, options.limit);
+  }
+  switch (options.activation) {
+    case NF4_SILU:
+      return gate / (1.0 + std::exp(-gate)) * up;
+    case NF4_GELU_TANH:
+      return gate / 2.0 *
+             (1.0 + std::tanh(std::sqrt(2.0 / std::acos(-1.0)) *
+                              (gate + 0.044715 * gate * gate * gate))) *
+             up;
+    case NF4_GPTOSS:
+      return (up + 1.0) * gate / (1.0 + std::exp(-options.alpha * gate));
+    default:
+      return std::max(gate, 0.0) * std::max(gate, 0.0) * up;
+  }
+}
+
+TEST(Libnf4Experts, ComputesALayer) {
+  const std::int64_t kHidden = 40;
+  const std::int64_t kInner = 24;
+  for (const std::int32_t activation : {NF4_SILU, NF4_GELU_TANH, NF4_GPTOSS, NF4_RELU2}) {
+    const bool is_gated = activation != NF4_RELU2;
+    nf4_experts_options options = {};
+    options.struct_bytes = sizeof(options);
+    options.activation = activation;
+    options.gated = is_gated ? 1 : 0;
+    options.interleaved = activation == NF4_GPTOSS ? 1 : 0;
+    options.alpha = 1.702f;
+    options.limit = activation == NF4_GPTOSS ? 0.1f : 0.0f;
+    const GroupedSizes first = {.experts = 5,
+                                .top_k = 2,
+                                .tokens = 7,
+                                .outputs = is_gated ? 2 * kInner : kInner,
+                                .inputs = kHidden};
+    GroupedSizes second = first;
+    second.outputs = kHidden;
+    second.inputs = kInner;
+    std::vector<std::int64_t> ids = even_ids(first, 6);
+    ids[3] = -1;
+    GroupedOptions up_options = {.type = nf4::OutputType::kFloat32, .has_bias = true};
+    const GroupedCase up(first, up_options, ids);
+    GroupedOptions down_options = up_options;
+    down_options.has_weights = true;
+    down_options.group.slots_have_rows = true;
+    down_options.group.sums_slots = true;
+    GroupedCase down(second, down_options, ids);
+    GroupedCall up_call(up);
+    ASSERT_EQ(up_call.run(), NF4_OK);
+    const std::vector<double> sums = nf4::to_doubles(nf4::OutputType::kFloat32, up_call.output());
+    std::vector<double> inner(static_cast<std::size_t>(14 * kInner));
+    for (std::size_t i = 0; i < inner.size(); ++i) {
+      const std::size_t row = i / 24;
+      const std::size_t column = i % 24;
+      const std::size_t gate =
+          is_gated ? row * 48 + (options.interleaved != 0 ? 2 * column : column) : i;
+      const double other = is_gated ? sums[gate + (options.interleaved != 0 ? 1 : 24)] : 1.0;
+      inner[i] = activated(options, sums[gate], other);
+    }
+    down.input = nf4::to_values(nf4::OutputType::kFloat32, inner);
+    GroupedCall layer(down);
+    layer.product.input = up_call.product.input;
+    layer.product.tokens = 7;
+    const nf4_device device = cpu_device();
+    std::size_t bytes = 0;
+    ASSERT_EQ(nf4_experts_workspace(&device, &up_call.stack, &layer.stack, &layer.routing, &options,
+                                    &layer.product, &bytes),
+              NF4_OK);
+    const HostBuffer workspace(bytes, 0);
+    layer.product.workspace = workspace.data();
+    layer.product.workspace_bytes = bytes;
+    ASSERT_EQ(nf4_experts(&device, &up_call.stack, &layer.stack, &layer.routing, &options,
+                          &layer.product, nullptr),
+              NF4_OK);
+    EXPECT_EQ(down.judge(layer.output()), "") << activation;
+    options.activation = 4;
+    EXPECT_EQ(nf4_experts(&device, &up_call.stack, &layer.stack, &layer.routing, &options,
+                          &layer.product, nullptr),
+              NF4_INVALID_ARGUMENT);
+    options.activation = activation;
+    layer.routing.sums_slots = 0;
+    EXPECT_EQ(nf4_experts(&device, &up_call.stack, &layer.stack, &layer.routing, &options,
+                          &layer.product, nullptr),
+              NF4_INVALID_ARGUMENT);
   }
 }
 

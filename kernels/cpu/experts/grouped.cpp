@@ -190,6 +190,20 @@ void multiply(const Job& job, const Launch& launch) {
 
 }  // namespace
 
+void activate_rows(const Activation& of, const Launch& launch) {
+  with_type(of.type, [&](auto type) {
+    constexpr OutputType kType = decltype(type)::value;
+    auto* const output = static_cast<OutputBits<kType>*>(of.output);
+    for_each_part(launch, {of.rows, of.columns}, [&](Range rows) {
+      for (std::int64_t i = rows.first * of.columns; i < rows.last * of.columns; ++i) {
+        const std::int64_t at = gate_at(of, i);
+        const float up = of.gated ? value_at<kType>(of.input, at + up_step(of)) : 1.0f;
+        output[i] = to_output_bits<kType>(activate(of, value_at<kType>(of.input, at), up));
+      }
+    });
+  });
+}
+
 Variant experts_grouped() {
   Variant variant;
   variant.name = "grouped";

@@ -8,6 +8,7 @@
 #include "cuda/matmul/experts/variants.hpp"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/ring/mma_ring.cuh"
+#include "cuda/shared_bytes.hpp"
 
 #include <algorithm>
 
