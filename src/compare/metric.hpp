@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace nf4bench::compare {
@@ -15,16 +16,32 @@ enum class Metric : std::uint8_t {
 inline constexpr Metric kMetrics[] = {Metric::kTime, Metric::kSpeedup, Metric::kFractionOfCopy,
                                       Metric::kEnergy};
 
-constexpr const char* to_string(Metric metric) {
-  return metric == Metric::kTime      ? "time"
-         : metric == Metric::kSpeedup ? "speedup"
-         : metric == Metric::kEnergy  ? "energy"
-                                      : "fraction_of_copy";
+struct MetricFacts {
+  const char* name;
+  const char* field;   // of a measurement, as record/leaves.hpp calls it
+  bool is_cost;        // less of it is better: it is its own cost, else the inverse of one
+  const char* absent;  // what is said of a row without it
+};
+
+// In the order of Metric.
+inline constexpr MetricFacts kMetricFacts[] = {
+    {"time", "time_s.median", true, "has no time"},
+    {"speedup", "speedup.ratio", false, "has no speedup; its baseline was not measured"},
+    {"fraction_of_copy", "fraction_of_copy", false,
+     "has no fraction of copy; the run measured no ceilings"},
+    {"energy", "energy.joules", true, "has no energy; the run measured none (--energy)"},
+};
+
+constexpr const MetricFacts& facts_of(Metric metric) {
+  return kMetricFacts[static_cast<std::size_t>(metric)];
 }
 
-// Whether less of it is better: then it is its own cost, else the inverse of one.
+constexpr const char* to_string(Metric metric) {
+  return facts_of(metric).name;
+}
+
 constexpr bool is_cost(Metric metric) {
-  return metric == Metric::kTime || metric == Metric::kEnergy;
+  return facts_of(metric).is_cost;
 }
 
 }  // namespace nf4bench::compare

@@ -1,5 +1,6 @@
 #include "compare/run_cells.hpp"
 
+#include "record/leaves.hpp"
 #include "record/sample_digest.hpp"
 #include "statistics/log_error.hpp"
 
@@ -38,6 +39,21 @@ std::string find_doubt(const record::Measurement& m) {
                      record::sample_count(m), statistics::kFewestForInterval);
 }
 
+// The same of what is compared besides times.
+std::string find_fault_of(const record::Measurement& m, Metric metric) {
+  const std::optional<double> value = record::number_at(m, facts_of(metric).field);
+  if (!value && metric == Metric::kEnergy && m.energy) {
+    return "its energy is not known: " + m.energy->unavailable;
+  }
+  if (!value) return facts_of(metric).absent;
+  bool is_positive = are_positive(std::span(&*value, 1));
+  if (metric == Metric::kSpeedup && m.speedup->ci95) {
+    const double ends[] = {m.speedup->ci95->low, m.speedup->ci95->high};
+    is_positive = is_positive && are_positive(ends);
+  }
+  return is_positive ? "" : fmt::format("its {} is not a positive number", to_string(metric));
+}
+
 // Why the row's numbers cannot be used; empty when they can.
 std::string find_fault(const record::Measurement& m, Metric metric) {
   if (m.status == record::Status::kFailed || m.status == record::Status::kInvalid) {
@@ -48,36 +64,14 @@ std::string find_fault(const record::Measurement& m, Metric metric) {
   if (m.digest && !(m.time_s && are_positive(std::span(&m.time_s->median, 1)))) {
     return "passed, but its median is not a positive time";
   }
-  if (metric == Metric::kSpeedup) {
-    if (!m.speedup) return "has no speedup; its baseline was not measured";
-    const statistics::Interval ci95 = m.speedup->ci95.value_or(statistics::Interval{1.0, 1.0});
-    const double values[] = {m.speedup->ratio, ci95.low, ci95.high};
-    if (!are_positive(values)) return "its speedup is not a positive ratio";
-  }
-  if (metric == Metric::kFractionOfCopy &&
-      !(m.fraction_of_copy && are_positive(std::span(&*m.fraction_of_copy, 1)))) {
-    return "has no fraction of copy; the run measured no ceilings";
-  }
-  if (metric == Metric::kEnergy) {
-    if (!m.energy) return "has no energy; the run measured none (--energy)";
-    if (!m.energy->joules) return "its energy is not known: " + m.energy->unavailable;
-    if (!are_positive(std::span(&*m.energy->joules, 1))) return "its energy is not positive";
-  }
-  return "";
+  return metric == Metric::kTime ? "" : find_fault_of(m, metric);
 }
 
+// Of the metric in a row that is timed; time is its samples'.
 double log_cost_of(const record::Measurement& m, Metric metric, double time_s) {
-  switch (metric) {
-    case Metric::kTime:
-      return std::log(time_s);
-    case Metric::kSpeedup:
-      return -std::log(m.speedup->ratio);
-    case Metric::kFractionOfCopy:
-      return -std::log(*m.fraction_of_copy);
-    case Metric::kEnergy:
-      return std::log(*m.energy->joules);
-  }
-  return 0.0;
+  if (metric == Metric::kTime) return std::log(time_s);
+  const double value = record::number_at(m, facts_of(metric).field).value_or(1.0);
+  return is_cost(metric) ? std::log(value) : -std::log(value);
 }
 
 RunValue value_of(const record::Measurement& m, Metric metric, record::DeviceKind kind) {

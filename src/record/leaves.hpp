@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -76,6 +77,17 @@ template <class T, class Take>
 void each_leaf(const T& object, Take&& take) {
   LeafWalk walk(take);
   walk.object(object, "", false);
+}
+
+// The number at the path of a leaf; none where it is null or no number of floating point.
+inline std::optional<double> number_at(const Measurement& measurement, std::string_view path) {
+  std::optional<double> number;
+  each_leaf(measurement, [&](const std::string& each, const Leaf& leaf) {
+    if (const double* value = std::get_if<double>(&leaf); value != nullptr && each == path) {
+      number = *value;
+    }
+  });
+  return number;
 }
 
 }  // namespace nf4bench::record
