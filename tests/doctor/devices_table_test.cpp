@@ -58,13 +58,20 @@ TEST(GpuState, DoesNotTakeSilenceForHealth) {
 }
 
 TEST(DevicesTable, HasALineForEachGpu) {
-  EXPECT_EQ(table({sound_gpu(), second_gpu()}),
-            "  device  GPU          verdict  deg C        MHz  throttled  ECC  errors  remapped   "
-            "PCIe  NVLink  MIG\n"
-            "  cuda:0  NVIDIA H200  fit         41  1710/1980  no         on        0         0  "
-            "5 x16   18/18  off\n"
-            "  cuda:1  NVIDIA H200  fit         41  1710/1980  no         on        0         0  "
-            "5 x16   18/18  off\n\n");
+  EXPECT_EQ(
+      table({sound_gpu(), second_gpu()}),
+      "device  GPU          verdict  deg C  MHz        throttled  ECC  errors  remapped  PCIe   "
+      "NVLink  MIG\n"
+      "cuda:0  NVIDIA H200  fit         41  1710/1980  no         on        0         0  5 x16  "
+      "18/18   off\n"
+      "cuda:1  NVIDIA H200  fit         41  1710/1980  no         on        0         0  5 x16  "
+      "18/18   off\n\n");
+}
+
+TEST(DevicesTable, LosesTheNameAndTheRemappedRowsOnlyIn80Columns) {
+  const std::string text = doctor::devices_table({doctor::diagnose(sound_gpu())}, {.width = 80});
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "device  verdict  deg C  MHz        throttled  ECC  errors  PCIe   NVLink  MIG");
 }
 
 TEST(DevicesTable, SaysBelowWhatIsWrongWithWhich) {

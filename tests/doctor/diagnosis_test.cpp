@@ -150,7 +150,8 @@ TEST(DiagnosisTable, ListsFindingsAndEndsWithTheVerdict) {
   const std::vector<std::string> lines = lines_of(
       doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = 100, .colour = false}));
   EXPECT_EQ(lines.front(), "cuda:0: NVIDIA H200, driver 580.159.04, CUDA runtime 13.0");
-  EXPECT_THAT(lines.at(2), StartsWith("worthless  processes      1 other on this GPU: python3"));
+  EXPECT_THAT(lines.at(2), StartsWith("severity   check"));
+  EXPECT_THAT(lines.at(3), StartsWith("worthless  processes      1 other on this GPU: python3"));
   EXPECT_EQ(lines.back(),
             "verdict: worthless: a gate run on cuda:0 would decide nothing (processes)");
 }
