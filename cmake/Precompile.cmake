@@ -1,8 +1,9 @@
 # Headers that most files include, compiled once for each set of flags: parsing them is half of what
 # a source costs. A source includes what it uses all the same; without precompiled headers
-# (-DNF4BENCH_PRECOMPILE=OFF) it must compile, too.
+# (-DNF4BENCH_PRECOMPILE=OFF) it must compile, too. TESTS: only the tests have them, so that an include that
+# is missing elsewhere is an error.
 
-option(NF4BENCH_PRECOMPILE "Precompile the headers that most files include" ON)
+set(NF4BENCH_PRECOMPILE ON CACHE STRING "Precompile the headers that most files include: ON, OFF or TESTS")
 
 set(precompiled_headers
   <algorithm> <array> <cmath> <cstdint> <cstring> <filesystem> <functional> <map> <memory> <optional>
@@ -20,7 +21,7 @@ endforeach()
 # with them. All targets with the same word FLAGS share one file, made by the first: they have the
 # same compile options and the same HEADERs.
 function(nf4bench_precompile target flags)
-  if(NOT NF4BENCH_PRECOMPILE)
+  if(NOT NF4BENCH_PRECOMPILE OR (NF4BENCH_PRECOMPILE STREQUAL "TESTS" AND NOT flags MATCHES "test"))
     return()
   endif()
   target_link_libraries(${target} PRIVATE fmt::fmt)  # its definitions are part of what is precompiled

@@ -2,8 +2,9 @@
 """Runs clang-tidy on the sources in src/, kernels/ and lib/ that a build folder compiles.
 
 Most of its time goes into the headers, so some files of a folder are checked as one. Files that do not
-compile together, and files of which something is reported, are checked alone. Each file is also compiled
-alone, without precompiled headers: those are of another compiler, and hide an include that is missing.
+compile together, and files of which something is reported, are checked alone. An include that is missing
+is found where a file is compiled alone and without precompiled headers: the preset "checks" does that,
+and this script for the files that only a build with CUDA has.
 
   scripts/tidy.py BUILD [--jobs N]      exit code 1 when something is found
 """
@@ -22,8 +23,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILES_AT_ONCE = 8
 PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
-# What needs a file of its own: with others, their uses count, too.
+# What needs a file of its own: with others, their uses count, too. Most files have nothing of the kind.
 ALONE = "-*,misc-unused-*,readability-duplicate-include,clang-diagnostic-*"
+HAS_UNUSED = re.compile(r"^\s*(using [\w:]+::\w+;|namespace \w+ =)", re.MULTILINE)
+INCLUDE = re.compile(r"^#include .*$", re.MULTILINE)
 
 
 def sources_of(build):
@@ -62,11 +65,18 @@ def tidy(folder, path, *options):
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
+def needs_itself(path):
+    """Whether ALONE can find something in a file."""
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    includes = INCLUDE.findall(text)
+    return "/cuda/" in path or len(set(includes)) < len(includes) or HAS_UNUSED.search(text) is not None
+
+
 def check(folder, group, whole):
     """What is reported of the files of a group, of which `whole` holds all."""
     paths = [entry["file"] for entry in group]
     if len(paths) > 1 and not tidy(folder, whole):
-        return [tidy(folder, path, f"--checks={ALONE}") for path in paths]
+        return [tidy(folder, path, f"--checks={ALONE}") for path in paths if needs_itself(path)]
     return [tidy(folder, path) for path in paths]
 
 

@@ -80,8 +80,8 @@ TEST_F(FleetCommand, ShowsTwentyOfManyAndAllOnDemand) {
   const auto factor = [](int unit) { return 1.0 + 0.0001 * unit; };
   const Outcome few = judge(30, factor);
   EXPECT_THAT(few.out, HasSubstr("and 10 that are faster; --all shows them"));
-  EXPECT_THAT(few.out, Not(HasSubstr("    30  GPU")));
-  EXPECT_THAT(judge(30, factor, {"--all"}).out, HasSubstr("    30  GPU"));
+  EXPECT_THAT(few.out, Not(HasSubstr("\n  30  GPU")));
+  EXPECT_THAT(judge(30, factor, {"--all"}).out, HasSubstr("\n  30  GPU"));
 }
 
 TEST_F(FleetCommand, PrintsJson) {
