@@ -12,11 +12,12 @@ namespace nf4bench::kernels {
 
 // Of one output. Errors up to `exact` are those of exact weights, errors up to `rounded` those of
 // weights that were rounded to 16 bits; what is beyond is wrong. An infinite or NaN `value` must be
-// met.
+// met. Where sums of float32 may overflow on their way to a finite one, infinity and NaN are right
+// as well: that depends on the order of summing alone.
 struct ProductBound {
   double value = 0.0;
   float exact = 0.0f;
-  float rounded = 0.0f;  // at least `exact`
+  float rounded = 0.0f;  // at least `exact`; negated where sums may overflow
 };
 
 // Where the numbers of an output type end.
@@ -41,17 +42,20 @@ NF4BENCH_HOST_DEVICE inline ProductJudgement judge_product(const TypeRange& rang
     // A kernel that splits a weight in two meets inf - inf where the definition meets inf alone.
     return std::isfinite(actual) ? ProductJudgement::kWrong : ProductJudgement::kRounded;
   }
+  const bool sums_may_overflow = bound.rounded < 0.0f;
+  if (sums_may_overflow && !std::isfinite(actual)) return ProductJudgement::kExact;
+  const double rounded = std::fabs(bound.rounded);
   const double size = std::fabs(bound.value);
   // The type cannot hold the truth, or just so: infinity is an answer.
-  const bool may_overflow = size + bound.rounded > range.largest;
+  const bool may_overflow = size + rounded > range.largest;
   if (std::isinf(actual) && may_overflow && actual * bound.value > 0.0) {
     return ProductJudgement::kExact;
   }
-  const bool must_overflow = size - bound.rounded > range.overflow;
+  const bool must_overflow = size - rounded > range.overflow;
   if (!std::isfinite(actual) || must_overflow) return ProductJudgement::kWrong;
   const double error = std::fabs(actual - bound.value);
   if (error <= bound.exact) return ProductJudgement::kExact;
-  return error <= bound.rounded ? ProductJudgement::kRounded : ProductJudgement::kWrong;
+  return error <= rounded ? ProductJudgement::kRounded : ProductJudgement::kWrong;
 }
 
 // Over outputs whose truth and value are finite.

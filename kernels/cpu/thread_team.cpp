@@ -97,6 +97,8 @@ Team::Team(int members) : shares_(static_cast<std::size_t>(members)) {
     for (std::size_t member = 1; member < shares_.size(); ++member) {
       awake_.fetch_add(1);
       helpers_.emplace_back([this, member] { serve(member); });
+      pthread_setname_np(helpers_.back().native_handle(),
+                         "nf4 team");  // for whoever looks for others
     }
   } catch (const std::system_error&) {  // no more threads to be had: those that began do the work
     awake_.fetch_sub(1);

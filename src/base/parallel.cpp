@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <pthread.h>
 #include <sched.h>
 #include <stop_token>
 #include <system_error>
@@ -92,6 +93,7 @@ void Helpers::start_thread() {
   pthread_sigmask(SIG_SETMASK, &all, &former);
   try {
     threads_.emplace_back([this](const std::stop_token& end) { serve(end); });
+    pthread_setname_np(threads_.back().native_handle(), "nf4 team");  // see foreign_threads()
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &former, nullptr);
     throw;

@@ -40,6 +40,7 @@ class CellTimer {
 
   Contenders all();
   std::optional<device::Sample> sample(Contender& contender, int launches);
+  std::optional<device::Sample> sample_watched(Contender& contender);
   void calibrate(Contender& contender);
   void find_best_streams();
   void warm_up(double until_s);
@@ -114,6 +115,20 @@ std::optional<device::Sample> CellTimer::sample(Contender& contender, int launch
     contender.failure = fmt::format("the timer reported {} s for a call", taken.seconds);
   }
   if (!contender.is_running()) return std::nullopt;
+  return taken;
+}
+
+// The same, with an eye on threads that have nothing to do with it: whoever else computes in this
+// process is a peer.
+std::optional<device::Sample> CellTimer::sample_watched(Contender& contender) {
+  const bool is_own = *contender.variant->traits.peer == '\0';
+  if (!is_own || !depends_on_host(context_, spec_.launch)) {
+    return sample(contender, contender.launches);
+  }
+  const double begun_s = context_.clocks.clock_s();
+  context_.threads.begin();
+  const std::optional<device::Sample> taken = sample(contender, contender.launches);
+  context_.threads.end(context_.clocks.clock_s() - begun_s, contender.idle);
   return taken;
 }
 
@@ -235,7 +250,7 @@ void CellTimer::run_round(RoundOrder& order, const Contenders& contenders) {
     Contender& contender = *contenders[turn];
     if (!contender.is_running()) continue;
     change_now_and_then(contenders.size());
-    const std::optional<device::Sample> taken = sample(contender, contender.launches);
+    const std::optional<device::Sample> taken = sample_watched(contender);
     if (!taken) continue;
     contender.samples_s.push_back(taken->seconds);
     if (taken->sm_clock_hz) contender.sm_clock_hz.push_back(*taken->sm_clock_hz);
@@ -289,6 +304,8 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
       contender.unavailable = "its launches cannot be recorded into a graph; see --launch stream";
     }
     if (contender.is_running()) calibrate(contender);
+    const std::string peer = contender.variant->traits.peer;
+    if (!peer.empty()) context_.threads.note_new(peer);
   }
   if (context_.options.measure_stream_shapes && any_running()) find_best_streams();
   warm_up(started_s_ + kWarmUpS);
@@ -303,6 +320,11 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
 }
 
 }  // namespace
+
+bool depends_on_host(const RunContext& context, record::LaunchMode launch) {
+  return context.device.info().kind == record::DeviceKind::kCpu ||
+         launch == record::LaunchMode::kStream;
+}
 
 bool is_steady(const std::vector<double>& samples_s, const record::RunOptions& options) {
   const auto wanted = static_cast<std::size_t>(std::max(options.min_samples, 1));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "bench/run_context.hpp"
+#include "device/cpu/thread_watch.hpp"
 #include "record/measurement.hpp"
 
 #include <cstddef>
@@ -30,6 +31,7 @@ struct Contender {
   std::string unavailable{};               // why it cannot be timed in this cell; empty when it can
   bool is_stream = false;                  // a stream shape
   std::optional<record::Energy> energy{};  // of a call
+  device::IdleTime idle{};  // of threads of peers while a variant of our own took its samples
   std::optional<record::Verification> found{};  // of the output that made it drop out
 
   bool is_running() const { return failure.empty() && unavailable.empty(); }
@@ -62,6 +64,9 @@ struct CellTiming {
 // wrong drops out.
 CellTiming time_cell(const RunContext& context, device::Workload& workload, const CellSpec& spec,
                      const std::vector<std::size_t>& passed);
+
+// Whether times of these launches are the host's as well: of a GPU's only those of plain ones.
+bool depends_on_host(const RunContext& context, record::LaunchMode launch);
 
 // Whether the median of `samples_s` is known as precisely as `options` want it.
 bool is_steady(const std::vector<double>& samples_s, const record::RunOptions& options);

@@ -78,6 +78,10 @@ void Prober::hold(device::Workload& workload, std::size_t index, const operation
   operation::replace_input(workload, step.input);
   Verdict found = verify_variant(context_, workload, index, step.expected);
   if (found.status == record::Status::kFailed) found.reason = step.name + ": " + found.reason;
+  // Of weights that are 0 no single step can tell more.
+  const bool is_unseen = found.comparison && found.comparison->accuracy &&
+                         found.comparison->accuracy->weights == record::WeightClass::kUnseen;
+  if (is_unseen) found.comparison->accuracy->weights = record::WeightClass::kExact;
   update(verdicts_[index], std::move(found));
 }
 

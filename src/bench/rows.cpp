@@ -4,6 +4,7 @@
 #include "record/throttling.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <span>
@@ -48,17 +49,47 @@ record::Measurement untimed_row(const RunContext& context, const RowFacts& facts
   return row;
 }
 
-// What the cell's rows say of the processors. Of a GPU's times only those of plain launches depend
-// on the host, on the thread that makes them.
-std::optional<record::HostLoad> load_of(const RunContext& context, const CellTiming& timing) {
+// What threads of others than `contender` took while nobody had called them. A peer's own samples
+// do not tell: its threads may be at work, or be those of a runtime that several peers share. Its
+// rivals meet what the program's own variants met.
+device::IdleTime idle_time_of(const Contender& contender, const CellTiming& timing) {
+  const std::string peer = contender.variant->traits.peer;
+  if (peer.empty()) return contender.idle;
+  device::IdleTime sum;
+  for (const Contender& each : timing.variants) {
+    sum.wall_s += each.idle.wall_s;
+    for (const auto& [owner, busy_s] : each.idle.busy_s) {
+      if (owner != peer && !owner.empty()) sum.busy_s[owner] += busy_s;
+    }
+  }
+  return sum;
+}
+
+// Less than this part of a processor is a thread that looks whether there is work.
+constexpr double kFewestIdle = 0.05;
+
+void add_idle(record::HostLoad& load, const device::IdleTime& idle) {
+  if (idle.wall_s <= 0.0) return;
+  double busy_s = 0.0;
+  std::vector<std::string> owners;
+  for (const auto& [owner, owners_s] : idle.busy_s) {
+    busy_s += owners_s;
+    if (!owner.empty() && owners_s > kFewestIdle * idle.wall_s) owners.push_back(owner);
+  }
+  load.idle_threads = std::min<double>(busy_s / idle.wall_s, load.processors);
+  if (load.idle_threads < kFewestIdle) load.idle_threads = 0.0;
+  if (load.idle_threads > 0.0) load.idle_threads_of = fmt::format("{}", fmt::join(owners, ", "));
+}
+
+// What a row says of the processors. A GPU needs its host for the thread that launches.
+std::optional<record::HostLoad> load_of(const RunContext& context, const CellTiming& timing,
+                                        const Contender& contender) {
   std::optional<record::HostLoad> load = timing.load;
   if (!load) return load;
+  add_idle(*load, idle_time_of(contender, timing));
   const record::DeviceInfo& info = context.device.info();
-  if (info.kind == record::DeviceKind::kCpu) {
-    load->disturbed = record::is_disturbed(*load, info.multiprocessors);
-  } else if (timing.launch == record::LaunchMode::kStream) {
-    load->disturbed = record::is_disturbed(*load, 1);
-  }
+  const int threads = info.kind == record::DeviceKind::kCpu ? info.multiprocessors : 1;
+  load->disturbed = depends_on_host(context, timing.launch) && record::is_disturbed(*load, threads);
   return load;
 }
 
@@ -119,7 +150,7 @@ record::Measurement with_times(record::Measurement row, const RunContext& contex
   }
   row.launches_per_sample = contender.launches;
   row.stopped_by = stop_reason(contender, timing, context.options);
-  row.load = load_of(context, timing);
+  row.load = load_of(context, timing, contender);
   row.energy = contender.energy;
   const double bytes = static_cast<double>(row.bytes_read + row.bytes_written);
   row.bytes_per_s = bytes / row.time_s->median;

@@ -138,7 +138,7 @@ void measure(RunPlan& plan, record::Report& report, const RunEvents& events,
   report.state_after = plan.device->state();
   for (const std::vector<std::string>& more :
        {report::sharing_warnings(report), report::throttling_warnings(report),
-        report::load_warnings(report)}) {
+        report::load_warnings(report), report::unjudged_warnings(report)}) {
     report.warnings.insert(report.warnings.end(), more.begin(), more.end());
   }
   if (plan.options.check_company && report.complete) {

@@ -3,6 +3,7 @@
 #include "bench/progress.hpp"
 #include "bench/runner.hpp"
 #include "bench/watchdog.hpp"
+#include "device/cpu/thread_watch.hpp"
 #include "operation/operation.hpp"
 
 #include <atomic>
@@ -23,6 +24,7 @@ struct RunContext {
   const Clocks& clocks;
   Progress& progress;
   Watchdog& watchdog;
+  device::ThreadWatch& threads;
 
   // What the program has for the operation on the device.
   const kernels::Catalog& catalog() const { return operation.catalog(device.info().kind); }

@@ -19,6 +19,8 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -31,6 +33,15 @@ constexpr double kVerifyCost = 4e-9;
 // " 8 tokens" in what the progress tells; empty for operations that have none.
 std::string tokens_words(std::int64_t tokens) {
   return tokens > 0 ? fmt::format(" {}", text::format_count(tokens, "token")) : std::string();
+}
+
+// The peer of all variants that have one; empty when there are several. What was started when peers
+// were loaded is its.
+std::string only_peer_of(const std::vector<plan::SelectedVariant>& variants) {
+  std::set<std::string> peers;
+  for (const plan::SelectedVariant& each : variants) peers.insert(each.variant.traits.peer);
+  peers.erase("");
+  return peers.size() == 1 ? *peers.begin() : "";
 }
 
 class Runner {
@@ -363,6 +374,8 @@ RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceil
                          const RunObserver& observer, const std::atomic<bool>& interrupted) {
   const double call_timeout_s = request.options.call_timeout_s;
   Progress progress(request.clocks.clock_s, observer.on_progress);
+  device::ThreadWatch threads = request.clocks.threads;
+  threads.note_new(only_peer_of(request.variants));
   Runner* waiting = nullptr;  // the runner below, which nothing can hang before it exists
   Watchdog watchdog(call_timeout_s, [&](const Caller& caller) {
     const std::string cause = fmt::format("did not return within {} s", call_timeout_s);
@@ -378,7 +391,8 @@ RunOutcome run_benchmark(const RunRequest& request, const record::Ceilings& ceil
                            .interrupted = interrupted,
                            .clocks = request.clocks,
                            .progress = progress,
-                           .watchdog = watchdog};
+                           .watchdog = watchdog,
+                           .threads = threads};
   Runner runner(context);
   waiting = &runner;
   return runner.run(request.tensors);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/cpu/load_reading.hpp"
+#include "device/cpu/thread_watch.hpp"
 #include "operation/operation.hpp"
 #include "plan/plan.hpp"
 #include "record/measurement.hpp"
@@ -45,6 +46,7 @@ struct RunObserver {
 struct Clocks {
   std::function<double()> clock_s = steady_clock_s;  // seconds, for time limits
   std::function<device::LoadReading()> read_load = [] { return device::read_load(); };
+  device::ThreadWatch threads{};
 };
 
 // What else came out of the run.

@@ -34,6 +34,8 @@ Verdict verify_variant(const RunContext& context, device::Workload& workload, st
   const std::optional<std::string> failure = device_failure(context, {selected.name, index}, [&] {
     comparison = workload.verify(selected.variant, expected);
   });
+  const std::string peer = selected.variant.traits.peer;
+  if (!peer.empty()) context.threads.note_new(peer);
   if (failure) return {record::Status::kFailed, *failure, std::nullopt};
   if (!comparison.is_exact())
     return {record::Status::kFailed, context.operation.describe_fault(comparison), comparison};

@@ -31,8 +31,7 @@ bool has_interval(std::int64_t samples) {
 // Why a time that passed is in doubt; empty when it is not.
 std::string find_doubt(const record::Measurement& m) {
   if (m.load && m.load->disturbed) {
-    return fmt::format("other programs kept {:.1f} of {} processors busy", m.load->others,
-                       m.load->processors);
+    return record::busy_words(*m.load);
   }
   if (has_interval(record::sample_count(m))) return "";
   return fmt::format("{} samples are too few for an interval, which takes {}",

@@ -1,7 +1,7 @@
 #include "device/buffered_workload.hpp"
 
 #include "base/error.hpp"
-#include "base/floating_point_mode.hpp"
+#include "base/kept_thread.hpp"
 #include "device/buffer_sets.hpp"
 #include "device/output_fault.hpp"
 #include "device/turns.hpp"
@@ -38,9 +38,9 @@ constexpr std::size_t kMostRemembered = 64;
 // How often an output that is wrong is looked at again, to see whether it becomes right.
 constexpr int kSecondLooks = 10;
 
-// After calls of a variant that `mode` was kept over.
-void require_same(KeptFloatingPointMode& mode) {
-  if (!mode.restore()) return;
+// After calls of a variant that `thread` was kept over.
+void require_same_mode(KeptThread& thread) {
+  if (!thread.restore().mode) return;
   throw Error(ErrorKind::kDevice,
               "changes the floating-point mode of the thread that calls it, which all others would "
               "feel; a variant must leave rounding and subnormal numbers as they are");
@@ -142,11 +142,11 @@ void BufferedWorkload::reserve_prepared(const kernels::Variant& variant) {
 void BufferedWorkload::prepare_jobs(const kernels::Variant& variant) {
   PreparedJobs& prepared = prepared_.at(variant.name);
   try {
-    KeptFloatingPointMode mode;
+    KeptThread thread;
     executor_->run("launch what comes before the kernel", [&] {
       for (std::size_t job = 0; job < sets_.jobs().size(); ++job) prepare(variant, job);
     });
-    require_same(mode);
+    require_same_mode(thread);
     host_.memory.evict(prepared.first.data(), prepared.first.bytes());
     host_.memory.evict(prepared.others.data(), prepared.others.bytes());
     prepared.is_current = true;
@@ -176,13 +176,13 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
   reserve_workspace(variant);
   sets_.output().poison();
   workspace_.poison();
-  KeptFloatingPointMode mode;
+  KeptThread thread;
   if (variant.prepare) {
     prepared_.at(variant.name).first.poison();
     executor_->run("launch what comes before the kernel", [&] { prepare(variant, 0); });
   }
   executor_->run("launch the kernel", [&] { call(variant, job_of(variant, 0)); });
-  require_same(mode);
+  require_same_mode(thread);
   sets_.output().check_guards("output", sets_.output().bytes());
   workspace_.check_guards("workspace", workspace_of(variant, work_.problem, launch_));
   if (variant.prepare) {
@@ -245,9 +245,9 @@ Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {
 // The outputs are left with poison strewn over them. That costs little, keeps the state of the
 // caches, and makes right results of the past as good as none.
 Taken BufferedWorkload::take(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
-  KeptFloatingPointMode mode;
+  KeptThread thread;
   Taken taken = executor_->sample(calls, spec, truth);
-  require_same(mode);
+  require_same_mode(thread);
   const bool is_right = std::all_of(taken.found.begin(), taken.found.end(),
                                     [](const record::Verification& v) { return v.is_exact(); });
   if (is_right) lay_poison(taken.written, strewn_poison(work_.output_bytes, secret_));
@@ -275,9 +275,9 @@ JudgedSample BufferedWorkload::judged_sample(const kernels::Variant& variant,
 
 // Leaves all outputs as take() leaves those of a sample.
 void BufferedWorkload::repeat(const kernels::Variant& variant, const SampleSpec& spec, int times) {
-  KeptFloatingPointMode mode;
+  KeptThread thread;
   executor_->repeat(calls_of(variant), spec, times);
-  require_same(mode);
+  require_same_mode(thread);
   std::vector<Written> outputs;
   for (const BufferSet& set : sets_.sets()) outputs.push_back({.output = set.output});
   lay_poison(outputs, strewn_poison(work_.output_bytes, secret_));

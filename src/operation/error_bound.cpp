@@ -23,8 +23,8 @@ float round_up(double value) {
 }
 
 record::Accuracy accuracy_of(const kernels::ProductErrors& errors, bool is_exact) {
+  if (errors.truth_squares == 0.0) return {.weights = record::WeightClass::kUnseen};
   const auto weights = is_exact ? record::WeightClass::kExact : record::WeightClass::kRounded;
-  if (errors.truth_squares == 0.0) return {.weights = weights};
   const double rms = std::sqrt(errors.truth_squares / static_cast<double>(errors.count));
   return {.weights = weights,
           .rms_error = std::sqrt(errors.error_squares / errors.truth_squares),
@@ -44,7 +44,9 @@ std::vector<kernels::ProductBound> bounds_of(const ErrorBound& bound,
   for (const ProductTruth& each : truth) {
     const double exact =
         roundoff * std::fabs(each.value) + sums * each.reach + nf4::smallest_step(bound.type);
-    bounds.push_back({each.value, round_up(exact), round_up(exact + weights * each.spread)});
+    const float rounded = round_up(exact + weights * each.spread);
+    const bool may_overflow = each.greatest_sum > std::numeric_limits<float>::max();
+    bounds.push_back({each.value, round_up(exact), may_overflow ? -rounded : rounded});
   }
   return bounds;
 }

@@ -22,7 +22,8 @@ namespace nf4bench::operation {
 // codebook value, scale and product are each rounded to 16 bits add 4 u spread. Independent errors
 // of up to u exceed that in fewer than one output of 1,000 whatever their distribution (Hoeffding),
 // and in fewer than one of 10^11 when they are uniform. What is beyond that is wrong. So is NaN or
-// infinity where the truth is in range, and a number where it is not.
+// infinity where the truth is in range and no sum of float32 can overflow on the way to it, and a
+// number where the truth is not in range.
 struct ErrorBound {
   nf4::OutputType type = nf4::OutputType::kBfloat16;
   std::int64_t inputs = 0;  // K

@@ -89,6 +89,10 @@ ProductTruth dot(const Row& x, const WeightRow& w) {
   truth.reach = std::max(truth.reach, std::sqrt(squares));
   const double of_mean = x.sum * x.sum * w.row.mean_square / nf4::kCodes;
   truth.spread = std::sqrt(2.0 * squares + block_squares + of_mean);
+  // The sum of absolute values is at most that (Cauchy and Schwarz).
+  const auto count = static_cast<double>(inputs);
+  truth.greatest_sum =
+      std::max(std::sqrt(count) * std::sqrt(squares), count * std::sqrt(x.mean_square));
   return truth;
 }
 

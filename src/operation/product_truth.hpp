@@ -22,6 +22,10 @@ struct ProductTruth {
   // each rounded on their own: the root of the sum of squares of what each of these errors is
   // multiplied with, see product_truth.cpp.
   double spread = 0.0;
+
+  // More than any sum of these products, or of the activations times codebook values, can become,
+  // in any order.
+  double greatest_sum = 0.0;
 };
 
 // The truth of y[tokens, outputs] in row-major order, the first `most_values` of them. Weights are

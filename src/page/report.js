@@ -165,6 +165,7 @@ const halfWidth = ({time: median, time_s: {ci95}}) => ci95 && (ci95[1] - ci95[0]
 // As the tables of the program say it.
 function judged(row) {
   if (!row.time) return `${row.status}: ${row.reason ?? ''}`;
+  if (row.verification?.accuracy?.class === 'unseen-weights') return 'unjudged';
   if (row.load?.disturbed) return 'busy machine';
   if (!known(halfWidth(row))) return 'few samples';
   return halfWidth(row) > 0.05 ? 'wide spread' : row.status;

@@ -1,7 +1,7 @@
 #include "peer/generic_peer.hpp"
 
 #include "base/error.hpp"
-#include "base/floating_point_mode.hpp"
+#include "base/kept_thread.hpp"
 #include "base/text.hpp"
 #include "peer/peer_table.hpp"
 #include "peer/python/python_file.hpp"
@@ -91,7 +91,7 @@ std::optional<std::size_t> asked_workspace(const PeerEntry& entry,
                                            const kernels::Problem& problem) {
   if (entry.variant->workspace_bytes == nullptr) return 0;
   const nf4bench_peer_job c_job = to_c(problem, entry);
-  const KeptFloatingPointMode mode;
+  const KeptThread thread;
   try {
     const std::size_t bytes = entry.variant->workspace_bytes(&c_job);
     if (bytes <= kMaxWorkspace) return bytes;
@@ -105,7 +105,7 @@ const char* why_not(const PeerEntry& entry, const kernels::Problem& problem,
                     const nf4bench_peer_device& device) {
   if (entry.variant->unsupported != nullptr) {
     const nf4bench_peer_job c_job = to_c(problem, entry);
-    const KeptFloatingPointMode mode;
+    const KeptThread thread;
     try {
       const char* const reason = entry.variant->unsupported(&c_job, &device);
       if (reason != nullptr) return *reason == '\0' ? "declines it without a reason" : reason;

@@ -1,7 +1,7 @@
 #include "peer/peers.hpp"
 
 #include "base/error.hpp"
-#include "base/floating_point_mode.hpp"
+#include "base/kept_thread.hpp"
 #include "base/text.hpp"
 #include "peer/bitsandbytes.hpp"
 #include "peer/bitsandbytes/cpu_library.hpp"
@@ -113,7 +113,7 @@ Peers::Peers(const std::vector<PeerArgument>& arguments, const PeerHost& host,
 
 void Peers::add(const PeerArgument& argument, const PeerHost& host) {
   std::vector<kernels::Variant> loaded;
-  KeptFloatingPointMode mode;
+  KeptThread thread;
   try {
     loaded = load(argument, host, strings_);
   } catch (const Error& error) {
@@ -121,12 +121,20 @@ void Peers::add(const PeerArgument& argument, const PeerHost& host) {
     absent_.push_back(argument.name);
     return;
   }
-  if (mode.restore()) {
+  const KeptThread::Changes changes = thread.restore();
+  if (changes.mode) {
     notes_.push_back(fmt::format(
         "peer {}: changes the floating-point mode when it is loaded (as what is built "
         "with -ffast-math does); the mode was set back, and its calls meet the usual one",
         argument.name));
   }
+  if (changes.processors) {
+    notes_.push_back(
+        fmt::format("peer {}: binds the thread that loads it to some processors; it was set free "
+                    "again, and so it is after each call",
+                    argument.name));
+  }
+  const char* const peer = strings_.emplace_back(argument.name).c_str();
   for (const kernels::Variant& variant : loaded) {
     const std::string name = variant.name;
     if (std::any_of(variants_.begin(), variants_.end(),
@@ -136,6 +144,7 @@ void Peers::add(const PeerArgument& argument, const PeerHost& host) {
                               argument.name, name));
     }
     variants_.push_back(variant);
+    variants_.back().traits.peer = peer;
   }
 }
 

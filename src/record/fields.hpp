@@ -46,8 +46,8 @@ template <>
 inline constexpr std::array kWords<record::RoofLimit> = {record::RoofLimit::kMemory,
                                                          record::RoofLimit::kCompute};
 template <>
-inline constexpr std::array kWords<record::WeightClass> = {record::WeightClass::kExact,
-                                                           record::WeightClass::kRounded};
+inline constexpr std::array kWords<record::WeightClass> = {
+    record::WeightClass::kExact, record::WeightClass::kRounded, record::WeightClass::kUnseen};
 
 namespace statistics {
 
@@ -298,6 +298,8 @@ template <Is<HostLoad> Load, class F>
 void fields(Load& l, F&& f) {
   f("processors", l.processors);
   f("others", l.others);
+  f("idle_threads", l.idle_threads, kLater);
+  f("idle_threads_of", l.idle_threads_of, Field{.later = true, .or_null = true});
   f("stolen", l.stolen);
   f("involuntary_switches", l.involuntary_switches);
   f("disturbed", l.disturbed);

@@ -9,9 +9,11 @@ namespace nf4bench::record {
 enum class WeightClass : std::uint8_t {
   kExact,    // "exact-weights": those that dequantization gives
   kRounded,  // "rounded-weights": codebook value, scale and product each rounded to 16 bits, say
+  kUnseen,   // "unseen-weights": no true output is a number other than 0, whatever the weights are
 };
 
 constexpr const char* to_string(WeightClass weights) {
+  if (weights == WeightClass::kUnseen) return "unseen-weights";
   return weights == WeightClass::kExact ? "exact-weights" : "rounded-weights";
 }
 

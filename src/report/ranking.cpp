@@ -1,8 +1,10 @@
 #include "report/ranking.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <set>
 
@@ -53,23 +55,11 @@ std::vector<Cost> costs_of(const std::vector<const record::Measurement*>& rows) 
   return costs;
 }
 
-// The row of each disturbed cell, of which the first is the most disturbed.
-std::vector<const record::Measurement*> disturbed_cells(const record::Report& report,
-                                                        std::size_t& cells) {
-  std::set<record::Cell> all;
-  std::set<record::Cell> seen;
-  std::vector<const record::Measurement*> disturbed;
-  for (const record::Measurement& m : report.measurements) {
-    if (!m.load) continue;
-    all.insert(m.cell);
-    if (m.load->disturbed && seen.insert(m.cell).second) disturbed.push_back(&m);
-  }
-  cells = all.size();
-  return disturbed;
-}
-
 std::string remedy_for(const record::HostLoad& load, record::DeviceKind kind) {
   const int left = static_cast<int>(load.processors * (1.0 - load.stolen) - load.others);
+  if (load.idle_threads > load.others) {
+    return "let idle threads sleep (OMP_WAIT_POLICY=passive), or run without that peer";
+  }
   if (kind == record::DeviceKind::kCuda) return "wait until it is quiet, or use --launch graph";
   if (left < 1) return "wait until it is quiet";
   return fmt::format("wait until it is quiet, or leave processors to the others (--threads {})",
@@ -82,8 +72,15 @@ bool is_timed(const record::Measurement& row) {
   return row.status == record::Status::kPassed && row.time_s;
 }
 
+// Whether what was timed tells nothing of the weights.
+bool is_unjudged(const record::Measurement& row) {
+  return row.verification && row.verification->accuracy &&
+         row.verification->accuracy->weights == record::WeightClass::kUnseen;
+}
+
 std::string doubt_of(const record::Measurement& row) {
   if (!is_timed(row)) return "";
+  if (is_unjudged(row)) return "unjudged";
   if (is_disturbed(row)) return "busy machine";
   const std::optional<double> half_width = statistics::relative_half_width(*row.time_s);
   if (!half_width) return "few samples";
@@ -114,25 +111,43 @@ Ranking rank(const std::vector<const record::Measurement*>& rows) {
   return ranking;
 }
 
+std::vector<std::string> unjudged_warnings(const record::Report& report) {
+  std::set<std::string> where;
+  for (const record::Measurement& m : report.measurements) {
+    if (!is_timed(m) || !is_unjudged(m)) continue;
+    where.insert(fmt::format("{} in {}", m.cell.tensor, to_string(m.cell.output_type)));
+  }
+  if (where.empty()) return {};
+  return {fmt::format(
+      "With these activations or weights all outputs are 0, infinite or NaN, whatever a kernel "
+      "does ({}): what was timed was judged by nothing but the probes before; give others.",
+      fmt::join(where, ", "))};
+}
+
 std::vector<std::string> load_warnings(const record::Report& report) {
-  std::size_t cells = 0;
-  const std::vector<const record::Measurement*> disturbed = disturbed_cells(report, cells);
+  std::set<record::Cell> cells;
+  std::set<record::Cell> disturbed;
+  record::HostLoad worst;
+  for (const record::Measurement& m : report.measurements) {
+    if (!m.load) continue;
+    cells.insert(m.cell);
+    if (!m.load->disturbed) continue;
+    const bool is_first = disturbed.empty();
+    disturbed.insert(m.cell);
+    const double taken = m.load->others + m.load->idle_threads;
+    if (is_first || taken > worst.others + worst.idle_threads) worst = *m.load;
+  }
   if (disturbed.empty()) return {};
-  const record::HostLoad& worst =
-      *(*std::max_element(disturbed.begin(), disturbed.end(),
-                          [](const record::Measurement* a, const record::Measurement* b) {
-                            return a->load->others < b->load->others;
-                          }))
-           ->load;
   const std::string stolen =
       worst.stolen > 0.0
           ? fmt::format(" and the host took {:.0f} % of their time", 100.0 * worst.stolen)
           : std::string();
+  std::string busy = record::busy_words(worst, "kept up to");
+  busy.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(busy.front())));
   return {fmt::format(
-      "Other programs kept up to {:.1f} of {} processors busy{} while {} of {} cells were timed: "
-      "those times are a scheduler's; {}; nf4bench doctor tells more.",
-      worst.others, worst.processors, stolen, disturbed.size(), cells,
-      remedy_for(worst, report.device.kind))};
+      "{}{} while {} of {} cells were timed: those times are a scheduler's; {}; nf4bench doctor "
+      "tells more.",
+      busy, stolen, disturbed.size(), cells.size(), remedy_for(worst, report.device.kind))};
 }
 
 }  // namespace nf4bench::report

@@ -31,7 +31,11 @@ struct Ranking {
 // the intervals are those of speedups, which are ratios within a round.
 Ranking rank(const std::vector<const record::Measurement*>& rows);
 
-// At most one sentence on cells that were timed while other programs took the processors.
+// At most one sentence on rows whose outputs are 0 or NaN whatever the weights are.
+std::vector<std::string> unjudged_warnings(const record::Report& report);
+
+// At most one sentence on cells that were timed while other programs, or idle threads of peers,
+// took the processors.
 std::vector<std::string> load_warnings(const record::Report& report);
 
 }  // namespace nf4bench::report

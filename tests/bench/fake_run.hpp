@@ -80,8 +80,8 @@ struct FakeRun {
         .on_progress = [this](double done,
                               const std::string& what) { progress.emplace_back(done, what); },
         .on_hang = on_hang};
-    const bench::Clocks clocks = {.clock_s = [this] { return device.now_s; },
-                                  .read_load = read_load};
+    const bench::Clocks clocks = {
+        .clock_s = [this] { return device.now_s; }, .read_load = read_load, .threads = threads};
     const operation::Operation operation = device.operation();
     const auto planned = plan::plan_tensors(sources, choice);
     const auto variants = plan::select_variants(device.variants(), patterns);
@@ -106,6 +106,7 @@ struct FakeRun {
   std::atomic<bool> interrupted{false};
   std::function<void(const std::string&)> on_hang;
   std::function<device::LoadReading()> read_load = [] { return device::LoadReading{}; };
+  device::ThreadWatch threads{[] { return std::vector<int>(); }};
 
   std::vector<record::Measurement> rows;
   std::vector<record::StreamCeiling> streams;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <string>
 #include <tuple>
@@ -215,6 +216,33 @@ TEST(Matmul, TakesActivationsFromAFile) {
     EXPECT_EQ(report["measurements"][i]["status"], "passed");
     EXPECT_NE(report["measurements"][i]["verification"]["accuracy"],
               noise["measurements"][i]["verification"]["accuracy"]);
+  }
+}
+
+// No kernel is wrong because float32 ends there.
+TEST(Matmul, PassesWhereSumsOverflowOnTheirWay) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("x.npy");
+  std::vector<float> values(512);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 2 == 0 ? 3e38f : -3e38f;
+  write_npy(path, "1, 512", values);
+  const json report = report_of(
+      {"--shape", "64x512", "--dtype", "bfloat16", "--tokens", "1", "--activations", path});
+  for (const json& row : report.at("measurements")) EXPECT_EQ(row["status"], "passed") << row;
+}
+
+TEST(Matmul, SaysThatZerosAndNanJudgeNothing) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.path("x.npy");
+  for (const float value : {0.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    write_npy(path, "1, 128", std::vector<float>(128, value));
+    const json report =
+        report_of({"--shape", "64x128", "--tokens", "1", "--activations", path});
+    for (const json& row : report.at("measurements")) {
+      EXPECT_EQ(row["status"], "passed") << row;
+      EXPECT_EQ(row["verification"]["accuracy"]["class"], "unseen-weights") << row;
+    }
+    EXPECT_THAT(report.at("warnings").dump(), HasSubstr("judged by nothing but the probes"));
   }
 }
 

@@ -1,10 +1,14 @@
 #include "device/cpu/load_reading.hpp"
 
+#include "base/parallel.hpp"
+#include "device/cpu/thread_watch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 namespace nf4bench {
 namespace {
@@ -51,6 +55,26 @@ TEST(ReadLoad, CountsThisProgramAsItself) {
   EXPECT_GE(stop.involuntary_switches, start.involuntary_switches);
   ASSERT_TRUE(stop.times);
   EXPECT_GE(stop.times->total, start.times->total);
+}
+
+TEST(ForeignThreads, AreAllButTheCallersAndOurTeams) {
+  const std::vector<int> before = device::foreign_threads();
+  parallel_for(1 << 16, 1, [](std::int64_t, std::int64_t) {});
+  EXPECT_EQ(device::foreign_threads(), before);
+  std::atomic<bool> is_over = false;
+  std::jthread other([&] {
+    while (!is_over) {
+    }
+  });
+  const std::vector<int> with_other = device::foreign_threads();
+  ASSERT_EQ(with_other.size(), before.size() + 1);
+  const double start_s = device::thread_seconds(with_other.back());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (device::thread_seconds(with_other.back()) < start_s + 0.02) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  is_over = true;
 }
 
 TEST(IsDisturbed, AsksWhetherEnoughIsLeftForTheThreads) {

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -183,6 +184,51 @@ TEST(ErrorBoundAtTheEnds, WhatTheTypeCannotHoldIsInfinity) {
   EXPECT_TRUE(judge_one({65500.0, 65500.0, 65500.0}, kInfinity).is_exact());
   EXPECT_TRUE(judge_one({65500.0, 65500.0, 65500.0}, 65504.0).is_exact());
   EXPECT_FALSE(judge_one({50000.0, 50000.0, 50000.0}, kInfinity).is_exact());
+}
+
+// 3e38 is in range, and the sum of two of it is not, however they are summed up to there.
+TEST(ErrorBoundAtTheEnds, SumsThatFloat32CannotHoldMayBeInfinityOrNan) {
+  const auto type = nf4::OutputType::kBfloat16;
+  const auto judge = [&](double greatest_sum, double actual) {
+    const operation::ProductTruth truth = {3e38, 3e38, 3e38, greatest_sum};
+    return operation::compare_products(type, operation::bounds_of({type, 64}, {{truth}}),
+                                       nf4::to_values(type, {{actual}}))
+        .is_exact();
+  };
+  for (const double odd : {kInfinity, -kInfinity, kNan}) {
+    EXPECT_TRUE(judge(3.41e38, odd)) << odd;  // float32 ends at 3.4028e38
+    EXPECT_FALSE(judge(3.40e38, odd) && odd != kInfinity) << odd;
+  }
+  EXPECT_TRUE(judge(3.41e38, 3e38));
+  EXPECT_FALSE(judge(3.41e38, 1e38));
+}
+
+TEST(ErrorBoundAtTheEnds, TheGreatestSumCountsEachProductAndEachActivation) {
+  nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {1, 64}});
+  std::ranges::fill(weight.packed, std::uint8_t{0xff});  // codes of 1
+  weight.absmax_kind = nf4::AbsmaxKind::kPlain;
+  weight.absmax_codes.clear();
+  kernels::Problem problem = operation::problem_of(weight, nf4::OutputType::kBfloat16);
+  problem.tokens = 1;
+  problem.outputs = 1;
+  problem.inputs = 64;
+  const std::vector<double> x(64, 2.0);
+  for (const float scale : {0.5f, 4.0f}) {
+    weight.absmax = {scale};
+    const auto truth =
+        operation::product_truth(weight, problem, nf4::to_values(nf4::OutputType::kBfloat16, x), 1);
+    EXPECT_NEAR(truth.at(0).greatest_sum, std::max(1.0f, scale) * 128.0, 1e-9) << scale;
+  }
+}
+
+// Whatever the weights are.
+TEST(ErrorBoundAtTheEnds, OutputsWithoutANumberTellOfNoWeight) {
+  for (const double truth : {0.0, kNan, kInfinity}) {
+    const record::Verification found = judge_one({truth, truth, truth}, truth);
+    EXPECT_TRUE(found.is_exact());
+    EXPECT_EQ(found.accuracy.value().weights, record::WeightClass::kUnseen) << truth;
+  }
+  EXPECT_EQ(judge_one({1.0, 1.0, 1.0}, 1.0).accuracy.value().weights, record::WeightClass::kExact);
 }
 
 TEST(ErrorBoundAtTheEnds, SumsThatCancelAreHeldToWhatWasSummed) {

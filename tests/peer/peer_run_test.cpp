@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sched.h>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,10 @@ using testing::Not;
 const std::string kPeer = "mine=" TEST_PEER_SCRIPTED;
 
 Outcome run_peers(const std::string& script, const std::vector<std::string>& more) {
-  Command command = nf4bench_command({"run", "--device", "cpu", "--no-ceilings", "--max-time",
-                                      "0.02", "--min-samples", "3", "--quiet", "--json", "-"});
-  const std::vector<std::pair<std::string, std::string>> defaults = {{"--cache", "hot"},
-                                                                     {"--shape", "100x77"}};
+  Command command = nf4bench_command(
+      {"run", "--device", "cpu", "--no-ceilings", "--min-samples", "3", "--quiet", "--json", "-"});
+  const std::vector<std::pair<std::string, std::string>> defaults = {
+      {"--cache", "hot"}, {"--shape", "100x77"}, {"--max-time", "0.02"}};
   for (const auto& [option, value] : defaults) {
     if (std::find(more.begin(), more.end(), option) != more.end()) continue;
     command.arguments.insert(command.arguments.end(), {option, value});
@@ -218,6 +219,40 @@ TEST(PeerRun, TheFloatingPointModeOfAConstructorIsSetBack) {
   EXPECT_EQ(rows_of(report).at("mine").first, "passed");
   EXPECT_THAT(report.at("warnings").get<std::vector<std::string>>(),
               Contains(HasSubstr("floating-point mode")));
+}
+
+// The threads of others that spin beside a variant make it slow, whatever the peer itself takes.
+// How much they get of processors that other programs use, too, is up to the system.
+TEST(PeerRun, ThreadsOfAPeerThatSpinDisturbItsRivalsAndAreNamed) {
+  const Outcome outcome = run_peers("idle_spins", {"--peer", kPeer, "--variant", "mine*,simd,lut",
+                                                   "--max-time", "0.5", "--precision", "0"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  bool is_named = false;
+  for (const json& row : report.at("measurements")) {
+    const json& load = row.at("load");
+    const bool is_of_peer = row.at("variant").get<std::string>().starts_with("mine");
+    EXPECT_TRUE(is_of_peer || load.at("disturbed")) << row.at("variant") << load;
+    EXPECT_TRUE(!is_of_peer || load.at("idle_threads") == 0) << row.at("variant") << load;
+    is_named = is_named || load.at("idle_threads_of") == "mine";
+  }
+  EXPECT_TRUE(is_named) << report.at("measurements");
+  EXPECT_THAT(report.at("warnings").dump(),
+              HasSubstr("hreads of peer mine that nobody had called"));
+}
+
+TEST(PeerRun, AThreadThatAPeerBindsIsSetFree) {
+  const Outcome outcome = run_peers("idle_bound", {"--peer", kPeer, "--variant", "mine*,lut"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  for (const json& row : report.at("measurements")) {
+    ASSERT_TRUE(row.at("load").is_object()) << row;
+    EXPECT_EQ(row.at("load").at("processors"), CPU_COUNT(&allowed)) << row.at("variant");
+  }
+  EXPECT_THAT(report.at("warnings").get<std::vector<std::string>>(),
+              Contains(HasSubstr("peer mine: binds the thread that loads it")));
 }
 
 TEST(PeerRun, DequantizeWritesNothingThatABadPeerMade) {

@@ -19,6 +19,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <sched.h>
 #include <stdexcept>
 #include <string_view>
 #include <sys/mman.h>
@@ -488,10 +489,43 @@ void add_deceitful_variants(Scripted& s) {
   s.add(variant("remembers", remember));
 }
 
+// What libraries for threads do: bind the caller to a processor, and let idle threads spin.
+
+void bind_caller() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  sched_setaffinity(0, sizeof(one), &one);
+}
+
+int bind(const nf4bench_peer_job* job, void* stream) {
+  bind_caller();
+  return decode(job, stream);
+}
+
+int spin(const nf4bench_peer_job* job, void* stream) {
+  static const bool has_begun = [] {
+    for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i) {
+      std::thread([] {
+        for (volatile bool is_idle = true; is_idle;) {
+        }
+      }).detach();
+    }
+    return true;
+  }();
+  return has_begun ? decode(job, stream) : 100;
+}
+
+void add_threaded(Scripted& s, bool binds) {
+  s.add(variant(nullptr, binds ? bind : spin));
+  s.add(variant("other", decode));
+}
+
 // What a constructor of a library can do to whoever loads it.
 __attribute__((constructor)) void change_the_mode() {
   const char* const script = std::getenv("NF4BENCH_TEST_PEER");
   if (script != nullptr && std::string_view(script) == "good_upward") std::fesetround(FE_UPWARD);
+  if (script != nullptr && std::string_view(script) == "idle_bound") bind_caller();
 }
 
 // A table that breaks one rule.
@@ -546,6 +580,8 @@ const nf4bench_peer_table* SCRIPTED_ENTRY() {
     add_company(*scripted, wanted);
   } else if (wanted == "deceitful") {
     add_deceitful_variants(*scripted);
+  } else if (wanted == "idle_bound" || wanted == "idle_spins") {
+    add_threaded(*scripted, wanted == "idle_bound");
   } else if (wanted == "odd") {
     add_odd_answers(*scripted);
   } else if (wanted == "products") {
