@@ -21,9 +21,6 @@ namespace {
 
 constexpr int kNotStarted = 127;
 constexpr int kNapMs = 50;  // between two looks at the flag
-// From a signal to the one that nothing survives.
-constexpr std::chrono::seconds kGrace{30};
-constexpr std::chrono::seconds kGraceOfTheSilent{5};
 
 struct Pipe {
   Descriptor reader;
@@ -126,9 +123,9 @@ class Child {
   // Reads what is there, and notes the end of the process.
   void look();
 
-  // Ends it: with `signal`, and by force after `grace`. Later calls change nothing.
-  void stop(int signal, Clock::duration grace);
-  void stop_if_silent(double limit_s);
+  // Ends it: with `signal`, and by force after `grace_s`. Later calls change nothing.
+  void stop(int signal, double grace_s);
+  void stop_if_silent(const ChildWatch& watch);
 
   ChildOutcome take() { return std::move(outcome_); }
 
@@ -190,17 +187,18 @@ void Child::look() {
   outcome_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void Child::stop(int signal, Clock::duration grace) {
+void Child::stop(int signal, double grace_s) {
   if (!is_running() || killed_at_) return;
   kill(pid_, signal);
-  killed_at_ = Clock::now() + grace;
+  killed_at_ = Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(grace_s));
 }
 
-void Child::stop_if_silent(double limit_s) {
+void Child::stop_if_silent(const ChildWatch& watch) {
   const std::chrono::duration<double> silence = Clock::now() - heard_at_;
-  if (limit_s <= 0.0 || killed_at_ || silence.count() < limit_s) return;
+  if (watch.silence_s <= 0.0 || killed_at_ || silence.count() < watch.silence_s) return;
   outcome_.was_silent = true;
-  stop(SIGTERM, kGraceOfTheSilent);
+  stop(SIGTERM, watch.grace_of_the_silent_s);
 }
 
 }  // namespace
@@ -228,9 +226,9 @@ std::vector<ChildOutcome> run_children(const std::vector<ChildCommand>& commands
     }
     poll(streams.data(), streams.size(), kNapMs);
     for (Child& child : children) {
-      if (watch.interrupted.load()) child.stop(watch.stop_signal(), kGrace);
+      if (watch.interrupted.load()) child.stop(watch.stop_signal(), watch.grace_s);
       child.look();
-      if (child.is_running()) child.stop_if_silent(watch.silence_s);
+      if (child.is_running()) child.stop_if_silent(watch);
     }
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {

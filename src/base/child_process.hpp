@@ -35,11 +35,15 @@ struct ChildWatch {
   std::function<void(std::size_t index, std::string_view bytes)> on_err{};
 
   double silence_s = 0.0;  // a process that writes nothing for so long is ended; 0: none is
+
+  // From a signal to the one that nothing survives.
+  double grace_s = 30.0;
+  double grace_of_the_silent_s = 5.0;
 };
 
 // Starts a process for each of `commands`, all at once, and waits for all. They are in the
 // same process group, so that Ctrl-C reaches them, too, and die when this process does. One that
-// does not end some seconds after the signal that it got is killed. A process that cannot be
+// does not heed the signal that it got is killed. A process that cannot be
 // started is one that ended with 127.
 std::vector<ChildOutcome> run_children(const std::vector<ChildCommand>& commands,
                                        const ChildWatch& watch);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 namespace nf4bench {
 namespace {
@@ -24,6 +25,24 @@ TEST(Runner, StopsWhenTheMedianIsPreciseEnough) {
     // takes about 150.
     EXPECT_GT(row.samples_s.size(), 60u);
     EXPECT_LT(row.samples_s.size(), 600u);
+  }
+}
+
+// After 64 samples it looks at 72, 81, 91: each time an eighth later. Times alternate up to some
+// sample and agree from then on, so that the median becomes precise somewhere between two looks.
+TEST(Runner, LooksForPrecisionAfterEverLongerStretches) {
+  std::set<std::size_t> looks;
+  for (std::size_t n = 64; n < 1000; n += n / 8) looks.insert(n);
+  for (const std::int64_t agree_from : {110, 130, 150, 170}) {
+    FakeRun bench({"slow"});
+    bench.device.script("slow").seconds = [agree_from](const FakeCall& call) {
+      return 2e-4 * (call.nth < agree_from && call.nth % 2 == 0 ? 1.1 : 1.0);
+    };
+    bench.options.max_time_s = 10.0;
+    bench.options.min_samples = 64;
+    bench.run();
+    const std::size_t samples = bench.row("slow").samples_s.size();
+    EXPECT_TRUE(looks.contains(samples)) << samples << " from " << agree_from;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "device/devices.hpp"
 
 #include "base/error.hpp"
+#include "device/rotation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,6 +17,19 @@ std::pair<ErrorKind, std::string> failure_of(const std::string& name) {
   }
   ADD_FAILURE() << "opened " << name;
   return {};
+}
+
+// Times of a GPU stand still from there on, see docs/method.md.
+TEST(Rotation, TouchesTwentyCachesOfAGpuAndFiveOfACpu) {
+  EXPECT_EQ(device::default_rotation(record::DeviceKind::kCuda), 20);
+  EXPECT_EQ(device::default_rotation(record::DeviceKind::kCpu), 5);
+}
+
+TEST(Rotation, HasOneSetMoreThanIsToBeTouched) {
+  EXPECT_EQ(device::cold_sets(100, 999), 11);
+  EXPECT_EQ(device::cold_sets(100, 1000), 11);
+  EXPECT_EQ(device::cold_sets(100, 1001), 12);
+  EXPECT_EQ(device::cold_sets(0, 1000), 1);
 }
 
 TEST(Devices, TheCpuIsListedLast) {
