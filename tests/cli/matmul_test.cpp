@@ -236,8 +236,7 @@ TEST(Matmul, SaysThatZerosAndNanJudgeNothing) {
   const std::string path = scratch.path("x.npy");
   for (const float value : {0.0f, std::numeric_limits<float>::quiet_NaN()}) {
     write_npy(path, "1, 128", std::vector<float>(128, value));
-    const json report =
-        report_of({"--shape", "64x128", "--tokens", "1", "--activations", path});
+    const json report = report_of({"--shape", "64x128", "--tokens", "1", "--activations", path});
     for (const json& row : report.at("measurements")) {
       EXPECT_EQ(row["status"], "passed") << row;
       EXPECT_EQ(row["verification"]["accuracy"]["class"], "unseen-weights") << row;
