@@ -135,7 +135,7 @@ TEST(DeviceKey, IsOneWordFitForAFileName) {
   EXPECT_EQ(compare::device_key(report), "NVIDIA_H200-GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10");
   report.device.name = "../Intel(R) Xeon(R) @ 2.1 GHz";
   report.device.uuid.clear();
-  EXPECT_EQ(compare::device_key(report), "Intel_R_Xeon_R_2.1_GHz-132-threads");
+  EXPECT_EQ(compare::device_key(report), "Intel_R_Xeon_R_2.1_GHz-132-threads-node7");
 }
 
 }  // namespace
