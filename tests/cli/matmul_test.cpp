@@ -285,8 +285,8 @@ TEST(Matmul, TableHasRowsByTokens) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("matmul  96x128  bf16"), HasSubstr("tokens  variant"),
-                    ContainsRegex("\n.      1 reference +[0-9.]+ [mun]s"),
-                    ContainsRegex("\n.      5 reference +[0-9.]+ [mun]s"),
+                    ContainsRegex("\n.      1  reference +[0-9.]+ [mun]s"),
+                    ContainsRegex("\n.      5  reference +[0-9.]+ [mun]s"),
                     ContainsRegex("\n. +simd +[0-9.]+ [mun]s"), HasSubstr("TFLOP/s"),
                     HasSubstr("rms error"), HasSubstr("exact"), Not(HasSubstr("bit for bit"))));
 }
