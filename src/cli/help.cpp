@@ -38,7 +38,7 @@ std::string entry(const std::string& words, const std::string& meaning, int widt
 
 // The common ones, where there are any: the others are left out.
 std::vector<const Option*> chosen_options(const Command& command, bool is_whole) {
-  const std::vector<const Option*> all = command.shown_options();
+  std::vector<const Option*> all = command.shown_options();
   const auto is_common = [](const Option* option) { return option->is(kCommon); };
   if (is_whole || std::ranges::none_of(all, is_common)) return all;
   std::vector<const Option*> common;

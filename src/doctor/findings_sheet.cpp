@@ -11,7 +11,6 @@
 namespace nf4bench::doctor {
 namespace {
 
-using text::Unit;
 using text::Value;
 using Column = text::ColumnOf<Diagnosis>;
 

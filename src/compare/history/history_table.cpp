@@ -38,7 +38,7 @@ void append_device(text::Page& page, const HistoryDevice& device, const std::str
       page.paragraph(fmt::format("incomplete: {}", escaped(run.name)), 2, text::Tone::kDoubt);
   }
   text::Sheet sheet = series_sheet(device, metric, shown);
-  std::ranges::stable_partition(sheet.sections, is_changed_section);
+  std::stable_partition(sheet.sections.begin(), sheet.sections.end(), is_changed_section);
   page.table(sheet);
 }
 
