@@ -12,6 +12,7 @@ import struct
 
 # As nf4.h declares them.
 CPU, CUDA = 0, 1
+TOP_K, ENDS = 0, 1
 FLOAT16, BFLOAT16, FLOAT32 = 0, 1, 2
 OK, UNSUPPORTED = 0, 2
 MAJOR_VERSION = 1
@@ -19,7 +20,11 @@ MAJOR_VERSION = 1
 _DEVICE = struct.Struct("@Iiiiiq")
 _WEIGHT = struct.Struct("@IiqqPPPPPP")
 _PRODUCT = struct.Struct("@IiqPPPPN")
+_STACK = struct.Struct("@IiqPPii")
+_ROUTING = struct.Struct("@IiiiqqPPii")
+_OPTIONS = struct.Struct("@Iiiiff")
 pack_product = functools.partial(_PRODUCT.pack, _PRODUCT.size)
+pack_options = functools.partial(_OPTIONS.pack, _OPTIONS.size)
 
 
 class Nf4Error(RuntimeError):
@@ -50,8 +55,14 @@ def load():
             ("nf4_dequantize", [pointer, pointer, ctypes.c_int, pointer, pointer], ctypes.c_int),
             ("nf4_linear", [pointer, pointer, pointer, pointer], ctypes.c_int),
             ("nf4_linear_workspace", [pointer, pointer, pointer, size], ctypes.c_int),
-            ("nf4_linear_most_tokens", [pointer, pointer, ctypes.c_int], ctypes.c_int64)]:
-        function = getattr(loaded, name)
+            ("nf4_linear_most_tokens", [pointer, pointer, ctypes.c_int], ctypes.c_int64),
+            ("nf4_grouped_linear", [pointer] * 5, ctypes.c_int),
+            ("nf4_grouped_linear_workspace", [pointer] * 4 + [size], ctypes.c_int),
+            ("nf4_experts", [pointer] * 7, ctypes.c_int),
+            ("nf4_experts_workspace", [pointer] * 6 + [size], ctypes.c_int)]:
+        function = getattr(loaded, name, None)
+        if function is None:
+            raise Nf4Error(f"{path()} has no {name}; reinstall nf4bench")
         function.argtypes, function.restype = arguments, result
     return loaded
 
@@ -82,6 +93,24 @@ def device(kind, ordinal, threads=0):
 def pack_weight(blocksize, outputs, inputs, pointers):
     """An nf4_weight; pointers: packed, absmax, absmax_codes, nested_absmax, nested_map, nested_offset."""
     return _WEIGHT.pack(_WEIGHT.size, blocksize, outputs, inputs, *pointers)
+
+
+def pack_stack(weight_fields, transposed, experts, bias, own_offsets):
+    """An nf4_stack, which is valid for as long as weight_fields are there; bias: a pointer."""
+    address = ctypes.cast(weight_fields, ctypes.c_void_p).value
+    return _STACK.pack(_STACK.size, transposed, experts, address, bias, own_offsets, 0)
+
+
+def pack_routing(kind, id_bytes, weight_type, tokens, top_k, pointers, sums_slots):
+    """An nf4_routing; pointers: ids, weights."""
+    return _ROUTING.pack(_ROUTING.size, kind, id_bytes, weight_type, tokens, top_k, *pointers, sums_slots, 0)
+
+
+def grouped_workspace_bytes(function, *structs):
+    """What nf4_grouped_linear() or nf4_experts() needs: `function` is that name, structs its arguments."""
+    bytes_needed = ctypes.c_size_t()
+    check(getattr(load(), function + "_workspace")(*structs, ctypes.byref(bytes_needed)), function)
+    return bytes_needed.value
 
 
 def workspace_bytes(device_fields, weight_fields, kind, tokens):

@@ -7,14 +7,14 @@ import torch
 from torch.nn.functional import linear as blas_linear
 
 from .. import _library
-from .weights import ALIGNMENT, KINDS
+from .weights import ALIGNMENT, KINDS, UnsupportedWeight
 
 _WORKSPACE_ALIGNMENT = 256
 _MOST_PLANNED = 4096  # numbers of tokens that a plan remembers
 _NO_SCRATCH = (None, 0, 0)
 
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", lambda _: 0)
-_current_gpu = getattr(torch._C, "_cuda_getDevice", lambda: 0)
+current_gpu = getattr(torch._C, "_cuda_getDevice", lambda: 0)
 
 
 @functools.cache
@@ -23,7 +23,7 @@ def _functions():
     return library.nf4_dequantize, library.nf4_linear
 
 
-def _device_fields(device):
+def device_fields(device):
     if device.type == "cuda":
         return _library.device(_library.CUDA, device.index)
     return _library.device(_library.CPU, 0, torch.get_num_threads())
@@ -52,18 +52,18 @@ class Plan:
 @functools.lru_cache(maxsize=4096)
 def _plan_of(device, blocksize, sizes, nested, kind):
     outputs, inputs = sizes
-    fields = _library.pack_weight(blocksize, outputs, inputs, _any_pointers(nested))
+    fields = _library.pack_weight(blocksize, outputs, inputs, any_pointers(nested))
     return Plan(device, fields, kind)
 
 
-def _any_pointers(nested):
+def any_pointers(nested):
     """Of a weight whose sizes alone are looked at."""
     return (16, 0, 16, 16, 16, 16) if nested else (16, 16, 0, 0, 0, 0)
 
 
 def plan_of(weight, dtype):
     """Of a type of KINDS."""
-    plan = _plan_of(_device_fields(weight.device), weight.blocksize, (weight.outputs, weight.inputs),
+    plan = _plan_of(device_fields(weight.device), weight.blocksize, (weight.outputs, weight.inputs),
                     weight.is_nested, KINDS[dtype])
     if weight.gpu is not None:  # on the CPU the number of threads may change
         weight.plans[dtype] = plan
@@ -85,7 +85,7 @@ def new_scratch(device, least):
     return memory, -(-memory.data_ptr() // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT, least
 
 
-def _scratch_of(weight, least, stream):
+def scratch_of(weight, least, stream):
     """Memory that nothing else uses until what is enqueued next on the stream has ended."""
     if stream or weight.gpu is None:
         # Given back when the caller returns; whoever gets it next is behind this call on the stream.
@@ -103,11 +103,13 @@ def stream_of(weight):
 
 def dequantize_into(weight, output):
     """`output`: contiguous, aligned, of the weight's size and device, and of a type of KINDS."""
+    if weight.own_offsets:
+        raise UnsupportedWeight("a stack whose matrices have an offset each is decoded one by one")
     gpu = weight.gpu
-    if gpu is not None and _current_gpu() != gpu:
+    if gpu is not None and current_gpu() != gpu:
         with torch.cuda.device(gpu):
             return dequantize_into(weight, output)
-    status = _functions()[0](_device_fields(weight.device), weight.fields, KINDS[output.dtype], output.data_ptr(),
+    status = _functions()[0](device_fields(weight.device), weight.fields, KINDS[output.dtype], output.data_ptr(),
                              0 if gpu is None else _raw_stream(gpu))
     if status:
         _library.check(status, "nf4_dequantize")
@@ -118,14 +120,21 @@ def dequantize(weight, dtype):
     return dequantize_into(weight, torch.empty(weight.shape, dtype=dtype, device=weight.device))
 
 
-def _readable(tensor):
+def readable(tensor):
+    """The tensor, or a copy where libnf4 cannot read it; None is None."""
+    if tensor is None or (tensor.is_contiguous() and tensor.data_ptr() % ALIGNMENT == 0):
+        return tensor
     return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def pointer_of(tensor):
+    return 0 if tensor is None else tensor.data_ptr()
 
 
 def linear(weight, tokens, bias):
     """tokens[..., K] W^T + bias, both of one type of KINDS and on the weight's device, of any strides."""
     gpu = weight.gpu
-    if gpu is not None and _current_gpu() != gpu:
+    if gpu is not None and current_gpu() != gpu:
         with torch.cuda.device(gpu):
             return linear(weight, tokens, bias)
     plan = weight.plans.get(tokens.dtype) or plan_of(weight, tokens.dtype)
@@ -135,23 +144,15 @@ def linear(weight, tokens, bias):
         least = plan.workspace(count)
     if least is None:
         return _by_blas(weight, tokens, bias)
-    input_at, bias_at = tokens.data_ptr(), 0
-    if not tokens.is_contiguous() or input_at % ALIGNMENT:
-        tokens = _readable(tokens)
-        input_at = tokens.data_ptr()
-    if bias is not None:
-        bias_at = bias.data_ptr()
-        if not bias.is_contiguous() or bias_at % ALIGNMENT:
-            bias = _readable(bias)
-            bias_at = bias.data_ptr()
+    tokens, bias = readable(tokens), readable(bias)
     output = tokens.new_empty((*tokens.shape[:-1], weight.outputs))
     if count == 0:
         return output
     stream = 0 if gpu is None else _raw_stream(gpu)
-    scratch = _scratch_of(weight, least, stream) if least else _NO_SCRATCH
+    scratch = scratch_of(weight, least, stream) if least else _NO_SCRATCH
     status = _functions()[1](plan.device, weight.fields,
-                             _library.pack_product(plan.kind, count, input_at, bias_at, output.data_ptr(), scratch[1],
-                                                   least), stream)
+                             _library.pack_product(plan.kind, count, tokens.data_ptr(), pointer_of(bias),
+                                                   output.data_ptr(), scratch[1], least), stream)
     if status == _library.UNSUPPORTED:
         return _by_blas(weight, tokens, bias)
     if status:

@@ -105,10 +105,21 @@ def aligned(parts):
     return readable(packed), readable(absmax), blocksize, shape, nested and tuple(map(readable, nested))
 
 
+def _has_own_offsets(shape, blocksize, offset):
+    """Whether each matrix of a stack has an offset of its own, which libnf4 takes if it has groups of its own."""
+    if len(shape) != 3 or shape[0] == 1 or not isinstance(offset, torch.Tensor) or offset.numel() != shape[0]:
+        return False
+    if shape[1] * shape[2] % (blocksize * NESTED_BLOCKSIZE):
+        raise UnsupportedWeight(f"matrices of {shape[1]} x {shape[2]} share groups of {NESTED_BLOCKSIZE} blocks, and "
+                                "cannot have an offset each")
+    return True
+
+
 class Weight:
     """A weight's sizes, and its nf4_weight. Keeps no tensor alive: its user does."""
 
-    __slots__ = ("fields", "shape", "is_matrix", "outputs", "inputs", "blocksize", "is_nested", "device", "gpu", "plans")
+    __slots__ = ("fields", "shape", "is_matrix", "outputs", "inputs", "blocksize", "is_nested", "own_offsets", "device",
+                 "gpu", "plans")
 
     def __init__(self, parts):
         """Raises UnsupportedWeight where the parts do not fit each other, or libnf4."""
@@ -130,6 +141,7 @@ class Weight:
         elements = math.prod(shape)
         blocks = -(-elements // blocksize)
         pointers = [self._pointer("packed", packed, None, -(-elements // 2))]
+        self.own_offsets = nested is not None and _has_own_offsets(shape, blocksize, nested[2])
         if nested is None:
             pointers += [self._pointer("absmax", absmax, torch.float32, blocks), 0, 0, 0, 0]
         else:
@@ -137,7 +149,8 @@ class Weight:
             pointers += [0, self._pointer("absmax", absmax, torch.uint8, blocks),
                          self._pointer("nested_absmax", nested_absmax, torch.float32, -(-blocks // NESTED_BLOCKSIZE)),
                          self._pointer("nested_map", nested_map, torch.float32, 256),
-                         self._pointer("nested_offset", offset, torch.float32, 1, alignment=4)]
+                         self._pointer("nested_offset", offset, torch.float32, shape[0] if self.own_offsets else 1,
+                                       alignment=4)]
         self.shape, self.inputs, self.is_matrix = shape, shape[-1], len(shape) == 2
         self.outputs = elements // self.inputs
         self.blocksize, self.is_nested = blocksize, nested is not None
