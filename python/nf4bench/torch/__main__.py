@@ -1,4 +1,4 @@
-"""Says what of bitsandbytes and Unsloth is replaced here: python -m nf4bench.torch"""
+"""Says what of bitsandbytes and its users is replaced here: python -m nf4bench.torch"""
 
 import importlib.metadata
 import importlib.util
@@ -24,9 +24,11 @@ def main():
         print(f"libnf4         {_library.version()}, {_library.path()}")
     except _library.Nf4Error as error:
         print(f"libnf4         {error}")
-    print(f"PyTorch        {torch.__version__}, " + (torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"))
-    print(f"bitsandbytes   {_version('bitsandbytes')}")
-    print(f"Unsloth        {_version('unsloth')}")
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    print(f"PyTorch        {torch.__version__}, {gpu}")
+    for name, package in (("bitsandbytes", "bitsandbytes"), ("transformers", "transformers"), ("Unsloth", "unsloth"),
+                          ("vLLM's plugin", "vllm-bnb-plugin"), ("SGLang", "sglang")):
+        print(f"{name:14s} {_version(package)}")
     if dropin.is_disabled():
         print("active         no: NF4_DISABLE is set")
         return 0
@@ -38,6 +40,8 @@ def main():
     print("active         " + ("yes" if dropin.taken else "no"))
     for each in dropin.taken:
         print(f"  taken over   {each}")
+    for each in dropin.awaited:
+        print(f"  on import    {each}")
     for each in dropin.refused:
         print(f"  left         {each}")
     return 0

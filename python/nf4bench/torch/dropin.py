@@ -5,9 +5,7 @@ operators costs the host more, and cannot say that absmax is nested. Whatever li
 what was there before: FP4, other devices, odd types, shapes and views.
 """
 
-import importlib.machinery
 import inspect
-import logging
 import sys
 import warnings
 
@@ -16,17 +14,15 @@ from nf4bench_bitsandbytes import is_disabled
 from torch import library as registry
 
 from .. import _library
-from . import functions, kernels, originals
+from . import expert_layers, functions, kernels, originals
+from .takeover import (LOG, after_import, awaited, is_left, put_back, refused, replace, replace_method,  # noqa: F401
+                       taken, undo)
 from .weights import ALIGNMENT, KINDS, AsPlainTensors, UnsupportedWeight, parts_of, weight_of
 
-LOG = logging.getLogger("nf4bench")
 CANNOT = (UnsupportedWeight, _library.Nf4Error)
 UNSLOTH = "unsloth.kernels.utils"
 
-taken = []  # what was taken over, in words
-refused = []  # what was not, and why
-_devices = set()  # types of devices whose tensors are ours
-_undo = []  # what takes it all back
+_devices = expert_layers.devices  # types of devices whose tensors are ours
 _active = False
 
 
@@ -55,10 +51,8 @@ def deactivate():
 
 
 def _put_back():
-    for each in reversed(_undo):
-        each()
-    for state in (_undo, taken, refused, _devices):
-        state.clear()
+    put_back()
+    _devices.clear()
 
 
 def _take_over():
@@ -70,15 +64,12 @@ def _take_over():
         for device in sorted(_devices):
             _override(name, make, device.upper())
     functional = bitsandbytes.functional
-    _replace(functional, "dequantize_4bit", _functional_dequantize)
-    _replace(sys.modules["bitsandbytes.autograd._functions"], "matmul_4bit", _matmul)
+    replace(functional, "dequantize_4bit", _functional_dequantize, originals.strange_code)
+    replace(sys.modules["bitsandbytes.autograd._functions"], "matmul_4bit", _matmul, originals.strange_code)
     _replace_forward(sys.modules["bitsandbytes.nn.modules"].Linear4bit)
-    if UNSLOTH in sys.modules:
-        _take_over_unsloth(sys.modules[UNSLOTH])
-    else:
-        finder = _AfterImport(UNSLOTH, _take_over_unsloth)
-        sys.meta_path.insert(0, finder)
-        _undo.append(lambda: finder in sys.meta_path and sys.meta_path.remove(finder))
+    if not is_left("unsloth"):
+        after_import(UNSLOTH, _take_over_unsloth)
+    expert_layers.take_over()
 
 
 def _choose_devices():
@@ -114,7 +105,7 @@ def _override(name, make, key):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns of what is done on purpose here
         library.impl(name, make(lambda *arguments: kernel.call_boxed(keys, *arguments)), key, **options)
-    _undo.append(library._destroy)  # an override lasts as long as its Library
+    undo.append(library._destroy)  # an override lasts as long as its Library
     taken.append(what)
 
 
@@ -181,33 +172,6 @@ def _can_take(out, shape, dtype, device):
             and out.data_ptr() % ALIGNMENT == 0)
 
 
-def _may_replace(what, original, strange):
-    """Whether there is an original, which is none that is strange."""
-    why = "there is none" if original is None else strange(original)
-    if why:
-        refused.append(f"{what}: {why}")
-    return not why
-
-
-def _replace(module, name, make, strange=originals.strange_code):
-    """Replaces a function of a module by make(original), wherever it was imported to."""
-    original = getattr(module, name, None)
-    if not _may_replace(f"{module.__name__}.{name}", original, strange):
-        return
-    ours = make(original)
-    ours.__name__, ours.__qualname__, ours.__doc__ = original.__name__, original.__qualname__, original.__doc__
-    ours.__module__, ours.__wrapped__ = original.__module__, original
-    _rebind(name, original, ours)
-    _undo.append(lambda: _rebind(name, ours, original))
-    taken.append(f"{module.__name__}.{name}")
-
-
-def _rebind(name, old, new):
-    for module in list(sys.modules.values()):
-        if getattr(module, "__dict__", {}).get(name) is old:
-            setattr(module, name, new)
-
-
 def _is_on_ours(tensor):
     return isinstance(tensor, torch.Tensor) and tensor.device.type in _devices
 
@@ -246,10 +210,10 @@ def _functional_dequantize(original):
 
 
 def _replace_forward(layer):
-    original = layer.forward
-    if not _may_replace("bitsandbytes.nn.Linear4bit.forward", original, originals.strange_code):
-        return
+    replace_method(layer, "forward", _forward, originals.strange_code, "bitsandbytes.nn.Linear4bit.forward")
 
+
+def _forward(original):
     def forward(self, x):
         # On a CPU bitsandbytes may keep the weight in a form of its own.
         if functions.is_compiling() or not x.is_cuda:
@@ -263,46 +227,13 @@ def _replace_forward(layer):
             return original(self, x) if result is None else result
         result = _product_or_none(x.to(dtype), weight, state, bias)
         return original(self, x) if result is None else result.to(x.dtype)
-
-    forward.__wrapped__, forward.__doc__, forward.__qualname__ = original, original.__doc__, original.__qualname__
-    layer.forward = forward
-    _undo.append(lambda: setattr(layer, "forward", original))
-    taken.append("bitsandbytes.nn.Linear4bit.forward")
-
-
-class _AfterImport:
-    """An importer that finds nothing itself, and calls `then` with one module once that is loaded."""
-
-    def __init__(self, name, then):
-        self.name, self.then = name, then
-
-    def find_spec(self, name, path=None, target=None):
-        if name != self.name:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            sys.meta_path.insert(0, self)
-            return None
-        load = spec.loader.exec_module
-
-        def exec_module(module):
-            load(module)
-            try:
-                self.then(module)
-            except Exception as error:  # an import must not fail because of this package
-                LOG.warning("nf4bench leaves %s as it is: %s", self.name, error)
-
-        spec.loader.exec_module = exec_module
-        return spec
+    return forward
 
 
 def _take_over_unsloth(module):
-    before = len(taken)
     for name, make, known in (("fast_dequantize", _unsloth_dequantize, "W quant_state out use_global_buffer"),
                               ("fast_gemv", _unsloth_gemv, "X W quant_state out")):
-        _replace(module, name, make, lambda function, known=known: originals.strange_parameters(function, known))
-    LOG.info("nf4bench has taken over: %s", ", ".join(taken[before:]))
+        replace(module, name, make, lambda function, known=known: originals.strange_parameters(function, known))
 
 
 def _is_ours(packed, state):

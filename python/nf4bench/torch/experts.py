@@ -80,6 +80,22 @@ class Stack:
     def parts(self):
         return self.packed, self.absmax, self.blocksize, self.shape, self.nested
 
+    def decode(self, ids, dtype=None):
+        """Matrices ids[C], in that order: [C, N, K] as they lie in memory. Reads no others, and waits for nothing.
+        Raises UnsupportedWeight, also where experts share a block."""
+        packed, absmax, blocksize, shape, nested = self.parts
+        size = shape[1] * shape[2]
+        if size % blocksize:
+            raise UnsupportedWeight("experts that share blocks are not decoded one by one")
+        packed = packed.detach().reshape(-1).view(torch.uint8).view(shape[0], -1)[ids]
+        blocks = torch.arange(size // blocksize, device=ids.device) + ids.long()[:, None] * (size // blocksize)
+        absmax = absmax.reshape(-1)[blocks]
+        if nested is not None:
+            outer, mapping, offset = nested
+            offset = offset[ids][:, None] if offset.numel() > 1 else offset
+            absmax = mapping[absmax.long()] * outer[blocks // 256] + offset  # two roundings
+        return torch.ops.nf4.dequantize(packed, absmax, blocksize, (len(ids), *shape[1:]), dtype or self.dtype)
+
     @property
     def sizes(self):
         """Experts, outputs and inputs."""

@@ -36,6 +36,14 @@ def strange_parameters(function, known):
     return None if found == known else f"it takes ({found}), and not ({known})"
 
 
+def strange_names(function, parameters, names):
+    """Why a function takes other parameters, or uses names that are not in `names`; None if neither."""
+    unknown = set(function.__code__.co_names) - set(names.split())
+    if unknown:
+        return f"it uses {', '.join(sorted(unknown))}, which is not known here"
+    return strange_parameters(function, parameters)
+
+
 def strange_schema(name):
     """Why the operator bitsandbytes::NAME is not one that is known; None if it is."""
     packet, _, overload = name.partition(".")

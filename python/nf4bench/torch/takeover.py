@@ -1,0 +1,116 @@
+"""How functions, methods and entries of tables are replaced and put back, also in modules yet to be imported."""
+
+import importlib.machinery
+import logging
+import os
+import sys
+
+LOG = logging.getLogger("nf4bench")
+
+taken = []  # what was taken over, in words
+refused = []  # what was not, and why
+awaited = []  # modules that are taken over once they are imported
+undo = []  # what takes it all back
+
+
+def put_back():
+    for each in reversed(undo):
+        each()
+    for state in (undo, taken, refused, awaited):
+        state.clear()
+
+
+def is_left(name):
+    """Whether NF4_LEAVE in the environment, a list with commas, keeps this package away from `name`."""
+    if name not in os.environ.get("NF4_LEAVE", "").replace(" ", "").split(","):
+        return False
+    refused.append(f"{name}: NF4_LEAVE names it")
+    return True
+
+
+def may_replace(what, original, strange):
+    """Whether there is an original, which is none that is strange."""
+    why = "there is none" if original is None else strange(original)
+    if why:
+        refused.append(f"{what}: {why}")
+    return not why
+
+
+def _dress(ours, original):
+    ours.__name__, ours.__qualname__, ours.__doc__ = original.__name__, original.__qualname__, original.__doc__
+    ours.__module__, ours.__wrapped__ = original.__module__, original
+    return ours
+
+
+def replace(module, name, make, strange):
+    """Replaces a function of a module by make(original), wherever it was imported to."""
+    original = getattr(module, name, None)
+    if not may_replace(f"{module.__name__}.{name}", original, strange):
+        return
+    ours = _dress(make(original), original)
+    rebind(name, original, ours)
+    undo.append(lambda: rebind(name, ours, original))
+    taken.append(f"{module.__name__}.{name}")
+
+
+def rebind(name, old, new):
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get(name) is old:
+            setattr(module, name, new)
+
+
+def replace_method(owner, name, make, strange, what=None):
+    """Replaces a method of a class by make(original)."""
+    what = what or f"{owner.__module__}.{owner.__name__}.{name}"
+    original = vars(owner).get(name)
+    if not may_replace(what, original, strange):
+        return
+    setattr(owner, name, _dress(make(original), original))
+    undo.append(lambda: setattr(owner, name, original))
+    taken.append(what)
+
+
+def after_import(name, take):
+    """Calls `take` with a module now, or once it is imported."""
+    if name in sys.modules:
+        _take(name, take)
+        return
+    finder = _AfterImport(name, take)
+    sys.meta_path.insert(0, finder)
+    awaited.append(name)
+    undo.append(lambda: finder in sys.meta_path and sys.meta_path.remove(finder))
+
+
+def _take(name, take):
+    try:
+        take(sys.modules[name])
+    except Exception as error:  # an import must not fail because of this package
+        refused.append(f"{name}: {error}")
+        LOG.warning("nf4bench leaves %s as it is: %s", name, error)
+
+
+class _AfterImport:
+    """An importer that finds nothing itself, and takes over one module once that is loaded."""
+
+    def __init__(self, name, take):
+        self.name, self.take = name, take
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            sys.meta_path.insert(0, self)
+            return None
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            before = len(taken)
+            awaited.remove(self.name)
+            _take(self.name, self.take)
+            LOG.info("nf4bench has taken over: %s", ", ".join(taken[before:]) or "nothing")
+
+        spec.loader.exec_module = exec_module
+        return spec
