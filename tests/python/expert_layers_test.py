@@ -424,6 +424,68 @@ class Serving(unittest.TestCase):
             delattr(config, name) if name == "a_later_field" else setattr(config, name, None)
 
 
+def sharded(x, weight, states, offsets, bias):
+    """The products of vLLM's plugin and of SGLang, written anew: shards of one weight, each into its slice."""
+    from bitsandbytes import matmul_4bit
+
+    rows = x.reshape(-1, x.shape[-1]).to(torch.bfloat16)
+    out = torch.empty(rows.shape[0], sum(each.shape[0] for each in states), dtype=torch.bfloat16)
+    first = 0
+    for i, state in enumerate(states):
+        out[:, first:first + state.shape[0]] = matmul_4bit(rows, weight[offsets[i]:offsets[i + 1]].t(), state)
+        first += state.shape[0]
+    out = out.to(x.dtype).view(*x.shape[:-1], -1)
+    return out if bias is None else out.add_(bias)
+
+
+def whole(x, weight, state, bias):
+    """The product of TGI, written anew."""
+    import bitsandbytes as bnb
+
+    return bnb.matmul_4bit(x, weight.t(), bias=bias, quant_state=state)
+
+
+class ServingProducts(unittest.TestCase):
+    def setUp(self):
+        import bitsandbytes.functional as F
+
+        from nf4bench.torch import kernels
+        torch.manual_seed(1)
+        quantized = [F.quantize_4bit(torch.randn(outputs, 128).bfloat16(), quant_type="nf4", compress_statistics=nested)
+                     for outputs, nested in ((64, True), (32, False), (32, True))]
+        self.states = [state for _, state in quantized]
+        for state in self.states[:1]:  # as loaders do that split a weight among processes
+            state.absmax = F.dequantize_blockwise(state.absmax, state.state2) + state.offset
+            state.nested, state.state2, state.offset = False, None, None
+        self.weight = torch.nn.Parameter(torch.cat([packed for packed, _ in quantized]), requires_grad=False)
+        self.offsets = [0]
+        for packed, _ in quantized:
+            self.offsets.append(self.offsets[-1] + packed.shape[0])
+        self.served, linear = [], kernels.linear
+        kernels.linear = lambda *arguments: self.served.append(1) or linear(*arguments)
+        self.addCleanup(setattr, kernels, "linear", linear)
+
+    def test_shards_and_wholes_are_served(self):
+        bias = torch.randn(128)
+        for tokens in (1, 2, 8, 64):
+            for dtype in (torch.bfloat16, torch.float16):
+                x = torch.randn(tokens, 128).to(dtype)
+                for shape in (x.shape, (1, tokens, 128)):
+                    for run, products in (
+                            (lambda: sharded(x.view(shape), self.weight, self.states, self.offsets, bias.to(dtype)), 3),
+                            (lambda: whole(x.view(shape).bfloat16(), self.weight[:self.offsets[1]], self.states[0],
+                                           bias[:64].bfloat16()), 1)):
+                        with torch.inference_mode():
+                            with active(False):
+                                expected = run()
+                            self.assertEqual(self.served, [])
+                            with active():
+                                close(self, run(), expected)
+                        with self.subTest(tokens=tokens, dtype=dtype, products=products):
+                            self.assertEqual(len(self.served), products)
+                        self.served.clear()
+
+
 if __name__ == "__main__":
     if importlib.util.find_spec("bitsandbytes") is None:
         print("bitsandbytes is not installed")
