@@ -186,6 +186,9 @@ class DropIn(unittest.TestCase):
         for name in ("gemm_4bit (CPU)", "dequantize_4bit (CPU)", "functional.dequantize_4bit",
                      "matmul_4bit", "Linear4bit.forward"):
             self.assertRegex(result.stdout, f"taken over .*{re.escape(name)}")
+        for name in ("unsloth.kernels.utils", "transformers.integrations.moe"):
+            self.assertRegex(result.stdout, f"on import +{re.escape(name)}")
+        self.assertRegex(self.run_python("-m", "nf4bench.torch", NF4_LEAVE="vllm").stdout, "left +vllm: NF4_LEAVE")
         self.assertRegex(self.run_python("-m", "nf4bench.torch", NF4_DISABLE="1").stdout, r"active +no")
         self.assertIn("cannot be loaded", self.run_python("-m", "nf4bench.torch", NF4_LIBRARY="/nowhere").stdout)
 

@@ -86,6 +86,22 @@ class GroupedLinear(unittest.TestCase):
                 self.assertEqual((result.dtype, result.shape), (dtype, expected.shape))
                 torch.testing.assert_close(result.float(), expected, rtol=error, atol=error * 10)
 
+    def test_tensors_whose_memory_is_not_what_they_hold(self):
+        w, _ = stack(40, 64)
+        x, (ids, weights), bias = torch.randn(4, 64), routing(4, 2), w.bias
+        expected = nf4.grouped_linear(x, w, ids, weights)
+        for rows, scale, b in ((torch._neg_view(-x), weights, bias), (samples.Wrapper(x), weights, bias),
+                               (x, torch._neg_view(-weights), bias), (x, samples.Wrapper(weights), bias),
+                               (x, weights, torch._neg_view(-bias)), (x, weights, samples.Wrapper(bias)),
+                               (x.t().contiguous().t(), weights.t().contiguous().t(), bias.t().contiguous().t())):
+            w.bias = b
+            self.assertTrue(torch.equal(nf4.grouped_linear(rows, w, ids, scale), expected))
+        w.bias = bias
+        self.assertTrue(torch.equal(nf4.grouped_linear(x, w, ids.t().contiguous().t(), weights), expected))
+        with torch.autocast("cpu", torch.float16):
+            self.assertTrue(torch.equal(nf4.grouped_linear(x, w, ids, weights), expected))
+            self.assertIs(nf4.grouped_linear(x.requires_grad_(), w, ids, weights).dtype, torch.float32)
+
     def test_sorted_rows(self):
         for device in samples.DEVICES:
             w, values = stack(40, 64, nested=True, device=device)
