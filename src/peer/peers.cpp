@@ -10,6 +10,7 @@
 #include "peer/gpu_code.hpp"
 #include "peer/python/python_file.hpp"
 #include "peer/shared_library.hpp"
+#include "peer/source_file.hpp"
 
 #include <fmt/format.h>
 
@@ -71,7 +72,8 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
 // Throws Error(kInput) when the library cannot be used on `host`.
 std::vector<kernels::Variant> load_library(const PeerArgument& argument, const PeerHost& host,
                                            std::deque<std::string>& strings) {
-  SharedLibrary library(argument.path);
+  SharedLibrary library(is_source_file(argument.path) ? compiled_library(argument.path)
+                                                      : argument.path);
   std::vector<kernels::Variant> variants;
   if (has_peer_table(library)) {
     variants = generic_variants(read_peer_table(library), argument.name, host, strings);

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace nf4bench::peer {
+
+// The text of nf4bench_peer.h.
+extern const char* const kPeerHeader;
+
+}  // namespace nf4bench::peer
