@@ -31,14 +31,20 @@ std::string variable_or(const char* name, const std::string& otherwise) {
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
-// Of products nothing may be contracted, or scales are off in the last bit.
+// Of products nothing may be contracted, or scales are off in the last bit. The variables may hold
+// words before and after the compiler, too: "ccache g++".
 Words compiler_for(const std::string& path) {
-  if (path.ends_with(".cu")) {
-    return {variable_or("NVCC", "nvcc"), "-O3",       "-std=c++17", "-arch=native", "--fmad=false",
-            "-Xcompiler=-fPIC",          "-lineinfo", "-shared"};
-  }
-  return {variable_or("CXX", "c++"), "-O3",   "-std=c++20", "-march=native",
-          "-ffp-contract=off",       "-fPIC", "-shared",    "-pthread"};
+  const bool is_cuda = path.ends_with(".cu");
+  std::istringstream named(is_cuda ? variable_or("NVCC", "nvcc") : variable_or("CXX", "c++"));
+  Words words;
+  for (std::string word; named >> word;) words.push_back(word);
+  const Words options =
+      is_cuda ? Words{"-O3",       "-std=c++17", "-arch=native", "--fmad=false", "-Xcompiler=-fPIC",
+                      "-lineinfo", "-shared"}
+              : Words{"-O3",   "-std=c++20", "-march=native", "-ffp-contract=off",
+                      "-fPIC", "-shared",    "-pthread"};
+  words.insert(words.end(), options.begin(), options.end());
+  return words;
 }
 
 std::filesystem::path cache_folder() {

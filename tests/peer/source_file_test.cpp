@@ -97,6 +97,12 @@ TEST_F(SourceFile, SaysWhichCompilerIsMissing) {
               ElementsAre(HasSubstr("needs the compiler no-such-compiler, which is not found")));
 }
 
+TEST_F(SourceFile, IsCompiledByAllWordsOfTheVariable) {
+  setenv("CXX", "env c++", 1);
+  write("number.hpp", "constexpr int kNumber = 7;");
+  EXPECT_NO_THROW(peer::compiled_library(write("peer.cpp", kPeer)));
+}
+
 TEST_F(SourceFile, IsNoFolderAndNoMissingFile) {
   EXPECT_THAT(warnings_of(folder_.path("none.cpp")), ElementsAre(HasSubstr("No such file")));
 }
