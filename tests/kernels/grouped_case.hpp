@@ -125,10 +125,12 @@ class GroupedCase {
     const kernels::Job job = this->job();
     const std::int64_t added = problem_.group.sums_slots ? problem_.group.top_k : 1;
     const double unit = nf4::unit_roundoff(problem_.output_type);
+    const Decoded decoded = decode(job);
     for (std::int64_t row = 0; row < kernels::slots_of(problem_) / added; ++row) {
       for (std::int64_t n = 0; n < problem_.outputs; ++n) {
         Sum sum;
-        for (std::int64_t i = 0; i < added; ++i) add_slot(job, row * added + i, n, unit, sum);
+        for (std::int64_t i = 0; i < added; ++i)
+          add_slot(job, decoded, row * added + i, n, unit, sum);
         const double actual =
             nf4::value_at(problem_.output_type, output, row * problem_.outputs + n);
         const double budget = sum.budget + 1.01 * unit * std::fabs(sum.value);
@@ -155,6 +157,12 @@ class GroupedCase {
     double budget = 0.0;
   };
 
+  // The weight, element by element, and the input. Decoded once, as each is read by many outputs.
+  struct Decoded {
+    std::vector<float> weight;
+    std::vector<double> input;
+  };
+
   std::vector<std::byte> normal(std::int64_t rows, std::int64_t columns, unsigned seed) const {
     std::mt19937 random(seed);
     std::vector<double> values(static_cast<std::size_t>(rows * columns));
@@ -164,30 +172,43 @@ class GroupedCase {
     return nf4::to_values(problem_.output_type, values);
   }
 
-  double weight_at(const kernels::Job& job, int expert, std::int64_t n, std::int64_t k) const {
-    const std::int64_t element = kernels::element_of(job, expert, n, k);
-    const int pair = job.packed[element / 2];
-    const std::int64_t block = element >> job.block_shift;
-    const float scale =
-        job.nested ? nf4::nested_scale(job.nested_map[job.absmax_codes[block]],
-                                       job.nested_absmax[block / kernels::kNestedBlocksize],
-                                       offsets[job.group.own_offsets ? expert : 0])
-                   : job.absmax[block];
-    return nf4::multiply_flushed(kernels::codebook_value(element % 2 == 0 ? pair / 16 : pair % 16),
-                                 scale);
+  Decoded decode(const kernels::Job& job) const {
+    Decoded decoded;
+    decoded.weight.reserve(static_cast<std::size_t>(job.elements));
+    for (std::int64_t element = 0; element < job.elements; ++element) {
+      const int pair = job.packed[element / 2];
+      const std::int64_t block = element >> job.block_shift;
+      const std::int64_t expert = element / (job.outputs * job.inputs);
+      const float scale =
+          job.nested ? nf4::nested_scale(
+                           job.nested_map[job.absmax_codes[block]],
+                           job.nested_absmax[block / kernels::kNestedBlocksize],
+                           offsets[static_cast<std::size_t>(job.group.own_offsets ? expert : 0)])
+                     : job.absmax[block];
+      decoded.weight.push_back(nf4::multiply_flushed(
+          kernels::codebook_value(element % 2 == 0 ? pair / 16 : pair % 16), scale));
+    }
+    const std::size_t values = input.size() / size_in_bytes(problem_.output_type);
+    decoded.input.reserve(values);
+    for (std::size_t i = 0; i < values; ++i) {
+      decoded.input.push_back(
+          nf4::value_at(problem_.output_type, input, static_cast<std::int64_t>(i)));
+    }
+    return decoded;
   }
 
-  void add_slot(const kernels::Job& job, std::int64_t slot, std::int64_t n, double unit,
-                Sum& sum) const {
+  void add_slot(const kernels::Job& job, const Decoded& decoded, std::int64_t slot, std::int64_t n,
+                double unit, Sum& sum) const {
     const int expert = kernels::expert_of(job, slot);
     if (expert < 0) return;
     double value = 0.0;
     double reach = 0.0;
     double squares = 0.0;
     for (std::int64_t k = 0; k < problem_.inputs; ++k) {
-      const double product = weight_at(job, expert, n, k) *
-                             nf4::value_at(problem_.output_type, input,
-                                           kernels::input_row(job, slot) * problem_.inputs + k);
+      const double product =
+          double{decoded.weight[static_cast<std::size_t>(kernels::element_of(job, expert, n, k))]} *
+          decoded
+              .input[static_cast<std::size_t>(kernels::input_row(job, slot) * problem_.inputs + k)];
       value += product;
       reach += std::fabs(product);
       squares += product * product;
