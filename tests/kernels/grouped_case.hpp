@@ -3,7 +3,6 @@
 // A product with a stack of experts on the host, its truth in float64, and what an output may be
 // off by.
 
-#include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "nf4/values.hpp"
@@ -125,12 +124,13 @@ class GroupedCase {
     const kernels::Job job = this->job();
     const std::int64_t added = problem_.group.sums_slots ? problem_.group.top_k : 1;
     const double unit = nf4::unit_roundoff(problem_.output_type);
-    const Decoded decoded = decode(job);
+    const Decoded decoded = decode();
     for (std::int64_t row = 0; row < kernels::slots_of(problem_) / added; ++row) {
       for (std::int64_t n = 0; n < problem_.outputs; ++n) {
         Sum sum;
-        for (std::int64_t i = 0; i < added; ++i)
+        for (std::int64_t i = 0; i < added; ++i) {
           add_slot(job, decoded, row * added + i, n, unit, sum);
+        }
         const double actual =
             nf4::value_at(problem_.output_type, output, row * problem_.outputs + n);
         const double budget = sum.budget + 1.01 * unit * std::fabs(sum.value);
@@ -172,27 +172,18 @@ class GroupedCase {
     return nf4::to_values(problem_.output_type, values);
   }
 
-  Decoded decode(const kernels::Job& job) const {
-    Decoded decoded;
-    decoded.weight.reserve(static_cast<std::size_t>(job.elements));
-    for (std::int64_t element = 0; element < job.elements; ++element) {
-      const int pair = job.packed[element / 2];
-      const std::int64_t block = element >> job.block_shift;
-      const std::int64_t expert = element / (job.outputs * job.inputs);
-      const float scale =
-          job.nested ? nf4::nested_scale(
-                           job.nested_map[job.absmax_codes[block]],
-                           job.nested_absmax[block / kernels::kNestedBlocksize],
-                           offsets[static_cast<std::size_t>(job.group.own_offsets ? expert : 0)])
-                     : job.absmax[block];
-      decoded.weight.push_back(nf4::multiply_flushed(
-          kernels::codebook_value(element % 2 == 0 ? pair / 16 : pair % 16), scale));
-    }
-    const std::size_t values = input.size() / size_in_bytes(problem_.output_type);
-    decoded.input.reserve(values);
-    for (std::size_t i = 0; i < values; ++i) {
-      decoded.input.push_back(
-          nf4::value_at(problem_.output_type, input, static_cast<std::int64_t>(i)));
+  Decoded decode() const {
+    Decoded decoded = {std::vector<float>(static_cast<std::size_t>(problem_.elements)),
+                       nf4::to_doubles(problem_.output_type, input)};
+    const std::int64_t size = problem_.outputs * problem_.inputs;
+    const auto bytes = std::as_writable_bytes(std::span(decoded.weight));
+    const std::size_t matrix_bytes = static_cast<std::size_t>(size) * sizeof(float);
+    nf4::Nf4Tensor weight = weight_;
+    for (std::int64_t expert = 0; expert < problem_.group.experts; ++expert) {
+      const auto index = static_cast<std::size_t>(expert);
+      weight.nested_offset = offsets[problem_.group.own_offsets ? index : 0];
+      nf4::reference_dequantize(weight, nf4::OutputType::kFloat32, {expert * size, size},
+                                bytes.subspan(index * matrix_bytes, matrix_bytes));
     }
     return decoded;
   }
@@ -205,10 +196,10 @@ class GroupedCase {
     double reach = 0.0;
     double squares = 0.0;
     for (std::int64_t k = 0; k < problem_.inputs; ++k) {
-      const double product =
-          double{decoded.weight[static_cast<std::size_t>(kernels::element_of(job, expert, n, k))]} *
-          decoded
-              .input[static_cast<std::size_t>(kernels::input_row(job, slot) * problem_.inputs + k)];
+      const std::int64_t element = kernels::element_of(job, expert, n, k);
+      const std::int64_t at = kernels::input_row(job, slot) * problem_.inputs + k;
+      const double product = double{decoded.weight[static_cast<std::size_t>(element)]} *
+                             decoded.input[static_cast<std::size_t>(at)];
       value += product;
       reach += std::fabs(product);
       squares += product * product;
