@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
-#include "peer/peer_header.hpp"
+#include "peer/embedded.hpp"
 #include "peer/shared_library.hpp"
 
 #include <fmt/format.h>

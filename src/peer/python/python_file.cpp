@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "nf4/format.hpp"
-#include "peer/python/glue.hpp"
+#include "peer/embedded.hpp"
 #include "peer/python/interpreter.hpp"
 #include "peer/shared_library.hpp"
 
