@@ -353,13 +353,7 @@ class Graphs(unittest.TestCase):
                      lambda: nf4.grouped_linear(x, up, ids, weights),
                      lambda: nf4.grouped_linear(x, up, ids, weights, combine=True))
             for work in works:
-                side = torch.cuda.Stream()
-                with torch.cuda.stream(side):
-                    work()
-                torch.cuda.synchronize()
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
-                    result = work()
+                graph, result = samples.captured(work)
                 for seed in range(2, 6):
                     fresh, fresh_weights = routing(count, 4, "cuda", seed, 16)
                     ids.copy_(fresh if seed < 5 else torch.full_like(fresh, seed))

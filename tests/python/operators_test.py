@@ -150,21 +150,11 @@ class Operators(unittest.TestCase):
 
 @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
 class Graphs(unittest.TestCase):
-    def capture(self, work):
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            work()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            result = work()
-        return graph, result
-
     def test_a_captured_product_follows_its_inputs(self):
         for count in (1, 8, 64, 700):
             packed, state = samples.weight((512, 1024), device="cuda")
             tokens = torch.randn(count, 1024, device="cuda").bfloat16()
-            graph, result = self.capture(lambda: nf4.linear(tokens, packed, state))
+            graph, result = samples.captured(lambda: nf4.linear(tokens, packed, state))
             for seed in range(3):
                 tokens.copy_(torch.randn(count, 1024))
                 packed.copy_(samples.weight((512, 1024), seed=seed)[0])
@@ -173,7 +163,7 @@ class Graphs(unittest.TestCase):
 
     def test_a_captured_decode_follows_its_inputs(self):
         packed, state = samples.weight((512, 1024), device="cuda")
-        graph, result = self.capture(lambda: nf4.fast_dequantize(packed, state, use_global_buffer=True))
+        graph, result = samples.captured(lambda: nf4.fast_dequantize(packed, state, use_global_buffer=True))
         packed.copy_(samples.weight((512, 1024), seed=9)[0])
         graph.replay()
         self.assertTrue(torch.equal(result, samples.decoded(packed, state)))

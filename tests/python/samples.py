@@ -84,3 +84,15 @@ def product_error(result, tokens, values, bias=None):
     # Weights may be rounded to the type of the product first.
     bound = rounding * exact.abs() + (rounding + 2.0**-23 * values.shape[-1]) * size + 1e-30
     return ((result.double() - exact).abs() / bound).max().item()
+
+
+def captured(work):
+    """A CUDA graph of `work`, which has run once before, and the result that replays write."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        work()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = work()
+    return graph, result
