@@ -15,14 +15,13 @@ from torch import library as registry
 
 from .. import _library
 from . import expert_layers, functions, kernels, originals
-from .takeover import (LOG, after_import, awaited, is_left, put_back, refused, replace, replace_method,  # noqa: F401
-                       taken, undo)
+from .takeover import (LOG, after_import, awaited, devices, is_left, put_back, refused, replace,  # noqa: F401
+                       replace_method, taken, undo)
 from .weights import ALIGNMENT, KINDS, AsPlainTensors, UnsupportedWeight, parts_of, weight_of
 
 CANNOT = (UnsupportedWeight, _library.Nf4Error)
 UNSLOTH = "unsloth.kernels.utils"
 
-_devices = expert_layers.devices  # types of devices whose tensors are ours
 _active = False
 
 
@@ -36,7 +35,7 @@ def activate():
         _library.load()
         _take_over()
     except Exception as error:  # an import of bitsandbytes must not fail because of this package
-        _put_back()
+        put_back()
         refused.append(f"everything: {error}")
         LOG.warning("nf4bench leaves bitsandbytes as it is: %s", error)
         return
@@ -46,13 +45,8 @@ def activate():
 def deactivate():
     """Puts back what was there before activate()."""
     global _active
-    _put_back()
-    _active = False
-
-
-def _put_back():
     put_back()
-    _devices.clear()
+    _active = False
 
 
 def _take_over():
@@ -61,7 +55,7 @@ def _take_over():
     _choose_devices()
     for name, make in (("gemm_4bit", _gemm), ("dequantize_4bit", _dequantize),
                        ("dequantize_4bit.out", _dequantize_out)):
-        for device in sorted(_devices):
+        for device in sorted(devices):
             _override(name, make, device.upper())
     functional = bitsandbytes.functional
     replace(functional, "dequantize_4bit", _functional_dequantize, originals.strange_code)
@@ -73,11 +67,11 @@ def _take_over():
 
 
 def _choose_devices():
-    _devices.add("cpu")
+    devices.add("cpu")
     if torch.cuda.is_available():
         try:
             _library.device(_library.CUDA, torch.cuda.current_device())
-            _devices.add("cuda")
+            devices.add("cuda")
         except _library.Nf4Error as error:  # a libnf4 for the CPU alone, a GPU of another maker
             refused.append(f"cuda: {error}")
 
@@ -173,7 +167,7 @@ def _can_take(out, shape, dtype, device):
 
 
 def _is_on_ours(tensor):
-    return isinstance(tensor, torch.Tensor) and tensor.device.type in _devices
+    return isinstance(tensor, torch.Tensor) and tensor.device.type in devices
 
 
 def _product_or_none(tokens, packed, state, bias):

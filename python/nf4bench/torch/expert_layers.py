@@ -9,11 +9,10 @@ import torch
 from .. import _library
 from . import originals
 from .experts import Stack, experts, grouped_linear
-from .takeover import after_import, is_left, may_replace, replace, replace_method, taken, undo
+from .takeover import after_import, devices, is_left, may_replace, replace, replace_method, taken, undo
 from .weights import KINDS, UnsupportedWeight
 
 CANNOT = (UnsupportedWeight, _library.Nf4Error, ValueError)
-devices = set()  # types of devices whose tensors are ours
 _SHORT = (torch.float16, torch.bfloat16)
 _ARGUMENTS = "self hidden_states top_k_index top_k_weights"
 _GPTOSS = "transformers.models.gpt_oss.modeling_gpt_oss", "GptOssExperts._apply_gate"
@@ -201,13 +200,10 @@ def _sorted_product(rows, ends, source, preprocess):
         stack = Stack(source, state, shape=getattr(source, "_original_shape", None))
         probe = torch.empty(stack.shape, device="meta")
         turned = preprocess(probe)
-        if turned is not probe:
-            stack.transposed = None
-            if turned.shape == probe.mT.shape and turned.stride() == probe.mT.stride():
-                stack.transposed = False
-        else:
-            stack.transposed = True
-        return None if stack.transposed is None else grouped_linear(rows, stack, ends, sorted=True)
+        stack.transposed = turned is probe
+        if not stack.transposed and (turned.shape, turned.stride()) != (probe.mT.shape, probe.mT.stride()):
+            return None
+        return grouped_linear(rows, stack, ends, sorted=True)
     except CANNOT:
         return None
 
@@ -228,8 +224,8 @@ def _take_selective(module):
 
 def _serving_layer(layer, tokens, ids, weights, activation):
     """Of a layer as the vLLM plugin and SGLang keep it, or None."""
-    kind = {"silu": "silu", "gelu_tanh": "gelu_tanh"}.get(getattr(activation, "value", activation))
-    if kind is None or tokens.dtype not in _SHORT:
+    kind = getattr(activation, "value", activation)
+    if kind not in ("silu", "gelu_tanh") or tokens.dtype not in _SHORT:
         return None
     try:
         up, down = (Stack(each.data, each.bnb_quant_state, shape=each.experts_shape)

@@ -10,7 +10,7 @@ from torch import library as registry
 
 from . import grouped
 from .activations import activate, activate_backward
-from .operators import _LIBRARY, _NESTED, _WEIGHT, _check_weight, _weight, check_type
+from .operators import _LIBRARY, _NESTED, _WEIGHT, _check_weight, _weight, check_like, check_type
 from .weights import KINDS
 
 _DOWN = "Tensor down_packed, Tensor down_absmax, int down_blocksize, int[] down_shape"
@@ -23,12 +23,6 @@ for _schema in (
         "bool down_transposed=False, str activation='silu', bool gated=True, bool interleaved=False, "
         "float alpha=1.702, float limit=0.0) -> Tensor"):
     _LIBRARY.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
-
-
-def _check_like(name, tensor, shape, dtype, device):
-    if tensor is not None and (tensor.dtype != dtype or tensor.device != device or tuple(tensor.shape) != shape):
-        raise ValueError(f"{name} is {tensor.dtype} {list(tensor.shape)} on {tensor.device}, and must be {dtype} "
-                         f"{list(shape)} on {device}")
 
 
 def check_grouped(tokens, shape, ids, weights, bias, device, is_sorted=False, transposed=False, combine=False):
@@ -52,7 +46,7 @@ def check_grouped(tokens, shape, ids, weights, bias, device, is_sorted=False, tr
         raise ValueError(f"{tokens.shape[0]} rows are neither the {count} tokens nor their slots")
     if weights is not None and (weights.dtype not in KINDS or weights.numel() != count * top_k):
         raise ValueError(f"weights are {weights.dtype} {list(weights.shape)}, and must be floats, one a slot")
-    _check_like("bias", bias, (experts, outputs), tokens.dtype, device)
+    check_like("bias", bias, (experts, outputs), tokens.dtype, device)
     return (count if combine else count * top_k), outputs
 
 
@@ -68,8 +62,8 @@ def check_layer(tokens, ids, weights, shapes, biases, addend, transposed, activa
         raise ValueError(f"stacks of the shapes {list(shapes[0])} and {list(shapes[1])} do not follow each other")
     if tokens.shape[0] != ids.shape[0]:
         raise ValueError(f"{tokens.shape[0]} rows are not the {ids.shape[0]} tokens")
-    _check_like("down_bias", biases[1], (experts, outputs), tokens.dtype, device)
-    _check_like("addend", addend, first, tokens.dtype, device)
+    check_like("down_bias", biases[1], (experts, outputs), tokens.dtype, device)
+    check_like("addend", addend, first, tokens.dtype, device)
     return ids.shape[0], outputs
 
 
@@ -142,6 +136,15 @@ def _slot_weights(weights, chosen, count):
     return torch.where(chosen < count, weights.reshape(-1).float(), 0.0)[:, None]
 
 
+def _weight_gradient(weights, plain, rows, bias, of_slots, chosen, count):
+    """<dY, W x + b> = <W^T dY, x> + <dY, b>, so that what the forward pass made need not be kept.
+    plain: W^T dY; rows: x; of_slots: dY; all of slots."""
+    each = torch.where(chosen[:, None] < count, plain * rows, 0.0).sum(1)
+    if bias is not None:
+        each = each + (of_slots * torch.cat((bias, bias.new_zeros(1, bias.shape[1])))[chosen]).sum(1)
+    return each.view(weights.shape).to(weights.dtype)
+
+
 def _bias_gradient(rows, chosen, count, dtype):
     return rows.new_zeros(count + 1, rows.shape[1]).index_add(0, chosen, rows)[:count].to(dtype)
 
@@ -184,12 +187,8 @@ def _grouped_backward(ctx, grad):
                                             is_sorted, not transposed, combine)
 
     if ctx.needs_input_grad[6]:
-        # <dY, W x + b> = <W^T dY, x> + <dY, b>: what the forward pass made need not be kept.
         plain = product(None, False).float()
-        each = torch.where(chosen[:, None] < count, plain * _of_slots(rows, ctx.slots), 0.0).sum(1)
-        if bias is not None:
-            each = each + (of_slots * torch.cat((bias, bias.new_zeros(1, bias.shape[1])))[chosen]).sum(1)
-        grad_weights = each.view(weights.shape).to(weights.dtype)
+        grad_weights = _weight_gradient(weights, plain, _of_slots(rows, ctx.slots), bias, of_slots, chosen, count)
         if ctx.needs_input_grad[0]:
             grad_input = _sum_slots(plain * scale, ctx.rows).to(grad.dtype)
     elif ctx.needs_input_grad[0]:
@@ -224,14 +223,11 @@ def _experts_backward(ctx, grad):
     products = product(tensors[:5], ctx.up, tokens, bias, False, False)
     if addend is not None:
         products = products + addend
-    plain = product(tensors[5:], ctx.down, grad, None, True, False).float()  # <plain, h> is the weights' gradient
+    plain = product(tensors[5:], ctx.down, grad, None, True, False).float()
     grad_weights = grad_bias = grad_down_bias = None
     if weights is not None and ctx.needs_input_grad[2]:
         hidden = activate(products, *ctx.activation).float()
-        each = torch.where(chosen[:, None] < count, plain * hidden, 0.0).sum(1)
-        if down_bias is not None:
-            each = each + (of_slots * torch.cat((down_bias, down_bias.new_zeros(1, down_bias.shape[1])))[chosen]).sum(1)
-        grad_weights = each.view(weights.shape).to(weights.dtype)
+        grad_weights = _weight_gradient(weights, plain, hidden, down_bias, of_slots, chosen, count)
     grad_products = activate_backward(plain * scale, products, *ctx.activation)
     grad_products = torch.where(chosen[:, None] < count, grad_products, 0.0)
     if bias is not None and ctx.needs_input_grad[11]:

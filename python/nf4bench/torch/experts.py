@@ -4,7 +4,7 @@ import torch
 
 from . import expert_operators, grouped
 from .functions import is_compiling, is_plain, nothing_looks_on
-from .weights import AsPlainTensors, UnsupportedWeight, dtype_of, parts_of, weight_of
+from .weights import NESTED_BLOCKSIZE, AsPlainTensors, UnsupportedWeight, dtype_of, parts_of, weight_of
 
 _is_grad_enabled = torch.is_grad_enabled
 
@@ -93,7 +93,7 @@ class Stack:
         if nested is not None:
             outer, mapping, offset = nested
             offset = offset[ids][:, None] if offset.numel() > 1 else offset
-            absmax = mapping[absmax.long()] * outer[blocks // 256] + offset  # two roundings
+            absmax = _decoded_absmax(absmax, mapping, outer[blocks // NESTED_BLOCKSIZE], offset)
         return torch.ops.nf4.dequantize(packed, absmax, blocksize, (len(ids), *shape[1:]), dtype or self.dtype)
 
     @property
@@ -102,12 +102,16 @@ class Stack:
         return grouped.sizes_of(self.shape, self.transposed)
 
 
+def _decoded_absmax(codes, mapping, outer, offset):
+    return mapping[codes.long()] * outer + offset  # two roundings
+
+
 def _plain_absmax(parts):
     _, absmax, _, _, nested = parts
     if nested is None:
         return absmax
     outer, mapping, offset = nested
-    return mapping[absmax.long()] * outer.repeat_interleave(256)[:absmax.numel()] + offset  # two roundings
+    return _decoded_absmax(absmax, mapping, outer.repeat_interleave(NESTED_BLOCKSIZE)[:absmax.numel()], offset)
 
 
 def _are_seen_by_nobody(*tensors):

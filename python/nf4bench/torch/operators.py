@@ -45,6 +45,13 @@ def check_output(out, shape, device):
         raise ValueError(f"out is on {out.device}, and the weight on {device}")
 
 
+def check_like(name, tensor, shape, dtype, device):
+    """Raises ValueError for a tensor, if there is one, that is not of this shape, type and device."""
+    if tensor is not None and (tensor.dtype != dtype or tensor.device != device or tuple(tensor.shape) != shape):
+        raise ValueError(f"{name} is {tensor.dtype} {list(tensor.shape)} on {tensor.device}, and must be {dtype} "
+                         f"{list(shape)} on {device}")
+
+
 def check_input(tokens, bias, shape, device):
     """Raises ValueError for tokens or a bias that do not fit a weight of this shape."""
     check_type(tokens.dtype)
@@ -54,9 +61,7 @@ def check_input(tokens, bias, shape, device):
         raise ValueError(f"the input has the shape {list(tokens.shape)}, and the weight has {shape[1]} inputs")
     if tokens.device != device:
         raise ValueError(f"the input is on {tokens.device}, and the weight on {device}")
-    if bias is not None and (bias.dtype != tokens.dtype or bias.device != device or tuple(bias.shape) != (shape[0],)):
-        raise ValueError(f"bias is {bias.dtype} {list(bias.shape)} on {bias.device}, and must be {tokens.dtype} "
-                         f"[{shape[0]}] on {device}")
+    check_like("bias", bias, (shape[0],), tokens.dtype, device)
 
 
 def decode_into(weight, out):

@@ -11,12 +11,13 @@ taken = []  # what was taken over, in words
 refused = []  # what was not, and why
 awaited = []  # modules that are taken over once they are imported
 undo = []  # what takes it all back
+devices = set()  # types of devices whose tensors are ours
 
 
 def put_back():
     for each in reversed(undo):
         each()
-    for state in (undo, taken, refused, awaited):
+    for state in (undo, taken, refused, awaited, devices):
         state.clear()
 
 
@@ -24,7 +25,9 @@ def is_left(name):
     """Whether NF4_LEAVE in the environment, a list with commas, keeps this package away from `name`."""
     if name not in os.environ.get("NF4_LEAVE", "").replace(" ", "").split(","):
         return False
-    refused.append(f"{name}: NF4_LEAVE names it")
+    why = f"{name}: NF4_LEAVE names it"
+    if why not in refused:  # a package may have several places
+        refused.append(why)
     return True
 
 
