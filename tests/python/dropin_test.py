@@ -25,7 +25,7 @@ ROOT = HERE.parents[1]
 ENTRY_POINTS = f"[bitsandbytes.backends]\nnf4bench = {TARGET}\n"
 
 PRELUDE = """
-import logging, sys, warnings
+import logging, os, sys, warnings
 logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
 import torch
 import samples
@@ -377,6 +377,7 @@ class DropIn(unittest.TestCase):
             expected = samples.decoded(packed, state)
             for each in (utils.fast_dequantize, unsloth.kernels.fast_dequantize):
                 assert torch.equal(each(packed, state), expected)
+                assert torch.equal(each(packed, state, use_global_buffer=True, dtype=torch.float32), expected)
             assert torch.equal(unsloth.kernels.decode(packed, state), expected.t())
             x = torch.randn(1, 1, 128).bfloat16()
             result = unsloth.kernels.fast_gemv(x, packed, state)
@@ -387,13 +388,78 @@ class DropIn(unittest.TestCase):
             assert utils.fast_dequantize(packed) is packed
             utils.fast_dequantize(packed, [1, 2, 3])
             state.quant_type = "fp4"
-            utils.fast_dequantize(packed, state)
+            utils.fast_dequantize(packed, state, None, False, torch.float32)
             utils.fast_gemv(x, packed, None)
             assert utils.called == ["fast_dequantize"] * 3 + ["fast_gemv"], utils.called
             """
         for first in ("import bitsandbytes", "import unsloth.kernels; import bitsandbytes"):
             with self.subTest(first):
                 self.run_code(first + textwrap.dedent(check))
+
+    def test_unsloth_before_2026_10(self):
+        self.run_code("""
+            import unsloth.kernels.utils as utils
+            def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False):
+                return W
+            utils.fast_dequantize = fast_dequantize
+            import bitsandbytes
+            packed, state = samples.weight()
+            assert torch.equal(utils.fast_dequantize(packed, state), samples.decoded(packed, state))
+            try:
+                utils.fast_dequantize(packed, dtype=torch.float32)
+            except TypeError as error:
+                assert "dtype" in str(error)
+            else:
+                raise AssertionError("it has no dtype")
+            """)
+
+    def test_unsloths_patches_before_and_after(self):
+        code = """
+            import unsloth_zoo, nf4bench.torch as nf4
+            import bitsandbytes as bnb, bitsandbytes.functional as F
+            if not hasattr(bnb.matmul_4bit, "__wrapped__"):
+                unsloth_zoo.patch()
+                del os.environ["NF4_DISABLE"]
+                nf4.activate()
+                assert not hasattr(bnb.nn.Linear4bit.forward, "__wrapped__")
+            else:
+                unsloth_zoo.patch()
+            patched = F.dequantize_4bit, bnb.nn.Linear4bit.forward
+            assert all(each.__module__ == "unsloth_zoo" for each in patched)
+            layer = bnb.nn.Linear4bit(128, 48, quant_type="nf4", compute_dtype=torch.bfloat16).to("cpu").train()
+            packed, state = layer.weight.data, layer.weight.quant_state
+            values, x = samples.decoded(packed, state, torch.bfloat16), torch.randn(5, 128).bfloat16()
+
+            def use(calls_of_forward, calls_of_training, calls_of_decode):
+                with samples.served() as calls, torch.no_grad():
+                    result = layer(x)
+                assert calls == calls_of_forward, calls
+                error = samples.product_error(result, x, values, layer.bias.detach().bfloat16())
+                assert error < 1, error
+                tokens = x.clone().requires_grad_()
+                with samples.served() as calls:
+                    layer(tokens).sum().backward()
+                assert calls == calls_of_training, calls
+                assert torch.equal(tokens.grad, torch.ones(5, 48).bfloat16() @ values)
+                with samples.served() as calls:
+                    decoded = F.dequantize_4bit(packed, state)
+                assert calls == calls_of_decode, calls
+                assert torch.equal(decoded, samples.decoded(packed, state))
+
+            ours = {"linear": 1}, {"linear": 1, "dequantize": 1}, {"dequantize": 1}
+            use(*ours)
+            unsloth_zoo.LIMIT = 128 * 48 - 1
+            assert torch.equal(F.dequantize_4bit(packed, state), samples.decoded(packed, state))
+            unsloth_zoo.LIMIT = 2**31 - 1
+            nf4.deactivate()
+            assert (F.dequantize_4bit, bnb.nn.Linear4bit.forward) == patched
+            use({}, {}, {})
+            nf4.activate()
+            use(*ours)
+            """
+        for disable in ("0", "1"):
+            with self.subTest(NF4_DISABLE=disable):
+                self.run_code(code, NF4_DISABLE=disable)
 
     def test_unsloth_is_left_alone_when_switched_off(self):
         self.run_code("""

@@ -1,5 +1,7 @@
 """Weights for tests, and what they decode to by the definition."""
 
+import collections
+import contextlib
 import types
 
 import torch
@@ -84,6 +86,25 @@ def product_error(result, tokens, values, bias=None):
     # Weights may be rounded to the type of the product first.
     bound = rounding * exact.abs() + (rounding + 2.0**-23 * values.shape[-1]) * size + 1e-30
     return ((result.double() - exact).abs() / bound).max().item()
+
+
+@contextlib.contextmanager
+def served():
+    """Counts what libnf4 does meanwhile: {"linear": products, "dequantize": decoded weights}."""
+    from nf4bench.torch import kernels
+    originals, calls = (kernels.linear, kernels.dequantize_into), collections.Counter()
+
+    def counted(name, work):
+        def call(*arguments):
+            calls[name] += 1
+            return work(*arguments)
+        return call
+
+    kernels.linear, kernels.dequantize_into = map(counted, ("linear", "dequantize"), originals)
+    try:
+        yield calls
+    finally:
+        kernels.linear, kernels.dequantize_into = originals
 
 
 def captured(work):

@@ -225,9 +225,10 @@ def _forward(original):
 
 
 def _take_over_unsloth(module):
-    for name, make, known in (("fast_dequantize", _unsloth_dequantize, "W quant_state out use_global_buffer"),
-                              ("fast_gemv", _unsloth_gemv, "X W quant_state out")):
-        replace(module, name, make, lambda function, known=known: originals.strange_parameters(function, known))
+    decode = "W quant_state out use_global_buffer"
+    for name, make, known in (("fast_dequantize", _unsloth_dequantize, (decode, decode + " dtype")),
+                              ("fast_gemv", _unsloth_gemv, ("X W quant_state out",))):
+        replace(module, name, make, lambda function, known=known: originals.strange_parameters(function, *known))
 
 
 def _is_ours(packed, state):
@@ -237,13 +238,14 @@ def _is_ours(packed, state):
 
 
 def _unsloth_dequantize(original):
-    def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False):
+    # Since 2026.10 there is a dtype, which is that of FP8 weights: others keep their own.
+    def fast_dequantize(W, quant_state=None, out=None, use_global_buffer=False, *dtype, **named_dtype):
         if _is_ours(W, quant_state):
             try:
                 return functions.fast_dequantize(W, quant_state, out, use_global_buffer)
             except CANNOT:
                 pass
-        return original(W, quant_state, out, use_global_buffer)
+        return original(W, quant_state, out, use_global_buffer, *dtype, **named_dtype)
     return fast_dequantize
 
 

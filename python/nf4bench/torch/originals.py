@@ -30,10 +30,10 @@ def strange_code(function):
     return None if found == _CODE.get(function.__qualname__) else f"this code ({found}) is not known here"
 
 
-def strange_parameters(function, known):
-    """Why a function does not take exactly the parameters named in `known`; None if it does."""
+def strange_parameters(function, *known):
+    """Why a function does not take exactly the parameters that one of `known` names; None if it does."""
     found = " ".join(inspect.signature(function).parameters)
-    return None if found == known else f"it takes ({found}), and not ({known})"
+    return None if found in known else f"it takes ({found}), and not ({') or ('.join(known)})"
 
 
 def strange_names(function, parameters, names):

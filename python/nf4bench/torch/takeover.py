@@ -68,8 +68,10 @@ def replace_method(owner, name, make, strange, what=None):
     original = vars(owner).get(name)
     if not may_replace(what, original, strange):
         return
-    setattr(owner, name, _dress(make(original), original))
-    undo.append(lambda: setattr(owner, name, original))
+    ours = _dress(make(original), original)
+    setattr(owner, name, ours)
+    # Whoever has replaced it since keeps what is there.
+    undo.append(lambda: vars(owner).get(name) is ours and setattr(owner, name, original))
     taken.append(what)
 
 
