@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """torch.ops.nf4 under PyTorch's own checks, torch.compile, autograd, and CUDA graphs where there is a GPU."""
 
-import pathlib
-import sysconfig
 import unittest
 
 import samples
@@ -10,10 +8,6 @@ import torch
 from torch import library as registry
 
 import nf4bench.torch as nf4
-
-# inductor's code for the CPU is compiled as an extension of Python.
-HAS_HEADERS = pathlib.Path(sysconfig.get_paths()["include"], "Python.h").exists()
-BACKENDS = ["aot_eager"] + (["inductor"] if HAS_HEADERS or torch.cuda.is_available() else [])
 
 LINEAR, DEQUANTIZE = torch.ops.nf4.linear.default, torch.ops.nf4.dequantize.default
 
@@ -83,7 +77,7 @@ class Operators(unittest.TestCase):
             def work(x):
                 return nf4.linear(torch.relu(x), packed, state) * 2
 
-            for backend in BACKENDS:
+            for backend in samples.BACKENDS:
                 torch._dynamo.reset()
                 compiled = torch.compile(work, backend=backend, fullgraph=True)
                 self.assertTrue(torch.equal(compiled(tokens), expected))

@@ -2,6 +2,8 @@
 
 import collections
 import contextlib
+import pathlib
+import sysconfig
 import types
 
 import torch
@@ -12,6 +14,9 @@ CODEBOOK = [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453
             0.7229568362236023, 1.0]
 TYPES = (torch.bfloat16, torch.float16, torch.float32)
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+# inductor's code for the CPU is compiled as an extension of Python.
+_HAS_HEADERS = pathlib.Path(sysconfig.get_paths()["include"], "Python.h").exists()
+BACKENDS = ["aot_eager"] + (["inductor"] if _HAS_HEADERS or torch.cuda.is_available() else [])
 
 
 class Wrapper(torch.Tensor):
