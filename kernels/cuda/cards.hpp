@@ -12,8 +12,10 @@ struct Card {
   const char* name = "";
   DeviceFacts facts;
   double clock_hz = 0.0;  // boost
-  // Multiplications and additions of a multiprocessor and cycle, 16-bit operands and float32 sums,
-  // by mma.sync, and as many as a BLAS reaches. GeForce has half of what the chip could.
+  // Multiplications and additions of a multiprocessor and cycle, 16-bit operands and float32 sums:
+  // the peak, that of mma.sync, and as many as a BLAS reaches. GeForce has half of what the chip
+  // could.
+  double tensor = 0.0;
   double mma = 0.0;
   double blas = 0.0;
 };

@@ -3,6 +3,7 @@
 #include "cuda/matmul/join/cluster_tile.cuh"
 #include "cuda/matmul/schedule/stage_walk.cuh"
 #include "cuda/matmul/schedule/unit_plan.hpp"
+#include "cuda/matmul/schedule/unit_walk.cuh"
 #include "cuda/matmul/table/table_plan.hpp"
 #include "cuda/matmul/wgmma/warp_consumer.cuh"
 

@@ -1,6 +1,8 @@
 // What the CUDA variants of the matrix product say of problems, which takes no device.
 
 #include "catalog.hpp"
+#include "cuda/matmul/choice.hpp"
+#include "cuda/matmul/own_products.hpp"
 #include "cuda_problems.hpp"
 #include "own.hpp"
 
@@ -150,6 +152,13 @@ TEST(CudaMatmul, TheFlagshipNeedsNoDecodedWeightInMemoryForFewTokens) {
           << tokens << " " << outputs << "x" << inputs;
     }
   }
+}
+
+TEST(CudaMatmul, OwnProductsStandInTheOrderOfTheirModels) {
+  const auto models = kernels::cuda::product_models();
+  const auto products = kernels::cuda::own_products();
+  ASSERT_EQ(models.size(), products.size());
+  for (std::size_t i = 0; i < models.size(); ++i) EXPECT_STREQ(models[i].name, products[i].name);
 }
 
 TEST(CudaMatmul, TheFlagshipHasRoomForTheDecodedWeightWhereItLeavesAProductToCublas) {

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<Variant> variants() {
   std::vector<Variant> all = {matmul_chain_cublas(), matmul_decode_cublas()};
-  for (const OwnProduct& product : own_products()) all.push_back(product.variant);
+  for (const Variant& product : own_products()) all.push_back(product);
   all.push_back(matmul_fused());
   all.push_back(matmul_cublas_resident());
   return all;

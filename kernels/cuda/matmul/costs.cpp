@@ -21,27 +21,38 @@ struct DeviceRates {
 
 constexpr double kH200Clock = 1.755;  // cycles a nanosecond, under load
 
+// Bytes a nanosecond.
+double peak_bytes(const DeviceFacts& device) {
+  if (device.memory_bytes_per_s > 0) return device.memory_bytes_per_s / 1e9;
+  const Card& card = nearest_card(device);
+  const double share = static_cast<double>(device.multiprocessors) / card.facts.multiprocessors;
+  return card.facts.memory_bytes_per_s / 1e9 * share;
+}
+
 DeviceRates rates_of(const DeviceFacts& device) {
   constexpr double kOfClock = 0.886;
   constexpr double kOfMemory = 0.86;
   const Card& card = nearest_card(device);
-  const double share = static_cast<double>(device.multiprocessors) / card.facts.multiprocessors;
-  const double peak = device.memory_bytes_per_s > 0 ? device.memory_bytes_per_s
-                                                    : card.facts.memory_bytes_per_s * share;
   DeviceRates rates;
   rates.clock = card.clock_hz / 1e9 * kOfClock;
-  rates.bytes = peak / 1e9 * kOfMemory;
+  rates.bytes = peak_bytes(device) * kOfMemory;
   rates.mma = card.mma * rates.clock;
   rates.blas = card.blas * rates.clock;
   return rates;
 }
 
-// Bytes of the weight, its scales, the activations and the outputs, over the memory's rate.
-double traffic_ns(const Problem& problem, const DeviceRates& rates) {
+// Of the weight, its scales, the activations and the outputs, or of the decoded weight.
+double bytes_moved(const Problem& problem) {
   const double scales = static_cast<double>(problem.blocks) * (problem.nested ? 1.0 : 4.0);
+  const auto elements = static_cast<double>(problem.elements);
   const double rows =
       static_cast<double>(problem.tokens) * static_cast<double>(problem.inputs + problem.outputs);
-  return (static_cast<double>(problem.elements) / 2 + scales + rows * 2) / rates.bytes;
+  const double values = problem.tokens > 0 ? rows : elements;
+  return elements / 2 + scales + values * static_cast<double>(size_in_bytes(problem.output_type));
+}
+
+double traffic_ns(const Problem& problem, const DeviceRates& rates) {
+  return bytes_moved(problem) / rates.bytes;
 }
 
 // `h200_ns` on an H200, where instructions are what takes the time.
@@ -123,6 +134,33 @@ double decode_blas_ns(const Problem& problem, const DeviceFacts& device) {
   const double read = std::max(0.0, decoded - static_cast<double>(device.l2_bytes) / 4);
   return kCallsNs + (elements * 0.516 + decoded) / rates.bytes +
          std::max(read / rates.bytes, products_ns(problem, device));
+}
+
+double resident_blas_ns(const Problem& problem, const DeviceFacts& device) {
+  constexpr double kCallNs = 4500;
+  constexpr double kOfMemory = 0.94;  // it does nothing but read
+  const double read_ns =
+      static_cast<double>(problem.elements) * 2 / (peak_bytes(device) * kOfMemory);
+  return kCallNs + std::max(read_ns, products_ns(problem, device));
+}
+
+// Before Hopper no launch begins before its predecessor has ended.
+double dequantize_ns(const Problem& problem, const DeviceFacts& device) {
+  constexpr double kOfMemory = 0.842;  // it reads and writes
+  // Of a weight, as tests/gpu/sass_budget.json allows: 6 instructions, of which a multiprocessor
+  // issues 128 lanes a cycle.
+  constexpr double kCycles = 6.0 / 128;
+  const double call_ns = device.compute_capability >= 90 ? 1450 : 3000;
+  const double memory_ns = bytes_moved(problem) / (peak_bytes(device) * kOfMemory);
+  return call_ns + std::max(memory_ns, instructions_ns(problem, device, kCycles));
+}
+
+Roof roof_of(const Problem& problem, const DeviceFacts& device) {
+  const Card& card = nearest_card(device);
+  const double products =
+      static_cast<double>(problem.elements) * static_cast<double>(problem.tokens);
+  return {bytes_moved(problem) / peak_bytes(device),
+          products / (card.tensor * card.clock_hz / 1e9 * device.multiprocessors)};
 }
 
 }  // namespace nf4bench::kernels::cuda

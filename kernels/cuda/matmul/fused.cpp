@@ -19,7 +19,7 @@ const Variant& decode_cublas() {
 const char* const* config_names() {
   static const std::vector<const char*> names = [] {
     std::vector<const char*> all;
-    for (const OwnProduct& product : own_products()) all.push_back(product.variant.name);
+    for (const Variant& product : own_products()) all.push_back(product.name);
     all.insert(all.end(), {decode_cublas().name, nullptr});
     return all;
   }();
@@ -28,8 +28,8 @@ const char* const* config_names() {
 
 const Variant* forced(const char* config) {
   if (config == nullptr) return nullptr;
-  for (const OwnProduct& product : own_products()) {
-    if (std::strcmp(config, product.variant.name) == 0) return &product.variant;
+  for (const Variant& product : own_products()) {
+    if (std::strcmp(config, product.name) == 0) return &product;
   }
   return std::strcmp(config, decode_cublas().name) == 0 ? &decode_cublas() : nullptr;
 }

@@ -4,6 +4,7 @@
 #include "cuda/dequantize/shuffle_decoder.cuh"
 #include "cuda/dispatch.cuh"
 #include "cuda/matmul/activations.cuh"
+#include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/variants.hpp"
 
 namespace nf4bench::kernels::cuda {
@@ -61,14 +62,6 @@ __global__ void __launch_bounds__(kThreads) gemv_shuffle(const __grid_constant__
   }
 }
 
-const char* unsupported(const Problem& problem, const DeviceFacts&) {
-  if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
-  if (problem.inputs % kLaneWeights != 0) return "needs a multiple of 32 inputs";
-  if (problem.tokens != 1) return "multiplies one token";
-  if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
-  return nullptr;
-}
-
 void launch_gemv(const Job& job, const Launch& launch) {
   dispatch(job, [&](auto type, auto nested) {
     constexpr OutputType kType = decltype(type)::value;
@@ -86,7 +79,7 @@ Variant matmul_gemv_shuffle() {
   variant.name = "gemv_shuffle";
   variant.summary = "fused, one token; a warp an output, table in registers, read by shuffle";
   variant.traits.mirrors = "bitsandbytes' product of one token until 0.49, and Unsloth's";
-  variant.unsupported = unsupported;
+  variant.unsupported = gemv_shuffle_unsupported;
   variant.launch = launch_gemv;
   return variant;
 }

@@ -14,14 +14,9 @@
 // which row is which. So a lane has the inputs that it finds side by side in memory, and rows in
 // the order that suits the banks.
 
-namespace nf4bench::kernels::cuda {
+#include "cuda/matmul/boxes.hpp"
 
-// Boxes, which copies bring: of a row or a token 128 bytes, of the weight for the integer kernels
-// 16 rows.
-inline constexpr int kBoxBytes = 128;
-inline constexpr int kBoxColumns = 2 * kBoxBytes;  // weights of a row
-inline constexpr int kBoxRows = 16;
-inline constexpr int kBoxSize = kBoxRows * kBoxBytes;
+namespace nf4bench::kernels::cuda {
 
 // The copy engine's swizzle, also done by hand: of rows of 128 bytes, which are all banks, piece p
 // of 16 bytes of row r lies where p ^ r % 8 would.

@@ -1,14 +1,13 @@
 #include "cuda/matmul/own_products.hpp"
 
-#include "cuda/matmul/costs.hpp"
 #include "cuda/matmul/variants.hpp"
 
 namespace nf4bench::kernels::cuda {
-std::span<const OwnProduct> own_products() {
-  static const OwnProduct products[] = {
-      {matmul_mma_linear(), mma_linear_ns}, {matmul_wgmma_decode(), wgmma_decode_ns},
-      {matmul_mma_ring(), mma_ring_ns},     {matmul_gemv_shuffle(), gemv_shuffle_ns},
-      {matmul_mma_table(), mma_table_ns},
+
+std::span<const Variant> own_products() {
+  static const Variant products[] = {
+      matmul_mma_linear(),   matmul_wgmma_decode(), matmul_mma_ring(),
+      matmul_gemv_shuffle(), matmul_mma_table(),
   };
   return products;
 }

@@ -3,21 +3,13 @@
 // Launching kernels that fill a multiprocessor: dynamic shared memory, and dependent launch where
 // the device can.
 
+#include "cuda/matmul/grid.hpp"
 #include "cuda/shared_bytes.hpp"
 #include "variant.hpp"
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-
 namespace nf4bench::kernels::cuda {
-
-struct Grid {
-  unsigned blocks = 0;
-  unsigned threads = 0;
-  std::size_t shared_bytes = 0;
-  unsigned cluster = 1;  // blocks of a cluster; more than one from Hopper on
-};
 
 // Launches `kernel` as a dependent of its predecessor where the device can, else plainly.
 template <class... Arguments>

@@ -8,23 +8,13 @@
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
 #include "cuda/matmul/linear/line_and_residual.cuh"
+#include "cuda/matmul/linear/linear_plan.hpp"
 #include "cuda/matmul/linear/weight_ring.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/scales/lane_scales.cuh"
 #include "cuda/matmul/schedule/unit_walk.cuh"
 
 namespace nf4bench::kernels::cuda {
-
-inline constexpr int kMostIntegerTokens = 4;
-
-// The image of the activations of 256 inputs: operands of each block, 16 bytes a lane at
-// operand_place(), then a term of each block and token: the step, and what the intercept adds.
-struct BoxImage {
-  static constexpr int kBlockBytes = 32 * 16;
-  static constexpr int kTerms = 4 * kBlockBytes;
-  static constexpr int kBlockTermBytes = kMostIntegerTokens * 8;
-  static constexpr int kBytes = kTerms + 4 * kBlockTermBytes;
-};
 
 // Writes eight activations of a token to the image of their box.
 __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Quantized& q) {
@@ -47,24 +37,6 @@ __device__ __forceinline__ void write_image(std::uint8_t* box, Eight at, const Q
                                   kShare * static_cast<float>(q.sum));
   }
 }
-
-// Where things lie in dynamic shared memory, in bytes.
-struct TokensLayout {
-  static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
-  static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
-  static constexpr int kTables = kMap + 1024;
-  static constexpr int kZeros = kTables + static_cast<int>(sizeof(LineAndResidual::Tables));
-  static constexpr int kImage = kZeros + 16;
-  static constexpr int kUnitFloats = kBoxRows * kMostIntegerTokens;  // sums of a unit
-
-  int partials;
-  int bytes;
-
-  __host__ __device__ TokensLayout(int slice_boxes, int slice_units) {
-    partials = kImage + slice_boxes * BoxImage::kBytes;
-    bytes = partials + slice_units * kUnitFloats * 4;
-  }
-};
 
 #if __CUDA_ARCH__ >= 800
 

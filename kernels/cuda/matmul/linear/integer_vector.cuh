@@ -9,35 +9,13 @@
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/activations.cuh"
 #include "cuda/matmul/linear/line_and_residual.cuh"
+#include "cuda/matmul/linear/linear_plan.hpp"
 #include "cuda/matmul/linear/weight_ring.cuh"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/scales/lane_scales.cuh"
 #include "cuda/matmul/schedule/unit_walk.cuh"
 
 namespace nf4bench::kernels::cuda {
-
-// Where things lie in dynamic shared memory, in bytes.
-struct VectorLayout {
-  static constexpr int kBarriers = kUnitWarps * kUnitSlots * kBoxSize;
-  static constexpr int kMap = kBarriers + kUnitWarps * kUnitSlots * 8;
-  // A block is read here in place of activations, beside the same of a real block: the 32 keep
-  // the banks apart.
-  static constexpr int kZeros = kMap + 1024 + 32;
-  static constexpr int kTables = kMap + 1024 + 192;
-  static constexpr int kTerms = kMap + 1024 + 256;
-
-  int plane_bytes;  // from a plane of the activations to the other; 16 keep the banks apart
-  int planes;
-  int partials;
-  int bytes;
-
-  __host__ __device__ VectorLayout(int boxes, int block_units) {
-    plane_bytes = boxes * 4 * LineAndResidual::kBlockBytes + 16;
-    planes = kTerms + boxes * 4 * 8;
-    partials = (planes + 2 * plane_bytes + 255) / 256 * 256;
-    bytes = partials + block_units * kBoxRows * 16;
-  }
-};
 
 #if __CUDA_ARCH__ >= 800
 

@@ -4,6 +4,7 @@
 // can multiply packed weights almost as they are: the codes are operands after one `and` each, and
 // the residuals, one signed byte a code, are looked up.
 
+#include "cuda/matmul/linear/linear_plan.hpp"
 #include "cuda/matmul/linear/packed_operands.cuh"
 
 namespace nf4bench::kernels::cuda {
@@ -37,7 +38,7 @@ struct LineAndResidual {
 
   // A block's activations in shared memory, of one plane: 64 bytes in the order of the nibbles (odd
   // before even), then the even ones, then the odd ones.
-  static constexpr int kBlockBytes = 128;
+  static constexpr int kBlockBytes = kLineBlockBytes;
 
   // Writes the activations of a word.
   __device__ static __forceinline__ void write(std::uint8_t* block, int word, std::uint32_t even,

@@ -3,9 +3,12 @@
 // integers, two bytes each, so that sums over a block of the weight are exact; only scales and sums
 // over blocks are float32.
 
+#include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/linear/integer_tokens.cuh"
 #include "cuda/matmul/linear/integer_vector.cuh"
-#include "cuda/matmul/schedule/unit_plan.hpp"
+#include "cuda/matmul/linear/linear_plan.hpp"
+#include "cuda/matmul/persistent_launch.cuh"
+#include "cuda/matmul/scales/lane_scales.cuh"
 #include "cuda/matmul/variants.hpp"
 
 namespace nf4bench::kernels::cuda {
@@ -13,10 +16,22 @@ namespace {
 
 constexpr LineAndResidual::Tables kTables = LineAndResidual::make_tables();
 
-PlannedUnits plan_vector(const Problem& problem, const DeviceFacts& device) {
-  const int boxes = count_of(problem.inputs, kBoxColumns);
-  return plan_units(problem, device, {1, 4, 100},
-                    [&](int, int units) { return VectorLayout(boxes, units).bytes; });
+// Calls use(integral_constant<ScaleKind>, integral_constant<int>: boxes a unit).
+template <class Function>
+void with_unit_kind(const Problem& problem, int unit_boxes, Function use) {
+  const auto with_kind = [&](auto boxes) {
+    switch (scale_kind(problem, unit_boxes)) {
+      case ScaleKind::kPlain:
+        return use(std::integral_constant<ScaleKind, ScaleKind::kPlain>{}, boxes);
+      case ScaleKind::kNested:
+        return use(std::integral_constant<ScaleKind, ScaleKind::kNested>{}, boxes);
+      case ScaleKind::kPacked:
+        return use(std::integral_constant<ScaleKind, ScaleKind::kPacked>{}, boxes);
+    }
+  };
+  if (unit_boxes == 4) return with_kind(std::integral_constant<int, 4>{});
+  if (unit_boxes == 2) return with_kind(std::integral_constant<int, 2>{});
+  with_kind(std::integral_constant<int, 1>{});
 }
 
 template <OutputType kType>
@@ -29,12 +44,6 @@ void launch_vector(const Job& job, const Launch& launch) {
   });
 }
 
-PlannedUnits plan_tokens(const Problem& problem, const DeviceFacts& device) {
-  return plan_units(problem, device, {16, 4, 25}, [](int slice_boxes, int slice_units) {
-    return TokensLayout(slice_boxes, slice_units).bytes;
-  });
-}
-
 template <OutputType kType>
 void launch_tokens(const Job& job, const Launch& launch) {
   const PlannedUnits planned = plan_tokens(job, launch.device);
@@ -43,27 +52,6 @@ void launch_tokens(const Job& job, const Launch& launch) {
                 integer_tokens<kType, decltype(kind)::value, decltype(boxes)::value>,
                 weight_map(job, launch.device, kBoxRows), job, planned.plan, kTables);
   });
-}
-
-constexpr std::int64_t kMostInputs = std::int64_t{1} << 20;  // no plan has to count more
-// Of more than one token: beyond it to quantize all of them in each block takes too long (H200).
-constexpr std::int64_t kMostTokensInputs = 12288;
-constexpr const char* kTooManyInputs = "has more inputs than fit into shared memory";
-
-const char* unsupported(const Problem& problem, const DeviceFacts& device) {
-  if (device.compute_capability < 80) return "needs integer tensor cores of compute capability 8.0";
-  if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
-  if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
-  if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
-  if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
-  if (problem.inputs > kMostInputs) return kTooManyInputs;
-  if (problem.tokens > kMostIntegerTokens) return "multiplies up to 4 tokens";
-  if (problem.tokens > 1 && problem.inputs > kMostTokensInputs) {
-    return "multiplies more than one token with up to 12,288 inputs only";
-  }
-  const PlannedUnits planned =
-      problem.tokens > 1 ? plan_tokens(problem, device) : plan_vector(problem, device);
-  return planned.grid.shared_bytes > shared_bytes_a_block(device) ? kTooManyInputs : nullptr;
 }
 
 template <OutputType kType>
@@ -91,7 +79,7 @@ Variant matmul_mma_linear() {
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "the fastest for few tokens";
-  variant.unsupported = unsupported;
+  variant.unsupported = mma_linear_unsupported;
   variant.launch = launch_linear;
   return variant;
 }

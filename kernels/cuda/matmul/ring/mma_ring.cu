@@ -1,5 +1,6 @@
 // Fused; tensor cores of any card from Turing on, fed through a ring of shared memory.
 
+#include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/ring/mma_ring.cuh"
 #include "cuda/matmul/ring/ring_choice.hpp"
@@ -42,19 +43,6 @@ void launch_ring(const Job& job, const Launch& launch) {
   });
 }
 
-const char* unsupported(const Problem& problem, const DeviceFacts& device) {
-  if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
-  if (device.compute_capability < 80 && problem.output_type != OutputType::kFloat16) {
-    return "needs bfloat16 products of compute capability 8.0";
-  }
-  if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
-  if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
-  if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
-  if (problem.inputs > std::int64_t{1} << 24) return "needs at most 2^24 inputs";
-  if (problem.tokens > std::int64_t{1} << 20) return "multiplies up to 2^20 tokens";
-  return nullptr;
-}
-
 std::size_t workspace_bytes(const Problem& problem, const Launch&) {
   std::int64_t most = 0;
   for (const RingShapeSet set :
@@ -76,7 +64,7 @@ Variant matmul_mma_ring() {
   variant.traits.inline_ptx = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "Marlin's way (arXiv 2408.11743), without repacking";
-  variant.unsupported = unsupported;
+  variant.unsupported = mma_ring_unsupported;
   variant.workspace_bytes = workspace_bytes;
   variant.launch = launch_ring;
   variant.configs = kRingConfigNames;

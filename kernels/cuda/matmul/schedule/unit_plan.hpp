@@ -1,12 +1,36 @@
 #pragma once
 
-// Choosing how the integer kernels cut a product (unit_walk.cuh), on the host.
+// How the integer kernels cut a product. The weight is cut into tiles of 16 rows, and a block does
+// every gridDim.x-th of them. Rows are cut into slices, of which all tiles are done before the next
+// one, and a tile's slice into units of a few boxes side by side, which the warps take in turn.
+// Plain host code.
 
-#include "cuda/matmul/persistent_launch.cuh"
-#include "cuda/matmul/scales/lane_scales.cuh"
-#include "cuda/matmul/schedule/unit_walk.cuh"
+#include "cuda/matmul/boxes.hpp"
+#include "cuda/matmul/grid.hpp"
+#include "cuda/shared_bytes.hpp"
+#include "problem.hpp"
+
+#include <initializer_list>
 
 namespace nf4bench::kernels::cuda {
+
+inline constexpr int kUnitWarps = 16;  // of a block
+inline constexpr int kUnitThreads = kUnitWarps * 32;
+inline constexpr int kUnitSlots = 2;  // boxes that a warp's ring holds
+
+struct UnitPlan {
+  int tiles = 0;        // of the whole weight
+  int boxes = 0;        // of a row; the last may be short
+  int slices = 1;       // of a row
+  int slice_boxes = 0;  // of a slice; the last slice may be short
+  int units = 0;        // of a slice of a row
+  int tile_step = 0;    // kUnitWarps / units
+  int unit_step = 0;    // kUnitWarps % units
+  // What the kernel would have to divide for before it does anything.
+  int block_tiles = 0;        // tiles of each block,
+  int extra_tiles = 0;        // and the first `extra_tiles` blocks have one more
+  float one_by_units = 0.0f;  // 1 / units
+};
 
 struct PlannedUnits {
   UnitPlan plan;
@@ -38,24 +62,6 @@ inline int choose_unit_boxes(int tiles_a_block, int boxes, const UnitLimits& mos
     }
   }
   return 1;
-}
-
-// Calls use(integral_constant<ScaleKind>, integral_constant<int>: boxes a unit).
-template <class Function>
-void with_unit_kind(const Problem& problem, int unit_boxes, Function use) {
-  const auto with_kind = [&](auto boxes) {
-    switch (scale_kind(problem, unit_boxes)) {
-      case ScaleKind::kPlain:
-        return use(std::integral_constant<ScaleKind, ScaleKind::kPlain>{}, boxes);
-      case ScaleKind::kNested:
-        return use(std::integral_constant<ScaleKind, ScaleKind::kNested>{}, boxes);
-      case ScaleKind::kPacked:
-        return use(std::integral_constant<ScaleKind, ScaleKind::kPacked>{}, boxes);
-    }
-  };
-  if (unit_boxes == 4) return with_kind(std::integral_constant<int, 4>{});
-  if (unit_boxes == 2) return with_kind(std::integral_constant<int, 2>{});
-  with_kind(std::integral_constant<int, 1>{});
 }
 
 // As few slices as let a block's shared memory suffice, within `most`, and more blocks than

@@ -1,23 +1,11 @@
 // Fused; tensor cores fed from a table of pairs in shared memory. Does any shape.
 
+#include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/table/table_plan.hpp"
 #include "cuda/matmul/variants.hpp"
 
 namespace nf4bench::kernels::cuda {
 namespace {
-
-const char* unsupported(const Problem& problem, const DeviceFacts& device) {
-  if (device.compute_capability < 80) {
-    return "needs copies into shared memory and bfloat16 products of compute capability 8.0";
-  }
-  if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
-  constexpr std::int64_t kMi = std::int64_t{1} << 20;
-  if (problem.tokens > 256 * kMi || problem.outputs > 256 * kMi || problem.inputs > 16 * kMi) {
-    return "needs at most 2^28 tokens and outputs, and 2^24 inputs";
-  }
-  if (problem.tokens * problem.outputs > kMi << 20) return "needs at most 2^40 outputs in all";
-  return nullptr;
-}
 
 template <OutputType kType, class Traits>
 void launch_traits(const Job& job, const Launch& launch) {
@@ -54,7 +42,7 @@ Variant matmul_mma_table() {
   variant.traits.inline_ptx = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "FLUTE (arXiv 2407.10960)";
-  variant.unsupported = unsupported;
+  variant.unsupported = mma_table_unsupported;
   variant.workspace_bytes = [](const Problem& problem, const Launch&) {
     return table_workspace(problem);
   };

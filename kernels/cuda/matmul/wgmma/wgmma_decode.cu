@@ -1,5 +1,6 @@
 // Fused; Hopper's warpgroup products with weights decoded into registers.
 
+#include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/variants.hpp"
 #include "cuda/matmul/wgmma/wgmma_decode.cuh"
 
@@ -54,17 +55,6 @@ void launch_wgmma(const Job& job, const Launch& launch) {
   kLaunchers[choose_wgmma(job)](job, launch);
 }
 
-const char* unsupported(const Problem& problem, const DeviceFacts& device) {
-  if (device.compute_capability != 90)
-    return "needs the warpgroup products of compute capability 9.0";
-  if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
-  if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
-  if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
-  if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
-  if (problem.tokens > kMostWgmmaTokens) return "multiplies up to 2^20 tokens";
-  return nullptr;
-}
-
 }  // namespace
 
 Variant matmul_wgmma_decode() {
@@ -76,7 +66,7 @@ Variant matmul_wgmma_decode() {
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "the fastest for many tokens on Hopper";
-  variant.unsupported = unsupported;
+  variant.unsupported = wgmma_decode_unsupported;
   variant.workspace_bytes = [](const Problem& problem, const Launch&) {
     const WgmmaWorkspace parts(kWgmmaConfigs[choose_wgmma(problem)], problem);
     return static_cast<std::size_t>(parts.bytes);

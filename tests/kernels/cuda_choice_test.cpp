@@ -1,7 +1,10 @@
-// Which kernel of our own a product gets. Takes no device.
+// Which kernel of our own a product gets, and what costs are worth. Takes no device, and no CUDA.
 
+#include "cuda/cards.hpp"
+#include "cuda/matmul/choice.hpp"
+#include "cuda/matmul/costs.hpp"
+#include "cuda/prediction.hpp"
 #include "cuda_problems.hpp"
-#include "own.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,19 +21,22 @@ namespace nf4bench {
 namespace {
 
 using kernels::DeviceFacts;
-using kernels::OwnChoice;
 using kernels::Problem;
+using kernels::cuda::choose_product;
+using kernels::cuda::most_own_tokens;
+using kernels::cuda::ProductChoice;
 
-const kernels::OwnKernels& own() {
-  return kernels::cuda::own_kernels();
+// "none" where there is none.
+std::string name_of(const ProductChoice& choice) {
+  return choice.own < 0
+             ? "none"
+             : kernels::cuda::product_models()[static_cast<std::size_t>(choice.own)].name;
 }
 
 // The kernel's name, in brackets where a BLAS on the decoded weight is faster.
 std::string choice(const DeviceFacts& device, const Problem& problem) {
-  const OwnChoice choice = own().choose_matmul(problem, device);
-  if (choice.variant == nullptr) return "none";
-  const std::string name = choice.variant->name;
-  return choice.beats_blas ? name : "(" + name + ")";
+  const ProductChoice choice = choose_product(problem, device);
+  return choice.own < 0 || choice.beats_blas() ? name_of(choice) : "(" + name_of(choice) + ")";
 }
 
 struct Expected {
@@ -91,17 +97,17 @@ std::vector<MeasuredProduct> read_medians(const std::string& file) {
   return all;
 }
 
-TEST(CudaOwn, IsRarelySlowerOnHopperThanTheFastestThatWasMeasured) {
+TEST(CudaChoice, IsRarelySlowerOnHopperThanTheFastestThatWasMeasured) {
   int products = 0;
   int slower = 0;
   double longer = 0.0;
   for (const char* file : {"matmul-presets.csv", "matmul-crossover.csv"}) {
     for (const MeasuredProduct& each : read_medians(file)) {
-      const OwnChoice taken = own().choose_matmul(each.problem, kHopper);
-      const double us = each.us.at(taken.beats_blas ? taken.variant->name : "BLAS");
+      const ProductChoice taken = choose_product(each.problem, kHopper);
+      const double us = each.us.at(taken.beats_blas() ? name_of(taken) : "BLAS");
       const double ratio = us / each.least();
       EXPECT_LT(ratio, 1.15) << each.problem.outputs << "x" << each.problem.inputs << ", "
-                             << each.problem.tokens << " tokens: " << taken.variant->name;
+                             << each.problem.tokens << " tokens: " << name_of(taken);
       ++products;
       slower += ratio > 1.05;
       longer += ratio - 1.0;
@@ -112,10 +118,11 @@ TEST(CudaOwn, IsRarelySlowerOnHopperThanTheFastestThatWasMeasured) {
   EXPECT_LT(longer / products, 0.003);
 }
 
-TEST(CudaOwn, CostsOnHopperAreThoseThatWereMeasured) {
+TEST(CudaChoice, CostsOnHopperAreThoseThatWereMeasured) {
   std::vector<double> ratios;
   for (const MeasuredProduct& each : read_medians("matmul-presets.csv")) {
-    ratios.push_back(own().choose_matmul(each.problem, kHopper).expected_ns / 1e3 / each.least());
+    const ProductChoice taken = choose_product(each.problem, kHopper);
+    ratios.push_back(std::min(taken.own_ns, taken.blas_ns) / 1e3 / each.least());
   }
   std::sort(ratios.begin(), ratios.end());
   EXPECT_GT(ratios[ratios.size() / 20], 0.85);
@@ -123,7 +130,7 @@ TEST(CudaOwn, CostsOnHopperAreThoseThatWereMeasured) {
   EXPECT_LT(ratios[ratios.size() - ratios.size() / 20], 1.15);
 }
 
-TEST(CudaOwn, TakesWhatWasMeasuredToBeTheFastestWithCodeOfAmpereOnHopper) {
+TEST(CudaChoice, TakesWhatWasMeasuredToBeTheFastestWithCodeOfAmpereOnHopper) {
   DeviceFacts device = kHopper;
   device.compute_capability = 80;
   device.card_capability = 90;
@@ -140,7 +147,7 @@ TEST(CudaOwn, TakesWhatWasMeasuredToBeTheFastestWithCodeOfAmpereOnHopper) {
                           {512, 4096, 4096, "(mma_ring)"}});
 }
 
-TEST(CudaOwn, OtherShapesGoToTheTableFromWhereItBeatsABlas) {
+TEST(CudaChoice, OtherShapesGoToTheTableFromWhereItBeatsABlas) {
   expect_choices(kHopper, {{1, 5842, 4308, "mma_table"},
                            {16, 5842, 4308, "mma_table"},
                            {64, 5842, 4308, "mma_table"},
@@ -148,7 +155,7 @@ TEST(CudaOwn, OtherShapesGoToTheTableFromWhereItBeatsABlas) {
                            {1, 1280, 4128, "gemv_shuffle"}});
 }
 
-TEST(CudaOwn, EachCardGetsWhatItCanDo) {
+TEST(CudaChoice, EachCardGetsWhatItCanDo) {
   for (const DeviceFacts& device : {kAmpere, kAda, kBlackwell}) {
     expect_choices(device, {{16, 4096, 4096, "mma_ring"}, {64, 28672, 8192, "mma_ring"}});
   }
@@ -161,34 +168,75 @@ TEST(CudaOwn, EachCardGetsWhatItCanDo) {
 }
 
 // A weight that is decoded costs the more, the slower the memory is beside the multiprocessors.
-TEST(CudaOwn, SlowMemoryLeavesFewerTokensToABlas) {
+TEST(CudaChoice, SlowMemoryLeavesFewerTokensToABlas) {
   DeviceFacts fast = kAmpere;
   fast.memory_bytes_per_s = 4e12;
   DeviceFacts slow = kAmpere;
   slow.memory_bytes_per_s = 0.5e12;
   const Problem problem = make_problem(1, 8192, 8192);
-  EXPECT_LT(own().most_tokens(problem, fast), own().most_tokens(problem, slow));
+  EXPECT_LT(most_own_tokens(problem, fast), most_own_tokens(problem, slow));
 }
 
-TEST(CudaOwn, MostTokensIsWhereABlasBegins) {
+TEST(CudaChoice, MostTokensIsWhereABlasBegins) {
   for (const auto& [outputs, inputs] : {std::pair<std::int64_t, std::int64_t>{8192, 8192},
                                         {963, 4352},
                                         {4096, 32832},
                                         {1280, 4128},
                                         {5842, 4308}}) {
     for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kHopper, kBlackwell}) {
-      const std::int64_t most = own().most_tokens(make_problem(7, outputs, inputs), device);
+      const std::int64_t most = most_own_tokens(make_problem(7, outputs, inputs), device);
       SCOPED_TRACE(testing::Message() << outputs << "x" << inputs << ", "
                                       << device.compute_capability << ", " << most);
       if (most > 0) {
-        EXPECT_TRUE(own().choose_matmul(make_problem(most, outputs, inputs), device).beats_blas);
+        EXPECT_TRUE(choose_product(make_problem(most, outputs, inputs), device).beats_blas());
       }
       if (most < std::int64_t{1} << 20) {
-        EXPECT_FALSE(
-            own().choose_matmul(make_problem(most + 1, outputs, inputs), device).beats_blas);
+        EXPECT_FALSE(choose_product(make_problem(most + 1, outputs, inputs), device).beats_blas());
       }
     }
   }
+}
+
+// Medians of docs/results/h200: geometries.json, qwen3-32b.json and plain.json.
+TEST(CudaCosts, OfDequantizationOnHopperAreThoseThatWereMeasured) {
+  struct Measured {
+    std::int64_t outputs, inputs;
+    double us;
+  };
+  for (const auto& [outputs, inputs, us] : {Measured{2048, 2048, 3.64},
+                                            {4096, 4096, 11.58},
+                                            {5120, 8192, 26.82},
+                                            {8192, 8192, 42.35},
+                                            {28672, 8192, 144.86},
+                                            {65536, 16384, 656.8}}) {
+    const double ns = kernels::cuda::dequantize_ns(make_problem(0, outputs, inputs), kHopper);
+    EXPECT_NEAR(ns / 1e3 / us, 1.0, outputs < 4096 ? 0.12 : 0.03) << outputs << "x" << inputs;
+  }
+  Problem in_float32 = make_problem(0, 8192, 8192);
+  in_float32.output_type = kernels::OutputType::kFloat32;
+  EXPECT_NEAR(kernels::cuda::dequantize_ns(in_float32, kHopper) / 1e3 / 76.7, 1.0, 0.05);
+}
+
+TEST(CudaPrediction, NothingIsFasterThanItsRoof) {
+  for (const kernels::cuda::Card& card : kernels::cuda::known_cards()) {
+    for (const std::int64_t tokens : {0, 1, 4, 8, 16, 64, 256, 1024, 8192}) {
+      for (const auto& [outputs, inputs] :
+           {std::pair<std::int64_t, std::int64_t>{1024, 4096}, {8192, 8192}, {28672, 8192}}) {
+        Problem problem = make_problem(tokens, outputs, inputs);
+        problem.output_type = kernels::OutputType::kFloat16;
+        const kernels::cuda::Prediction predicted = kernels::cuda::predict(problem, card.facts);
+        ASSERT_NE(predicted.kernel, nullptr);
+        EXPECT_GT(predicted.ns, std::max(predicted.roof.memory_ns, predicted.roof.tensor_ns))
+            << card.name << ", " << tokens << " tokens, " << outputs << "x" << inputs;
+      }
+    }
+  }
+}
+
+// cuBLAS has no tensor cores for it either, and nobody knows what it takes then.
+TEST(CudaPrediction, ThereIsNoneOfBfloat16OnTuring) {
+  EXPECT_EQ(kernels::cuda::predict(make_problem(64, 8192, 8192), kTuring).kernel, nullptr);
+  EXPECT_STREQ(kernels::cuda::predict(make_problem(0, 8192, 8192), kTuring).kernel, "fused");
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+#pragma once
+
+// What the kernels of own_products.hpp cannot do: a reason, or null where they can. Plain host
+// code.
+
+#include "problem.hpp"
+
+namespace nf4bench::kernels::cuda {
+
+const char* mma_linear_unsupported(const Problem& problem, const DeviceFacts& device);
+const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& device);
+const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts& device);
+const char* gemv_shuffle_unsupported(const Problem& problem, const DeviceFacts& device);
+const char* mma_table_unsupported(const Problem& problem, const DeviceFacts& device);
+
+}  // namespace nf4bench::kernels::cuda
