@@ -33,6 +33,15 @@ double fraction_in(const std::string& option, const std::string& word) {
                           option, escaped(word)));
 }
 
+std::int64_t parse_token_count(const std::string& word) {
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+  const bool is_number = error == std::errc() && end == word.data() + word.size();
+  if (is_number && count >= 1 && count <= kMostTokens) return count;
+  throw Error(ErrorKind::kUsage, fmt::format("--tokens: \"{}\" is not a number from 1 to {}",
+                                             escaped(word), kMostTokens));
+}
+
 }  // namespace
 
 Binding fraction(std::optional<double>& target) {
@@ -93,6 +102,18 @@ std::vector<nf4::OutputType> parse_output_types(const Words& words) {
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }
   return types;
+}
+
+std::vector<std::int64_t> parse_tokens(const Words& words) {
+  std::vector<std::int64_t> counts;
+  for (const std::string& word : words) {
+    const std::int64_t count = parse_token_count(word);
+    if (std::ranges::find(counts, count) != counts.end()) {
+      throw Error(ErrorKind::kUsage, fmt::format("--tokens: {} is there twice", count));
+    }
+    counts.push_back(count);
+  }
+  return counts;
 }
 
 void add_absmax_flags(Command& command, nf4::AbsmaxKind& kind) {

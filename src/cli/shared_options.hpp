@@ -95,6 +95,11 @@ nf4::OutputType parse_output_type(const std::string& word);
 // The empty list for "stored", which means the type that the state of each tensor names.
 std::vector<nf4::OutputType> parse_output_types(const Words& words);
 
+inline constexpr std::int64_t kMostTokens = 65536;
+
+// Of --tokens: each from 1 to kMostTokens, none twice.
+std::vector<std::int64_t> parse_tokens(const Words& words);
+
 // --plain and --nested, which exclude each other; nested is the default.
 void add_absmax_flags(Command& command, nf4::AbsmaxKind& kind);
 

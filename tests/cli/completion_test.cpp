@@ -132,7 +132,7 @@ TEST_F(Completion, BashCompletesCommandsOptionsValuesAndFiles) {
       {{"run", "--variant", "simd"}, {"simd"}},
       {{"export", "--to", "c"}, {"csv"}},
       {{"compare", "--metric", "s"}, {"speedup"}},
-      {{"list", ""}, {"variants", "devices", "presets"}},
+      {{"list", ""}, {"variants", "devices", "presets", "cards"}},
       {{"list", "presets", "llama-3.1-8"}, {"llama-3.1-8b"}},
       // Behind an equals sign, and of a list the last item.
       {{"run", "--cache", "=", "co"}, {"cold"}},

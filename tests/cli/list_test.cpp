@@ -141,5 +141,85 @@ TEST(List, PutsOnlyJsonOnStdout) {
   EXPECT_TRUE(json::accept(outcome.out));
 }
 
+TEST(ListCards, SayThatTheyAreNotMeasuredAndHowToMeasure) {
+  const Outcome outcome = nf4bench({"list", "cards"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* card : {"T4", "A100 80 GB", "RTX 3060", "RTX 3090", "RTX 4090", "RTX 5090",
+                           "A10", "L4", "H100", "H200"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("\n") + card + " (predicted, not measured)"))
+        << card;
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("PREDICTED, NOT MEASURED"));
+  EXPECT_THAT(outcome.out, HasSubstr("~"));
+  const Outcome asked =
+      nf4bench({"list", "cards", "4090", "--shape", "4096x14336", "--tokens", "1,16"});
+  EXPECT_THAT(asked.out, HasSubstr("nf4bench run --shape 4096x14336 --dtype float16 "
+                                   "--operation matmul --tokens 1,16 --json matmul.json"));
+  EXPECT_THAT(asked.out, Not(HasSubstr("T4")));
+}
+
+TEST(ListCards, JsonHasFactsAndPredictionsOfEachProduct) {
+  const json rows = listing({"list", "cards", "rtx 3090", "--tokens", "1,64", "--json"});
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows.at(0).at("operation"), "dequantize");
+  EXPECT_TRUE(rows.at(0).at("tokens").is_null());
+  for (const json& row : rows) {
+    EXPECT_EQ(row.at("card"), "RTX 3090");
+    EXPECT_EQ(row.at("compute_capability"), 86);
+    EXPECT_EQ(row.at("multiprocessors"), 82);
+    EXPECT_EQ(row.at("shape"), json({8192, 8192}));
+    const json& predicted = row.at("predicted");
+    EXPECT_GT(predicted.at("time_s").get<double>(), predicted.at("roof_s").get<double>());
+    EXPECT_NEAR(predicted.at("fraction_of_roof").get<double>(),
+                predicted.at("roof_s").get<double>() / predicted.at("time_s").get<double>(), 1e-6);
+  }
+  EXPECT_EQ(rows.at(1).at("predicted").at("bound"), "memory");
+  EXPECT_EQ(rows.at(2).at("predicted").at("bound"), "tensor cores");
+  EXPECT_EQ(rows.at(2).at("kernel"), "mma_ring");
+}
+
+TEST(ListCards, DoNotGuessWhatHasNoTensorCores) {
+  const json rows = listing({"list", "cards", "T4", "--dtype", "bfloat16", "--json"});
+  EXPECT_FALSE(rows.at(0).at("predicted").at("time_s").is_null());
+  EXPECT_TRUE(rows.at(1).at("predicted").at("time_s").is_null());
+  EXPECT_TRUE(rows.at(1).at("kernel").is_null());
+}
+
+TEST(ListCards, CodeOfAnOlderCapabilityGetsItsKernels) {
+  const auto kernel = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"list", "cards", "H200", "--tokens", "64", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return listing(arguments).at(1).at("kernel");
+  };
+  EXPECT_EQ(kernel({}), "wgmma_decode");
+  EXPECT_EQ(kernel({"--compute-capability", "80"}), "mma_ring");
+}
+
+TEST(ListCards, RefuseWhatIsNoQuestion) {
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"list", "cards", "Voodoo"},
+                                             {"list", "cards", "--shape", "4096"},
+                                             {"list", "cards", "--shape", "1x3000000000"},
+                                             {"list", "cards", "--tokens", "0"},
+                                             {"list", "cards", "--dtype", "float32"},
+                                             {"list", "presets", "--tokens", "1"},
+                                             {"list", "devices", "--shape", "8x64"}}) {
+    EXPECT_EQ(nf4bench(wrong).exit_code, 2) << wrong.back();
+  }
+  EXPECT_THAT(nf4bench({"list", "cards", "Voodoo"}).err, HasSubstr("RTX 4090"));
+}
+
+TEST(List, HasEachFormat) {
+  const auto shown = [](const std::string& what, const std::string& format) {
+    return nf4bench({"list", what, "--format", format}).out;
+  };
+  EXPECT_EQ(lines_of(shown("presets", "csv")).front(), "name,summary,layers");
+  EXPECT_THAT(shown("presets", "markdown"), HasSubstr("| preset | shapes |"));
+  EXPECT_THAT(lines_of(shown("cards", "csv")).front(), HasSubstr("predicted.time_s"));
+  EXPECT_THAT(shown("cards", "markdown"), HasSubstr("#### T4 (predicted, not measured)"));
+  EXPECT_EQ(shown("devices", "json"), nf4bench({"list", "devices", "--json"}).out);
+  EXPECT_EQ(nf4bench({"list", "devices", "--format", "json", "--json"}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace nf4bench::test

@@ -104,7 +104,8 @@ TEST(Usage, WithoutACommandNamesTheCommands) {
 }
 
 TEST(Usage, WhatIsMissingIsExplained) {
-  EXPECT_THAT(refusal({"list"}), HasSubstr("what is required: variants, devices or presets"));
+  EXPECT_THAT(refusal({"list"}),
+              HasSubstr("what is required: variants, devices, presets or cards"));
   EXPECT_THAT(refusal({"completion"}), HasSubstr("shell is required: bash, zsh or fish"));
   EXPECT_THAT(refusal({"export"}), HasSubstr("report is required: A report as \"nf4bench run"));
   EXPECT_THAT(refusal({"export", "report.json"}), HasSubstr("--to is required: csv, markdown"));

@@ -1,6 +1,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/list_cards.hpp"
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
 #include "operation/operation.hpp"
@@ -34,14 +35,19 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench list devices
   The models whose layer shapes are known, and the layers of one:
     nf4bench list presets
-    nf4bench list presets llama-3.1-8b)";
+    nf4bench list presets llama-3.1-8b
+  What cards should take, measured by nobody yet:
+    nf4bench list cards
+    nf4bench list cards 4090 --shape 4096x14336 --tokens 1,16,128)";
 
 struct Arguments {
   std::string what;
-  std::string preset;     // whose layers are shown; empty: all presets
+  std::string name;       // of the preset whose layers are shown, or of cards; empty: all
   std::string device;     // empty: all
   std::string operation;  // empty: all
   Words peers;
+  CardQuestion cards;
+  std::string format = "table";
   bool json = false;
 };
 
@@ -202,30 +208,48 @@ text::Columns<plan::Preset> preset_columns() {
 
 // The layers of a preset are a part of it for programs, and a table of their own for people.
 Listing list_presets(const Arguments& arguments) {
-  if (arguments.preset.empty()) return {text::sheet_of(preset_columns(), plan::presets()), ""};
-  const plan::Preset& preset = plan::find_preset(arguments.preset);
-  if (!arguments.json) return {text::sheet_of(layer_columns(), preset.layers), ""};
+  if (arguments.name.empty()) return {text::sheet_of(preset_columns(), plan::presets()), ""};
+  const plan::Preset& preset = plan::find_preset(arguments.name);
+  if (arguments.format != "json") return {text::sheet_of(layer_columns(), preset.layers), ""};
   return {text::sheet_of(preset_columns(), std::vector<plan::Preset>{preset}), ""};
 }
 
 Listing make_listing(const Arguments& arguments) {
-  if (arguments.what != "presets" && !arguments.preset.empty()) {
+  const bool takes_name = arguments.what == "presets" || arguments.what == "cards";
+  if (!takes_name && !arguments.name.empty()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("list: found \"{}\" after {}; only \"list presets\" takes a name",
-                            escaped(arguments.preset), arguments.what));
+                fmt::format("list: found \"{}\" after {}; only \"list presets\" and \"list "
+                            "cards\" take a name",
+                            escaped(arguments.name), arguments.what));
+  }
+  if (arguments.what != "cards" && arguments.cards.has_options()) {
+    throw Error(ErrorKind::kUsage,
+                "list: --shape, --tokens, --dtype and --compute-capability go with \"list cards\" "
+                "only");
   }
   if (arguments.what == "variants") return list_variants(arguments);
   if (!arguments.device.empty() || !arguments.peers.empty()) {
     throw Error(ErrorKind::kUsage, "list: --device and --peer go with \"list variants\" only");
   }
+  if (arguments.what == "cards") {
+    CardQuestion asked = arguments.cards;
+    asked.name = arguments.name;
+    return {sheet_of_cards(asked), ""};
+  }
   return arguments.what == "devices" ? list_all_devices() : list_presets(arguments);
 }
 
-ExitCode show(const Arguments& arguments) {
+std::string text_of(const text::Sheet& sheet, const std::string& format) {
+  if (format == "json") return json_rows(sheet, kLayout).text + "\n";
+  if (format == "csv") return text::csv(sheet);
+  if (format == "markdown") return text::markdown(sheet);
+  return text::terminal(sheet, text::listing_style(terminal_of(STDOUT_FILENO)));
+}
+
+ExitCode show(Arguments arguments) {
+  if (arguments.json) arguments.format = "json";
   const Listing listing = make_listing(arguments);
-  write_stdout(arguments.json ? json_rows(listing.sheet, kLayout).text + "\n"
-                              : text::terminal(listing.sheet,
-                                               text::listing_style(terminal_of(STDOUT_FILENO))));
+  write_stdout(text_of(listing.sheet, arguments.format));
   if (!listing.note.empty()) write_stderr(listing.note + "\n");
   return ExitCode::kOk;
 }
@@ -234,10 +258,11 @@ ExitCode show(const Arguments& arguments) {
 
 Command list_command() {
   const auto a = std::make_shared<Arguments>();
-  Command command("list", "Show the variants, devices or presets there are", kExamples);
-  command.add("what", a->what, "variants, devices or presets", kRequired)
-      .one_of({"variants", "devices", "presets"});
-  command.add("name", a->preset, "The preset whose layers are to be shown")
+  Command command("list", "Show the variants, devices or presets there are, or known cards",
+                  kExamples);
+  command.add("what", a->what, "variants, devices, presets or cards", kRequired)
+      .one_of({"variants", "devices", "presets", "cards"});
+  command.add("name", a->name, "The preset whose layers are to be shown, or a part of cards' names")
       .suggests(preset_words());
   command.add("--device NAME", a->device, "Variants of this device only: cuda, cpu or auto")
       .suggests(device_words());
@@ -246,7 +271,21 @@ Command list_command() {
            "Variants of this operation only: dequantize or matmul")
       .one_of(operation_words());
   add_peers(command, a->peers);
-  command.add("--json", a->json, "Print JSON instead of a table");
+  command.add("--format NAME", a->format, "table, json, csv, markdown [table]")
+      .one_of({"table", "json", "csv", "markdown"});
+  command.add("--json", a->json, "Print JSON instead of a table").excludes("--format");
+  command.group = "Of cards";
+  CardQuestion& cards = a->cards;
+  command.add("--shape OUTxIN", cards.shapes, "A weight (repeatable) [8192x8192]");
+  command.add(
+      "--tokens M", [&cards](const Words& words) { cards.tokens = parse_tokens(words); },
+      "Rows of x that it is multiplied with [1,8,64,256]");
+  command.add("--dtype TYPE", cards.dtype, "float16 or bfloat16 [float16]")
+      .one_of({"float16", "bfloat16"});
+  command
+      .add("--compute-capability N", cards.compute_capability,
+           "What code of an older compute capability would take there, as 80")
+      .between(75, 120);
   command.run = [a](const Context&) { return show(*a); };
   return command;
 }

@@ -19,7 +19,6 @@
 namespace nf4bench::cli {
 namespace {
 
-constexpr std::int64_t kMostTokens = 65536;
 constexpr int kMostSeconds = 86400;
 
 constexpr char kExamples[] = R"(Examples:
@@ -34,27 +33,6 @@ Some variants at one size, in half precision, cold and hot:
 All GPUs of this machine at once:
   nf4bench run --preset llama-3.1-8b --device all
 Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usable device, 6 nothing could be measured, 130 or 143 interrupted (the report so far is kept).)";
-
-std::int64_t parse_token_count(const std::string& word) {
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-  const bool is_number = error == std::errc() && end == word.data() + word.size();
-  if (is_number && count >= 1 && count <= kMostTokens) return count;
-  throw Error(ErrorKind::kUsage, fmt::format("--tokens: \"{}\" is not a number from 1 to {}",
-                                             escaped(word), kMostTokens));
-}
-
-std::vector<std::int64_t> parse_tokens(const Words& words) {
-  std::vector<std::int64_t> counts;
-  for (const std::string& word : words) {
-    const std::int64_t count = parse_token_count(word);
-    if (std::ranges::find(counts, count) != counts.end()) {
-      throw Error(ErrorKind::kUsage, fmt::format("--tokens: {} is there twice", count));
-    }
-    counts.push_back(count);
-  }
-  return counts;
-}
 
 // x of a product: how it is drawn, or the file that it comes from.
 void take_activations(record::RunOptions& o, const std::string& word) {
