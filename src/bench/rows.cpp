@@ -1,13 +1,13 @@
 #include "bench/rows.hpp"
 
 #include "operation/weight.hpp"
+#include "record/derived.hpp"
 #include "record/throttling.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <span>
 
 namespace nf4bench::bench {
 
@@ -119,22 +119,6 @@ struct CellRows {
   const CellTiming& timing;
 };
 
-// Of a row with flops and a time; none where a rate of the device is not known.
-std::optional<record::Roof> roof_of(const record::Ceilings& ceilings,
-                                    const record::Measurement& row) {
-  const auto flops_per_s = ceilings.flops_per_s.find(row.cell.output_type);
-  if (row.flops <= 0.0 || ceilings.copy_bytes_per_s <= 0.0 ||
-      flops_per_s == ceilings.flops_per_s.end()) {
-    return std::nullopt;
-  }
-  const double bytes = static_cast<double>(row.bytes_read + row.bytes_written);
-  const double memory_s = bytes / ceilings.copy_bytes_per_s;
-  const double compute_s = row.flops / flops_per_s->second;
-  return record::Roof{
-      .fraction = std::max(memory_s, compute_s) / row.time_s->median,
-      .limit = compute_s > memory_s ? record::RoofLimit::kCompute : record::RoofLimit::kMemory};
-}
-
 // Adds what follows from the samples to a row whose output is right.
 record::Measurement with_times(record::Measurement row, const RunContext& context,
                                const CellRows& cell, const Contender& contender) {
@@ -152,38 +136,13 @@ record::Measurement with_times(record::Measurement row, const RunContext& contex
   row.stopped_by = stop_reason(contender, timing, context.options);
   row.load = load_of(context, timing, contender);
   row.energy = contender.energy;
-  const double bytes = static_cast<double>(row.bytes_read + row.bytes_written);
-  row.bytes_per_s = bytes / row.time_s->median;
-  if (facts.flops > 0.0) row.flops_per_s = facts.flops / row.time_s->median;
-  if (context.ceilings.copy_bytes_per_s > 0.0) {
-    row.fraction_of_copy = *row.bytes_per_s / context.ceilings.copy_bytes_per_s;
-  }
-  row.roof = roof_of(context.ceilings, row);
+  record::derive_rates(row, context.ceilings);
   if (const auto ceiling = stream_ceiling(facts, timing)) {
     row.fraction_of_stream = ceiling->median_s / row.time_s->median;
   }
   row.reason = impossible_rate(context, facts, row);
   if (!row.reason.empty()) row.status = record::Status::kInvalid;
   return row;
-}
-
-// Fills in the speedup of every row that passed, if the baseline's row did.
-void add_speedups(const std::string& baseline_name, std::vector<record::Measurement>& rows) {
-  const auto baseline = std::find_if(rows.begin(), rows.end(), [&](const record::Measurement& row) {
-    return row.variant == baseline_name && row.status == record::Status::kPassed;
-  });
-  if (baseline == rows.end()) return;
-  for (record::Measurement& row : rows) {
-    if (row.status != record::Status::kPassed) continue;
-    row.speedup = record::Speedup{.baseline = baseline_name};
-    if (&row == &*baseline) continue;
-    // An interrupted last round lacks some variants' samples.
-    const std::size_t rounds = std::min(baseline->samples_s.size(), row.samples_s.size());
-    const statistics::PairedRatio paired = statistics::paired_ratio(
-        std::span(baseline->samples_s).first(rounds), std::span(row.samples_s).first(rounds));
-    row.speedup->ratio = paired.ratio;
-    row.speedup->ci95 = paired.ci95;
-  }
 }
 
 }  // namespace
@@ -237,7 +196,7 @@ std::vector<record::Measurement> cell_rows(const RunContext& context, const RowF
     }
     rows.push_back(std::move(row));
   }
-  add_speedups(context.options.baseline, rows);
+  record::derive_speedups(context.options.baseline, rows);
   for (record::Measurement& row : rows) record::mark_throttled(row);
   return rows;
 }

@@ -45,6 +45,7 @@ std::vector<Command> all_commands() {
                                    history_command(),
                                    merge_command(),
                                    fleet_command(),
+                                   check_command(),
                                    export_command(),
                                    doctor_command(),
                                    completion_command(),

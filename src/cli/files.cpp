@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -57,6 +58,15 @@ std::vector<std::string> json_files(const std::string& input) {
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::string beginning_of(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return "";  // a FIFO would wait
+  std::string beginning(256, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  return beginning;
 }
 
 void check_text_output(const OutputTarget& target) {

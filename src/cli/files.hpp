@@ -35,6 +35,9 @@ std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& con
 // Throws Error(kInput) for a folder that cannot be listed.
 std::vector<std::string> json_files(const std::string& input);
 
+// The first bytes of the regular file at `path`, which tell what it holds; empty where it is none.
+std::string beginning_of(const std::string& path);
+
 // For a text, such as a report: check_output(), and no name that readers of folders take for
 // tensors.
 void check_text_output(const OutputTarget& target);

@@ -21,7 +21,8 @@ double median_of(const record::Measurement& m) {
   return m.time_s ? m.time_s->median : 0.0;
 }
 
-// Two runs never agree in every sample and in when they began.
+}  // namespace
+
 bool is_same_run(const record::Report& a, const record::Report& b) {
   return a.started_at == b.started_at && has_passed_row(a) &&
          std::equal(a.measurements.begin(), a.measurements.end(), b.measurements.begin(),
@@ -31,8 +32,6 @@ bool is_same_run(const record::Report& a, const record::Report& b) {
                              median_of(left) == median_of(right);
                     });
 }
-
-}  // namespace
 
 std::vector<std::string> find_report_faults(const std::vector<report::NamedReport>& base,
                                             const std::vector<report::NamedReport>& fresh) {

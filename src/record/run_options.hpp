@@ -72,6 +72,7 @@ struct RunOptions {
   // What comes out.
   std::string json;  // the report's path; "-": stdout; empty: none
   bool keep_samples = true;
+  bool anonymous = false;  // the report does not tell whose machine it is of
   bool force = false;
   bool dry_run = false;
   bool quiet = false;
@@ -124,6 +125,7 @@ void fields(Options& o, Visit&& visit) {
   visit("split", o.split);
   visit("json", o.json);
   visit("keep_samples", o.keep_samples);
+  visit("anonymous", o.anonymous);
   visit("force", o.force);
   visit("dry_run", o.dry_run);
   visit("quiet", o.quiet);

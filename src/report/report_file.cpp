@@ -34,10 +34,12 @@ bool begins_as_report(std::string_view beginning) {
       fmt::format("{{\n  \"schema\": \"{}\",", std::string_view(record::kReportSchema)));
 }
 
-ReportFile::ReportFile(std::string path, const record::Report& report, AtomicFile::Check check)
+ReportFile::ReportFile(std::string path, const record::Report& report, AtomicFile::Check check,
+                       TextOf text_of)
     : path_(std::move(path)),
       report_(report),
       check_(std::move(check)),
+      text_of_(std::move(text_of)),
       is_replaceable_(names_a_regular_file(path_)) {
   if (path_.empty()) is_saved_ = true;
   if (is_replaceable_) start();
@@ -57,7 +59,7 @@ void ReportFile::start() {
   std::error_code ignored;
   has_older_ = std::filesystem::exists(path_, ignored);
   if (has_older_) {
-    AtomicFile(path_).write(to_json(report_));  // a trial, dropped again
+    AtomicFile(path_).write(text_of_(report_));  // a trial, dropped again
   } else {
     save();
   }
@@ -95,9 +97,9 @@ void ReportFile::save() {
   is_saved_ = true;  // set first: a path that failed once is not tried again by the destructor
   if (has_older_ && !report_.complete && report_.measurements.empty()) return;
   if (path_ == "-") {
-    write_stdout(to_json(report_));
+    write_stdout(text_of_(report_));
   } else {
-    write_file(path_, to_json(report_), check_);
+    write_file(path_, text_of_(report_), check_);
   }
   has_older_ = false;
   plan_next_save(before);

@@ -5,6 +5,7 @@
 #include "report/report.hpp"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,8 +23,11 @@ class ReportFile {
  public:
   // `path` may be empty: nothing is written. The report must outlive this object. Makes sure at
   // once that the path can be written, and that no other process is writing it; `check` says before
-  // each replacement that the path has become another's. Throws Error(kOutput).
-  ReportFile(std::string path, const record::Report& report, AtomicFile::Check check = {});
+  // each replacement that the path has become another's, and `text_of` what is written. Throws
+  // Error(kOutput).
+  using TextOf = std::function<std::string(const record::Report&)>;
+  ReportFile(std::string path, const record::Report& report, AtomicFile::Check check = {},
+             TextOf text_of = to_json);
 
   // Saves what finish() did not, as when an error ends the run; failures are lost.
   ~ReportFile();
@@ -47,6 +51,7 @@ class ReportFile {
   std::string path_;
   const record::Report& report_;
   AtomicFile::Check check_;
+  TextOf text_of_;
   bool is_replaceable_;
   std::optional<OutputLock> lock_;
   bool has_older_ = false;  // there is a file that is not this run's

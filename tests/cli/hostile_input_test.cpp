@@ -76,6 +76,7 @@ constexpr Reader kReaders[] = {
     {"compare good.json --base FILE", 3},
     {"compare good.json --save-baseline x FILE", 3},
     {"history FILE", 3},
+    {"check FILE", 3},
     {"merge good.json --expect FILE -o fleet.json", 3},
     {"merge FILE -o fleet.json", 3},
     {"fleet FILE", 3},
@@ -108,7 +109,8 @@ TEST_F(HostileInput, WhatIsNoRegularFileIsRefusedAtOnce) {
                            Kind{"absent", "cannot be opened"}}) {
     for (const Reader& reader : kReaders) {
       const std::string arguments = reader.arguments;
-      const bool reads_folders = arguments == "history FILE" || arguments.starts_with("merge FILE");
+      const bool reads_folders = arguments == "history FILE" || arguments == "check FILE" ||
+                                 arguments.starts_with("merge FILE");
       if (reads_folders && kind.file == std::string("folder.d")) continue;
       SCOPED_TRACE(with_file(reader.arguments, kind.file));
       const Outcome outcome = run(with_file(reader.arguments, kind.file));

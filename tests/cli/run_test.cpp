@@ -9,11 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <set>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace nf4bench::test {
@@ -343,6 +345,34 @@ TEST(Run, AReportWithoutSamplesServesEveryReader) {
     EXPECT_EQ(outcome.exit_code, 0) << format << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("simd")) << format;
   }
+}
+
+TEST(Run, AnAnonymousReportNamesNoMachineAndIsPlausible) {
+  const ScratchFolder folder;
+  const std::string report = folder.path("report.json");
+  const Outcome outcome = nf4bench(
+      short_run({sample("odd_shapes.safetensors"), "--peer", "gone=" + folder.path("libgone.so"),
+                 "--variant", "simd,gone", "--anonymous", "--json", report}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string text = read_file(report);
+  std::array<char, 256> host = {};
+  gethostname(host.data(), host.size() - 1);
+  EXPECT_THAT(text, Not(HasSubstr(host.data())));
+  EXPECT_THAT(text, Not(HasSubstr(folder.path(""))));
+  EXPECT_THAT(text, Not(HasSubstr(NF4BENCH_SOURCE_DIR)));
+  EXPECT_THAT(text, AllOf(HasSubstr("gone=libgone.so"), HasSubstr("\"odd_shapes.safetensors\"")));
+  const Outcome checked = nf4bench({"check", report, "--json"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.out;
+
+  json lie = json::parse(text);
+  lie["finished_at"] = "2020-01-01T00:00:00Z";
+  write_file(report, lie.dump(2));
+  const Outcome refused = nf4bench({"check", report});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.out, AllOf(HasSubstr("refused"), HasSubstr("dates")));
+  write_file(report, text.substr(0, text.size() / 2));
+  EXPECT_EQ(nf4bench({"check", folder.path("")}).exit_code, 1);
+  EXPECT_EQ(nf4bench({"check", folder.path("absent")}).exit_code, 3);
 }
 
 TEST(Run, SamplesTakesTwoWords) {

@@ -15,6 +15,7 @@ Command compare_command();
 Command history_command();
 Command merge_command();
 Command fleet_command();
+Command check_command();
 Command export_command();
 Command doctor_command();
 Command completion_command();

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 namespace nf4bench::cli {
@@ -39,22 +38,17 @@ struct Arguments {
   bool force = false;
 };
 
-bool is_fleet_file(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a FIFO would wait
-  std::string beginning(256, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-  return fleet::begins_as_fleet(beginning);
-}
-
 // Files named by themselves, and those in folders but for what merge wrote.
 std::vector<std::string> report_paths(const std::vector<std::string>& inputs) {
   std::vector<std::string> paths;
   std::error_code ignored;
   for (const std::string& input : inputs) {
     std::vector<std::string> files = json_files(input);
-    if (std::filesystem::is_directory(input, ignored)) std::erase_if(files, is_fleet_file);
+    if (std::filesystem::is_directory(input, ignored)) {
+      std::erase_if(files, [](const std::string& file) {
+        return fleet::begins_as_fleet(beginning_of(file));
+      });
+    }
     paths.insert(paths.end(), files.begin(), files.end());
   }
   return paths;

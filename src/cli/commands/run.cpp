@@ -214,6 +214,10 @@ void add_output_options(Command& command, record::RunOptions& o) {
               choice(o.keep_samples, Choices<bool>{{"all", true}, {"summary", false}}),
               "all: the report holds every sample; summary: it holds what compare and history need "
               "of them, and is small [all]");
+  command.add(
+      "--anonymous", o.anonymous,
+      "Leave the host's name, the folders of files, the GPU's address and serial number out "
+      "of the report; of the last a hash tells boards apart");
   add_force_option(command, o.force);
   command.add(
       "--dry-run", o.dry_run,

@@ -9,6 +9,7 @@
 #include "device/device_use.hpp"
 #include "device/devices.hpp"
 #include "plan/shard.hpp"
+#include "report/anonymous.hpp"
 #include "report/host.hpp"
 #include "report/report_file.hpp"
 #include "report/tables.hpp"
@@ -181,7 +182,11 @@ ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
 
   const std::atomic<bool>& interrupted = watch_for_interruption();
   record::Report report = bench::start_report(plan);
-  report::ReportFile file(options.json, report, [&output] { check_output(output); });
+  const auto text_of = [&options](const record::Report& found) {
+    return report::to_json(options.anonymous ? report::anonymous(found) : found);
+  };
+  report::ReportFile file(
+      options.json, report, [&output] { check_output(output); }, text_of);
   const RunEnding ending(report, file, options);
   const device::DeviceUse use(plan.device->info());
   warn(report, use.company_at_start());

@@ -1,0 +1,219 @@
+#include "check/check.hpp"
+
+#include "check/check_rows.hpp"
+#include "compare/report_faults.hpp"
+#include "record/sample_digest.hpp"
+#include "statistics/statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <optional>
+#include <regex>
+
+namespace nf4bench::check {
+namespace {
+
+using record::Report;
+
+constexpr double kDay_s = 24.0 * 3600.0;
+
+// Seconds since 1970; none of what is no time in UTC as RFC 3339 writes it.
+std::optional<double> seconds_of(const std::string& time) {
+  std::tm parts = {};
+  const char* const end = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return static_cast<double>(timegm(&parts));
+}
+
+// The time that samples took in all.
+double sampled_s(const Report& report) {
+  double seconds = 0.0;
+  for (const record::Measurement& row : report.measurements) {
+    if (!row.time_s) continue;
+    seconds += static_cast<double>(record::sample_count(row)) * row.time_s->median *
+               row.launches_per_sample;
+  }
+  return seconds;
+}
+
+void check_dates(const Report& report, const std::string& now, std::vector<Finding>& findings) {
+  const auto started = seconds_of(report.started_at);
+  const auto finished = seconds_of(report.finished_at);
+  if (!started || (!finished && !report.finished_at.empty())) {
+    findings.push_back({Code::kDates, "", "a date that is none"});
+    return;
+  }
+  if (*started > seconds_of(now).value() + kDay_s) {
+    findings.push_back({Code::kDates, "", "began in the future, at " + report.started_at});
+  }
+  if (!finished) return;
+  const double ran_s = *finished - *started;
+  if (ran_s < 0.0) {
+    findings.push_back(
+        {Code::kDates, "",
+         fmt::format("began at {} and ended at {}", report.started_at, report.finished_at)});
+    return;
+  }
+  constexpr double kWholeSeconds = 1.0;
+  const double took_s = sampled_s(report);
+  if (took_s > ran_s + kWholeSeconds) {
+    findings.push_back({Code::kDuration, "",
+                        fmt::format("samples of {:.1f} s in a run of {:.0f} s", took_s, ran_s)});
+  }
+}
+
+void check_build(const Report& report, std::vector<Finding>& findings) {
+  static const std::regex version(R"(\d+\.\d+\.\d+)");
+  static const std::regex commit("[0-9a-f]{40}");
+  const record::ToolInfo& tool = report.tool;
+  std::string what;
+  if (!std::regex_match(tool.version, version)) {
+    what = fmt::format("\"{}\" is no version of nf4bench", tool.version);
+  } else if (!tool.git_commit.empty() && !std::regex_match(tool.git_commit, commit)) {
+    what = fmt::format("\"{}\" is no commit", tool.git_commit);
+  } else if (tool.build_type != "Release") {
+    what = fmt::format("a {} build; wanted Release", tool.build_type);
+  } else if (report.device.kind == record::DeviceKind::kCuda && tool.cuda_architectures.empty()) {
+    what = "a GPU, and a build without CUDA";
+  }
+  if (!what.empty()) findings.push_back({Code::kBuild, "", what});
+  if (tool.git_dirty || tool.git_commit.empty()) {
+    findings.push_back({Code::kDirty, "", "built from sources that are no commit"});
+  }
+}
+
+void check_ceilings(const Report& report, std::vector<Finding>& findings) {
+  constexpr double kTolerance = 1.02;  // as far as clocks exceed the nominal ones
+  const auto& peak = report.device.peak_bytes_per_s;
+  const double most = std::max(report.ceilings.copy_bytes_per_s, report.ceilings.write_bytes_per_s);
+  if (peak && most > kTolerance * *peak) {
+    findings.push_back({Code::kCeilings, "",
+                        fmt::format("copies or writes at {:.0f} GB/s, the memory's peak is {:.0f}",
+                                    most / 1e9, *peak / 1e9)});
+  }
+}
+
+void check_completeness(const Report& report, std::vector<Finding>& findings) {
+  if (!report.complete) findings.push_back({Code::kIncomplete, "", "its run did not finish"});
+  const bool has_left_out = std::any_of(
+      report.measurements.begin(), report.measurements.end(),
+      [](const record::Measurement& row) { return row.time_s && row.samples_s.empty(); });
+  if (has_left_out) {
+    findings.push_back({Code::kNoSamples, "",
+                        "samples are left out, so that its medians cannot be computed again; run "
+                        "with --samples all"});
+  }
+}
+
+// Boards of one model differ by a few per cent.
+void check_beside_others(const std::vector<report::NamedReport>& reports,
+                         std::vector<Checked>& checked) {
+  constexpr std::size_t kFewest = 4;  // this one, and three that agree on what is usual
+  constexpr double kBand = 0.15;
+  std::map<std::string, std::vector<double>> rates;
+  for (const auto& [name, report] : reports) {
+    if (report.ceilings.copy_bytes_per_s > 0.0) {
+      rates[report.device.name].push_back(report.ceilings.copy_bytes_per_s);
+    }
+  }
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const Report& report = reports[i].report;
+    const double rate = report.ceilings.copy_bytes_per_s;
+    const std::vector<double>& all = rates[report.device.name];
+    if (report.device.kind != record::DeviceKind::kCuda || rate <= 0.0 || all.size() < kFewest) {
+      continue;
+    }
+    const double usual = statistics::median(all);
+    if (std::abs(rate / usual - 1.0) <= kBand) continue;
+    checked[i].findings.push_back(
+        {Code::kUnlikeOthers, "",
+         fmt::format("copies at {:.0f} GB/s, the other reports of {} at {:.0f}", rate / 1e9,
+                     report.device.name, usual / 1e9)});
+  }
+}
+
+}  // namespace
+
+const char* to_string(Code code) {
+  switch (code) {
+    case Code::kUnreadable:
+      return "unreadable";
+    case Code::kDates:
+      return "dates";
+    case Code::kDuration:
+      return "duration";
+    case Code::kBuild:
+      return "build";
+    case Code::kDevice:
+      return "device";
+    case Code::kCeilings:
+      return "ceilings";
+    case Code::kUnlikeOthers:
+      return "unlike_others";
+    case Code::kTwice:
+      return "twice";
+    case Code::kUnverified:
+      return "unverified";
+    case Code::kContradiction:
+      return "contradiction";
+    case Code::kArithmetic:
+      return "arithmetic";
+    case Code::kBeyondPeak:
+      return "beyond_peak";
+    case Code::kClock:
+      return "clock";
+    case Code::kSamples:
+      return "samples";
+    case Code::kPeer:
+      return "unnamed_peer";
+    case Code::kIncomplete:
+      return "incomplete";
+    case Code::kNoSamples:
+      return "no_samples";
+    case Code::kDirty:
+      return "changed_sources";
+  }
+  return "";
+}
+
+bool refuses(Code code) {
+  return code != Code::kIncomplete && code != Code::kNoSamples && code != Code::kDirty;
+}
+
+bool Checked::is_plausible() const {
+  return std::none_of(findings.begin(), findings.end(),
+                      [](const Finding& finding) { return refuses(finding.code); });
+}
+
+std::vector<Finding> check_report(const Report& report, const std::string& now) {
+  std::vector<Finding> findings;
+  check_dates(report, now, findings);
+  check_build(report, findings);
+  check_ceilings(report, findings);
+  const std::vector<Finding> of_rows = check_rows(report);
+  findings.insert(findings.end(), of_rows.begin(), of_rows.end());
+  check_completeness(report, findings);
+  return findings;
+}
+
+std::vector<Checked> check_reports(const std::vector<report::NamedReport>& reports,
+                                   const std::string& now) {
+  std::vector<Checked> checked;
+  checked.reserve(reports.size());
+  for (const auto& [name, report] : reports) checked.push_back({name, check_report(report, now)});
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!compare::is_same_run(reports[i].report, reports[j].report)) continue;
+      checked[i].findings.push_back({Code::kTwice, "", "is the run of " + reports[j].name});
+      break;
+    }
+  }
+  check_beside_others(reports, checked);
+  return checked;
+}
+
+}  // namespace nf4bench::check

@@ -1,0 +1,62 @@
+#pragma once
+
+// Whether a report that somebody sent can be what it says. A report is text that anybody can write,
+// so that the answer is "plausible", never "true".
+
+#include "report/named_report.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nf4bench::check {
+
+// Why a report is refused, or what its reader should know. The words are the codes in the JSON.
+enum class Code : std::uint8_t {
+  kUnreadable,     // no report, or one that contradicts its own samples
+  kDates,          // ended before it began, or in the future
+  kDuration,       // its samples take longer than the run did
+  kBuild,          // no release build of a version and commit
+  kDevice,         // not the card whose name it has
+  kCeilings,       // beyond what that memory can move
+  kUnlikeOthers,   // far from what the other reports say of that card
+  kTwice,          // the run is in another report, too
+  kUnverified,     // a time of an output that was not proved right
+  kContradiction,  // rows that say two things at once
+  kArithmetic,     // numbers that do not follow from others in the report
+  kBeyondPeak,     // faster than the memory or the tensor cores
+  kClock,          // no reading of the clock that it is said to be
+  kSamples,        // not as samples fall: in order, all equal, or those of another row
+  kPeer,           // of a variant that is neither built in nor a peer's that is named
+  kIncomplete,     // its run did not finish
+  kNoSamples,      // nobody can compute its medians again
+  kDirty,          // built from sources that nobody else has
+};
+
+const char* to_string(Code code);
+
+// Whether a report with that can be plausible all the same.
+bool refuses(Code code);
+
+struct Finding {
+  Code code = Code::kUnreadable;
+  std::string where{};  // the row, as "8192x8192 float16 fused"; empty: the whole report
+  std::string what{};   // a sentence: what was found, and what it should have been
+};
+
+// One report and what is wrong with it; plausible where nothing refuses it.
+struct Checked {
+  std::string name;
+  std::vector<Finding> findings{};
+
+  bool is_plausible() const;
+};
+
+// What `report` alone shows. `now` is the time in UTC, as RFC 3339 writes it.
+std::vector<Finding> check_report(const record::Report& report, const std::string& now);
+
+// Every report of `reports`, what each shows alone and beside the others.
+std::vector<Checked> check_reports(const std::vector<report::NamedReport>& reports,
+                                   const std::string& now);
+
+}  // namespace nf4bench::check
