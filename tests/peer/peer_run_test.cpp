@@ -94,37 +94,30 @@ TEST(PeerRun, EveryKindOfBadPeerIsAFailedRowAndTheRestRunsOn) {
   EXPECT_EQ(rows.at("lut").first, "passed");
 }
 
-// On a busy machine work that is late may come when the memory that it writes is another's, and
-// break the program: then once more.
-Outcome run_deceitful_peers(const std::string& cache) {
-  constexpr int kAttempts = 5;
-  Outcome outcome;
-  for (int attempt = 0; attempt == 0 || (attempt < kAttempts && outcome.exit_code >= 128);
-       ++attempt) {
-    outcome =
-        run_peers("deceitful", {"--peer", kPeer, "--variant", "mine.*,lut", "--cache", cache});
-  }
-  return outcome;
+Outcome run_deceitful_peers(const std::string& variants, const std::string& cache) {
+  return run_peers("deceitful", {"--peer", kPeer, "--variant", variants, "--cache", cache});
+}
+
+std::string sample_of(const std::string& cache) {
+  return "in a timed sample (" + cache + " stream, set ";
 }
 
 // Each is right when it is verified, and does less when it is timed.
 TEST(PeerRun, EveryPeerThatDeceivesWhileItIsTimedIsAFailedRowThatSaysWhy) {
-  for (const char* const cache : {"cold", "hot"}) {
-    const Outcome outcome = run_deceitful_peers(cache);
+  for (const std::string cache : {"cold", "hot"}) {
+    const Outcome outcome = run_deceitful_peers(
+        "mine.skips,mine.tenth,mine.tires,mine.swaps,mine.remembers,lut", cache);
     EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
     auto rows = rows_of(json::parse(outcome.out));
     std::map<std::string, std::string> reasons = {{"mine.tenth", "770 of 7700 elements are not"},
-                                                  {"mine.tires", "7700 of 7700 elements"},
-                                                  {"mine.late", "are written late"}};
-    if (std::string(cache) == "cold") {
+                                                  {"mine.tires", "7700 of 7700 elements"}};
+    if (cache == "cold") {
       reasons["mine.skips"] = "what is there already is skipped";
       reasons["mine.swaps"] = "7700 of 7700 elements ";  // of another set, or not written
     }
     for (const auto& [name, reason] : reasons) {
       EXPECT_EQ(rows.at(name).first, "failed") << name << cache;
-      EXPECT_THAT(rows.at(name).second,
-                  AllOf(HasSubstr("in a timed sample (" + std::string(cache) + " stream, set "),
-                        HasSubstr(reason)))
+      EXPECT_THAT(rows.at(name).second, AllOf(HasSubstr(sample_of(cache)), HasSubstr(reason)))
           << name;
     }
     // The calls that tell may be those of the last verification, on the set that was seen first;
@@ -135,6 +128,23 @@ TEST(PeerRun, EveryPeerThatDeceivesWhileItIsTimedIsAFailedRowThatSaysWhy) {
                       HasSubstr("what belongs to another buffer set")))
         << cache;
     EXPECT_EQ(rows.at("lut").first, "passed") << rows.at("lut").second;
+  }
+}
+
+// Alone, because on a busy machine its work may come when the memory that it writes is another's:
+// that fails an innocent row, or breaks the program, and then it runs once more.
+TEST(PeerRun, APeerThatWritesLateIsAFailedRowThatSaysSo) {
+  constexpr int kAttempts = 5;
+  for (const std::string cache : {"cold", "hot"}) {
+    Outcome outcome = run_deceitful_peers("mine.late", cache);
+    for (int attempt = 1; attempt < kAttempts && outcome.exit_code >= 128; ++attempt) {
+      outcome = run_deceitful_peers("mine.late", cache);
+    }
+    EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+    const auto rows = rows_of(json::parse(outcome.out));
+    EXPECT_EQ(rows.at("mine.late").first, "failed") << cache;
+    EXPECT_THAT(rows.at("mine.late").second,
+                AllOf(HasSubstr(sample_of(cache)), HasSubstr("are written late")));
   }
 }
 
