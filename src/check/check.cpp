@@ -2,6 +2,7 @@
 
 #include "check/check_rows.hpp"
 #include "compare/report_faults.hpp"
+#include "cuda/cards.hpp"
 #include "record/sample_digest.hpp"
 #include "statistics/statistics.hpp"
 
@@ -83,6 +84,53 @@ void check_build(const Report& report, std::vector<Finding>& findings) {
   if (!what.empty()) findings.push_back({Code::kBuild, "", what});
   if (tool.git_dirty || tool.git_commit.empty()) {
     findings.push_back({Code::kDirty, "", "built from sources that are no commit"});
+  }
+}
+
+// The card that has this name, whatever its form and memory: "NVIDIA H100 80GB HBM3".
+const kernels::cuda::Card* card_named(const std::string& name) {
+  static const std::regex around(
+      R"(^NVIDIA |GeForce |Tesla |[- ](SXM\d?|PCIe|PCIE|NVL|HBM\d?e?|\d+ ?GB)(?=[- ]|$))");
+  const auto bare = [](const std::string& full) { return std::regex_replace(full, around, ""); };
+  // The last of several has the fastest memory.
+  const kernels::cuda::Card* found = nullptr;
+  for (const kernels::cuda::Card& card : kernels::cuda::known_cards()) {
+    if (bare(card.name) == bare(name)) found = &card;
+  }
+  return found;
+}
+
+// A part of a card (MIG), or a smaller form, has less.
+void check_device(const Report& report, std::vector<Finding>& findings) {
+  constexpr double kTolerance = 1.05;  // data sheets round
+  const record::DeviceInfo& device = report.device;
+  const kernels::cuda::Card* const card =
+      device.kind == record::DeviceKind::kCuda ? card_named(device.name) : nullptr;
+  if (card == nullptr) return;
+  const auto add = [&](Code code, const std::string& what, double found, double most) {
+    findings.push_back({code, "",
+                        fmt::format("{}: {:.6g} {}, a {} has {:.6g}", device.name, found, what,
+                                    card->name, most)});
+  };
+  const kernels::DeviceFacts& facts = card->facts;
+  if (device.compute_capability != facts.compute_capability) {
+    add(Code::kDevice, "as compute capability", device.compute_capability,
+        facts.compute_capability);
+  }
+  if (device.multiprocessors > facts.multiprocessors) {
+    add(Code::kDevice, "multiprocessors", device.multiprocessors, facts.multiprocessors);
+  }
+  if (device.peak_bytes_per_s.value_or(0.0) > kTolerance * facts.memory_bytes_per_s) {
+    add(Code::kDevice, "bytes/s of memory", *device.peak_bytes_per_s, facts.memory_bytes_per_s);
+  }
+  // GeForce cards multiply twice as fast with sums in float16.
+  constexpr double kHalved = 256;
+  const double most_flops = kTolerance * (card->tensor <= kHalved ? 4.0 : 2.0) * card->tensor *
+                            facts.multiprocessors * card->clock_hz;
+  for (const record::Measurement& row : report.measurements) {
+    if (row.flops_per_s.value_or(0.0) <= most_flops) continue;
+    add(Code::kBeyondPeak, "flops/s in a row", *row.flops_per_s, most_flops);
+    break;
   }
 }
 
@@ -193,6 +241,7 @@ std::vector<Finding> check_report(const Report& report, const std::string& now) 
   std::vector<Finding> findings;
   check_dates(report, now, findings);
   check_build(report, findings);
+  check_device(report, findings);
   check_ceilings(report, findings);
   const std::vector<Finding> of_rows = check_rows(report);
   findings.insert(findings.end(), of_rows.begin(), of_rows.end());

@@ -201,6 +201,12 @@ std::vector<Lie> lies() {
       {"ACommitThatIsNone", set("/tool/git_commit", "main"), "build"},
       {"ADebugBuild", set("/tool/build_type", "Debug"), "build"},
       {"ABuildWithoutCuda", set("/tool/cuda_architectures", nullptr), "build"},
+      {"MoreMultiprocessors", set("/device/multiprocessors", 144), "device"},
+      {"AMemoryOfTomorrow", set("/device/peak_bytes_per_s", 8e12), "device"},
+      {"AnotherCard", set("/device/name", "NVIDIA GeForce RTX 4090"), "device"},
+      {"AnotherArchitecture", set("/device/compute_capability", 100), "device"},
+      {"ProductsFasterThanTheTensorCores", in_row([](json& m) { m["flops_per_s"] = 2e15; }),
+       "beyond_peak"},
       {"CopiesFasterThanTheMemory", set("/ceilings/copy_bytes_per_s", 5.5e12), "ceilings"},
       {"AMemorySlowerThanItsRows", set("/device/peak_bytes_per_s", 3.9e12), "beyond_peak"},
   };
