@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs bitsandbytes' own tests of 4 bits with and without the drop-in, then a merge and a training.
 
-  acceptance.py --bitsandbytes CHECKOUT [--out FOLDER] [--only tests|merge|training]
+  acceptance.py --bitsandbytes CHECKOUT [--out FOLDER] [--only tests|merge|training] [--steps N]
 
-CHECKOUT holds tests/ of the installed bitsandbytes. Needs a GPU, pytest, peft and transformers. Exit code 0 when no
-test is lost, every merged bit is the same, and the losses differ by no more than rounding makes them.
+CHECKOUT holds tests/ of the installed bitsandbytes, which need a GPU and pytest. All else runs on the CPU as well, with
+peft and transformers. Exit code 0 when no test is lost, every merged bit is the same, and the losses differ by no more
+than rounding makes them.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import torch
 FILES = {"test_ops.py": "4bit", "test_functional.py": "4bit", "test_autograd.py": "4bit", "test_linear4bit.py": "",
          "test_parametrize.py": ""}
 TIME_LIMIT_S = 240
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def start_tests(checkout, out, disabled):
@@ -104,7 +106,7 @@ def small_model(seed=0):
                 quantize(child)
 
     quantize(model)
-    model = model.cuda()
+    model = model.to(DEVICE)
     model.is_loaded_in_4bit = True  # which peft looks at
     torch.manual_seed(seed + 1)
     lora = peft.LoraConfig(r=16, lora_alpha=32, lora_dropout=0.0, init_lora_weights=False,
@@ -134,7 +136,7 @@ def compare_merges():
     return {"tensors": len(theirs), "merged_weights": quantized, "different": different}, quantized > 0 and not different
 
 
-def losses(ours, swapped=False, steps=50):
+def losses(steps, ours, swapped=False):
     """Of a training; `swapped` exchanges the halves of each batch, which changes nothing but roundings."""
     import nf4bench.torch
     (nf4bench.torch.activate if ours else nf4bench.torch.deactivate)()
@@ -149,7 +151,7 @@ def losses(ours, swapped=False, steps=50):
         tokens = (start + stride * torch.arange(128)) % 2048
         if swapped:
             tokens = tokens.roll(2, dims=0)
-        loss = model(input_ids=tokens.cuda(), labels=tokens.cuda()).loss
+        loss = model(input_ids=tokens.to(DEVICE), labels=tokens.to(DEVICE)).loss
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -157,8 +159,8 @@ def losses(ours, swapped=False, steps=50):
     return torch.stack(result).double().cpu()
 
 
-def compare_trainings():
-    first, again, swapped, ours = losses(False), losses(False), losses(False, True), losses(True)
+def compare_trainings(steps):
+    first, again, swapped, ours = (losses(steps, *how) for how in ((False,), (False,), (False, True), (True,)))
     noise = max((again - first).abs().max().item(), (swapped - first).abs().max().item())
     difference = (ours - first).abs().max().item()
     print(f"training: loss {first[0]:.4f} -> {first[-1]:.4f}, with the drop-in {ours[-1]:.4f}; largest difference "
@@ -176,10 +178,11 @@ def main():
     parser.add_argument("--bitsandbytes", type=pathlib.Path, metavar="CHECKOUT")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("torch-results"))
     parser.add_argument("--only", choices=["tests", "merge", "training"])
+    parser.add_argument("--steps", type=int, default=50, help="of the training (default: 50)")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     parts = {"tests": lambda: compare_tests(options.bitsandbytes.resolve(), options.out.resolve()),
-             "merge": compare_merges, "training": compare_trainings}
+             "merge": compare_merges, "training": lambda: compare_trainings(options.steps)}
     if options.only:
         parts = {options.only: parts[options.only]}
     elif options.bitsandbytes is None:

@@ -98,9 +98,13 @@ def main():
             report("fast_dequantize", interleaved(
                 {"unsloth": lambda: host_us(decode),
                  "nf4bench": lambda: host_us(lambda: nf4.fast_dequantize(weight, state))}, options.rounds, "us"))
+    down, up = (torch.nn.Parameter(torch.randn(sizes, device=options.device).bfloat16())
+                for sizes in ((256, 8), (8, 256)))
     x = tokens[8].clone().requires_grad_()
-    report("Linear4bit, forward and backward", both(
-        lambda: host_us(lambda: layer(x).backward(torch.ones_like(layer(x))), 50), options.rounds, "us"))
+    gradient = torch.ones_like(x)
+    for name, forward in (("", layer), (", LoRA beside it", lambda x: layer(x) + x @ down @ up)):
+        report("forward and backward" + name,
+               both(lambda: host_us(lambda: forward(x).backward(gradient), 50), options.rounds, "us"))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu",
