@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import unittest
+import unittest.mock
 
 import samples
 import torch
@@ -21,6 +22,7 @@ from torch.distributed import fsdp
 from torch.utils.checkpoint import checkpoint
 
 import nf4bench.torch as nf4
+from nf4bench.torch import weights
 
 if importlib.util.find_spec("bitsandbytes") is None:
     print("bitsandbytes is not installed")
@@ -135,6 +137,15 @@ class Training(unittest.TestCase):
                     self.assert_equal(gradients(model, x, forward), expected)
                 self.assertEqual(calls, {"linear": 4, "dequantize": 2})
 
+    def test_a_weight_is_looked_at_once(self):
+        # On a GPU each look costs a kernel, and time of the host.
+        layer, x = adapted(128, 48), torch.randn(5, 128).bfloat16()
+        with unittest.mock.patch.object(weights, "new_weight", wraps=weights.new_weight) as looks:
+            for _ in range(5):
+                gradients(layer, x)
+                gradients(layer, x, lambda x: checkpoint(layer, x, use_reentrant=False))
+        self.assertEqual(looks.call_count, 1)
+
     def test_what_backward_keeps_may_be_moved_away(self):
         packed, state = samples.weight((48, 128))
         x = torch.randn(3, 128).bfloat16().requires_grad_()
@@ -175,7 +186,8 @@ class Training(unittest.TestCase):
             loaded = adapted(128, 48, bias=True)
             for name, work in (
                     ("deepcopy", lambda: copy.deepcopy(layer)), ("copy", lambda: copy.copy(layer)),
-                    ("pickle", lambda: pickle.loads(pickle.dumps(layer))), ("half", lambda: copy.deepcopy(layer).half()),
+                    ("pickle", lambda: pickle.loads(pickle.dumps(layer))),
+                    ("half", lambda: copy.deepcopy(layer).half()),
                     ("float", lambda: copy.deepcopy(layer).float()), ("meta", lambda: copy.deepcopy(layer).to("meta")),
                     ("strict", lambda: loaded.load_state_dict(layer.state_dict()) and loaded),
                     ("lax", lambda: loaded.load_state_dict(layer.state_dict(), strict=False) and loaded)):
