@@ -88,6 +88,7 @@ std::optional<std::string> CellTimer::ask(const Contender& contender,
 void CellTimer::blame(Contender& contender, const device::OutputFault& fault) const {
   contender.failure = describe_fault(context_, spec_, fault);
   contender.found = fault.found;
+  contender.found->fault = fault.kind;
 }
 
 // A sample that is judged or not, as chance will have it. A fault is looked into by a check, which

@@ -21,8 +21,9 @@ class Prober {
 
  private:
   bool is_done() const;
-  void hold(device::Workload& workload, const std::vector<operation::ProbeStep>& steps);
-  void hold(device::Workload& workload, std::size_t index, const operation::ProbeStep& step);
+  void hold(device::Workload& workload, const nf4::Nf4Tensor& weight,
+            const std::vector<operation::ProbeStep>& steps);
+  void hold(const Trial& trial, std::size_t index, const operation::ProbeStep& step);
 
   const RunContext& context_;
   const kernels::Problem& problem_;
@@ -58,25 +59,26 @@ void Prober::run(const operation::Probe& probe, const nf4::Nf4Tensor& weight) {
       workload = upload(context_, {.tensor = weight, .input = steps.front().input}, problem_,
                         device::UploadPurpose::kVerify);
     }
-    hold(*workload, steps);
+    hold(*workload, weight, steps);
     workload->forget_references();
     first += static_cast<std::int64_t>(steps.size());
   }
 }
 
 // All steps with one variant before the next, so that workspaces change hands seldom.
-void Prober::hold(device::Workload& workload, const std::vector<operation::ProbeStep>& steps) {
+void Prober::hold(device::Workload& workload, const nf4::Nf4Tensor& weight,
+                  const std::vector<operation::ProbeStep>& steps) {
   for (std::size_t i = 0; i < verdicts_.size(); ++i) {
     for (const operation::ProbeStep& step : steps) {
       if (verdicts_[i].status != record::Status::kPassed || context_.is_interrupted()) break;
-      hold(workload, i, step);
+      hold({workload, &weight, problem_, step.expected}, i, step);
     }
   }
 }
 
-void Prober::hold(device::Workload& workload, std::size_t index, const operation::ProbeStep& step) {
-  operation::replace_input(workload, step.input);
-  Verdict found = verify_variant(context_, workload, index, step.expected);
+void Prober::hold(const Trial& trial, std::size_t index, const operation::ProbeStep& step) {
+  operation::replace_input(trial.workload, step.input);
+  Verdict found = verify_variant(context_, trial, index);
   if (found.status == record::Status::kFailed) found.reason = step.name + ": " + found.reason;
   // Of weights that are 0 no single step can tell more.
   const bool is_unseen = found.comparison && found.comparison->accuracy &&

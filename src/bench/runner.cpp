@@ -85,8 +85,7 @@ class Runner {
                                      const std::vector<Verdict>& verdicts, CellSpec spec);
   CellTiming time_one(const CellSpec& spec, device::Workload& workload,
                       const std::vector<std::size_t>& passed);
-  std::vector<Verdict> verify_again(device::Workload& workload, std::span<const std::byte> expected,
-                                    const std::vector<CellTiming>& cells,
+  std::vector<Verdict> verify_again(const Trial& trial, const std::vector<CellTiming>& cells,
                                     std::vector<Verdict> verdicts) const;
   std::optional<nf4::Nf4Tensor> sibling_of(const nf4::Nf4Tensor& tensor) const;
   std::vector<std::byte> input_of(const kernels::Problem& problem) const;
@@ -213,7 +212,8 @@ void Runner::verify_other_problem(const plan::PlannedTensor& planned, const nf4:
   const auto workload = upload(context_, content, task.problem, device::UploadPurpose::kVerify);
   std::vector<Verdict>& known = task.verdicts;
   at_hand_ = {facts_of(context_, planned.id, task.problem, workload->buffer_sets()), known};
-  std::vector<Verdict> found = verify_variants(context_, *workload, expected, known);
+  std::vector<Verdict> found =
+      verify_variants(context_, {*workload, &tensor, task.problem, expected}, known);
   for (std::size_t i = 0; i < found.size(); ++i) {
     const bool was_failed = known[i].status == record::Status::kFailed;
     if (was_failed || found[i].status != record::Status::kFailed) continue;
@@ -252,7 +252,8 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
                                problem, purpose());
   const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
-  verdicts = verify_variants(context_, *workload, expected, std::move(verdicts));
+  verdicts =
+      verify_variants(context_, {*workload, &tensor, problem, expected}, std::move(verdicts));
   if (context_.is_interrupted()) return false;
   at_hand_->verdicts = verdicts;
   std::vector<std::byte> expected_of_sibling = of_sibling.get();
@@ -269,7 +270,8 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
     }
   }
   const std::vector<CellTiming> cells = time_cells(what, *workload, verdicts, std::move(spec));
-  verdicts = verify_again(*workload, expected, cells, std::move(verdicts));
+  // What was changed in place meanwhile is no longer what `tensor` says.
+  verdicts = verify_again({*workload, nullptr, problem, expected}, cells, std::move(verdicts));
   at_hand_.reset();
   report(facts, verdicts, cells);
   return true;
@@ -319,9 +321,7 @@ CellTiming Runner::time_one(const CellSpec& spec, device::Workload& workload,
 }
 
 // A kernel may be right once and wrong after a thousand replays.
-std::vector<Verdict> Runner::verify_again(device::Workload& workload,
-                                          std::span<const std::byte> expected,
-                                          const std::vector<CellTiming>& cells,
+std::vector<Verdict> Runner::verify_again(const Trial& trial, const std::vector<CellTiming>& cells,
                                           std::vector<Verdict> verdicts) const {
   std::vector<bool> was_timed(verdicts.size());
   for (const CellTiming& cell : cells) {
@@ -331,7 +331,7 @@ std::vector<Verdict> Runner::verify_again(device::Workload& workload,
   }
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (!was_timed[i]) continue;
-    Verdict again = verify_variant(context_, workload, i, expected);
+    Verdict again = verify_variant(context_, trial, i);
     if (again.status == record::Status::kPassed) continue;
     again.reason = "after timing: " + again.reason;
     verdicts[i] = std::move(again);

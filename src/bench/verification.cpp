@@ -24,21 +24,39 @@ std::unique_ptr<device::Workload> upload(const RunContext& context,
   return context.device.upload(make_work(context.operation, content, problem), purpose);
 }
 
-Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
-                       std::span<const std::byte> expected) {
+namespace {
+
+// Looks at the output in which `comparison` found something wrong, as far as that can be done.
+void explain(const RunContext& context, const Trial& trial, const Caller& caller,
+             record::Verification& comparison) {
+  if (!context.operation.explain || trial.weight == nullptr) return;
+  std::vector<std::byte> actual;
+  const auto failure =
+      device_failure(context, caller, [&] { actual = trial.workload.verified_output(); });
+  if (failure) return;
+  comparison.first_wrong =
+      context.operation.explain(*trial.weight, trial.problem, trial.expected, actual, comparison);
+}
+
+}  // namespace
+
+Verdict verify_variant(const RunContext& context, const Trial& trial, std::size_t index) {
   const plan::SelectedVariant& selected = context.variants[index];
-  if (std::string reason = workload.unsupported(selected.variant); !reason.empty()) {
+  if (std::string reason = trial.workload.unsupported(selected.variant); !reason.empty()) {
     return {record::Status::kSkipped, std::move(reason), std::nullopt};
   }
   record::Verification comparison;
-  const std::optional<std::string> failure = device_failure(context, {selected.name, index}, [&] {
-    comparison = workload.verify(selected.variant, expected);
+  const Caller caller = {selected.name, index};
+  const std::optional<std::string> failure = device_failure(context, caller, [&] {
+    comparison = trial.workload.verify(selected.variant, trial.expected);
   });
   const std::string peer = selected.variant.traits.peer;
   if (!peer.empty()) context.threads.note_new(peer);
   if (failure) return {record::Status::kFailed, *failure, std::nullopt};
-  if (!comparison.is_exact())
+  if (!comparison.is_exact()) {
+    explain(context, trial, caller, comparison);
     return {record::Status::kFailed, context.operation.describe_fault(comparison), comparison};
+  }
   return {record::Status::kPassed, "", comparison};
 }
 
@@ -52,13 +70,12 @@ void update(Verdict& known, Verdict found) {
   known = std::move(found);
 }
 
-std::vector<Verdict> verify_variants(const RunContext& context, device::Workload& workload,
-                                     std::span<const std::byte> expected,
+std::vector<Verdict> verify_variants(const RunContext& context, const Trial& trial,
                                      std::vector<Verdict> verdicts) {
   for (std::size_t i = 0; i < verdicts.size() && !context.is_interrupted(); ++i) {
     context.progress.advance(static_cast<double>(i) / static_cast<double>(verdicts.size()));
     if (verdicts[i].status != record::Status::kPassed) continue;
-    update(verdicts[i], verify_variant(context, workload, i, expected));
+    update(verdicts[i], verify_variant(context, trial, i));
   }
   return verdicts;
 }

@@ -32,9 +32,16 @@ std::unique_ptr<device::Workload> upload(const RunContext& context,
                                          const kernels::Problem& problem,
                                          device::UploadPurpose purpose);
 
+// A workload on a device, and what it is to compute there.
+struct Trial {
+  device::Workload& workload;
+  const nf4::Nf4Tensor* weight;  // null: that is not known, and no wrong output is looked into
+  const kernels::Problem& problem;
+  std::span<const std::byte> expected;
+};
+
 // Runs the run's variant number `index` once on poisoned buffers and compares.
-Verdict verify_variant(const RunContext& context, device::Workload& workload, std::size_t index,
-                       std::span<const std::byte> expected);
+Verdict verify_variant(const RunContext& context, const Trial& trial, std::size_t index);
 
 // Brings `known` up to date with what another output of the variant was found to be: its weights
 // are as exact as those of the worse of both.
@@ -42,8 +49,7 @@ void update(Verdict& known, Verdict found);
 
 // Verifies the variants whose verdict in `verdicts` (one for each variant of the run) is still
 // passed and returns the verdicts brought up to date. Stops early when interrupted.
-std::vector<Verdict> verify_variants(const RunContext& context, device::Workload& workload,
-                                     std::span<const std::byte> expected,
+std::vector<Verdict> verify_variants(const RunContext& context, const Trial& trial,
                                      std::vector<Verdict> verdicts);
 
 // What becomes of verdicts when the device is lost while it works for `caller`: its own is failed

@@ -58,6 +58,9 @@ class BufferedWorkload final : public Workload {
   void forget_references() override { executor_->forget_references(); }
   record::Verification verify(const kernels::Variant& variant,
                               std::span<const std::byte> expected) override;
+  std::vector<std::byte> verified_output() override {
+    return read(sets_.output().data(), static_cast<std::size_t>(sets_.output().bytes()));
+  }
   std::vector<std::byte> output_of(const kernels::Variant& variant) override;
   Sample sample(const kernels::Variant& variant, const SampleSpec& spec) override;
   JudgedSample judged_sample(const kernels::Variant& variant, const SampleSpec& spec,
@@ -220,9 +223,7 @@ record::Verification BufferedWorkload::verify(const kernels::Variant& variant,
 
 std::vector<std::byte> BufferedWorkload::output_of(const kernels::Variant& variant) {
   run_poisoned(variant);
-  std::vector<std::byte> output(static_cast<std::size_t>(sets_.output().bytes()));
-  if (!output.empty()) host_.memory.copy_out(output, sets_.output().data());
-  return output;
+  return verified_output();
 }
 
 Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {

@@ -73,22 +73,13 @@ struct ContentChange {
   Expected expected;                    // brought up to date
 };
 
-// What is wrong with what a sample left in an output.
-enum class FaultKind : std::uint8_t {
-  kWrong,      // the judge says what: `found`
-  kUnwritten,  // `elements` hold the poison that lay there before
-  kSkipped,    // the same, where poison was strewn over what was right, but not where nothing was
-  kForeign,    // `elements` hold what belongs to a set of the other content
-  kStale,      // `elements` hold what was right for what the inputs held before a change
-  kLate,       // `elements` were right only some time after the sample
-  kStray,      // nothing was to be written there
-};
+using record::FaultKind;
 
 struct OutputFault {
   FaultKind kind = FaultKind::kWrong;
   int set = 1;  // whose output it is, from 1
   int sets = 1;
-  std::int64_t elements = 0;
+  std::int64_t elements = 0;     // that are so
   record::Verification found{};  // when the sample ended
 };
 
@@ -126,6 +117,9 @@ class Workload {
   // for what change() says.
   virtual record::Verification verify(const kernels::Variant& variant,
                                       std::span<const std::byte> expected) = 0;
+
+  // What the output holds since the last verify().
+  virtual std::vector<std::byte> verified_output() = 0;
 
   // Poisons the output, runs `variant` once and returns what it wrote.
   virtual std::vector<std::byte> output_of(const kernels::Variant& variant) = 0;

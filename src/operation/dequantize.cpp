@@ -4,6 +4,7 @@
 #include "nf4/reference.hpp"
 #include "operation/exact_bits.hpp"
 #include "operation/weight.hpp"
+#include "operation/wrong_output.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -72,6 +73,7 @@ Operation make_dequantize() {
     return static_cast<std::int64_t>(nf4::size_in_bytes(type));
   };
   operation.read_verdict = read_mismatches;
+  operation.explain = explain_decoded;
   operation.describe_fault = describe_mismatch;
   operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
     return kind == record::DeviceKind::kCuda ? kernels::cuda::dequantize()

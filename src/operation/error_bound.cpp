@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "nf4/values.hpp"
+#include "operation/wrong_output.hpp"
 
 #include <fmt/format.h>
 
@@ -102,8 +103,9 @@ std::string describe_error(const record::Verification& found) {
   const record::Accuracy accuracy = found.accuracy.value_or(record::Accuracy{});
   return fmt::format(
       "{} of {} outputs are further from the truth than any rounding of weights explains, the "
-      "first at {}; the greatest error is {:.2g} of the outputs' root mean square",
-      found.mismatches, found.compared, found.first_mismatch.value_or(-1), accuracy.max_error);
+      "first at {}; the greatest error is {:.2g} of the outputs' root mean square{}",
+      found.mismatches, found.compared, found.first_mismatch.value_or(-1), accuracy.max_error,
+      describe(found.first_wrong));
 }
 
 }  // namespace nf4bench::operation

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "operation/wrong_output.hpp"
 
 #include <fmt/format.h>
 
@@ -136,8 +137,9 @@ record::Verification read_mismatches(const kernels::DeviceVerdict& verdict, std:
 
 std::string describe_mismatch(const record::Verification& found) {
   return fmt::format(
-      "{} of {} elements differ from the reference, the first at {}, by up to {} ulp",
-      found.mismatches, found.compared, found.first_mismatch.value_or(-1), found.max_ulp);
+      "{} of {} elements differ from the reference, the first at {}, by up to {} ulp{}",
+      found.mismatches, found.compared, found.first_mismatch.value_or(-1), found.max_ulp,
+      describe(found.first_wrong));
 }
 
 }  // namespace nf4bench::operation

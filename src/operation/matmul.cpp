@@ -5,6 +5,7 @@
 #include "operation/product_probes.hpp"
 #include "operation/product_truth.hpp"
 #include "operation/weight.hpp"
+#include "operation/wrong_output.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -101,6 +102,7 @@ Operation make_matmul() {
     return sizeof(kernels::ProductBound);
   };
   operation.read_verdict = read_product_verdict;
+  operation.explain = explain_product;
   operation.describe_fault = describe_error;
   operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
     return kind == record::DeviceKind::kCuda ? kernels::cuda::matmul() : kernels::cpu::matmul();

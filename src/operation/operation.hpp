@@ -106,6 +106,14 @@ struct Operation {
   std::function<record::Verification(const kernels::DeviceVerdict& verdict, std::int64_t compared)>
       read_verdict;
 
+  // The first of the output's values that the judge finds wrong, and what explains it with all the
+  // others; `found` is what the judge said. Empty: nobody can tell.
+  std::function<record::FirstWrong(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                                   std::span<const std::byte> expected,
+                                   std::span<const std::byte> actual,
+                                   const record::Verification& found)>
+      explain;
+
   // Why an output that the judge found wrong is wrong, in words.
   std::function<std::string(const record::Verification& found)> describe_fault;
 

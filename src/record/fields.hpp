@@ -8,6 +8,7 @@
 #include "record/report.hpp"
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -48,6 +49,17 @@ inline constexpr std::array kWords<record::RoofLimit> = {record::RoofLimit::kMem
 template <>
 inline constexpr std::array kWords<record::WeightClass> = {
     record::WeightClass::kExact, record::WeightClass::kRounded, record::WeightClass::kUnseen};
+template <>
+inline constexpr std::array kWords<record::WrongPattern> = {
+    record::WrongPattern::kOther,          record::WrongPattern::kNotWritten,
+    record::WrongPattern::kAllZero,        record::WrongPattern::kTail,
+    record::WrongPattern::kSwappedNibbles, record::WrongPattern::kOffByABlock,
+    record::WrongPattern::kNestedIgnored,  record::WrongPattern::kRounding};
+template <>
+inline constexpr std::array kWords<record::FaultKind> = {
+    record::FaultKind::kWrong,   record::FaultKind::kUnwritten, record::FaultKind::kSkipped,
+    record::FaultKind::kForeign, record::FaultKind::kStale,     record::FaultKind::kLate,
+    record::FaultKind::kStray};
 
 namespace statistics {
 
@@ -271,6 +283,21 @@ void fields(Errors& a, F&& f) {
   f("inputs_seen", a.inputs, kLater);
 }
 
+template <Is<FirstWrong> Wrong, class F>
+void fields(Wrong& w, F&& f) {
+  f("element", w.element);
+  f("row", w.row);
+  f("column", w.column);
+  f("block", w.block);
+  f("nibble", w.nibble);
+  f("scale", w.scale, Field{.low = -std::numeric_limits<double>::infinity()});
+  f("wanted_bits", w.wanted_bits, kOrNull);
+  f("wanted", w.wanted, Field{.low = -std::numeric_limits<double>::infinity()});
+  f("got_bits", w.got_bits);
+  f("got", w.got, Field{.low = -std::numeric_limits<double>::infinity()});
+  f("pattern", w.pattern);
+}
+
 template <Is<Verification> Outcome, class F>
 void fields(Outcome& v, F&& f) {
   f("compared", v.compared);
@@ -278,6 +305,8 @@ void fields(Outcome& v, F&& f) {
   f("first_mismatch", v.first_mismatch);
   f("max_ulp", v.max_ulp);
   f("accuracy", v.accuracy, kLater);
+  f("first_wrong", v.first_wrong, Field{.or_none = true});
+  f("fault", v.fault, Field{.or_none = true});
 }
 
 template <Is<Speedup> Ratio, class F>

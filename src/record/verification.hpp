@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace nf4bench::record {
 
@@ -32,6 +33,86 @@ struct Accuracy {
   std::optional<InputsSeen> inputs = std::nullopt;  // before it was timed; absent: not known
 };
 
+// What explains an output that is wrong.
+enum class WrongPattern : std::uint8_t {
+  kOther,
+  kNotWritten,
+  kAllZero,
+  kTail,            // all is right but for what comes last
+  kSwappedNibbles,  // each element has the code of the other one in its byte
+  kOffByABlock,     // scales are those of the block before or behind
+  kNestedIgnored,  // scales are codes of scales, or lack what these are multiplied with or added to
+  kRounding,       // each is within a step or two of what it should be
+};
+
+constexpr const char* to_string(WrongPattern pattern) {
+  switch (pattern) {
+    case WrongPattern::kNotWritten:
+      return "not_written";
+    case WrongPattern::kAllZero:
+      return "all_zero";
+    case WrongPattern::kTail:
+      return "tail";
+    case WrongPattern::kSwappedNibbles:
+      return "swapped_nibbles";
+    case WrongPattern::kOffByABlock:
+      return "off_by_a_block";
+    case WrongPattern::kNestedIgnored:
+      return "nested_ignored";
+    case WrongPattern::kRounding:
+      return "rounding";
+    case WrongPattern::kOther:
+      break;
+  }
+  return "other";
+}
+
+// What is wrong with what a timed sample left in an output.
+enum class FaultKind : std::uint8_t {
+  kWrong,      // the judge says what
+  kUnwritten,  // elements hold the poison that lay there before
+  kSkipped,    // the same, where poison was strewn over what was right, but not where nothing was
+  kForeign,    // elements hold what belongs to a set of the other content
+  kStale,      // elements hold what was right for what the inputs held before a change
+  kLate,       // elements were right only some time after the sample
+  kStray,      // nothing was to be written there
+};
+
+constexpr const char* to_string(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kUnwritten:
+      return "unwritten";
+    case FaultKind::kSkipped:
+      return "skipped";
+    case FaultKind::kForeign:
+      return "foreign";
+    case FaultKind::kStale:
+      return "stale";
+    case FaultKind::kLate:
+      return "late";
+    case FaultKind::kStray:
+      return "stray";
+    case FaultKind::kWrong:
+      break;
+  }
+  return "wrong";
+}
+
+// The first element of an output that is wrong.
+struct FirstWrong {
+  std::int64_t element = 0;
+  std::int64_t row = 0;  // of the output as a matrix
+  std::int64_t column = 0;
+  std::optional<std::int64_t> block{};  // these three where an element is one of the weight
+  std::optional<int> nibble{};
+  std::optional<double> scale{};
+  std::string wanted_bits{};                    // "0x3c00"; empty where a range of values is right
+  std::string got_bits{};                       //
+  std::optional<double> wanted{};               // absent where it is infinite or NaN
+  std::optional<double> got{};                  //
+  WrongPattern pattern = WrongPattern::kOther;  // of all that is wrong
+};
+
 // The outcome of holding an output to the reference. What a mismatch is the operation says: for
 // dequantization a difference in any bit (two NaN are equal), for a matrix product an error that
 // rounding cannot explain.
@@ -41,7 +122,9 @@ struct Verification {
   std::optional<std::int64_t> first_mismatch;  // flat index of the first that differs
   std::uint64_t max_ulp = 0;  // greatest distance in units in the last place of the output type;
                               // a NaN against a number counts as the type's whole range
-  std::optional<Accuracy> accuracy = std::nullopt;  // of operations whose outputs are inexact
+  std::optional<Accuracy> accuracy = std::nullopt;       // of operations whose outputs are inexact
+  std::optional<FirstWrong> first_wrong = std::nullopt;  // as far as somebody looked
+  std::optional<FaultKind> fault = std::nullopt;         // of outputs of timed samples
   bool is_exact() const { return mismatches == 0; }
 };
 

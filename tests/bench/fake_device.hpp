@@ -201,8 +201,10 @@ class FakeWorkload final : public device::Workload {
     if (script.is_wrong && script.is_wrong(call)) {
       actual[actual.size() - nf4::size_in_bytes(work_.problem.output_type)] ^= std::byte{1};
     }
+    verified_ = actual;
     return work_.judge.on_host(expected, actual);
   }
+  std::vector<std::byte> verified_output() override { return verified_; }
 
   std::vector<std::byte> output_of(const kernels::Variant& variant) override {
     FakeCall call = new_call(FakeCall::Kind::kVerify, variant);
@@ -267,6 +269,7 @@ class FakeWorkload final : public device::Workload {
   FakeDevice& device_;
   device::Work work_;
   device::UploadPurpose purpose_;
+  std::vector<std::byte> verified_;
 };
 
 inline std::unique_ptr<device::Workload> FakeDevice::upload(const device::Work& work,

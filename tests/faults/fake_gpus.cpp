@@ -63,6 +63,7 @@ class FakeWorkload final : public Workload {
                               std::span<const std::byte> expected) override {
     return own_->verify(variant, expected);
   }
+  std::vector<std::byte> verified_output() override { return own_->verified_output(); }
   std::vector<std::byte> output_of(const kernels::Variant& variant) override {
     return own_->output_of(variant);
   }

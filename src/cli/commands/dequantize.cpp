@@ -15,6 +15,7 @@
 #include "operation/exact_bits.hpp"
 #include "operation/operation.hpp"
 #include "operation/weight.hpp"
+#include "operation/wrong_output.hpp"
 #include "plan/name_filter.hpp"
 #include "plan/plan.hpp"
 #include "plan/sources.hpp"
@@ -92,15 +93,15 @@ std::vector<std::byte> decode(device::Device& device, const kernels::Variant& va
                             escaped(tensor.name), device.info().id, reason));
   }
   std::vector<std::byte> output = workload->output_of(variant);
-  const record::Verification comparison =
-      operation::compare_outputs(type, nf4::reference_dequantize(tensor, type), output);
+  const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
+  record::Verification comparison = operation::compare_outputs(type, expected, output);
   if (!comparison.is_exact()) {
-    throw Error(
-        ErrorKind::kVerification,
-        fmt::format("{} decodes {} wrongly on {}: {} of {} elements differ from the "
-                    "reference, the first at index {}; nothing was written",
-                    variant.name, escaped(tensor.name), device.info().id, comparison.mismatches,
-                    comparison.compared, comparison.first_mismatch.value_or(0)));
+    comparison.first_wrong = operation::explain_decoded(tensor, operation::problem_of(tensor, type),
+                                                        expected, output, comparison);
+    throw Error(ErrorKind::kVerification,
+                fmt::format("{} decodes {} wrongly on {}: {}; nothing was written", variant.name,
+                            escaped(tensor.name), device.info().id,
+                            operation::describe_mismatch(comparison)));
   }
   return output;
 }

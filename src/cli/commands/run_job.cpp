@@ -1,6 +1,7 @@
 #include "base/output_target.hpp"
 #include "base/signals.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "bench/run.hpp"
 #include "bench/run_plan.hpp"
 #include "cli/commands/run_jobs.hpp"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <unistd.h>
 #include <utility>
 
@@ -34,9 +36,21 @@ ExitCode verdict(const record::Report& report) {
   return has(record::Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
 }
 
-// One line on stderr for an outcome that is easily overlooked in the table.
-void explain_verdict(ExitCode code, const record::Report& report, const std::string& json) {
+// The reason of the first failed row of each variant, for whoever sees no table.
+void show_reasons(const record::Report& report) {
+  std::set<std::string> told;
+  for (const record::Measurement& m : report.measurements) {
+    if (m.status != record::Status::kFailed || !told.insert(m.variant).second) continue;
+    write_stderr(fmt::format("nf4bench: {} failed on {}: {}\n", escaped(m.variant),
+                             escaped(m.cell.tensor), printable(m.reason)));
+  }
+}
+
+// What is easily overlooked in the table, on stderr.
+void explain_verdict(ExitCode code, const record::Report& report,
+                     const record::RunOptions& options) {
   if (code == ExitCode::kVerificationFailed) {
+    if (options.quiet) show_reasons(report);
     const auto failed = std::count_if(
         report.measurements.begin(), report.measurements.end(),
         [](const record::Measurement& m) { return m.status == record::Status::kFailed; });
@@ -47,7 +61,7 @@ void explain_verdict(ExitCode code, const record::Report& report, const std::str
   } else if (code == ExitCode::kInconclusive) {
     write_stderr("nf4bench: nothing passed; see the reasons in the table and the report\n");
   } else if (code != ExitCode::kOk) {
-    const bool kept = !json.empty();
+    const bool kept = !options.json.empty();
     write_stderr(fmt::format("nf4bench: interrupted after {} measurements{}\n",
                              report.measurements.size(),
                              kept ? "; the report so far is kept" : ""));
@@ -91,7 +105,7 @@ ExitCode RunEnding::publish() const {
   }
   show_table();
   const ExitCode code = verdict(report_);
-  explain_verdict(code, report_, options_.json);
+  explain_verdict(code, report_, options_);
   return code;
 }
 
