@@ -16,7 +16,7 @@ function(nf4bench_generate file)
   set(generated ${generated} ${output} PARENT_SCOPE)
 endfunction()
 
-install(FILES include/nf4bench_peer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/nf4bench_peer.h include/nf4bench_kernel.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 

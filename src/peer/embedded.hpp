@@ -8,4 +8,7 @@ extern const char* const kPythonGlue;
 // The text of nf4bench_peer.h.
 extern const char* const kPeerHeader;
 
+// The text of nf4bench_kernel.h.
+extern const char* const kKernelHeader;
+
 }  // namespace nf4bench::peer

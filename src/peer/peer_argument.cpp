@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "peer/python/python_file.hpp"
+#include "peer/solution_file.hpp"
 #include "peer/source_file.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ PeerArgument parse_peer(const std::string& word) {
                             escaped(peer.name), kMaxNameLength));
   }
   if (peer.path.find('/') == std::string::npos && !is_python_file(peer.path) &&
-      !is_source_file(peer.path)) {
+      !is_source_file(peer.path) && !is_solution_file(peer.path)) {
     throw Error(
         ErrorKind::kUsage,
         fmt::format("--peer {}: \"{}\" is no path; libraries are not searched for, so write "

@@ -10,6 +10,7 @@
 #include "peer/gpu_code.hpp"
 #include "peer/python/python_file.hpp"
 #include "peer/shared_library.hpp"
+#include "peer/solution_file.hpp"
 #include "peer/source_file.hpp"
 
 #include <fmt/format.h>
@@ -72,8 +73,9 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
 // Throws Error(kInput) when the library cannot be used on `host`.
 std::vector<kernels::Variant> load_library(const PeerArgument& argument, const PeerHost& host,
                                            std::deque<std::string>& strings) {
-  SharedLibrary library(is_source_file(argument.path) ? compiled_library(argument.path)
-                                                      : argument.path);
+  SharedLibrary library(is_source_file(argument.path)
+                            ? compiled_library(argument.path, host.compute_capability)
+                            : argument.path);
   std::vector<kernels::Variant> variants;
   if (has_peer_table(library)) {
     variants = generic_variants(read_peer_table(library), argument.name, host, strings);
@@ -90,8 +92,9 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
 }
 
 // Throws Error(kInput) when nothing in the peer can be used on `host`.
-std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host,
+std::vector<kernels::Variant> load(PeerArgument argument, const PeerHost& host,
                                    std::deque<std::string>& strings) {
+  if (is_solution_file(argument.path)) argument.path = unpacked_solution(argument.path);
   std::vector<kernels::Variant> variants =
       is_python_file(argument.path)
           ? generic_variants(read_python_table(python_table(argument.path)), argument.name, host,

@@ -2,144 +2,251 @@
 
 #include "base/atomic_file.hpp"
 #include "base/child_process.hpp"
-#include "base/error.hpp"
-#include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "peer/compile_cache.hpp"
 #include "peer/embedded.hpp"
 #include "peer/shared_library.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <span>
+#include <fstream>
 #include <sstream>
-#include <unistd.h>
-#include <vector>
 
 namespace nf4bench::peer {
 namespace {
+
+namespace fs = std::filesystem;
 
 using Words = std::vector<std::string>;
 
 constexpr double kLongestSilenceS = 300.0;
 constexpr std::size_t kMostErrorChars = 400;
+constexpr int kFirstWithOwnFeatures = 90;  // sm_90a has what sm_90 has not, and runs there alone
 
-std::string variable_or(const char* name, const std::string& otherwise) {
+Words words_of_variable(const char* name, const char* otherwise) {
   const char* const value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? otherwise : value;
-}
-
-// Of products nothing may be contracted, or scales are off in the last bit. The variables may hold
-// words before and after the compiler, too: "ccache g++".
-Words compiler_for(const std::string& path) {
-  const bool is_cuda = path.ends_with(".cu");
-  std::istringstream named(is_cuda ? variable_or("NVCC", "nvcc") : variable_or("CXX", "c++"));
+  std::istringstream named(value == nullptr || *value == '\0' ? otherwise : value);
   Words words;
   for (std::string word; named >> word;) words.push_back(word);
-  const Words options =
-      is_cuda ? Words{"-O3",       "-std=c++17", "-arch=native", "--fmad=false", "-Xcompiler=-fPIC",
-                      "-lineinfo", "-shared"}
-              : Words{"-O3",   "-std=c++20", "-march=native", "-ffp-contract=off",
-                      "-fPIC", "-shared",    "-pthread"};
-  words.insert(words.end(), options.begin(), options.end());
   return words;
 }
 
-std::filesystem::path cache_folder() {
-  const std::string home = variable_or("HOME", "");
-  const std::string cache = variable_or("XDG_CACHE_HOME", home.empty() ? "" : home + "/.cache");
-  if (cache.empty()) {
-    throw Error(ErrorKind::kInput,
-                "there is no folder for compiled files; set HOME or XDG_CACHE_HOME");
-  }
-  std::filesystem::path folder = std::filesystem::path(cache) / "nf4bench" / "peers";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot make {}: {}", escaped(folder.string()), error.message()));
-  }
-  return folder;
+bool is_cuda(const std::string& path) {
+  return path.ends_with(".cu");
 }
 
-ChildCommand command_of(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return {.arguments = std::move(words),
-          .environment = {"LC_ALL=C"},
-          .is_this_program = false,
-          .input = {}};
+std::string gpu_of(int compute_capability) {
+  if (compute_capability == 0) return "-arch=native";
+  return fmt::format("-arch=sm_{}{}", compute_capability,
+                     compute_capability >= kFirstWithOwnFeatures ? "a" : "");
 }
 
-// The first line of what the compiler said that is an error; else the first line.
-std::string first_error(const std::string& said) {
-  std::istringstream lines(said);
+// A source file, and how it is compiled.
+struct Source {
+  std::string path;      // absolute
+  Words compiler;        // the variables may hold words before and after it, too: "ccache g++"
+  Words options;         // with which any of its products is made
+  std::string question;  // all that the library depends on, but for what is in files
+};
+
+// The compiler is another one when its file is, and the processor when it can do other things.
+std::string facts_of(const Source& source) {
+  std::string facts;
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code error;
+    const fs::path file = fs::path(folder) / source.compiler.back();
+    const FileTime written = fs::last_write_time(file, error);
+    if (error) continue;
+    facts += fmt::format("{} {}\n", file.string(), written.time_since_epoch().count());
+    break;
+  }
+  std::ifstream processors("/proc/cpuinfo");
+  for (std::string line; std::getline(processors, line);) {
+    if (line.starts_with("flags") || line.starts_with("Features")) return facts + line;
+  }
+  return facts;
+}
+
+// Of products nothing may be contracted, or scales are off in the last bit.
+Source source_at(const std::string& path, int compute_capability, const fs::path& headers) {
+  require_regular_file(path);
+  write_file(headers / "nf4bench_peer.h", kPeerHeader);
+  write_file(headers / "nf4bench_kernel.h", kKernelHeader);
+  Source source;
+  source.path = fs::absolute(path).lexically_normal().string();
+  source.compiler = is_cuda(path) ? words_of_variable("NVCC", "nvcc")  //
+                                  : words_of_variable("CXX", "c++");
+  source.options =
+      is_cuda(path)
+          ? Words{"-O3",          "-std=c++17",       gpu_of(compute_capability),
+                  "--fmad=false", "-Xcompiler=-fPIC", "-lineinfo"}
+          : Words{"-O3", "-std=c++20", "-march=native", "-ffp-contract=off", "-fPIC", "-pthread"};
+  source.options.push_back("-I" + headers.string());
+  source.question =
+      fmt::format("{}\n{}\n{}\n{}\n{}", fmt::join(source.compiler, "\n"),
+                  fmt::join(source.options, "\n"), source.path, kKernelHeader, facts_of(source));
+  return source;
+}
+
+ChildOutcome run(Words words) {
+  const std::atomic<bool> never = false;  // Ctrl-C reaches the process, too
+  return run_children({{.arguments = std::move(words),
+                        .environment = {"LC_ALL=C"},
+                        .is_this_program = false,
+                        .input = {}}},
+                      {.interrupted = never, .silence_s = kLongestSilenceS})
+      .front();
+}
+
+ChildOutcome compile(const Source& source, const Words& product) {
+  Words words = source.compiler;
+  words.insert(words.end(), source.options.begin(), source.options.end());
+  words.insert(words.end(), product.begin(), product.end());
+  words.push_back(source.path);
+  return run(std::move(words));
+}
+
+// The first of the errors; else the first line, or that there is none.
+std::string first_error(const std::string& log) {
+  std::istringstream lines(log);
   std::string first;
   for (std::string line; std::getline(lines, line);) {
     if (first.empty()) first = line;
-    if (line.find("error") != std::string::npos) return line;
+    if (!errors_in(line).empty()) return line;
   }
-  return first;
+  return first.empty() ? "the compiler says nothing" : first;
 }
 
-void require_success(const std::string& path, const Words& compiler, const ChildOutcome& outcome) {
+void require_success(const std::string& path, const Source& source, const ChildOutcome& outcome) {
   if (outcome.exit_code == 0) return;
   if (outcome.exit_code == 127 && outcome.err.empty()) {
     throw Error(ErrorKind::kInput, fmt::format("{} needs the compiler {}, which is not found",
-                                               escaped(path), escaped(compiler.front())));
+                                               escaped(path), escaped(source.compiler.front())));
   }
-  const std::string said =
-      outcome.was_silent ? "the compiler does not end" : first_error(outcome.err + outcome.out);
-  throw Error(ErrorKind::kInput, fmt::format("{} does not compile: {}", escaped(path),
-                                             printable(said.substr(0, kMostErrorChars))));
+  const std::string log = outcome.err + outcome.out;
+  std::vector<Diagnostic> found = errors_in(log);
+  const std::string said = outcome.was_silent ? "the compiler does not end" : first_error(log);
+  const std::string more =
+      found.size() > 1 ? fmt::format(" (and {} more errors)", found.size() - 1) : "";
+  throw CompileError(fmt::format("{} does not compile: {}{}", escaped(path),
+                                 printable(said.substr(0, kMostErrorChars)), more),
+                     std::move(found), log);
 }
 
-// Of the compiler with its options and of all that it reads.
-std::string key_of(const Words& compiler, const ChildOutcome& version,
-                   const ChildOutcome& preprocessed) {
-  Sha256 hash;
-  const auto add = [&hash](const std::string& text) {
-    hash.update(std::as_bytes(std::span(text.c_str(), text.size() + 1)));
-  };
-  for (const std::string& word : compiler) add(word);
-  add(version.out);
-  add(preprocessed.out);
-  return hash.hex();
+// The files of a rule as compilers write them: "target: a.cpp b\ c.hpp \".
+std::vector<std::string> files_of_rule(const fs::path& rule) {
+  std::ifstream file(rule);
+  std::stringstream all;
+  all << file.rdbuf();
+  const std::string text = all.str();
+  std::vector<std::string> files(1);
+  for (std::size_t i = text.find(": ") + 1; i > 0 && i < text.size(); ++i) {
+    const bool is_escaped = text[i] == '\\' && i + 1 < text.size();
+    if (is_escaped && text[i + 1] != '\n') {
+      files.back() += text[++i];
+    } else if (text[i] == ' ' || text[i] == '\n' || is_escaped) {
+      if (!files.back().empty()) files.emplace_back();
+    } else {
+      files.back() += text[i];
+    }
+  }
+  files.pop_back();
+  return files;
+}
+
+int number_before(std::string_view text, std::size_t end, std::size_t& begin) {
+  begin = end;
+  while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
+  int number = 0;
+  std::from_chars(text.data() + begin, text.data() + end, number);
+  return number;
+}
+
+// "peer.cpp:2:9", "peer.cu(2)"; else nowhere.
+Diagnostic placed(std::string_view place, std::string_view message) {
+  Diagnostic found = {.file = {}, .message = std::string(message)};
+  std::size_t begin = 0;
+  if (place.ends_with(')')) {
+    found.line = number_before(place, place.size() - 1, begin);
+  } else {
+    found.line = number_before(place, place.size(), begin);
+    std::size_t before = 0;
+    const int line = begin > 0 ? number_before(place, begin - 1, before) : 0;
+    if (line > 0) {
+      found.column = std::exchange(found.line, line);
+      begin = before;
+    }
+  }
+  if (found.line > 0 && begin > 1) found.file = place.substr(0, begin - 1);
+  return found;
 }
 
 }  // namespace
 
 bool is_source_file(const std::string& path) {
-  return path.ends_with(".cpp") || path.ends_with(".cu");
+  return path.ends_with(".cpp") || is_cuda(path);
 }
 
-std::string compiled_library(const std::string& path) {
-  require_regular_file(path);
-  const std::filesystem::path folder = cache_folder();
-  write_file(folder / "nf4bench_peer.h", kPeerHeader);
-  Words compiler = compiler_for(path);
-  compiler.push_back("-I" + folder.string());
-  const std::atomic<bool> never = false;  // Ctrl-C reaches the compiler, too
-  const ChildWatch watch = {.interrupted = never, .silence_s = kLongestSilenceS};
-  const std::string source = std::filesystem::absolute(path).string();
-  const std::vector<ChildOutcome> seen = run_children(
-      {command_of({compiler.front()}, {"--version"}), command_of(compiler, {"-E", source})}, watch);
-  require_success(path, compiler, seen.back());
-  const std::filesystem::path library = folder / (key_of(compiler, seen[0], seen[1]) + ".so");
-  if (std::filesystem::exists(library)) return library.string();
-  const std::string temporary = fmt::format("{}.{}.tmp", library.string(), getpid());
-  const ChildOutcome outcome =
-      run_children({command_of(compiler, {"-o", temporary, source})}, watch).front();
-  std::error_code error;
-  if (outcome.exit_code != 0) std::filesystem::remove(temporary, error);
-  require_success(path, compiler, outcome);
-  std::filesystem::rename(temporary, library, error);
-  if (error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot write {}: {}", escaped(library.string()), error.message()));
+std::vector<Diagnostic> errors_in(const std::string& log) {
+  std::vector<Diagnostic> found;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view text = line;
+    constexpr std::string_view kMissing = "undefined reference to ";
+    if (text.find(kMissing) != text.npos) {
+      found.push_back({.file = {}, .message = line.substr(text.find(kMissing))});
+    }
+    for (const std::string_view word : {": fatal error: ", ": error: ", ": catastrophic error: "}) {
+      const std::size_t at = text.find(word);
+      if (at == text.npos) continue;
+      found.push_back(placed(text.substr(0, at), text.substr(at + word.size())));
+      break;
+    }
   }
-  return library.string();
+  return found;
+}
+
+std::string compiled_library(const std::string& path, int compute_capability) {
+  const CompileCache cache;
+  const Source source = source_at(path, compute_capability, cache.folder());
+  if (const auto kept = cache.find(source.question)) return kept->string();
+  const fs::path temporary = cache.temporary();
+  const fs::path rule = temporary.string() + ".d";
+  const FileTime begun = FileTime::clock::now();
+  const ChildOutcome outcome =
+      compile(source, {"-shared", "-MD", "-MF", rule.string(), "-o", temporary.string()});
+  const std::vector<std::string> files = files_of_rule(rule);
+  std::error_code error;
+  fs::remove(rule, error);
+  if (outcome.exit_code != 0) fs::remove(temporary, error);
+  require_success(path, source, outcome);
+  return cache.keep(source.question, temporary, files, begun).string();
+}
+
+void keep_compilation(const std::string& path, int compute_capability, const std::string& folder) {
+  const Source source = source_at(path, compute_capability, CompileCache().folder());
+  const fs::path name = fs::path(folder) / fs::path(path).filename();
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  write_file(name, text.str());
+  const auto with_ending = [&](const char* ending) {
+    return fs::path(name).replace_extension(ending).string();
+  };
+  const ChildOutcome outcome =
+      is_cuda(path) ? compile(source, {"-cubin", "-Xptxas=-v", "-o", with_ending(".cubin")})
+                    : compile(source, {"-Wall", "-S", "-o", with_ending(".s")});
+  write_file(fs::path(folder) / "compiler.log", outcome.err + outcome.out);
+  if (!is_cuda(path) || outcome.exit_code != 0) return;
+  compile(source, {"-ptx", "-o", with_ending(".ptx")});
+  const ChildOutcome sass = run({"cuobjdump", "-sass", with_ending(".cubin")});
+  if (sass.exit_code == 0) write_file(with_ending(".sass"), sass.out);
 }
 
 }  // namespace nf4bench::peer

@@ -1,16 +1,50 @@
 #pragma once
 
+#include "base/error.hpp"
+
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace nf4bench::peer {
 
 // True when `path` ends in .cpp or .cu.
 bool is_source_file(const std::string& path);
 
+// An error that a compiler found.
+struct Diagnostic {
+  std::string file;  // empty: it lies nowhere, as a missing function does
+  int line = 0;
+  int column = 0;  // 0: it was not said
+  std::string message;
+};
+
+// A source file that does not compile.
+class CompileError : public Error {
+ public:
+  CompileError(const std::string& message, std::vector<Diagnostic> found, std::string log)
+      : Error(ErrorKind::kInput, message), found_(std::move(found)), log_(std::move(log)) {}
+
+  const std::vector<Diagnostic>& found() const { return found_; }
+  const std::string& log() const { return log_; }  // all that the compiler said
+
+ private:
+  std::vector<Diagnostic> found_;
+  std::string log_;
+};
+
+// The errors in what g++, clang or nvcc said.
+std::vector<Diagnostic> errors_in(const std::string& log);
+
 // The shared library that the compiler makes of `path`: c++ or what CXX names for .cpp, nvcc or
-// what NVCC names for .cu. nf4bench_peer.h is found by itself. What was compiled before lies in
-// nf4bench/peers in the user's cache (XDG_CACHE_HOME), by its content with all that it includes.
-// Throws Error(kInput) with the compiler's first error.
-std::string compiled_library(const std::string& path);
+// what NVCC names for .cu, for GPUs of `compute_capability` (0: those of this machine).
+// nf4bench_peer.h and nf4bench_kernel.h are found by themselves. What was compiled before is kept,
+// see CompileCache. Throws CompileError, or Error(kInput) when there is no file or no compiler.
+std::string compiled_library(const std::string& path, int compute_capability = 0);
+
+// Writes into `folder`, which exists: the file, what the compiler says of it in compiler.log, and
+// what it makes of it in assembly: NAME.s; of CUDA NAME.ptx, and NAME.sass where the toolkit has a
+// disassembler.
+void keep_compilation(const std::string& path, int compute_capability, const std::string& folder);
 
 }  // namespace nf4bench::peer

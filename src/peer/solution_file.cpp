@@ -1,0 +1,68 @@
+#include "peer/solution_file.hpp"
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/files/input_file.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "json/json_node.hpp"
+#include "json/json_tree.hpp"
+#include "peer/compile_cache.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+namespace nf4bench::peer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kDigitsOfName = 16;
+
+// A name within a folder: strangers wrote it.
+fs::path safe_path(const json::JsonNode& node) {
+  const fs::path path = fs::path(node.string()).lexically_normal();
+  const bool leads_out =
+      std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+  const bool is_folder = !path.has_filename() || path == ".";
+  if (is_folder || path.is_absolute() || leads_out) {
+    node.refuse("the path of a file within the solution");
+  }
+  return path;
+}
+
+}  // namespace
+
+bool is_solution_file(const std::string& path) {
+  return path.ends_with(".json");
+}
+
+std::string unpacked_solution(const std::string& path) {
+  const std::string text = read_input(path, kMostBytes);
+  const json::JsonTree tree = json::parse_json(text, path);
+  const json::JsonNode root(tree, path);
+  const json::JsonNode entry = root["spec"]["entry_point"];
+  const std::string file = entry.string().substr(0, entry.string().find("::"));
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  const fs::path folder =
+      CompileCache().folder() / ("solution-" + hash.hex().substr(0, kDigitsOfName));
+  bool has_entry = false;
+  root["sources"].each([&](const json::JsonNode& source) {
+    const fs::path name = safe_path(source["path"]);
+    has_entry = has_entry || name == fs::path(file).lexically_normal();
+    const fs::path target = folder / name;
+    std::error_code error;
+    fs::create_directories(target.parent_path(), error);
+    write_file(target, source["content"].string());
+  });
+  if (!has_entry) entry.refuse("one of the files in sources, as \"kernel.cu::run\"");
+  return (folder / file).lexically_normal().string();
+}
+
+}  // namespace nf4bench::peer
