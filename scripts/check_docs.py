@@ -5,7 +5,7 @@ In Markdown, commands are the lines of code fences marked sh. What is done with 
   ./build/nf4bench ...    run with the given binary, in a scratch folder that holds data/ and the Python examples
   ./scripts/..., ./.ci/run, cmake, ctest, git, cd, ...   checked: the script or the preset exists
 A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for options that exist.
-A run on the CPU device is made short by --max-time 0.03, and its preset replaced by a small shape.
+A run on the CPU device is made short by --max-time 0.03, and its preset replaced by a small shape; a try likewise.
 Reports that a "compare", "history", "merge" or "export" reads and that no command before it wrote are supplied, and
 stored as the baseline "main"; its verdict on such short runs is noise and may be any.
 Links of all pages are followed within the checkout: the file and the heading must exist.
@@ -182,6 +182,9 @@ class Checker:
             command = command.replace("nf4bench run",
                                       "nf4bench run --device cpu --max-time 0.03 --min-samples 6 "
                                       "--no-ceilings", 1)
+        if re.search(r"nf4bench try\b(?!.*--help)", command):
+            shape = "" if "--shape" in command else "--shape 256x512 "
+            command = command.replace("nf4bench try", f"nf4bench try {shape}--max-time 0.03", 1)
         return command.replace(BINARY_AS_SHOWN, shlex.quote(self.binary))
 
     def check_other(self, words, needs_gpu):
@@ -232,7 +235,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         # A copy: commands of the documentation may write beside what they read.
-        for folder in ("data", "docs/examples/python"):
+        for folder in ("data", "docs/examples/python", "docs/examples/try"):
             shutil.copytree(ROOT / folder, scratch / folder)
         checker = Checker(binary, scratch)
         pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "data/README.md"]

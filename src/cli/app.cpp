@@ -37,6 +37,8 @@ Options that are not on the command line are looked for in the environment (NF4B
 std::vector<Command> all_commands() {
   std::vector<Command> commands = {Command("", kDescription, kFooter),
                                    run_command(),
+                                   try_command(),
+                                   tries_command(),
                                    list_command(),
                                    inspect_command(),
                                    synth_command(),

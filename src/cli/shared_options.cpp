@@ -133,7 +133,8 @@ Option& add_peers(Command& command, Words& words) {
   // Foreign code runs only when the command line names it.
   return command.add("--peer NAME=PATH", words,
                      "Variants of somebody else's library: bitsandbytes', or one made with "
-                     "nf4bench_peer.h; or functions of a Python file (repeatable)",
+                     "nf4bench_peer.h; a .cpp or .cu file of such a one; or functions of a Python "
+                     "file (repeatable)",
                      kCommandLineOnly);
 }
 

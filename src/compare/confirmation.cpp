@@ -1,6 +1,7 @@
 #include "compare/confirmation.hpp"
 
 #include "base/error.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "report/report_input.hpp"
 
@@ -18,30 +19,6 @@
 
 namespace nf4bench::compare {
 namespace {
-
-// A folder that is removed with all it holds.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "nf4bench-confirm-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw Error(ErrorKind::kOutput, fmt::format("{}: cannot make a folder there", pattern));
-    }
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 bool is_doubtful(const ComparedCell& cell) {
   return cell.ruling.verdict == CellVerdict::kSlower || cell.ruling.verdict == CellVerdict::kUnsure;
@@ -79,7 +56,7 @@ bool has_doubtful_cell(const ComparisonResult& result) {
 }
 
 report::NamedReport run_confirmation(const std::string& command, const ComparisonResult& result) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder("confirm");
   const std::string json = (folder.path() / "confirm.json").string();
   const int status = run_shell(command, json, doubtful_variants(result));
   if (status != 0) {

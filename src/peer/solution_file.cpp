@@ -26,7 +26,7 @@ constexpr std::size_t kDigitsOfName = 16;
 
 // A name within a folder: strangers wrote it.
 fs::path safe_path(const json::JsonNode& node) {
-  const fs::path path = fs::path(node.string()).lexically_normal();
+  fs::path path = fs::path(node.string()).lexically_normal();
   const bool leads_out =
       std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
   const bool is_folder = !path.has_filename() || path == ".";

@@ -7,6 +7,8 @@ namespace nf4bench::cli {
 
 // Every command, declared in the file of its name. A new one is a line here and in all_commands().
 Command run_command();
+Command try_command();
+Command tries_command();
 Command list_command();
 Command inspect_command();
 Command synth_command();

@@ -1,0 +1,219 @@
+#include "base/signals.hpp"
+#include "base/terminal.hpp"
+#include "base/text.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/files.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
+#include "device/devices.hpp"
+#include "report/host.hpp"
+#include "trying/tries_file.hpp"
+#include "trying/try_file.hpp"
+#include "trying/try_sheet.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <thread>
+#include <unistd.h>
+
+namespace nf4bench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostSeconds = 86400;
+constexpr std::chrono::milliseconds kNap{200};  // between two looks at a file that is watched
+
+constexpr char kExamples[] = R"(Examples:
+  nf4bench try docs/examples/try/decode.cpp                  three shapes, on the CPU
+  nf4bench try docs/examples/try/decode.cpp --shape 4096x14336 --json -
+  nf4bench try docs/examples/try/decode.cpp --keep out       with the compiler's log and assembly
+With --watch it is tried again at each save, until Ctrl-C.
+Exit codes: 0 right and timed, 2 usage, 3 compile_error or refused, 4 wrong, stateful, crash or timeout, 5 no usable device, 6 unsupported or implausible, 130 or 143 interrupted.)";
+
+// What is quick enough to be done at each save.
+record::RunOptions quick_options() {
+  record::RunOptions options;
+  options.max_time_s = 0.5;
+  options.precision = 0.01;
+  options.call_timeout_s = 20.0;
+  return options;
+}
+
+struct Arguments {
+  std::string file;
+  record::RunOptions options = quick_options();
+  std::string json;
+  std::string keep;
+  bool watch = false;
+  bool quiet = false;
+};
+
+ExitCode code_of(trying::Status status) {
+  switch (status) {
+    case trying::Status::kOk:
+      return ExitCode::kOk;
+    case trying::Status::kCompileError:
+    case trying::Status::kRefused:
+      return ExitCode::kBadInput;
+    case trying::Status::kUnsupported:
+    case trying::Status::kImplausible:
+      return ExitCode::kInconclusive;
+    default:
+      return ExitCode::kVerificationFailed;
+  }
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return;
+  throw Error(ErrorKind::kOutput, fmt::format("--keep: the folder {} cannot be made: {}",
+                                              escaped(path), error.message()));
+}
+
+void show(const trying::Attempt& attempt, const Arguments& arguments) {
+  const bool is_on_stdout = !arguments.json.empty();
+  if (is_on_stdout) write_stdout(trying::to_json(attempt) + "\n");
+  if (arguments.quiet) return;
+  const Terminal terminal = terminal_of(is_on_stdout ? STDERR_FILENO : STDOUT_FILENO);
+  const std::string text = trying::to_text(attempt, text::report_style(terminal));
+  if (is_on_stdout) {
+    draw_on_stderr(text);
+  } else {
+    write_stdout(text);
+  }
+}
+
+// Shows progress and what the kernel itself writes. What the run says of it the try says, too.
+class RunLines {
+ public:
+  explicit RunLines(bool is_quiet)
+      : board_({"try"}, is_quiet || !terminal_of(STDERR_FILENO).is_tty ? ProgressMode::kSilent
+                                                                       : ProgressMode::kAuto) {}
+
+  void take(std::string_view bytes) {
+    unfinished_ += bytes;
+    std::size_t end = 0;
+    while ((end = unfinished_.find('\n')) != std::string::npos) {
+      if (!unfinished_.starts_with("nf4bench: ")) board_.take(0, unfinished_.substr(0, end + 1));
+      unfinished_.erase(0, end + 1);
+    }
+  }
+  void clear() { board_.clear(); }
+
+ private:
+  ProgressBoard board_;
+  std::string unfinished_;
+};
+
+ExitCode try_once(const Arguments& arguments, const std::atomic<bool>& interrupted) {
+  const fs::path tries = trying::tries_file_of(arguments.file);
+  const std::vector<trying::Attempt> before =
+      trying::read_tries(tries, fs::path(arguments.file).filename().string()).attempts;
+  RunLines lines(arguments.quiet);
+  const auto attempt = trying::try_file({
+      .file = arguments.file,
+      .options = arguments.options,
+      .keep = arguments.keep,
+      .before = before,
+      .interrupted = interrupted,
+      .on_progress = [&lines](std::string_view bytes) { lines.take(bytes); },
+  });
+  lines.clear();
+  if (!attempt) return interruption().value_or(ExitCode::kInterrupted);
+  trying::append(tries, *attempt);
+  show(*attempt, arguments);
+  return code_of(attempt->status);
+}
+
+// Returns when the file is another one, or when it is time to end.
+void wait_for_save(const std::string& file, const std::string& known,
+                   const std::atomic<bool>& interrupted) {
+  while (!interrupted.load()) {
+    std::this_thread::sleep_for(kNap);
+    const std::string now = report::peer_file("", file).sha256;
+    if (!now.empty() && now != known) return;  // a file that is being replaced is not there
+  }
+}
+
+ExitCode run(Arguments arguments) {
+  if (device::names_several(arguments.options.device)) {
+    throw Error(ErrorKind::kUsage,
+                "--device: a kernel is tried on one device; name it, as in cuda:0");
+  }
+  device::check_device_name(arguments.options.device);
+  if (arguments.options.shapes.empty()) {
+    arguments.options.shapes = {"1024x1024", "4096x4096", "8192x8192"};
+  }
+  if (!arguments.keep.empty()) make_folder(arguments.keep);
+  const std::atomic<bool>& interrupted = watch_for_interruption();
+  if (!arguments.watch) return try_once(arguments, interrupted);
+  while (true) {
+    const std::string tried = report::peer_file("", arguments.file).sha256;
+    const ExitCode code = try_once(arguments, interrupted);
+    wait_for_save(arguments.file, tried, interrupted);
+    if (interrupted.load()) return interruption().value_or(code);
+  }
+}
+
+void add_problem_options(Command& command, record::RunOptions& o) {
+  command.group = "What it is tried on";
+  command.add("--shape OUTxIN", o.shapes,
+              "A weight of this shape (repeatable) [1024x1024, 4096x4096 and 8192x8192]");
+  command
+      .add("--operation NAME", o.operations, "What it computes: dequantize or matmul [dequantize]",
+           kList)
+      .one_of(operation_words());
+  command.add(
+      "--tokens M", [&o](const Words& words) { o.tokens = parse_tokens(words); },
+      "Rows of x that matmul multiplies with [1,8,64]", kMayBeNumber);
+  command
+      .add(
+          "--dtype TYPE", [&o](const Words& words) { o.output_types = parse_output_types(words); },
+          "Output types: float16, bfloat16, float32 [bfloat16]")
+      .suggests(output_type_words());
+  command.add("--blocksize N", o.blocksize, "Elements that share a scale: 32 to 4096 [=]");
+  add_absmax_flags(command, o.absmax_kind);
+  command
+      .add("--device NAME", o.device,
+           "cuda, cuda:N or cpu [of a .cpp file cpu, of a .cu file cuda, else the first GPU or the "
+           "CPU]")
+      .suggests(device_words());
+  command.add("--threads N", o.threads, "Threads of the CPU device [all]").between(0, 4096);
+}
+
+}  // namespace
+
+Command try_command() {
+  const auto a = std::make_shared<Arguments>();
+  Command command("try", "Compile, verify and time a kernel that was just written", kExamples);
+  command.add("file", a->file,
+              "Its source (.cpp, .cu), a shared library or a Python file, as --peer takes them",
+              kRequired | kFiles);
+  add_problem_options(command, a->options);
+  command.group = "How long";
+  command
+      .add("--max-time SECONDS", a->options.max_time_s,
+           "Time for a variant on a problem at most [=]")
+      .between(0, kMostSeconds);
+  command
+      .add("--call-timeout SECONDS", a->options.call_timeout_s,
+           "A call that takes longer is a timeout [=]")
+      .between(0, kMostSeconds);
+  command.add("--watch", a->watch, "Try it again whenever it is saved");
+  command.group = "Output";
+  command
+      .add("--json -", a->json, "Write the try to stdout, as one line; the table moves to stderr")
+      .one_of({"-"});
+  command.add("--keep FOLDER", a->keep,
+              "Keep the source, the compiler's log and the assembly there", kFiles);
+  command.add("-q,--quiet", a->quiet, "No table and no progress");
+  command.run = [a](const Context&) { return run(*a); };
+  return command;
+}
+
+}  // namespace nf4bench::cli

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "trying/attempt.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace nf4bench::trying {
+
+// tries.jsonl beside the files that were tried: a line for each try, in the order in which they
+// ended.
+
+// Of the kernel at `file`; a path that ends in .jsonl is one itself.
+std::filesystem::path tries_file_of(const std::string& file);
+
+// Adds a line at its end, whole, whoever else does so at the same time. Throws Error(kOutput).
+void append(const std::filesystem::path& path, const Attempt& attempt);
+
+// All of the kernel called `name`, "" for all kernels. Lines that are no tries are passed over, and
+// `passed_over` counts them. No file is no tries.
+struct Tries {
+  std::vector<Attempt> attempts;
+  std::size_t passed_over = 0;
+};
+Tries read_tries(const std::filesystem::path& path, const std::string& name);
+
+}  // namespace nf4bench::trying

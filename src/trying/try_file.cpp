@@ -1,0 +1,180 @@
+#include "trying/try_file.hpp"
+
+#include "base/error.hpp"
+#include "base/files/input_file.hpp"
+#include "base/sha256.hpp"
+#include "base/signals.hpp"
+#include "base/temporary_folder.hpp"
+#include "base/text.hpp"
+#include "bench/child_run.hpp"
+#include "device/devices.hpp"
+#include "operation/operation.hpp"
+#include "peer/solution_file.hpp"
+#include "report/host.hpp"
+#include "report/report_input.hpp"
+#include "report/tool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <span>
+#include <unistd.h>
+
+namespace nf4bench::trying {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kGraceS = 60.0;  // a run that is silent for so much longer than a call may take
+constexpr std::size_t kIdDigits = 12;
+
+// A .cpp file is for the CPU, a .cu file for a GPU.
+std::string device_for(const std::string& file, const std::string& asked) {
+  if (asked != "auto") return asked;
+  if (file.ends_with(".cpp")) return "cpu";
+  return file.ends_with(".cu") ? "cuda" : asked;
+}
+
+// Of the GPU that the device names; 0 where it is none, or not there.
+int compute_capability_of(const std::string& device) {
+  int index = 0;
+  if (device.starts_with("cuda:")) {
+    std::from_chars(device.data() + 5, device.data() + device.size(), index);
+  }
+  std::string problem;
+  if (device == "cpu" || device::cuda_device_count(&problem) <= index) return 0;
+  return device::cuda_device_info(index).compute_capability;
+}
+
+// Before anything is compiled for it.
+void require_gpu(const std::string& file) {
+  std::string problem;
+  if (device::cuda_device_count(&problem) > 0) return;
+  throw Error(ErrorKind::kDevice, fmt::format("{} needs a GPU: {}", escaped(file), problem));
+}
+
+bool is_on_gpu(const std::string& device) {
+  std::string problem;
+  return device != "cpu" && device::cuda_device_count(&problem) > 0;
+}
+
+// The last try of another program than `library` that was ok, and is still among what was compiled:
+// a file cannot name other code to be run.
+const Attempt* last_of(const Request& request, const std::string& library) {
+  if (!peer::is_source_file(request.file)) return nullptr;
+  const fs::path folder = fs::path(library).parent_path();
+  const auto found =
+      std::find_if(request.before.rbegin(), request.before.rend(), [&](const Attempt& attempt) {
+        const fs::path there = attempt.program;
+        return attempt.status == Status::kOk && there != library && there.parent_path() == folder &&
+               fs::is_regular_file(there);
+      });
+  return found == request.before.rend() ? nullptr : &*found;
+}
+
+record::RunOptions options_of(const Request& request, const Attempt& attempt, const Attempt* last) {
+  record::RunOptions options = request.options;
+  const auto kind =
+      is_on_gpu(options.device) ? record::DeviceKind::kCuda : record::DeviceKind::kCpu;
+  for (const operation::Operation& each : operation::operations_of(options.operations)) {
+    options.variants.emplace_back(each.catalog(kind).flagship);
+  }
+  options.variants.push_back(fmt::format("{}*", kMine));
+  options.peers = {fmt::format("{}={}", kMine, attempt.program)};
+  if (last != nullptr) {
+    options.peers.push_back(fmt::format("{}={}", kLast, last->program));
+    options.variants.push_back(fmt::format("{}*", kLast));
+  }
+  options.measure_stream_shapes = false;
+  options.quiet = true;
+  options.force = true;
+  options.command = {"nf4bench", "try", request.file};
+  return options;
+}
+
+std::optional<record::Report> report_at(const fs::path& path) {
+  try {
+    return report::read_report(path.string()).report;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Whether it compiles; what was measured is in `attempt.program` then.
+bool compile(const Request& request, Attempt& attempt) {
+  attempt.program = fs::absolute(request.file).lexically_normal().string();
+  if (!peer::is_source_file(request.file)) return true;
+  const int capability =
+      request.file.ends_with(".cu") ? compute_capability_of(request.options.device) : 0;
+  const auto begun = std::chrono::steady_clock::now();
+  bool compiles = true;
+  try {
+    if (!request.keep.empty()) peer::keep_compilation(request.file, capability, request.keep);
+    attempt.program = peer::compiled_library(request.file, capability);
+  } catch (const peer::CompileError& error) {
+    compiles = false;
+    attempt.program.clear();
+    attempt.status = Status::kCompileError;
+    attempt.reason = error.what();
+    attempt.errors = error.found();
+  }
+  attempt.compile_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return compiles;
+}
+
+void measure(const Request& request, Attempt& attempt) {
+  const Attempt* const last = last_of(request, attempt.program);
+  if (last != nullptr) attempt.last = last->id;
+  const TemporaryFolder folder("try");
+  const fs::path json = folder.path() / "report.json";
+  record::RunOptions options = options_of(request, attempt, last);
+  options.json = json.string();
+  std::string err;
+  ChildOutcome outcome = run_children({bench::run_command_for(options, {bench::kTellProgress})},
+                                      {.interrupted = request.interrupted,
+                                       .stop_signal = signal_for_children,
+                                       .on_err =
+                                           [&](std::size_t, std::string_view bytes) {
+                                             err += bytes;
+                                             if (request.on_progress) request.on_progress(bytes);
+                                           },
+                                       .silence_s = options.call_timeout_s + kGraceS})
+                             .front();
+  if (request.interrupted.load()) return;
+  outcome.err = std::move(err);
+  judge(attempt, report_at(json), outcome);
+}
+
+std::string new_id(const Attempt& attempt) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const std::string what = fmt::format("{} {} {} {}", attempt.sha256, attempt.at, now, getpid());
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(what)));
+  return hash.hex().substr(0, kIdDigits);
+}
+
+}  // namespace
+
+std::optional<Attempt> try_file(const Request& request) {
+  open_input(request.file);  // what is no file is refused before anything else
+  Request whole = request;
+  if (peer::is_solution_file(request.file)) whole.file = peer::unpacked_solution(request.file);
+  whole.options.device = device_for(whole.file, request.options.device);
+  if (whole.options.device.starts_with("cuda")) require_gpu(request.file);
+  Attempt attempt;
+  attempt.at = report::utc_now();
+  attempt.file = fs::path(request.file).filename().string();
+  attempt.version = report::tool_info().version;
+  const record::PeerFile file = report::peer_file(kMine, request.file);
+  attempt.sha256 = file.sha256;
+  if (compile(whole, attempt)) measure(whole, attempt);
+  if (request.interrupted.load()) return std::nullopt;
+  attempt.id = new_id(attempt);
+  return attempt;
+}
+
+}  // namespace nf4bench::trying

@@ -1,0 +1,12 @@
+// wrong, swapped_nibbles: the low half of a byte is taken for the first element.
+#include "nf4bench_kernel.h"
+
+static int decode(const nf4bench_peer_job* job, void*) {
+  for (int64_t i = 0; i < job->elements; ++i) {
+    nf4::store(*job, i,
+               nf4::multiply(nf4::codebook(nf4::code(*job, i ^ 1)),
+                             nf4::scale(*job, i >> job->block_shift)));
+  }
+  return 0;
+}
+NF4BENCH_CPU_DECODE(decode)

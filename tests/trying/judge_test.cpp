@@ -1,0 +1,141 @@
+#include "base/error.hpp"
+#include "trying/try_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace nf4bench {
+namespace {
+
+using testing::HasSubstr;
+using trying::Attempt;
+using trying::Status;
+
+record::Measurement row(const std::string& variant, record::Status status, double seconds = 0.0) {
+  record::Measurement made;
+  made.cell.operation = "dequantize";
+  made.cell.tensor = "t0";
+  made.variant = variant;
+  made.status = status;
+  if (seconds > 0.0) {
+    made.samples_s.assign(8, seconds);
+    made.time_s = statistics::summarize(made.samples_s);
+  }
+  return made;
+}
+
+record::Report report_of(std::vector<record::Measurement> rows) {
+  record::Report report;
+  report.complete = true;
+  report.settings.operations = {{"dequantize", "multi_pass"}};
+  record::ReportTensor& tensor = report.tensors.emplace_back();
+  tensor.id = "t0";
+  tensor.geometry = {.shape = {8, 64}, .blocksize = 64};
+  report.measurements = std::move(rows);
+  return report;
+}
+
+record::Verification mismatch() {
+  record::Verification found;
+  found.compared = 512;
+  found.mismatches = 1;
+  return found;
+}
+
+Attempt judged(const std::optional<record::Report>& report, const ChildOutcome& outcome = {}) {
+  Attempt attempt;
+  attempt.last = "0123456789ab";
+  trying::judge(attempt, report, outcome);
+  return attempt;
+}
+
+record::Measurement failed(const std::string& reason,
+                           std::optional<record::Verification> found = std::nullopt) {
+  record::Measurement made = row("mine", record::Status::kFailed);
+  made.reason = reason;
+  made.verification = found;
+  return made;
+}
+
+TEST(TryJudge, RatiosAreToTheFastestTheBaselineAndTheLast) {
+  const auto passed = record::Status::kPassed;
+  const Attempt attempt =
+      judged(report_of({row("multi_pass", passed, 4e-3), row("simd", passed, 1e-3),
+                        row("mine", passed, 2e-3), row("last", passed, 3e-3)}));
+  EXPECT_EQ(attempt.status, Status::kOk);
+  ASSERT_EQ(attempt.cells.size(), 1u);
+  EXPECT_EQ(attempt.cells[0].fastest->variant, "simd");
+  EXPECT_EQ(attempt.cells[0].fastest->ratio, 0.5);
+  EXPECT_EQ(attempt.cells[0].baseline->ratio, 2.0);
+  EXPECT_EQ(attempt.cells[0].last->ratio, 1.5);
+}
+
+TEST(TryJudge, TheWorstKernelOfAFileDecides) {
+  record::Measurement wrong = failed("1 of 512 elements differ", mismatch());
+  wrong.variant = "mine.second";
+  const Attempt attempt =
+      judged(report_of({row("mine.first", record::Status::kPassed, 1e-3), wrong}));
+  EXPECT_EQ(attempt.status, Status::kWrong);
+  EXPECT_EQ(attempt.cells[1].variant, "second");
+}
+
+TEST(TryJudge, WhatIsRememberedIsStateful) {
+  record::Verification found = mismatch();
+  for (const auto kind : {record::FaultKind::kStale, record::FaultKind::kForeign}) {
+    found.fault = kind;
+    EXPECT_EQ(judged(report_of({failed("...", found)})).status, Status::kStateful);
+  }
+  found.fault = record::FaultKind::kLate;
+  EXPECT_EQ(judged(report_of({failed("...", found)})).status, Status::kWrong);
+}
+
+TEST(TryJudge, ReasonsWithoutAnOutputTellCrashTimeoutAndRefusal) {
+  EXPECT_EQ(judged(report_of({failed("crashed: signal 11 (Segmentation fault)")})).status,
+            Status::kCrash);
+  EXPECT_EQ(judged(report_of({failed("did not return within 2 s")})).status, Status::kTimeout);
+  EXPECT_EQ(judged(report_of({failed("an illegal memory access was encountered")})).status,
+            Status::kCrash);
+  EXPECT_EQ(judged(report_of({failed("wrote past the end of its output")})).status, Status::kWrong);
+  EXPECT_EQ(judged(report_of({failed("launch: error 9")})).status, Status::kRefused);
+}
+
+TEST(TryJudge, APeerThatIsNotThereIsRefusedOrForAnotherDevice) {
+  record::Report report = report_of({row("simd", record::Status::kPassed, 1e-3)});
+  report.warnings = {"peer mine: mine.so exports neither"};
+  EXPECT_EQ(judged(report).status, Status::kRefused);
+  report.warnings = {"peer mine: mine.so has no variant of dequantize for CUDA devices"};
+  EXPECT_EQ(judged(report).status, Status::kUnsupported);
+}
+
+TEST(TryJudge, ARunThatEndsIsACrashWhateverItsExitCode) {
+  for (const int code : {0, 7, 128 + SIGSEGV}) {
+    const Attempt attempt = judged(std::nullopt, {.exit_code = code, .out = {}, .err = {}});
+    EXPECT_EQ(attempt.status, Status::kCrash) << code;
+  }
+  EXPECT_THAT(judged(std::nullopt, {.exit_code = 7, .out = {}, .err = {}}).reason,
+              HasSubstr("exit code 7"));
+}
+
+TEST(TryJudge, ATimeoutIsToldByTheRunOrByItsSilence) {
+  EXPECT_EQ(judged(std::nullopt, {.exit_code = 5,
+                                  .out = {},
+                                  .err = "nf4bench: error: mine did not return within 2 s; ...\n"})
+                .status,
+            Status::kTimeout);
+  EXPECT_EQ(
+      judged(std::nullopt, {.exit_code = 128 + SIGTERM, .out = {}, .err = {}, .was_silent = true})
+          .status,
+      Status::kTimeout);
+}
+
+TEST(TryJudge, WhatIsNotTheKernelsDoingIsAnError) {
+  EXPECT_THROW(
+      judged(std::nullopt,
+             {.exit_code = 5, .out = {}, .err = "nf4bench: error: there is no CUDA device\n"}),
+      Error);
+}
+
+}  // namespace
+}  // namespace nf4bench
