@@ -5,8 +5,7 @@
 #include "base/signals.hpp"
 #include "base/text.hpp"
 #include "bench/child_run.hpp"
-#include "record/company.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "report/report.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "operation/weight.hpp"
 #include "record/derived.hpp"
-#include "record/throttling.hpp"
+#include "record/samples.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,11 +4,11 @@
 #include "bench/energy.hpp"
 #include "bench/run_report.hpp"
 #include "bench/runner.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "report/crossover.hpp"
+#include "report/findings.hpp"
 #include "report/host.hpp"
 #include "report/ranking.hpp"
-#include "report/throttling.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include "check/check_rows.hpp"
 #include "compare/report_faults.hpp"
 #include "cuda/cards.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "statistics/statistics.hpp"
 
 #include <fmt/format.h>

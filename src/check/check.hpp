@@ -3,7 +3,7 @@
 // Whether a report that somebody sent can be what it says. A report is text that anybody can write,
 // so that the answer is "plausible", never "true".
 
-#include "report/named_report.hpp"
+#include "report/report_input.hpp"
 
 #include <cstdint>
 #include <string>

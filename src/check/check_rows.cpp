@@ -3,7 +3,7 @@
 #include "operation/operation.hpp"
 #include "operation/weight.hpp"
 #include "record/derived.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "compare/metric.hpp"
 #include "compare/run_noise.hpp"
-#include "report/named_report.hpp"
+#include "report/report_input.hpp"
 
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 #include "compare/comparability.hpp"
 #include "compare/run_noise.hpp"
 #include "compare/verdict.hpp"
-#include "report/named_report.hpp"
+#include "report/report_input.hpp"
 
 #include <cstdint>
 #include <optional>

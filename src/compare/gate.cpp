@@ -40,4 +40,11 @@ GateDecision decide_gate(const ComparisonResult& result, Strictness strictness) 
   return decision;
 }
 
+json::JsonText gate_json(const GateDecision* decision) {
+  if (decision == nullptr) return json::json_null();
+  return json::json_object({{"passed", json::json_bool(decision->code == ExitCode::kOk)},
+                            {"exit_code", json::json_integer(static_cast<int>(decision->code))},
+                            {"reasons", json::json_strings(decision->reasons)}});
+}
+
 }  // namespace nf4bench::compare

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "compare/compare_reports.hpp"
+#include "json/json_text.hpp"
 
 #include <cstdint>
 #include <string>
@@ -14,7 +15,7 @@ enum class Strictness : std::uint8_t {
   kStrict,   // UNSURE is inconclusive
 };
 
-// What a CI job is to do about a comparison.
+// What a CI job is to do about a comparison, or a fleet.
 struct GateDecision {
   ExitCode code = ExitCode::kOk;
   std::vector<std::string> reasons;  // why it is not kOk
@@ -23,5 +24,8 @@ struct GateDecision {
 // Passes only what was measured: SLOWER, MISSING and INVALID cells, faulty reports and comparisons
 // without a cell fail. Where all cells are UNSURE it is inconclusive.
 GateDecision decide_gate(const ComparisonResult& result, Strictness strictness);
+
+// The decision for programs; null where no gate was asked for.
+json::JsonText gate_json(const GateDecision* decision);
 
 }  // namespace nf4bench::compare

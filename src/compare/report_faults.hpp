@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/named_report.hpp"
+#include "report/report_input.hpp"
 
 #include <string>
 #include <vector>

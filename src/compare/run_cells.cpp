@@ -1,7 +1,7 @@
 #include "compare/run_cells.hpp"
 
 #include "record/leaves.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "statistics/log_error.hpp"
 
 #include <fmt/format.h>

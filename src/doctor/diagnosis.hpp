@@ -1,6 +1,6 @@
 #pragma once
 
-#include "doctor/aa_noise.hpp"
+#include "doctor/aa_run.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/gpu_state.hpp"

@@ -4,12 +4,23 @@
 #include "device/nvml/gpu_condition.hpp"
 #include "doctor/aa_run.hpp"
 #include "doctor/checks/cpu_conditions.hpp"
-#include "doctor/checks/gpu_conditions.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nf4bench::doctor {
+
+// A GPU as the driver shows it around a measurement.
+struct GpuConditions {
+  device::GpuCondition before;              // this program is idle
+  device::GpuCondition after;               // the measurement
+  std::vector<device::GpuReading> at_rest;  // while this program did nothing
+  std::vector<device::GpuReading> at_work;  // between the samples of the measurement
+  double worked_s = 0.0;                    // between `before` and `after`
+  std::uint32_t own_pid = 0;
+};
 
 // Everything that the checks look at. Plain data, so that tests can write it by hand.
 struct DoctorFacts {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "doctor/checks/gpu_conditions.hpp"
+#include "doctor/facts.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -4,8 +4,6 @@
 namespace nf4bench::exports {
 namespace {
 
-constexpr double kNanoseconds = 1e9;  // a second: what Bencher takes latencies in
-
 using Ends = statistics::Interval;
 
 // `ends` are those of its interval, where there is one.

@@ -1,7 +1,7 @@
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
 #include "record/leaves.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "report/ranking.hpp"
 #include "text/printers.hpp"
 

@@ -1,6 +1,6 @@
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,6 @@ namespace nf4bench::exports {
 namespace {
 
 // Their compare script prints times without decimals: seconds would all read 0.
-constexpr double kNanoseconds = 1e9;
 
 std::string lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),

@@ -1,6 +1,7 @@
 #include "exports/marking.hpp"
 
 #include "exports/export.hpp"
+#include "exports/rows.hpp"
 #include "statistics/statistics.hpp"
 #include "text/printers.hpp"
 #include "text/units.hpp"
@@ -12,8 +13,6 @@
 
 namespace nf4bench::exports {
 namespace {
-
-constexpr int kLongestText = 120;
 
 std::string plain(const std::string& text) {
   return text::in_markdown(text, kLongestText);

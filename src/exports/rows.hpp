@@ -12,6 +12,9 @@
 
 namespace nf4bench::exports {
 
+inline constexpr double kNanoseconds = 1e9;  // a second
+inline constexpr int kLongestText = 120;     // characters of a name in a table
+
 // A measurement with the tensor it is about.
 struct ExportRow {
   const record::Measurement* measurement = nullptr;

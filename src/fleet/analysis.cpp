@@ -273,8 +273,8 @@ GroupAnalysis analyse(const Group& group) {
   return Analyst(group).take();
 }
 
-FleetGate decide_gate(const Fleet& fleet, const std::vector<GroupAnalysis>& analyses) {
-  FleetGate gate;
+compare::GateDecision decide_gate(const Fleet& fleet, const std::vector<GroupAnalysis>& analyses) {
+  compare::GateDecision gate;
   add_reason(gate.reasons, count_of(analyses, UnitVerdict::kSlow), "unit", "SLOW");
   add_reason(gate.reasons, count_of(analyses, UnitVerdict::kFailed), "unit", "FAILED");
   add_reason(gate.reasons, fleet.missing.size(), "name", "missing");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "compare/gate.hpp"
 #include "fleet/fleet.hpp"
 #include "statistics/statistics.hpp"
 
@@ -68,14 +69,8 @@ struct GroupAnalysis {
 // Who is slow among the units of `group`, and how the cells vary; docs/fleet.md has the rules.
 GroupAnalysis analyse(const Group& group);
 
-// What a job is to do about a fleet.
-struct FleetGate {
-  ExitCode code = ExitCode::kOk;
-  std::vector<std::string> reasons;  // why it is not kOk
-};
-
 // Fails for units that are SLOW or FAILED and for whatever has no report that counts. Is
 // inconclusive where a group is too small for verdicts.
-FleetGate decide_gate(const Fleet& fleet, const std::vector<GroupAnalysis>& analyses);
+compare::GateDecision decide_gate(const Fleet& fleet, const std::vector<GroupAnalysis>& analyses);
 
 }  // namespace nf4bench::fleet

@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,7 +4,7 @@
 #include "compare/run_cells.hpp"
 #include "fleet/fleet.hpp"
 #include "record/shard.hpp"
-#include "report/named_report.hpp"
+#include "report/report_input.hpp"
 
 #include <cstdint>
 #include <map>

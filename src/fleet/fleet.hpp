@@ -55,7 +55,7 @@ struct Unit {
   std::optional<double> temperature_c{};
   std::optional<double> power_w{};
   std::optional<double> power_limit_w{};
-  std::optional<double> throttled{};  // share of the samples that were, see record/throttling.hpp
+  std::optional<double> throttled{};  // share of the samples that were, see record/samples.hpp
   std::vector<std::string> throttle_reasons{};
   std::optional<int> other_processes{};  // most on its GPU at once, as far as the report knows
   std::vector<UnitValue> values{};       // one for each cell of the group

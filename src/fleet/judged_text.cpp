@@ -10,6 +10,10 @@
 
 namespace nf4bench::fleet {
 
+std::optional<double> relative(const std::optional<double>& log) {
+  return log ? std::optional(std::expm1(*log)) : std::nullopt;
+}
+
 std::string log_percent(const std::optional<double>& log) {
   return log ? text::format_change(std::expm1(*log)) : "";
 }

@@ -12,7 +12,10 @@
 
 namespace nf4bench::fleet {
 
-// A logarithm of a ratio as a change, "+1.5 %"; empty when it is not known.
+// A logarithm of a ratio as a change: 0.02 is 2 % slower.
+std::optional<double> relative(const std::optional<double>& log);
+
+// The same as text, "+1.5 %"; empty when it is not known.
 std::string log_percent(const std::optional<double>& log);
 
 std::string if_known(const std::optional<double>& value, fmt::format_string<const double&> format);

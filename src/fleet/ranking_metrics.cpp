@@ -1,9 +1,8 @@
-#include "fleet/fleet_text.hpp"
 #include "fleet/judged_text.hpp"
+#include "fleet/ranking_text.hpp"
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <functional>
 
 namespace nf4bench::fleet {
@@ -15,10 +14,6 @@ struct Gauge {
   const char* help;
   std::function<std::optional<double>(const Unit&, const UnitSummary&)> value;
 };
-
-std::optional<double> relative(const std::optional<double>& log) {
-  return log ? std::optional(std::expm1(*log)) : std::nullopt;
-}
 
 std::vector<Gauge> gauges() {
   return {

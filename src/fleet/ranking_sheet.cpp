@@ -36,11 +36,6 @@ struct CellLine {
   double unit_s = 0.0;  // of the unit that the table is about
 };
 
-// A logarithm as a change: 0.02 is 2 % slower.
-Value relative(const std::optional<double>& log) {
-  return log ? Value(std::expm1(*log)) : Value();
-}
-
 Value interval_of(const UnitLine& line) {
   if (!line.summary.ci95) return {};
   return statistics::Interval{std::expm1(line.summary.ci95->low),
@@ -167,10 +162,9 @@ std::string why_of(const Group& group, const UnitSummary& summary) {
         text::format_count(static_cast<long long>(unit.failed), "measurement"), unit.failure));
   }
   if (!summary.missing.empty()) {
-    reasons.push_back(
-        fmt::format("lacks {} that most have, the first {}",
-                    text::format_count(static_cast<long long>(summary.missing.size()), "cell"),
-                    group.cells[summary.missing.front()].name));
+    reasons.push_back(fmt::format("lacks {} that most have, the first {}",
+                                  text::format_count(std::ssize(summary.missing), "cell"),
+                                  group.cells[summary.missing.front()].name));
   }
   return fmt::format("{}", fmt::join(reasons, "; "));
 }

@@ -1,7 +1,7 @@
 #include "base/checked.hpp"
 #include "json/fields.hpp"
 #include "record/fields.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "report/crossover.hpp"
 #include "report/report.hpp"
 

@@ -1,6 +1,5 @@
-#include "record/throttling.hpp"
-
 #include "bench/fake_run.hpp"
+#include "record/samples.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "compare/run_cells.hpp"
 
 #include "compare/report_maker.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "statistics/log_error.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "fleet/analysis.hpp"
 
-#include "fleet/fleet_text.hpp"
+#include "fleet/ranking_text.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -267,7 +267,7 @@ TEST(FleetGate, FailsForWhatIsSlowFailedOrNotThere) {
 TEST(FleetGate, IsInconclusiveWhereNothingIsJudged) {
   fleet::Fleet fleet;
   fleet.groups.push_back(group_of(4, 20));
-  const fleet::FleetGate gate = fleet::decide_gate(fleet, {fleet::analyse(fleet.groups[0])});
+  const compare::GateDecision gate = fleet::decide_gate(fleet, {fleet::analyse(fleet.groups[0])});
   EXPECT_EQ(gate.code, ExitCode::kInconclusive);
   EXPECT_THAT(gate.reasons, ElementsAre("4 units without a verdict"));
 }
@@ -280,7 +280,7 @@ TEST(FleetGate, NamesUnitsThatLackCells) {
   const std::vector<fleet::GroupAnalysis> analyses = {fleet::analyse(fleet.groups[0])};
   EXPECT_EQ(summary_of(analyses[0], 3).missing.size(), 15u);
   EXPECT_TRUE(summary_of(analyses[0], 2).missing.empty());
-  const fleet::FleetGate gate = fleet::decide_gate(fleet, analyses);
+  const compare::GateDecision gate = fleet::decide_gate(fleet, analyses);
   EXPECT_EQ(gate.code, ExitCode::kInconclusive);
   EXPECT_THAT(gate.reasons, ElementsAre("1 unit without cells that most have"));
   EXPECT_THAT(fleet::ranking_table({fleet, analyses}, {.width = 100}),

@@ -1,7 +1,7 @@
 #include "fuzz/second_reader.hpp"
 #include "fuzz/targets.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "io/natural_order.hpp"
+#include "io/name_table.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 #include "io/name_table.hpp"
-#include "io/natural_order.hpp"
 #include "json/key_ledger.hpp"
 
 #include <gtest/gtest.h>

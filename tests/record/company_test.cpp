@@ -1,4 +1,4 @@
-#include "record/company.hpp"
+#include "record/samples.hpp"
 
 #include <gtest/gtest.h>
 

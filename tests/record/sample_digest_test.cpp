@@ -1,6 +1,4 @@
-#include "record/sample_digest.hpp"
-
-#include "record/throttling.hpp"
+#include "record/samples.hpp"
 #include "statistics/log_error.hpp"
 
 #include <gtest/gtest.h>

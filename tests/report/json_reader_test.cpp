@@ -1,5 +1,5 @@
 #include "base/error.hpp"
-#include "record/sample_digest.hpp"
+#include "record/samples.hpp"
 #include "report/golden_file.hpp"
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"

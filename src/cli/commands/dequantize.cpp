@@ -162,8 +162,7 @@ io::OutputTensor output_tensor(const io::TensorEntry& entry, nf4::OutputType typ
 
 // What became of all that is not NF4: "; left out 12 other tensors"; empty when there is none.
 std::string rest_text(const io::DecodedModel& output, const io::Checkpoint& checkpoint) {
-  const std::string rest =
-      text::format_count(static_cast<long long>(checkpoint.rest().size()), "other tensor");
+  const std::string rest = text::format_count(std::ssize(checkpoint.rest()), "other tensor");
   if (!output.is_complete) {
     return checkpoint.rest().empty()
                ? ""
@@ -172,8 +171,7 @@ std::string rest_text(const io::DecodedModel& output, const io::Checkpoint& chec
   std::string text = fmt::format("; copied {}", rest);
   if (!output.is_folder) return text;
   const io::ModelFiles& files = output.files;
-  text += fmt::format(" and {}",
-                      text::format_count(static_cast<long long>(files.small.size()), "file"));
+  text += fmt::format(" and {}", text::format_count(std::ssize(files.small), "file"));
   if (files.left_out.empty()) return text;
   return text +
          fmt::format("; left out {}", escaped(fmt::format("{}", fmt::join(files.left_out, ", "))));
@@ -217,7 +215,7 @@ ExitCode decode_input(const Arguments& arguments, const Context& context) {
                           write_options("dequantize", output.target));
   progress.clear();
   write_stderr(fmt::format("nf4bench: wrote {} to {}, decoded by {} on {}{}\n",
-                           text::format_count(static_cast<long long>(entries.size()), "tensor"),
+                           text::format_count(std::ssize(entries), "tensor"),
                            escaped(arguments.output), variant.name, device->info().id,
                            rest_text(output, checkpoint)));
   return ExitCode::kOk;

@@ -2,8 +2,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "fleet/fleet_file.hpp"
-#include "fleet/fleet_text.hpp"
 #include "fleet/judged_text.hpp"
+#include "fleet/ranking_text.hpp"
 #include "page/page.hpp"
 
 #include <memory>
@@ -47,7 +47,7 @@ ExitCode judge(const Arguments& arguments) {
   std::vector<fleet::GroupAnalysis> analyses;
   analyses.reserve(fleet.groups.size());
   for (const fleet::Group& group : fleet.groups) analyses.push_back(fleet::analyse(group));
-  const fleet::FleetGate gate = fleet::decide_gate(fleet, analyses);
+  const compare::GateDecision gate = fleet::decide_gate(fleet, analyses);
   const fleet::JudgedFleet judged = {.fleet = fleet,
                                      .analyses = analyses,
                                      .gate = arguments.gate ? &gate : nullptr,

@@ -93,7 +93,7 @@ ExitCode write_tensors(const Arguments& arguments, const Context& context) {
     io::write_nf4_npy_folder(arguments.output, tensors, options);
   }
   write_stderr(fmt::format("nf4bench: wrote {} to {}\n",
-                           text::format_count(static_cast<long long>(tensors.size()), "tensor"),
+                           text::format_count(std::ssize(tensors), "tensor"),
                            escaped(arguments.output)));
   return ExitCode::kOk;
 }

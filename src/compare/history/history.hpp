@@ -3,7 +3,7 @@
 #include "compare/history/steps.hpp"
 #include "compare/run_cells.hpp"
 #include "compare/run_noise.hpp"
-#include "report/named_report.hpp"
+#include "report/report_input.hpp"
 
 #include <cstddef>
 #include <map>

@@ -1,11 +1,15 @@
 #pragma once
 
-#include "compare/history/series_sheet.hpp"
+#include "compare/history/history.hpp"
 #include "text/page.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace nf4bench::compare {
+
+// Which cells of a history are shown.
+enum class Shown : std::uint8_t { kAll, kChanged };
 
 // For a terminal: how many cells of each device changed; then those, with when and by how much, and
 // the others where all are `shown`.

@@ -2,7 +2,7 @@
 
 // The checks, one for each subject. Each is a pure function of the facts that it judges.
 
-#include "doctor/aa_noise.hpp"
+#include "doctor/aa_run.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/gpu_state.hpp"
@@ -46,5 +46,16 @@ Finding check_missing_cuda(const DoctorFacts& facts);
 
 // What a finding says about a fact that cannot be read.
 inline constexpr char kUnknown[] = "unknown";
+inline Finding unknown(Finding finding) {
+  finding.severity = Severity::kNote;
+  finding.found = kUnknown;
+  return finding;
+}
+
+// How much clocks may differ. That of a GPU in a short sample is only known to about the first
+// share: it comes from a counter that ticks once a microsecond, and a sample may last as little as
+// 100 microseconds. The second is that of a run's "throttled" (record/samples.hpp).
+inline constexpr double kSteadyClocks = 0.01;
+inline constexpr double kMovingClocks = 0.05;
 
 }  // namespace nf4bench::doctor

@@ -14,8 +14,6 @@ constexpr double kBusyShare = 0.50;
 constexpr double kLittleStolen = 0.01;
 constexpr double kMuchStolen = 0.10;
 
-constexpr double kSteadyClocks = 0.01;
-constexpr double kMovingClocks = 0.05;
 constexpr double kGigahertz = 1e9;
 
 // What the processors did between two readings.

@@ -6,12 +6,6 @@
 namespace nf4bench::doctor {
 namespace {
 
-Finding unknown(Finding finding) {
-  finding.severity = Severity::kNote;
-  finding.found = kUnknown;
-  return finding;
-}
-
 // Governors under which the clock does not follow the load.
 bool holds_clock(const std::string& governor) {
   return governor == "performance" || governor == "userspace";

@@ -13,17 +13,12 @@
 namespace nf4bench::doctor {
 namespace {
 
-// The clock of a short sample is only known to about this share: it comes from a counter that ticks
-// once a microsecond, and a sample may last as little as 100 microseconds.
-constexpr double kSteadyClocks = 0.01;
-// As in a run's "throttled" (record/throttling.hpp).
-constexpr double kMovingClocks = 0.05;
 constexpr double kRampsUp = 0.9;
 constexpr double kMegahertz = 1e6;
 constexpr int kClockStepMhz = 15;  // clocks that a GPU can be locked to are multiples of this
 
-constexpr double kIdleShare = 0.01;  // the driver counts in percent
-constexpr double kBusyShare = 0.10;
+constexpr double kIdleGpu = 0.01;  // the driver counts in percent
+constexpr double kBusyGpu = 0.10;
 constexpr std::size_t kProcessesNamed = 4;
 
 std::string megahertz(double hz) {
@@ -120,7 +115,7 @@ struct SlowedSeconds {
 void add_slowed(std::vector<Part>& parts, const SlowedSeconds& slowed, double worked_s) {
   if (!slowed.before || !slowed.after || worked_s <= 0.0) return;
   const double share = std::min(1.0, (*slowed.after - *slowed.before) / worked_s);
-  if (share <= kIdleShare) return;
+  if (share <= kIdleGpu) return;
   parts.push_back(
       {Severity::kWarning,
        fmt::format("slowed by {} for {:.0f} % of the time", slowed.cause, 100.0 * share),
@@ -257,9 +252,9 @@ Finding check_processes(const GpuConditions& gpu, const std::string& pci_id) {
     if (gpu.before.processes) finding.found += ": the driver lists not even this one";
   }
   finding.found += "; " + busy_text;
-  if (busy && *busy >= kBusyShare) {
+  if (busy && *busy >= kBusyGpu) {
     finding.severity = Severity::kWorthless;
-  } else if (busy && *busy > kIdleShare) {
+  } else if (busy && *busy > kIdleGpu) {
     finding.severity = std::max(finding.severity, Severity::kWarning);
   }
   if (finding.severity >= Severity::kWarning) {

@@ -13,12 +13,6 @@ namespace {
 
 constexpr double kSameLimit = 0.99;  // of the default power limit; less means that it was lowered
 
-Finding unknown(Finding finding) {
-  finding.severity = Severity::kNote;
-  finding.found = kUnknown;
-  return finding;
-}
-
 const char* on_or_off(device::GpuSetting setting) {
   return setting == device::GpuSetting::kOn ? "on" : "off";
 }

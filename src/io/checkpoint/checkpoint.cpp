@@ -4,10 +4,10 @@
 #include "base/input_error.hpp"
 #include "base/parallel.hpp"
 #include "io/checkpoint/entry_reader.hpp"
-#include "io/checkpoint/expert_config.hpp"
+#include "io/checkpoint/expert_stack.hpp"
 #include "io/checkpoint/inventory.hpp"
 #include "io/checkpoint/tensor_reader.hpp"
-#include "io/natural_order.hpp"
+#include "io/name_table.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -3,7 +3,6 @@
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/checkpoint/expert_stack.hpp"
 #include "io/checkpoint/inventory.hpp"
-#include "io/checkpoint/open_files.hpp"
 #include "io/checkpoint/quant_state.hpp"
 #include "io/checkpoint/tensor_group.hpp"
 

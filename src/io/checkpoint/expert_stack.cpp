@@ -3,10 +3,16 @@
 #include "base/checked.hpp"
 #include "base/input_error.hpp"
 #include "base/text.hpp"
+#include "io/byte_source.hpp"
+#include "json/json_events.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
 
 namespace nf4bench::io {
 namespace {
@@ -74,6 +80,91 @@ const StackShape& find_shape(std::string_view where, const StoredTensor& weight,
   return *found;
 }
 
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 30;
+
+// A model with dense layers too gives those the plain name, so the other one comes first.
+constexpr std::array<std::string_view, 2> kIntermediate = {"moe_intermediate_size",
+                                                           "intermediate_size"};
+constexpr std::array<std::string_view, 3> kExperts = {"num_experts", "num_local_experts",
+                                                      "n_routed_experts"};
+
+// Models whose experts are x W and not x W^T: [experts, inputs, outputs].
+constexpr std::array<std::string_view, 3> kTransposed = {"gpt_oss", "llama4", "llama4_text"};
+
+// The fields of one object: integers, and the type of the model.
+struct Fields {
+  std::map<std::string, std::uint64_t, std::less<>> numbers;
+  std::string model_type;
+};
+
+// What a config says of the model, and what it says of the language model in it, if it has others.
+struct Config {
+  Fields model;
+  Fields text;
+
+  const Fields& language_model() const { return text.numbers.empty() ? model : text; }
+};
+
+Config read_config(std::string_view where, std::string_view text) {
+  Config config;
+  bool is_in_text = false;
+  std::string key;
+  json::read_json(where, text, [&](const json::JsonEvent& event) {
+    if (event.depth == 0 && event.kind != json::JsonKind::kBeginObject &&
+        event.kind != json::JsonKind::kEndObject) {
+      throw input_error(where, "JSON text", json::describe(event), "an object");
+    }
+    if (event.depth < 1 || event.depth > 2) return;
+    if (event.kind == json::JsonKind::kKey) {
+      key = event.text;
+      if (event.depth == 1) is_in_text = key == "text_config";
+      return;
+    }
+    if (event.depth == 2 && !is_in_text) return;
+    Fields& fields = event.depth == 1 ? config.model : config.text;
+    if (event.kind == json::JsonKind::kUnsigned) fields.numbers[key] = event.unsigned_value;
+    if (event.kind == json::JsonKind::kString && key == "model_type")
+      fields.model_type = event.text;
+  });
+  return config;
+}
+
+// The first of `names` that is there, in 1 to 2^30; else 0.
+template <std::size_t kNames>
+std::int64_t first_of(const Fields& fields, const std::array<std::string_view, kNames>& names) {
+  for (const std::string_view name : names) {
+    const auto found = fields.numbers.find(name);
+    if (found == fields.numbers.end()) continue;
+    return found->second <= kMaxSize ? static_cast<std::int64_t>(found->second) : 0;
+  }
+  return 0;
+}
+
+// What keeps `fields` from implying the shapes; empty when nothing does.
+std::string gap_of(const Fields& fields) {
+  if (std::find(kTransposed.begin(), kTransposed.end(), fields.model_type) != kTransposed.end()) {
+    return fmt::format("is of a {} model, which keeps its experts transposed", fields.model_type);
+  }
+  if (first_of(fields, std::array{std::string_view("hidden_size")}) == 0) {
+    return "has no hidden_size";
+  }
+  if (first_of(fields, kIntermediate) == 0) {
+    return "has neither moe_intermediate_size nor intermediate_size";
+  }
+  if (first_of(fields, kExperts) == 0) return "has no num_experts";
+  return "";
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  const ByteSource source = ByteSource::open(path);
+  if (source.size() > kMaxConfigBytes) {
+    throw input_error(source.name(), "size", fmt::format("{} bytes", source.size()),
+                      fmt::format("at most {}", kMaxConfigBytes));
+  }
+  return source.read_text(0, source.size());
+}
+
 }  // namespace
 
 bool StackShape::names(std::string_view tensor) const {
@@ -99,6 +190,31 @@ QuantState stack_state(std::string_view where, const StoredTensor& weight,
   state.shape = {static_cast<std::int64_t>(experts), shape.outputs, shape.inputs};
   state.elements = static_cast<std::int64_t>(experts * values);
   return state;
+}
+
+void add_config_shapes(const std::filesystem::path& config, StackShapes& shapes) {
+  Fields fields;
+  try {
+    fields = read_config("JSON text", read_text(config)).language_model();
+  } catch (const Error& error) {
+    shapes.config_gap = fmt::format("cannot be read ({})", error.what());
+    return;
+  }
+  shapes.config_gap = gap_of(fields);
+  if (!shapes.config_gap.empty()) return;
+  const std::int64_t hidden = first_of(fields, std::array{std::string_view("hidden_size")});
+  const std::int64_t intermediate = first_of(fields, kIntermediate);
+  const std::int64_t experts = first_of(fields, kExperts);
+  const auto add = [&](const char* name, std::int64_t outputs, std::int64_t inputs) {
+    shapes.shapes.push_back({.name = name,
+                             .outputs = outputs,
+                             .inputs = inputs,
+                             .experts = experts,
+                             .source = "config.json"});
+  };
+  add("gate_up_proj", 2 * intermediate, hidden);
+  add("down_proj", hidden, intermediate);
+  shapes.config_gap = "implies gate_up_proj and down_proj alone";
 }
 
 }  // namespace nf4bench::io

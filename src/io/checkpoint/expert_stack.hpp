@@ -4,6 +4,7 @@
 #include "io/stored_tensors.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,5 +41,10 @@ struct StackShapes {
 // names it.
 QuantState stack_state(std::string_view where, const StoredTensor& weight,
                        const StoredTensor& absmax, const StackShapes& known);
+
+// Appends to `shapes` what the config.json at `config`, which is there, implies of the model's
+// expert stacks: gate_up_proj is [experts, 2 * intermediate, hidden] and down_proj [experts,
+// hidden, intermediate]. Where it does not imply them, it says so in shapes.config_gap.
+void add_config_shapes(const std::filesystem::path& config, StackShapes& shapes);
 
 }  // namespace nf4bench::io

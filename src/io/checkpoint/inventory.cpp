@@ -4,7 +4,6 @@
 #include "base/input_error.hpp"
 #include "base/text.hpp"
 #include "io/checkpoint/npy_folder.hpp"
-#include "io/checkpoint/npz_file.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 #include "io/safetensors/shard_index.hpp"
 
@@ -176,6 +175,22 @@ ByteSource open_again(const InputFile& file) {
     throw input_error(source.name(), "the file changed since its header was read; try again");
   }
   return file.archive ? file.archive->range() : std::move(source);
+}
+
+const ByteSource& OpenFiles::operator[](std::uint32_t file) {
+  for (const auto& [number, source] : open_) {
+    if (number == file) return source;
+  }
+  ByteSource source = open_again(inventory_.files[file]);
+  if (open_.size() < kMaxOpen) {
+    open_.emplace_back(file, std::move(source));
+    return open_.back().second;
+  }
+  auto& slot = open_[oldest_];
+  oldest_ = (oldest_ + 1) % kMaxOpen;
+  slot.first = file;
+  slot.second = std::move(source);
+  return slot.second;
 }
 
 }  // namespace nf4bench::io

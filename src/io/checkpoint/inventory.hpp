@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::io {
@@ -54,5 +55,22 @@ ByteSource open_bytes(const InputFile& file);
 // Opens `file` again and makes sure that it is still the file whose header was read. For an
 // archive, this is the range of its members. Borrows from `file`.
 ByteSource open_again(const InputFile& file);
+
+// Keeps the last few used files of an inventory open. Not all of them, because a checkpoint may
+// have more shards than a process may have open files.
+class OpenFiles {
+ public:
+  explicit OpenFiles(const Inventory& inventory) : inventory_(inventory) {}
+
+  // File number `file`, opened if need be; valid until the next call.
+  const ByteSource& operator[](std::uint32_t file);
+
+ private:
+  static constexpr std::size_t kMaxOpen = 8;
+
+  const Inventory& inventory_;
+  std::vector<std::pair<std::uint32_t, ByteSource>> open_;
+  std::size_t oldest_ = 0;
+};
 
 }  // namespace nf4bench::io

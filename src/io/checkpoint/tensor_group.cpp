@@ -1,7 +1,7 @@
 #include "io/checkpoint/tensor_group.hpp"
 
 #include "io/checkpoint/npy_folder.hpp"
-#include "io/natural_order.hpp"
+#include "io/name_table.hpp"
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 #include "base/input_error.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
-#include "io/checkpoint/open_files.hpp"
+#include "io/checkpoint/inventory.hpp"
 
 #include <fmt/format.h>
 

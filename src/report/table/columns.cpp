@@ -1,7 +1,6 @@
 #include "report/table/columns.hpp"
 
-#include "record/sample_digest.hpp"
-#include "record/throttling.hpp"
+#include "record/samples.hpp"
 #include "report/ranking.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "record/throttling.hpp"
+#include "record/samples.hpp"
 #include "report/ranking.hpp"
 #include "report/table/columns.hpp"
 #include "report/tables.hpp"

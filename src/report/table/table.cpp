@@ -1,5 +1,5 @@
 #include "base/text.hpp"
-#include "report/company.hpp"
+#include "report/findings.hpp"
 #include "report/ranking.hpp"
 #include "report/tables.hpp"
 #include "text/units.hpp"
@@ -96,10 +96,9 @@ void append_outcome(text::Page& page, const record::Report& report) {
   };
   const auto failed = count(record::Status::kFailed);
   const auto invalid = count(record::Status::kInvalid);
-  std::string text = fmt::format(
-      "{}: {} passed",
-      text::format_count(static_cast<long long>(report.measurements.size()), "measurement"),
-      count(record::Status::kPassed));
+  std::string text = fmt::format("{}: {} passed",
+                                 text::format_count(std::ssize(report.measurements), "measurement"),
+                                 count(record::Status::kPassed));
   if (failed > 0) text += fmt::format(", {} FAILED", failed);
   if (invalid > 0) text += fmt::format(", {} INVALID", invalid);
   if (const auto skipped = count(record::Status::kSkipped))

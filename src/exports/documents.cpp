@@ -1,16 +1,19 @@
-#include "exports/document.hpp"
 #include "exports/export.hpp"
+#include "exports/rows.hpp"
+#include "page/page.hpp"
+#include "record/samples.hpp"
 #include "report/tables.hpp"
+#include "text/document.hpp"
 #include "text/layout.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 
 namespace nf4bench::exports {
 namespace {
-
-constexpr int kLongestText = 120;
 
 std::string fitted(const std::string& text) {
   return text::fitted(text, kLongestText);
@@ -28,8 +31,21 @@ std::string outcome_of(const record::Report& report) {
              : fmt::format("{} of {} measurements FAILED.", failed, report.measurements.size());
 }
 
-}  // namespace
+// With more samples than these, some 2 MB of text, a page does without them.
+constexpr std::size_t kMostSamples = 50'000;
 
+std::size_t count_samples(const record::Report& report) {
+  std::size_t count = 0;
+  for (const record::Measurement& m : report.measurements) count += m.samples_s.size();
+  return count;
+}
+
+std::string json_without_samples(record::Report report) {
+  for (record::Measurement& m : report.measurements) record::leave_out_samples(m);
+  return report::to_json(report);
+}
+
+// The tables of a report, and what has to be known of them.
 text::Document document_of(const record::Report& report) {
   text::Document document;
   document.title(fmt::format("nf4bench: {}{}", fitted(report.device.name),
@@ -48,8 +64,18 @@ text::Document document_of(const record::Report& report) {
   return document;
 }
 
+}  // namespace
+
 void to_markdown(const record::Report& report, const json::TextSink& sink) {
   sink(text::markdown(document_of(report)));
+}
+
+void to_html(const record::Report& report, const json::TextSink& sink) {
+  page::write_page({.title = report.device.name,
+                    .json = count_samples(report) > kMostSamples ? json_without_samples(report)
+                                                                 : report::to_json(report),
+                    .tables = text::html(document_of(report))},
+                   sink);
 }
 
 }  // namespace nf4bench::exports

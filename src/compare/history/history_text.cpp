@@ -1,7 +1,9 @@
-#include "compare/history/series_sheet.hpp"
+#include "compare/history/history_text.hpp"
 
 #include "base/text.hpp"
 #include "compare/result/change_text.hpp"
+#include "text/layout.hpp"
+#include "text/printers.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +21,13 @@ struct Line {
   const HistorySeries& series;
   const HistoryDevice& device;
 };
+
+// "2026-03-01 1a2b3c4": when a run began and at which commit, or its name where neither is known.
+std::string run_text(const HistoryRun& run) {
+  std::string text = escaped(run.started_at.substr(0, 10), 10);
+  if (!run.git_commit.empty()) text += fmt::format(" {}", escaped(run.git_commit.substr(0, 7), 7));
+  return text.empty() ? escaped(run.name, 40) : text;
+}
 
 std::string steps_text(const Line& line, Metric metric) {
   std::vector<std::string> steps;
@@ -90,18 +99,12 @@ text::Tone tone_of(const HistorySeries& series) {
   return series.steps.back().log_change > 0.0 ? text::Tone::kBad : text::Tone::kGood;
 }
 
-}  // namespace
-
+// True where the cell has a step, or its last run is off its level.
 bool has_changed(const HistorySeries& series, const HistoryDevice& device) {
   return !series.steps.empty() || std::abs(series.last_log_change) > std::log1p(device.threshold);
 }
 
-std::string run_text(const HistoryRun& run) {
-  std::string text = escaped(run.started_at.substr(0, 10), 10);
-  if (!run.git_commit.empty()) text += fmt::format(" {}", escaped(run.git_commit.substr(0, 7), 7));
-  return text.empty() ? escaped(run.name, 40) : text;
-}
-
+// The cells of a device: a section for each geometry and launch.
 text::Sheet series_sheet(const HistoryDevice& device, Metric metric, Shown shown) {
   const text::Columns<Line> all = columns(metric);
   text::Sheet sheet = text::empty_sheet(all);
@@ -117,6 +120,84 @@ text::Sheet series_sheet(const HistoryDevice& device, Metric metric, Shown shown
     if (!section.rows.empty()) sheet.sections.push_back(std::move(section));
   }
   return sheet;
+}
+
+bool is_changed_section(const text::Section& section) {
+  return std::ranges::any_of(section.rows,
+                             [](const text::Row& row) { return row.tone != text::Tone::kPlain; });
+}
+
+// `name` says which device it is.
+void append_device(text::Page& page, const HistoryDevice& device, const std::string& name,
+                   Metric metric, Shown shown) {
+  page.line(
+      fmt::format("{}: {}, {} to {}", name, text::format_count(std::ssize(device.runs), "run"),
+                  run_text(device.runs.front()), run_text(device.runs.back())),
+      text::Tone::kHeading);
+  const auto changed = std::ranges::count_if(
+      device.series, [&](const HistorySeries& series) { return has_changed(series, device); });
+  page.line(fmt::format("{} of {} changed", changed,
+                        text::format_count(std::ssize(device.series), "cell")),
+            text::Tone::kHeading);
+  page.paragraph(
+      fmt::format("{}; steps of {} % or more that last for {} runs or more; "
+                  "run-to-run noise {} % ({})",
+                  to_string(metric), text::format_percent(device.threshold), kShortestLevel,
+                  text::format_percent(device.noise.relative), device.noise.origin),
+      0, text::Tone::kFaint);
+  for (const HistoryRun& run : device.runs) {
+    if (!run.complete)
+      page.paragraph(fmt::format("incomplete: {}", escaped(run.name)), 2, text::Tone::kDoubt);
+  }
+  text::Sheet sheet = series_sheet(device, metric, shown);
+  std::stable_partition(sheet.sections.begin(), sheet.sections.end(), is_changed_section);
+  page.table(sheet);
+}
+
+json::JsonText run_json(const HistoryRun& run) {
+  return json::json_object({{"name", json::json_string(run.name)},
+                            {"started_at", json::json_string_or_null(run.started_at)},
+                            {"git_commit", json::json_string_or_null(run.git_commit)},
+                            {"complete", json::json_bool(run.complete)}});
+}
+
+json::JsonText device_json(const HistoryDevice& device, Metric metric) {
+  return json::json_object(
+      {{"name", json::json_string(device.device)},
+       {"key", json::json_string(device.id)},
+       {"unit", json::json_string(device.unit)},
+       {"threshold", json::json_number(device.threshold)},
+       {"run_noise", json::json_object({{"relative", json::json_number(device.noise.relative)},
+                                        {"origin", json::json_string(device.noise.origin)}})},
+       {"runs", json::json_array_of(device.runs, run_json)},
+       {"series", text::json_rows(series_sheet(device, metric, Shown::kAll))}});
+}
+
+}  // namespace
+
+std::string history_table(const History& history, Shown shown, const text::Style& style) {
+  text::Page page(style);
+  for (std::size_t i = 0; i < history.devices.size(); ++i) {
+    if (i > 0) page.blank();
+    const HistoryDevice& device = history.devices[i];
+    std::string name = text::fitted(device.device, 50);
+    if (history.devices.size() > 1) name += " " + text::fitted(device.unit, 50);
+    append_device(page, device, name, history.metric, shown);
+  }
+  return page.take();
+}
+
+std::string history_json(const History& history) {
+  return json::json_object({{"schema", json::json_string(kHistorySchema)},
+                            {"schema_version", json::json_string(kHistorySchemaVersion)},
+                            {"metric", json::json_string(to_string(history.metric))},
+                            {"devices", json::json_array_of(history.devices,
+                                                            [&](const HistoryDevice& device) {
+                                                              return device_json(device,
+                                                                                 history.metric);
+                                                            })}})
+             .text +
+         "\n";
 }
 
 }  // namespace nf4bench::compare

@@ -1,5 +1,6 @@
 #include "fleet/fleet_file.hpp"
-#include "fleet/json_parts.hpp"
+#include "fleet/ranking_sheet.hpp"
+#include "fleet/ranking_text.hpp"
 #include "report/tool.hpp"
 #include "text/printers.hpp"
 
@@ -9,6 +10,30 @@
 
 namespace nf4bench::fleet {
 namespace {
+
+json::JsonText number_or_null(const std::optional<double>& value) {
+  return value ? json::json_number(*value) : json::json_null();
+}
+
+json::JsonText facts_json(const Facts& facts) {
+  return json::json_array_of(
+      facts,
+      [](const auto& fact) {
+        return json::json_object(
+            {{"name", json::json_string(fact.first)}, {"value", json::json_string(fact.second)}});
+      },
+      json::JsonLayout::kExpanded);
+}
+
+json::JsonText left_out_json(const std::vector<LeftOut>& reports) {
+  return json::json_array_of(
+      reports,
+      [](const LeftOut& each) {
+        return json::json_object({{"report", json::json_string(each.report)},
+                                  {"reason", json::json_string(each.reason)}});
+      },
+      json::JsonLayout::kExpanded);
+}
 
 template <typename Function>
 json::JsonText column_of(const Unit& unit, Function&& to_number) {
@@ -68,6 +93,15 @@ void add_group(json::JsonStream& document, const Group& group) {
   document.end();
 }
 
+json::JsonText group_json(const Group& group, const GroupAnalysis& analysis) {
+  return json::json_object(
+      {{"facts", facts_json(group.facts)},
+       {"threshold", json::json_number(analysis.threshold)},
+       {"z_limit", json::json_number(analysis.z_limit)},
+       {"units", text::json_rows(units_sheet(group, analysis, group.units.size()))},
+       {"cells", text::json_rows(cells_sheet(group, analysis))}});
+}
+
 }  // namespace
 
 void write_fleet(const Fleet& fleet, const json::TextSink& sink) {
@@ -90,6 +124,24 @@ void write_fleet(const Fleet& fleet, const json::TextSink& sink) {
 bool begins_as_fleet(std::string_view beginning) {
   return beginning.starts_with(
       fmt::format("{{\n  \"schema\": \"{}\",", std::string_view(kFleetSchema)));
+}
+
+std::string ranking_json(const JudgedFleet& judged) {
+  std::vector<json::JsonText> groups;
+  for (std::size_t i = 0; i < judged.analyses.size(); ++i) {
+    groups.push_back(group_json(judged.fleet.groups[i], judged.analyses[i]));
+  }
+  return json::json_object({{"schema", json::json_string(kRankingSchema)},
+                            {"schema_version", json::json_string(kRankingSchemaVersion)},
+                            {"tool_version", json::json_string(report::tool_info().version)},
+                            {"gate", compare::gate_json(judged.gate)},
+                            {"groups", json::json_array(groups)},
+                            {"refused", left_out_json(judged.fleet.refused)},
+                            {"replaced", left_out_json(judged.fleet.replaced)},
+                            {"unread", left_out_json(judged.fleet.unread)},
+                            {"missing", json::json_strings(judged.fleet.missing)}})
+             .text +
+         "\n";
 }
 
 }  // namespace nf4bench::fleet

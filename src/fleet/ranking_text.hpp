@@ -12,8 +12,8 @@ namespace nf4bench::fleet {
 // A fleet that was judged. Borrowed.
 struct JudgedFleet {
   const Fleet& fleet;
-  const std::vector<GroupAnalysis>& analyses;  // one for each group
-  const FleetGate* gate = nullptr;             // where one was asked for
+  const std::vector<GroupAnalysis>& analyses;   // one for each group
+  const compare::GateDecision* gate = nullptr;  // where one was asked for
   bool all = false;  // shows every unit and cell, not only the most remarkable ones
 };
 
