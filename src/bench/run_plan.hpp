@@ -42,4 +42,7 @@ std::vector<std::string> idle_options(const record::RunOptions& options);
 // once. Throws Error when something cannot be used, or does not fit the device.
 RunPlan make_plan(RunParts parts, const std::function<void(const std::string&)>& warn);
 
+// What --dry-run prints.
+std::string plan_text(const RunPlan& plan);
+
 }  // namespace nf4bench::bench

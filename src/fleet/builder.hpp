@@ -87,6 +87,12 @@ bool is_date(const std::string& word);
 Fleet merge_reports(const std::vector<std::string>& paths, const std::vector<std::string>& by,
                     const FleetDates& dates);
 
+// Lines that name the first of `reports` and why they are left out, each after the word `what`.
+std::string left_out_text(const char* what, const std::vector<LeftOut>& reports);
+
+// What is to be known of a fleet that was just merged: lines, ending in a newline.
+std::string merge_text(const Fleet& fleet);
+
 // The names that finish() can group by.
 std::vector<std::string> group_words();
 

@@ -3,6 +3,9 @@
 #include "base/text.hpp"
 #include "fleet/builder.hpp"
 #include "report/report_input.hpp"
+#include "text/units.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -59,6 +62,37 @@ Fleet merge_reports(const std::vector<std::string>& paths, const std::vector<std
   FleetBuilder builder(dates);
   add_reports(builder, paths);
   return builder.finish(by);
+}
+
+std::string left_out_text(const char* what, const std::vector<LeftOut>& reports) {
+  constexpr std::size_t kMostNamed = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(reports.size(), kMostNamed); ++i) {
+    text += fmt::format("{}: {}: {}\n", what, escaped(reports[i].report), reports[i].reason);
+  }
+  if (reports.size() > kMostNamed) {
+    text += fmt::format("{}: {} more\n", what, reports.size() - kMostNamed);
+  }
+  return text;
+}
+
+std::string merge_text(const Fleet& fleet) {
+  std::string text = left_out_text("refused", fleet.refused) +
+                     left_out_text("replaced", fleet.replaced) +
+                     left_out_text("not read", fleet.unread);
+  for (const std::string& name : fleet.missing) {
+    text += fmt::format("missing: {}\n", escaped(name));
+  }
+  for (const Group& group : fleet.groups) {
+    text += fmt::format("merged: {} with {}\n", text::format_count(std::ssize(group.units), "unit"),
+                        text::format_count(std::ssize(group.cells), "cell"));
+  }
+  if (!fleet.refused.empty()) {
+    text +=
+        "Refused reports differ in what times depend on; --by NAME puts those that differ in NAME "
+        "into a group of their own.\n";
+  }
+  return text;
 }
 
 }  // namespace nf4bench::fleet

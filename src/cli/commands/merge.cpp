@@ -6,11 +6,9 @@
 #include "fleet/builder.hpp"
 #include "fleet/fleet_file.hpp"
 #include "report/host.hpp"
-#include "text/units.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -66,36 +64,6 @@ OutputTarget target_of(const Arguments& arguments, const std::vector<std::string
           .force = arguments.force};
 }
 
-void name_all(const char* what, const std::vector<fleet::LeftOut>& reports) {
-  constexpr std::size_t kMostNamed = 20;
-  for (std::size_t i = 0; i < std::min(reports.size(), kMostNamed); ++i) {
-    write_stderr(fmt::format("{}: {}: {}\n", what, escaped(reports[i].report), reports[i].reason));
-  }
-  if (reports.size() > kMostNamed) {
-    write_stderr(fmt::format("{}: {} more\n", what, reports.size() - kMostNamed));
-  }
-}
-
-void tell(const fleet::Fleet& fleet) {
-  name_all("refused", fleet.refused);
-  name_all("replaced", fleet.replaced);
-  name_all("not read", fleet.unread);
-  for (const std::string& name : fleet.missing) {
-    write_stderr(fmt::format("missing: {}\n", escaped(name)));
-  }
-  for (const fleet::Group& group : fleet.groups) {
-    write_stderr(
-        fmt::format("merged: {} with {}\n",
-                    text::format_count(static_cast<long long>(group.units.size()), "unit"),
-                    text::format_count(static_cast<long long>(group.cells.size()), "cell")));
-  }
-  if (!fleet.refused.empty()) {
-    write_stderr(
-        "Refused reports differ in what times depend on; --by NAME puts those that differ in NAME "
-        "into a group of their own.\n");
-  }
-}
-
 ExitCode merge(const Arguments& arguments, const Context& context) {
   const std::vector<std::string> paths = report_paths(arguments.inputs);
   const OutputTarget target = target_of(arguments, paths, context);
@@ -108,13 +76,13 @@ ExitCode merge(const Arguments& arguments, const Context& context) {
     fleet.missing.push_back(std::move(name));
   }
   if (fleet.groups.empty()) {
-    name_all("not read", fleet.unread);
+    write_stderr(fleet::left_out_text("not read", fleet.unread));
     throw Error(ErrorKind::kInput, fmt::format("{}: holds no report as \"nf4bench run --json\" "
                                                "writes it",
                                                escaped(arguments.inputs.front())));
   }
   write_text(target, [&](const json::TextSink& sink) { fleet::write_fleet(fleet, sink); });
-  tell(fleet);
+  write_stderr(fleet::merge_text(fleet));
   return fleet.refused.empty() ? ExitCode::kOk : ExitCode::kNotComparable;
 }
 

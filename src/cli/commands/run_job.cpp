@@ -190,7 +190,7 @@ ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
       bench::make_plan(std::move(parts), [](const std::string& warning) { warn(warning); });
   const record::RunOptions& options = plan.options;
   if (options.dry_run) {
-    write_stdout(describe(plan));
+    write_stdout(bench::plan_text(plan));
     return ExitCode::kOk;
   }
 

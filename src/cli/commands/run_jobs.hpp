@@ -1,10 +1,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "bench/run_plan.hpp"
 #include "record/run_options.hpp"
-
-#include <string>
 
 namespace nf4bench::cli {
 
@@ -17,8 +14,5 @@ ExitCode run_on_one(const record::RunOptions& options, const Context& context);
 // the same options, and shows what came of it. The result is the worst of the exit codes, or that
 // of an interruption.
 ExitCode run_on_several(const record::RunOptions& options);
-
-// What --dry-run prints.
-std::string describe(const bench::RunPlan& plan);
 
 }  // namespace nf4bench::cli

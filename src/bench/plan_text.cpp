@@ -1,12 +1,12 @@
 #include "bench/estimate.hpp"
-#include "cli/commands/run_jobs.hpp"
+#include "bench/run_plan.hpp"
 #include "text/page.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace nf4bench::cli {
+namespace nf4bench::bench {
 namespace {
 
 using Fact = std::pair<std::string, std::string>;
@@ -21,7 +21,7 @@ std::string words(const std::vector<Value>& values) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string variant_names(const bench::OperationPlan& plan) {
+std::string variant_names(const OperationPlan& plan) {
   std::vector<std::string> names;
   for (const plan::SelectedVariant& each : plan.variants) {
     names.push_back(each.name + (each.name == plan.options.baseline ? " (baseline)" : ""));
@@ -32,7 +32,7 @@ std::string variant_names(const bench::OperationPlan& plan) {
 // A tensor for each operation, because they take different memory.
 struct PlannedRow {
   const plan::PlannedTensor& planned;
-  bench::RunRequest request;
+  RunRequest request;
 
   const record::Geometry& geometry() const { return planned.source.geometry; }
 };
@@ -54,13 +54,13 @@ text::Columns<PlannedRow> tensor_columns() {
           {{"types"}, types_of},
           {{"times"}, [](const Each& each) { return each.planned.multiplicity; }},
           {{"memory", text::Unit::kBytes},
-           [](const Each& each) { return bench::buffer_bytes(each.request, each.planned.source); }},
+           [](const Each& each) { return buffer_bytes(each.request, each.planned.source); }},
           {{"tensor"}, [](const Each& each) { return each.planned.source.name; }}};
 }
 
-text::Sheet tensor_sheet(const bench::RunPlan& plan) {
+text::Sheet tensor_sheet(const RunPlan& plan) {
   std::vector<PlannedRow> rows;
-  for (const bench::OperationPlan& operation : plan.operations) {
+  for (const OperationPlan& operation : plan.operations) {
     for (const plan::PlannedTensor& planned : operation.tensors) {
       rows.push_back({planned, operation.request(*plan.device)});
     }
@@ -77,10 +77,10 @@ std::string tokens_text(const record::RunOptions& options) {
 }
 
 // What is computed, and by which variants.
-void add_operations(Facts& rows, const bench::RunPlan& plan) {
+void add_operations(Facts& rows, const RunPlan& plan) {
   std::vector<std::string> names;
   bool has_tokens = false;
-  for (const bench::OperationPlan& each : plan.operations) {
+  for (const OperationPlan& each : plan.operations) {
     names.push_back(each.operation.name);
     has_tokens = has_tokens || each.operation.make_input;
   }
@@ -90,14 +90,14 @@ void add_operations(Facts& rows, const bench::RunPlan& plan) {
   if (has_tokens && plan.options.crossover) {
     rows.push_back({"", "and more, not counted below, where the fastest variant changes"});
   }
-  for (const bench::OperationPlan& each : plan.operations) {
+  for (const OperationPlan& each : plan.operations) {
     const bool is_first = &each == &plan.operations.front();
     const std::string whose = names.size() == 1 ? "" : each.operation.name + ": ";
     rows.push_back({is_first ? "variants" : "", whose + variant_names(each)});
   }
 }
 
-Facts facts_of(const bench::RunPlan& plan, const bench::RunEstimate& estimate) {
+Facts facts_of(const RunPlan& plan, const RunEstimate& estimate) {
   const record::DeviceInfo& device = plan.device->info();
   const record::RunOptions& options = plan.options;
   Facts rows = {{"device", fmt::format("{}: {}", device.id, device.name)}};
@@ -134,10 +134,10 @@ Facts facts_of(const bench::RunPlan& plan, const bench::RunEstimate& estimate) {
 
 }  // namespace
 
-std::string describe(const bench::RunPlan& plan) {
-  bench::RunEstimate estimate;
-  for (const bench::OperationPlan& each : plan.operations) {
-    estimate = estimate + bench::estimate_run(each.request(*plan.device));
+std::string plan_text(const RunPlan& plan) {
+  RunEstimate estimate;
+  for (const OperationPlan& each : plan.operations) {
+    estimate = estimate + estimate_run(each.request(*plan.device));
   }
   const text::Columns<Fact> columns = {{{"what"}, [](const Fact& fact) { return fact.first; }},
                                        {{"plan"}, [](const Fact& fact) { return fact.second; }}};
@@ -150,4 +150,4 @@ std::string describe(const bench::RunPlan& plan) {
   return page.take();
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::bench
