@@ -1,6 +1,7 @@
 #include "base/atomic_file.hpp"
 
 #include "base/error.hpp"
+#include "scratch.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,33 +13,17 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <vector>
 
 namespace nf4bench {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of its own for each test, gone afterwards.
-class AtomicFileTest : public testing::Test {
+class AtomicFileTest : public test::FolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "nf4bench-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  static std::string read(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
   }
-
-  fs::path folder_;
 };
 
 TEST_F(AtomicFileTest, AppearsWholeOnCommit) {
@@ -47,7 +32,7 @@ TEST_F(AtomicFileTest, AppearsWholeOnCommit) {
   file.write("two");
   EXPECT_FALSE(fs::exists(folder_ / "out.json"));
   file.commit();
-  EXPECT_EQ(read(folder_ / "out.json"), "one two");
+  EXPECT_EQ(test::read_file(folder_ / "out.json"), "one two");
   EXPECT_EQ(files(), 1u);
 }
 
@@ -66,13 +51,13 @@ TEST_F(AtomicFileTest, KeepsTheOldFileWithoutCommit) {
     AtomicFile file(folder_ / "out.json");
     file.write("new");
   }
-  EXPECT_EQ(read(folder_ / "out.json"), "old");
+  EXPECT_EQ(test::read_file(folder_ / "out.json"), "old");
 }
 
 TEST_F(AtomicFileTest, ReplacesTheOldFileOnCommit) {
   write_file(folder_ / "out.json", "a longer old text");
   write_file(folder_ / "out.json", "new");
-  EXPECT_EQ(read(folder_ / "out.json"), "new");
+  EXPECT_EQ(test::read_file(folder_ / "out.json"), "new");
   EXPECT_EQ(files(), 1u);
 }
 
@@ -82,7 +67,7 @@ TEST_F(AtomicFileTest, WritesALinksTargetAndKeepsTheLink) {
   write_file(folder_ / "link.json", "first");   // target not there yet
   write_file(folder_ / "link.json", "second");  // target there
   EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
-  EXPECT_EQ(read(folder_ / "real" / "out.json"), "second");
+  EXPECT_EQ(test::read_file(folder_ / "real" / "out.json"), "second");
 }
 
 TEST_F(AtomicFileTest, HonoursTheUmask) {
@@ -96,7 +81,7 @@ TEST_F(AtomicFileTest, WritesManyBytes) {
   std::string text(5'000'000, 'x');
   text.back() = 'y';
   write_file(folder_ / "big", text);
-  EXPECT_EQ(read(folder_ / "big"), text);
+  EXPECT_EQ(test::read_file(folder_ / "big"), text);
 }
 
 // Expects an output error whose one line names `path` and says `reason`.
@@ -140,7 +125,7 @@ TEST_F(AtomicFileTest, RefusesToWriteAfterCommit) {
   file.commit();
   EXPECT_THROW(file.write("late"), Error);
   EXPECT_THROW(file.commit(), Error);
-  EXPECT_EQ(read(folder_ / "out.json"), "");
+  EXPECT_EQ(test::read_file(folder_ / "out.json"), "");
 }
 
 // A process that is killed while it writes cannot remove what it wrote.
@@ -165,7 +150,7 @@ TEST_F(AtomicFileTest, LeftoversOfKilledProcessesAreRemovedAndNothingElse) {
   EXPECT_EQ(files(), 7u);
   remove_leftovers(folder_ / "out.json");
   EXPECT_EQ(files(), 5u);
-  EXPECT_EQ(read(folder_ / "out.json"), "old");
+  EXPECT_EQ(test::read_file(folder_ / "out.json"), "old");
 }
 
 TEST_F(AtomicFileTest, LeftoversAreNotWhatALivingProcessWrites) {
@@ -173,7 +158,7 @@ TEST_F(AtomicFileTest, LeftoversAreNotWhatALivingProcessWrites) {
   file.write("new");
   remove_leftovers(folder_ / "out.json");
   file.commit();
-  EXPECT_EQ(read(folder_ / "out.json"), "new");
+  EXPECT_EQ(test::read_file(folder_ / "out.json"), "new");
 }
 
 TEST_F(AtomicFileTest, LeftoversBehindALinkAreFound) {
@@ -215,7 +200,7 @@ TEST_F(AtomicFileTest, AsksItsCheckBeforeItReplacesAnything) {
   AtomicFile file(folder_ / "out.json", [] { throw Error(ErrorKind::kUsage, "not this one"); });
   file.write("new");
   EXPECT_THROW(file.commit(), Error);
-  EXPECT_EQ(read(folder_ / "out.json"), "old");
+  EXPECT_EQ(test::read_file(folder_ / "out.json"), "old");
   EXPECT_EQ(files(), 1u);
 }
 
@@ -230,7 +215,7 @@ TEST_F(AtomicFileTest, TakesARelativeName) {
   fs::current_path(folder_);
   write_file("plain.json", "here");
   fs::current_path(before);
-  EXPECT_EQ(read(folder_ / "plain.json"), "here");
+  EXPECT_EQ(test::read_file(folder_ / "plain.json"), "here");
 }
 
 }  // namespace

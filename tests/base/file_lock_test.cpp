@@ -1,13 +1,13 @@
 #include "base/file_lock.hpp"
 
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <sys/file.h>
@@ -20,17 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FileLockTest : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "nf4bench-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
-};
+class FileLockTest : public test::FolderTest {};
 
 // What `answer` says in another process: true, false or, if that process died, nothing.
 std::optional<bool> in_another_process(const std::function<bool()>& answer) {
@@ -75,8 +65,7 @@ TEST_F(FileLockTest, LeavesFilesAloneThatAreNoLocks) {
       EXPECT_FALSE(lock.is_taken());
     }
     { const SharedUse use(path); }
-    std::ifstream file(path);
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), text);
+    EXPECT_EQ(test::read_file(path), text);
   }
 }
 

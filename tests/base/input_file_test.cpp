@@ -2,11 +2,11 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "scratch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -18,14 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class InputFileTest : public ::testing::Test {
+class InputFileTest : public test::FolderTest {
  protected:
-  InputFileTest() {
-    std::string pattern = (fs::temp_directory_path() / "nf4bench-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~InputFileTest() override { fs::remove_all(folder_); }
-
   static std::string refusal(const fs::path& path, std::uint64_t most_bytes = 100) {
     try {
       read_input(path, most_bytes);
@@ -35,8 +29,6 @@ class InputFileTest : public ::testing::Test {
     }
     return "";
   }
-
-  fs::path folder_;
 };
 
 TEST_F(InputFileTest, IsReadWhole) {

@@ -1,10 +1,10 @@
 #include "base/output_target.hpp"
 
 #include "base/error.hpp"
+#include "scratch.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -17,15 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OutputTargetTest : public testing::Test {
+class OutputTargetTest : public test::FolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "nf4bench-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    write("input");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  OutputTargetTest() { write("input"); }
 
   void write(const std::string& name) const { std::ofstream(folder_ / name) << "text"; }
 
@@ -48,8 +42,6 @@ class OutputTargetTest : public testing::Test {
     }
     return std::nullopt;
   }
-
-  fs::path folder_;
 };
 
 TEST_F(OutputTargetTest, LetsNewFilesEmptyFilesAndOlderOnesOfItsKindThrough) {

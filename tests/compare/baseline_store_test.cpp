@@ -3,11 +3,11 @@
 #include "base/error.hpp"
 #include "compare/history/history.hpp"
 #include "compare/report_maker.hpp"
+#include "scratch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
@@ -26,20 +26,14 @@ report::NamedReport run_of(const std::string& uuid, int minute) {
   return run;
 }
 
-class BaselineStore : public testing::Test {
+class BaselineStore : public test::FolderTest {
  protected:
-  BaselineStore() {
-    std::string name = (fs::temp_directory_path() / "baselines.XXXXXX").string();
-    folder = mkdtemp(name.data());
-  }
-  ~BaselineStore() override { fs::remove_all(folder); }
-
   void save(const std::vector<report::NamedReport>& reports) const {
     store().save("main", reports, [](const fs::path&) {});
   }
-  compare::BaselineStore store() const { return compare::BaselineStore(folder); }
+  compare::BaselineStore store() const { return compare::BaselineStore(folder_); }
   fs::path device(const report::NamedReport& run) const {
-    return folder / compare::device_key(run.report);
+    return folder_ / compare::device_key(run.report);
   }
 
   // The minutes at which the runs of the baseline began.
@@ -50,8 +44,6 @@ class BaselineStore : public testing::Test {
     }
     return starts;
   }
-
-  fs::path folder;
 };
 
 TEST_F(BaselineStore, PutsEachReportIntoTheFolderOfItsOwnDevice) {

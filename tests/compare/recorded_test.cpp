@@ -2,25 +2,22 @@
 
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
+#include "report/report_input.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
-#include <stdexcept>
 
 namespace nf4bench {
 namespace {
 
 report::NamedReport recorded(const std::string& name) {
-  const std::string path = NF4BENCH_SOURCE_DIR "/docs/results/h200/" + name;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("there is no " + path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return {name, report::report_from_json(text, path)};
+  report::NamedReport named = report::read_report(NF4BENCH_SOURCE_DIR "/docs/results/h200/" + name);
+  named.name = name;
+  return named;
 }
 
 std::int64_t alarms(const compare::ComparisonResult& result) {

@@ -4,6 +4,7 @@
 
 #include "device/cpu/small_files.hpp"
 #include "doctor/control_group.hpp"
+#include "scratch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,19 +23,8 @@ using testing::IsEmpty;
 using testing::Optional;
 using testing::Pair;
 
-class Machine : public testing::Test {
+class Machine : public test::FolderTest {
  protected:
-  Machine() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    root = fs::temp_directory_path() /
-           ("nf4bench-doctor-" + std::to_string(getpid()) + "-" + test->name());
-    fs::create_directories(root);
-  }
-  ~Machine() override {
-    std::error_code ignored;
-    fs::remove_all(root, ignored);
-  }
-
   void write(const std::string& path, const std::string& text) const {
     fs::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text;
@@ -43,7 +33,7 @@ class Machine : public testing::Test {
     return "sys/devices/system/cpu/cpu" + std::to_string(number) + "/";
   }
 
-  fs::path root;
+  const fs::path& root = folder_;
 };
 
 TEST_F(Machine, ThatShowsNothingIsAllUnknown) {

@@ -5,13 +5,13 @@
 #include "doctor/diagnosis_text.hpp"
 #include "doctor/machines.hpp"
 #include "report/golden_file.hpp"
+#include "scratch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 namespace nf4bench {
 namespace {
@@ -27,13 +27,6 @@ std::vector<std::string> checks_of(const doctor::Diagnosis& diagnosis) {
   std::vector<std::string> checks;
   for (const doctor::Finding& finding : diagnosis.findings) checks.push_back(finding.check);
   return checks;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
 }
 
 // A GPU with something wrong of every severity.
@@ -147,7 +140,7 @@ TEST(Diagnosis, GivesAReasonForEverythingAndARemedyForWhatIsBad) {
 }
 
 TEST(DiagnosisTable, ListsFindingsAndEndsWithTheVerdict) {
-  const std::vector<std::string> lines = lines_of(
+  const std::vector<std::string> lines = test::lines_of(
       doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = 100, .colour = false}));
   EXPECT_EQ(lines.front(), "cuda:0: NVIDIA H200, driver 580.159.04, CUDA runtime 13.0");
   EXPECT_THAT(lines.at(2), StartsWith("severity   check"));
@@ -160,7 +153,7 @@ TEST(DiagnosisTable, FitsTheTerminalButForRemedies) {
   for (const int width : {60, 80, 120}) {
     const std::string table =
         doctor::diagnosis_table(doctor::diagnose(ailing_gpu()), {.width = width, .colour = false});
-    for (const std::string& line : lines_of(table)) {
+    for (const std::string& line : test::lines_of(table)) {
       if (line.find("fix: ") != std::string::npos || line.starts_with("verdict")) continue;
       EXPECT_LE(line.size(), static_cast<std::size_t>(width)) << line;
     }

@@ -1,12 +1,12 @@
 #include "exports/exported.hpp"
 #include "report/sample_reports.hpp"
+#include "scratch.hpp"
 
 #include <gmock/gmock.h>
 
 #include <limits>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,10 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<std::string> lines_of(const record::Report& report) {
-  std::istringstream text(exported(exports::to_openmetrics, report));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
+  return test::lines_of(exported(exports::to_openmetrics, report));
 }
 
 std::size_t count_of(const std::vector<std::string>& lines, const std::string& metric) {

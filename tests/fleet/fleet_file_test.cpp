@@ -2,12 +2,12 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "scratch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
 #include <functional>
 #include <unistd.h>
 
@@ -48,14 +48,8 @@ std::string text_of(const fleet::Fleet& fleet) {
   return text;
 }
 
-class FleetFile : public testing::Test {
+class FleetFile : public test::FolderTest {
  protected:
-  FleetFile()
-      : path_((std::filesystem::temp_directory_path() /
-               ("nf4bench_fleet_" + std::to_string(getpid()) + ".json"))
-                  .string()) {}
-  ~FleetFile() override { std::filesystem::remove(path_); }
-
   fleet::Fleet read(const std::string& text) const {
     write_file(path_, text);
     return fleet::read_fleet(path_);
@@ -74,7 +68,7 @@ class FleetFile : public testing::Test {
     return "";
   }
 
-  std::string path_;
+  std::string path_ = folder_ / "fleet.json";
 };
 
 TEST_F(FleetFile, ReadsWhatItWrote) {

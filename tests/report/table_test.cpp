@@ -2,26 +2,19 @@
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
 #include "report/tables.hpp"
+#include "scratch.hpp"
 #include "text/layout.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <regex>
-#include <sstream>
 
 namespace nf4bench {
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 std::string first_line_with(const std::string& text, const std::string& part) {
-  for (const std::string& line : lines_of(text)) {
+  for (const std::string& line : test::lines_of(text)) {
     if (line.find(part) != std::string::npos) return line;
   }
   return "";
@@ -62,7 +55,7 @@ TEST(Table, LooksRightForAnEmptyReport) {
 TEST(Table, FitsEveryWidthFrom48Columns) {
   for (int width = 48; width <= 200; ++width) {
     for (const record::Report& report : {gpu_report(), matmul_report()}) {
-      for (const std::string& line : lines_of(report::to_table(report, {.width = width}))) {
+      for (const std::string& line : test::lines_of(report::to_table(report, {.width = width}))) {
         ASSERT_LE(text::text_width(line), width) << line;
       }
     }
@@ -98,7 +91,7 @@ TEST(Table, SaysTheSameWithAndWithoutColour) {
 
 TEST(Table, ClosesEveryColourOnItsLine) {
   for (const std::string& line :
-       lines_of(report::to_table(gpu_report(), {.width = 80, .colour = true}))) {
+       test::lines_of(report::to_table(gpu_report(), {.width = 80, .colour = true}))) {
     if (line.find('\x1b') == std::string::npos) continue;
     EXPECT_TRUE(line.starts_with("\x1b[") && line.ends_with("\x1b[0m")) << line;
     EXPECT_EQ(std::count(line.begin(), line.end(), '\x1b'), 2) << line;
