@@ -43,23 +43,19 @@ std::int64_t cold_bytes(const RunRequest& request) {
   return request.options.caches_rotated * request.device.info().l2_bytes;
 }
 
-// Of what the operation takes besides the weight.
-std::int64_t input_bytes(const kernels::Problem& problem) {
-  return problem.tokens * problem.inputs *
-         static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
-}
-
 // How much of the buffers of a problem there is once for each set. Activations that stay where they
 // are count once.
 std::int64_t rotated_bytes(const RunRequest& request, const kernels::Problem& problem) {
   const operation::Traffic traffic = request.operation.traffic(problem);
   const std::int64_t content = traffic.bytes_read + traffic.bytes_written;
-  return request.options.cold_activations ? content : content - input_bytes(problem);
+  return request.options.cold_activations ? content : content - operation::call_bytes(problem);
 }
 
 std::int64_t sets_of(const RunRequest& request, const kernels::Problem& problem) {
-  return is_cold(request) ? device::cold_sets(rotated_bytes(request, problem), cold_bytes(request))
-                          : 1;
+  if (!is_cold(request)) return 1;
+  const auto routed = operation::routed_traffic(request.operation, problem, request.options);
+  return device::cold_sets(routed ? routed->bytes_read : rotated_bytes(request, problem),
+                           cold_bytes(request));
 }
 
 // Of the buffers of one problem, all sets included.
@@ -154,7 +150,7 @@ void Estimator::add_probes(const kernels::Problem& problem) {
     steps += static_cast<double>(probe.steps);
   }
   const auto variants = static_cast<double>(request_.variants.size());
-  const auto outputs = static_cast<double>(problem.tokens * problem.outputs);
+  const auto outputs = static_cast<double>(operation::output_rows(problem) * problem.outputs);
   result_.most_s += steps * (variants * (call_s(problem) + kSlowestVerification) +
                              (variants + 1.0) * outputs * kSlowestComparison);
 }

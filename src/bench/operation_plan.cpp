@@ -110,7 +110,17 @@ void choose_all_variants(std::deque<OperationPlan>& plans, const OperationChoice
   }
 }
 
-// Operations on matrices have tensors of their own where there are stacks.
+// Those of `sources` that an operation takes.
+std::vector<plan::TensorSource> fitting_sources(const operation::Operation& operation,
+                                                std::vector<plan::TensorSource> sources,
+                                                const record::RunOptions& options) {
+  if (operation.takes == operation::WeightKind::kStacks) return whole_stacks(sources, options);
+  std::erase_if(sources, [](const plan::TensorSource& source) { return source.for_stacks; });
+  if (operation.takes == operation::WeightKind::kAny) return sources;
+  return plan::split_stacks(std::move(sources));
+}
+
+// Operations on matrices or stacks have tensors of their own where there are stacks.
 void choose_all_tensors(std::deque<OperationPlan>& plans,
                         const std::vector<plan::TensorSource>& sources,
                         const record::RunOptions& options) {
@@ -121,15 +131,14 @@ void choose_all_tensors(std::deque<OperationPlan>& plans,
   std::size_t tensors = 0;
   for (OperationPlan& plan : plans) {
     const auto alike = std::ranges::find_if(plans, [&](const OperationPlan& other) {
-      return !has_stacks || other.operation.takes_matrices == plan.operation.takes_matrices;
+      return !has_stacks || other.operation.takes == plan.operation.takes;
     });
     if (&*alike != &plan) {
       plan.tensors = alike->tensors;
       continue;
     }
-    auto own = sources;
-    if (plan.operation.takes_matrices) own = plan::split_stacks(std::move(own));
-    plan.tensors = plan::plan_tensors(std::move(own), choice, tensors);
+    plan.tensors =
+        plan::plan_tensors(fitting_sources(plan.operation, sources, options), choice, tensors);
     tensors += plan.tensors.size();
   }
 }

@@ -76,17 +76,25 @@ std::string tokens_text(const record::RunOptions& options) {
                      options.cold_activations ? ", cold" : "");
 }
 
+std::string routing_text(const record::RunOptions& options) {
+  return options.top_k > 0 ? fmt::format("{}, {} experts a token", options.routing, options.top_k)
+                           : options.routing;
+}
+
 // What is computed, and by which variants.
 void add_operations(Facts& rows, const RunPlan& plan) {
   std::vector<std::string> names;
   bool has_tokens = false;
+  bool has_routing = false;
   for (const OperationPlan& each : plan.operations) {
     names.push_back(each.operation.name);
-    has_tokens = has_tokens || each.operation.make_input;
+    has_tokens = has_tokens || each.operation.has_tokens;
+    has_routing = has_routing || each.operation.has_routing;
   }
   rows.push_back(
       {names.size() == 1 ? "operation" : "operations", fmt::format("{}", fmt::join(names, ", "))});
   if (has_tokens) rows.push_back({"tokens", tokens_text(plan.options)});
+  if (has_routing) rows.push_back({"routing", routing_text(plan.options)});
   if (has_tokens && plan.options.crossover) {
     rows.push_back({"", "and more, not counted below, where the fastest variant changes"});
   }

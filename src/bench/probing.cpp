@@ -77,7 +77,7 @@ void Prober::hold(device::Workload& workload, const nf4::Nf4Tensor& weight,
 }
 
 void Prober::hold(const Trial& trial, std::size_t index, const operation::ProbeStep& step) {
-  operation::replace_input(trial.workload, step.input);
+  operation::replace_input(trial.workload, problem_, step.input);
   Verdict found = verify_variant(context_, trial, index);
   if (found.status == record::Status::kFailed) found.reason = step.name + ": " + found.reason;
   // Of weights that are 0 no single step can tell more.

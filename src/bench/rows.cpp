@@ -42,10 +42,15 @@ record::Measurement untimed_row(const RunContext& context, const RowFacts& facts
   const kernels::Variant& variant = context.variants[index].variant;
   if (variant.traits.reference_line) {
     row.reference_line = true;
-    row.bytes_read += prepared_of(variant, facts.problem) - operation::weight_bytes(facts.problem);
+    const double share =
+        facts.experts ? facts.experts->hit / static_cast<double>(facts.problem.group.experts) : 1.0;
+    row.bytes_read += static_cast<std::int64_t>(
+        share * static_cast<double>(prepared_of(variant, facts.problem) -
+                                    operation::weight_bytes(facts.problem)));
   }
   row.bytes_written = facts.bytes_written;
   row.flops = facts.flops;
+  row.experts = facts.experts;
   return row;
 }
 
@@ -160,6 +165,11 @@ RowFacts facts_of(const RunContext& context, const std::string& tensor,
                     .bytes_written = traffic.bytes_written,
                     .flops = traffic.flops,
                     .buffer_sets = buffer_sets};
+  if (const auto routed = operation::routed_traffic(context.operation, problem, context.options)) {
+    facts.bytes_read = routed->bytes_read;
+    facts.flops = routed->flops;
+    facts.experts = record::ExpertsHit{routed->hit, routed->fullest};
+  }
   if (context.operation.inputs_seen) {
     facts.inputs =
         context.operation.inputs_seen(problem, context.options, context.device.info().kind);

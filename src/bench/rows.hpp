@@ -19,6 +19,7 @@ struct RowFacts {
   double flops = 0.0;
   int buffer_sets = 1;
   std::optional<record::InputsSeen> inputs{};
+  std::optional<record::ExpertsHit> experts{};
 };
 
 // Of the tensor with this id, which poses `problem`.

@@ -3,10 +3,14 @@
 #include "device/devices.hpp"
 #include "device/rotation.hpp"
 #include "operation/activations.hpp"
+#include "operation/experts.hpp"
 #include "plan/activations_file.hpp"
+#include "plan/problems.hpp"
+#include "plan/routing_file.hpp"
 #include "plan/sources.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -31,12 +35,29 @@ std::vector<record::LaunchMode> choose_launches(const std::vector<record::Launch
 // Gives the operations that take activations those of a file, where one is named.
 void use_activations_file(std::deque<OperationPlan>& plans, const record::RunOptions& options) {
   if (options.activations != record::Activations::kFile) return;
-  const std::int64_t most = *std::ranges::max_element(options.tokens);
   for (OperationPlan& plan : plans) {
     if (!plan.operation.has_tokens) continue;
+    std::int64_t most = 0;
+    for (const plan::PlannedTensor& each : plan.tensors) {
+      for (const auto& problem : plan::problems_of(plan.operation, each.source, options)) {
+        most = std::max(most, operation::input_rows(problem));
+      }
+    }
     auto given = plan::read_activations(options.activations_file, most);
     plan::check_fit(given, plan.tensors, options.activations_file);
     plan.operation = operation::with_activations(std::move(plan.operation), std::move(given));
+  }
+}
+
+// The same of ids.
+void use_routing_file(std::deque<OperationPlan>& plans, const record::RunOptions& options) {
+  const operation::Routing routing = operation::parse_routing(options.routing);
+  if (routing.kind != operation::RoutingKind::kFile) return;
+  const std::int64_t most = *std::ranges::max_element(options.tokens);
+  for (OperationPlan& plan : plans) {
+    if (!plan.operation.has_routing) continue;
+    auto ids = plan::read_ids(routing.file, most, plan.tensors);
+    plan.operation = operation::with_ids(std::move(plan.operation), std::move(ids));
   }
 }
 
@@ -69,16 +90,28 @@ std::string take_share(std::deque<OperationPlan>& plans, const record::Shard& sh
 }  // namespace
 
 std::vector<std::string> idle_options(const record::RunOptions& options) {
-  if (std::ranges::any_of(operation::operations_of(options.operations),
-                          &operation::Operation::has_tokens)) {
-    return {};
-  }
   const record::RunOptions defaults;
   std::vector<std::string> idle;
-  if (options.tokens != defaults.tokens) idle.emplace_back("--tokens");
-  if (options.activations != defaults.activations) idle.emplace_back("--activations");
-  if (options.crossover) idle.emplace_back("--crossover");
-  if (options.cold_activations) idle.emplace_back("--cold-activations");
+  const auto add = [&](const char* option, bool is_given, bool operation::Operation::*heeds) {
+    const auto heeds_it = [&](const operation::Operation& each) { return each.*heeds; };
+    if (!is_given) return;
+    if (std::ranges::any_of(operation::operations_of(options.operations), heeds_it)) return;
+    std::vector<std::string> names;
+    for (const operation::Operation& each : operation::operations()) {
+      if (heeds_it(each)) names.push_back(each.name);
+    }
+    idle.push_back(
+        fmt::format("{} changes nothing without --operation {}", option, fmt::join(names, " or ")));
+  };
+  constexpr auto kTokens = &operation::Operation::has_tokens;
+  add("--tokens", options.tokens != defaults.tokens, kTokens);
+  add("--activations", options.activations != defaults.activations, kTokens);
+  add("--crossover", options.crossover, kTokens);
+  add("--cold-activations", options.cold_activations, kTokens);
+  constexpr auto kRouting = &operation::Operation::has_routing;
+  add("--part", !options.parts.empty(), kRouting);
+  add("--top-k", options.top_k > 0, kRouting);
+  add("--routing", options.routing != defaults.routing, kRouting);
   return idle;
 }
 
@@ -94,6 +127,7 @@ RunPlan make_plan(RunParts parts, const std::function<void(const std::string&)>&
   auto plans = plan_operations(operation::operations_of(options.operations), parts.sources.tensors,
                                {options, parts.peers, *device, warn});
   use_activations_file(plans, options);
+  use_routing_file(plans, options);
   options.baseline = plans.front().options.baseline;
   std::vector<std::string> warnings = std::move(parts.sources.warnings);
   if (parts.shard && parts.shard->split) warnings.push_back(take_share(plans, *parts.shard));

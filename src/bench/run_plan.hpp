@@ -35,7 +35,8 @@ struct RunParts {
   plan::Sources sources;
 };
 
-// Options that change nothing, because no operation of the run heeds them.
+// Options that change nothing, because no operation of the run heeds them, and those that would:
+// "--tokens changes nothing without --operation matmul or experts".
 std::vector<std::string> idle_options(const record::RunOptions& options);
 
 // Opens the device and the peers, and chooses what is measured. `warn` gets what is to be known at

@@ -47,6 +47,13 @@ bool comes_before(const record::ReportTensor& tensor, const std::string& id) {
          std::pair(id.size(), std::string_view(id));
 }
 
+std::optional<record::ExpertChoice> experts_of(const record::RunOptions& options) {
+  const bool has_experts = std::ranges::any_of(operation::operations_of(options.operations),
+                                               &operation::Operation::has_routing);
+  if (!has_experts) return std::nullopt;
+  return record::ExpertChoice{options.top_k, options.routing};
+}
+
 record::Settings settings_of(const record::RunOptions& options) {
   return {.operations = {},
           .output_types = options.output_types,
@@ -65,6 +72,7 @@ record::Settings settings_of(const record::RunOptions& options) {
           .activations = options.activations,
           .activations_file = options.activations_file,
           .cold_activations = options.cold_activations,
+          .experts = experts_of(options),
           .together = options.together};
 }
 

@@ -87,8 +87,10 @@ class Runner {
                       const std::vector<std::size_t>& passed);
   std::vector<Verdict> verify_again(const Trial& trial, const std::vector<CellTiming>& cells,
                                     std::vector<Verdict> verdicts) const;
+  std::int64_t touched_bytes(const kernels::Problem& problem) const;
   std::optional<nf4::Nf4Tensor> sibling_of(const nf4::Nf4Tensor& tensor) const;
-  std::vector<std::byte> input_of(const kernels::Problem& problem) const;
+  std::vector<std::byte> input_of(const kernels::Problem& problem,
+                                  operation::Turn turn = operation::Turn::kOwn) const;
   void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
               const std::vector<CellTiming>& cells);
 
@@ -239,16 +241,24 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   std::vector<std::byte> expected = expected_output(
       context_.operation, {.tensor = tensor, .input = input}, problem, context_.options.verify);
   std::optional<nf4::Nf4Tensor> sibling = sibling_of(tensor);
+  std::vector<std::byte> sibling_input;
+  if (context_.operation.has_routing) sibling_input = input_of(problem, operation::Turn::kSibling);
   // Beside the verification, which does not need it.
   std::future<std::vector<std::byte>> of_sibling = std::async(std::launch::async, [&] {
-    return sibling ? context_.operation.sibling_reference(problem, expected)
-                   : std::vector<std::byte>();
+    if (!sibling) return std::vector<std::byte>();
+    if (sibling_input.empty()) return context_.operation.sibling_reference(problem, expected);
+    const std::vector<std::byte> other =
+        expected_output(context_.operation, {.tensor = tensor, .input = sibling_input}, problem,
+                        context_.options.verify);
+    return context_.operation.sibling_reference(problem, other);
   });
   const auto workload = upload(context_,
                                {.tensor = tensor,
                                 .sibling = sibling ? &*sibling : nullptr,
                                 .input = input,
-                                .rotates_input = context_.options.cold_activations},
+                                .sibling_input = sibling_input,
+                                .rotates_input = context_.options.cold_activations,
+                                .touched_bytes = touched_bytes(problem)},
                                problem, purpose());
   const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
@@ -259,13 +269,23 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   std::vector<std::byte> expected_of_sibling = of_sibling.get();
   CellSpec spec = {.expected = {expected, expected_of_sibling}};
   if (sibling) {
-    const operation::Contents contents = {problem, *sibling, input, expected, expected_of_sibling};
+    const operation::Contents contents = {problem,
+                                          *sibling,
+                                          input,
+                                          expected,
+                                          expected_of_sibling,
+                                          sibling_input.empty() ? nullptr : &sibling_input};
     spec.changes.push_back([&, contents] {
       workload->change(operation::change_weight(context_.operation, contents, secret_));
     });
     if (!input.empty()) {
       spec.changes.push_back([&, contents] {
         workload->change(operation::change_input(context_.operation, contents, secret_));
+      });
+    }
+    if (context_.operation.has_routing) {
+      spec.changes.push_back([&, contents] {
+        workload->change(operation::change_routing(context_.operation, contents, secret_));
       });
     }
   }
@@ -277,14 +297,19 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   return true;
 }
 
+std::int64_t Runner::touched_bytes(const kernels::Problem& problem) const {
+  const auto routed = operation::routed_traffic(context_.operation, problem, context_.options);
+  return routed ? routed->bytes_read : 0;
+}
+
 std::optional<nf4::Nf4Tensor> Runner::sibling_of(const nf4::Nf4Tensor& tensor) const {
   if (!context_.operation.sibling) return std::nullopt;
   return context_.operation.sibling(tensor);
 }
 
-std::vector<std::byte> Runner::input_of(const kernels::Problem& problem) const {
-  if (!context_.operation.make_input) return {};
-  return context_.operation.make_input(problem, context_.options);
+std::vector<std::byte> Runner::input_of(const kernels::Problem& problem,
+                                        operation::Turn turn) const {
+  return operation::call_input(context_.operation, problem, context_.options, turn);
 }
 
 std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Workload& workload,

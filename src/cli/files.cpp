@@ -37,6 +37,7 @@ std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& con
     read.push_back({peer.path, "the library of a peer"});
   }
   if (!inputs.activations.empty()) read.push_back({inputs.activations, "the file of activations"});
+  if (!inputs.routing.empty()) read.push_back({inputs.routing, "the file of ids"});
   for (const std::string& path : inputs.reports) read.push_back({path, "a report that is read"});
   if (!context.config.empty()) read.push_back({context.config, "the configuration file"});
   return read;

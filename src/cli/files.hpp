@@ -26,6 +26,7 @@ struct CommandInputs {
   std::vector<peer::PeerArgument> peers = {};
   std::vector<std::string> reports = {};
   std::string activations = {};  // empty: none
+  std::string routing = {};      // the same
 };
 
 // All files that a command reads. A new kind of input is a line there.

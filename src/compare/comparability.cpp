@@ -84,6 +84,7 @@ std::string peers_text(const record::Report& report) {
 }
 
 constexpr char kMatmul[] = "matmul";
+constexpr char kExperts[] = "experts";
 
 bool has_operation(const record::Report& report, const std::string& operation) {
   const auto& all = report.settings.operations;
@@ -98,10 +99,18 @@ std::string baseline_text(const record::Report& report, const std::string& opera
 
 // Files of one name may differ; whether they do, nobody can say here.
 std::string activations_text(const record::Report& report) {
-  if (!has_operation(report, kMatmul)) return "";
+  if (!has_operation(report, kMatmul) && !has_operation(report, kExperts)) return "";
   const record::Settings& settings = report.settings;
   return fmt::format("{}{}", to_string(settings.activations),
                      settings.cold_activations ? ", cold" : "");
+}
+
+// Who is chosen decides how many bytes a call reads.
+std::string routing_text(const record::Report& report) {
+  const std::optional<record::ExpertChoice>& experts = report.settings.experts;
+  if (!experts) return "";
+  return experts->top_k > 0 ? fmt::format("{}, top {}", experts->routing, experts->top_k)
+                            : experts->routing;
 }
 
 const std::vector<Trait>& traits() {
@@ -132,10 +141,13 @@ const std::vector<Trait>& traits() {
       {"host", Matters::kNever, [](const record::Report& r) { return r.host.name; }},
       {"commit", Matters::kNever, commit_text},
       {"activations", Matters::kAlways, activations_text},
+      {"routing", Matters::kAlways, routing_text},
       {"baseline", Matters::kNever,
        [](const record::Report& r) { return baseline_text(r, record::kDequantize); }},
       {"matmul_baseline", Matters::kNever,
        [](const record::Report& r) { return baseline_text(r, kMatmul); }},
+      {"experts_baseline", Matters::kNever,
+       [](const record::Report& r) { return baseline_text(r, kExperts); }},
       {"data", Matters::kNever, data_text},
       {"peers", Matters::kNever, peers_text},
   };
@@ -178,7 +190,7 @@ const std::vector<std::string>& difference_names() {
     for (const Trait& trait : traits()) {
       if (trait.matters != Matters::kNever) names.emplace_back(trait.name);
     }
-    names.insert(names.end(), {"baseline", "matmul_baseline"});
+    names.insert(names.end(), {"baseline", "matmul_baseline", "experts_baseline"});
     return names;
   }();
   return kNames;

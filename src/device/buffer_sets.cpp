@@ -88,7 +88,8 @@ Content BufferSets::draw_content() {
 
 void BufferSets::add_for_cold(const Work& work, std::int64_t cold_bytes) {
   const std::int64_t set_bytes = set_bytes_of(work);
-  const std::int64_t wanted = cold_sets(set_bytes, cold_bytes) - 1;
+  const std::int64_t touched = work.touched_bytes > 0 ? work.touched_bytes : set_bytes;
+  const std::int64_t wanted = cold_sets(touched, cold_bytes) - 1;
   if (wanted <= 0) return;
   const std::int64_t count = memory_.fitting_sets(wanted, set_bytes);
   if (count <= 0) return;

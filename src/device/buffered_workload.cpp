@@ -205,8 +205,9 @@ void BufferedWorkload::change(ContentChange change) {
   for (const ChangedOutputs& changed : change.outputs) {
     const auto first = static_cast<std::size_t>(changed.first) * value_bytes;
     for (const Content content : {Content::kOwn, Content::kSibling}) {
-      executor_->refresh_reference(
-          change.expected.of(content).subspan(first, changed.own_before.size()));
+      const std::size_t bytes = changed.before(content).size();
+      if (bytes == 0) continue;
+      executor_->refresh_reference(change.expected.of(content).subspan(first, bytes));
     }
   }
   for (auto& [name, prepared] : prepared_) prepared.is_current = false;

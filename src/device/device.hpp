@@ -59,11 +59,15 @@ struct ChangedInput {
   std::vector<std::byte> sibling;
 };
 
-// The values from `first` on, and what they were held to before a change.
+// The values from `first` on, and what they were held to before a change; empty where they did not.
 struct ChangedOutputs {
   std::int64_t first = 0;
   std::vector<std::byte> own_before;
   std::vector<std::byte> sibling_before;
+
+  const std::vector<std::byte>& before(Content content) const {
+    return content == Content::kOwn ? own_before : sibling_before;
+  }
 };
 
 // A change of what the buffers of a workload hold, all sets alike, and of what outputs are held to.

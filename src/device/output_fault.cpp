@@ -63,8 +63,7 @@ bool is_of_earlier_content(const Truth& truth, Content content, std::span<const 
   std::vector<std::byte> wanted(now.begin(), now.end());
   for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
     for (auto changed = change->rbegin(); changed != change->rend(); ++changed) {
-      const std::vector<std::byte>& before =
-          content == Content::kOwn ? changed->own_before : changed->sibling_before;
+      const std::vector<std::byte>& before = changed->before(content);
       std::copy(before.begin(), before.end(),
                 wanted.begin() + changed->first * truth.work.judge.expected_bytes);
     }

@@ -59,6 +59,9 @@ struct Work {
   // The same for a set that holds the sibling. Empty: there is none, and all sets hold the work.
   std::function<kernels::Job(std::span<std::byte* const> inputs, std::byte* output)> bind_sibling{};
 
+  // Of a set's bytes those that a call touches, where it leaves most of them alone; 0: all.
+  std::int64_t touched_bytes = 0;
+
   Judge judge;
   ForeignLines foreign_lines = ForeignLines::kStored;
 };

@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "nf4/random.hpp"
 #include "nf4/values.hpp"
+#include "operation/routing.hpp"
 
 #include <memory>
 #include <utility>
@@ -23,8 +24,9 @@ std::vector<std::byte> make_activations(const kernels::Problem& problem, record:
                                         std::uint64_t seed) {
   const nf4::RandomStream values(seed, kValues);
   const nf4::RandomStream channels(seed, kChannels);
-  std::vector<double> numbers(static_cast<std::size_t>(problem.tokens * problem.inputs));
-  parallel_for(problem.tokens, 1, [&](std::int64_t first, std::int64_t last) {
+  const std::int64_t rows = input_rows(problem);
+  std::vector<double> numbers(static_cast<std::size_t>(rows * problem.inputs));
+  parallel_for(rows, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first * problem.inputs; i < last * problem.inputs; ++i) {
       const bool is_outlier = kind == record::Activations::kOutlier &&
                               nf4::to_unit(channels.at(i % problem.inputs)) < kOutlierShare;
@@ -38,7 +40,7 @@ std::vector<std::byte> make_activations(const kernels::Problem& problem, record:
 Operation with_activations(Operation operation, GivenActivations given) {
   const auto shared = std::make_shared<const GivenActivations>(std::move(given));
   operation.make_input = [shared](const kernels::Problem& problem, const record::RunOptions&) {
-    const auto count = static_cast<std::size_t>(problem.tokens * problem.inputs);
+    const auto count = static_cast<std::size_t>(input_rows(problem) * problem.inputs);
     return nf4::to_values(problem.output_type, std::span(shared->values).first(count));
   };
   return operation;

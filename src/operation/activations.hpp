@@ -9,8 +9,8 @@
 
 namespace nf4bench::operation {
 
-// x[tokens, inputs] of `problem` in its type. Drawn value by value: the first tokens are the same
-// whatever the number of tokens, on every machine.
+// x of `problem` in its type, a row for each token or slot. Drawn value by value: the first rows
+// are the same whatever the number of tokens, on every machine.
 std::vector<std::byte> make_activations(const kernels::Problem& problem, record::Activations kind,
                                         std::uint64_t seed);
 

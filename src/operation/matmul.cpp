@@ -4,6 +4,7 @@
 #include "operation/error_bound.hpp"
 #include "operation/product_probes.hpp"
 #include "operation/product_truth.hpp"
+#include "operation/routing.hpp"
 #include "operation/weight.hpp"
 #include "operation/wrong_output.hpp"
 
@@ -25,10 +26,10 @@ std::vector<kernels::Problem> problems_of(const kernels::Problem& weight,
 
 Traffic traffic_of(const kernels::Problem& problem) {
   const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
-  return {
-      .bytes_read = weight_bytes(problem) + problem.tokens * problem.inputs * size,
-      .bytes_written = problem.tokens * problem.outputs * size,
-      .flops = 2.0 * static_cast<double>(problem.tokens) * static_cast<double>(problem.elements)};
+  return {.bytes_read = weight_bytes(problem) + call_bytes(problem),
+          .bytes_written = output_rows(problem) * problem.outputs * size,
+          .flops = 2.0 * static_cast<double>(slots_of(problem)) *
+                   static_cast<double>(problem.outputs * problem.inputs)};
 }
 
 // A sample of values is one of products: sixteen for each value, not all that these are made of.
@@ -46,7 +47,7 @@ std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels:
                 product_truth(weight, problem, input, most_outputs(most_values, problem.inputs))));
 }
 
-// Whole rows of the weight, each a column of the output.
+// Whole rows of the weight, each a column of the outputs of all that multiply it.
 std::vector<ExpectedPart> reference_of_part(const nf4::Nf4Tensor& weight,
                                             const kernels::Problem& problem,
                                             std::span<const std::byte> input,
@@ -54,12 +55,9 @@ std::vector<ExpectedPart> reference_of_part(const nf4::Nf4Tensor& weight,
   std::vector<ExpectedPart> parts;
   const std::int64_t last = elements.first + elements.count - 1;
   for (std::int64_t n = elements.first / problem.inputs; n <= last / problem.inputs; ++n) {
-    const std::vector<kernels::ProductBound> bounds =
-        bounds_of({problem.output_type, problem.inputs},
-                  product_truth_of_row(weight, problem, input, n, most_values));
-    for (std::size_t m = 0; m < bounds.size(); ++m) {
-      parts.push_back({static_cast<std::int64_t>(m) * problem.outputs + n,
-                       bytes_of(std::span(bounds).subspan(m, 1))});
+    for (const PlacedTruth& each : product_truth_of_row(weight, problem, input, n, most_values)) {
+      parts.push_back(
+          {each.index, bytes_of(bounds_of({problem.output_type, problem.inputs}, {{each.truth}}))});
     }
   }
   return parts;
@@ -84,7 +82,7 @@ Operation make_matmul() {
   Operation operation;
   operation.name = "matmul";
   operation.output_types = {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16};
-  operation.takes_matrices = true;
+  operation.takes = WeightKind::kMatrices;
   operation.problems = problems_of;
   operation.traffic = traffic_of;
   operation.has_tokens = true;

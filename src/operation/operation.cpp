@@ -2,11 +2,44 @@
 
 #include "base/nearest_names.hpp"
 #include "operation/dequantize.hpp"
+#include "operation/experts.hpp"
 #include "operation/matmul.hpp"
+#include "operation/weight.hpp"
 
 #include <algorithm>
 
 namespace nf4bench::operation {
+
+std::vector<std::byte> call_input(const Operation& operation, const kernels::Problem& problem,
+                                  const record::RunOptions& options, Turn turn) {
+  if (!operation.make_input) return {};
+  std::vector<std::byte> input = operation.make_input(problem, options);
+  if (!operation.has_routing) return input;
+  const std::vector<std::byte> routing = operation.make_routing(problem, options, turn);
+  input.insert(input.end(), routing.begin(), routing.end());
+  return input;
+}
+
+std::optional<RoutedTraffic> routed_traffic(const Operation& operation,
+                                            const kernels::Problem& problem,
+                                            const record::RunOptions& options) {
+  if (!operation.has_routing) return std::nullopt;
+  RoutedTraffic traffic;
+  double slots = 0.0;
+  for (const Turn turn : {Turn::kOwn, Turn::kSibling}) {
+    const std::vector<std::byte> routing = operation.make_routing(problem, options, turn);
+    const ExpertLoad load = load_of(problem, {.rows = {}, .ids = routing, .slot_weights = {}});
+    traffic.hit += static_cast<double>(load.hit) / 2.0;
+    traffic.fullest = std::max(traffic.fullest, load.fullest);
+    slots += static_cast<double>(load.slots) / 2.0;
+  }
+  const double share = traffic.hit / static_cast<double>(problem.group.experts);
+  traffic.bytes_read =
+      static_cast<std::int64_t>(share * static_cast<double>(weight_bytes(problem))) +
+      call_bytes(problem);
+  traffic.flops = 2.0 * slots * static_cast<double>(problem.outputs * problem.inputs);
+  return traffic;
+}
 
 std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& problem,
                             std::int64_t most_values) {
@@ -16,7 +49,7 @@ std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& 
 }
 
 const std::vector<Operation>& operations() {
-  static const std::vector<Operation> all = {dequantize(), matmul()};
+  static const std::vector<Operation> all = {dequantize(), matmul(), experts()};
   return all;
 }
 

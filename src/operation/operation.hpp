@@ -8,6 +8,7 @@
 #include "nf4/reference.hpp"
 #include "nf4/tensor.hpp"
 #include "operation/probe.hpp"
+#include "operation/routing.hpp"
 #include "record/device_info.hpp"
 #include "record/run_options.hpp"
 #include "record/verification.hpp"
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,17 +36,34 @@ struct ExpectedPart {
   std::vector<std::byte> expected;
 };
 
+// What of the weights it takes. A stack of matrices is one weight, as many, or what it multiplies
+// rows of different experts with.
+enum class WeightKind : std::uint8_t { kAny, kMatrices, kStacks };
+
+// Whose routing: that of buffer sets that hold the weight, or of those that hold its sibling.
+enum class Turn : std::uint8_t { kOwn, kSibling };
+
+// How much of a stack a call needs.
+struct RoutedTraffic {
+  std::int64_t bytes_read = 0;  // of what is hit, and the input
+  double flops = 0.0;
+  double hit = 0.0;          // experts that any slot has
+  std::int64_t fullest = 0;  // slots of the one that ever has most
+};
+
 // An operation. Plain data.
 struct Operation {
   std::string name;  // as reports write it: "dequantize"
 
   std::vector<nf4::OutputType> output_types;  // that it has; empty: all
 
-  // Whether it takes weights as matrices: a stack of them is as many weights.
-  bool takes_matrices = false;
+  WeightKind takes = WeightKind::kAny;
 
   // Whether it multiplies with some number of tokens: then its calls take activations.
   bool has_tokens = false;
+
+  // Whether its tokens choose among the matrices of a stack: then there is make_routing.
+  bool has_routing = false;
 
   // The problems that a weight poses under `options`: one, or one for each number of tokens.
   // `weight` is the weight itself as a problem, in the output type of the run.
@@ -59,13 +78,18 @@ struct Operation {
                                        const record::RunOptions& options)>
       make_input;
 
+  // What follows that: see CallParts. Calls take turns with two of them.
+  std::function<std::vector<std::byte>(const kernels::Problem& problem,
+                                       const record::RunOptions& options, Turn turn)>
+      make_routing;
+
   // A weight of the same sizes whose output differs in every value, as far as that can be. Timed
   // buffer sets hold the one or the other, so that an output cannot serve twice. Empty: there is
   // none.
   std::function<nf4::Nf4Tensor(const nf4::Nf4Tensor& weight)> sibling;
 
   // What the output's first values, at most `most_values`, are held to, in a form that the judge
-  // knows. `input` is what make_input() gave.
+  // knows. `input` is what call_input() gave.
   std::function<std::vector<std::byte>(const nf4::Nf4Tensor& weight,
                                        const kernels::Problem& problem,
                                        std::span<const std::byte> input, std::int64_t most_values)>
@@ -120,6 +144,15 @@ struct Operation {
   // What this program has for it on a kind of device.
   std::function<const kernels::Catalog&(record::DeviceKind kind)> catalog;
 };
+
+// What calls take besides the weight: make_input() and make_routing() together.
+std::vector<std::byte> call_input(const Operation& operation, const kernels::Problem& problem,
+                                  const record::RunOptions& options, Turn turn = Turn::kOwn);
+
+// What of a stack calls need, the mean of both routings; none for other operations.
+std::optional<RoutedTraffic> routed_traffic(const Operation& operation,
+                                            const kernels::Problem& problem,
+                                            const record::RunOptions& options);
 
 // What the reference says of all values of `problem`, at most `most_values`, in bytes.
 std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& problem,

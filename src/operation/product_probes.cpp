@@ -223,19 +223,6 @@ Probe one_at_a_time(const Problem& problem, const Walk& walk) {
 
 // ---- Sums that are exact in any order ----
 
-// Scales 1 and 2 in place of those of `weight`.
-nf4::Nf4Tensor with_powers_of_two(const nf4::Nf4Tensor& weight) {
-  nf4::Nf4Tensor result = weight;
-  for (std::size_t i = 0; i < result.absmax.size(); ++i)
-    result.absmax[i] = i % 2 == 0 ? 1.0f : 2.0f;
-  for (std::size_t i = 0; i < result.nested_map.size(); ++i) {
-    result.nested_map[i] = i % 2 == 0 ? 1.0f : 2.0f;
-  }
-  std::fill(result.nested_absmax.begin(), result.nested_absmax.end(), 1.0f);
-  result.nested_offset = 0.0f;
-  return result;
-}
-
 // At scale 1 weights of 16 bits are multiples of 2^-14 up to 1, so that so many of them under
 // scales of up to 2 sum up to 2^24 of these at most: float32 holds every sum.
 constexpr std::int64_t kMostSummed = 512;
@@ -301,15 +288,6 @@ Probe exact_sums(const Problem& problem, const TruthStep& truth, std::uint64_t s
 }
 
 // ---- Every code, in sums of signs ----
-
-// Weights of 1 and -1, as their sign was, in place of those of `weight`, under scales 1 and 2.
-nf4::Nf4Tensor with_signs(const nf4::Nf4Tensor& weight) {
-  nf4::Nf4Tensor result = with_powers_of_two(weight);
-  for (std::uint8_t& pair : result.packed) {
-    pair = static_cast<std::uint8_t>((pair & 0x80u ? 0xf0u : 0u) | (pair & 0x08u ? 0x0fu : 0u));
-  }
-  return result;
-}
 
 // Consecutive inputs that a token has as 1 or -1, and 0 elsewhere: as few as fill the rows of some
 // calls with all inputs.
@@ -461,6 +439,26 @@ Probe odd_scales(const Problem& problem, const TruthStep& truth, std::uint64_t s
 }
 
 }  // namespace
+
+nf4::Nf4Tensor with_powers_of_two(const nf4::Nf4Tensor& weight) {
+  nf4::Nf4Tensor result = weight;
+  for (std::size_t i = 0; i < result.absmax.size(); ++i)
+    result.absmax[i] = i % 2 == 0 ? 1.0f : 2.0f;
+  for (std::size_t i = 0; i < result.nested_map.size(); ++i) {
+    result.nested_map[i] = i % 2 == 0 ? 1.0f : 2.0f;
+  }
+  std::fill(result.nested_absmax.begin(), result.nested_absmax.end(), 1.0f);
+  result.nested_offset = 0.0f;
+  return result;
+}
+
+nf4::Nf4Tensor with_signs(const nf4::Nf4Tensor& weight) {
+  nf4::Nf4Tensor result = with_powers_of_two(weight);
+  for (std::uint8_t& pair : result.packed) {
+    pair = static_cast<std::uint8_t>((pair & 0x80u ? 0xf0u : 0u) | (pair & 0x08u ? 0x0fu : 0u));
+  }
+  return result;
+}
 
 std::vector<Probe> product_probes(const Problem& problem, const record::RunOptions& options,
                                   record::DeviceKind device) {

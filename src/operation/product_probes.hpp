@@ -24,6 +24,13 @@ namespace nf4bench::operation {
 std::vector<Probe> product_probes(const kernels::Problem& problem,
                                   const record::RunOptions& options, record::DeviceKind device);
 
+// `weight` with scales 1 and 2 in place of its own: sums of some whole numbers times its values are
+// exact in any order.
+nf4::Nf4Tensor with_powers_of_two(const nf4::Nf4Tensor& weight);
+
+// The same with weights of 1 and -1, as their sign was.
+nf4::Nf4Tensor with_signs(const nf4::Nf4Tensor& weight);
+
 // Of how many inputs these show the weights.
 record::InputsSeen product_inputs_seen(const kernels::Problem& problem,
                                        const record::RunOptions& options,

@@ -28,18 +28,23 @@ struct ProductTruth {
   double greatest_sum = 0.0;
 };
 
-// The truth of y[tokens, outputs] in row-major order, the first `most_values` of them. Weights are
-// those that dequantization to the problem's type gives, bit for bit. `input` are x[tokens, inputs]
-// in the same type. Uses all cores.
+// The truth of y[rows, outputs] in row-major order, the first `most_values` of them. Weights are
+// those that dequantization to the problem's type gives, bit for bit. `input` is made of CallParts,
+// x in the same type. Uses all cores.
 std::vector<ProductTruth> product_truth(const nf4::Nf4Tensor& weight,
                                         const kernels::Problem& problem,
                                         std::span<const std::byte> input, std::int64_t most_values);
 
-// The same of the outputs of row `n` of the weight, one for each token, as far as they are among
-// the first `most_values`.
-std::vector<ProductTruth> product_truth_of_row(const nf4::Nf4Tensor& weight,
-                                               const kernels::Problem& problem,
-                                               std::span<const std::byte> input, std::int64_t n,
-                                               std::int64_t most_values);
+struct PlacedTruth {
+  std::int64_t index = 0;  // among all values of y
+  ProductTruth truth;
+};
+
+// The same of the outputs that row `n` of the weight has a part in, as far as they are among the
+// first `most_values`.
+std::vector<PlacedTruth> product_truth_of_row(const nf4::Nf4Tensor& weight,
+                                              const kernels::Problem& problem,
+                                              std::span<const std::byte> input, std::int64_t n,
+                                              std::int64_t most_values);
 
 }  // namespace nf4bench::operation

@@ -2,6 +2,7 @@
 
 #include "nf4/format.hpp"
 #include "operation/dequantize.hpp"
+#include "operation/routing.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -19,8 +20,9 @@ const float* floats(std::byte* buffer) {
 }
 
 std::vector<device::InputBuffer> inputs_of(const nf4::Nf4Tensor& tensor,
+                                           const kernels::Problem& problem,
                                            const WorkContent& content) {
-  std::vector<device::InputBuffer> inputs(kInput + 1);
+  std::vector<device::InputBuffer> inputs(kSlotWeights + 1);
   inputs[kPacked] = buffer_of(tensor.packed);
   inputs[kScales] = tensor.is_nested() ? buffer_of(tensor.absmax_codes) : buffer_of(tensor.absmax);
   inputs[kNestedAbsmax] = buffer_of(tensor.nested_absmax);
@@ -29,7 +31,10 @@ std::vector<device::InputBuffer> inputs_of(const nf4::Nf4Tensor& tensor,
     inputs[kNestedOffset] = {.content = std::as_bytes(std::span(&tensor.nested_offset, 1))};
   }
   // Activations come fresh from the layer before, unless somebody wants to know otherwise.
-  inputs[kInput] = {.content = content.input, .rotates = content.rotates_input};
+  const CallParts parts = parts_of(problem, content.input);
+  inputs[kInput] = {.content = parts.rows, .rotates = content.rotates_input};
+  inputs[kIds] = {.content = parts.ids, .rotates = content.rotates_input};
+  inputs[kSlotWeights] = {.content = parts.slot_weights, .rotates = content.rotates_input};
   return inputs;
 }
 
@@ -53,6 +58,8 @@ kernels::Job bind(kernels::Job job, std::span<std::byte* const> inputs, std::byt
     job.absmax = floats(inputs[kScales]);
   }
   job.input = inputs[kInput];
+  if (job.group.experts > 0) job.ids = inputs[kIds];
+  if (job.group.sums_slots) job.slot_weights = inputs[kSlotWeights];
   job.output = output;
   return job;
 }
@@ -75,6 +82,13 @@ kernels::Problem problem_of(const WeightSize& size, nf4::OutputType type) {
   problem.outputs = 1;
   for (std::size_t i = 0; i + 1 < size.shape.size(); ++i) problem.outputs *= size.shape[i];
   problem.elements = problem.outputs * problem.inputs;
+  if (size.stack) {
+    const bool is_second = size.stack->part == record::StackPart::kDown;
+    problem.group.experts = size.shape.front();
+    problem.outputs /= std::max<std::int64_t>(1, problem.group.experts);
+    problem.group.top_k = size.stack->top_k;
+    problem.group.slots_have_rows = problem.group.sums_slots = is_second;
+  }
   problem.blocks = nf4::block_count(problem.elements, size.blocksize);
   problem.block_shift = std::countr_zero(static_cast<unsigned>(size.blocksize));
   problem.nested = size.absmax_kind == nf4::AbsmaxKind::kNested;
@@ -87,8 +101,9 @@ kernels::Problem problem_of(const nf4::Nf4Tensor& tensor, nf4::OutputType type) 
 }
 
 double computed_elements(const kernels::Problem& problem) {
-  return static_cast<double>(problem.elements) *
-         static_cast<double>(std::max<std::int64_t>(problem.tokens, 1));
+  if (problem.tokens == 0) return static_cast<double>(problem.elements);
+  return static_cast<double>(slots_of(problem)) *
+         static_cast<double>(problem.outputs * problem.inputs);
 }
 
 std::int64_t weight_bytes(const kernels::Problem& problem) {
@@ -113,13 +128,16 @@ device::Work make_work(const Operation& operation, const WorkContent& content,
   device::Work work;
   work.name = tensor.name;
   work.problem = problem;
-  work.inputs = inputs_of(tensor, content);
+  work.inputs = inputs_of(tensor, problem, content);
   if (content.sibling != nullptr) {
-    add_sibling(work.inputs, inputs_of(*content.sibling, content));
+    WorkContent of_sibling = content;
+    if (!content.sibling_input.empty()) of_sibling.input = content.sibling_input;
+    add_sibling(work.inputs, inputs_of(*content.sibling, problem, of_sibling));
     work.bind_sibling = binder(problem, content.sibling->nested_offset);
   }
   const Traffic traffic = operation.traffic(problem);
   work.output_bytes = traffic.bytes_written;
+  work.touched_bytes = content.touched_bytes;
   // In a model the layer before is of the same kind.
   const bool stores_more = traffic.bytes_written >= traffic.bytes_read;
   work.foreign_lines = stores_more ? device::ForeignLines::kStored : device::ForeignLines::kRead;
@@ -134,8 +152,12 @@ device::Work make_work(const Operation& operation, const WorkContent& content,
   return work;
 }
 
-void replace_input(device::Workload& workload, std::span<const std::byte> input) {
-  workload.replace_input(kInput, input);
+void replace_input(device::Workload& workload, const kernels::Problem& problem,
+                   std::span<const std::byte> input) {
+  const CallParts parts = parts_of(problem, input);
+  workload.replace_input(kInput, parts.rows);
+  if (!parts.ids.empty()) workload.replace_input(kIds, parts.ids);
+  if (!parts.slot_weights.empty()) workload.replace_input(kSlotWeights, parts.slot_weights);
 }
 
 device::Work dequantize_work(const nf4::Nf4Tensor& tensor, nf4::OutputType type) {

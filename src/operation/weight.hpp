@@ -6,9 +6,11 @@
 #include "device/work.hpp"
 #include "nf4/tensor.hpp"
 #include "operation/operation.hpp"
+#include "record/geometry.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,7 +23,9 @@ enum InputIndex : std::size_t {
   kNestedAbsmax,
   kNestedMap,
   kNestedOffset,
-  kInput
+  kInput,
+  kIds,
+  kSlotWeights
 };
 
 // What is known of a weight before its data: its sizes as a problem.
@@ -29,6 +33,7 @@ struct WeightSize {
   std::vector<std::int64_t> shape;
   int blocksize = 64;
   nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
+  std::optional<record::Stack> stack{};  // then it is one, [experts, outputs, inputs]
 };
 
 // The weight is a matrix W[outputs, inputs]: its last dimension, and the product of the others.
@@ -50,9 +55,11 @@ nf4::Nf4Tensor negated(const nf4::Nf4Tensor& tensor);
 // What a work is made of; borrowed.
 struct WorkContent {
   const nf4::Nf4Tensor& tensor;
-  const nf4::Nf4Tensor* sibling = nullptr;  // null: none
-  std::span<const std::byte> input{};       // what make_input() gave
-  bool rotates_input = false;               // cold samples find it in no cache
+  const nf4::Nf4Tensor* sibling = nullptr;     // null: none
+  std::span<const std::byte> input{};          // what call_input() gave
+  std::span<const std::byte> sibling_input{};  // the same of the sibling; empty: it is equal
+  bool rotates_input = false;                  // cold samples find it in no cache
+  std::int64_t touched_bytes = 0;              // see device::Work
 };
 
 // `problem`, which `content.tensor` poses, ready for a device. Borrows `content` until it is
@@ -60,8 +67,10 @@ struct WorkContent {
 device::Work make_work(const Operation& operation, const WorkContent& content,
                        const kernels::Problem& problem);
 
-// Puts another input in the place of that of a workload that make_work() made; of the same size.
-void replace_input(device::Workload& workload, std::span<const std::byte> input);
+// Puts another input in the place of that of a workload that make_work() made of `problem`; of the
+// same size.
+void replace_input(device::Workload& workload, const kernels::Problem& problem,
+                   std::span<const std::byte> input);
 
 // The work of dequantizing `tensor`; borrows it until it is uploaded.
 device::Work dequantize_work(const nf4::Nf4Tensor& tensor, nf4::OutputType type);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -31,7 +32,54 @@ void require_whole_blocks(const TensorSource& stack) {
                   escaped(stack.name), nf4::shape_to_string(shape), stack.geometry.blocksize));
 }
 
+record::StackPart part_of(const TensorSource& source, const std::vector<record::StackPart>& asked) {
+  if (source.geometry.stack) return source.geometry.stack->part;
+  const auto has = [&](const char* word) { return source.name.find(word) != std::string::npos; };
+  if (has("down") || has("w2")) return record::StackPart::kDown;
+  if (has("gate") || has("up_proj") || has("w13") || asked.size() != 1) {
+    return record::StackPart::kGateUp;
+  }
+  return asked.front();
+}
+
+std::int64_t top_k_of(const TensorSource& source, std::int64_t asked) {
+  const std::int64_t own = source.geometry.stack ? source.geometry.stack->top_k : 0;
+  const std::int64_t top_k = asked > 0 ? asked : own;
+  const std::int64_t experts = source.geometry.shape.front();
+  if (top_k == 0) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("tensor \"{}\": nothing says how many of its {} experts a token "
+                            "chooses; wanted --top-k K",
+                            escaped(source.name), experts));
+  }
+  if (top_k > experts) {
+    throw Error(ErrorKind::kUsage, fmt::format("--top-k: {} is more than the {} experts of \"{}\"",
+                                               top_k, experts, escaped(source.name)));
+  }
+  return top_k;
+}
+
 }  // namespace
+
+std::vector<TensorSource> whole_stacks(const std::vector<TensorSource>& sources,
+                                       const record::RunOptions& options) {
+  std::vector<TensorSource> stacks;
+  for (const TensorSource& source : sources) {
+    if (source.geometry.shape.size() != 3 || source.geometry.elements() == 0) continue;
+    const record::StackPart part = part_of(source, options.parts);
+    const bool is_asked =
+        options.parts.empty() || std::ranges::find(options.parts, part) != options.parts.end();
+    if (!is_asked) continue;
+    stacks.push_back(source);
+    stacks.back().geometry.stack = {part, top_k_of(source, options.top_k)};
+  }
+  if (!stacks.empty()) return stacks;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("experts: found no stack of matrices{}; wanted a tensor [experts, "
+                          "outputs, inputs] of a file, --shape 8x14336x4096 --top-k 2, or a preset "
+                          "with experts (--preset qwen3-30b-a3b)",
+                          options.parts.empty() ? "" : " for that --part"));
+}
 
 std::vector<TensorSource> split_stacks(std::vector<TensorSource> sources) {
   std::vector<TensorSource> matrices;

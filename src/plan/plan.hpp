@@ -18,6 +18,7 @@ struct TensorSource {
   record::Geometry geometry;
   nf4::OutputType dtype = nf4::OutputType::kBfloat16;
   std::int64_t multiplicity = 1;  // tensors of the model that this one already stands for
+  bool for_stacks = false;        // a stack whose matrices stand among the other tensors
   std::function<nf4::Nf4Tensor()> load;
 };
 

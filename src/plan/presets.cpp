@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace nf4bench::plan {
 
 namespace {
@@ -161,7 +163,8 @@ std::vector<Preset> llama_family() {
       {"mistral-nemo-12b", "Mistral Nemo 12B, 40 layers", decoder({40, 5120, 4096, 1024, 14336})},
       {"mistral-small-24b", "Mistral Small 24B, 40 layers", decoder({40, 5120, 4096, 1024, 32768})},
       {"mixtral-8x7b", "Mixtral 8x7B, 32 layers of 8 experts, routers quantized too",
-       decoder({32, 4096, 4096, 1024, 14336, 8}, {{"router gate", 8, 4096, 32}})},
+       decoder({32, 4096, 4096, 1024, 14336, 8}, {{"router gate", 8, 4096, 32}}),
+       PresetExperts{32, 8, 2, 4096, 14336}},
   };
 }
 
@@ -175,7 +178,8 @@ std::vector<Preset> qwen_family() {
       {"qwen3-14b", "Qwen3 14B, 40 layers", decoder({40, 5120, 5120, 1024, 17408})},
       {"qwen3-32b", "Qwen3 32B, 64 layers", decoder({64, 5120, 8192, 1024, 25600})},
       {"qwen3-30b-a3b", "Qwen3 30B-A3B, 48 layers of 128 experts, routers quantized too",
-       decoder({48, 2048, 4096, 512, 768, 128}, {{"router gate", 128, 2048, 48}})},
+       decoder({48, 2048, 4096, 512, 768, 128}, {{"router gate", 128, 2048, 48}}),
+       PresetExperts{48, 128, 8, 2048, 768}},
   };
 }
 
@@ -186,17 +190,49 @@ std::vector<Preset> other_families() {
        decoder({62, 5376, 4096, 2048, 21504}, siglip_encoder())},
       {"phi-3.5-mini", "Phi 3.5 mini 3.8B, 32 layers", phi_decoder({32, 3072, 3072, 3072, 8192})},
       {"phi-4", "Phi 4 14B, 40 layers", phi_decoder({40, 5120, 5120, 1280, 17920})},
-      {"gpt-oss-20b", "gpt-oss 20B, 24 layers of 32 experts", gpt_oss_20b()},
+      {"gpt-oss-20b", "gpt-oss 20B, 24 layers of 32 experts", gpt_oss_20b(),
+       PresetExperts{24, 32, 4, 2880, 2880}},
       {"deepseek-v2-lite", "DeepSeek V2 Lite 16B, 27 layers, 26 of 64 + 2 experts",
-       deepseek_v2_lite()},
-      {"deepseek-v3", "DeepSeek V3 and R1 671B, 61 layers, 58 of 256 + 1 experts", deepseek_v3()},
+       deepseek_v2_lite(), PresetExperts{26, 64, 6, 2048, 1408, 2816}},
+      {"deepseek-v3", "DeepSeek V3 and R1 671B, 61 layers, 58 of 256 + 1 experts", deepseek_v3(),
+       PresetExperts{58, 256, 8, 7168, 2048, 2048}},
       {"flux.1-dev", "FLUX.1 dev transformer 12B, 19 double and 38 single blocks", flux_1_dev()},
+  };
+}
+
+// Models of which only the experts are here: nearly all of their bytes.
+Preset experts_of(std::string name, const std::string& model, const PresetExperts& of) {
+  const std::int64_t matrices = of.layers * of.experts;
+  std::vector<PresetLayer> layers = {
+      {"expert gate_proj, up_proj", of.intermediate, of.hidden, 2 * matrices},
+      {"expert down_proj", of.hidden, of.intermediate, matrices}};
+  if (of.shared > 0) {
+    layers.push_back({"shared gate_proj, up_proj", of.shared, of.hidden, 2 * of.layers});
+    layers.push_back({"shared down_proj", of.hidden, of.shared, of.layers});
+  }
+  return {std::move(name),
+          fmt::format("{}, experts alone: {} layers of {}{}", model, of.layers, of.experts,
+                      of.shared > 0 ? " + 1" : ""),
+          merged(layers), of};
+}
+
+std::vector<Preset> expert_models() {
+  return {
+      experts_of("qwen3-235b-a22b", "Qwen3 235B-A22B", {94, 128, 8, 4096, 1536}),
+      experts_of("qwen3-next-80b-a3b", "Qwen3 Next 80B-A3B", {48, 512, 10, 2048, 512, 512}),
+      experts_of("qwen3.5-35b-a3b", "Qwen3.5 35B-A3B", {40, 256, 8, 2048, 512, 512}),
+      experts_of("gpt-oss-120b", "gpt-oss 120B", {36, 128, 4, 2880, 2880}),
+      experts_of("glm-4.5", "GLM 4.5 and 4.7 355B", {89, 160, 8, 5120, 1536, 1536}),
+      experts_of("kimi-k2", "Kimi K2 1T", {60, 384, 8, 7168, 2048, 2048}),
+      experts_of("gemma-4-26b-a4b", "Gemma 4 26B-A4B", {30, 128, 8, 2816, 704}),
+      experts_of("olmoe-1b-7b", "OLMoE 1B-7B", {16, 64, 8, 2048, 1024}),
+      experts_of("llama-4-scout", "Llama 4 Scout 109B", {48, 16, 1, 5120, 8192, 8192}),
   };
 }
 
 std::vector<Preset> make_presets() {
   std::vector<Preset> all;
-  for (const auto& family : {llama_family(), qwen_family(), other_families()}) {
+  for (const auto& family : {llama_family(), qwen_family(), other_families(), expert_models()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,23 @@ struct PresetLayer {
   std::int64_t count = 0;  // how often the shape occurs in the whole model
 };
 
+// The experts of a model: stacks [experts, 2 intermediate, hidden] of gates and ups, and [experts,
+// hidden, intermediate].
+struct PresetExperts {
+  std::int64_t layers = 0;  // that have experts
+  std::int64_t experts = 0;
+  std::int64_t top_k = 0;  // that a token chooses
+  std::int64_t hidden = 0;
+  std::int64_t intermediate = 0;
+  std::int64_t shared = 0;  // intermediate size of what every token takes besides; 0: nothing
+};
+
 // The quantized linear layers of a published model.
 struct Preset {
   std::string name;     // "llama-3.1-8b"
   std::string summary;  // "Llama 3.1 8B, 32 layers"
   std::vector<PresetLayer> layers;
+  std::optional<PresetExperts> experts{};
 };
 
 const std::vector<Preset>& presets();

@@ -26,7 +26,8 @@ std::vector<kernels::Problem> problems_of(const operation::Operation& operation,
                                           const record::RunOptions& options) {
   const operation::WeightSize size = {.shape = source.geometry.shape,
                                       .blocksize = source.geometry.blocksize,
-                                      .absmax_kind = source.geometry.absmax_kind};
+                                      .absmax_kind = source.geometry.absmax_kind,
+                                      .stack = source.geometry.stack};
   std::vector<kernels::Problem> problems;
   for (const nf4::OutputType type : types_of(source, options)) {
     const auto posed = operation.problems(operation::problem_of(size, type), options);

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/operation.hpp"
 #include "plan/presets.hpp"
 #include "plan/raw_words.hpp"
 #include "plan/shape.hpp"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -146,6 +148,14 @@ std::string naming_hint(const io::Checkpoint& checkpoint) {
          "names are taken by --raw weight=weight.npy,absmax=absmax.npy,shape=OUTxIN,blocksize=64";
 }
 
+// Stacks come behind all tensors that other operations take, so that those keep their data.
+bool takes_stacks(const record::RunOptions& options) {
+  return std::ranges::any_of(operation::operations_of(options.operations),
+                             [](const operation::Operation& each) {
+                               return each.takes == operation::WeightKind::kStacks;
+                             });
+}
+
 // What the filter leaves out has its seed all the same, so that it changes no data.
 void add_synthetic(Sources& sources, const record::RunOptions& options, const NameFilter& filter) {
   nf4::SyntheticSpec spec;
@@ -171,6 +181,22 @@ void add_synthetic(Sources& sources, const record::RunOptions& options, const Na
       spec.name = layer.role;
       add("preset " + name, layer.count);
     }
+  }
+  if (!takes_stacks(options)) return;
+  for (const std::string& name : options.presets) {
+    const std::optional<PresetExperts>& experts = find_preset(name).experts;
+    if (!experts) continue;
+    const auto add_stack = [&](record::StackPart part, std::int64_t outputs, std::int64_t inputs) {
+      spec.shape = {experts->experts, outputs, inputs};
+      spec.name = fmt::format("experts {}_proj", to_string(part));
+      const std::size_t before = sources.tensors.size();
+      add("preset " + name, experts->layers);
+      if (sources.tensors.size() == before) return;
+      sources.tensors.back().geometry.stack = {part, experts->top_k};
+      sources.tensors.back().for_stacks = true;
+    };
+    add_stack(record::StackPart::kGateUp, 2 * experts->intermediate, experts->hidden);
+    add_stack(record::StackPart::kDown, experts->hidden, experts->intermediate);
   }
 }
 

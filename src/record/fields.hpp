@@ -21,6 +21,9 @@ template <>
 inline constexpr std::array kWords<nf4::AbsmaxKind> = {nf4::AbsmaxKind::kPlain,
                                                        nf4::AbsmaxKind::kNested};
 template <>
+inline constexpr std::array kWords<record::StackPart> = {record::StackPart::kGateUp,
+                                                         record::StackPart::kDown};
+template <>
 inline constexpr std::array kWords<record::DeviceKind> = {record::DeviceKind::kCpu,
                                                           record::DeviceKind::kCuda};
 template <>
@@ -207,6 +210,12 @@ void fields(const ActivationsOf<Owner>& part, F&& f) {
   f("cold", part.settings.cold_activations);
 }
 
+template <Is<ExpertChoice> Choice, class F>
+void fields(Choice& c, F&& f) {
+  f("top_k", c.top_k, kOrNull);
+  f("routing", c.routing);
+}
+
 template <Is<Settings> Asked, class F>
 void fields(Asked& s, F&& f) {
   f("operations", s.operations, kLater);
@@ -225,7 +234,14 @@ void fields(Asked& s, F&& f) {
   f("tokens", s.tokens, kLater);
   ActivationsOf<Asked> activations = {s};
   f("activations", activations, kLater);
+  f("experts", s.experts, kLater);
   f("together", s.together, kLater);
+}
+
+template <Is<Stack> Experts, class F>
+void fields(Experts& s, F&& f) {
+  f("part", s.part);
+  f("top_k", s.top_k);
 }
 
 template <Is<ReportTensor> Tensor, class F>
@@ -242,6 +258,7 @@ void fields(Tensor& t, F&& f) {
   f("dtype", t.dtype);
   f("sha256", t.sha256, kOrNull);
   f("multiplicity", t.multiplicity);
+  f("stack", t.geometry.stack, kLater);
   if constexpr (!std::is_const_v<Tensor>) {
     t.geometry.absmax_kind = nested ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
   }
@@ -316,6 +333,12 @@ void fields(Ratio& s, F&& f) {
   f("ci95", s.ci95);
 }
 
+template <Is<ExpertsHit> Load, class F>
+void fields(Load& e, F&& f) {
+  f("hit", e.hit);
+  f("fullest_rows", e.fullest_rows);
+}
+
 template <Is<Alone> Time, class F>
 void fields(Time& a, F&& f) {
   f("median", a.median_s);
@@ -388,6 +411,7 @@ void fields(Row& m, F&& f) {
   f("bytes_per_s", m.bytes_per_s);
   f("flops", m.flops, Field{.later = true, .or_null = true});
   f("flops_per_s", m.flops_per_s, kLater);
+  f("experts", m.experts, kLater);
   roof_fields(m, f);
   f("fraction_of_copy", m.fraction_of_copy);
   f("fraction_of_stream", m.fraction_of_stream);

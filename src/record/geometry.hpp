@@ -4,15 +4,34 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace nf4bench::record {
+
+// Which of the two products of an expert a matrix is for: of gates and ups, whose outputs are
+// activated, or the one that leads back.
+enum class StackPart : std::uint8_t { kGateUp, kDown };
+
+constexpr const char* to_string(StackPart part) {
+  return part == StackPart::kGateUp ? "gate_up" : "down";
+}
+
+// What a stack of experts is there for.
+struct Stack {
+  StackPart part = StackPart::kGateUp;
+  std::int64_t top_k = 1;  // experts that each token chooses
+
+  // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
+  auto operator<=>(const Stack&) const = default;  // NOLINT(modernize-use-nullptr)
+};
 
 // What of a tensor decides a kernel's cost, besides the types.
 struct Geometry {
   std::vector<std::int64_t> shape;  // of the dequantized tensor, row-major, any rank
   int blocksize = 64;
   nf4::AbsmaxKind absmax_kind = nf4::AbsmaxKind::kNested;
+  std::optional<Stack> stack{};  // of a tensor whose rows different tokens choose
 
   // The product of the shape.
   std::int64_t elements() const;

@@ -50,6 +50,12 @@ struct Speedup {
   std::optional<statistics::Interval> ci95{{1.0, 1.0}};  // none with too few rounds
 };
 
+// What the routing makes of a stack of experts.
+struct ExpertsHit {
+  double hit = 0.0;               // experts that any token chose
+  std::int64_t fullest_rows = 0;  // that the one has which most chose
+};
+
 // The median of a measurement whose variant had a process to itself.
 struct Alone {
   double median_s = 0.0;
@@ -94,6 +100,7 @@ struct Measurement {
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
   double flops = 0.0;                        // of a call; 0 where nothing is multiplied and added
+  std::optional<ExpertsHit> experts{};       // absent unless rows choose among matrices
   std::optional<double> bytes_per_s;         // (read + written) / median
   std::optional<double> flops_per_s;         // flops / median; absent without flops
   std::optional<Roof> roof;                  // absent unless both rates are known

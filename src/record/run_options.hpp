@@ -2,6 +2,7 @@
 
 #include "base/field.hpp"
 #include "nf4/tensor.hpp"
+#include "record/geometry.hpp"
 #include "record/settings.hpp"
 
 #include <cstdint>
@@ -31,6 +32,9 @@ struct RunOptions {
   // What is computed.
   std::vector<std::string> operations = {"dequantize"};
   std::vector<std::int64_t> tokens = {1, 8, 64};  // numbers of tokens that are multiplied with
+  std::vector<StackPart> parts;                   // of layers of experts; empty: all there are
+  std::int64_t top_k = 0;           // experts that a token chooses; 0: as the model does
+  std::string routing = "uniform";  // how it does, see operation::parse_routing()
   Activations activations = Activations::kNormal;
   std::string activations_file;   // where they are from with Activations::kFile
   bool cold_activations = false;  // cold samples find activations in no cache, too
@@ -93,6 +97,9 @@ void fields(Options& o, Visit&& visit) {
   visit("all_tensors", o.all_tensors);
   visit("operations", o.operations);
   visit("tokens", o.tokens);
+  visit("parts", o.parts);
+  visit("top_k", o.top_k);
+  visit("routing", o.routing);
   visit("activations", o.activations);
   visit("activations_file", o.activations_file);
   visit("cold_activations", o.cold_activations);

@@ -48,6 +48,12 @@ struct MeasuredOperation {
   std::string baseline;  // the variant that its speedups refer to; empty: none
 };
 
+// How tokens choose among experts.
+struct ExpertChoice {
+  std::int64_t top_k = 0;  // 0: as each model does
+  std::string routing;     // the word or the file
+};
+
 // What was run.
 struct Settings {
   std::vector<MeasuredOperation> operations;  // of a report, in the order in which they ran
@@ -67,8 +73,9 @@ struct Settings {
   bool measure_stream_shapes = true;              // also time the kernels that only move the bytes
   std::vector<std::int64_t> tokens = {1, 8, 64};  // numbers of tokens that are multiplied with
   Activations activations = Activations::kNormal;
-  std::string activations_file;   // where they are from with Activations::kFile
-  bool cold_activations = false;  // cold samples find activations in no cache, too
+  std::string activations_file;           // where they are from with Activations::kFile
+  bool cold_activations = false;          // cold samples find activations in no cache, too
+  std::optional<ExpertChoice> experts{};  // of a run of the operation on stacks of experts
   // Devices that were measured at the same time, this one included; absent in older reports.
   std::optional<int> together = 1;
 };

@@ -30,14 +30,16 @@ TEST(ListVariants, NamesTheCpuVariantsSimplestFirst) {
     names.push_back(variant.at("operation").get<std::string>() + " " +
                     variant.at("name").get<std::string>());
   }
-  EXPECT_THAT(names, testing::ElementsAre("dequantize reference", "dequantize multi_pass",
-                                          "dequantize lut", "dequantize simd", "matmul reference",
-                                          "matmul decode_blas", "matmul simd"));
+  EXPECT_THAT(
+      names, testing::ElementsAre("dequantize reference", "dequantize multi_pass", "dequantize lut",
+                                  "dequantize simd", "matmul reference", "matmul decode_blas",
+                                  "matmul simd", "experts reference", "experts decode_all",
+                                  "experts loop", "experts grouped", "experts grouped_resident"));
 }
 
 TEST(ListVariants, TableHasOneLineAVariant) {
   const Outcome outcome = nf4bench({"list", "variants", "--device", "cpu"});
-  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 8);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 13);
   EXPECT_THAT(outcome.out, HasSubstr("multi_pass"));
 }
 

@@ -169,4 +169,8 @@ const Catalog& matmul() {
   return cpu::matmul();
 }
 
+const Catalog& experts() {
+  return cpu::experts();
+}
+
 }  // namespace nf4bench::kernels::cuda

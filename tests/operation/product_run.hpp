@@ -1,10 +1,12 @@
 #pragma once
 
-// A run of matrix products by variants of a test, on any device: verified, probed, timed, judged.
+// A run of matrix products, also with stacks of experts, by variants of a test, on any device:
+// verified, probed, timed, judged.
 
 #include "bench/runner.hpp"
 #include "device/device.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/experts.hpp"
 #include "operation/matmul.hpp"
 #include "plan/plan.hpp"
 
@@ -22,20 +24,26 @@ struct ProductSizes {
   std::int64_t inputs = 256;
   nf4::OutputType type = nf4::OutputType::kFloat16;
   record::VerifyScope verify = record::VerifyScope::kAll;
+  std::int64_t experts = 0;  // 0: a single matrix
+  record::Stack stack{};
 };
 
 // One row for each variant of `catalog`, by its name.
 inline std::map<std::string, record::Measurement> run_products(device::Device& device,
                                                                const kernels::Catalog& catalog,
                                                                const ProductSizes& sizes) {
-  operation::Operation operation = operation::matmul();
+  operation::Operation operation = sizes.experts > 0 ? operation::experts() : operation::matmul();
   operation.catalog = [&catalog](record::DeviceKind) -> const kernels::Catalog& { return catalog; };
   plan::TensorSource source;
   source.name = "w";
   source.source = "synthetic";
   source.geometry = {.shape = {sizes.outputs, sizes.inputs}};
-  source.load = [&sizes] {
-    return nf4::make_synthetic({.name = "w", .shape = {sizes.outputs, sizes.inputs}});
+  if (sizes.experts > 0) {
+    source.geometry.shape.insert(source.geometry.shape.begin(), sizes.experts);
+    source.geometry.stack = sizes.stack;
+  }
+  source.load = [shape = source.geometry.shape] {
+    return nf4::make_synthetic({.name = "w", .shape = shape});
   };
   record::RunOptions options;
   options.output_types = {sizes.type};

@@ -68,5 +68,41 @@ TEST(Experts, AreRefusedWhereOneDoesNotBeginWithABlock) {
   EXPECT_EQ(loads, 0);
 }
 
+TEST(WholeStacks, AreThosePartsThatAreAskedFor) {
+  int loads = 0;
+  const std::vector<plan::TensorSource> sources = {
+      source("q_proj", {32, 64}, &loads), source("mlp.experts.gate_up_proj", {3, 64, 64}, &loads),
+      source("mlp.experts.down_proj", {3, 64, 32}, &loads), source("3x64x64", {3, 64, 64}, &loads)};
+  record::RunOptions options;
+  options.top_k = 2;
+  const auto all = plan::whole_stacks(sources, options);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].geometry.stack, (record::Stack{record::StackPart::kGateUp, 2}));
+  EXPECT_EQ(all[1].geometry.stack, (record::Stack{record::StackPart::kDown, 2}));
+  EXPECT_EQ(all[2].geometry.stack, (record::Stack{record::StackPart::kGateUp, 2}));
+  options.parts = {record::StackPart::kDown};
+  const auto down = plan::whole_stacks(sources, options);
+  ASSERT_EQ(down.size(), 2u);
+  EXPECT_EQ(down[0].name, "mlp.experts.down_proj");
+  EXPECT_EQ(down[1].name, "3x64x64");
+  EXPECT_EQ(down[1].geometry.stack, (record::Stack{record::StackPart::kDown, 2}));
+  EXPECT_EQ(loads, 0);
+}
+
+TEST(WholeStacks, HaveTheTopKOfTheirPresetUnlessAnotherIsAskedFor) {
+  int loads = 0;
+  plan::TensorSource stack = source("experts gate_up_proj", {8, 64, 64}, &loads);
+  stack.geometry.stack = {record::StackPart::kGateUp, 3};
+  EXPECT_EQ(plan::whole_stacks({stack}, {}).front().geometry.stack->top_k, 3);
+  record::RunOptions options;
+  options.top_k = 5;
+  EXPECT_EQ(plan::whole_stacks({stack}, options).front().geometry.stack->top_k, 5);
+  options.top_k = 9;
+  EXPECT_THROW(plan::whole_stacks({stack}, options), Error);
+  stack.geometry.stack.reset();
+  EXPECT_THROW(plan::whole_stacks({stack}, {}), Error);
+  EXPECT_THROW(plan::whole_stacks({source("q_proj", {32, 64}, &loads)}, options), Error);
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -76,6 +77,28 @@ const Published kPublished[] = {
          3072 + 3072 + 3 * 6144 + 64 + 6144LL},
 };
 
+// Experts: elements of a layer's gates and ups, and how many experts a token chooses, as published.
+struct ExpertModel {
+  const char* name;
+  double elements;
+  std::int64_t top_k;
+};
+
+const ExpertModel kExpertModels[] = {{"mixtral-8x7b", 0.94e9, 2},
+                                     {"qwen3-30b-a3b", 0.40e9, 8},
+                                     {"gpt-oss-20b", 0.53e9, 4},
+                                     {"deepseek-v2-lite", 0.369e9, 6},
+                                     {"deepseek-v3", 7.52e9, 8},
+                                     {"qwen3-235b-a22b", 1.61e9, 8},
+                                     {"qwen3-next-80b-a3b", 1.07e9, 10},
+                                     {"qwen3.5-35b-a3b", 0.54e9, 8},
+                                     {"gpt-oss-120b", 2.12e9, 4},
+                                     {"glm-4.5", 2.52e9, 8},
+                                     {"kimi-k2", 11.3e9, 8},
+                                     {"gemma-4-26b-a4b", 0.51e9, 8},
+                                     {"olmoe-1b-7b", 0.27e9, 8},
+                                     {"llama-4-scout", 1.34e9, 1}};
+
 TEST(Presets, HoldExactlyThePublishedModelsLinearLayers) {
   for (const Published& model : kPublished) {
     EXPECT_EQ(parameters(plan::find_preset(model.name)),
@@ -87,8 +110,30 @@ TEST(Presets, HoldExactlyThePublishedModelsLinearLayers) {
 TEST(Presets, AreAllCheckedAgainstAPublishedTotal) {
   std::set<std::string> checked;
   for (const Published& model : kPublished) checked.insert(model.name);
+  for (const ExpertModel& model : kExpertModels) checked.insert(model.name);
   for (const plan::Preset& preset : plan::presets())
     EXPECT_EQ(checked.count(preset.name), 1u) << preset.name;
+}
+
+TEST(Presets, HoldTheExpertsOfTheModelsThatHaveSome) {
+  std::size_t with_experts = 0;
+  for (const plan::Preset& preset : plan::presets()) with_experts += preset.experts ? 1 : 0;
+  EXPECT_EQ(with_experts, std::size(kExpertModels));
+  for (const ExpertModel& model : kExpertModels) {
+    const plan::Preset& preset = plan::find_preset(model.name);
+    ASSERT_TRUE(preset.experts) << model.name;
+    const plan::PresetExperts& of = *preset.experts;
+    const double elements = 2.0 * static_cast<double>(of.experts * of.intermediate * of.hidden);
+    EXPECT_NEAR(elements / model.elements, 1.0, 0.02) << model.name;
+    EXPECT_EQ(of.top_k, model.top_k) << model.name;
+    // The same matrices as among the layers, which may have more of that shape.
+    const std::int64_t matrices = of.layers * of.experts;
+    EXPECT_GE(count_of(preset, of.hidden, of.intermediate), matrices) << model.name;
+    EXPECT_GE(std::max(count_of(preset, of.intermediate, of.hidden),
+                       2 * count_of(preset, 2 * of.intermediate, of.hidden)),
+              2 * matrices)
+        << model.name;
+  }
 }
 
 TEST(Presets, OfLlama31With8BillionHasItsKnownLayers) {

@@ -268,7 +268,7 @@ Command list_command() {
       .suggests(device_words());
   command
       .add("--operation NAME", a->operation,
-           "Variants of this operation only: dequantize or matmul")
+           "Variants of this operation only: dequantize, matmul or experts")
       .one_of(operation_words());
   add_peers(command, a->peers);
   command.add("--format NAME", a->format, "table, json, csv, markdown [table]")

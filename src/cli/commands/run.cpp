@@ -34,6 +34,16 @@ All GPUs of this machine at once:
   nf4bench run --preset llama-3.1-8b --device all
 Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usable device, 6 nothing could be measured, 130 or 143 interrupted (the report so far is kept).)";
 
+std::int64_t parse_top_k(const std::string& word) {
+  constexpr std::int64_t kMost = 1024;
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+  const bool is_number = error == std::errc() && end == word.data() + word.size();
+  if (is_number && count >= 1 && count <= kMost) return count;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--top-k: \"{}\" is not a number from 1 to {}", escaped(word), kMost));
+}
+
 // x of a product: how it is drawn, or the file that it comes from.
 void take_activations(record::RunOptions& o, const std::string& word) {
   o.activations = record::Activations::kFile;
@@ -73,13 +83,13 @@ void add_operation_options(Command& command, record::RunOptions& o) {
   command.group = "What is computed";
   command
       .add("--operation NAME", o.operations,
-           "dequantize: decode the weight; matmul: multiply it with activations, y = x W^T "
+           "dequantize: decode a weight; matmul: multiply x by it; experts: x by some of a stack "
            "[dequantize]",
            kCommon | kList)
       .one_of(operation_words());
   command.add(
       "--tokens M", [&o](const Words& words) { o.tokens = parse_tokens(words); },
-      fmt::format("Rows of x that matmul multiplies with, 1 to {} [{}]", kMostTokens,
+      fmt::format("Rows of x that matmul and experts multiply with, 1 to {} [{}]", kMostTokens,
                   fmt::join(o.tokens, ",")),
       kCommon | kMayBeNumber);
   command
@@ -92,6 +102,25 @@ void add_operation_options(Command& command, record::RunOptions& o) {
   command.add(
       "--cold-activations", o.cold_activations,
       "Cold samples find x in no cache, too; else it is hot, as the layer before leaves it");
+  command.add(
+      "--part PART", choice(o.parts),
+      "Of layers of experts, the product that gives gates and ups (gate_up), or the one that "
+      "leads back (down) [both]");
+  command.add(
+      "--top-k K", [&o](const std::string& word) { o.top_k = parse_top_k(word); },
+      "Experts that each token chooses [as the preset's model does]", kMayBeNumber);
+  command
+      .add(
+          "--routing WORD|FILE",
+          [&o](const std::string& word) {
+            operation::parse_routing(word);
+            o.routing = word;
+          },
+          "Which experts tokens choose. uniform: any; zipf:S, normal:S: some more than others; "
+          "one: all the same; balanced: in turn; with :dead=F that share of them by nobody; or ids "
+          "[M or more, K] in a .npy file [uniform]",
+          kFiles)
+      .suggests({"uniform", "zipf:0.9", "normal:1.05:dead=0.2", "one", "balanced"});
   command.add("--crossover", o.crossover,
               "Measure matmul with more numbers of tokens, between those of --tokens, until it is "
               "known where the fastest variant changes");
@@ -117,7 +146,8 @@ void add_variant_options(Command& command, record::RunOptions& o) {
   command
       .add("--baseline NAME", o.baseline,
            "The variant that speedups refer to, always measured [multi_kernel; on the CPU "
-           "multi_pass; of matmul chain_cublas and reference]; \"none\" for none",
+           "multi_pass; of matmul chain_cublas and reference; of experts grouped_any and "
+           "decode_all]; \"none\" for none",
            kCommon)
       .suggests(baselines);
 }

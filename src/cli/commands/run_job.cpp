@@ -156,8 +156,10 @@ void warn(record::Report& report, const std::string& warning) {
 
 // Where the report goes, checked before foreign code runs and a device is opened.
 OutputTarget choose_output(const bench::RunParts& parts, const Context& context) {
-  CommandInputs inputs = {
-      .peers = parts.peers, .reports = {}, .activations = parts.options.activations_file};
+  CommandInputs inputs = {.peers = parts.peers,
+                          .reports = {},
+                          .activations = parts.options.activations_file,
+                          .routing = operation::parse_routing(parts.options.routing).file};
   for (const auto& each : parts.sources.checkpoints) inputs.checkpoints.push_back(each.get());
   OutputTarget output =
       report_target("--json", parts.options.json, files_read(inputs, context), parts.options.force);
@@ -172,9 +174,7 @@ bench::RunParts parts_of(record::RunOptions options) {
   // /dev/stdout and its other names mean "-", whose table goes to stderr.
   options.json = is_stdout(options.json) ? "-" : plan::report_path(options.json, parts.shard);
   device::check_device_name(options.device);
-  for (const std::string& option : bench::idle_options(options)) {
-    warn(fmt::format("{} changes nothing without --operation matmul", option));
-  }
+  for (const std::string& idle : bench::idle_options(options)) warn(idle);
   parts.peers = peer::parse_peers(options.peers);
   parts.sources = plan::find_sources(options);
   parts.options = std::move(options);

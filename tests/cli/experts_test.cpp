@@ -1,0 +1,171 @@
+// "nf4bench run --operation experts", from the command line to the report and the table.
+
+#include "cli/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Outcome run_experts(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"run",           "--device", "cpu",        "--no-ceilings",
+                                        "--operation",   "experts",  "--max-time", "0.01",
+                                        "--min-samples", "3",        "--cache",    "hot"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return nf4bench(arguments);
+}
+
+json report_of(std::vector<std::string> more) {
+  more.insert(more.end(), {"--json", "-", "--quiet"});
+  const Outcome outcome = run_experts(more);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  return json::parse(outcome.out, nullptr, false);
+}
+
+void expect_usage_error(const std::vector<std::string>& more, const std::string& word) {
+  const Outcome outcome = run_experts(more);
+  EXPECT_EQ(outcome.exit_code, 2) << word;
+  EXPECT_THAT(outcome.err, HasSubstr(word));
+}
+
+TEST(ExpertsRun, ReportsWhatTheRoutingHitsForEveryVariant) {
+  const json report = report_of({"--shape", "8x128x128", "--top-k", "3", "--tokens", "1,5"});
+  EXPECT_EQ(report.at("settings").at("experts"),
+            json::parse(R"({"top_k": 3, "routing": "uniform"})"));
+  EXPECT_EQ(report.at("tensors").at(0).at("stack").at("part"), "gate_up");
+  EXPECT_EQ(report.at("tensors").at(0).at("stack").at("top_k"), 3);
+  std::set<std::string> variants;
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("operation"), "experts");
+    EXPECT_EQ(row.at("status"), "passed") << row.at("reason");
+    variants.insert(row.at("variant").get<std::string>());
+    const int tokens = row.at("tokens").get<int>();
+    EXPECT_EQ(row.at("flops"), 2 * tokens * 3 * 128 * 128);
+    EXPECT_GE(row.at("experts").at("hit").get<double>(), 3.0);
+    EXPECT_LE(row.at("experts").at("hit").get<double>(), tokens == 1 ? 3.0 : 8.0);
+    EXPECT_GE(row.at("experts").at("fullest_rows"), 1);
+    EXPECT_LE(row.at("experts").at("fullest_rows"), tokens);
+  }
+  EXPECT_EQ(variants, (std::set<std::string>{"reference", "decode_all", "loop", "grouped",
+                                             "grouped_resident"}));
+}
+
+TEST(ExpertsRun, TakesBothPartsOfAModelOfFusedExperts) {
+  const json report = report_of({sample("moe/fused_experts.safetensors"), "--top-k", "2",
+                                 "--tokens", "3", "--variant", "reference,grouped"});
+  std::set<std::string> parts;
+  for (const json& tensor : report.at("tensors")) {
+    EXPECT_EQ(tensor.at("shape").size(), 3u);
+    parts.insert(tensor.at("stack").at("part").get<std::string>());
+  }
+  EXPECT_EQ(parts, (std::set<std::string>{"gate_up", "down"}));
+  const json down = report_of({sample("moe/fused_experts.safetensors"), "--top-k", "2", "--tokens",
+                               "3", "--variant", "grouped", "--part", "down"});
+  EXPECT_EQ(down.at("tensors").size(), 1u);
+  EXPECT_EQ(down.at("tensors").at(0).at("stack").at("part"), "down");
+}
+
+TEST(ExpertsRun, MeasuresColdStacksUnderEveryRouting) {
+  for (const std::string routing :
+       {"zipf:0.9", "normal:1.05:dead=0.25", "one", "balanced", "uniform"}) {
+    const json report = report_of({"--shape", "8x64x128", "--top-k", "2", "--tokens", "4", "--part",
+                                   "down", "--routing", routing, "--variant", "grouped",
+                                   "--baseline", "none", "--cache", "cold", "--rotate", "1"});
+    const json& row = report.at("measurements").at(0);
+    EXPECT_EQ(row.at("status"), "passed") << routing << row.at("reason");
+    if (routing == "one") {
+      EXPECT_EQ(row.at("experts"), json::parse(R"({"hit": 2.0, "fullest_rows": 4})"));
+    }
+    if (routing == "balanced") {
+      EXPECT_EQ(row.at("experts"), json::parse(R"({"hit": 8.0, "fullest_rows": 1})"));
+    }
+  }
+}
+
+TEST(ExpertsRun, TakesIdsOfAFile) {
+  const std::string path = testing::TempDir() + "ids.npy";
+  std::string dict = "{'descr': '<i4', 'fortran_order': False, 'shape': (4, 2), }";
+  dict.resize((10 + dict.size() + 64) / 64 * 64 - 11, ' ');
+  dict += '\n';
+  const std::int32_t ids[] = {0, 5, 5, 0, 0, 5, -1, 5};
+  std::ofstream file(path, std::ios::binary);
+  file << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(dict.size() % 256)
+       << static_cast<char>(dict.size() / 256) << dict;
+  file.write(reinterpret_cast<const char*>(ids), sizeof(ids));
+  file.close();
+  const json report = report_of({"--shape", "8x64x128", "--top-k", "2", "--tokens", "4",
+                                 "--routing", path, "--variant", "grouped"});
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("experts"), json::parse(R"({"hit": 2.0, "fullest_rows": 4})"));
+    EXPECT_EQ(row.at("flops"), 2 * 7 * 64 * 128);
+  }
+  const Outcome few =
+      run_experts({"--shape", "8x64x128", "--top-k", "2", "--tokens", "5", "--routing", path});
+  EXPECT_EQ(few.exit_code, 3);
+  EXPECT_THAT(few.err, HasSubstr("has 4 tokens"));
+  const Outcome other =
+      run_experts({"--shape", "8x64x128", "--top-k", "3", "--routing", path, "--tokens", "4"});
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_THAT(other.err, HasSubstr("--top-k"));
+}
+
+TEST(ExpertsRun, ShowsWhatIsHitInTheTable) {
+  const Outcome outcome =
+      run_experts({"--shape", "8x64x128", "--top-k", "2", "--tokens", "4", "--routing", "one"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("experts"), ContainsRegex("hit"),
+                                 HasSubstr("experts that any token chose")));
+}
+
+TEST(ExpertsRun, PlansPresetsOfExpertsWithoutMakingThem) {
+  for (const char* preset :
+       {"qwen3-30b-a3b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "gpt-oss-120b",
+        "qwen3-235b-a22b", "qwen3-next-80b-a3b", "qwen3.5-35b-a3b", "glm-4.5", "kimi-k2",
+        "gemma-4-26b-a4b", "olmoe-1b-7b", "llama-4-scout"}) {
+    const Outcome outcome = nf4bench({"list", "presets", preset, "--json"});
+    EXPECT_EQ(outcome.exit_code, 0) << preset;
+  }
+  const Outcome plan = run_experts({"--preset", "olmoe-1b-7b", "--tokens", "1", "--dry-run"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_THAT(plan.out, AllOf(HasSubstr("64x2048x2048"), HasSubstr("64x2048x1024"),
+                              ContainsRegex("routing +uniform"), HasSubstr("decode_all")));
+}
+
+TEST(ExpertsRun, LeavesTheTensorsOfOtherOperationsAsTheyAre) {
+  const Outcome plan = nf4bench({"run", "--device", "cpu", "--preset", "olmoe-1b-7b", "--operation",
+                                 "dequantize,experts", "--tokens", "1", "--dry-run"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_THAT(plan.out, AllOf(HasSubstr("1024x2048"), HasSubstr("64x2048x2048")));
+}
+
+TEST(ExpertsRun, SaysWhatIsWrongWithItsOptions) {
+  expect_usage_error({"--shape", "64x128"}, "no stack");
+  expect_usage_error({"--shape", "8x64x128"}, "--top-k");
+  expect_usage_error({"--shape", "8x64x128", "--top-k", "9"}, "more than the 8 experts");
+  expect_usage_error({"--shape", "8x64x128", "--top-k", "2", "--routing", "some"}, "--routing");
+  expect_usage_error({"--shape", "8x64x128", "--top-k", "2", "--routing", "one:dead=0.9"},
+                     "--routing");
+  expect_usage_error({"--shape", "8x64x128", "--top-k", "2", "--dtype", "float32"}, "--dtype");
+  const Outcome idle = nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--routing", "one",
+                                 "--top-k", "2", "--dry-run"});
+  EXPECT_THAT(idle.err, AllOf(HasSubstr("--routing changes nothing without --operation experts"),
+                              HasSubstr("--top-k changes nothing")));
+}
+
+}  // namespace
+}  // namespace nf4bench::test

@@ -1,0 +1,301 @@
+// Products with stacks of experts, run as the program runs them: which kernels pass, and that those
+// which take a short cut do not.
+
+#include "operation/experts.hpp"
+
+#include "device/devices.hpp"
+#include "nf4/values.hpp"
+#include "operation/product_run.hpp"
+#include "routing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nf4bench::test {
+namespace {
+
+using kernels::Job;
+using kernels::Launch;
+using record::StackPart;
+
+ProductSizes sizes_of(StackPart part, std::int64_t tokens = 6) {
+  return {.tokens = tokens,
+          .outputs = 24,
+          .inputs = 128,
+          .type = nf4::OutputType::kBfloat16,
+          .experts = 8,
+          .stack = {.part = part, .top_k = 3}};
+}
+
+const kernels::Variant& honest() {
+  static const kernels::Variant variant = kernels::cpu::experts().variants.front();
+  return variant;
+}
+
+// The row of a kernel that does this, with the honest one to compare with.
+record::Measurement row_of(const std::function<void(const Job& job, const Launch& launch)>& launch,
+                           const ProductSizes& sizes) {
+  kernels::Variant deceitful = honest();
+  deceitful.name = "deceitful";
+  deceitful.launch = launch;
+  const kernels::Catalog catalog = {.variants = {honest(), deceitful},
+                                    .stream_shapes = {},
+                                    .flagship = "reference",
+                                    .default_baseline = "reference"};
+  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
+  const auto rows = run_products(*device, catalog, sizes);
+  EXPECT_EQ(rows.at("reference").status, record::Status::kPassed) << rows.at("reference").reason;
+  return rows.at("deceitful");
+}
+
+void expect_caught(const std::function<void(const Job& job, const Launch& launch)>& launch,
+                   const ProductSizes& sizes) {
+  const record::Measurement row = row_of(launch, sizes);
+  EXPECT_EQ(row.status, record::Status::kFailed) << row.reason;
+  EXPECT_NE(row.reason, "");
+  EXPECT_FALSE(row.time_s);
+}
+
+std::vector<std::int64_t> ids_of(const Job& job) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(slots_of(job)));
+  std::memcpy(ids.data(), job.ids, ids.size() * sizeof(std::int64_t));
+  return ids;
+}
+
+std::vector<float> weights_of(const Job& job) {
+  std::vector<float> weights(static_cast<std::size_t>(slots_of(job)));
+  std::memcpy(weights.data(), job.slot_weights, weights.size() * sizeof(float));
+  return weights;
+}
+
+void launch_with(Job job, const Launch& launch, const std::vector<std::int64_t>& ids,
+                 const std::vector<float>* weights = nullptr) {
+  job.ids = ids.data();
+  if (weights != nullptr) job.slot_weights = weights->data();
+  honest().launch(job, launch);
+}
+
+TEST(Experts, PassForEveryVariantPartAndNumberOfTokens) {
+  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
+  for (const StackPart part : {StackPart::kGateUp, StackPart::kDown}) {
+    for (const std::int64_t tokens : {1, 6, 40}) {
+      const auto rows = run_products(*device, kernels::cpu::experts(), sizes_of(part, tokens));
+      EXPECT_EQ(rows.size(), kernels::cpu::experts().variants.size());
+      for (const auto& [name, row] : rows) {
+        if (name == "loop") continue;  // not where groups of scales straddle experts
+        EXPECT_EQ(row.status, record::Status::kPassed) << name << ": " << row.reason;
+        ASSERT_TRUE(row.experts) << name;
+        EXPECT_GE(row.experts->hit, 3.0);
+        EXPECT_LE(row.experts->hit, 8.0);
+        EXPECT_EQ(row.flops, 2.0 * static_cast<double>(tokens * 3 * 24 * 128));
+      }
+      EXPECT_EQ(rows.at("loop").status, record::Status::kSkipped) << rows.at("loop").reason;
+    }
+  }
+}
+
+TEST(Experts, PassForALoopWhoseMatricesBeginWithAGroup) {
+  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
+  ProductSizes sizes = sizes_of(StackPart::kDown);
+  sizes.outputs = 128;
+  const auto rows = run_products(*device, kernels::cpu::experts(), sizes);
+  EXPECT_EQ(rows.at("loop").status, record::Status::kPassed) << rows.at("loop").reason;
+}
+
+TEST(Experts, CountTheBytesOfWhatIsHit) {
+  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
+  const auto few = run_products(*device, kernels::cpu::experts(), sizes_of(StackPart::kGateUp, 1));
+  const record::Measurement& row = few.at("grouped");
+  const std::int64_t weight = 8 * 24 * 128 / 2 + 8 * 24 * 2 + 2 * 4 + 256 * 4;
+  EXPECT_EQ(row.bytes_read, weight * 3 / 8 + 128 * 2 + 3 * 8);
+  EXPECT_EQ(row.bytes_written, 3 * 24 * 2);
+  const std::int64_t resident = few.at("grouped_resident").bytes_read;
+  EXPECT_GT(resident, 3 * 24 * 128 * 2);
+  EXPECT_LT(resident, 4 * 24 * 128 * 2);
+}
+
+// ---- Kernels that take a short cut ----
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyDropSlotsOfSmallWeight) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        std::vector<std::int64_t> ids = ids_of(job);
+        const std::vector<float> weights = weights_of(job);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          if (weights[i] < 0.01f) ids[i] = -1;
+        }
+        launch_with(job, launch, ids);
+      },
+      sizes_of(StackPart::kDown));
+}
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyDropSlotsOverACapacity) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        std::vector<std::int64_t> ids = ids_of(job);
+        std::vector<int> rows(static_cast<std::size_t>(job.group.experts));
+        for (std::int64_t& id : ids) {
+          const bool is_one = id >= 0 && id < job.group.experts;
+          if (is_one && ++rows[static_cast<std::size_t>(id)] > 4) id = -1;
+        }
+        launch_with(job, launch, ids);
+      },
+      sizes_of(StackPart::kGateUp, 20));
+}
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyTakeAWrongExpertForASmallWeight) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        std::vector<std::int64_t> ids = ids_of(job);
+        const std::vector<float> weights = weights_of(job);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          if (weights[i] < 0.001f && weights[i] > 0.0f) ids[i] = (ids[i] + 1) % job.group.experts;
+        }
+        launch_with(job, launch, ids);
+      },
+      sizes_of(StackPart::kDown));
+}
+
+TEST(DeceitfulExperts, AreCaughtWithTheRoutingOfThePreviousCall) {
+  const auto last = std::make_shared<std::vector<std::int64_t>>();
+  expect_caught(
+      [last](const Job& job, const Launch& launch) {
+        const std::vector<std::int64_t> ids = ids_of(job);
+        if (last->size() != ids.size()) *last = ids;
+        launch_with(job, launch, *last);
+        *last = ids;
+      },
+      sizes_of(StackPart::kGateUp));
+}
+
+// Right in every probe and the first call of all: what differs is the routing in a rotation.
+TEST(DeceitfulExperts, AreCaughtWithARoutingThatIsKeptByItsAddress) {
+  const auto kept = std::make_shared<std::map<const void*, std::vector<std::int64_t>>>();
+  const auto calls = std::make_shared<int>(0);
+  expect_caught(
+      [kept, calls](const Job& job, const Launch& launch) {
+        constexpr int kProbes = 8;  // more than there are
+        if (++*calls < kProbes) return honest().launch(job, launch);
+        const auto known = kept->emplace(job.ids, ids_of(job)).first;
+        launch_with(job, launch, known->second);
+      },
+      sizes_of(StackPart::kGateUp));
+}
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyKeepDecodedWeights) {
+  const auto kept = std::make_shared<std::map<const void*, std::vector<std::uint8_t>>>();
+  expect_caught(
+      [kept](const Job& job, const Launch& launch) {
+        const auto bytes = static_cast<std::size_t>(job.elements / 2);
+        const auto known =
+            kept->emplace(job.packed, std::vector(job.packed, job.packed + bytes)).first;
+        Job stale = job;
+        stale.packed = known->second.data();
+        honest().launch(stale, launch);
+      },
+      sizes_of(StackPart::kGateUp));
+}
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyAssumeEqualWeights) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        std::vector<float> weights = weights_of(job);
+        for (std::size_t token = 0; token < weights.size(); token += 3) {
+          const float mean = (weights[token] + weights[token + 1] + weights[token + 2]) / 3.0f;
+          std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(token), 3, mean);
+        }
+        launch_with(job, launch, ids_of(job), &weights);
+      },
+      sizes_of(StackPart::kDown));
+}
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyNormaliseWeights) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        std::vector<float> weights = weights_of(job);
+        for (std::size_t token = 0; token < weights.size(); token += 3) {
+          const float sum = weights[token] + weights[token + 1] + weights[token + 2];
+          for (std::size_t i = token; i < token + 3; ++i) weights[i] /= sum;
+        }
+        launch_with(job, launch, ids_of(job), &weights);
+      },
+      sizes_of(StackPart::kDown));
+}
+
+// Each slot alone, and what these come to added up in bfloat16.
+TEST(DeceitfulExperts, AreCaughtWhenTheyAddSlotsUpIn16Bits) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        std::vector<float> sums(static_cast<std::size_t>(job.tokens * job.outputs));
+        const auto round = [](float value) {
+          const std::vector<std::byte> bits =
+              nf4::to_values(nf4::OutputType::kBfloat16, {{double{value}}});
+          return static_cast<float>(nf4::value_at(nf4::OutputType::kBfloat16, bits, 0));
+        };
+        const std::vector<std::int64_t> all = ids_of(job);
+        std::vector<std::byte> part(sums.size() * 2);
+        Job one = job;
+        one.output = part.data();
+        for (std::size_t k = 0; k < 3; ++k) {
+          std::vector<std::int64_t> ids(all.size(), -1);
+          for (std::size_t i = k; i < ids.size(); i += 3) ids[i] = all[i];
+          launch_with(one, launch, ids);
+          for (std::size_t i = 0; i < sums.size(); ++i) {
+            const double value =
+                nf4::value_at(nf4::OutputType::kBfloat16, part, static_cast<std::int64_t>(i));
+            sums[i] = round(sums[i] + static_cast<float>(value));
+          }
+        }
+        const std::vector<double> wide(sums.begin(), sums.end());
+        const std::vector<std::byte> bits = nf4::to_values(nf4::OutputType::kBfloat16, wide);
+        std::memcpy(job.output, bits.data(), bits.size());
+      },
+      sizes_of(StackPart::kDown));
+}
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyWriteRowsOfOthers) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        honest().launch(job, launch);
+        auto* const rows = static_cast<std::byte*>(job.output);
+        const std::size_t row = static_cast<std::size_t>(job.outputs) * 2;
+        std::memcpy(rows + row, rows, row);
+      },
+      sizes_of(StackPart::kGateUp));
+}
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyLeaveRowsOfNoExpertUnwritten) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        const std::vector<std::int64_t> ids = ids_of(job);
+        const std::size_t row = static_cast<std::size_t>(job.outputs) * 2;
+        auto* const rows = static_cast<std::byte*>(job.output);
+        const std::vector<std::byte> before(rows, rows + ids.size() * row);
+        honest().launch(job, launch);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          const bool is_one = ids[i] >= 0 && ids[i] < job.group.experts;
+          if (!is_one) std::memcpy(rows + i * row, before.data() + i * row, row);
+        }
+      },
+      sizes_of(StackPart::kGateUp));
+}
+
+TEST(DeceitfulExperts, AreCaughtWhenTheyReadTheLowerHalfOfIds) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        std::vector<std::int64_t> ids = ids_of(job);
+        for (std::int64_t& id : ids) id = static_cast<std::int32_t>(id & 0xffffffff);
+        launch_with(job, launch, ids);
+      },
+      sizes_of(StackPart::kGateUp, 20));
+}
+
+}  // namespace
+}  // namespace nf4bench::test
