@@ -30,7 +30,8 @@ extern "C" {
 /* What a variant computes. */
 enum {
   NF4BENCH_PEER_DEQUANTIZE = 0, /* the decoded weight, bit for bit */
-  NF4BENCH_PEER_MATMUL = 1      /* y = x W^T with the decoded weight W */
+  NF4BENCH_PEER_MATMUL = 1,     /* y = x W^T with the decoded weight W */
+  NF4BENCH_PEER_EXPERTS = 2     /* the same with those matrices of a stack that rows chose */
 };
 
 /* Where it runs. */
@@ -67,7 +68,14 @@ enum {
  *
  * NF4BENCH_PEER_MATMUL: output[m * outputs + n] is the sum over k of input[m * inputs + k] times
  * W[n, k], the weight as it would be decoded to the output type. Sums in float32 or better, in any
- * order, rounded once. docs/method.md says how much an output may be off. */
+ * order, rounded once. docs/method.md says how much an output may be off.
+ *
+ * NF4BENCH_PEER_EXPERTS: the weight is a stack W[experts, outputs, inputs]. Token t has `top_k`
+ * slots, s = t * top_k to t * top_k + top_k - 1; ids[s] is the expert of slot s, and none when it
+ * is below 0 or not below `experts`: such a slot is zero, whatever its row and weight hold. With
+ * sums_slots 0, output[s * outputs + n] is the sum over k of input[t * inputs + k] times
+ * W[ids[s], n, k]. With sums_slots 1, output[t * outputs + n] is the sum over the slots of t of
+ * slot_weights[s] times the sum over k of input[s * inputs + k] times W[ids[s], n, k]. */
 typedef struct nf4bench_peer_job {
   uint32_t struct_bytes;       /* sizeof(nf4bench_peer_job) of the nf4bench that calls */
   int32_t output_type;         /* NF4BENCH_PEER_FLOAT16, _BFLOAT16 or _FLOAT32 */
@@ -78,17 +86,24 @@ typedef struct nf4bench_peer_job {
   const float* nested_map;     /* nested: 256 values; plain: NULL */
   float nested_offset;         /* nested */
   int32_t block_shift;         /* log2 of the blocksize: 5 to 12 */
-  int64_t elements;            /* any count from 1, beyond 2^31 as well */
+  int64_t elements;            /* any count from 1, beyond 2^31 as well; of a whole stack */
   int64_t blocks;              /* elements divided by the blocksize, rounded up */
-  void* output;                /* DEQUANTIZE: `elements` values; MATMUL: tokens * outputs */
+  void* output;                /* DEQUANTIZE: `elements` values; else as said above */
   void* workspace;             /* what workspace_bytes() asked for, contents undefined; or NULL */
-  int32_t operation;           /* that of the variant: NF4BENCH_PEER_DEQUANTIZE or _MATMUL */
+  int32_t operation;           /* that of the variant: NF4BENCH_PEER_DEQUANTIZE, ... */
   int32_t nested;              /* 1: nested scales, 0: plain ones */
-  int64_t outputs;             /* N, rows of the weight */
+  int64_t outputs;             /* N, rows of the weight, or of each matrix of a stack */
   int64_t inputs;              /* K, its columns; elements is outputs * inputs */
-  int64_t tokens;              /* MATMUL: M, rows of the input, from 1; DEQUANTIZE: 0 */
+  int64_t tokens;              /* M, from 1; DEQUANTIZE: 0 */
   const void* input; /* MATMUL: tokens * inputs values of the output type; DEQUANTIZE: NULL */
   const float* nested_offset_at; /* nested: where memory holds nested_offset too; plain: NULL */
+  /* What follows is there when struct_bytes says so, and 0 or NULL but for EXPERTS. */
+  int64_t experts;           /* E, matrices of the stack */
+  int64_t top_k;             /* slots of a token */
+  const int64_t* ids;        /* tokens * top_k */
+  const float* slot_weights; /* sums_slots 1: tokens * top_k; 0: NULL */
+  int32_t sums_slots;        /* 1: input has a row for each slot and output one for each token */
+  int32_t reserved;          /* 0 */
 } nf4bench_peer_job;
 
 /* The device it is to run on. */
@@ -106,7 +121,7 @@ typedef struct nf4bench_peer_variant {
    * NULL or "" gives just NAME. Entries for different operations or devices may share a name. */
   const char* name;
   const char* summary; /* one line: the idea; may be NULL */
-  int32_t operation;   /* NF4BENCH_PEER_DEQUANTIZE or _MATMUL: one entry for each */
+  int32_t operation;   /* NF4BENCH_PEER_DEQUANTIZE, ...: one entry for each */
   int32_t device;      /* NF4BENCH_PEER_CPU or NF4BENCH_PEER_CUDA */
   int32_t launches;    /* kernels, or passes over the data, per call; 0: not known */
   uint32_t flags;      /* a sum of NF4BENCH_PEER_NOT_CAPTURABLE, ..., or 0 */

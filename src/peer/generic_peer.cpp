@@ -45,7 +45,13 @@ nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
           .inputs = job.inputs,
           .tokens = job.tokens,
           .input = job.input,
-          .nested_offset_at = job.nested_offset};
+          .nested_offset_at = job.nested_offset,
+          .experts = job.group.experts,
+          .top_k = job.group.experts > 0 ? job.group.top_k : 0,
+          .ids = static_cast<const std::int64_t*>(job.ids),
+          .slot_weights = static_cast<const float*>(job.slot_weights),
+          .sums_slots = job.group.sums_slots ? 1 : 0,
+          .reserved = 0};
 }
 
 // A question about a problem: all but the buffers.

@@ -19,7 +19,7 @@ constexpr const char* kEntryPoint = "nf4bench_peer_v2";
 constexpr std::uint32_t kLastImaginable = 9;
 
 // By the header's numbers.
-constexpr std::array<const char*, 2> kOperations = {"dequantize", "matmul"};
+constexpr std::array<const char*, 3> kOperations = {"dequantize", "matmul", "experts"};
 
 constexpr std::uint32_t kMaxVariants = 1000;
 constexpr std::uint32_t kMaxStructBytes = 4096;
@@ -96,8 +96,8 @@ std::string problem_of(const nf4bench_peer_variant& variant, std::uint32_t known
                        int{NF4BENCH_PEER_CPU}, int{NF4BENCH_PEER_CUDA});
   }
   if (variant.operation < 0 || static_cast<std::size_t>(variant.operation) >= kOperations.size()) {
-    return fmt::format("its operation is {}, wanted 0 ({}) or 1 ({})", variant.operation,
-                       kOperations[0], kOperations[1]);
+    return fmt::format("its operation is {}, wanted 0 ({}), 1 ({}) or 2 ({})", variant.operation,
+                       kOperations[0], kOperations[1], kOperations[2]);
   }
   if ((variant.flags & ~known_flags) != 0) {
     return fmt::format("its flags {:#x} hold unknown bits", variant.flags);

@@ -25,6 +25,7 @@ const char* name_of(record::DeviceKind kind) {
   return kind == record::DeviceKind::kCuda ? "CUDA devices" : "the CPU device";
 }
 
+constexpr const char* kDequantize = "dequantize";
 constexpr const char* kMatmul = "matmul";
 
 // Names of variants that belong to a peer, kept in `strings`.
@@ -46,6 +47,7 @@ std::vector<kernels::Variant> bitsandbytes_on_cpu(const SharedLibrary& library,
                                                   const PeerHost& host, const Names& name) {
   const BitsandbytesCpu found = find_bitsandbytes_cpu(library);
   if (host.operation == kMatmul) return bitsandbytes_cpu_products(found, name(""));
+  if (host.operation != kDequantize) return {};
   return bitsandbytes_cpu_variants(found, name(""), name("_decode"));
 }
 
@@ -67,6 +69,7 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
                                   .gemv = name("_gemv"),
                                   .chain = name("_chain")});
   }
+  if (host.operation != kDequantize) return {};
   return bitsandbytes_variants(found, *host.tools, name(""), name("_decode"));
 }
 

@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Loading, NamesTheOperationsThatAreKnown) {
   EXPECT_THAT(warning_of(TEST_PEER_SCRIPTED, "operation"),
-              HasSubstr("wanted 0 (dequantize) or 1 (matmul)"));
+              HasSubstr("wanted 0 (dequantize), 1 (matmul) or 2 (experts)"));
 }
 
 TEST(Loading, RefusesSizesOfTheTableThatCannotBe) {

@@ -62,6 +62,14 @@ class OfNumpy(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
 
+    def test_the_example_multiplies_with_the_experts_that_tokens_chose(self):
+        for part in "gate_up", "down":
+            code, report, err = measure(sys.executable, EXAMPLE, "--operation", "experts", "--shape", "5x33x77",
+                                        "--top-k", "3", "--part", part, "--tokens", "1,7", "--dtype",
+                                        "float16,bfloat16", "--variant", "mine*", "--baseline", "mine.experts")
+            self.assertEqual(code, 0, err)
+            self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
+
     def test_arrays_that_are_returned_are_copied_or_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "solution.py")

@@ -68,3 +68,21 @@ def linear(x, weight, quant_state, out):
     with np.errstate(all="ignore"):
         y = widened(x) @ widened(decoded).T
     out[...] = bfloat16_bits(y) if out.dtype == np.uint16 else y
+
+
+def experts(x, weight, quant_state, ids, slot_weights, out):
+    """One row of x times the matrix of the stack that its slot chose, slot by slot."""
+    decoded = np.empty(quant_state.shape, out.dtype)
+    dequantize(weight, quant_state, decoded)
+    rows, stack = widened(x), widened(decoded)
+    y = np.zeros(out.shape, np.float32)
+    for slot, expert in enumerate(ids.reshape(-1)):
+        token = slot // ids.shape[1]
+        if not 0 <= expert < stack.shape[0]:
+            continue
+        with np.errstate(all="ignore"):
+            if slot_weights is None:
+                y[slot] = stack[expert] @ rows[token]
+            else:
+                y[token] += slot_weights.reshape(-1)[slot] * (stack[expert] @ rows[slot])
+    out[...] = bfloat16_bits(y) if out.dtype == np.uint16 else y

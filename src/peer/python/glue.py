@@ -18,7 +18,7 @@ import threading
 import traceback
 import types
 
-DEQUANTIZE, MATMUL = 0, 1
+DEQUANTIZE, MATMUL, EXPERTS = 0, 1, 2
 CPU, CUDA = 0, 1
 TYPES = ("float16", "bfloat16", "float32")
 NOTHING_SAID = 0  # launches of a function that does not say how many kernels it is
@@ -39,7 +39,9 @@ Job = struct("Job", [
     ("elements", ctypes.c_int64), ("blocks", ctypes.c_int64), ("output", ctypes.c_void_p),
     ("workspace", ctypes.c_void_p), ("operation", ctypes.c_int32), ("nested", ctypes.c_int32),
     ("outputs", ctypes.c_int64), ("inputs", ctypes.c_int64), ("tokens", ctypes.c_int64),
-    ("input", ctypes.c_void_p), ("nested_offset_at", ctypes.c_void_p)])
+    ("input", ctypes.c_void_p), ("nested_offset_at", ctypes.c_void_p), ("experts", ctypes.c_int64),
+    ("top_k", ctypes.c_int64), ("ids", ctypes.c_void_p), ("slot_weights", ctypes.c_void_p),
+    ("sums_slots", ctypes.c_int32), ("reserved", ctypes.c_int32)])
 Device = struct("Device", [
     ("struct_bytes", ctypes.c_uint32), ("kind", ctypes.c_int32), ("compute_capability", ctypes.c_int32),
     ("multiprocessors", ctypes.c_int32), ("l2_bytes", ctypes.c_int64)])
@@ -109,9 +111,9 @@ class Bare:
     """No library: memoryviews of host memory, and objects that name device memory."""
 
     devices = (CPU, CUDA)
-    formats = {"uint8": "B", "float32": "f", "float16": "H", "bfloat16": "H"}
-    typestrings = {"uint8": "|u1", "float32": "<f4", "float16": "<f2", "bfloat16": "<u2"}
-    sizes = {"uint8": 1, "float32": 4, "float16": 2, "bfloat16": 2}
+    formats = {"uint8": "B", "int64": "q", "float32": "f", "float16": "H", "bfloat16": "H"}
+    typestrings = {"uint8": "|u1", "int64": "<i8", "float32": "<f4", "float16": "<f2", "bfloat16": "<u2"}
+    sizes = {"uint8": 1, "int64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
     def array(self, address, shape, dtype, device):
         if device == CUDA:
@@ -148,7 +150,7 @@ class Bare:
 
 class Numpy(Bare):
     devices = (CPU,)
-    names = {"uint8": "uint8", "float32": "float32", "float16": "float16", "bfloat16": "uint16"}
+    names = {"uint8": "uint8", "int64": "int64", "float32": "float32", "float16": "float16", "bfloat16": "uint16"}
 
     def __init__(self):
         import numpy
@@ -303,7 +305,8 @@ def state_of(job, library, device, tensors=True):
     def array(address, shape, dtype):
         return library.array(address, shape, dtype, device) if tensors else None
 
-    shape = library.shape((job.outputs, job.inputs))
+    sizes = (job.outputs, job.inputs)
+    shape = library.shape((job.experts, *sizes) if job.operation == EXPERTS else sizes)
     facts = {"shape": shape, "dtype": library.dtype(TYPES[job.output_type]), "blocksize": 1 << job.block_shift,
              "code": None, "absmax": None, "offset": None, "state2": None}
     if tensors:
@@ -338,6 +341,9 @@ def form_of(function):
     if names[1:2] == ["quant_state"]:
         given.update(names[:2])
         form = Form(DEQUANTIZE, False, takes_out)
+    elif names[2:5] == ["quant_state", "ids", "slot_weights"]:
+        given.update(names[:5])
+        form = Form(EXPERTS, False, takes_out)
     elif names[2:3] == ["quant_state"]:
         given.update(names[:3])
         form = Form(MATMUL, False, takes_out)
@@ -368,6 +374,13 @@ class Function:
         if form.operation == MATMUL:
             arguments.insert(0, library.array(job.input, (job.tokens, job.inputs), dtype, device))
             rows, columns = job.tokens, job.outputs
+        if form.operation == EXPERTS:
+            slots = job.tokens * job.top_k
+            read, rows, columns = (slots, job.tokens, job.outputs) if job.sums_slots else (job.tokens, slots, job.outputs)
+            arguments.insert(0, library.array(job.input, (read, job.inputs), dtype, device))
+            chosen = (job.tokens, job.top_k)
+            arguments.append(library.array(job.ids, chosen, "int64", device))
+            arguments.append(library.array(job.slot_weights, chosen, "float32", device) if job.sums_slots else None)
         out = library.array(job.output, (rows, columns), dtype, device)
         return arguments, {"out": out} if form.takes_out else {}, out
 
