@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 struct CUstream_st;  // cudaStream_t without the CUDA headers
 
@@ -83,6 +84,11 @@ struct Variant {
   // device bytes, is there at every launch of the same job.
   std::function<void(const Job& job, const Launch& launch)> prepare;
   std::function<std::size_t(const Problem& problem)> prepared_bytes;
+
+  // For a variant that works in another process: has it do `jobs` there, one after the other, and
+  // returns the seconds that they took. Without jobs, what its threads may still be at gets time to
+  // end. Empty: launch() works in this process.
+  std::function<double(const std::vector<Job>& jobs, const Launch& launch)> launch_elsewhere;
 
   // Names that Launch::config may have, null-terminated; null for variants that choose nothing.
   const char* const* configs = nullptr;

@@ -1,5 +1,7 @@
 #include "base/kept_thread.hpp"
 
+#include "base/error.hpp"
+
 #include <cstdint>
 
 namespace nf4bench {
@@ -44,6 +46,13 @@ KeptThread::Changes KeptThread::restore() {
     changes.processors = sched_setaffinity(0, sizeof(processors_), &processors_) == 0;
   }
   return changes;
+}
+
+void KeptThread::require_same_mode() {
+  if (!restore().mode) return;
+  throw Error(ErrorKind::kDevice,
+              "changes the floating-point mode of the thread that calls it, which all others would "
+              "feel; a variant must leave rounding and subnormal numbers as they are");
 }
 
 }  // namespace nf4bench

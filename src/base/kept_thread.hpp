@@ -24,6 +24,9 @@ class KeptThread {
   // Sets all of it back.
   Changes restore();
 
+  // The same after calls of a variant. Throws Error(kDevice) when these have changed the mode.
+  void require_same_mode();
+
  private:
   std::fenv_t mode_{};
   cpu_set_t processors_{};

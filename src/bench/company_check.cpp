@@ -25,6 +25,7 @@ ChildCommand command_for(const CompanyMember& member, record::RunOptions options
   options.measure_stream_shapes = false;
   options.measure_energy = false;
   options.check_company = false;
+  options.peers_are_optional = true;  // the run itself has told
   return run_command_for(options, {"NF4BENCH_LOCKS=", "NF4BENCH_PROGRESS="});
 }
 
@@ -37,7 +38,14 @@ std::vector<record::Measurement> rows_alone(record::Report& report, const Compan
           .front();
   if (check.interrupted.load()) return {};
   try {
-    return report::report_from_json(outcome.out, "its report").measurements;
+    auto rows = report::report_from_json(outcome.out, "its report").measurements;
+    const auto failed =
+        std::ranges::find(rows, record::Status::kFailed, &record::Measurement::status);
+    if (failed != rows.end()) {
+      report.warnings.push_back(
+          fmt::format("{} could not be measured alone: {}", member.variant, failed->reason));
+    }
+    return rows;
   } catch (const Error& error) {
     const std::string said = outcome.err.empty() ? error.what() : outcome.err;
     report.warnings.push_back(

@@ -22,6 +22,11 @@ std::string problem_of(device::Device& device) {
   }
 }
 
+// Whose calls have a limit already, at which that process ends and this one goes on.
+bool has_own_process(const RunContext& context, const Caller& caller) {
+  return caller.index && context.variants[*caller.index].variant.launch_elsewhere;
+}
+
 }  // namespace
 
 DeviceLost::DeviceLost(const Caller& caller, const std::string& cause, const std::string& after)
@@ -32,7 +37,8 @@ DeviceLost::DeviceLost(const Caller& caller, const std::string& cause, const std
 
 std::optional<std::string> device_failure(const RunContext& context, const Caller& caller,
                                           const std::function<void()>& call) {
-  const Watchdog::Watch watch(context.watchdog, caller);
+  std::optional<Watchdog::Watch> watch;
+  if (!has_own_process(context, caller)) watch.emplace(context.watchdog, caller);
   try {
     call();
     return std::nullopt;

@@ -143,6 +143,12 @@ void choose_all_tensors(std::deque<OperationPlan>& plans,
   }
 }
 
+peer::ProcessLimits limits_of(const record::RunOptions& options) {
+  peer::ProcessLimits limits;
+  limits.call_s = options.call_timeout_s;
+  return limits;
+}
+
 }  // namespace
 
 peer::LoadedPeers peers_of(const std::deque<OperationPlan>& plans) {
@@ -157,7 +163,8 @@ std::deque<OperationPlan> plan_operations(std::vector<operation::Operation> oper
   const record::DeviceInfo& device = choice.device.info();
   std::deque<OperationPlan> plans;
   for (operation::Operation& operation : operations) {
-    peer::Peers peers = peer::load_peers(choice.peers, choice.device, operation);
+    peer::Peers peers =
+        peer::load_peers(choice.peers, choice.device, operation, limits_of(choice.options));
     plans.push_back({.operation = std::move(operation),
                      .options = choice.options,
                      .peers = std::move(peers),

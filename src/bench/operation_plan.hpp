@@ -23,7 +23,12 @@ struct OperationPlan {
   std::vector<plan::PlannedTensor> tensors;
 
   RunRequest request(device::Device& device) const {
-    return {device, operation, tensors, variants, options};
+    return {device, operation, tensors, variants, options, clocks()};
+  }
+
+  // What peers do in their processes is no other program's doing.
+  Clocks clocks() const {
+    return {.read_load = [this] { return device::read_load("/", peers.processor_seconds()); }};
   }
 };
 

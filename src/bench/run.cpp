@@ -60,8 +60,9 @@ bool probe(const report::CrossoverProbe& probe, const Running& running) {
     tensors.front().verify_also.clear();  // they were verified with other numbers of tokens
     record::RunOptions options = operation.options;
     options.tokens = {probe.tokens};
-    const RunRequest request = {*running.plan.device, operation.operation, tensors,
-                                operation.variants, options};
+    const RunRequest request = {
+        *running.plan.device, operation.operation, tensors, operation.variants, options,
+        operation.clocks()};
     const RunOutcome outcome = run_benchmark(request, running.report.ceilings,
                                              observe(running, 1, 1), running.interrupted);
     if (outcome.interrupted) return false;

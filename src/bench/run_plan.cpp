@@ -117,9 +117,11 @@ std::vector<std::string> idle_options(const record::RunOptions& options) {
 
 RunPlan make_plan(RunParts parts, const std::function<void(const std::string&)>& warn) {
   record::RunOptions& options = parts.options;
-  auto device = device::open_device(options.device, {.config = options.fused_config,
-                                                     .threads = options.threads,
-                                                     .caches_rotated = options.caches_rotated});
+  auto device = device::open_device(options.device,
+                                    {.config = options.fused_config,
+                                     .threads = options.threads,
+                                     .shares_buffers = !parts.peers.empty() && !options.in_process,
+                                     .caches_rotated = options.caches_rotated});
   if (options.caches_rotated == 0) {
     options.caches_rotated = device::default_rotation(device->info().kind);
   }
@@ -134,12 +136,14 @@ RunPlan make_plan(RunParts parts, const std::function<void(const std::string&)>&
   for (std::string& warning : peer::absence_warnings(peers_of(plans))) {
     warnings.push_back(std::move(warning));
   }
+  std::vector<std::string> absent = peer::absent_peers(peers_of(plans));
   return {.options = std::move(options),
           .checkpoints = std::move(parts.sources.checkpoints),
           .device = std::move(device),
           .operations = std::move(plans),
           .warnings = std::move(warnings),
-          .shard = parts.shard};
+          .shard = parts.shard,
+          .absent_peers = std::move(absent)};
 }
 
 }  // namespace nf4bench::bench

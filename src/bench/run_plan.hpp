@@ -22,9 +22,10 @@ struct RunPlan {
   record::RunOptions options;  // launch modes and rotation are those of this device
   std::vector<std::unique_ptr<io::Checkpoint>> checkpoints;  // the tensors are loaded from these
   std::unique_ptr<device::Device> device;
-  std::deque<OperationPlan> operations;  // not empty
-  std::vector<std::string> warnings;     // for the report
-  std::optional<record::Shard> shard;    // which task of a job this is
+  std::deque<OperationPlan> operations;   // not empty
+  std::vector<std::string> warnings;      // for the report
+  std::optional<record::Shard> shard;     // which task of a job this is
+  std::vector<std::string> absent_peers;  // that cannot be used
 };
 
 // What a run is made from.

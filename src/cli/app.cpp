@@ -6,6 +6,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/help.hpp"
 #include "cli/settings.hpp"
+#include "peer/process/guest.hpp"
 #include "report/tool.hpp"
 
 #include <CLI/CLI.hpp>
@@ -18,6 +19,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <new>
+#include <string_view>
 #include <unistd.h>
 
 namespace nf4bench::cli {
@@ -212,6 +214,7 @@ ExitCode report_failure(const std::string& message, ExitCode code) {
 }  // namespace
 
 int run_app(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == peer::kServePeer) return peer::serve_peer();
   set_up_process();
   ExitCode code = ExitCode::kUsage;
   try {

@@ -129,8 +129,12 @@ void add_absmax_flags(Command& command, nf4::AbsmaxKind& kind) {
       "Scales themselves quantized to 8 bits [default]");
 }
 
-Option& add_peers(Command& command, Words& words) {
-  // Foreign code runs only when the command line names it.
+Option& add_peers(Command& command, Words& words, bool& in_process) {
+  // Foreign code runs only when the command line names it, and meets us only when that says so.
+  command.add("--in-process", in_process,
+              "Run peers in this process, not each in one of its own: for those who trust them, or "
+              "want a debugger there. On a GPU they run so anyway",
+              kCommandLineOnly);
   return command.add("--peer NAME=PATH", words,
                      "Variants of somebody else's library: bitsandbytes', or one made with "
                      "nf4bench_peer.h; a .cpp or .cu file of such a one; or functions of a Python "

@@ -104,7 +104,7 @@ std::vector<std::int64_t> parse_tokens(const Words& words);
 void add_absmax_flags(Command& command, nf4::AbsmaxKind& kind);
 
 // --peer NAME=PATH, in every command that has variants.
-Option& add_peers(Command& command, Words& words);
+Option& add_peers(Command& command, Words& words, bool& in_process);
 
 // Writes absence_warnings() to stderr.
 void warn_of_absent(const peer::LoadedPeers& loaded);

@@ -25,7 +25,7 @@ std::int64_t set_bytes_of(const Work& work) {
 BufferSets::BufferSets(Memory& memory, const Work& work, std::int64_t guard)
     : memory_(memory), guard_(guard), has_sibling_(work.bind_sibling) {
   const auto upload = [&memory](std::span<const std::byte> content) {
-    Buffer copy(memory, static_cast<std::int64_t>(content.size()));
+    Buffer copy(memory, static_cast<std::int64_t>(content.size()), Access::kRead);
     if (copy.bytes() > 0) memory.copy_in(copy.data(), content);
     return copy;
   };
@@ -99,7 +99,10 @@ void BufferSets::add_for_cold(const Work& work, std::int64_t cold_bytes) {
 
 void BufferSets::add_apart(const Work& work) {
   add_set(
-      work, [this](std::int64_t bytes) { return others_.emplace_back(memory_, bytes).data(); },
+      work,
+      [this](std::int64_t bytes) {
+        return others_.emplace_back(memory_, bytes, Access::kRead).data();
+      },
       [this](std::int64_t bytes) {
         const GuardedBuffer& output = other_outputs_.emplace_back(memory_, bytes, guard_);
         output.poison();
@@ -108,7 +111,7 @@ void BufferSets::add_apart(const Work& work) {
 }
 
 void BufferSets::add_slab(const Work& work, std::int64_t count, std::int64_t set_bytes) {
-  const Buffer& slab = others_.emplace_back(memory_, count * set_bytes);
+  const Buffer& slab = others_.emplace_back(memory_, count * set_bytes, Access::kWrite);
   memory_.fill(slab.data(), kPoisonByte, slab.bytes());
   std::byte* next = slab.data();
   const Place place = [&next](std::int64_t bytes) {

@@ -1,6 +1,5 @@
 #include "device/buffered_workload.hpp"
 
-#include "base/error.hpp"
 #include "base/kept_thread.hpp"
 #include "device/buffer_sets.hpp"
 #include "device/output_fault.hpp"
@@ -38,14 +37,6 @@ constexpr std::size_t kMostRemembered = 64;
 // How often an output that is wrong is looked at again, to see whether it becomes right.
 constexpr int kSecondLooks = 10;
 
-// After calls of a variant that `thread` was kept over.
-void require_same_mode(KeptThread& thread) {
-  if (!thread.restore().mode) return;
-  throw Error(ErrorKind::kDevice,
-              "changes the floating-point mode of the thread that calls it, which all others would "
-              "feel; a variant must leave rounding and subnormal numbers as they are");
-}
-
 class BufferedWorkload final : public Workload {
  public:
   BufferedWorkload(const WorkloadHost& host, const Work& work, const WorkloadPlan& plan,
@@ -78,10 +69,12 @@ class BufferedWorkload final : public Workload {
   void call(const kernels::Variant& variant, const kernels::Job& job) const;
   void run_poisoned(const kernels::Variant& variant);
   Calls calls_of(const kernels::Variant& variant);
+  void wait_for_others(const kernels::Variant& variant);
   Taken take(const Calls& calls, const SampleSpec& spec, const Truth* truth);
   void lay_poison(const std::vector<Written>& outputs, const PoisonPattern& pattern);
-  std::optional<OutputFault> fault_of(const Taken& taken, const Expected& expected);
-  OutputFault look_into(const Written& output, const Truth& truth);
+  std::optional<OutputFault> fault_of(const kernels::Variant& variant, const Taken& taken,
+                                      const Expected& expected);
+  OutputFault look_into(const kernels::Variant& variant, const Written& output, const Truth& truth);
   std::vector<std::byte> read(const std::byte* from, std::size_t bytes);
   bool is_untouched(std::size_t set);
 
@@ -136,9 +129,10 @@ void BufferedWorkload::reserve_workspace(const kernels::Variant& variant) {
 void BufferedWorkload::reserve_prepared(const kernels::Variant& variant) {
   const std::int64_t bytes = prepared_of(variant, work_.problem);
   const auto others = static_cast<std::int64_t>(sets_.jobs().size()) - 1;
-  PreparedJobs prepared = {.first = GuardedBuffer(host_.memory, bytes, guard_),
-                           .others = Buffer(host_.memory, others * aligned_bytes(bytes)),
-                           .stride = aligned_bytes(bytes)};
+  PreparedJobs prepared = {
+      .first = GuardedBuffer(host_.memory, bytes, guard_),
+      .others = Buffer(host_.memory, others * aligned_bytes(bytes), Access::kWrite),
+      .stride = aligned_bytes(bytes)};
   prepared_.emplace(variant.name, std::move(prepared));
 }
 
@@ -149,7 +143,7 @@ void BufferedWorkload::prepare_jobs(const kernels::Variant& variant) {
     executor_->run("launch what comes before the kernel", [&] {
       for (std::size_t job = 0; job < sets_.jobs().size(); ++job) prepare(variant, job);
     });
-    require_same_mode(thread);
+    thread.require_same_mode();
     host_.memory.evict(prepared.first.data(), prepared.first.bytes());
     host_.memory.evict(prepared.others.data(), prepared.others.bytes());
     prepared.is_current = true;
@@ -185,7 +179,7 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
     executor_->run("launch what comes before the kernel", [&] { prepare(variant, 0); });
   }
   executor_->run("launch the kernel", [&] { call(variant, job_of(variant, 0)); });
-  require_same_mode(thread);
+  thread.require_same_mode();
   sets_.output().check_guards("output", sets_.output().bytes());
   workspace_.check_guards("workspace", workspace_of(variant, work_.problem, launch_));
   if (variant.prepare) {
@@ -229,19 +223,39 @@ std::vector<std::byte> BufferedWorkload::output_of(const kernels::Variant& varia
 
 Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {
   reserve_workspace(variant);
-  const auto make = [this, &variant](const CallRange& range) {
-    for (int i = range.from; i < range.count; ++i) {
-      const Turn next = turn_of(sets_, range, static_cast<std::size_t>(i));
-      kernels::Job job = job_of(variant, next.job);
-      job.output = sets_.sets()[next.set].output;
-      call(variant, job);
-    }
+  const auto job_in = [this, &variant](const CallRange& range, int call) {
+    const Turn turn = turn_of(sets_, range, static_cast<std::size_t>(call));
+    kernels::Job job = job_of(variant, turn.job);
+    job.output = sets_.sets()[turn.set].output;
+    return job;
   };
-  return {.name = variant.name,
-          .sets = sets_.sets().size(),
-          .foreign_lines = work_.foreign_lines,
-          .make = make,
-          .written = [this](const CallRange& range) { return written_by(sets_, range); }};
+  Calls calls = {.name = variant.name,
+                 .sets = sets_.sets().size(),
+                 .foreign_lines = work_.foreign_lines,
+                 .make =
+                     [this, &variant, job_in](const CallRange& range) {
+                       for (int i = range.from; i < range.count; ++i) {
+                         call(variant, job_in(range, i));
+                       }
+                     },
+                 .written = [this](const CallRange& range) { return written_by(sets_, range); }};
+  if (!variant.launch_elsewhere) return calls;
+  calls.make_elsewhere = [this, &variant, job_in](const CallRange& range) {
+    std::vector<kernels::Job> jobs;
+    for (int i = range.from; i < range.count; ++i) jobs.push_back(job_in(range, i));
+    return variant.launch_elsewhere(jobs, launch_);
+  };
+  calls.make = [elsewhere = calls.make_elsewhere](const CallRange& range) { elsewhere(range); };
+  return calls;
+}
+
+// What `variant` left to others gets time to end.
+void BufferedWorkload::wait_for_others(const kernels::Variant& variant) {
+  if (variant.launch_elsewhere) {
+    variant.launch_elsewhere({}, launch_);
+  } else {
+    executor_->wait_for_others();
+  }
 }
 
 // The outputs are left with poison strewn over them. That costs little, keeps the state of the
@@ -249,7 +263,7 @@ Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {
 Taken BufferedWorkload::take(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
   KeptThread thread;
   Taken taken = executor_->sample(calls, spec, truth);
-  require_same_mode(thread);
+  thread.require_same_mode();
   const bool is_right = std::all_of(taken.found.begin(), taken.found.end(),
                                     [](const record::Verification& v) { return v.is_exact(); });
   if (is_right) lay_poison(taken.written, strewn_poison(work_.output_bytes, secret_));
@@ -272,14 +286,14 @@ JudgedSample BufferedWorkload::judged_sample(const kernels::Variant& variant,
                                              const SampleSpec& spec, const Expected& expected) {
   const Truth truth = {work_, expected};
   const Taken taken = take(calls_of(variant), spec, &truth);
-  return {taken.sample, fault_of(taken, expected)};
+  return {taken.sample, fault_of(variant, taken, expected)};
 }
 
 // Leaves all outputs as take() leaves those of a sample.
 void BufferedWorkload::repeat(const kernels::Variant& variant, const SampleSpec& spec, int times) {
   KeptThread thread;
   executor_->repeat(calls_of(variant), spec, times);
-  require_same_mode(thread);
+  thread.require_same_mode();
   std::vector<Written> outputs;
   for (const BufferSet& set : sets_.sets()) outputs.push_back({.output = set.output});
   lay_poison(outputs, strewn_poison(work_.output_bytes, secret_));
@@ -298,8 +312,8 @@ std::optional<OutputFault> BufferedWorkload::check(const kernels::Variant& varia
     bystander = others[secret_() % others.size()];
     lay_poison({{.output = sets_.sets()[*bystander].output}}, {});
   };
-  executor_->wait_for_others();  // what is late from earlier samples must not fill in for this one
-  std::optional<OutputFault> fault = fault_of(take(calls, spec, &truth), expected);
+  wait_for_others(variant);  // what is late from earlier samples must not fill in for this one
+  std::optional<OutputFault> fault = fault_of(variant, take(calls, spec, &truth), expected);
   if (fault) return fault;
   if (bystander && !is_untouched(*bystander)) {
     return OutputFault{
@@ -307,17 +321,18 @@ std::optional<OutputFault> BufferedWorkload::check(const kernels::Variant& varia
   }
   calls.before = {};
   calls.again = true;
-  fault = fault_of(take(calls, spec, &truth), expected);
+  fault = fault_of(variant, take(calls, spec, &truth), expected);
   if (fault && fault->kind == FaultKind::kUnwritten) fault->kind = FaultKind::kSkipped;
   if (!fault) sets_.output().check_guards("output", sets_.output().bytes());
   return fault;
 }
 
-std::optional<OutputFault> BufferedWorkload::fault_of(const Taken& taken,
+std::optional<OutputFault> BufferedWorkload::fault_of(const kernels::Variant& variant,
+                                                      const Taken& taken,
                                                       const Expected& expected) {
   for (std::size_t i = 0; i < taken.found.size(); ++i) {
     if (taken.found[i].is_exact()) continue;
-    OutputFault fault = look_into(taken.written[i], {work_, expected});
+    OutputFault fault = look_into(variant, taken.written[i], {work_, expected});
     fault.set = static_cast<int>(taken.written[i].set) + 1;
     fault.sets = buffer_sets();
     fault.found = taken.found[i];
@@ -330,11 +345,12 @@ std::optional<OutputFault> BufferedWorkload::fault_of(const Taken& taken,
 }
 
 // Why an output that was wrong at the end of a sample was so.
-OutputFault BufferedWorkload::look_into(const Written& output, const Truth& truth) {
+OutputFault BufferedWorkload::look_into(const kernels::Variant& variant, const Written& output,
+                                        const Truth& truth) {
   const std::span<const std::byte> wanted = truth.expected.of(output.content);
   std::vector<std::byte> actual;
   for (int look = 0; look < kSecondLooks; ++look) {
-    executor_->wait_for_others();
+    wait_for_others(variant);
     actual = read(output.output, wanted.size());
     if (work_.judge.on_host(wanted, actual).is_exact()) return {.kind = FaultKind::kLate};
   }

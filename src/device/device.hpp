@@ -16,6 +16,8 @@
 
 namespace nf4bench::device {
 
+struct SharedBuffers;
+
 // What of `info` a variant may decide on.
 inline kernels::DeviceFacts facts_of(const record::DeviceInfo& info) {
   return {.compute_capability = info.compute_capability,
@@ -175,6 +177,10 @@ class Device {
   // Copies what `work` reads to the device. Throws Error(kDevice) saying how much memory is needed
   // and how much there is when it does not fit.
   virtual std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) = 0;
+
+  // The buffers as other processes can map them; null where there is no such way. They live as long
+  // as the device.
+  virtual SharedBuffers* shared_buffers() { return nullptr; }
 
   // Measures the ceilings; about a second.
   virtual record::Ceilings measure_ceilings() = 0;

@@ -9,9 +9,10 @@
 namespace nf4bench::device {
 
 struct DeviceOptions {
-  std::string config;      // forces a configuration of variants that choose one (Launch::config)
-  int threads = 0;         // CPU device: threads to use; 0 = all
-  int caches_rotated = 0;  // by the sets of a cold sample; 0 = default_rotation()
+  std::string config;  // forces a configuration of variants that choose one (Launch::config)
+  int threads = 0;     // CPU device: threads to use; 0 = all
+  bool shares_buffers = false;  // CPU device: with other processes
+  int caches_rotated = 0;       // by the sets of a cold sample; 0 = default_rotation()
 };
 
 // What `list devices` shows.

@@ -37,6 +37,10 @@ struct Calls {
 
   std::function<void(const CallRange& range)> make;
 
+  // The same for calls in another process, with the seconds that they took there. Empty: they are
+  // made in this one, where the executor can time them.
+  std::function<double(const CallRange& range)> make_elsewhere{};
+
   // The outputs that make() writes, each once.
   std::function<std::vector<Written>(const CallRange& range)> written;
 

@@ -13,7 +13,10 @@ class GuardedBuffer {
   GuardedBuffer() = default;
   // `guard` is a multiple of the alignment, or 0.
   GuardedBuffer(Memory& memory, std::int64_t bytes, std::int64_t guard)
-      : memory_(&memory), block_(memory, bytes + 2 * guard), bytes_(bytes), guard_(guard) {}
+      : memory_(&memory),
+        block_(memory, bytes + 2 * guard, Access::kWrite),
+        bytes_(bytes),
+        guard_(guard) {}
 
   std::byte* data() const { return block_.data() == nullptr ? nullptr : block_.data() + guard_; }
   std::int64_t bytes() const { return bytes_; }

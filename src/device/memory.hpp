@@ -23,6 +23,10 @@ enum class Layout : std::uint8_t {
   kSlab,   // one allocation holds all sets but the first
 };
 
+// What variants may do with a block. A device whose memory other processes share keeps the two
+// apart.
+enum class Access : std::uint8_t { kRead, kWrite };
+
 // The memory of a device. Errors are thrown as Error(kDevice). Copies and fills may go on after the
 // call; what reads their result through this class or runs after them meets it finished.
 class Memory {
@@ -30,7 +34,7 @@ class Memory {
   virtual ~Memory() = default;
 
   // Aligned, contents undefined; `bytes` is positive.
-  virtual std::byte* allocate(std::int64_t bytes) = 0;
+  virtual std::byte* allocate(std::int64_t bytes, Access access) = 0;
   virtual void release(std::byte* block) noexcept = 0;
 
   virtual void copy_in(std::byte* to, std::span<const std::byte> from) = 0;
@@ -57,8 +61,10 @@ class Buffer {
  public:
   Buffer() = default;
   // Null when `bytes` is 0.
-  Buffer(Memory& memory, std::int64_t bytes)
-      : memory_(&memory), data_(bytes > 0 ? memory.allocate(bytes) : nullptr), bytes_(bytes) {}
+  Buffer(Memory& memory, std::int64_t bytes, Access access)
+      : memory_(&memory),
+        data_(bytes > 0 ? memory.allocate(bytes, access) : nullptr),
+        bytes_(bytes) {}
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     swap(other);

@@ -6,25 +6,36 @@
 
 namespace nf4bench::peer {
 
-Peers load_peers(const std::vector<PeerArgument>& arguments, const device::Device& device,
-                 const operation::Operation& operation) {
+Peers load_peers(const std::vector<PeerArgument>& arguments, device::Device& device,
+                 const operation::Operation& operation, const ProcessLimits& limits) {
   const record::DeviceInfo& info = device.info();
   const PeerHost host = {.kind = info.kind,
                          .operation = operation.name,
                          .compute_capability = info.compute_capability,
-                         .tools = cuda_tools()};
+                         .tools = cuda_tools(),
+                         .shared = device.shared_buffers(),
+                         .threads = info.multiprocessors,
+                         .limits = limits};
   return {arguments, host, operation.catalog(info.kind).variants};
+}
+
+std::vector<std::string> absent_peers(const LoadedPeers& loaded) {
+  if (loaded.empty()) return {};
+  std::vector<std::string> names = loaded.front()->absent();
+  std::erase_if(names, [&](const std::string& name) {
+    return !std::ranges::all_of(loaded, [&](const Peers* peers) {
+      return std::ranges::find(peers->absent(), name) != peers->absent().end();
+    });
+  });
+  return names;
 }
 
 std::vector<std::string> absence_warnings(const LoadedPeers& loaded) {
   std::vector<std::string> lines;
-  if (loaded.empty()) return lines;
-  const std::vector<std::string>& absent = loaded.front()->absent();
-  for (std::size_t i = 0; i < absent.size(); ++i) {
-    const bool is_absent_everywhere = std::ranges::all_of(loaded, [&](const Peers* peers) {
-      return std::ranges::find(peers->absent(), absent[i]) != peers->absent().end();
-    });
-    if (is_absent_everywhere) lines.push_back(loaded.front()->warnings()[i]);
+  for (const std::string& name : absent_peers(loaded)) {
+    const std::vector<std::string>& absent = loaded.front()->absent();
+    const auto place = std::ranges::find(absent, name) - absent.begin();
+    lines.push_back(loaded.front()->warnings()[static_cast<std::size_t>(place)]);
   }
   for (const Peers* const peers : loaded) {
     for (const std::string& note : peers->notes()) {

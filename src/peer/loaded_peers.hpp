@@ -9,13 +9,16 @@
 
 namespace nf4bench::peer {
 
-// Loads the peers for `operation` on `device`. absence_warnings() tells of those that cannot be
-// used.
-Peers load_peers(const std::vector<PeerArgument>& arguments, const device::Device& device,
-                 const operation::Operation& operation);
+// Loads the peers for `operation` on `device`. Each has a process of its own, with `limits`, where
+// the device shares its buffers. absence_warnings() tells of those that cannot be used.
+Peers load_peers(const std::vector<PeerArgument>& arguments, device::Device& device,
+                 const operation::Operation& operation, const ProcessLimits& limits = {});
 
 // The same peers, loaded for several operations.
 using LoadedPeers = std::vector<const Peers*>;
+
+// The names of peers that offer nothing in any of `loaded`.
+std::vector<std::string> absent_peers(const LoadedPeers& loaded);
 
 // Why peers that offer nothing in any of `loaded` do not, and what others did when they were
 // loaded; one line each.

@@ -2,6 +2,7 @@
 
 #include "device/device.hpp"
 #include "peer/cuda_tools.hpp"
+#include "peer/process/peer_process.hpp"
 
 #include <optional>
 #include <string>
@@ -14,6 +15,11 @@ struct PeerHost {
   std::string operation = "dequantize";  // as operation::Operation names it
   int compute_capability = 0;            // 0: not known, so nothing is refused
   std::optional<CudaTools> tools{};      // cuda_tools()
+
+  // Where peers run in processes of their own: the buffers of their calls. Null: in this one.
+  device::SharedBuffers* shared = nullptr;
+  int threads = 0;  // that those processes are to use; 0: all
+  ProcessLimits limits{};
 };
 
 }  // namespace nf4bench::peer

@@ -94,9 +94,11 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
   return variants;
 }
 
-// Throws Error(kInput) when nothing in the peer can be used on `host`.
-std::vector<kernels::Variant> load(PeerArgument argument, const PeerHost& host,
-                                   std::deque<std::string>& strings) {
+}  // namespace
+
+std::vector<kernels::Variant> load_here(const PeerArgument& given, const PeerHost& host,
+                                        std::deque<std::string>& strings) {
+  PeerArgument argument = given;
   if (is_solution_file(argument.path)) argument.path = unpacked_solution(argument.path);
   std::vector<kernels::Variant> variants =
       is_python_file(argument.path)
@@ -111,19 +113,34 @@ std::vector<kernels::Variant> load(PeerArgument argument, const PeerHost& host,
   return variants;
 }
 
-}  // namespace
-
 Peers::Peers(const std::vector<PeerArgument>& arguments, const PeerHost& host,
              const std::vector<kernels::Variant>& built_in)
     : variants_(built_in) {
   for (const PeerArgument& argument : arguments) add(argument, host);
 }
 
+// A source file is compiled before its process begins, whose time to load is short.
+std::vector<kernels::Variant> Peers::load(const PeerArgument& argument, const PeerHost& host) {
+  if (host.shared == nullptr) return load_here(argument, host, strings_);
+  PeerArgument compiled = argument;
+  if (is_solution_file(compiled.path)) compiled.path = unpacked_solution(compiled.path);
+  if (is_source_file(compiled.path)) {
+    compiled.path = compiled_library(compiled.path, host.compute_capability);
+  }
+  return remotes_.emplace_back(std::make_unique<Remote>(compiled, host))->variants();
+}
+
+double Peers::processor_seconds() const {
+  double seconds = 0.0;
+  for (const auto& each : remotes_) seconds += each->processor_seconds();
+  return seconds;
+}
+
 void Peers::add(const PeerArgument& argument, const PeerHost& host) {
   std::vector<kernels::Variant> loaded;
   KeptThread thread;
   try {
-    loaded = load(argument, host, strings_);
+    loaded = load(argument, host);
   } catch (const Error& error) {
     warnings_.push_back(fmt::format("peer {}: {}", argument.name, error.what()));
     absent_.push_back(argument.name);

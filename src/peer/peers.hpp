@@ -2,17 +2,25 @@
 
 #include "peer/peer_argument.hpp"
 #include "peer/peer_host.hpp"
+#include "peer/process/remote.hpp"
 #include "variant.hpp"
 
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace nf4bench::peer {
 
+// The variants of a peer, which this process loads. Their strings are kept in `strings`. Throws
+// Error(kInput) when nothing in it can be used on `host`.
+std::vector<kernels::Variant> load_here(const PeerArgument& argument, const PeerHost& host,
+                                        std::deque<std::string>& strings);
+
 // The peers of one command for one operation, loaded. A library that cannot be used causes a
 // warning, not an error: the others and the built-in variants are measured. Owns the names of the
-// variants; the libraries themselves stay loaded until the process ends.
+// variants. What is loaded into this process stays until it ends; the processes of the others end
+// with this object.
 class Peers {
  public:
   // Throws Error(kUsage) when a peer's variant would have the name of one in `built_in`.
@@ -31,17 +39,22 @@ class Peers {
   // The names of the peers that cannot be used, in the order of their warnings.
   const std::vector<std::string>& absent() const { return absent_; }
 
+  // Processor time that the processes of peers have taken so far.
+  double processor_seconds() const;
+
   // True when `pattern`, a variant's name or wildcard, can only mean a peer that is not there.
   bool is_of_absent_peer(const std::string& pattern) const;
 
  private:
   void add(const PeerArgument& argument, const PeerHost& host);
+  std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host);
 
   std::deque<std::string> strings_;  // elements stay where they are: variants point to them
   std::vector<kernels::Variant> variants_;
   std::vector<std::string> warnings_;
   std::vector<std::string> absent_;
   std::vector<std::string> notes_;
+  std::vector<std::unique_ptr<Remote>> remotes_;  // borrowed by variants
 };
 
 }  // namespace nf4bench::peer

@@ -45,6 +45,8 @@ struct RunOptions {
   int threads = 0;                    // of the CPU; 0: all
   std::vector<std::string> variants;  // names and wildcards; empty selects all
   std::vector<std::string> peers;     // "NAME=PATH"
+  bool peers_are_optional = false;    // a peer that cannot be used is no error
+  bool in_process = false;            // they run in this process, not each in one of its own
   std::string baseline;               // empty: the operation's default; "none"
   std::string fused_config;
 
@@ -108,6 +110,8 @@ void fields(Options& o, Visit&& visit) {
   visit("threads", o.threads);
   visit("variants", o.variants);
   visit("peers", o.peers);
+  visit("peers_are_optional", o.peers_are_optional);
+  visit("in_process", o.in_process);
   visit("baseline", o.baseline);
   visit("fused_config", o.fused_config);
   visit("output_dtypes", o.output_types);

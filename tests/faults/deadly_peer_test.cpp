@@ -1,5 +1,5 @@
-// A peer whose kernel never ends, or takes the process with it. Each is harmless at the first shape
-// and deadly at the second.
+// A peer in this program's own process whose kernel never ends, or takes the process with it. Each
+// is harmless at the first shape and deadly at the second.
 
 #include "faults/short_run.hpp"
 
@@ -24,9 +24,10 @@ using testing::Not;
 
 Command deadly_run(const std::string& variant, const std::string& report,
                    const std::vector<std::string>& more) {
-  Command command = nf4bench_command(
-      short_run(report, {"--variant", "simd,mine." + variant, "--peer", "mine=" TEST_PEER_SCRIPTED,
-                         "--shape", "64x64", "--shape", "128x64", "--shape", "256x64"}));
+  Command command =
+      nf4bench_command(short_run(report, {"--in-process", "--variant", "simd,mine." + variant,
+                                          "--peer", "mine=" TEST_PEER_SCRIPTED, "--shape", "64x64",
+                                          "--shape", "128x64", "--shape", "256x64"}));
   command.arguments.insert(command.arguments.end(), more.begin(), more.end());
   command.environment.emplace_back("NF4BENCH_TEST_PEER=deadly");
   return command;

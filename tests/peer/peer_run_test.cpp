@@ -167,10 +167,18 @@ TEST(PeerRun, ProductsOfAPeerAreMeasuredAndThoseThatLieFail) {
             (std::pair<std::string, std::string>{"skipped", "operation 1, 3 x 4 x 32, nested 1"}));
 }
 
-TEST(PeerRun, AnAbsentPeerIsAWarningOnStderrAndInTheReport) {
+TEST(PeerRun, AnAbsentPeerMakesTheExitCodeSaySo) {
   const Outcome outcome =
-      run_peers("good", {"--peer", "gone=/nowhere/lib.so", "--peer", kPeer, "--variant",
-                         "gone,gone_decode,mine,lut", "--baseline", "gone"});
+      run_peers("good", {"--peer", "gone=/nowhere/lib.so", "--peer", kPeer, "--variant", "mine"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("peer gone could not be used, see the warnings"));
+  EXPECT_EQ(rows_of(json::parse(outcome.out)).at("mine").first, "passed");
+}
+
+TEST(PeerRun, AnAbsentPeerThatMayBeAbsentIsAWarningOnStderrAndInTheReport) {
+  const Outcome outcome =
+      run_peers("good", {"--peer-optional", "--peer", "gone=/nowhere/lib.so", "--peer", kPeer,
+                         "--variant", "gone,gone_decode,mine,lut", "--baseline", "gone"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: peer gone"), HasSubstr("No such file")));
   const json report = json::parse(outcome.out);
@@ -210,9 +218,9 @@ TEST(PeerRun, DequantizeDecodesWithAPeer) {
 TEST(PeerRun, TheFloatingPointModeOfAConstructorIsSetBack) {
   const ScratchFolder scratch;
   const auto decode = [&](const std::string& script, const std::string& to) {
-    Command command =
-        nf4bench_command({"dequantize", sample("ranges.safetensors"), "-o", scratch.path(to),
-                          "--device", "cpu", "--quiet", "--peer", kPeer, "--variant", "simd"});
+    Command command = nf4bench_command({"dequantize", sample("ranges.safetensors"), "-o",
+                                        scratch.path(to), "--device", "cpu", "--quiet",
+                                        "--in-process", "--peer", kPeer, "--variant", "simd"});
     command.environment.push_back("NF4BENCH_TEST_PEER=" + script);
     const Outcome outcome = Process(command).wait();
     EXPECT_EQ(outcome.exit_code, 0);
@@ -223,7 +231,8 @@ TEST(PeerRun, TheFloatingPointModeOfAConstructorIsSetBack) {
               HasSubstr("warning: peer mine: changes the floating-point mode when it is loaded"));
   EXPECT_EQ(read_file(scratch.path("same.safetensors")),
             read_file(scratch.path("right.safetensors")));
-  const Outcome outcome = run_peers("good_upward", {"--peer", kPeer, "--variant", "mine,simd"});
+  const Outcome outcome =
+      run_peers("good_upward", {"--in-process", "--peer", kPeer, "--variant", "mine,simd"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   EXPECT_EQ(rows_of(report).at("mine").first, "passed");
@@ -234,8 +243,9 @@ TEST(PeerRun, TheFloatingPointModeOfAConstructorIsSetBack) {
 // The threads of others that spin beside a variant make it slow, whatever the peer itself takes.
 // How much they get of processors that other programs use, too, is up to the system.
 TEST(PeerRun, ThreadsOfAPeerThatSpinDisturbItsRivalsAndAreNamed) {
-  const Outcome outcome = run_peers("idle_spins", {"--peer", kPeer, "--variant", "mine*,simd,lut",
-                                                   "--max-time", "0.5", "--precision", "0"});
+  const Outcome outcome =
+      run_peers("idle_spins", {"--in-process", "--peer", kPeer, "--variant", "mine*,simd,lut",
+                               "--max-time", "0.5", "--precision", "0"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   bool is_named = false;
@@ -251,8 +261,71 @@ TEST(PeerRun, ThreadsOfAPeerThatSpinDisturbItsRivalsAndAreNamed) {
               HasSubstr("hreads of peer mine that nobody had called"));
 }
 
+// They stand still while others are timed.
+TEST(PeerRun, ThreadsOfAPeerThatSpinInItsOwnProcessDisturbNobody) {
+  const Outcome outcome = run_peers("idle_spins", {"--peer", kPeer, "--variant", "mine*,simd,lut",
+                                                   "--max-time", "0.1", "--precision", "0"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const json& row : json::parse(outcome.out).at("measurements")) {
+    EXPECT_EQ(row.at("load").at("idle_threads"), 0) << row.at("variant");
+  }
+}
+
+// How each variant of the harmful peer ends; the others have passed. The copies of the one that
+// forks may still write their output in time.
+TEST(PeerRun, APeerThatDoesHarmIsAFailedRowAndAllOthersAreMeasured) {
+  const Outcome outcome = run_peers(
+      "harmful", {"--peer", kPeer, "--peer", "other=" TEST_PEER_SCRIPTED, "--peer",
+                  "third=" TEST_PEER_SCRIPTED, "--call-timeout", "20", "--variant",
+                  "mine.crashes,mine.leaves,mine.leaves_at_once,mine.abandons,mine.changes_"
+                  "inputs,mine.babbles,mine.closes,mine.prints,third.forks,mine.good,"
+                  "other.good,simd,lut"});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the report\""));  // not on stdout, which is parsed
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report.at("complete"), true);
+  auto rows = rows_of(report);
+  const std::map<std::string, std::string> reasons = {
+      {"mine.crashes", "crashed: signal 11 "},
+      {"mine.leaves", "ended its process with exit code 0, which a peer must not"},
+      {"mine.leaves_at_once", "ended its process with exit code 7, which a peer must not"},
+      {"mine.abandons", "crashed: signal 6 (Aborted); the last that it wrote: cannot go on"},
+      {"mine.changes_inputs", "wrote into its inputs, which are to be read only"},
+      {"mine.babbles", "writes without end: more than 64 MiB"},
+      {"mine.closes", "ended its process with exit code"}};
+  for (const auto& [name, reason] : reasons) {
+    EXPECT_EQ(rows.at(name).first, "failed") << name;
+    EXPECT_THAT(rows.at(name).second, HasSubstr(reason)) << name;
+  }
+  for (const char* const name : {"mine.prints", "mine.good", "other.good", "simd", "lut"}) {
+    EXPECT_EQ(rows.at(name).first, "passed") << name << ": " << rows.at(name).second;
+  }
+}
+
+TEST(PeerRun, APeerThatHangsIsAFailedRowAndTheRunGoesOn) {
+  const Outcome outcome = run_peers(
+      "harmful", {"--peer", kPeer, "--call-timeout", "1", "--variant", "mine.hangs,mine.good,lut"});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  auto rows = rows_of(json::parse(outcome.out));
+  EXPECT_EQ(rows.at("mine.hangs"),
+            (std::pair<std::string, std::string>{"failed", "did not return within 1 s"}));
+  EXPECT_EQ(rows.at("mine.good").first, "passed") << rows.at("mine.good").second;
+  EXPECT_EQ(rows.at("lut").first, "passed");
+}
+
+// As two shared libraries that need another of one name, or two Python files that do.
+TEST(PeerRun, PeersShareNothing) {
+  const Outcome outcome =
+      run_peers("company_saves", {"--peer", kPeer, "--peer", "twin=" TEST_PEER_SCRIPTED,
+                                  "--variant", "mine.companion,mine.other,twin.other"});
+  auto rows = rows_of(json::parse(outcome.out));
+  EXPECT_EQ(rows.at("mine.other").first, "passed") << rows.at("mine.other").second;
+  EXPECT_THAT(rows.at("twin.other").second, HasSubstr("crashed: signal 11"));
+}
+
 TEST(PeerRun, AThreadThatAPeerBindsIsSetFree) {
-  const Outcome outcome = run_peers("idle_bound", {"--peer", kPeer, "--variant", "mine*,lut"});
+  const Outcome outcome =
+      run_peers("idle_bound", {"--in-process", "--peer", kPeer, "--variant", "mine*,lut"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   cpu_set_t allowed;

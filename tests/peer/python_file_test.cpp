@@ -329,13 +329,19 @@ TEST_F(PythonFile, WithoutAnInterpreterThereIsAWarning) {
   EXPECT_THAT(without(fake), HasSubstr("cannot load the library of Python 3.12.3: "));
 }
 
-TEST_F(PythonFile, TwoFilesShareAnInterpreter) {
-  const std::string other = scratch_.path("other.py");
-  std::ofstream(other) << kRight;
-  const Outcome outcome = run(kRight, {"--peer", "other=" + other, "--variant", "other*"});
+// As two versions of one solution have.
+TEST_F(PythonFile, TwoFilesMayEachHaveAModuleOfOneName) {
+  const std::string folder = scratch_.path("other");
+  std::filesystem::create_directory(folder);
+  std::ofstream(scratch_.path("kernels.py")) << kRight;
+  std::ofstream(folder + "/kernels.py") << "def right(weight, quant_state, out):\n  pass\n";
+  std::ofstream(folder + "/solution.py") << "from kernels import right\n";
+  const Outcome outcome =
+      run("from kernels import right\n",
+          {"--peer", "other=" + folder + "/solution.py", "--variant", "other*"});
   const Rows rows = rows_of(outcome);
   EXPECT_EQ(rows.at("mine.right").first, "passed") << outcome.err;
-  EXPECT_EQ(rows.at("other.right").first, "passed") << outcome.err;
+  EXPECT_EQ(rows.at("other.right").first, "failed") << outcome.err;
 }
 
 TEST_F(PythonFile, DequantizeDecodesWithAFunction) {

@@ -146,6 +146,52 @@ int crash(const nf4bench_peer_job* job, void* stream) {
   return decode(job, stream);
 }
 
+int leave(const nf4bench_peer_job*, void*) {
+  std::exit(0);
+}
+
+int leave_at_once(const nf4bench_peer_job*, void*) {
+  _exit(7);
+}
+
+int abandon(const nf4bench_peer_job*, void*) {
+  std::fputs("cannot go on\n", stderr);
+  std::abort();
+}
+
+int change_inputs(const nf4bench_peer_job* job, void* stream) {
+  const_cast<std::uint8_t*>(job->packed)[0] ^= 1;
+  return decode(job, stream);
+}
+
+int babble(const nf4bench_peer_job*, void*) {
+  static const std::vector<char> much(1 << 20, 'x');
+  for (;;) {
+    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, much.data(), much.size());
+  }
+}
+
+int devour(const nf4bench_peer_job*, void*) {
+  static std::deque<std::vector<char>> all;
+  for (;;) all.emplace_back(std::size_t{1} << 24, 'x');
+}
+
+int print(const nf4bench_peer_job* job, void* stream) {
+  std::puts("{\"not\": \"the report\"}");
+  std::fflush(stdout);
+  return decode(job, stream);
+}
+
+int multiply_itself(const nf4bench_peer_job* job, void* stream) {
+  fork();
+  return decode(job, stream);
+}
+
+int close_everything(const nf4bench_peer_job* job, void* stream) {
+  for (int file = 0; file < 1000; ++file) close(file);
+  return decode(job, stream);
+}
+
 // What depends on whether another variant has run in the same process.
 bool has_company = false;
 
@@ -471,6 +517,21 @@ void add_deadly_variants(Scripted& s) {
   s.add(variant("crashes", crash));
 }
 
+void add_harmful_variants(Scripted& s) {
+  s.add(variant("crashes", crash));
+  s.add(variant("leaves", leave));
+  s.add(variant("leaves_at_once", leave_at_once));
+  s.add(variant("abandons", abandon));
+  s.add(variant("changes_inputs", change_inputs));
+  s.add(variant("babbles", babble));
+  s.add(variant("closes", close_everything));
+  s.add(variant("hangs", hang));
+  s.add(variant("prints", print));
+  s.add(variant("forks", multiply_itself));
+  s.add(variant("good", decode));
+  s.add(variant("devours", devour));
+}
+
 // Two variants, of which the second does what `word` says.
 void add_company(Scripted& s, std::string_view word) {
   s.add(variant("companion", keep_company));
@@ -526,6 +587,7 @@ __attribute__((constructor)) void change_the_mode() {
   const char* const script = std::getenv("NF4BENCH_TEST_PEER");
   if (script != nullptr && std::string_view(script) == "good_upward") std::fesetround(FE_UPWARD);
   if (script != nullptr && std::string_view(script) == "idle_bound") bind_caller();
+  if (script != nullptr && std::string_view(script) == "exits_when_loaded") _exit(3);
 }
 
 // A table that breaks one rule.
@@ -576,6 +638,8 @@ const nf4bench_peer_table* SCRIPTED_ENTRY() {
     add_bad_variants(*scripted);
   } else if (wanted == "deadly") {
     add_deadly_variants(*scripted);
+  } else if (wanted == "harmful") {
+    add_harmful_variants(*scripted);
   } else if (wanted.substr(0, 7) == "company") {
     add_company(*scripted, wanted);
   } else if (wanted == "deceitful") {

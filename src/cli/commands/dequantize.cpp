@@ -49,6 +49,7 @@ struct Arguments {
   std::string output;
   std::string device = "auto";
   Words peers;
+  bool in_process = false;
   std::string variant;                  // empty: the device's flagship
   std::optional<nf4::OutputType> type;  // none: what each tensor names
   std::string tensor_regex;
@@ -189,7 +190,9 @@ ExitCode decode_input(const Arguments& arguments, const Context& context) {
                     files_read({.checkpoints = {&checkpoint}, .peers = peer_arguments}, context),
                     arguments.force);
   io::DecodedModel output = io::plan_decoded_model(checkpoint, target, arguments.complete);
-  const auto device = device::open_device(arguments.device, {});
+  device::DeviceOptions options;
+  options.shares_buffers = !peer_arguments.empty() && !arguments.in_process;
+  const auto device = device::open_device(arguments.device, options);
   const peer::Peers peers = peer::load_peers(peer_arguments, *device, operation::dequantize());
   warn_of_absent({&peers});
   const kernels::Variant variant = choose_variant(arguments.variant, *device, peers);
@@ -235,7 +238,7 @@ Command dequantize_command() {
       .suggests(device_words());
   command.add("--variant NAME", a->variant, "Decode with this variant [fused; on the CPU simd]")
       .suggests(operation::built_in_variant_names());
-  add_peers(command, a->peers);
+  add_peers(command, a->peers, a->in_process);
   command
       .add(
           "--dtype TYPE",

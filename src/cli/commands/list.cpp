@@ -46,6 +46,7 @@ struct Arguments {
   std::string device;     // empty: all
   std::string operation;  // empty: all
   Words peers;
+  bool in_process = false;
   CardQuestion cards;
   std::string format = "table";
   bool json = false;
@@ -119,17 +120,20 @@ Listing list_variants(const Arguments& arguments) {
   const std::string kind = device_kind(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   std::vector<ListedVariant> variants;
+  device::SharedBuffers buffers;   // that nothing is put into
   std::deque<peer::Peers> loaded;  // own names that are listed
   const std::vector<operation::BuiltIn> catalogs = operation::built_in_catalogs();
   for (const operation::BuiltIn& built_in : catalogs) {
     if (!kind.empty() && kind != word_of(built_in.device)) continue;
     const std::string& operation = built_in.operation.name;
     if (!arguments.operation.empty() && arguments.operation != operation) continue;
-    const peer::Peers& peers = loaded.emplace_back(
-        peer_arguments,
-        peer::PeerHost{
-            .kind = built_in.device, .operation = operation, .tools = peer::cuda_tools()},
-        built_in.catalog.variants);
+    const peer::Peers& peers =
+        loaded.emplace_back(peer_arguments,
+                            peer::PeerHost{.kind = built_in.device,
+                                           .operation = operation,
+                                           .tools = peer::cuda_tools(),
+                                           .shared = arguments.in_process ? nullptr : &buffers},
+                            built_in.catalog.variants);
     for (const kernels::Variant& variant : peers.variants())
       variants.push_back({built_in, variant});
   }
@@ -270,7 +274,7 @@ Command list_command() {
       .add("--operation NAME", a->operation,
            "Variants of this operation only: dequantize, matmul or experts")
       .one_of(operation_words());
-  add_peers(command, a->peers);
+  add_peers(command, a->peers, a->in_process);
   command.add("--format NAME", a->format, "table, json, csv, markdown [table]")
       .one_of({"table", "json", "csv", "markdown"});
   command.add("--json", a->json, "Print JSON instead of a table").excludes("--format");

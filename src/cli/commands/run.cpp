@@ -32,7 +32,7 @@ Some variants at one size, in half precision, cold and hot:
   nf4bench run --shape 4096x4096 --variant 'lut*' --dtype float16 --cache cold,hot
 All GPUs of this machine at once:
   nf4bench run --preset llama-3.1-8b --device all
-Exit codes: 0 all verified, 2 usage, 3 bad input, 4 a variant is wrong, 5 no usable device, 6 nothing could be measured, 130 or 143 interrupted (the report so far is kept).)";
+Exit codes: 0 all verified, 2 usage, 3 bad input or a peer that cannot be used, 4 a variant is wrong, 5 no usable device, 6 nothing could be measured, 130 or 143 interrupted (the report so far is kept).)";
 
 std::int64_t parse_top_k(const std::string& word) {
   constexpr std::int64_t kMost = 1024;
@@ -142,7 +142,10 @@ void add_variant_options(Command& command, record::RunOptions& o) {
            "them",
            kCommon | kList)
       .suggests(operation::built_in_variant_names());
-  add_peers(command, o.peers).traits |= kCommon;
+  add_peers(command, o.peers, o.in_process).traits |= kCommon;
+  command.add("--peer-optional", o.peers_are_optional,
+              "Go without peers that cannot be used, with a warning; else the exit code is 3 when "
+              "all others are measured");
   command
       .add("--baseline NAME", o.baseline,
            "The variant that speedups refer to, always measured [multi_kernel; on the CPU "

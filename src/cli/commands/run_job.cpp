@@ -16,6 +16,7 @@
 #include "report/tables.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -167,6 +168,18 @@ OutputTarget choose_output(const bench::RunParts& parts, const Context& context)
   return output;
 }
 
+// The exit code of a run that ended with `code`: a peer that was asked for is not to be missed in
+// silence.
+ExitCode with_absent_peers(ExitCode code, const bench::RunPlan& plan) {
+  const bool is_decided = code != ExitCode::kOk && code != ExitCode::kInconclusive;
+  if (is_decided || plan.absent_peers.empty() || plan.options.peers_are_optional) return code;
+  write_stderr(
+      fmt::format("nf4bench: peer {} could not be used, see the warnings; "
+                  "--peer-optional goes without\n",
+                  fmt::join(plan.absent_peers, ", ")));
+  return ExitCode::kBadInput;
+}
+
 // Opens what the options name, but for the device.
 bench::RunParts parts_of(record::RunOptions options) {
   bench::RunParts parts;
@@ -222,7 +235,7 @@ ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
     throw;
   }
   warn(report, use.company_meanwhile());
-  return ending.publish();
+  return with_absent_peers(ending.publish(), plan);
 }
 
 }  // namespace nf4bench::cli

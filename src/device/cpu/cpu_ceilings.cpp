@@ -2,7 +2,6 @@
 
 #include "cpu/stream_memory.hpp"
 #include "device/cpu/cpu_facts.hpp"
-#include "device/cpu/cpu_memory.hpp"
 
 #include <omp.h>
 
@@ -54,12 +53,12 @@ std::size_t buffer_bytes(std::int64_t cache_bytes) {
 
 }  // namespace
 
-record::Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes) {
+record::Ceilings measure_cpu_ceilings(int threads, std::int64_t cache_bytes, CpuMemory& memory) {
   const std::size_t bytes = buffer_bytes(cache_bytes);
-  const Buffer source(cpu_memory(), static_cast<std::int64_t>(bytes));
-  const Buffer target(cpu_memory(), static_cast<std::int64_t>(bytes));
-  cpu_memory().fill(source.data(), 0, source.bytes());
-  cpu_memory().fill(target.data(), 0, target.bytes());
+  const Buffer source(memory, static_cast<std::int64_t>(bytes), Access::kWrite);
+  const Buffer target(memory, static_cast<std::int64_t>(bytes), Access::kWrite);
+  memory.fill(source.data(), 0, source.bytes());
+  memory.fill(target.data(), 0, target.bytes());
   std::byte* const from = source.data();
   std::byte* const to = target.data();
   // Which way is faster depends on the processor; the ceiling is the better of the two.

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace nf4bench::device {
 namespace {
@@ -63,7 +64,11 @@ class CpuDevice final : public Device {
       : info_(describe(options)),
         config_(options.config),
         caches_rotated_(options.caches_rotated > 0 ? options.caches_rotated
-                                                   : default_rotation(info_.kind)) {}
+                                                   : default_rotation(info_.kind)) {
+    if (!options.shares_buffers) return;
+    shared_ = std::make_unique<SharedBuffers>();
+    shared_memory_ = shared_cpu_memory(*shared_);
+  }
 
   const record::DeviceInfo& info() const override { return info_; }
 
@@ -82,24 +87,28 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) override {
     require_memory(work);
-    const bool is_verified = purpose == UploadPurpose::kVerify;
+    const bool is_alone = purpose == UploadPurpose::kVerify && shared_ == nullptr;
     const WorkloadPlan plan = {.purpose = purpose,
-                               .guard = is_verified ? kGuardBytesToVerify : kGuardBytes};
-    return make_workload({.info = info_,
-                          .config = config_,
-                          .caches_rotated = caches_rotated_,
-                          .memory = cpu_memory()},
-                         work, plan, make_cpu_executor(info_.multiprocessors));
+                               .guard = is_alone ? kGuardBytesToVerify : kGuardBytes};
+    return make_workload(
+        {.info = info_, .config = config_, .caches_rotated = caches_rotated_, .memory = memory()},
+        work, plan, make_cpu_executor(info_.multiprocessors, memory()));
   }
 
   record::Ceilings measure_ceilings() override {
-    return measure_cpu_ceilings(info_.multiprocessors, info_.l2_bytes);
+    return measure_cpu_ceilings(info_.multiprocessors, info_.l2_bytes, memory());
   }
 
+  SharedBuffers* shared_buffers() override { return shared_.get(); }
+
  private:
+  CpuMemory& memory() const { return shared_memory_ ? *shared_memory_ : cpu_memory(); }
+
   record::DeviceInfo info_;
   std::string config_;
   int caches_rotated_;
+  std::unique_ptr<SharedBuffers> shared_;  // null: nobody else sees the buffers
+  std::unique_ptr<CpuMemory> shared_memory_;
 };
 
 }  // namespace

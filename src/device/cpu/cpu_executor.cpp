@@ -2,7 +2,6 @@
 
 #include "base/error.hpp"
 #include "cpu/thread_team.hpp"
-#include "device/cpu/cpu_memory.hpp"
 
 #include <omp.h>
 
@@ -20,7 +19,7 @@ constexpr std::chrono::milliseconds kPatience{4};
 
 class CpuExecutor final : public Executor {
  public:
-  explicit CpuExecutor(int threads) : threads_(threads) {}
+  CpuExecutor(int threads, CpuMemory& memory) : threads_(threads), memory_(memory) {}
 
   void run(const char*, const std::function<void()>& calls) override {
     omp_set_num_threads(threads_);  // of this thread: the caller's may change between calls
@@ -49,8 +48,10 @@ class CpuExecutor final : public Executor {
  private:
   CallRange next(const Calls& calls, const SampleSpec& spec, int count);
   void keep_cold(std::size_t sets, std::size_t launches);
+  double time(const Calls& calls, const CallRange& range);
 
   int threads_;
+  CpuMemory& memory_;
   std::size_t next_set_ = 0;      // behind that of the last cold call
   std::size_t first_set_ = 0;     // of the last cold calls
   std::size_t evicted_sets_ = 0;  // that no call has used since
@@ -58,8 +59,8 @@ class CpuExecutor final : public Executor {
 };
 
 void CpuExecutor::keep_cold(std::size_t sets, std::size_t launches) {
-  if (evicted_sets_ < launches && can_evict_cpu_buffers()) {
-    evict_cpu_buffers();
+  if (evicted_sets_ < launches && memory_.can_evict_all()) {
+    memory_.evict_all();
     evicted_sets_ = sets;
   }
   evicted_sets_ -= std::min(evicted_sets_, launches);
@@ -73,6 +74,15 @@ CallRange CpuExecutor::next(const Calls& calls, const SampleSpec& spec, int coun
     next_set_ = (next_set_ + static_cast<std::size_t>(count)) % calls.sets;
   }
   return {first_set_, count, spec.cache};
+}
+
+double CpuExecutor::time(const Calls& calls, const CallRange& range) {
+  if (calls.make_elsewhere) return calls.make_elsewhere(range);
+  kernels::cpu::wake_threads(threads_);
+  const auto start = std::chrono::steady_clock::now();
+  calls.make(range);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return elapsed.count();
 }
 
 // Where the rotation is smaller than the caches it is evicted before a set comes round again. A hot
@@ -96,11 +106,7 @@ Taken CpuExecutor::sample(const Calls& calls, const SampleSpec& spec, const Trut
   if (spec.cache == record::CacheMode::kCold) {
     keep_cold(calls.sets, static_cast<std::size_t>(spec.launches));
   }
-  kernels::cpu::wake_threads(threads_);
-  const auto start = std::chrono::steady_clock::now();
-  calls.make(range);
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  taken.sample.seconds = elapsed.count() / spec.launches;
+  taken.sample.seconds = time(calls, range) / spec.launches;
   if (truth == nullptr) return taken;
   for (const Written& each : taken.written) {
     taken.found.push_back(judge(truth->work, truth->expected.of(each.content), each.output));
@@ -110,8 +116,8 @@ Taken CpuExecutor::sample(const Calls& calls, const SampleSpec& spec, const Trut
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cpu_executor(int threads) {
-  return std::make_unique<CpuExecutor>(threads);
+std::unique_ptr<Executor> make_cpu_executor(int threads, CpuMemory& memory) {
+  return std::make_unique<CpuExecutor>(threads, memory);
 }
 
 }  // namespace nf4bench::device

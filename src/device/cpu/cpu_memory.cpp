@@ -37,11 +37,11 @@ constexpr std::int64_t kTinyRotation = 64 << 20;
 // More is not evicted between samples.
 constexpr std::int64_t kMostEvicted = 96 << 20;
 
-class CpuMemory final : public Memory {
+// The host's memory, whichever part of it holds the buffers.
+class HostMemory : public CpuMemory {
  public:
-  std::byte* allocate(std::int64_t bytes) override {
-    auto* const block =
-        static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), kBufferAlignment));
+  std::byte* allocate(std::int64_t bytes, Access access) override {
+    std::byte* const block = place(bytes, access);
     const std::lock_guard lock(mutex_);
     blocks_.emplace(block, bytes);
     bytes_ += bytes;
@@ -55,15 +55,15 @@ class CpuMemory final : public Memory {
       bytes_ -= found->second;
       blocks_.erase(found);
     }
-    ::operator delete(block, kBufferAlignment);
+    give_back(block);
   }
 
-  std::int64_t bytes() const {
+  bool can_evict_all() const override {
     const std::lock_guard lock(mutex_);
-    return bytes_;
+    return kernels::cpu::can_evict() && bytes_ <= kMostEvicted;
   }
 
-  void evict() const {
+  void evict_all() const override {
     const std::lock_guard lock(mutex_);
     for (const auto& [block, bytes] : blocks_) {
       kernels::cpu::evict(block, static_cast<std::size_t>(bytes));
@@ -118,29 +118,50 @@ class CpuMemory final : public Memory {
 
   Layout layout() const override { return Layout::kApart; }
 
+ protected:
+  virtual std::byte* place(std::int64_t bytes, Access access) = 0;
+  virtual void give_back(std::byte* block) noexcept = 0;
+
  private:
   mutable std::mutex mutex_;
   std::unordered_map<std::byte*, std::int64_t> blocks_;  // with their sizes
   std::int64_t bytes_ = 0;
 };
 
-CpuMemory& the_memory() {
-  static CpuMemory memory;
-  return memory;
-}
+class PrivateMemory final : public HostMemory {
+ protected:
+  std::byte* place(std::int64_t bytes, Access) override {
+    return static_cast<std::byte*>(
+        ::operator new(static_cast<std::size_t>(bytes), kBufferAlignment));
+  }
+  void give_back(std::byte* block) noexcept override { ::operator delete(block, kBufferAlignment); }
+};
+
+class SharedMemory final : public HostMemory {
+ public:
+  explicit SharedMemory(SharedBuffers& buffers) : buffers_(buffers) {}
+
+ protected:
+  std::byte* place(std::int64_t bytes, Access access) override {
+    return (access == Access::kRead ? buffers_.inputs : buffers_.outputs).allocate(bytes);
+  }
+  void give_back(std::byte* block) noexcept override {
+    (buffers_.inputs.holds(block) ? buffers_.inputs : buffers_.outputs).release(block);
+  }
+
+ private:
+  SharedBuffers& buffers_;
+};
 
 }  // namespace
 
-Memory& cpu_memory() {
-  return the_memory();
+CpuMemory& cpu_memory() {
+  static PrivateMemory memory;
+  return memory;
 }
 
-bool can_evict_cpu_buffers() {
-  return kernels::cpu::can_evict() && the_memory().bytes() <= kMostEvicted;
-}
-
-void evict_cpu_buffers() {
-  the_memory().evict();
+std::unique_ptr<CpuMemory> shared_cpu_memory(SharedBuffers& buffers) {
+  return std::make_unique<SharedMemory>(buffers);
 }
 
 }  // namespace nf4bench::device

@@ -1,19 +1,27 @@
 #pragma once
 
+#include "device/cpu/shared_arena.hpp"
 #include "device/memory.hpp"
 
-#include <cstdint>
+#include <memory>
 
 namespace nf4bench::device {
 
-// The host's own memory. It knows its blocks, so that they can be taken out of the caches.
-Memory& cpu_memory();
+// The host's memory. It knows its blocks, so that they can be taken out of the caches.
+class CpuMemory : public Memory {
+ public:
+  // True when all buffers together are so small that evict_all() is quick, and the processor can do
+  // it. Then a rotation may be smaller than the caches.
+  virtual bool can_evict_all() const = 0;
 
-// True when all buffers together are so small that evict_cpu_buffers() is quick, and the processor
-// can do it. Then a rotation may be smaller than the caches.
-bool can_evict_cpu_buffers();
+  // Takes all buffers out of the caches of all processors.
+  virtual void evict_all() const = 0;
+};
 
-// Takes all buffers out of the caches of all processors.
-void evict_cpu_buffers();
+// Memory of this process alone.
+CpuMemory& cpu_memory();
+
+// Memory that other processes see, too. Borrows `buffers`.
+std::unique_ptr<CpuMemory> shared_cpu_memory(SharedBuffers& buffers);
 
 }  // namespace nf4bench::device

@@ -13,15 +13,16 @@ double seconds_of(const timeval& time) {
 
 }  // namespace
 
-LoadReading read_load(const std::filesystem::path& root) {
+LoadReading read_load(const std::filesystem::path& root, double seconds_of_others) {
   LoadReading reading;
   const std::vector<int> processors = allowed_processors();
   reading.processors = static_cast<int>(processors.size());
   reading.times = read_processor_times(root, processors);
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) == 0) {
-    reading.own_ticks = (seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)) *
-                        static_cast<double>(sysconf(_SC_CLK_TCK));
+    reading.own_ticks =
+        (seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime) + seconds_of_others) *
+        static_cast<double>(sysconf(_SC_CLK_TCK));
     reading.involuntary_switches = usage.ru_nivcsw;
   }
   return reading;

@@ -17,8 +17,9 @@ struct LoadReading {
   std::int64_t involuntary_switches = 0;
 };
 
-// Reads below `root`, "/" but for tests.
-LoadReading read_load(const std::filesystem::path& root = "/");
+// Reads below `root`, "/" but for tests. Of other processes that work for this one, their processor
+// time so far counts as its own.
+LoadReading read_load(const std::filesystem::path& root = "/", double seconds_of_others = 0.0);
 
 // What happened between two readings; absent where the system does not tell, or no tick has passed.
 std::optional<record::HostLoad> load_between(const LoadReading& start, const LoadReading& end);

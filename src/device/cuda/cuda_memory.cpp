@@ -16,7 +16,7 @@ constexpr double kShareOfFree = 0.8;
 
 }  // namespace
 
-std::byte* CudaMemory::allocate(std::int64_t bytes) {
+std::byte* CudaMemory::allocate(std::int64_t bytes, Access) {
   return reinterpret_cast<std::byte*>(allocate_device_memory(bytes));
 }
 

@@ -11,7 +11,7 @@ class CudaMemory final : public Memory {
  public:
   explicit CudaMemory(const CudaStream& stream) : stream_(stream) {}
 
-  std::byte* allocate(std::int64_t bytes) override;
+  std::byte* allocate(std::int64_t bytes, Access access) override;
   void release(std::byte* block) noexcept override { cudaFree(block); }
   void copy_in(std::byte* to, std::span<const std::byte> from) override;
   void copy_out(std::span<std::byte> to, const std::byte* from) override;

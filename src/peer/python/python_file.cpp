@@ -73,13 +73,13 @@ const PythonDoor& python() {
   return started.door;
 }
 
+}  // namespace
+
 double import_limit_s() {
   const char* const said = std::getenv("NF4BENCH_PYTHON_IMPORT_S");
   const double limit_s = said == nullptr ? 0.0 : std::strtod(said, nullptr);
   return limit_s > 0.0 ? limit_s : kImportS;
 }
-
-}  // namespace
 
 bool is_python_file(const std::string& path) {
   return path.ends_with(".py");

@@ -10,6 +10,9 @@ namespace nf4bench::peer {
 // True when `path` ends in .py.
 bool is_python_file(const std::string& path);
 
+// Seconds that a file may take to be imported: NF4BENCH_PYTHON_IMPORT_S.
+double import_limit_s();
+
 // A flag of a variant in a table that python_table() gives, besides those of the header: it is the
 // function NAME through torch.compile, traced whole, and called NAME_compiled.
 inline constexpr std::uint32_t kPythonCompiled = std::uint32_t{1} << 31;

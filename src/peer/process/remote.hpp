@@ -1,0 +1,81 @@
+#pragma once
+
+#include "peer/peer_argument.hpp"
+#include "peer/peer_host.hpp"
+#include "peer/process/message.hpp"
+#include "peer/process/peer_process.hpp"
+#include "variant.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace nf4bench::peer {
+
+// A peer in a process of its own. One that ends before it should is started again when it is asked
+// the next time. Not thread-safe.
+class Remote {
+ public:
+  // Starts the process, in which the peer is loaded. Throws Error(kInput) saying why it cannot be
+  // used.
+  Remote(const PeerArgument& argument, const PeerHost& host);
+  Remote(const Remote&) = delete;
+  Remote& operator=(const Remote&) = delete;
+
+  // What it offers: variants that work in that process. They borrow this object.
+  std::vector<kernels::Variant> variants();
+
+  // Processor time of all its processes so far.
+  double processor_seconds() const;
+
+ private:
+  // What tells problems apart that a variant is asked about.
+  using Question = std::tuple<std::uint32_t, std::int64_t, int, bool, std::int64_t, std::int64_t,
+                              nf4::OutputType>;
+
+  // A variant as its process describes it.
+  struct Offer {
+    std::string name;
+    std::string summary;
+    std::string mirrors;
+    std::string compiled_from;
+    kernels::Traits traits;  // without words
+    bool has_prepare = false;
+    SecondClock clock{1};
+    Question looked_at{};  // the problem of the calls that it has seen
+  };
+
+  // What a variant says of a problem.
+  struct Opinion {
+    std::string unsupported;  // empty: it can do it
+    std::int64_t workspace_bytes = 0;
+    std::int64_t prepared_bytes = 0;
+    std::string failure;  // why there is no opinion; empty when there is
+  };
+
+  void start();
+  MessageReader answer_to(const std::string& message);
+  kernels::Variant variant(std::uint32_t index);
+  static Question question(std::uint32_t index, const kernels::Problem& problem);
+  const Opinion& opinion(std::uint32_t index, const kernels::Problem& problem,
+                         const kernels::DeviceFacts& facts);
+  Opinion ask(std::uint32_t index, const kernels::Problem& problem,
+              const kernels::DeviceFacts& facts);
+  void prepare(std::uint32_t index, const kernels::Job& job, const kernels::Launch& launch);
+  double launch(std::uint32_t index, const std::vector<kernels::Job>& jobs,
+                const kernels::Launch& launch);
+  kernels::Job shared(kernels::Job job) const;
+
+  PeerArgument argument_;
+  PeerHost host_;
+  std::unique_ptr<PeerProcess> process_;
+  double earlier_seconds_ = 0.0;  // of processor time, of processes that are gone
+  std::deque<Offer> offers_;
+  std::map<Question, Opinion> opinions_;  // elements stay where they are: reasons are borrowed
+};
+
+}  // namespace nf4bench::peer
