@@ -144,7 +144,7 @@ class Checker:
 
     def supply_reports(self, words):
         """Puts a report wherever the words of a command that reads some say that there is one."""
-        if words[1:2] not in (["compare"], ["history"], ["export"], ["merge"]):
+        if words[1:2] not in (["compare"], ["check"], ["history"], ["export"], ["merge"]):
             return
         report = self.sample_report()
         for before, word in zip(words[1:], words[2:]):
@@ -218,7 +218,7 @@ class Checker:
         for words in ours:
             self.supply_reports(words)
         result = self.run(self.shortened(command))
-        judges = ours[-1][1:2] in (["compare"], ["doctor"], ["fleet"])
+        judges = ours[-1][1:2] in (["compare"], ["check"], ["doctor"], ["fleet"])
         if result.returncode in (VERDICT_CODES if judges else {0}):
             return None
         last = (result.stderr.strip() or result.stdout.strip() or "no output").splitlines()[-1]
