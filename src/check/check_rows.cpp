@@ -142,10 +142,11 @@ class Rows {
     return nullptr;
   }
 
-  // The problem that the row timed; none of an operation of later.
+  // The problem that the row timed; none of an operation of later, and where only the routing
+  // tells.
   std::optional<kernels::Problem> problem_of(const Measurement& row) const {
     const operation::Operation* const operation = operation_of(row);
-    if (operation == nullptr) return std::nullopt;
+    if (operation == nullptr || operation->has_routing) return std::nullopt;
     const record::Geometry& geometry = tensors_.at(row.cell.tensor)->geometry;
     record::RunOptions options;
     options.tokens = {row.cell.tokens};

@@ -1,5 +1,6 @@
 // "nf4bench run --operation experts", from the command line to the report and the table.
 
+#include "base/atomic_file.hpp"
 #include "cli/process.hpp"
 
 #include <gmock/gmock.h>
@@ -78,6 +79,15 @@ TEST(ExpertsRun, TakesBothPartsOfAModelOfFusedExperts) {
                                "3", "--variant", "grouped", "--part", "down"});
   EXPECT_EQ(down.at("tensors").size(), 1u);
   EXPECT_EQ(down.at("tensors").at(0).at("stack").at("part"), "down");
+}
+
+TEST(ExpertsRun, GivesAReportThatIsPlausible) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("report.json");
+  write_file(path, report_of({"--shape", "8x128x256", "--top-k", "2", "--tokens", "1,16"}).dump(2));
+  const Outcome checked = nf4bench({"check", path});
+  EXPECT_EQ(checked.exit_code, 0) << checked.out;
+  EXPECT_THAT(checked.out, HasSubstr("plausible"));
 }
 
 TEST(ExpertsRun, MeasuresColdStacksUnderEveryRouting) {
