@@ -71,11 +71,11 @@ class HostMemory : public CpuMemory {
   }
 
   void copy_in(std::byte* to, std::span<const std::byte> from) override {
-    std::memcpy(to, from.data(), from.size());
+    std::copy(from.begin(), from.end(), to);  // of no bytes, memcpy wants an address, too
   }
 
   void copy_out(std::span<std::byte> to, const std::byte* from) override {
-    std::memcpy(to.data(), from, to.size());
+    std::copy_n(from, to.size(), to.data());
   }
 
   void copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) override {
