@@ -132,7 +132,8 @@ TEST(Inspect, ShowsNothingThatItDoesNotKnow) {
   EXPECT_THAT(lines(table.out).at(1), testing::MatchesRegex(" +2 +unusable .*"));
   EXPECT_THAT(table.out, AllOf(Not(HasSubstr("nested")), Not(HasSubstr("bfloat16"))));
   const Outcome outcome = nf4bench({"inspect", file, "--json"});
-  for (const json& tensor : json::parse(outcome.out).at("tensors")) {
+  const json found = json::parse(outcome.out);
+  for (const json& tensor : found.at("tensors")) {
     for (const char* field : {"shape", "elements", "blocksize", "nested", "dtype", "storage",
                               "packed_bytes", "state_bytes"}) {
       EXPECT_TRUE(tensor.at(field).is_null()) << field;

@@ -266,7 +266,8 @@ TEST(PeerRun, ThreadsOfAPeerThatSpinInItsOwnProcessDisturbNobody) {
   const Outcome outcome = run_peers("idle_spins", {"--peer", kPeer, "--variant", "mine*,simd,lut",
                                                    "--max-time", "0.1", "--precision", "0"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const json& row : json::parse(outcome.out).at("measurements")) {
+  const json found = json::parse(outcome.out);
+  for (const json& row : found.at("measurements")) {
     EXPECT_EQ(row.at("load").at("idle_threads"), 0) << row.at("variant");
   }
 }
