@@ -13,12 +13,6 @@ namespace nf4bench::bench {
 
 namespace {
 
-// A measured rate may exceed the nominal peak by as much as clocks do.
-constexpr double kPeakTolerance = 1.02;
-
-// The peak binds when the rotated buffers are so much larger than the cache.
-constexpr std::int64_t kLargeWorkingSet = 4;  // in last-level caches
-
 const Contender* find_contender(const CellTiming& timing, std::size_t index) {
   for (const Contender& contender : timing.variants) {
     if (contender.index == index) return &contender;
@@ -111,8 +105,8 @@ std::string impossible_rate(const RunContext& context, const RowFacts& facts,
   const record::DeviceInfo& info = context.device.info();
   if (!info.peak_bytes_per_s || row.cell.cache != record::CacheMode::kCold) return "";
   const std::int64_t working_set = facts.buffer_sets * (row.bytes_read + row.bytes_written);
-  if (working_set < kLargeWorkingSet * info.l2_bytes) return "";
-  if (*row.bytes_per_s <= kPeakTolerance * *info.peak_bytes_per_s) return "";
+  if (working_set < record::kLargeRotation * info.l2_bytes) return "";
+  if (*row.bytes_per_s <= record::kPeakTolerance * *info.peak_bytes_per_s) return "";
   return fmt::format(
       "{:.0f} GB/s from cold caches is more than the {:.0f} GB/s that the device's memory can move",
       *row.bytes_per_s / 1e9, *info.peak_bytes_per_s / 1e9);

@@ -3,6 +3,7 @@
 #include "check/check_rows.hpp"
 #include "compare/report_faults.hpp"
 #include "cuda/cards.hpp"
+#include "record/derived.hpp"
 #include "record/samples.hpp"
 #include "statistics/statistics.hpp"
 
@@ -135,10 +136,9 @@ void check_device(const Report& report, std::vector<Finding>& findings) {
 }
 
 void check_ceilings(const Report& report, std::vector<Finding>& findings) {
-  constexpr double kTolerance = 1.02;  // as far as clocks exceed the nominal ones
   const auto& peak = report.device.peak_bytes_per_s;
   const double most = std::max(report.ceilings.copy_bytes_per_s, report.ceilings.write_bytes_per_s);
-  if (peak && most > kTolerance * *peak) {
+  if (peak && most > record::kPeakTolerance * *peak) {
     findings.push_back({Code::kCeilings, "",
                         fmt::format("copies or writes at {:.0f} GB/s, the memory's peak is {:.0f}",
                                     most / 1e9, *peak / 1e9)});

@@ -27,12 +27,6 @@ using record::Report;
 // Numbers that are computed from the same doubles in another order.
 constexpr double kRounding = 1e-9;
 
-// A rate may exceed the nominal peak by as much as clocks do.
-constexpr double kPeakTolerance = 1.02;
-
-// The memory's peak binds where sets of buffers rotate that are so much larger than the cache.
-constexpr int kLargeRotation = 4;  // in last-level caches
-
 // So many samples that come in order, are equal, or are those of another row have a reason.
 constexpr std::size_t kTellingSamples = 12;
 
@@ -204,7 +198,8 @@ class Rows {
     const double bytes_per_s = *derived.bytes_per_s;
     if (row.status == record::Status::kPassed && peak &&
         row.cell.cache == record::CacheMode::kCold &&
-        report_.settings.caches_rotated >= kLargeRotation && bytes_per_s > kPeakTolerance * *peak) {
+        report_.settings.caches_rotated >= record::kLargeRotation &&
+        bytes_per_s > record::kPeakTolerance * *peak) {
       add(Code::kBeyondPeak, row,
           fmt::format("moves {:.0f} GB/s from cold caches, the memory {:.0f}", bytes_per_s / 1e9,
                       *peak / 1e9));
@@ -250,7 +245,8 @@ class Rows {
     }
     const auto& most_hz = report_.state_before.max_sm_clock_hz;
     const auto fastest = std::max_element(row.sm_clock_hz.begin(), row.sm_clock_hz.end());
-    if (most_hz && fastest != row.sm_clock_hz.end() && *fastest > kPeakTolerance * *most_hz) {
+    if (most_hz && fastest != row.sm_clock_hz.end() &&
+        *fastest > record::kPeakTolerance * *most_hz) {
       add(Code::kClock, row,
           fmt::format("an SM clock of {:.0f} MHz, the most is {:.0f}", *fastest / 1e6,
                       *most_hz / 1e6));
