@@ -159,7 +159,9 @@ typedef struct nf4bench_peer_table {
 } nf4bench_peer_table;
 
 /* The one function that a peer exports. Called once or more, from one thread. */
+#ifndef __CUDACC_RTC__ /* which knows no host code */
 NF4BENCH_PEER_EXPORT const nf4bench_peer_table* nf4bench_peer_v2(void);
+#endif
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,9 @@ static_assert(static_cast<int>(nf4::OutputType::kFloat16) == NF4BENCH_PEER_FLOAT
 static_assert(static_cast<int>(record::DeviceKind::kCpu) == NF4BENCH_PEER_CPU &&
               static_cast<int>(record::DeviceKind::kCuda) == NF4BENCH_PEER_CUDA);
 
-nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
+}  // namespace
+
+nf4bench_peer_job peer_job(const kernels::Job& job, int operation) {
   return {.struct_bytes = sizeof(nf4bench_peer_job),
           .output_type = static_cast<std::int32_t>(job.output_type),
           .packed = job.packed,
@@ -39,7 +41,7 @@ nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
           .blocks = job.blocks,
           .output = job.output,
           .workspace = job.workspace,
-          .operation = entry.variant->operation,
+          .operation = operation,
           .nested = job.nested ? 1 : 0,
           .outputs = job.outputs,
           .inputs = job.inputs,
@@ -54,12 +56,13 @@ nf4bench_peer_job to_c(const kernels::Job& job, const PeerEntry& entry) {
           .reserved = 0};
 }
 
-// A question about a problem: all but the buffers.
-nf4bench_peer_job to_c(const kernels::Problem& problem, const PeerEntry& entry) {
+nf4bench_peer_job peer_job(const kernels::Problem& problem, int operation) {
   kernels::Job job;
   static_cast<kernels::Problem&>(job) = problem;
-  return to_c(job, entry);
+  return peer_job(job, operation);
 }
+
+namespace {
 
 nf4bench_peer_device to_c(const kernels::DeviceFacts& facts, record::DeviceKind kind) {
   return {.struct_bytes = sizeof(nf4bench_peer_device),
@@ -79,7 +82,7 @@ std::string words_of(const PeerEntry& entry, int error) {
 void launch_guarded(const PeerEntry& entry, const kernels::Job& job,
                     const kernels::Launch& launch) {
   if (job.elements == 0) return;  // peers are promised at least one
-  const nf4bench_peer_job c_job = to_c(job, entry);
+  const nf4bench_peer_job c_job = peer_job(job, entry.variant->operation);
   int error = 0;
   try {
     error = entry.variant->launch(&c_job, launch.stream);
@@ -96,7 +99,7 @@ void launch_guarded(const PeerEntry& entry, const kernels::Job& job,
 std::optional<std::size_t> asked_workspace(const PeerEntry& entry,
                                            const kernels::Problem& problem) {
   if (entry.variant->workspace_bytes == nullptr) return 0;
-  const nf4bench_peer_job c_job = to_c(problem, entry);
+  const nf4bench_peer_job c_job = peer_job(problem, entry.variant->operation);
   const KeptThread thread;
   try {
     const std::size_t bytes = entry.variant->workspace_bytes(&c_job);
@@ -110,7 +113,7 @@ std::optional<std::size_t> asked_workspace(const PeerEntry& entry,
 const char* why_not(const PeerEntry& entry, const kernels::Problem& problem,
                     const nf4bench_peer_device& device) {
   if (entry.variant->unsupported != nullptr) {
-    const nf4bench_peer_job c_job = to_c(problem, entry);
+    const nf4bench_peer_job c_job = peer_job(problem, entry.variant->operation);
     const KeptThread thread;
     try {
       const char* const reason = entry.variant->unsupported(&c_job, &device);

@@ -16,4 +16,9 @@ std::vector<kernels::Variant> generic_variants(const std::vector<PeerEntry>& ent
                                                const std::string& name, const PeerHost& host,
                                                std::deque<std::string>& strings);
 
+// A job as the header describes it; of a problem without buffers. `operation` is
+// NF4BENCH_PEER_DEQUANTIZE, ...
+nf4bench_peer_job peer_job(const kernels::Job& job, int operation);
+nf4bench_peer_job peer_job(const kernels::Problem& problem, int operation);
+
 }  // namespace nf4bench::peer

@@ -19,7 +19,6 @@ constexpr const char* kEntryPoint = "nf4bench_peer_v2";
 constexpr std::uint32_t kLastImaginable = 9;
 
 // By the header's numbers.
-constexpr std::array<const char*, 3> kOperations = {"dequantize", "matmul", "experts"};
 
 constexpr std::uint32_t kMaxVariants = 1000;
 constexpr std::uint32_t kMaxStructBytes = 4096;
@@ -95,9 +94,10 @@ std::string problem_of(const nf4bench_peer_variant& variant, std::uint32_t known
     return fmt::format("its device is {}, wanted {} (CPU) or {} (CUDA)", variant.device,
                        int{NF4BENCH_PEER_CPU}, int{NF4BENCH_PEER_CUDA});
   }
-  if (variant.operation < 0 || static_cast<std::size_t>(variant.operation) >= kOperations.size()) {
+  if (variant.operation < 0 ||
+      static_cast<std::size_t>(variant.operation) >= kPeerOperations.size()) {
     return fmt::format("its operation is {}, wanted 0 ({}), 1 ({}) or 2 ({})", variant.operation,
-                       kOperations[0], kOperations[1], kOperations[2]);
+                       kPeerOperations[0], kPeerOperations[1], kPeerOperations[2]);
   }
   if ((variant.flags & ~known_flags) != 0) {
     return fmt::format("its flags {:#x} hold unknown bits", variant.flags);
@@ -124,7 +124,7 @@ std::vector<PeerEntry> read_entries(const nf4bench_peer_table& table, std::uint3
     entries.push_back({.variant = &variant,
                        .error_text = error_text_of(table),
                        .name = std::move(name),
-                       .operation = kOperations[static_cast<std::size_t>(variant.operation)]});
+                       .operation = kPeerOperations[static_cast<std::size_t>(variant.operation)]});
   }
   return entries;
 }

@@ -3,11 +3,15 @@
 #include "nf4bench_peer.h"
 #include "peer/shared_library.hpp"
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace nf4bench::peer {
+
+// NF4BENCH_PEER_DEQUANTIZE, ... as operation::Operation names them.
+inline constexpr std::array<const char*, 3> kPeerOperations = {"dequantize", "matmul", "experts"};
 
 // One checked entry of a library's table.
 struct PeerEntry {

@@ -8,6 +8,7 @@
 #include "peer/bitsandbytes/products.hpp"
 #include "peer/generic_peer.hpp"
 #include "peer/gpu_code.hpp"
+#include "peer/kernel/kernel_program.hpp"
 #include "peer/python/python_file.hpp"
 #include "peer/shared_library.hpp"
 #include "peer/solution_file.hpp"
@@ -76,9 +77,11 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
 // Throws Error(kInput) when the library cannot be used on `host`.
 std::vector<kernels::Variant> load_library(const PeerArgument& argument, const PeerHost& host,
                                            std::deque<std::string>& strings) {
-  SharedLibrary library(is_source_file(argument.path)
-                            ? compiled_library(argument.path, host.compute_capability)
-                            : argument.path);
+  const std::string path = is_source_file(argument.path)
+                               ? compiled_library(argument.path, host.compute_capability)
+                               : argument.path;
+  if (is_kernel_program(path)) return kernel_variants(path, argument.name, host, strings);
+  SharedLibrary library(path);
   std::vector<kernels::Variant> variants;
   if (has_peer_table(library)) {
     variants = generic_variants(read_peer_table(library), argument.name, host, strings);

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "peer/compile_cache.hpp"
 #include "peer/embedded.hpp"
+#include "peer/kernel/kernel_program.hpp"
 #include "peer/shared_library.hpp"
 
 #include <fmt/format.h>
@@ -41,9 +42,7 @@ bool is_cuda(const std::string& path) {
 }
 
 std::string gpu_of(int compute_capability) {
-  if (compute_capability == 0) return "-arch=native";
-  return fmt::format("-arch=sm_{}{}", compute_capability,
-                     compute_capability >= kFirstWithOwnFeatures ? "a" : "");
+  return "-arch=" + (compute_capability == 0 ? "native" : architecture_name(compute_capability));
 }
 
 // A source file, and how it is compiled.
@@ -130,14 +129,8 @@ void require_success(const std::string& path, const Source& source, const ChildO
     throw Error(ErrorKind::kInput, fmt::format("{} needs the compiler {}, which is not found",
                                                escaped(path), escaped(source.compiler.front())));
   }
-  const std::string log = outcome.err + outcome.out;
-  std::vector<Diagnostic> found = errors_in(log);
-  const std::string said = outcome.was_silent ? "the compiler does not end" : first_error(log);
-  const std::string more =
-      found.size() > 1 ? fmt::format(" (and {} more errors)", found.size() - 1) : "";
-  throw CompileError(fmt::format("{} does not compile: {}{}", escaped(path),
-                                 printable(said.substr(0, kMostErrorChars)), more),
-                     std::move(found), log);
+  throw compile_error(path,
+                      outcome.was_silent ? "the compiler does not end" : outcome.err + outcome.out);
 }
 
 // The files of a rule as compilers write them: "target: a.cpp b\ c.hpp \".
@@ -213,7 +206,22 @@ std::vector<Diagnostic> errors_in(const std::string& log) {
   return found;
 }
 
+CompileError compile_error(const std::string& path, const std::string& log) {
+  std::vector<Diagnostic> found = errors_in(log);
+  const std::string more =
+      found.size() > 1 ? fmt::format(" (and {} more errors)", found.size() - 1) : "";
+  return {fmt::format("{} does not compile: {}{}", escaped(path),
+                      printable(first_error(log).substr(0, kMostErrorChars)), more),
+          std::move(found), log};
+}
+
+std::string architecture_name(int compute_capability) {
+  return fmt::format("sm_{}{}", compute_capability,
+                     compute_capability >= kFirstWithOwnFeatures ? "a" : "");
+}
+
 std::string compiled_library(const std::string& path, int compute_capability) {
+  if (is_kernel_file(path)) return compiled_kernels(path, compute_capability);
   const CompileCache cache;
   const Source source = source_at(path, compute_capability, cache.folder());
   if (const auto kept = cache.find(source.question)) return kept->string();
@@ -231,6 +239,7 @@ std::string compiled_library(const std::string& path, int compute_capability) {
 }
 
 void keep_compilation(const std::string& path, int compute_capability, const std::string& folder) {
+  if (is_kernel_file(path)) return keep_kernels(path, compute_capability, folder);
   const Source source = source_at(path, compute_capability, CompileCache().folder());
   const fs::path name = fs::path(folder) / fs::path(path).filename();
   std::stringstream text;
@@ -245,8 +254,12 @@ void keep_compilation(const std::string& path, int compute_capability, const std
   write_file(fs::path(folder) / "compiler.log", outcome.err + outcome.out);
   if (!is_cuda(path) || outcome.exit_code != 0) return;
   compile(source, {"-ptx", "-o", with_ending(".ptx")});
-  const ChildOutcome sass = run({"cuobjdump", "-sass", with_ending(".cubin")});
-  if (sass.exit_code == 0) write_file(with_ending(".sass"), sass.out);
+  keep_sass(with_ending(".cubin"));
+}
+
+void keep_sass(const std::string& cubin) {
+  const ChildOutcome sass = run({"cuobjdump", "-sass", cubin});
+  if (sass.exit_code == 0) write_file(fs::path(cubin).replace_extension(".sass"), sass.out);
 }
 
 }  // namespace nf4bench::peer

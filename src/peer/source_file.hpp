@@ -33,11 +33,18 @@ class CompileError : public Error {
   std::string log_;
 };
 
-// The errors in what g++, clang or nvcc said.
+// The errors in what g++, clang, nvcc or NVRTC said.
 std::vector<Diagnostic> errors_in(const std::string& log);
 
-// The shared library that the compiler makes of `path`: c++ or what CXX names for .cpp, nvcc or
-// what NVCC names for .cu, for GPUs of `compute_capability` (0: those of this machine).
+// What is thrown for a `path` of which a compiler said `log`.
+CompileError compile_error(const std::string& path, const std::string& log);
+
+// "sm_90a": with all that GPUs of this compute capability have.
+std::string architecture_name(int compute_capability);
+
+// What the compiler makes of `path`, for GPUs of `compute_capability` (0: those of this machine): a
+// shared library by c++ or what CXX names for .cpp, by nvcc or what NVCC names for .cu; of a .cu
+// file with directives (kernel/kernel_source.hpp) what NVRTC makes of it, for kernel_variants().
 // nf4bench_peer.h and nf4bench_kernel.h are found by themselves. What was compiled before is kept,
 // see CompileCache. Throws CompileError, or Error(kInput) when there is no file or no compiler.
 std::string compiled_library(const std::string& path, int compute_capability = 0);
@@ -46,5 +53,8 @@ std::string compiled_library(const std::string& path, int compute_capability = 0
 // what it makes of it in assembly: NAME.s; of CUDA NAME.ptx, and NAME.sass where the toolkit has a
 // disassembler.
 void keep_compilation(const std::string& path, int compute_capability, const std::string& folder);
+
+// NAME.sass beside NAME.cubin, where the toolkit has a disassembler.
+void keep_sass(const std::string& cubin);
 
 }  // namespace nf4bench::peer

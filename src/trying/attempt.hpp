@@ -2,6 +2,7 @@
 
 #include "base/field.hpp"
 #include "nf4/format.hpp"
+#include "peer/kernel/kernel_program.hpp"
 #include "peer/source_file.hpp"
 #include "record/fields.hpp"
 #include "record/verification.hpp"
@@ -84,6 +85,8 @@ struct TriedCell {
   std::optional<Against> last;      // try of the same file that was ok and is another program
   std::int64_t mismatches = 0;
   std::optional<record::FirstWrong> first_wrong;
+  std::optional<peer::KernelFacts> kernel;  // of one that has no host code
+  std::string hint;                         // what to change; empty: nothing is known
 };
 
 // A try of a file: a line of tries.jsonl.
@@ -132,6 +135,8 @@ void fields(Cell& c, F&& f) {
   f("vs_last", c.last);
   f("mismatches", c.mismatches);
   f("first_wrong", c.first_wrong);
+  f("kernel", c.kernel, kLater);
+  f("hint", c.hint, Field{.later = true, .or_null = true});
 }
 
 template <Is<Attempt> Try, class F>

@@ -121,7 +121,17 @@ class Company {
   const Measurement& mine_;
 };
 
-TriedCell cell_of(const record::Report& report, const Measurement& row, const std::string& last) {
+// What the compiler's facts alone advise.
+std::string hint_for(const peer::KernelFacts& kernel) {
+  if (kernel.spill_bytes == 0) return "";
+  return fmt::format(
+      "it spills {} bytes a thread to memory: let a thread hold fewer values at a time, or raise "
+      "its "
+      "limit of registers",
+      kernel.spill_bytes);
+}
+
+TriedCell cell_of(const record::Report& report, const Measurement& row, const Attempt& attempt) {
   TriedCell cell;
   cell.variant = own_name(row.variant);
   cell.operation = row.cell.operation;
@@ -139,6 +149,8 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const st
     cell.mismatches = row.verification->mismatches;
     cell.first_wrong = row.verification->first_wrong;
   }
+  cell.kernel = peer::kernel_facts(attempt.program, cell.variant, cell.output_type);
+  if (cell.kernel) cell.hint = hint_for(*cell.kernel);
   if (!row.time_s || row.samples_s.empty()) return cell;
   cell.median_s = row.time_s->median;
   cell.ci95 = row.time_s->ci95;
@@ -149,7 +161,7 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const st
   const Company company(report, row);
   cell.fastest = company.fastest();
   cell.baseline = company.baseline();
-  if (!last.empty()) cell.last = company.last(last);
+  if (!attempt.last.empty()) cell.last = company.last(attempt.last);
   return cell;
 }
 
@@ -217,7 +229,7 @@ void judge(Attempt& attempt, const std::optional<record::Report>& report,
     attempt.device = report->device.name;
     attempt.version = report->tool.version;
     for (const Measurement& row : report->measurements) {
-      if (is_of(row.variant, kMine)) attempt.cells.push_back(cell_of(*report, row, attempt.last));
+      if (is_of(row.variant, kMine)) attempt.cells.push_back(cell_of(*report, row, attempt));
     }
   }
   if (report && report->complete) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 
 namespace nf4bench::trying {
@@ -131,6 +132,11 @@ std::string to_text(const Attempt& attempt, const text::Style& style) {
     sheet.legend.push_back(legend);
   }
   page.table(sheet);
+  std::set<std::string> hints;
+  for (const TriedCell& cell : attempt.cells) hints.insert(cell.hint);
+  for (const std::string& hint : hints) {
+    if (!hint.empty()) page.paragraph("hint: " + hint, 2);
+  }
   const bool is_told = std::any_of(attempt.cells.begin(), attempt.cells.end(),
                                    [&](const auto& c) { return c.reason == attempt.reason; });
   if (!is_told) page.paragraph(attempt.reason, 2, text::Tone::kBad);

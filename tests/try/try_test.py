@@ -23,6 +23,7 @@ EXIT_CODES = {"ok": 0, "compile_error": 3, "refused": 3, "wrong": 4, "stateful":
               "unsupported": 6, "implausible": 6}
 QUICK = ["--shape", "61x65", "--max-time", "0.05"]
 LIMIT_S = 120
+NO_DEVICE = 5
 
 try:
     import jsonschema
@@ -62,16 +63,27 @@ class Tried(unittest.TestCase):
         return attempt
 
     def test_each_kernel_has_the_status_that_it_names(self):
-        for path in sorted(KERNELS.glob("*.cpp")):
+        self.each_has_its_status("*.cpp")
+
+    def test_each_kernel_for_a_gpu_has_the_status_that_it_names(self):
+        if self.run_program("try", str(KERNELS / "right_and_slow.cu"), *QUICK).returncode == NO_DEVICE:
+            self.skipTest("no GPU")
+        self.each_has_its_status("*.cu")
+
+    def each_has_its_status(self, files):
+        for path in sorted(KERNELS.glob(files)):
             status, pattern = re.match(r"// (\w+)(?:, (\w+))?: ", path.read_text(encoding="utf-8")).groups()
             with self.subTest(path.name):
                 words = ["--call-timeout", "2"] if status == "timeout" else []
-                words += ["--operation", "matmul", "--tokens", "1,3"] if path.name == "product.cpp" else []
+                words += ["--operation", "matmul", "--tokens", "1,3"] if path.stem == "product" else []
                 attempt = self.tried(self.copy_of(path.name, "all"), *words)
                 self.assertEqual(attempt["status"], status, attempt["reason"])
                 self.assertEqual(attempt["reason"] is None, status == "ok")
                 if pattern:
                     self.assertEqual(attempt["cells"][0]["first_wrong"]["pattern"], pattern)
+                if path.name == "spills.cu":
+                    self.assertGreater(attempt["cells"][0]["kernel"]["spill_bytes"], 0)
+                    self.assertIn("spills", attempt["cells"][0]["hint"])
 
     def test_a_right_one_is_compared_with_the_fastest_and_the_baseline(self):
         cell = self.tried(self.copy_of("right_and_fast.cpp", "compared"))["cells"][0]

@@ -1,0 +1,389 @@
+#include "peer/kernel/kernel_program.hpp"
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/files/input_file.hpp"
+#include "base/text.hpp"
+#include "json/fields.hpp"
+#include "json/json_tree.hpp"
+#include "peer/compile_cache.hpp"
+#include "peer/generic_peer.hpp"
+#include "peer/kernel/job_fields.hpp"
+#include "peer/kernel/kernel_source.hpp"
+#include "peer/kernel/launch_size.hpp"
+#include "peer/kernel/nvrtc.hpp"
+#include "record/fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <regex>
+#include <sstream>
+
+namespace nf4bench::peer {
+
+namespace fs = std::filesystem;
+
+// A kernel as it was compiled for one type of output.
+struct CompiledKernel {
+  nf4::OutputType type = nf4::OutputType::kFloat16;
+  std::string symbol;
+  KernelFacts facts;
+};
+
+// What a program's file says before the code.
+struct KernelEntry {
+  KernelSource source;
+  std::vector<CompiledKernel> compiled;
+};
+struct KernelProgram {
+  std::vector<KernelEntry> kernels;
+  std::string cubin;
+};
+
+template <Is<CompiledKernel> Kernel, class F>
+void fields(Kernel& k, F&& f) {
+  f("dtype", k.type);
+  f("symbol", k.symbol);
+  f("facts", k.facts);
+}
+template <Is<KernelEntry> Entry, class F>
+void fields(Entry& e, F&& f) {
+  f("name", e.source.name);
+  f("operation", e.source.operation);
+  f("plain", e.source.takes_plain);
+  f("nested", e.source.takes_nested);
+  f("parameters", e.source.parameters);
+  f("narrow", e.source.narrow);
+  f("grid", e.source.grid);
+  f("block", e.source.block);
+  f("shared", e.source.shared);
+  f("workspace", e.source.workspace);
+  f("compiled", e.compiled);
+}
+template <Is<KernelProgram> Program, class F>
+void fields(Program& p, F&& f) {
+  f("kernels", p.kernels);
+}
+
+namespace {
+
+constexpr std::string_view kMagic = "nf4bench kernels 1 ";
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr double kMostWorkspace = 1099511627776.0;  // 1 TiB
+
+std::string text_of(const std::string& path) {
+  return read_input(path, kMostBytes);
+}
+
+// "nf4_dequantize<__half>" of a template, else its name.
+std::string expression_for(const KernelSource& kernel, nf4::OutputType type) {
+  if (!kernel.is_template) return kernel.name;
+  const char* const name = type == nf4::OutputType::kFloat16    ? "__half"
+                           : type == nf4::OutputType::kBfloat16 ? "__nv_bfloat16"
+                                                                : "float";
+  return fmt::format("{}<{}>", kernel.name, name);
+}
+
+std::int64_t number_before(const std::string& line, const char* words) {
+  std::smatch match;
+  const std::regex wanted(fmt::format(R"((\d+) {})", words));
+  return std::regex_search(line, match, wanted) ? std::stoll(match[1]) : 0;
+}
+
+// From what ptxas says behind the kernel's name.
+KernelFacts facts_in(const std::string& log, const std::string& symbol) {
+  KernelFacts facts;
+  const std::size_t at = log.find(fmt::format("entry function '{}'", symbol));
+  if (at == std::string::npos) return facts;
+  std::istringstream lines(log.substr(at));
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line) && line.find("entry function '") == std::string::npos) {
+    facts.spill_bytes += number_before(line, "bytes spill stores");
+    facts.registers += static_cast<int>(number_before(line, "registers"));
+    facts.shared_bytes += number_before(line, "bytes smem");
+  }
+  return facts;
+}
+
+struct Made {
+  KernelProgram program;
+  Cubin cubin;
+};
+
+Made make(const std::string& path, const std::string& text, int compute_capability) {
+  const std::string file = fs::path(path).filename().string();
+  Made made;
+  std::vector<std::string> names;
+  for (KernelSource& kernel : kernels_in(text, file)) {
+    for (const nf4::OutputType type : kernel.types) names.push_back(expression_for(kernel, type));
+    made.program.kernels.push_back({std::move(kernel), {}});
+  }
+  const std::string code = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#line 1\n" + text;
+  made.cubin = compile_by_nvrtc(code, file, names, compute_capability);
+  std::size_t next = 0;
+  for (KernelEntry& entry : made.program.kernels) {
+    for (const nf4::OutputType type : entry.source.types) {
+      const std::string& symbol = made.cubin.symbols[next++];
+      entry.compiled.push_back({type, symbol, facts_in(made.cubin.log, symbol)});
+    }
+  }
+  made.program.cubin = made.cubin.bytes;
+  return made;
+}
+
+std::string bytes_of(const KernelProgram& program) {
+  const std::string header = json::FieldWriter().text(program).text;
+  return fmt::format("{}{}\n{}", kMagic, header.size(), header) + program.cubin;
+}
+
+KernelProgram read_program(const std::string& path) {
+  const std::string bytes = text_of(path);
+  const std::size_t line = bytes.find('\n');
+  std::size_t size = 0;
+  if (line != std::string::npos) {
+    std::istringstream(bytes.substr(kMagic.size(), line - kMagic.size())) >> size;
+  }
+  if (line == std::string::npos || size > bytes.size() - line - 1) {
+    throw Error(ErrorKind::kInput, fmt::format("{} is not whole", escaped(path)));
+  }
+  const json::JsonTree tree = json::parse_json(bytes.substr(line + 1, size), path);
+  KernelProgram program;
+  const auto no_check = [] {};
+  json::FieldReader(no_check).read(json::JsonNode(tree, path), program);
+  program.cubin = bytes.substr(line + 1 + size);
+  return program;
+}
+
+// How a kernel is launched for a problem: KernelLaunch without its function and arguments.
+class LaunchOf {
+ public:
+  LaunchOf(const KernelSource& kernel, const kernels::Problem& problem,
+           const kernels::DeviceFacts& device)
+      : kernel_(kernel), problem_(problem), device_(device) {}
+
+  // None: an expression comes to something that cannot be launched.
+  std::optional<KernelLaunch> launch() {
+    KernelLaunch launch;
+    if (!sizes(kernel_.block, {1024, 1024, 64}, launch.block)) return std::nullopt;
+    threads_ = double{1} * launch.block[0] * launch.block[1] * launch.block[2];
+    if (threads_ > 1024) return std::nullopt;
+    if (!sizes(kernel_.grid, {2147483647, 65535, 65535}, launch.grid)) return std::nullopt;
+    const std::optional<double> shared = whole(kernel_.shared, 0.0, 1 << 20);
+    if (!shared) return std::nullopt;
+    launch.shared_bytes = static_cast<unsigned>(*shared);
+    return launch;
+  }
+
+  std::optional<double> workspace() { return whole(kernel_.workspace, 0.0, kMostWorkspace); }
+
+ private:
+  std::optional<double> value_of(const std::string& name) const {
+    const auto is = [&](const char* wanted) { return name == wanted; };
+    if (is("elements")) return static_cast<double>(problem_.elements);
+    if (is("blocks")) return static_cast<double>(problem_.blocks);
+    if (is("blocksize")) return std::ldexp(1.0, problem_.block_shift);
+    if (is("outputs")) return static_cast<double>(problem_.outputs);
+    if (is("inputs")) return static_cast<double>(problem_.inputs);
+    if (is("tokens")) return static_cast<double>(problem_.tokens);
+    if (is("experts")) return static_cast<double>(problem_.group.experts);
+    if (is("top_k")) return static_cast<double>(problem_.group.top_k);
+    if (is("multiprocessors")) return device_.multiprocessors;
+    return is("block") ? std::optional(threads_) : std::nullopt;
+  }
+
+  std::optional<double> whole(const std::string& text, double low, double high) const {
+    const double value = evaluate(text, [this](const std::string& name) { return value_of(name); });
+    const bool fits = value >= low && value <= high && std::floor(value) == value;
+    return fits ? std::optional(value) : std::nullopt;
+  }
+
+  bool sizes(const std::vector<std::string>& texts, const std::array<double, 3>& most,
+             std::array<unsigned, 3>& result) const {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::optional<double> value = whole(texts[i], 1.0, most[i]);
+      if (!value) return false;
+      result[i] = static_cast<unsigned>(*value);
+    }
+    return true;
+  }
+
+  const KernelSource& kernel_;
+  const kernels::Problem& problem_;
+  const kernels::DeviceFacts& device_;
+  double threads_ = 1.0;
+};
+
+const CompiledKernel* compiled_for(const KernelEntry& entry, nf4::OutputType type) {
+  const auto found =
+      std::find_if(entry.compiled.begin(), entry.compiled.end(),
+                   [&](const CompiledKernel& compiled) { return compiled.type == type; });
+  return found == entry.compiled.end() ? nullptr : &*found;
+}
+
+const char* why_not(const KernelEntry& entry, const kernels::Problem& problem,
+                    const kernels::DeviceFacts& device) {
+  const KernelSource& kernel = entry.source;
+  if (problem.nested && !kernel.takes_nested) return "takes plain scales only";
+  if (!problem.nested && !kernel.takes_plain) return "takes nested scales only";
+  if (compiled_for(entry, problem.output_type) == nullptr) return "has no kernel for this dtype";
+  const nf4bench_peer_job job = peer_job(problem, kernel.operation);
+  for (const std::string& name : kernel.narrow) {
+    const auto value = static_cast<std::int64_t>(field_bits(job, name));
+    if (value > std::numeric_limits<std::int32_t>::max()) {
+      return "takes a size in 32 bits, and this one needs more";
+    }
+  }
+  LaunchOf launch(kernel, problem, device);
+  if (!launch.launch()) return "its grid, block or shared= comes to no launch for this problem";
+  return launch.workspace() ? nullptr : "its workspace= comes to no size for this problem";
+}
+
+void launch_kernel(const KernelEntry& entry, const CudaTools& tools, void* const function,
+                   const kernels::Job& job, const kernels::Launch& at) {
+  if (job.elements == 0) return;
+  const std::optional<KernelLaunch> found = LaunchOf(entry.source, job, at.device).launch();
+  if (!found) throw Error(ErrorKind::kDevice, "comes to no launch for this problem");
+  KernelLaunch launch = *found;
+  nf4bench_peer_job whole = peer_job(job, entry.source.operation);
+  std::vector<std::uint64_t> values(entry.source.parameters.size());
+  std::vector<void*> arguments;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string& name = entry.source.parameters[i];
+    if (name == "job") {
+      arguments.push_back(&whole);
+      continue;
+    }
+    values[i] = field_bits(whole, name);
+    arguments.push_back(&values[i]);
+  }
+  launch.function = function;
+  launch.arguments = arguments.data();
+  const std::string problem = tools.launch_kernel(launch, at.stream);
+  if (!problem.empty()) throw Error(ErrorKind::kDevice, problem);
+}
+
+// The functions of an entry, by type.
+using Functions = std::array<void*, 3>;
+
+Functions load(const KernelEntry& entry, const KernelProgram& program, const CudaTools& tools,
+               const std::string& name) {
+  Functions functions = {};
+  for (const CompiledKernel& compiled : entry.compiled) {
+    const LoadedKernel loaded = tools.load_kernel(program.cubin, compiled.symbol.c_str());
+    if (loaded.function == nullptr) {
+      throw Error(ErrorKind::kInput, fmt::format("{} cannot be loaded: {}", name, loaded.problem));
+    }
+    functions[static_cast<std::size_t>(compiled.type)] = loaded.function;
+  }
+  return functions;
+}
+
+kernels::Variant to_variant(const KernelEntry& entry, const Functions& functions,
+                            const CudaTools& tools, const char* name) {
+  kernels::Variant variant;
+  variant.name = name;
+  variant.summary = "a kernel without host code, compiled by NVRTC";
+  variant.traits.mirrors = "a library given by --peer";
+  variant.unsupported = [entry](const kernels::Problem& problem,
+                                const kernels::DeviceFacts& device) {
+    return why_not(entry, problem, device);
+  };
+  variant.workspace_bytes = [entry](const kernels::Problem& problem,
+                                    const kernels::Launch& launch) {
+    const double bytes = LaunchOf(entry.source, problem, launch.device).workspace().value_or(0.0);
+    return static_cast<std::size_t>(bytes);
+  };
+  variant.launch = [entry, functions, tools](const kernels::Job& job,
+                                             const kernels::Launch& launch) {
+    launch_kernel(entry, tools, functions[static_cast<std::size_t>(job.output_type)], job, launch);
+  };
+  return variant;
+}
+
+}  // namespace
+
+bool is_kernel_file(const std::string& path) {
+  return path.ends_with(".cu") && has_directive(text_of(path));
+}
+
+std::string compiled_kernels(const std::string& path, int compute_capability) {
+  if (compute_capability == 0) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("{} has kernels for CUDA devices alone", escaped(path)));
+  }
+  const CompileCache cache;
+  const std::string absolute = fs::absolute(path).lexically_normal().string();
+  const std::string question =
+      fmt::format("{}\n{}\n{}", nvrtc_facts(), architecture_name(compute_capability), absolute);
+  if (const auto kept = cache.find(question)) return kept->string();
+  const FileTime begun = FileTime::clock::now();
+  const std::string bytes = bytes_of(make(path, text_of(path), compute_capability).program);
+  const fs::path temporary = cache.temporary();
+  write_file(temporary, bytes);
+  return cache.keep(question, temporary, {absolute}, begun).string();
+}
+
+void keep_kernels(const std::string& path, int compute_capability, const std::string& folder) {
+  const fs::path name = fs::path(folder) / fs::path(path).filename();
+  const std::string text = text_of(path);
+  write_file(name, text);
+  const Cubin cubin = make(path, text, compute_capability).cubin;
+  write_file(fs::path(folder) / "compiler.log", cubin.log);
+  write_file(fs::path(name).replace_extension(".ptx"), cubin.ptx);
+  write_file(fs::path(name).replace_extension(".cubin"), cubin.bytes);
+  keep_sass(fs::path(name).replace_extension(".cubin").string());
+}
+
+bool is_kernel_program(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string begin(kMagic.size(), '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kMagic;
+}
+
+std::vector<kernels::Variant> kernel_variants(const std::string& path, const std::string& name,
+                                              const PeerHost& host,
+                                              std::deque<std::string>& strings) {
+  if (host.kind != record::DeviceKind::kCuda) return {};
+  if (!host.tools) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("this nf4bench was built without CUDA, which {} needs", escaped(path)));
+  }
+  const KernelProgram program = read_program(path);
+  std::vector<kernels::Variant> variants;
+  for (const KernelEntry& entry : program.kernels) {
+    if (kPeerOperations[static_cast<std::size_t>(entry.source.operation)] != host.operation)
+      continue;
+    const bool is_only = program.kernels.size() == 1;
+    const char* const full =
+        strings.emplace_back(is_only ? name : fmt::format("{}.{}", name, entry.source.name))
+            .c_str();
+    const Functions functions = load(entry, program, *host.tools, entry.source.name);
+    variants.push_back(to_variant(entry, functions, *host.tools, full));
+  }
+  return variants;
+}
+
+std::optional<KernelFacts> kernel_facts(const std::string& path, const std::string& kernel,
+                                        nf4::OutputType type) {
+  if (!is_kernel_program(path)) return std::nullopt;
+  for (const KernelEntry& entry : read_program(path).kernels) {
+    const CompiledKernel* const compiled = compiled_for(entry, type);
+    if (compiled != nullptr && (kernel.empty() || entry.source.name == kernel)) {
+      return compiled->facts;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace nf4bench::peer
