@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "operation/operation.hpp"
 #include "plan/presets.hpp"
+#include "plan/raw_words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,13 +14,6 @@
 
 namespace nf4bench::cli {
 namespace {
-
-// What other programs, and our tables, call the output types.
-constexpr std::pair<const char*, nf4::OutputType> kOtherTypeNames[] = {
-    {"fp16", nf4::OutputType::kFloat16},  {"f16", nf4::OutputType::kFloat16},
-    {"half", nf4::OutputType::kFloat16},  {"bf16", nf4::OutputType::kBfloat16},
-    {"fp32", nf4::OutputType::kFloat32},  {"f32", nf4::OutputType::kFloat32},
-    {"float", nf4::OutputType::kFloat32}, {"single", nf4::OutputType::kFloat32}};
 
 double fraction_in(const std::string& option, const std::string& word) {
   const bool is_percent = word.ends_with('%');
@@ -78,12 +72,7 @@ Words output_type_words() {
 }
 
 nf4::OutputType parse_output_type(const std::string& word) {
-  for (const nf4::OutputType type : kWords<nf4::OutputType>) {
-    if (word == to_string(type)) return type;
-  }
-  for (const auto& [name, type] : kOtherTypeNames) {
-    if (word == name) return type;
-  }
+  if (const auto type = plan::output_type_named(word)) return *type;
   throw not_one_of("--dtype", word, output_type_words());
 }
 

@@ -15,6 +15,10 @@ struct Signature {
   std::string_view meaning;
 };
 
+constexpr std::string_view kPickle =
+    "a Python pickle, which is not read because that would run code: scripts/dump_nf4.py FILE -o "
+    "FOLDER writes what is NF4 in one of torch.save (.pt, .pth, .bin) as a folder to give instead";
+
 constexpr std::array kSignatures = {
     Signature{"version https://git-lfs"sv,
               "a Git LFS pointer: the data was never downloaded, run git lfs pull"sv},
@@ -22,15 +26,17 @@ constexpr std::array kSignatures = {
               "a NumPy .npy array: give the folder that holds all its arrays, or --raw "
               "weight=FILE,absmax=FILE,shape=OUTxIN,blocksize=64"sv},
     Signature{"PK\x03\x04"sv,
-              "a zip archive, perhaps a PyTorch .pt; a NumPy archive's name ends in .npz"sv},
+              "a zip archive: scripts/dump_nf4.py FILE -o FOLDER writes what is NF4 in one of "
+              "torch.save (.pt, .pth, .bin) as a folder to give instead; a NumPy archive's name "
+              "ends in .npz"sv},
     Signature{"PK\x05\x06"sv, "an empty zip archive"sv},
     Signature{"\x1f\x8b"sv, "a gzip archive"sv},
     Signature{"GGUF"sv, "a GGUF model, whose quantization is not NF4"sv},
     Signature{"ggml"sv, "a GGML model, whose quantization is not NF4"sv},
-    Signature{"\x80\x02"sv, "a Python pickle"sv},
-    Signature{"\x80\x03"sv, "a Python pickle"sv},
-    Signature{"\x80\x04"sv, "a Python pickle"sv},
-    Signature{"\x80\x05"sv, "a Python pickle"sv},
+    Signature{"\x80\x02"sv, kPickle},
+    Signature{"\x80\x03"sv, kPickle},
+    Signature{"\x80\x04"sv, kPickle},
+    Signature{"\x80\x05"sv, kPickle},
     Signature{"\x89HDF\r\n"sv, "an HDF5 file"sv},
     Signature{"\x28\xb5\x2f\xfd"sv, "a Zstandard archive"sv},
     Signature{"\x7f"

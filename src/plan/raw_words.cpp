@@ -78,9 +78,7 @@ Number number_of(std::string_view key, const std::string& text) {
 }
 
 nf4::OutputType type_of(const std::string& text) {
-  for (const nf4::OutputType type : nf4::kOutputTypes) {
-    if (text == to_string(type)) return type;
-  }
+  if (const auto type = output_type_named(text)) return *type;
   refuse(fmt::format("dtype: \"{}\" is not one of float16, bfloat16, float32", escaped(text)));
 }
 
@@ -107,6 +105,21 @@ void set_nested(const Fields& fields, io::RawDump& dump) {
 }
 
 }  // namespace
+
+std::optional<nf4::OutputType> output_type_named(std::string_view word) {
+  constexpr std::pair<const char*, nf4::OutputType> kOtherNames[] = {
+      {"fp16", nf4::OutputType::kFloat16},  {"f16", nf4::OutputType::kFloat16},
+      {"half", nf4::OutputType::kFloat16},  {"bf16", nf4::OutputType::kBfloat16},
+      {"fp32", nf4::OutputType::kFloat32},  {"f32", nf4::OutputType::kFloat32},
+      {"float", nf4::OutputType::kFloat32}, {"single", nf4::OutputType::kFloat32}};
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    if (word == to_string(type)) return type;
+  }
+  for (const auto& [name, type] : kOtherNames) {
+    if (word == name) return type;
+  }
+  return {};
+}
 
 io::RawDump parse_raw(const std::string& word) {
   const Fields fields = fields_in(word);

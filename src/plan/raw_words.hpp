@@ -3,7 +3,9 @@
 #include "io/checkpoint/expert_stack.hpp"
 #include "io/checkpoint/raw_dump.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace nf4bench::plan {
 
@@ -14,6 +16,10 @@ namespace nf4bench::plan {
 // "nested_absmax=,nested_map=,offset=" (a number or a .npy file), "quant_map=", "dtype=", "name=".
 // Without a name it is that of the weight's file, without .npy.
 io::RawDump parse_raw(const std::string& word);
+
+// The output type that `word` names, also as tables and other programs call it: fp16, half. Empty
+// when it names none.
+std::optional<nf4::OutputType> output_type_named(std::string_view word);
 
 // --shape-of: "gate_up_proj=1536x2048", outputs x inputs of each expert.
 io::StackShape parse_stack_shape(const std::string& word);

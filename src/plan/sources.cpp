@@ -136,10 +136,18 @@ std::string naming_hint(const io::Checkpoint& checkpoint) {
       });
   if (!has_scales) return "";
   const std::vector<std::filesystem::path> files = checkpoint.files().files;
-  const bool is_npy = std::all_of(files.begin(), files.end(), [](const auto& file) {
-    return file.extension() == ".npy" || file.extension() == ".npz" || file.extension() == ".json";
-  });
-  if (!is_npy) {
+  const auto are_all = [&files](std::initializer_list<const char*> suffixes) {
+    return std::all_of(files.begin(), files.end(), [&](const auto& file) {
+      return std::find(suffixes.begin(), suffixes.end(), file.extension()) != suffixes.end();
+    });
+  };
+  if (are_all({".npz"})) {
+    return "; with a member W belong W.absmax, W.quant_map and W.quant_state.json, and "
+           "W.nested_absmax and W.nested_quant_map when scales are nested; members of other names "
+           "are taken once they are unpacked (unzip), by --raw "
+           "weight=weight.npy,absmax=absmax.npy,shape=OUTxIN,blocksize=64";
+  }
+  if (!are_all({".npy", ".json"})) {
     return "; with a weight W belong W.absmax, W.quant_map and W.quant_state.bitsandbytes__nf4, "
            "and W.nested_absmax and W.nested_quant_map when scales are nested";
   }

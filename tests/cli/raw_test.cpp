@@ -69,6 +69,21 @@ TEST_F(RawInput, FolderOfOtherNamesSaysWhichNamesAreWanted) {
   }
 }
 
+TEST_F(RawInput, ArchiveOfOtherNamesSaysHowItsMembersAreNamed) {
+  std::string bytes = read_file(sample("npz/savez.npz"));
+  for (std::size_t at = bytes.find(".weight."); at != std::string::npos;
+       at = bytes.find(".weight.", at + 1)) {
+    if (bytes.compare(at, 11, ".weight.npy") != 0) bytes[at + 7] = '_';
+  }
+  const std::string archive = path("arrays.npz");
+  std::ofstream(archive) << bytes;
+  const Outcome outcome = nf4bench({"run", archive});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("with a member W belong W.absmax, W.quant_map"),
+                    HasSubstr("once they are unpacked (unzip), by --raw weight=weight.npy")));
+}
+
 TEST_F(RawInput, FileAloneLeadsToRaw) {
   EXPECT_THAT(nf4bench({"inspect", file("weight")}).err, HasSubstr("--raw weight=FILE"));
 }

@@ -43,6 +43,16 @@ TEST(FileSystem, FolderWithoutACheckpointIsNotAnInput) {
   expect_part(open_refusal(folder.path()), "found neither .safetensors nor .npy files");
 }
 
+TEST(FileSystem, FolderOfTorchSaveSaysHowItIsConverted) {
+  const TemporaryFolder folder;
+  write_raw(folder / "config.json", "{}");
+  write_raw(folder / "pytorch_model.bin", "PK");
+  expect_part(open_refusal(folder.path()),
+              "found files of torch.save only (1, the first is \"pytorch_model.bin\"), wanted a "
+              "checkpoint of .safetensors files; \"scripts/dump_nf4.py " +
+                  (folder / "pytorch_model.bin").string() + " -o FOLDER\"");
+}
+
 TEST(FileSystem, DirectoryCalledSafetensorsInsideAFolderIsNamed) {
   const TemporaryFolder folder;
   fs::create_directory(folder / "x.safetensors");
@@ -98,8 +108,9 @@ TEST(FileSystem, ZipArchiveWithoutTheNameOfAnNpzIsNamedForWhatItIs) {
   const TemporaryFolder folder;
   write_raw(folder / "x.pt", std::string("PK\x03\x04", 4) + std::string(20, '\0'));
   expect_part(open_refusal(folder / "x.pt"),
-              "it looks like a zip archive, perhaps a PyTorch .pt; a NumPy archive's name ends in "
-              ".npz");
+              "it looks like a zip archive: scripts/dump_nf4.py FILE -o FOLDER writes what is NF4 "
+              "in one of torch.save (.pt, .pth, .bin) as a folder to give instead; a NumPy "
+              "archive's name ends in .npz");
 }
 
 TEST(FileSystem, SymbolicLinkLoopIsNamed) {
@@ -244,10 +255,11 @@ TEST(FileSystem, FilesOfOtherKindsAreNamedAsWhatTheyAre) {
       {"<!DOCTYPE html><html><body>Sign in</body></html>", "an HTML page"},
       {"\n <HTML><head></head></HTML>", "an HTML page"},
       {std::string("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10), "a gzip archive"},
-      {std::string("PK\x03\x04\x14\x00\x00\x00\x00\x00", 10), "a zip archive, perhaps a PyTorch"},
+      {std::string("PK\x03\x04\x14\x00\x00\x00\x00\x00", 10), "a zip archive: scripts/dump_nf4.py"},
       {std::string("GGUF\x03\x00\x00\x00\x00\x00", 10), "a GGUF model"},
       {std::string("\x93NUMPY\x01\x00v\x00{'descr'", 18), "a NumPy .npy array"},
-      {std::string("\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00}", 12), "a Python pickle"},
+      {std::string("\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00}", 12),
+       "a Python pickle, which is not read because that would run code: scripts/dump_nf4.py"},
       {R"({"weight_map":{}, "metadata":{}})", "a JSON text"},
   };
   const TemporaryFolder folder;

@@ -128,6 +128,7 @@ TEST_F(RawDump, RefusesPlainScalesOfAnotherType) {
   dump.nested_absmax.clear();
   dump.nested_map.clear();
   expect_part(problem(), "absmax: found U8 codes beside a quant state without nested_ fields");
+  expect_part(problem(), "(of --raw: nested_absmax=, nested_map= and offset=)");
 }
 
 TEST_F(RawDump, NeverWaitsForAFifo) {

@@ -89,7 +89,12 @@ TEST(RawWords, ValuesOutOfRangeNameTheOption) {
               HasSubstr("--raw: \"3x-5\""));
   EXPECT_THAT(raw_refusal("weight=w,absmax=a,shape=3x5,blocksize=48"),
               HasSubstr("--raw: the blocksize 48 is not a power of two"));
-  EXPECT_THAT(raw_refusal(std::string(kLeast) + ",dtype=bf16"), HasSubstr("dtype: \"bf16\""));
+  EXPECT_THAT(raw_refusal(std::string(kLeast) + ",dtype=bf17"), HasSubstr("dtype: \"bf17\""));
+}
+
+TEST(RawWords, TypesMayBeCalledAsTablesCallThem) {
+  EXPECT_EQ(parse_raw(std::string(kLeast) + ",dtype=fp16").dtype, nf4::OutputType::kFloat16);
+  EXPECT_EQ(parse_raw(std::string(kLeast) + ",dtype=bf16").dtype, nf4::OutputType::kBfloat16);
 }
 
 TEST(StackShapeWords, AreANameAndTwoNumbers) {

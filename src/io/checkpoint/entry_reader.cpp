@@ -208,7 +208,8 @@ void EntryReader::judge_absmax(const TensorGroup& group, const TensorEntry& entr
   }
   if (!is_nested && absmax.type == ElementType::kU8) {
     throw input_error(where(), "absmax", "U8 codes beside a quant state without nested_ fields",
-                      "F32, or nested_blocksize, nested_dtype and nested_offset");
+                      "F32, or nested_blocksize, nested_dtype and nested_offset (of --raw: "
+                      "nested_absmax=, nested_map= and offset=)");
   }
   require_layout(Piece::kAbsmax, absmax, is_nested ? ElementType::kU8 : ElementType::kF32,
                  nf4::block_count(entry.elements, entry.blocksize));

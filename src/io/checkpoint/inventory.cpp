@@ -27,7 +27,12 @@ struct FolderListing {
   std::vector<fs::path> shards;
   std::vector<fs::path> arrays;  // .npy, and the JSON texts that stand for quant states
   std::vector<fs::path> archives;
+  std::vector<fs::path> pickles;  // that torch.save wrote
 };
+
+bool is_pytorch_name(std::string_view name) {
+  return name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
+}
 
 FolderListing list_folder(const fs::path& folder) {
   FolderListing listing;
@@ -39,6 +44,7 @@ FolderListing list_folder(const fs::path& folder) {
     if (name.ends_with(kShardSuffix)) listing.shards.push_back(it->path());
     if (is_npy_folder_file(name)) listing.arrays.push_back(it->path());
     if (name.ends_with(kNpzSuffix)) listing.archives.push_back(it->path());
+    if (is_pytorch_name(name)) listing.pickles.push_back(it->path());
   }
   if (error) {
     throw input_error(escaped(folder.native()),
@@ -48,6 +54,7 @@ FolderListing list_folder(const fs::path& folder) {
   std::sort(listing.shards.begin(), listing.shards.end());
   std::sort(listing.arrays.begin(), listing.arrays.end());
   std::sort(listing.archives.begin(), listing.archives.end());
+  std::sort(listing.pickles.begin(), listing.pickles.end());
   return listing;
 }
 
@@ -125,6 +132,16 @@ Inventory open_listed(const fs::path& folder) {
         fmt::format(".npz archives only ({}, the first is {})", listing.archives.size(),
                     in_quotes(listing.archives.front().filename().native())),
         "a checkpoint; name the archive itself");
+  }
+  if (!listing.pickles.empty()) {
+    const std::string first = listing.pickles.front().filename().native();
+    throw input_error(
+        escaped(folder.native()), "folder",
+        fmt::format("files of torch.save only ({}, the first is {})", listing.pickles.size(),
+                    in_quotes(first)),
+        fmt::format("a checkpoint of .safetensors files; \"scripts/dump_nf4.py {} -o FOLDER\" "
+                    "writes what is NF4 in one as a folder to give instead",
+                    escaped((folder / first).native())));
   }
   throw input_error(escaped(folder.native()), "folder", "neither .safetensors nor .npy files",
                     "a checkpoint");
