@@ -94,6 +94,27 @@ TEST(PeerRun, EveryKindOfBadPeerIsAFailedRowAndTheRestRunsOn) {
   EXPECT_EQ(rows.at("lut").first, "passed");
 }
 
+TEST(PeerRun, AQuietRunSaysWhyOnStderrAndWhereElse) {
+  EXPECT_THAT(run_peers("bad", {"--peer", kPeer, "--variant", "mine.error,mine.half"}).err,
+              AllOf(HasSubstr("nf4bench: mine.error failed on 100x77: returned error 7\n"),
+                    HasSubstr("2 of 3 measurements failed; their reasons are in the report\n")));
+  const std::vector<std::string> words = {"run",        "--device", "cpu",      "--quiet",
+                                          "--shape",    "64x64",    "--peer",   kPeer,
+                                          "--baseline", "none",     "--variant"};
+  const auto quiet = [&](const std::string& script, const std::string& variant) {
+    Command command = nf4bench_command(words);
+    command.arguments.push_back(variant);
+    command.environment.push_back("NF4BENCH_TEST_PEER=" + script);
+    return Process(command).wait();
+  };
+  EXPECT_THAT(quiet("bad", "mine.error").err, HasSubstr("1 of 1 measurements failed\n"));
+  const Outcome skipped = quiet("good", "mine.plain");
+  EXPECT_EQ(skipped.exit_code, 6);
+  EXPECT_EQ(skipped.err,
+            "nf4bench: mine.plain skipped on 64x64: plain tensors only\n"
+            "nf4bench: none of 1 measurements passed\n");
+}
+
 Outcome run_deceitful_peers(const std::string& variants, const std::string& cache) {
   return run_peers("deceitful", {"--peer", kPeer, "--variant", variants, "--cache", cache});
 }

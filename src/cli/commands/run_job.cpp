@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <set>
 #include <unistd.h>
 #include <utility>
@@ -37,30 +38,43 @@ ExitCode verdict(const record::Report& report) {
   return has(record::Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
 }
 
-// The reason of the first failed row of each variant, for whoever sees no table.
-void show_reasons(const record::Report& report) {
+// The reason of the first row with one of these statuses of each variant, for whoever sees no
+// table.
+void show_reasons(const record::Report& report, std::initializer_list<record::Status> statuses) {
   std::set<std::string> told;
   for (const record::Measurement& m : report.measurements) {
-    if (m.status != record::Status::kFailed || !told.insert(m.variant).second) continue;
-    write_stderr(fmt::format("nf4bench: {} failed on {}: {}\n", escaped(m.variant),
-                             escaped(m.cell.tensor), printable(m.reason)));
+    if (std::ranges::find(statuses, m.status) == statuses.end()) continue;
+    if (!told.insert(m.variant).second) continue;
+    const auto tensor = std::ranges::find(report.tensors, m.cell.tensor, &record::ReportTensor::id);
+    const std::string& name = tensor == report.tensors.end() ? m.cell.tensor : tensor->name;
+    write_stderr(fmt::format("nf4bench: {} {} on {}: {}\n", escaped(m.variant), to_string(m.status),
+                             escaped(name), printable(m.reason)));
   }
+}
+
+// "; their reasons are in the table and the report", as far as there are these.
+std::string where_reasons_are(const record::RunOptions& options) {
+  std::string places = options.quiet ? "" : "the table";
+  if (!options.json.empty()) places += places.empty() ? "the report" : " and the report";
+  return places.empty() ? "" : "; their reasons are in " + places;
 }
 
 // What is easily overlooked in the table, on stderr.
 void explain_verdict(ExitCode code, const record::Report& report,
                      const record::RunOptions& options) {
   if (code == ExitCode::kVerificationFailed) {
-    if (options.quiet) show_reasons(report);
+    if (options.quiet) show_reasons(report, {record::Status::kFailed});
     const auto failed = std::count_if(
         report.measurements.begin(), report.measurements.end(),
         [](const record::Measurement& m) { return m.status == record::Status::kFailed; });
-    write_stderr(
-        fmt::format("nf4bench: {} of {} measurements failed; their reasons are in the "
-                    "table and the report\n",
-                    failed, report.measurements.size()));
+    write_stderr(fmt::format("nf4bench: {} of {} measurements failed{}\n", failed,
+                             report.measurements.size(), where_reasons_are(options)));
   } else if (code == ExitCode::kInconclusive) {
-    write_stderr("nf4bench: nothing passed; see the reasons in the table and the report\n");
+    if (options.quiet) {
+      show_reasons(report, {record::Status::kSkipped, record::Status::kInvalid});
+    }
+    write_stderr(fmt::format("nf4bench: none of {} measurements passed{}\n",
+                             report.measurements.size(), where_reasons_are(options)));
   } else if (code != ExitCode::kOk) {
     const bool kept = !options.json.empty();
     write_stderr(fmt::format("nf4bench: interrupted after {} measurements{}\n",
