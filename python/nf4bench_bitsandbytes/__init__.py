@@ -8,7 +8,7 @@ own nf4bench.py would be run otherwise.
 def is_disabled():
     """Whether NF4_DISABLE in the environment keeps this package away from bitsandbytes."""
     import os
-    return os.environ.get("NF4_DISABLE", "") not in ("", "0")
+    return os.environ.get("NF4_DISABLE", "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def activate():

@@ -14,6 +14,9 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
+
+import nf4bench_bitsandbytes
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(importlib.util.find_spec("nf4bench").submodule_search_locations[0]).parent
@@ -71,6 +74,12 @@ class DropIn(unittest.TestCase):
         self.assertNotIn("nf4bench INFO", self.run_code(code, NF4_DISABLE="1").stderr)
         with self.assertRaisesRegex(AssertionError, "taken over"):
             self.run_code(code, NF4_DISABLE="0")
+
+    def test_words_that_say_no_do_not_switch_it_off(self):
+        for word, is_off in (("", False), ("0", False), ("false", False), ("No", False), ("OFF", False),
+                             ("1", True), ("true", True), ("yes", True)):
+            with unittest.mock.patch.dict(os.environ, NF4_DISABLE=word):
+                self.assertEqual(nf4bench_bitsandbytes.is_disabled(), is_off, word)
 
     def test_can_be_taken_back(self):
         self.run_code("""
