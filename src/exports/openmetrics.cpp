@@ -145,6 +145,7 @@ void to_openmetrics(const record::Report& report, const json::TextSink& sink) {
     metrics.begin(metric.name, metric.help);
     for (const ExportRow& row : rows) metrics.add(row_labels(unit, row), metric.value(row));
   }
+  sink("# EOF\n");
 }
 
 }  // namespace nf4bench::exports

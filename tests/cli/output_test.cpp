@@ -2,11 +2,13 @@
 
 #include "cli/on_a_terminal.hpp"
 #include "cli/process.hpp"
+#include "cli/progress.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -107,6 +109,20 @@ TEST_F(Progress, IsNotShownOnADumbTerminal) {
   Command command = run_on_a_terminal();
   command.environment = {"TERM=dumb"};
   EXPECT_THAT(Process(command).wait().err, IsEmpty());
+}
+
+TEST_F(Progress, IsALineEveryHalfMinuteWhereNothingCanBeOverwritten) {
+  auto now = cli::ProgressLine::Clock::time_point();
+  testing::internal::CaptureStderr();
+  {
+    cli::ProgressLine line(cli::ProgressMode::kAuto, [&now] { return now; });
+    for (int second = 0; second <= 70; ++second) {
+      line.update(second / 100.0, "lut");
+      now += std::chrono::seconds(1);
+    }
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "nf4bench: [ 30 %, 1 min 10 s left] lut\nnf4bench: [ 60 %, 40 s left] lut\n");
 }
 
 TEST_F(Progress, IsNotShownWhenQuiet) {

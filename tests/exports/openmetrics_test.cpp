@@ -33,7 +33,10 @@ TEST(OpenMetrics, EveryLineIsAHelpATypeOrASampleWithoutATime) {
       R"re((nf4bench_[a-z_]+)\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)*\} [-+0-9.e]+)re");
   std::set<std::string> described;
   std::set<std::string> series;
-  for (const std::string& line : lines_of(gpu_report())) {
+  std::vector<std::string> lines = lines_of(gpu_report());
+  EXPECT_EQ(lines.back(), "# EOF");
+  lines.pop_back();
+  for (const std::string& line : lines) {
     std::smatch match;
     if (line.starts_with("# HELP ")) continue;
     if (line.starts_with("# TYPE ")) {
