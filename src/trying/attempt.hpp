@@ -83,6 +83,7 @@ struct TriedCell {
   std::optional<Against> fastest;   // of the built-in variants beside it
   std::optional<Against> baseline;  //
   std::optional<Against> last;      // try of the same file that was ok and is another program
+  bool disturbed = false;           // by other programs while it was timed
   std::int64_t mismatches = 0;
   std::optional<record::FirstWrong> first_wrong;
   std::optional<peer::KernelFacts> kernel;  // of one that has no host code
@@ -133,6 +134,7 @@ void fields(Cell& c, F&& f) {
   f("vs_fastest", c.fastest);
   f("vs_baseline", c.baseline);
   f("vs_last", c.last);
+  f("disturbed", c.disturbed, kLater);
   f("mismatches", c.mismatches);
   f("first_wrong", c.first_wrong);
   f("kernel", c.kernel, kLater);

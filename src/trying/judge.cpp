@@ -34,12 +34,15 @@ bool says(const std::string& text, const char* words) {
 // Of something that went wrong, by what was said of it.
 Status status_of_reason(const std::string& reason) {
   if (says(reason, "did not return within")) return Status::kTimeout;
+  if (says(reason, "implausible: ")) return Status::kImplausible;
   for (const char* const words :
-       {"crashed: signal", "ended its process", "was killed", "illegal memory access",
+       {"crashed: signal", "ended its process", "was killed", "of memory, more than",
+        "writes without end", "sends what is no answer", "illegal memory access",
         "misaligned address", "illegal instruction", "unspecified launch failure"}) {
     if (says(reason, words)) return Status::kCrash;
   }
-  for (const char* const words : {"wrote before the start", "wrote past the end"}) {
+  for (const char* const words :
+       {"wrote before the start", "wrote past the end", "wrote into its inputs"}) {
     if (says(reason, words)) return Status::kWrong;
   }
   return Status::kRefused;
@@ -162,6 +165,7 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
   cell.fastest = company.fastest();
   cell.baseline = company.baseline();
   if (!attempt.last.empty()) cell.last = company.last(attempt.last);
+  cell.disturbed = row.load && row.load->disturbed;
   return cell;
 }
 
@@ -189,7 +193,7 @@ void judge_cells(Attempt& attempt, const record::Report& report) {
   for (const std::string& warning : report.warnings) {
     if (!warning.starts_with(mark)) continue;
     const bool is_other = says(warning, "has no variant of");
-    return end_with(attempt, is_other ? Status::kUnsupported : Status::kRefused,
+    return end_with(attempt, is_other ? Status::kUnsupported : status_of_reason(warning),
                     warning.substr(mark.size()));
   }
   end_with(attempt, Status::kRefused, "nothing of it was measured");

@@ -88,7 +88,8 @@ record::RunOptions options_of(const Request& request, const Attempt& attempt, co
     options.peers.push_back(fmt::format("{}={}", kLast, last->program));
     options.variants.push_back(fmt::format("{}*", kLast));
   }
-  options.in_process = true;  // of the run, which is a process of its own already
+  // The run is a process already; on the CPU, where that can be, the kernel has another one.
+  options.in_process = kind == record::DeviceKind::kCuda;
   options.peers_are_optional = true;
   options.measure_stream_shapes = false;
   options.quiet = true;

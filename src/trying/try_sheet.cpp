@@ -132,6 +132,12 @@ std::string to_text(const Attempt& attempt, const text::Style& style) {
     sheet.legend.push_back(legend);
   }
   page.table(sheet);
+  if (std::ranges::any_of(attempt.cells, &TriedCell::disturbed)) {
+    page.paragraph(
+        "Busy machine: other programs ran while it was timed, so times are too long by what nobody "
+        "knows. Ratios hold: they are of calls of the same round.",
+        2, text::Tone::kDoubt);
+  }
   std::set<std::string> hints;
   for (const TriedCell& cell : attempt.cells) hints.insert(cell.hint);
   for (const std::string& hint : hints) {

@@ -1,5 +1,6 @@
 #include "base/error.hpp"
 #include "trying/try_file.hpp"
+#include "trying/try_sheet.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@ namespace nf4bench {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using trying::Attempt;
 using trying::Status;
 
@@ -72,6 +74,15 @@ TEST(TryJudge, RatiosAreToTheFastestTheBaselineAndTheLast) {
   EXPECT_EQ(attempt.cells[0].last->ratio, 1.5);
 }
 
+TEST(TryJudge, ABusyMachineIsToldWithTheTimes) {
+  record::Report report = report_of({row("mine", record::Status::kPassed, 2e-3)});
+  EXPECT_THAT(trying::to_text(judged(report), {}), Not(HasSubstr("Busy machine")));
+  report.measurements[0].load.emplace().disturbed = true;
+  const Attempt attempt = judged(report);
+  EXPECT_TRUE(attempt.cells[0].disturbed);
+  EXPECT_THAT(trying::to_text(attempt, {}), HasSubstr("Busy machine"));
+}
+
 TEST(TryJudge, TheWorstKernelOfAFileDecides) {
   record::Measurement wrong = failed("1 of 512 elements differ", mismatch());
   wrong.variant = "mine.second";
@@ -98,6 +109,11 @@ TEST(TryJudge, ReasonsWithoutAnOutputTellCrashTimeoutAndRefusal) {
   EXPECT_EQ(judged(report_of({failed("an illegal memory access was encountered")})).status,
             Status::kCrash);
   EXPECT_EQ(judged(report_of({failed("wrote past the end of its output")})).status, Status::kWrong);
+  EXPECT_EQ(judged(report_of({failed("wrote into its inputs, which ...")})).status, Status::kWrong);
+  EXPECT_EQ(judged(report_of({failed("takes 9.0 GB of memory, more than ...")})).status,
+            Status::kCrash);
+  EXPECT_EQ(judged(report_of({failed("implausible: by its own clock 9 calls ...")})).status,
+            Status::kImplausible);
   EXPECT_EQ(judged(report_of({failed("launch: error 9")})).status, Status::kRefused);
 }
 
@@ -105,6 +121,8 @@ TEST(TryJudge, APeerThatIsNotThereIsRefusedOrForAnotherDevice) {
   record::Report report = report_of({row("simd", record::Status::kPassed, 1e-3)});
   report.warnings = {"peer mine: mine.so exports neither"};
   EXPECT_EQ(judged(report).status, Status::kRefused);
+  report.warnings = {"peer mine: while it was loaded, it ended its process with exit code 0"};
+  EXPECT_EQ(judged(report).status, Status::kCrash);
   report.warnings = {"peer mine: mine.so has no variant of dequantize for CUDA devices"};
   EXPECT_EQ(judged(report).status, Status::kUnsupported);
 }
