@@ -115,60 +115,6 @@ TEST(PeerRun, AQuietRunSaysWhyOnStderrAndWhereElse) {
             "nf4bench: none of 1 measurements passed\n");
 }
 
-Outcome run_deceitful_peers(const std::string& variants, const std::string& cache) {
-  return run_peers("deceitful", {"--peer", kPeer, "--variant", variants, "--cache", cache});
-}
-
-std::string sample_of(const std::string& cache) {
-  return "in a timed sample (" + cache + " stream, set ";
-}
-
-// Each is right when it is verified, and does less when it is timed.
-TEST(PeerRun, EveryPeerThatDeceivesWhileItIsTimedIsAFailedRowThatSaysWhy) {
-  for (const std::string cache : {"cold", "hot"}) {
-    const Outcome outcome = run_deceitful_peers(
-        "mine.skips,mine.tenth,mine.tires,mine.swaps,mine.remembers,lut", cache);
-    EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
-    auto rows = rows_of(json::parse(outcome.out));
-    std::map<std::string, std::string> reasons = {{"mine.tenth", "770 of 7700 elements are not"},
-                                                  {"mine.tires", "7700 of 7700 elements"}};
-    if (cache == "cold") {
-      reasons["mine.skips"] = "what is there already is skipped";
-      reasons["mine.swaps"] = "7700 of 7700 elements ";  // of another set, or not written
-    }
-    for (const auto& [name, reason] : reasons) {
-      EXPECT_EQ(rows.at(name).first, "failed") << name << cache;
-      EXPECT_THAT(rows.at(name).second, AllOf(HasSubstr(sample_of(cache)), HasSubstr(reason)))
-          << name;
-    }
-    // The calls that tell may be those of the last verification, on the set that was seen first;
-    // and what was seen first at an address may be the sibling's.
-    EXPECT_EQ(rows.at("mine.remembers").first, "failed") << cache;
-    EXPECT_THAT(rows.at("mine.remembers").second,
-                AnyOf(HasSubstr("was remembered"), HasSubstr("after timing: "),
-                      HasSubstr("what belongs to another buffer set")))
-        << cache;
-    EXPECT_EQ(rows.at("lut").first, "passed") << rows.at("lut").second;
-  }
-}
-
-// Alone, because on a busy machine its work may come when the memory that it writes is another's:
-// that fails an innocent row, or breaks the program, and then it runs once more.
-TEST(PeerRun, APeerThatWritesLateIsAFailedRowThatSaysSo) {
-  constexpr int kAttempts = 5;
-  for (const std::string cache : {"cold", "hot"}) {
-    Outcome outcome = run_deceitful_peers("mine.late", cache);
-    for (int attempt = 1; attempt < kAttempts && outcome.exit_code >= 128; ++attempt) {
-      outcome = run_deceitful_peers("mine.late", cache);
-    }
-    EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
-    const auto rows = rows_of(json::parse(outcome.out));
-    EXPECT_EQ(rows.at("mine.late").first, "failed") << cache;
-    EXPECT_THAT(rows.at("mine.late").second,
-                AllOf(HasSubstr(sample_of(cache)), HasSubstr("are written late")));
-  }
-}
-
 TEST(PeerRun, ProductsOfAPeerAreMeasuredAndThoseThatLieFail) {
   const Outcome outcome = run_peers(
       "products", {"--peer", kPeer, "--operation", "matmul", "--tokens", "3", "--shape", "4x32",
@@ -290,37 +236,6 @@ TEST(PeerRun, ThreadsOfAPeerThatSpinInItsOwnProcessDisturbNobody) {
   const json found = json::parse(outcome.out);
   for (const json& row : found.at("measurements")) {
     EXPECT_EQ(row.at("load").at("idle_threads"), 0) << row.at("variant");
-  }
-}
-
-// How each variant of the harmful peer ends; the others have passed. The copies of the one that
-// forks may still write their output in time.
-TEST(PeerRun, APeerThatDoesHarmIsAFailedRowAndAllOthersAreMeasured) {
-  const Outcome outcome = run_peers(
-      "harmful", {"--peer", kPeer, "--peer", "other=" TEST_PEER_SCRIPTED, "--peer",
-                  "third=" TEST_PEER_SCRIPTED, "--call-timeout", "20", "--variant",
-                  "mine.crashes,mine.leaves,mine.leaves_at_once,mine.abandons,mine.changes_"
-                  "inputs,mine.babbles,mine.closes,mine.prints,third.forks,mine.good,"
-                  "other.good,simd,lut"});
-  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("the report\""));  // not on stdout, which is parsed
-  const json report = json::parse(outcome.out);
-  EXPECT_EQ(report.at("complete"), true);
-  auto rows = rows_of(report);
-  const std::map<std::string, std::string> reasons = {
-      {"mine.crashes", "crashed: signal 11 "},
-      {"mine.leaves", "ended its process with exit code 0, which a peer must not"},
-      {"mine.leaves_at_once", "ended its process with exit code 7, which a peer must not"},
-      {"mine.abandons", "crashed: signal 6 (Aborted); the last that it wrote: cannot go on"},
-      {"mine.changes_inputs", "wrote into its inputs, which are to be read only"},
-      {"mine.babbles", "writes without end: more than 64 MiB"},
-      {"mine.closes", "ended its process with exit code"}};
-  for (const auto& [name, reason] : reasons) {
-    EXPECT_EQ(rows.at(name).first, "failed") << name;
-    EXPECT_THAT(rows.at(name).second, HasSubstr(reason)) << name;
-  }
-  for (const char* const name : {"mine.prints", "mine.good", "other.good", "simd", "lut"}) {
-    EXPECT_EQ(rows.at(name).first, "passed") << name << ": " << rows.at(name).second;
   }
 }
 

@@ -7,25 +7,19 @@
 #include "nf4/format.hpp"
 #include "nf4bench_peer.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cfenv>
-#include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
-#include <mutex>
 #include <sched.h>
 #include <stdexcept>
 #include <string_view>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -146,50 +140,9 @@ int crash(const nf4bench_peer_job* job, void* stream) {
   return decode(job, stream);
 }
 
-int leave(const nf4bench_peer_job*, void*) {
-  std::exit(0);
-}
-
-int leave_at_once(const nf4bench_peer_job*, void*) {
-  _exit(7);
-}
-
-int abandon(const nf4bench_peer_job*, void*) {
-  std::fputs("cannot go on\n", stderr);
-  std::abort();
-}
-
-int change_inputs(const nf4bench_peer_job* job, void* stream) {
-  const_cast<std::uint8_t*>(job->packed)[0] ^= 1;
-  return decode(job, stream);
-}
-
-int babble(const nf4bench_peer_job*, void*) {
-  static const std::vector<char> much(1 << 20, 'x');
-  for (;;) {
-    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, much.data(), much.size());
-  }
-}
-
 int devour(const nf4bench_peer_job*, void*) {
   static std::deque<std::vector<char>> all;
   for (;;) all.emplace_back(std::size_t{1} << 24, 'x');
-}
-
-int print(const nf4bench_peer_job* job, void* stream) {
-  std::puts("{\"not\": \"the report\"}");
-  std::fflush(stdout);
-  return decode(job, stream);
-}
-
-int multiply_itself(const nf4bench_peer_job* job, void* stream) {
-  fork();
-  return decode(job, stream);
-}
-
-int close_everything(const nf4bench_peer_job* job, void* stream) {
-  for (int file = 0; file < 1000; ++file) close(file);
-  return decode(job, stream);
 }
 
 // What depends on whether another variant has run in the same process.
@@ -213,102 +166,6 @@ int crash_alone(const nf4bench_peer_job* job, void* stream) {
 int crawl_alone(const nf4bench_peer_job* job, void* stream) {
   if (!has_company) usleep(100'000);
   return decode(job, stream);
-}
-
-// What a library can do that wants to look fast: be right when it is verified, which is its first
-// call, and do less from then on.
-
-int skip_what_is_there(const nf4bench_peer_job* job, void*) {
-  constexpr std::int64_t kTile = 256;
-  const std::size_t size = element_bytes(*job);
-  for (std::int64_t first = 0; first < job->elements; first += kTile) {
-    char before[4];
-    const char* const start =
-        static_cast<const char*>(job->output) + static_cast<std::size_t>(first) * size;
-    std::memcpy(before, start, size);
-    decode_range(job, first, first + 1);
-    const bool is_there = std::memcmp(before, start, size) == 0;
-    if (is_there && first < job->elements / 2) continue;
-    decode_range(job, first, std::min(job->elements, first + kTile));
-  }
-  return 0;
-}
-
-int skip_a_tenth(const nf4bench_peer_job* job, void*) {
-  static std::atomic<int> calls = 0;
-  const bool is_verified = calls++ == 0;
-  for (std::int64_t i = 0; i < job->elements; ++i) {
-    if (is_verified || i % 10 != 3) decode_range(job, i, i + 1);
-  }
-  return 0;
-}
-
-int tire(const nf4bench_peer_job* job, void* stream) {
-  static std::atomic<int> calls = 0;
-  return calls++ < 4 ? decode(job, stream) : 0;
-}
-
-int swap_outputs(const nf4bench_peer_job* job, void* stream) {
-  static int calls = 0;
-  static void* last = nullptr;
-  nf4bench_peer_job moved = *job;
-  if (calls++ > 0) moved.output = std::exchange(last, job->output);
-  if (moved.output == nullptr || last == nullptr) moved.output = job->output;
-  last = job->output;
-  return decode(&moved, stream);
-}
-
-// By where the inputs are.
-int remember(const nf4bench_peer_job* job, void* stream) {
-  static auto* const known = new std::map<std::pair<const void*, const void*>, std::vector<char>>();
-  std::vector<char>& output = (*known)[{job->packed, job->nested_absmax}];
-  if (output.empty()) {
-    if (decode(job, stream) != 0) return 100;
-    const auto* const bytes = static_cast<const char*>(job->output);
-    output.assign(bytes, bytes + output_bytes(*job));
-  }
-  std::memcpy(job->output, output.data(), output.size());
-  return 0;
-}
-
-// Works on a thread of its own, some milliseconds later. It lives as long as the process.
-struct LateWorker {
-  using Clock = std::chrono::steady_clock;
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::deque<std::pair<Clock::time_point, nf4bench_peer_job>> jobs;
-
-  void add(const nf4bench_peer_job& job) {
-    const std::lock_guard lock(mutex);
-    jobs.emplace_back(Clock::now() + std::chrono::milliseconds(2), job);
-    wake.notify_one();
-  }
-
-  void work() {
-    std::unique_lock lock(mutex);
-    for (;;) {
-      wake.wait(lock, [this] { return !jobs.empty(); });
-      const auto [due, job] = jobs.front();
-      jobs.pop_front();
-      lock.unlock();
-      std::this_thread::sleep_until(due);
-      decode(&job, nullptr);
-      lock.lock();
-    }
-  }
-};
-
-int write_late(const nf4bench_peer_job* job, void* stream) {
-  static std::atomic<int> calls = 0;
-  static LateWorker* const worker = [] {
-    auto* const made = new LateWorker();
-    std::thread(&LateWorker::work, made).detach();
-    return made;
-  }();
-  if (calls++ == 0) return decode(job, stream);
-  usleep(200);  // so that few calls make a sample
-  worker->add(*job);
-  return 0;
 }
 
 // Letters up to the end of a page behind which nothing can be read.
@@ -518,16 +375,7 @@ void add_deadly_variants(Scripted& s) {
 }
 
 void add_harmful_variants(Scripted& s) {
-  s.add(variant("crashes", crash));
-  s.add(variant("leaves", leave));
-  s.add(variant("leaves_at_once", leave_at_once));
-  s.add(variant("abandons", abandon));
-  s.add(variant("changes_inputs", change_inputs));
-  s.add(variant("babbles", babble));
-  s.add(variant("closes", close_everything));
   s.add(variant("hangs", hang));
-  s.add(variant("prints", print));
-  s.add(variant("forks", multiply_itself));
   s.add(variant("good", decode));
   s.add(variant("devours", devour));
 }
@@ -539,15 +387,6 @@ void add_company(Scripted& s, std::string_view word) {
                          : word == "company_saves"  ? crash_alone
                          : word == "company_speeds" ? crawl_alone
                                                     : decode));
-}
-
-void add_deceitful_variants(Scripted& s) {
-  s.add(variant("skips", skip_what_is_there));
-  s.add(variant("tenth", skip_a_tenth));
-  s.add(variant("tires", tire));
-  s.add(variant("swaps", swap_outputs));
-  s.add(variant("late", write_late));
-  s.add(variant("remembers", remember));
 }
 
 // What libraries for threads do: bind the caller to a processor, and let idle threads spin.
@@ -642,8 +481,6 @@ const nf4bench_peer_table* SCRIPTED_ENTRY() {
     add_harmful_variants(*scripted);
   } else if (wanted.substr(0, 7) == "company") {
     add_company(*scripted, wanted);
-  } else if (wanted == "deceitful") {
-    add_deceitful_variants(*scripted);
   } else if (wanted == "idle_bound" || wanted == "idle_spins") {
     add_threaded(*scripted, wanted == "idle_bound");
   } else if (wanted == "odd") {

@@ -179,7 +179,7 @@ class Tried(unittest.TestCase):
         missing = self.run_program("try", str(self.folder / "none.cpp"))
         self.assertEqual(missing.returncode, 3)
         self.assertIn("none.cpp", missing.stderr)
-        self.assertEqual(self.run_program("try", str(KERNELS / "exits.cpp"), "--device", "all").returncode, 2)
+        self.assertEqual(self.run_program("try", str(KERNELS / "truncated.cpp"), "--device", "all").returncode, 2)
 
 
 if __name__ == "__main__":
