@@ -154,15 +154,20 @@ void CellTimer::check_after_changes() {
   }
 }
 
-// A variant that is timed in another process is called so often in a row that its processor time
-// tells whether what was said of its samples can be true.
+// A variant that is timed in another process is called so often in a row that another clock tells
+// whether what was said of its samples can be true: processor time of a single long sample on the
+// CPU, the time that passes on a GPU.
 void CellTimer::check_clock(Contender& contender) {
   constexpr double kLongEnoughS = 0.05;
   const bool is_elsewhere = static_cast<bool>(contender.variant->launch_elsewhere);
   if (!is_elsewhere || !contender.is_running() || contender.samples_s.empty()) return;
-  const double calls = std::ceil(kLongEnoughS / statistics::median(contender.samples_s));
+  const double calls =
+      std::min(1e5, std::ceil(kLongEnoughS / statistics::median(contender.samples_s)));
+  const bool is_one_sample = context_.device.info().kind == record::DeviceKind::kCpu;
+  const int launches = is_one_sample ? static_cast<int>(calls) : contender.launches;
   const auto failure = ask(contender, [&] {
-    workload_.repeat(*contender.variant, sample_spec(static_cast<int>(std::min(calls, 1e5))), 1);
+    workload_.repeat(*contender.variant, sample_spec(launches),
+                     static_cast<int>(std::ceil(calls / launches)));
   });
   if (failure) contender.failure = *failure;
 }

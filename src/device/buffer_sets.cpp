@@ -34,6 +34,7 @@ BufferSets::BufferSets(Memory& memory, const Work& work, std::int64_t guard)
     sibling_.push_back(upload(input.sibling));
     rotates_.push_back(input.rotates);
   }
+  is_replaced_.resize(inputs_.size());
   output_ = GuardedBuffer(memory, work.output_bytes, guard);
   output_.poison();  // also maps its pages, so that no sample pays for that
   jobs_.push_back(work.bind(first_inputs(Content::kOwn), output_.data()));
@@ -45,13 +46,58 @@ BufferSets::BufferSets(Memory& memory, const Work& work, std::int64_t guard)
 }
 
 void BufferSets::replace_input(std::size_t index, std::span<const std::byte> content) {
-  if (!content.empty()) memory_.copy_in(inputs_[index].data(), content);
+  if (content.empty()) return;
+  memory_.copy_in(inputs_[index].data(), content);
+  is_replaced_[index] = true;
+  if (has_copies()) memory_.copy_in(copies_[index].data(), content);
+}
+
+void BufferSets::keep_copies() {
+  for (const std::vector<Buffer>* const all : {&inputs_, &sibling_}) {
+    for (const Buffer& each : *all) {
+      const Buffer& copy = copies_.emplace_back(memory_, each.bytes(), Access::kPrivate);
+      if (each.bytes() > 0) memory_.copy_within(copy.data(), each.data(), each.bytes());
+    }
+  }
+}
+
+// Of the buffers that hold an input of `content`: that of the first set, and those of the others.
+std::vector<std::byte*> BufferSets::places_of_input(std::size_t index, Content content) const {
+  std::vector<std::byte*> places;
+  const Buffer& first = content == Content::kOwn ? inputs_[index] : sibling_[index];
+  if (first.bytes() > 0) places.push_back(first.data());
+  if (!rotates_[index] || is_replaced_[index] || inputs_[index].bytes() == 0) return places;
+  for (std::size_t set = 1; set < sets_.size(); ++set) {
+    const bool has_it =
+        sibling_[index].bytes() == 0 ? content == Content::kOwn : sets_[set].content == content;
+    if (has_it) places.push_back(other_inputs_[set - 1][index]);
+  }
+  return places;
+}
+
+bool BufferSets::repair() {
+  bool was_changed = false;
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    const std::size_t index = i % inputs_.size();
+    const Content content = i < inputs_.size() ? Content::kOwn : Content::kSibling;
+    const std::vector<std::byte*> places = places_of_input(index, content);
+    const Buffer& copy = copies_[i];
+    if (places.empty() || memory_.equal(places, copy.data(), copy.bytes())) continue;
+    was_changed = true;
+    for (std::byte* const place : places) memory_.copy_within(place, copy.data(), copy.bytes());
+  }
+  return was_changed;
 }
 
 void BufferSets::overwrite(const ChangedInput& changed) {
   const std::size_t index = changed.input;
   overwrite(inputs_[index].data(), changed, Content::kOwn);
   if (sibling_[index].bytes() > 0) overwrite(sibling_[index].data(), changed, Content::kSibling);
+  if (has_copies()) {
+    overwrite(copies_[index].data(), changed, Content::kOwn);
+    std::byte* const sibling = copies_[inputs_.size() + index].data();
+    if (sibling != nullptr) overwrite(sibling, changed, Content::kSibling);
+  }
   if (!rotates_[index]) return;
   for (std::size_t set = 1; set < sets_.size(); ++set) {
     overwrite(other_inputs_[set - 1][index], changed, sets_[set].content);

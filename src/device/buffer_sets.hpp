@@ -40,6 +40,14 @@ class BufferSets {
   // Writes the bytes of a change over an input in all sets.
   void overwrite(const ChangedInput& changed);
 
+  // Copies what the inputs hold to where no variant can write it; from then on that is kept up to
+  // date. Whoever called before is trusted.
+  void keep_copies();
+  bool has_copies() const { return !copies_.empty(); }
+
+  // Compares all inputs with the copies. True if one differed: all hold what they should again.
+  bool repair();
+
   // At least one.
   const std::vector<BufferSet>& sets() const { return sets_; }
 
@@ -58,17 +66,20 @@ class BufferSets {
   std::byte* first_input(std::size_t index, Content content) const;
   std::vector<std::byte*> first_inputs(Content content) const;
   Content draw_content();
+  std::vector<std::byte*> places_of_input(std::size_t index, Content content) const;
   void add_apart(const Work& work);
   void add_slab(const Work& work, std::int64_t count, std::int64_t set_bytes);
   void add_set(const Work& work, const Place& place, const Place& place_output);
 
   Memory& memory_;
   std::int64_t guard_;
-  std::vector<Buffer> inputs_;   // of the first set
-  std::vector<Buffer> sibling_;  // those in which the sibling differs; the others are empty
-  std::vector<bool> rotates_;    // those that each set has of its own
+  std::vector<Buffer> inputs_;     // of the first set
+  std::vector<Buffer> sibling_;    // those in which the sibling differs; the others are empty
+  std::vector<bool> rotates_;      // those that each set has of its own
+  std::vector<bool> is_replaced_;  // those of the first set that the other sets do not have
   bool has_sibling_ = false;
   std::random_device random_;
+  std::vector<Buffer> copies_;  // of inputs_, then of sibling_
   GuardedBuffer output_;
   std::vector<Buffer> others_;  // what the other sets are made of
   std::vector<GuardedBuffer> other_outputs_;

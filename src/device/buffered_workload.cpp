@@ -1,5 +1,6 @@
 #include "device/buffered_workload.hpp"
 
+#include "base/error.hpp"
 #include "base/kept_thread.hpp"
 #include "device/buffer_sets.hpp"
 #include "device/output_fault.hpp"
@@ -65,6 +66,8 @@ class BufferedWorkload final : public Workload {
   void reserve_prepared(const kernels::Variant& variant);
   void prepare_jobs(const kernels::Variant& variant);
   kernels::Job job_of(const kernels::Variant& variant, std::size_t index) const;
+  kernels::Job job_at(const kernels::Variant& variant, const Turn& turn) const;
+  std::vector<kernels::Job> all_jobs(const kernels::Variant& variant) const;
   void prepare(const kernels::Variant& variant, std::size_t index) const;
   void call(const kernels::Variant& variant, const kernels::Job& job) const;
   void run_poisoned(const kernels::Variant& variant);
@@ -72,6 +75,11 @@ class BufferedWorkload final : public Workload {
   void wait_for_others(const kernels::Variant& variant);
   Taken take(const Calls& calls, const SampleSpec& spec, const Truth* truth);
   void lay_poison(const std::vector<Written>& outputs, const PoisonPattern& pattern);
+  bool watches(const kernels::Variant& variant) const;
+  bool repair_inputs();
+  void require_inputs(const kernels::Variant& variant);
+  std::optional<OutputFault> checked(const kernels::Variant& variant, const SampleSpec& spec,
+                                     const Expected& expected);
   std::optional<OutputFault> fault_of(const kernels::Variant& variant, const Taken& taken,
                                       const Expected& expected);
   OutputFault look_into(const kernels::Variant& variant, const Written& output, const Truth& truth);
@@ -115,6 +123,7 @@ std::string BufferedWorkload::unsupported(const kernels::Variant& variant) const
 // Makes what `variant` needs besides its inputs and output. A workspace that is larger than needed
 // is kept, unless stray accesses are to be seen.
 void BufferedWorkload::reserve_workspace(const kernels::Variant& variant) {
+  if (watches(variant) && !sets_.has_copies()) sets_.keep_copies();
   const std::int64_t wanted = workspace_of(variant, work_.problem, launch_);
   if (wanted > workspace_.bytes() || (guard_ == 0 && wanted != workspace_.bytes())) {
     executor_->forget_addresses();
@@ -160,6 +169,21 @@ kernels::Job BufferedWorkload::job_of(const kernels::Variant& variant, std::size
   return job;
 }
 
+kernels::Job BufferedWorkload::job_at(const kernels::Variant& variant, const Turn& turn) const {
+  kernels::Job job = job_of(variant, turn.job);
+  job.output = sets_.sets()[turn.set].output;
+  return job;
+}
+
+// Of all calls that there are.
+std::vector<kernels::Job> BufferedWorkload::all_jobs(const kernels::Variant& variant) const {
+  std::vector<kernels::Job> jobs;
+  for (std::size_t place = 0; place < places_of(sets_.sets().size()); ++place) {
+    jobs.push_back(job_at(variant, turn_at(sets_, place)));
+  }
+  return jobs;
+}
+
 // Nothing is launched for a tensor without elements.
 void BufferedWorkload::prepare(const kernels::Variant& variant, std::size_t index) const {
   if (work_.problem.elements > 0) variant.prepare(job_of(variant, index), launch_);
@@ -169,7 +193,26 @@ void BufferedWorkload::call(const kernels::Variant& variant, const kernels::Job&
   if (work_.problem.elements > 0) variant.launch(job, launch_);
 }
 
+// Of what works in another process, which can write what it is to read: nothing protects inputs of
+// a GPU.
+bool BufferedWorkload::watches(const kernels::Variant& variant) const {
+  return sampler_of(variant) != nullptr && *variant.traits.peer != '\0';
+}
+
+// True if somebody has changed them.
+bool BufferedWorkload::repair_inputs() {
+  if (!sets_.has_copies() || !sets_.repair()) return false;
+  for (auto& [name, prepared] : prepared_) prepared.is_current = false;
+  return true;
+}
+
+void BufferedWorkload::require_inputs(const kernels::Variant& variant) {
+  if (!repair_inputs() || !watches(variant)) return;
+  throw Error(ErrorKind::kDevice, "wrote into its inputs, which are to be read only");
+}
+
 void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
+  repair_inputs();
   reserve_workspace(variant);
   sets_.output().poison();
   workspace_.poison();
@@ -180,6 +223,7 @@ void BufferedWorkload::run_poisoned(const kernels::Variant& variant) {
   }
   executor_->run("launch the kernel", [&] { call(variant, job_of(variant, 0)); });
   thread.require_same_mode();
+  require_inputs(variant);
   sets_.output().check_guards("output", sets_.output().bytes());
   workspace_.check_guards("workspace", workspace_of(variant, work_.problem, launch_));
   if (variant.prepare) {
@@ -224,10 +268,7 @@ std::vector<std::byte> BufferedWorkload::output_of(const kernels::Variant& varia
 Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {
   reserve_workspace(variant);
   const auto job_in = [this, &variant](const CallRange& range, int call) {
-    const Turn turn = turn_of(sets_, range, static_cast<std::size_t>(call));
-    kernels::Job job = job_of(variant, turn.job);
-    job.output = sets_.sets()[turn.set].output;
-    return job;
+    return job_at(variant, turn_of(sets_, range, static_cast<std::size_t>(call)));
   };
   Calls calls = {.name = variant.name,
                  .sets = sets_.sets().size(),
@@ -246,6 +287,13 @@ Calls BufferedWorkload::calls_of(const kernels::Variant& variant) {
     return variant.launch_elsewhere(jobs, launch_);
   };
   calls.make = [elsewhere = calls.make_elsewhere](const CallRange& range) { elsewhere(range); };
+  calls.sampler = sampler_of(variant);
+  if (calls.sampler == nullptr) return calls;
+  calls.elsewhere.emplace(CallsElsewhere{.workload = reinterpret_cast<std::uintptr_t>(this),
+                                         .launch = launch_,
+                                         .sets = calls.sets,
+                                         .foreign_lines = calls.foreign_lines,
+                                         .jobs = [this, &variant] { return all_jobs(variant); }});
   return calls;
 }
 
@@ -286,7 +334,13 @@ JudgedSample BufferedWorkload::judged_sample(const kernels::Variant& variant,
                                              const SampleSpec& spec, const Expected& expected) {
   const Truth truth = {work_, expected};
   const Taken taken = take(calls_of(variant), spec, &truth);
-  return {taken.sample, fault_of(variant, taken, expected)};
+  std::optional<OutputFault> fault = fault_of(variant, taken, expected);
+  if (!fault || !repair_inputs()) return {taken.sample, fault};
+  // Somebody has changed them since they were looked at last; whoever does so again is known.
+  const Taken again = take(calls_of(variant), spec, &truth);
+  fault = fault_of(variant, again, expected);
+  if (fault) require_inputs(variant);
+  return {again.sample, fault};
 }
 
 // Leaves all outputs as take() leaves those of a sample.
@@ -302,6 +356,15 @@ void BufferedWorkload::repeat(const kernels::Variant& variant, const SampleSpec&
 std::optional<OutputFault> BufferedWorkload::check(const kernels::Variant& variant,
                                                    const SampleSpec& spec,
                                                    const Expected& expected) {
+  repair_inputs();
+  std::optional<OutputFault> fault = checked(variant, spec, expected);
+  require_inputs(variant);
+  return fault;
+}
+
+std::optional<OutputFault> BufferedWorkload::checked(const kernels::Variant& variant,
+                                                     const SampleSpec& spec,
+                                                     const Expected& expected) {
   const Truth truth = {work_, expected};
   Calls calls = calls_of(variant);
   std::optional<std::size_t> bystander;

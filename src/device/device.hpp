@@ -16,7 +16,7 @@
 
 namespace nf4bench::device {
 
-struct SharedBuffers;
+class SharedBuffers;
 
 // What of `info` a variant may decide on.
 inline kernels::DeviceFacts facts_of(const record::DeviceInfo& info) {
@@ -178,9 +178,12 @@ class Device {
   // and how much there is when it does not fit.
   virtual std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) = 0;
 
-  // The buffers as other processes can map them; null where there is no such way. They live as long
-  // as the device.
+  // The buffers as other processes can use them; null where there is no such way, or nobody has
+  // asked for one. They live as long as the device.
   virtual SharedBuffers* shared_buffers() { return nullptr; }
+
+  // Why there is no such way although somebody has asked for one; empty otherwise.
+  virtual std::string why_not_shared() const { return ""; }
 
   // Measures the ceilings; about a second.
   virtual record::Ceilings measure_ceilings() = 0;

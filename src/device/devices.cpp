@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -109,6 +110,11 @@ std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
   devices.reserve(static_cast<std::size_t>(count));
   for (int index = 0; index < count; ++index) devices.push_back(cuda_device_info(index));
   return devices;
+}
+
+bool isolates_cuda_peers() {
+  const char* const told = std::getenv("NF4BENCH_ISOLATE_CUDA_PEERS");
+  return told != nullptr && std::string_view(told) == "1";
 }
 
 void check_device_name(const std::string& word) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "device/elsewhere.hpp"
 #include "device/work.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +42,10 @@ struct Calls {
   // The same for calls in another process, with the seconds that they took there. Empty: they are
   // made in this one, where the executor can time them.
   std::function<double(const CallRange& range)> make_elsewhere{};
+
+  // Null: samples are taken in this process. Else by this in another one, which makes `elsewhere`.
+  Sampler* sampler = nullptr;
+  std::optional<CallsElsewhere> elsewhere{};
 
   // The outputs that make() writes, each once.
   std::function<std::vector<Written>(const CallRange& range)> written;

@@ -23,9 +23,9 @@ enum class Layout : std::uint8_t {
   kSlab,   // one allocation holds all sets but the first
 };
 
-// What variants may do with a block. A device whose memory other processes share keeps the two
-// apart.
-enum class Access : std::uint8_t { kRead, kWrite };
+// What variants may do with a block; kPrivate: they never see it. A device whose memory other
+// processes share keeps them apart.
+enum class Access : std::uint8_t { kRead, kWrite, kPrivate };
 
 // The memory of a device. Errors are thrown as Error(kDevice). Copies and fills may go on after the
 // call; what reads their result through this class or runs after them meets it finished.
@@ -41,6 +41,11 @@ class Memory {
   virtual void copy_out(std::span<std::byte> to, const std::byte* from) = 0;
   virtual void copy_within(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual void fill(std::byte* to, unsigned char value, std::int64_t bytes) = 0;
+
+  // Whether `bytes` at each of `places` are those at `original`, but for a last piece of less than
+  // four bytes and for numbers that are none, which are all alike.
+  virtual bool equal(std::span<std::byte* const> places, const std::byte* original,
+                     std::int64_t bytes) = 0;
 
   // Takes a block out of the caches, where cold samples count on memory alone to be cold.
   virtual void evict(const std::byte* block, std::int64_t bytes) = 0;

@@ -5,17 +5,27 @@
 
 namespace nf4bench::device {
 
-Turn turn_of(const BufferSets& buffers, const CallRange& range, std::size_t index) {
+std::size_t place_of(std::size_t sets, const CallRange& range, std::size_t index) {
+  const std::size_t at = range.first_set + index;
+  if (range.cache == record::CacheMode::kHot || sets == 1) return at % 2;
+  const std::size_t time = index / sets % 2;
+  return 2 + 2 * (at % sets) + time;
+}
+
+Turn turn_at(const BufferSets& buffers, std::size_t place) {
   const std::vector<BufferSet>& sets = buffers.sets();
-  if (range.cache == record::CacheMode::kHot || sets.size() == 1) {
-    const bool is_first = !buffers.has_sibling() || (range.first_set + index) % 2 == 0;
+  if (place < 2) {
+    const bool is_first = !buffers.has_sibling() || place == 0;
     const Content content = is_first ? sets[0].content : opposite(sets[0].content);
     return {content == Content::kOwn ? 0u : 1u, 0, content};
   }
-  const std::size_t set = (range.first_set + index) % sets.size();
+  const std::size_t set = (place - 2) / 2;
   const std::size_t neighbour = (set ^ 1u) < sets.size() ? set ^ 1u : set;
-  const bool is_first_time = index / sets.size() % 2 == 0;
-  return {sets[set].job, is_first_time ? set : neighbour, sets[set].content};
+  return {sets[set].job, place % 2 == 0 ? set : neighbour, sets[set].content};
+}
+
+Turn turn_of(const BufferSets& buffers, const CallRange& range, std::size_t index) {
+  return turn_at(buffers, place_of(buffers.sets().size(), range, index));
 }
 
 // The last two rounds through the sets write every output: what was there before is gone.

@@ -16,6 +16,17 @@ struct Turn {
   Content content = Content::kOwn;
 };
 
+// Which of all calls that there are on `sets` sets call number `index` of a range is: the two hot
+// ones come first, then those of each set, as it is met for the first time and again.
+std::size_t place_of(std::size_t sets, const CallRange& range, std::size_t index);
+
+// How many calls there are.
+constexpr std::size_t places_of(std::size_t sets) {
+  return 2 + 2 * sets;
+}
+
+Turn turn_at(const BufferSets& buffers, std::size_t place);
+
 // Call number `index` of a range. No call finds what it is to write: hot calls leave both contents
 // in turn, and cold ones that come round to a set again write the output of its neighbour, which
 // has the other content.

@@ -14,6 +14,7 @@ Peers load_peers(const std::vector<PeerArgument>& arguments, device::Device& dev
                          .compute_capability = info.compute_capability,
                          .tools = cuda_tools(),
                          .shared = device.shared_buffers(),
+                         .why_not_shared = device.why_not_shared(),
                          .threads = info.multiprocessors,
                          .limits = limits};
   return {arguments, host, operation.catalog(info.kind).variants};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "device/shared_buffers.hpp"
 #include "peer/cuda_tools.hpp"
 #include "peer/process/peer_process.hpp"
 
@@ -18,7 +19,8 @@ struct PeerHost {
 
   // Where peers run in processes of their own: the buffers of their calls. Null: in this one.
   device::SharedBuffers* shared = nullptr;
-  int threads = 0;  // that those processes are to use; 0: all
+  std::string why_not_shared{};  // Device::why_not_shared()
+  int threads = 0;               // that those processes are to use; 0: all
   ProcessLimits limits{};
 };
 

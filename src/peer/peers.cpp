@@ -119,6 +119,21 @@ std::vector<kernels::Variant> load_here(const PeerArgument& given, const PeerHos
 Peers::Peers(const std::vector<PeerArgument>& arguments, const PeerHost& host,
              const std::vector<kernels::Variant>& built_in)
     : variants_(built_in) {
+  if (!arguments.empty() && !host.why_not_shared.empty()) {
+    notes_.push_back(fmt::format(
+        "peers work in this process, where a fault of one ends the run: {}", host.why_not_shared));
+  }
+  const bool are_elsewhere =
+      host.shared != nullptr && host.shared->sharing() == device::Sharing::kHandles;
+  if (!arguments.empty() && are_elsewhere) {
+    try {
+      remotes_.push_back(std::make_unique<Remote>(PeerArgument(), host));
+      variants_ = remotes_.back()->variants_of(built_in);
+    } catch (const Error& error) {
+      for (const PeerArgument& each : arguments) decline(each, error);
+      return;
+    }
+  }
   for (const PeerArgument& argument : arguments) add(argument, host);
 }
 
@@ -139,14 +154,18 @@ double Peers::processor_seconds() const {
   return seconds;
 }
 
+void Peers::decline(const PeerArgument& argument, const Error& why) {
+  warnings_.push_back(fmt::format("peer {}: {}", argument.name, why.what()));
+  absent_.push_back(argument.name);
+}
+
 void Peers::add(const PeerArgument& argument, const PeerHost& host) {
   std::vector<kernels::Variant> loaded;
   KeptThread thread;
   try {
     loaded = load(argument, host);
   } catch (const Error& error) {
-    warnings_.push_back(fmt::format("peer {}: {}", argument.name, error.what()));
-    absent_.push_back(argument.name);
+    decline(argument, error);
     return;
   }
   const KeptThread::Changes changes = thread.restore();

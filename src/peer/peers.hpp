@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/error.hpp"
 #include "peer/peer_argument.hpp"
 #include "peer/peer_host.hpp"
 #include "peer/process/remote.hpp"
@@ -19,8 +20,9 @@ std::vector<kernels::Variant> load_here(const PeerArgument& argument, const Peer
 
 // The peers of one command for one operation, loaded. A library that cannot be used causes a
 // warning, not an error: the others and the built-in variants are measured. Owns the names of the
-// variants. What is loaded into this process stays until it ends; the processes of the others end
-// with this object.
+// variants. Where time is taken in those processes, built-in variants have one, too, so that the
+// place favours nobody. What is loaded into this process stays until it ends; the processes of the
+// others end with this object.
 class Peers {
  public:
   // Throws Error(kUsage) when a peer's variant would have the name of one in `built_in`.
@@ -47,6 +49,7 @@ class Peers {
 
  private:
   void add(const PeerArgument& argument, const PeerHost& host);
+  void decline(const PeerArgument& argument, const Error& why);
   std::vector<kernels::Variant> load(const PeerArgument& argument, const PeerHost& host);
 
   std::deque<std::string> strings_;  // elements stay where they are: variants point to them

@@ -5,12 +5,22 @@
 #include "cuda/matmul/cublas.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 namespace nf4bench::fake_cuda {
@@ -23,6 +33,7 @@ struct State {
   Script script;
   std::optional<Nodes> captured;        // while a stream is being captured
   std::map<const void*, Nodes> graphs;  // by their handles, instantiated or not
+  Nodes elsewhere;                      // what is still to be done on streams of peers
   std::int64_t counted = 0;
   std::int64_t live = 0;
   std::string failed;
@@ -58,17 +69,102 @@ bool may_launch(const char* name) {
   return enter(name) == cudaSuccess;
 }
 
-template <class Handle>
-cudaError_t create(const char* name, Handle* handle) {
+constexpr std::size_t kObjectBytes = 64;
+
+template <class Object>
+cudaError_t create(const char* name, Object* handle) {
   if (const cudaError_t status = enter(name); status != cudaSuccess) return status;
-  *handle = reinterpret_cast<Handle>(std::malloc(1));
+  *handle = reinterpret_cast<Object>(std::calloc(1, kObjectBytes));
   ++state().live;
   return cudaSuccess;
 }
 
+bool is_set(const std::string& word) {
+  const char* const setting = std::getenv(kSetting);
+  return setting != nullptr && std::string(setting).find(word) != std::string::npos;
+}
+
+using Clock = std::chrono::steady_clock;
+
+// An event is when it was recorded, which is when all before it was done.
+struct Event {
+  Clock::time_point recorded{};
+};
+
+constexpr std::size_t kGranularity = std::size_t{2} << 20;
+constexpr std::size_t kHead = 4096;
+
+// What lies in front of an allocation that processes share.
+struct Head {
+  std::array<std::atomic<pid_t>, 64> users;  // that have it open; 0: none
+};
+
+// An allocation in a file, here or opened from another process.
+struct SharedFile {
+  int descriptor = -1;  // of ours
+  std::size_t bytes = 0;
+};
+
+// By where they begin, behind their heads.
+std::map<void*, SharedFile>& shared_files() {
+  static std::map<void*, SharedFile> files;
+  return files;
+}
+
+// What a handle says.
+struct Handle {
+  pid_t owner = 0;
+  int descriptor = -1;
+  ino_t inode = 0;
+  std::size_t bytes = 0;
+};
+static_assert(sizeof(Handle) <= sizeof(cudaIpcMemHandle_t));
+
+void* map_file(int descriptor, std::size_t bytes) {
+  void* const mapped =
+      mmap(nullptr, kHead + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped) + kHead;
+}
+
+Head& head_of(void* begin) {
+  return *reinterpret_cast<Head*>(static_cast<char*>(begin) - kHead);
+}
+
+void replace_user(void* begin, pid_t from, pid_t to) {
+  for (std::atomic<pid_t>& user : head_of(begin).users) {
+    pid_t found = from;
+    if (user.compare_exchange_strong(found, to)) return;
+  }
+}
+
+void* allocate_file(std::size_t bytes) {
+  const int descriptor = memfd_create("fake GPU", MFD_CLOEXEC);
+  if (ftruncate(descriptor, static_cast<off_t>(kHead + bytes)) != 0) return nullptr;
+  void* const begin = map_file(descriptor, bytes);
+  shared_files()[begin] = {descriptor, bytes};
+  return begin;
+}
+
+std::int64_t undefined_frees = 0;
+
+// True when it was one.
+bool free_file(void* begin) {
+  const auto found = shared_files().find(begin);
+  if (found == shared_files().end()) return false;
+  for (const std::atomic<pid_t>& user : head_of(begin).users) {
+    if (user != 0 && kill(user, 0) == 0) ++undefined_frees;
+  }
+  munmap(static_cast<char*>(begin) - kHead, kHead + found->second.bytes);
+  close(found->second.descriptor);
+  shared_files().erase(found);
+  return true;
+}
+
 cudaError_t allocate(const char* name, void** pointer, std::size_t bytes) {
   if (const auto status = enter(name, Counted::kAllocations); status != cudaSuccess) return status;
-  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  const bool is_shareable = bytes % kGranularity == 0;
+  *pointer =
+      is_shareable ? allocate_file(bytes) : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   ++state().live;
   return cudaSuccess;
 }
@@ -76,7 +172,7 @@ cudaError_t allocate(const char* name, void** pointer, std::size_t bytes) {
 // Releasing always releases, but on a broken device it returns the error again.
 cudaError_t release(void* object) {
   if (object != nullptr) --state().live;
-  std::free(object);
+  if (!free_file(object)) std::free(object);
   return state().sticky;
 }
 
@@ -120,6 +216,10 @@ std::size_t most_filled() {
   return state().most_filled;
 }
 
+std::int64_t freed_while_open() {
+  return undefined_frees;
+}
+
 std::int64_t live_objects() {
   return state().live;
 }
@@ -129,6 +229,7 @@ std::int64_t live_objects() {
 using nf4bench::fake_cuda::allocate;
 using nf4bench::fake_cuda::create;
 using nf4bench::fake_cuda::enter;
+using nf4bench::fake_cuda::Event;
 using nf4bench::fake_cuda::is_small;
 using nf4bench::fake_cuda::Nodes;
 using nf4bench::fake_cuda::release;
@@ -160,8 +261,8 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   properties->totalGlobalMem = std::size_t{1} << 30;
   return enter("cudaGetDeviceProperties");
 }
-cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = 0;
+cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+  *value = which == cudaDevAttrIpcEventSupport && !nf4bench::fake_cuda::is_set("alone") ? 1 : 0;
   return enter("cudaDeviceGetAttribute");
 }
 cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char* id, int, int) {
@@ -192,6 +293,7 @@ const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
   if (error == cudaErrorMemoryAllocation) return "cudaErrorMemoryAllocation";
   if (error == cudaErrorIllegalAddress) return "cudaErrorIllegalAddress";
   if (error == cudaErrorNoDevice) return "cudaErrorNoDevice";
+  if (error == cudaErrorInvalidResourceHandle) return "cudaErrorInvalidResourceHandle";
   if (error == cudaErrorInsufficientDriver) return "cudaErrorInsufficientDriver";
   return "cudaErrorUnknown";
 }
@@ -210,6 +312,63 @@ cudaError_t CUDARTAPI cudaFree(void* pointer) {
 }
 cudaError_t CUDARTAPI cudaFreeHost(void* pointer) {
   return release(pointer);
+}
+cudaError_t CUDARTAPI cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
+  using namespace nf4bench::fake_cuda;
+  if (const cudaError_t status = enter("cudaIpcGetMemHandle"); status != cudaSuccess) return status;
+  const auto found = shared_files().find(pointer);
+  if (found == shared_files().end()) return cudaErrorInvalidValue;
+  struct stat file {};
+  fstat(found->second.descriptor, &file);
+  const Handle told = {getpid(), found->second.descriptor, file.st_ino, found->second.bytes};
+  std::memcpy(static_cast<void*>(handle), &told, sizeof(told));
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned) {
+  using namespace nf4bench::fake_cuda;
+  if (const cudaError_t status = enter("cudaIpcOpenMemHandle"); status != cudaSuccess)
+    return status;
+  if (is_set("unopenable")) return cudaErrorInvalidResourceHandle;
+  Handle told;
+  std::memcpy(static_cast<void*>(&told), &handle, sizeof(told));
+  const std::string path =
+      "/proc/" + std::to_string(told.owner) + "/fd/" + std::to_string(told.descriptor);
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct stat file {};
+  const bool is_there = fstat(descriptor, &file) == 0 && file.st_ino == told.inode;
+  void* const begin = is_there ? map_file(descriptor, told.bytes) : nullptr;
+  close(descriptor);
+  if (begin == nullptr) return cudaErrorInvalidResourceHandle;
+  replace_user(begin, 0, getpid());
+  shared_files()[begin] = {-1, told.bytes};
+  *pointer = begin;
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI cudaIpcCloseMemHandle(void* pointer) {
+  using namespace nf4bench::fake_cuda;
+  const auto found = shared_files().find(pointer);
+  if (found == shared_files().end()) return cudaErrorInvalidValue;
+  replace_user(pointer, getpid(), 0);
+  munmap(static_cast<char*>(pointer) - kHead, kHead + found->second.bytes);
+  shared_files().erase(found);
+  return state().sticky;
+}
+// For peers: a kernel that is a function of theirs.
+__attribute__((visibility("default"))) cudaError_t CUDARTAPI
+cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+  const cudaError_t status = enter("cudaLaunchHostFunc");
+  if (status != cudaSuccess) return status;
+  nf4bench::fake_cuda::run_or_record([function, data] { function(data); });
+  return status;
+}
+// For peers: the same on another stream, whose work is done once all wait for it.
+__attribute__((visibility("default"))) void fake_cuda_launch_elsewhere(cudaHostFn_t function,
+                                                                       void* data) {
+  state().elsewhere.emplace_back([function, data] { function(data); });
+}
+// For peers: what a kernel does that leaves its memory.
+__attribute__((visibility("default"))) void fake_cuda_fault() {
+  state().sticky = cudaErrorIllegalAddress;
 }
 cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
   const cudaError_t status = enter("cudaMemcpy");
@@ -239,6 +398,7 @@ cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t) {
   return enter("cudaStreamSynchronize");
 }
 cudaError_t CUDARTAPI cudaDeviceSynchronize() {
+  for (const auto& node : std::exchange(state().elsewhere, {})) node();
   return enter("cudaDeviceSynchronize");
 }
 cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) {
@@ -247,11 +407,18 @@ cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) {
 cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event) {
   return release(event);
 }
-cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t, cudaStream_t) {
+cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  reinterpret_cast<Event*>(event)->recorded = nf4bench::fake_cuda::Clock::now();
   return enter("cudaEventRecord");
 }
-cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t start,
+                                           cudaEvent_t stop) {
   *milliseconds = state().has_variant ? 1.0f : 0.5f;
+  if (nf4bench::fake_cuda::is_set("timed")) {
+    const std::chrono::duration<float, std::milli> passed =
+        reinterpret_cast<Event*>(stop)->recorded - reinterpret_cast<Event*>(start)->recorded;
+    *milliseconds = passed.count();
+  }
   return enter("cudaEventElapsedTime");
 }
 

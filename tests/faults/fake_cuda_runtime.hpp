@@ -2,7 +2,8 @@
 
 // The part of the CUDA runtime that src/device uses, on the host: device memory is host memory,
 // kernels run at once, and any call can be made to fail. Linked in place of the real one, so that
-// every failure path of the CUDA device runs on a machine without a GPU.
+// every failure path of the CUDA device runs on a machine without a GPU. Allocations of whole 2 MiB
+// are files that other processes with this runtime can open by their handles, as those of CUDA.
 
 #include "variant.hpp"
 
@@ -30,6 +31,11 @@ struct Script {
   bool is_sticky = false;          // every later call fails with the same error, as after a fault
 };
 
+// Words in this environment variable say how a process and those that it starts fare, from their
+// beginnings: "timed" (events tell the time that has passed), "alone" (the device shares no
+// memory), "unopenable" (another process's memory cannot be opened).
+inline constexpr const char* kSetting = "NF4BENCH_TEST_CUDA";
+
 // What persisting lines may take of L2 in a new process.
 inline constexpr std::size_t kL2SetAside = 768;
 
@@ -46,6 +52,9 @@ bool was_called(const std::string& name);
 
 // By one cudaMemsetAsync(), since the last play().
 std::size_t most_filled();
+
+// Allocations that were freed while another process had them open, which is undefined.
+std::int64_t freed_while_open();
 
 // Allocations, streams, events and graphs that nobody has released.
 std::int64_t live_objects();

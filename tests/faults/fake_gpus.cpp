@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "catalog.hpp"
 #include "device/devices.hpp"
+#include "device/shared_buffers.hpp"
 
 #include <fmt/format.h>
 
@@ -155,6 +156,11 @@ record::DeviceInfo cuda_device_info(int index) {
 
 std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options) {
   return std::make_unique<FakeGpu>(index, options);
+}
+
+// Peers of these work in this process.
+std::unique_ptr<GuestDevice> make_cuda_guest(const std::string&) {
+  throw Error(ErrorKind::kDevice, "the fake GPU shares nothing");
 }
 
 }  // namespace nf4bench::device

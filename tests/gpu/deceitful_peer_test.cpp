@@ -30,13 +30,16 @@ class DeceitfulPeer : public testing::Test {
   // Runs the variant beside a built-in one, which must pass; returns its status and reason.
   static std::pair<std::string, std::string> row(const std::string& variant,
                                                  const std::string& cache,
-                                                 const std::string& launch) {
+                                                 const std::string& launch,
+                                                 const std::string& setting = "") {
     const ScratchFolder scratch;
     const std::string path = scratch.path("report.json");
-    const Outcome outcome = nf4bench(
+    Command command = nf4bench_command(
         short_run(path, {"--device", "cuda:0", "--peer", "mine=" TEST_PEER_DECEITFUL, "--variant",
                          "lut_shared,mine." + variant, "--shape", "1024x1024", "--dtype",
                          "bfloat16", "--cache", cache, "--launch", launch, "--max-time", "0.05"}));
+    if (!setting.empty()) command.environment.push_back(setting);
+    const Outcome outcome = Process(command).wait();
     std::pair<std::string, std::string> found = {"absent", outcome.err};
     const json report = report_at(path);
     for (const json& each : report.at("measurements")) {
@@ -95,6 +98,21 @@ TEST_F(DeceitfulPeer, ThatSwapsOutputsIsFailed) {
   for (const char* const launch : {"graph", "stream"}) {
     expect_failed("swaps", launch, "hold what belongs to another buffer set");
   }
+}
+
+TEST_F(DeceitfulPeer, IsFailedInAProcessOfItsOwn) {
+  const auto expect = [](const std::string& variant, const std::string& launch,
+                         const std::string& reason) {
+    const auto [status, why] = row(variant, "cold", launch, "NF4BENCH_ISOLATE_CUDA_PEERS=1");
+    EXPECT_EQ(status, "failed") << variant << " " << launch;
+    EXPECT_THAT(why, HasSubstr(reason)) << variant << " " << launch;
+  };
+  expect("half", "graph", "524288 of 1048576 elements are not written");
+  expect("skips", "graph", "what is there already is skipped");
+  expect("tenth", "stream", "104960 of 1048576 elements are not written");
+  expect("tires", "graph", "are not written");
+  expect("late", "stream", "are right only after the sample has ended");
+  expect("swaps", "graph", "hold what belongs to another buffer set");
 }
 
 }  // namespace

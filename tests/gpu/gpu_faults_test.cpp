@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -28,6 +29,10 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// Where peers work.
+enum class Place { kHere, kApart };
+constexpr char kApart[] = "NF4BENCH_ISOLATE_CUDA_PEERS=1";
+
 class GpuFaults : public testing::Test {
  protected:
   void SetUp() override {
@@ -38,13 +43,25 @@ class GpuFaults : public testing::Test {
   }
 
   // A run of a built-in variant and a deadly one; the first of its shapes is spared.
-  Outcome run_deadly(const std::string& variant) {
-    return Process(
-               nf4bench_command(short_run(
-                   path(), {"--device", "cuda:0", "--peer", "mine=" TEST_PEER_DEADLY, "--variant",
-                            "lut_shared,mine." + variant, "--shape", "64x64", "--shape", "256x256",
-                            "--shape", "512x512", "--call-timeout", "5"})))
-        .wait();
+  Outcome run_deadly(const std::string& variant, Place place = Place::kHere) {
+    Command command = nf4bench_command(
+        short_run(path(), {"--device", "cuda:0", "--peer", "mine=" TEST_PEER_DEADLY, "--variant",
+                           "lut_shared,mine." + variant, "--shape", "64x64", "--shape", "256x256",
+                           "--shape", "512x512", "--call-timeout", "5"}));
+    if (place == Place::kApart) command.environment.emplace_back(kApart);
+    return Process(command).wait();
+  }
+
+  // In a process of its own the peer harms nobody.
+  void expect_harmless(const std::string& variant, const std::string& cause) {
+    const Outcome outcome = run_deadly(variant, Place::kApart);
+    EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+    EXPECT_EQ(report_at(path()).at("complete"), true);
+    EXPECT_THAT(row("t1", "mine." + variant).second, HasSubstr(cause));
+    for (const char* const tensor : {"t0", "t1", "t2"}) {
+      EXPECT_EQ(row(tensor, "lut_shared").first, "passed") << tensor;
+    }
+    expect_usable();
   }
 
   // Status and reason of the only row for the tensor `id` and `variant`.
@@ -104,6 +121,37 @@ TEST_F(GpuFaults, AKernelThatNeverEndsIsGivenUp) {
   const Outcome outcome = run_deadly("endless");
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(60));
   expect_lost(outcome, "endless", "did not return within 5 s");
+}
+
+TEST_F(GpuFaults, InAProcessOfItsOwnADeadlyKernelIsAFailedRowAndAllOthersAreMeasured) {
+  expect_harmless("traps", "cudaErrorLaunchFailure");
+  expect_harmless("strays", "cudaErrorIllegalAddress");
+  expect_harmless("misaligned", "cudaErrorMisalignedAddress");
+  expect_harmless("endless", "did not return within 5 s");
+  expect_harmless("too_large", "");
+}
+
+// Not a figure to be published: that there is no large mistake in what is timed there.
+TEST_F(GpuFaults, ABuiltInVariantTakesAsLongInAProcessOfItsOwn) {
+  const auto median = [this](Place place, const std::string& cache, const std::string& launch) {
+    Command command = nf4bench_command(
+        short_run(path(), {"--device", "cuda:0", "--peer", "mine=" TEST_PEER_DEADLY, "--variant",
+                           "lut_shared", "--shape", "8192x8192", "--dtype", "bfloat16", "--cache",
+                           cache, "--launch", launch, "--max-time", "0.5"}));
+    if (place == Place::kApart) command.environment.emplace_back(kApart);
+    const Outcome outcome = Process(command).wait();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return report_at(path()).at("measurements").at(0).at("time_s").at("median").get<double>();
+  };
+  for (const std::string cache : {"cold", "hot"}) {
+    for (const std::string launch : {"graph", "stream", "spaced"}) {
+      const double here = median(Place::kHere, cache, launch);
+      const double apart = median(Place::kApart, cache, launch);
+      std::printf("%s %s: %.2f us here, %.2f us apart, ratio %.4f\n", cache.c_str(), launch.c_str(),
+                  1e6 * here, 1e6 * apart, apart / here);
+      EXPECT_NEAR(apart / here, 1.0, 0.05) << cache << launch;
+    }
+  }
 }
 
 TEST_F(GpuFaults, ALaunchThatIsRefusedIsAFailedRowAndTheRunGoesOn) {

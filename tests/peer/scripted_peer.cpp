@@ -1,6 +1,9 @@
 // A peer whose table and faults the tests choose through NF4BENCH_TEST_PEER. Compiled with the
 // header of each version.
 //   SCRIPTED_ENTRY       the function that it exports, if not that of the header's version
+//   SCRIPTED_CUDA        its variants are of CUDA devices; their kernels are functions that the
+//   fake
+//                        runtime (faults/fake_cuda_runtime.hpp) runs
 //   SCRIPTED_ALSO_FIRST  exports a function of version 1 too, which is of no use
 
 #include "nf4/arithmetic.hpp"
@@ -20,6 +23,7 @@
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -429,6 +433,99 @@ __attribute__((constructor)) void change_the_mode() {
   if (script != nullptr && std::string_view(script) == "exits_when_loaded") _exit(3);
 }
 
+#ifdef SCRIPTED_CUDA
+// What faults of a device are to a peer of one.
+extern "C" int cudaLaunchHostFunc(void* stream, void (*function)(void*), void* data);
+extern "C" void fake_cuda_launch_elsewhere(void (*function)(void*), void* data);
+extern "C" void fake_cuda_fault();
+
+Launch on_host[16];
+
+struct Node {
+  nf4bench_peer_job job;
+  Launch launch;
+};
+
+// Graphs replay a node, so it stays.
+template <std::size_t index>
+int enqueue(const nf4bench_peer_job* job, void* stream) {
+  auto* const node = new Node{*job, on_host[index]};
+  return cudaLaunchHostFunc(
+      stream,
+      [](void* data) {
+        const auto* const made = static_cast<const Node*>(data);
+        made->launch(&made->job, nullptr);
+      },
+      node);
+}
+
+template <std::size_t... indices>
+void move_to_cuda(Scripted& s, std::index_sequence<indices...>) {
+  (..., (on_host[indices] = std::exchange(s.variants[indices].launch, enqueue<indices>)));
+  for (nf4bench_peer_variant& each : s.variants) each.device = NF4BENCH_PEER_CUDA;
+}
+
+int leave(const nf4bench_peer_job*, void*) {
+  std::exit(0);
+}
+
+int leave_at_once(const nf4bench_peer_job*, void*) {
+  _exit(7);
+}
+
+int abandon(const nf4bench_peer_job*, void*) {
+  std::fputs("cannot go on\n", stderr);
+  std::abort();
+}
+
+int leave_its_memory(const nf4bench_peer_job*, void*) {
+  fake_cuda_fault();
+  return 0;
+}
+
+int change_inputs(const nf4bench_peer_job* job, void* stream) {
+  const_cast<std::uint8_t*>(job->packed)[0] ^= 1;
+  return decode(job, stream);
+}
+
+// Right in its first call, which is its verification.
+int skip_a_tenth(const nf4bench_peer_job* job, void*) {
+  static int calls = 0;
+  const bool is_verified = calls++ == 0;
+  for (std::int64_t i = 0; i < job->elements; ++i) {
+    if (is_verified || i % 10 != 3) decode_range(job, i, i + 1);
+  }
+  return 0;
+}
+
+int tire(const nf4bench_peer_job* job, void* stream) {
+  static int calls = 0;
+  return calls++ < 4 ? decode(job, stream) : 0;
+}
+
+// On another stream, but for its first call.
+int lag(const nf4bench_peer_job* job, void* stream) {
+  static int calls = 0;
+  if (calls++ == 0) return decode(job, stream);
+  fake_cuda_launch_elsewhere(
+      [](void* data) { decode(static_cast<const nf4bench_peer_job*>(data), nullptr); },
+      new nf4bench_peer_job(*job));
+  return 0;
+}
+
+void add_cuda_variants(Scripted& s) {
+  s.add(variant("crashes", crash));
+  s.add(variant("leaves", leave));
+  s.add(variant("leaves_at_once", leave_at_once));
+  s.add(variant("abandons", abandon));
+  s.add(variant("strays", leave_its_memory));
+  s.add(variant("changes_inputs", change_inputs));
+  s.add(variant("tenth", skip_a_tenth));
+  s.add(variant("tires", tire));
+  s.add(variant("lags", lag));
+}
+#endif
+
 // A table that breaks one rule.
 void add_broken(Scripted& s, std::string_view rule) {
   s.add(variant("fine", decode));
@@ -479,6 +576,9 @@ const nf4bench_peer_table* SCRIPTED_ENTRY() {
     add_deadly_variants(*scripted);
   } else if (wanted == "harmful") {
     add_harmful_variants(*scripted);
+#ifdef SCRIPTED_CUDA
+    add_cuda_variants(*scripted);
+#endif
   } else if (wanted.substr(0, 7) == "company") {
     add_company(*scripted, wanted);
   } else if (wanted == "idle_bound" || wanted == "idle_spins") {
@@ -490,5 +590,8 @@ const nf4bench_peer_table* SCRIPTED_ENTRY() {
   } else {
     add_broken(*scripted, wanted);
   }
+#ifdef SCRIPTED_CUDA
+  move_to_cuda(*scripted, std::make_index_sequence<16>());
+#endif
   return &scripted->table;
 }

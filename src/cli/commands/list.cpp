@@ -3,6 +3,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/list_cards.hpp"
 #include "cli/shared_options.hpp"
+#include "device/cpu/shared_arena.hpp"
 #include "device/devices.hpp"
 #include "operation/operation.hpp"
 #include "plan/presets.hpp"
@@ -120,7 +121,7 @@ Listing list_variants(const Arguments& arguments) {
   const std::string kind = device_kind(arguments.device);
   const std::vector<peer::PeerArgument> peer_arguments = peer::parse_peers(arguments.peers);
   std::vector<ListedVariant> variants;
-  device::SharedBuffers buffers;   // that nothing is put into
+  device::SharedArenas buffers;    // that nothing is put into
   std::deque<peer::Peers> loaded;  // own names that are listed
   const std::vector<operation::BuiltIn> catalogs = operation::built_in_catalogs();
   for (const operation::BuiltIn& built_in : catalogs) {

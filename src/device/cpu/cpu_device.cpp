@@ -66,7 +66,7 @@ class CpuDevice final : public Device {
         caches_rotated_(options.caches_rotated > 0 ? options.caches_rotated
                                                    : default_rotation(info_.kind)) {
     if (!options.shares_buffers) return;
-    shared_ = std::make_unique<SharedBuffers>();
+    shared_ = std::make_unique<SharedArenas>();
     shared_memory_ = shared_cpu_memory(*shared_);
   }
 
@@ -107,7 +107,7 @@ class CpuDevice final : public Device {
   record::DeviceInfo info_;
   std::string config_;
   int caches_rotated_;
-  std::unique_ptr<SharedBuffers> shared_;  // null: nobody else sees the buffers
+  std::unique_ptr<SharedArenas> shared_;  // null: nobody else sees the buffers
   std::unique_ptr<CpuMemory> shared_memory_;
 };
 

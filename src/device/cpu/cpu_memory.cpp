@@ -88,6 +88,13 @@ class HostMemory : public CpuMemory {
     });
   }
 
+  bool equal(std::span<std::byte* const> places, const std::byte* original,
+             std::int64_t bytes) override {
+    return std::all_of(places.begin(), places.end(), [&](const std::byte* place) {
+      return std::equal(place, place + bytes, original);
+    });
+  }
+
   void evict(const std::byte* block, std::int64_t bytes) override {
     kernels::cpu::evict(block, static_cast<std::size_t>(bytes));
   }
@@ -139,7 +146,7 @@ class PrivateMemory final : public HostMemory {
 
 class SharedMemory final : public HostMemory {
  public:
-  explicit SharedMemory(SharedBuffers& buffers) : buffers_(buffers) {}
+  explicit SharedMemory(SharedArenas& buffers) : buffers_(buffers) {}
 
  protected:
   std::byte* place(std::int64_t bytes, Access access) override {
@@ -150,7 +157,7 @@ class SharedMemory final : public HostMemory {
   }
 
  private:
-  SharedBuffers& buffers_;
+  SharedArenas& buffers_;
 };
 
 }  // namespace
@@ -160,7 +167,7 @@ CpuMemory& cpu_memory() {
   return memory;
 }
 
-std::unique_ptr<CpuMemory> shared_cpu_memory(SharedBuffers& buffers) {
+std::unique_ptr<CpuMemory> shared_cpu_memory(SharedArenas& buffers) {
   return std::make_unique<SharedMemory>(buffers);
 }
 

@@ -22,6 +22,6 @@ class CpuMemory : public Memory {
 CpuMemory& cpu_memory();
 
 // Memory that other processes see, too. Borrows `buffers`.
-std::unique_ptr<CpuMemory> shared_cpu_memory(SharedBuffers& buffers);
+std::unique_ptr<CpuMemory> shared_cpu_memory(SharedArenas& buffers);
 
 }  // namespace nf4bench::device

@@ -110,4 +110,23 @@ std::uint64_t SharedArena::beginnings() const {
   return beginnings_;
 }
 
+std::string SharedArenas::introduction() const {
+  return raw_bytes(inputs.bytes()) + raw_bytes(outputs.bytes());
+}
+
+std::string SharedArenas::news(std::uint64_t&) const {
+  return raw_bytes(ArenaUse{inputs.used(), inputs.beginnings()}) +
+         raw_bytes(ArenaUse{outputs.used(), outputs.beginnings()});
+}
+
+std::uint64_t SharedArenas::place_of(const void* address) const {
+  if (address == nullptr) return 0;
+  const auto* const place = static_cast<const std::byte*>(address);
+  if (inputs.holds(place)) return static_cast<std::uint64_t>(place - inputs.base()) + 1;
+  if (outputs.holds(place)) {
+    return static_cast<std::uint64_t>(place - outputs.base()) + 1 + kOutputPlaces;
+  }
+  throw Error(ErrorKind::kDevice, "a buffer is not shared with the process of a peer");
+}
+
 }  // namespace nf4bench::device

@@ -1,10 +1,13 @@
 #pragma once
 
 #include "base/file_lock.hpp"
+#include "device/shared_buffers.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 namespace nf4bench::device {
@@ -49,9 +52,23 @@ class SharedArena {
 // in either.
 void use_usual_pages(void* mapped, std::int64_t bytes);
 
-// The buffers of a device whose variants may work in other processes: those may read the first, and
-// write the second.
-struct SharedBuffers {
+// Places of outputs begin here, those of inputs at 1.
+inline constexpr std::uint64_t kOutputPlaces = std::uint64_t{1} << 62;
+
+// How far a process has to have entered an arena into its tables of pages.
+struct ArenaUse {
+  std::int64_t used = 0;
+  std::uint64_t beginnings = 0;
+};
+
+// The buffers of the CPU device: other processes may read the first, and write the second.
+struct SharedArenas final : SharedBuffers {
+  Sharing sharing() const override { return Sharing::kFiles; }
+  std::array<int, 2> files() const override { return {inputs.descriptor(), outputs.descriptor()}; }
+  std::string introduction() const override;              // the size of each
+  std::string news(std::uint64_t& known) const override;  // the use of each
+  std::uint64_t place_of(const void* address) const override;
+
   SharedArena inputs{"nf4bench inputs"};
   SharedArena outputs{"nf4bench outputs"};
 };

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "device/devices.hpp"
+#include "device/shared_buffers.hpp"
 
 namespace nf4bench::device {
 namespace {
@@ -22,6 +23,10 @@ record::DeviceInfo cuda_device_info(int) {
 }
 
 std::unique_ptr<Device> open_cuda_device(int, const DeviceOptions&) {
+  throw Error(ErrorKind::kDevice, kProblem);
+}
+
+std::unique_ptr<GuestDevice> make_cuda_guest(const std::string&) {
   throw Error(ErrorKind::kDevice, kProblem);
 }
 

@@ -4,6 +4,7 @@
 #include "device/cuda/cuda_executor.hpp"
 #include "device/cuda/cuda_memory.hpp"
 #include "device/cuda/cuda_products.hpp"
+#include "device/cuda/cuda_shared_buffers.hpp"
 #include "device/device.hpp"
 #include "device/devices.hpp"
 #include "device/nvml/nvml.hpp"
@@ -14,6 +15,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace nf4bench::device {
@@ -85,8 +88,9 @@ record::DeviceInfo describe(int index) {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(record::DeviceInfo info, const DeviceOptions& options)
-      : context_(std::move(info)), nvml_(context_.info.pci_id) {
+  CudaDevice(int index, const DeviceOptions& options)
+      : context_(describe(index)), nvml_(context_.info.pci_id) {
+    if (options.shares_buffers && isolates_cuda_peers()) share(index);
     context_.config = options.config;
     context_.caches_rotated =
         options.caches_rotated > 0 ? options.caches_rotated : default_rotation(context_.info.kind);
@@ -106,24 +110,35 @@ class CudaDevice final : public Device {
   std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) override {
     restore_l2_set_aside(context_.l2_set_aside);  // a library may change it as it is loaded
     // Verification alone leaves no slack, so that a memory checker sees every stray access.
-    const WorkloadPlan plan = {.purpose = purpose,
-                               .guard = purpose == UploadPurpose::kVerify ? 0 : kAlignment};
+    const bool is_alone = purpose == UploadPurpose::kVerify && shared_ == nullptr;
+    const WorkloadPlan plan = {.purpose = purpose, .guard = is_alone ? 0 : kAlignment};
     return make_workload({.info = context_.info,
                           .config = context_.config,
                           .caches_rotated = context_.caches_rotated,
-                          .memory = memory_,
+                          .memory = *memory_,
                           .stream = context_.stream.get()},
-                         work, plan, make_cuda_executor(context_));
+                         work, plan, make_cuda_executor(context_, *memory_));
   }
   record::Ceilings measure_ceilings() override;
+  SharedBuffers* shared_buffers() override { return shared_.get(); }
+  std::string why_not_shared() const override { return why_not_shared_; }
 
  private:
   // Median seconds of `work` between two events, over `repeats` runs after two warm-ups.
   template <class Work>
   double time(int repeats, Work work);
 
+  void share(int index) {
+    why_not_shared_ = device::why_not_shared(index);
+    if (!why_not_shared_.empty()) return;
+    shared_ = std::make_unique<CudaSharedBuffers>(index);
+    memory_ = std::make_unique<CudaMemory>(context_.stream, shared_.get());
+  }
+
   CudaContext context_;
-  CudaMemory memory_{context_.stream};
+  std::unique_ptr<CudaSharedBuffers> shared_;  // null: nobody else sees the buffers
+  std::unique_ptr<CudaMemory> memory_ = std::make_unique<CudaMemory>(context_.stream);
+  std::string why_not_shared_;
   Nvml nvml_;
 };
 
@@ -185,7 +200,7 @@ record::Ceilings CudaDevice::measure_ceilings() {
   ceilings.launch_overhead_s =
       time(kRepeats, [&] { empty.launch(context_.stream); }) / kEmptyKernels;
   ceilings.flops_per_s = measure_product_rates(
-      {.memory = memory_,
+      {.memory = *memory_,
        .inputs = reinterpret_cast<std::byte*>(source.data()),
        .output = reinterpret_cast<std::byte*>(target.data()),
        .bytes = bytes,
@@ -234,7 +249,7 @@ std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options
                             count == 1 ? "is" : "are", count, count - 1));
   }
   check_cuda(cudaSetDevice(index), "select the device");
-  return std::make_unique<CudaDevice>(describe(index), options);
+  return std::make_unique<CudaDevice>(index, options);
 }
 
 }  // namespace nf4bench::device

@@ -1,13 +1,12 @@
 #include "device/cuda/cuda_executor.hpp"
 
-#include "base/error.hpp"
+#include "device/cuda/cuda_timing.hpp"
+#include "device/poison.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <functional>
 #include <map>
-#include <optional>
+#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -16,29 +15,26 @@
 namespace nf4bench::device {
 namespace {
 
+// Bytes of outputs that are copied behind one sample in another process.
+constexpr std::int64_t kMostCopied = std::int64_t{256} << 20;
+
 std::int64_t values_of(const Truth& truth) {
   return static_cast<std::int64_t>(truth.expected.own.size()) / truth.work.judge.expected_bytes;
 }
 
 class CudaExecutor final : public Executor {
  public:
-  explicit CudaExecutor(CudaContext& context) : context_(context) {}
+  CudaExecutor(CudaContext& context, Memory& memory)
+      : context_(context), memory_(memory), timing_(context) {}
 
   void run(const char* what, const std::function<void()>& calls) override {
-    calls();
-    check_cuda(cudaGetLastError(), what);
-    context_.stream.synchronize();
-    if (restore_l2_set_aside(context_.l2_set_aside)) {
-      throw Error(ErrorKind::kDevice,
-                  "changes how much of L2 is set aside for persisting lines, which all others "
-                  "would feel; a variant must leave cudaLimitPersistingL2CacheSize as it is");
-    }
+    timing_.run(what, calls);
   }
 
   Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) override;
   void repeat(const Calls& calls, const SampleSpec& spec, int times) override;
 
-  void forget_addresses() override { prepared_.clear(); }
+  void forget_addresses() override { timing_.forget_addresses(); }
 
   void forget_references() override { references_.clear(); }
   void refresh_reference(std::span<const std::byte> changed) override;
@@ -50,37 +46,30 @@ class CudaExecutor final : public Executor {
   void wait_for_others() override { check_cuda(cudaDeviceSynchronize(), "wait for the device"); }
 
  private:
-  struct Prepared {
-    std::vector<CudaGraph> graphs;     // replayed modes: taken in turn, so that all sets rotate
-    std::size_t last = 0;              // the one that was launched last
-    std::optional<CudaGraph> spacers;  // spaced mode: what stands before the calls, alone
-    std::int64_t busy_ns = 0;          // how long the stream is kept busy while a graph is enqueued
-  };
-
   using Key = std::tuple<std::string, record::CacheMode, record::LaunchMode, int>;
 
-  Prepared& prepare(const Calls& calls, const SampleSpec& spec);
-  void capture(const Calls& calls, const SampleSpec& spec, Prepared& prepared) const;
-  void record_calls(const Calls& calls, const SampleSpec& spec, std::size_t first) const;
-  void record_spacer() const;
-  CallRange next(const Calls& calls, const SampleSpec& spec, Prepared& prepared);
-  void fill_cache(ForeignLines lines) const;
-  double time(std::int64_t busy_ns, const std::function<void()>& work,
-              const std::function<void()>& behind);
+  void prepare(const Calls& calls, const SampleSpec& spec);
+  CallRange next(const Calls& calls, const SampleSpec& spec);
+  Taken sample_elsewhere(const Calls& calls, const SampleSpec& spec, const CallRange& range,
+                         const Truth* truth);
+  std::vector<OutputCopy> copies_of(const std::vector<Written>& written, std::int64_t bytes);
   const CudaBuffer& upload_expected(std::span<const std::byte> expected);
   void begin_judging(const std::vector<Written>& written, const Truth& truth);
   void judge_behind(const std::vector<Written>& written, const Truth& truth);
   std::vector<record::Verification> judged(const std::vector<Written>& written, const Truth& truth);
-  std::optional<double> stamped_clock() const;
 
   CudaContext& context_;
+  Memory& memory_;
+  CudaTiming timing_;
   // What outputs are held to, on the device, by where it was copied from and its size.
   std::map<std::pair<const std::byte*, std::size_t>, CudaBuffer> references_;
   CudaBuffer pairs_;           // a kernels::OutputPair for each output that is judged
   CudaBuffer verdicts_;        // a kernels::DeviceVerdict for each
   std::size_t first_set_ = 0;  // of the last stream sample
   std::size_t next_set_ = 0;
-  std::map<Key, Prepared> prepared_;
+  std::map<Key, std::size_t> last_graphs_;  // replayed modes: the one that was launched last
+  Buffer copied_;                           // outputs of calls in another process
+  std::mt19937_64 secret_{std::random_device{}()};
 };
 
 const CudaBuffer& CudaExecutor::upload_expected(std::span<const std::byte> expected) {
@@ -181,68 +170,21 @@ record::Verification CudaExecutor::judge(const Work& work, std::span<const std::
   return judged(written, truth).front();
 }
 
-CudaExecutor::Prepared& CudaExecutor::prepare(const Calls& calls, const SampleSpec& spec) {
-  const Key key{calls.name, spec.cache, spec.launch, spec.launches};
-  if (const auto known = prepared_.find(key); known != prepared_.end()) return known->second;
-  Prepared prepared;
-  // Loads the module, fills what is lazy.
-  run("launch the kernel", [&] { calls.make({0, 1, spec.cache}); });
-  if (record::is_replayed(spec.launch)) capture(calls, spec, prepared);
-  return prepared_[key] = std::move(prepared);
-}
-
-// Fewer launches than sets: several graphs in turn, or a cold replay would meet its own lines.
-void CudaExecutor::capture(const Calls& calls, const SampleSpec& spec, Prepared& prepared) const {
-  const std::size_t sets = spec.cache == record::CacheMode::kHot ? 1 : calls.sets;
-  const auto launches = static_cast<std::size_t>(spec.launches);
-  for (std::size_t first = 0; first < sets; first += launches) {
-    prepared.graphs.emplace_back(context_.stream, [&] {
-      record_calls(calls, spec, first);
-      check_cuda(cudaGetLastError(), "launch the kernel");
-    });
-  }
-  if (spec.launch == record::LaunchMode::kSpaced) {
-    prepared.spacers.emplace(context_.stream, [&] {
-      for (int i = 0; i < spec.launches; ++i) record_spacer();
-      check_cuda(cudaGetLastError(), "launch what stands before the kernel");
-    });
-  }
-  prepared.last = prepared.graphs.size() - 1;
-  context_.stream.synchronize();
-  std::int64_t enqueue_ns = 0;
-  for (const CudaGraph& graph : prepared.graphs) {
-    const auto before = std::chrono::steady_clock::now();
-    graph.launch(context_.stream);
-    const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - before;
-    context_.stream.synchronize();
-    enqueue_ns = std::max<std::int64_t>(enqueue_ns, passed.count());
-  }
-  prepared.busy_ns = std::min<std::int64_t>(2 * enqueue_ns + 20'000, 2'000'000);
-}
-
-void CudaExecutor::record_calls(const Calls& calls, const SampleSpec& spec,
-                                std::size_t first) const {
-  if (spec.launch != record::LaunchMode::kSpaced) {
-    return calls.make({first, spec.launches, spec.cache});
-  }
-  for (int i = 0; i < spec.launches; ++i) {
-    record_spacer();
-    calls.make({.first_set = first, .count = i + 1, .cache = spec.cache, .from = i});
-  }
-}
-
-void CudaExecutor::record_spacer() const {
-  kernels::cuda::launch_spacer(reinterpret_cast<float*>(context_.spacer_output.data()),
-                               context_.info.multiprocessors, context_.stream.get());
+void CudaExecutor::prepare(const Calls& calls, const SampleSpec& spec) {
+  if (calls.sampler != nullptr) return calls.sampler->prepare(*calls.elsewhere, spec);
+  timing_.prepare(calls, spec);
 }
 
 // The calls of the next sample: those of the next graph, or on the sets behind those of the last
 // stream sample.
-CallRange CudaExecutor::next(const Calls& calls, const SampleSpec& spec, Prepared& prepared) {
+CallRange CudaExecutor::next(const Calls& calls, const SampleSpec& spec) {
   const auto launches = static_cast<std::size_t>(spec.launches);
   if (record::is_replayed(spec.launch)) {
-    if (!calls.again) prepared.last = (prepared.last + 1) % prepared.graphs.size();
-    return {prepared.last * launches, spec.launches, spec.cache};
+    const std::size_t graphs = graphs_of(calls, spec);
+    const auto [last, is_first] =
+        last_graphs_.emplace(Key{calls.name, spec.cache, spec.launch, spec.launches}, graphs - 1);
+    if (!calls.again) last->second = (last->second + 1) % graphs;
+    return {last->second * launches, spec.launches, spec.cache};
   }
   if (spec.cache == record::CacheMode::kHot) return {0, spec.launches, spec.cache};
   if (!calls.again) {
@@ -252,106 +194,86 @@ CallRange CudaExecutor::next(const Calls& calls, const SampleSpec& spec, Prepare
   return {first_set_, spec.launches, spec.cache};
 }
 
-// Fills L2 with lines of a foreign kernel. What it stored stays for long where a variant's own
-// lines are evicted first, and what judging and other variants leave is of all kinds: every sample
-// begins with the same.
-void CudaExecutor::fill_cache(ForeignLines lines) const {
-  const CudaBuffer& foreign = context_.foreign;
-  if (lines == ForeignLines::kRead) {
-    auto* const sink = reinterpret_cast<float*>(context_.spacer_output.data());
-    kernels::cuda::launch_read(foreign.data(), foreign.bytes(), sink, context_.stream.get());
-    return;
-  }
-  check_cuda(cudaMemsetAsync(foreign.data(), 0, static_cast<std::size_t>(foreign.bytes()),
-                             context_.stream.get()),
-             "fill the cache");
+// Where the calls of another process are judged, what is late is written by then. So that process
+// copies outputs right behind its stop event: all of them, or some that nobody can foresee.
+std::vector<OutputCopy> CudaExecutor::copies_of(const std::vector<Written>& written,
+                                                std::int64_t bytes) {
+  if (bytes == 0 || written.empty()) return {};
+  const std::int64_t stride = aligned_bytes(bytes);
+  const auto wanted = static_cast<std::int64_t>(written.size());
+  const std::int64_t count = std::clamp<std::int64_t>(kMostCopied / stride, 1, wanted);
+  if (copied_.bytes() < count * stride) copied_ = Buffer(memory_, count * stride, Access::kWrite);
+  std::vector<OutputCopy> copies;
+  copies.reserve(written.size());
+  for (const Written& each : written) copies.push_back({.from = each.output, .bytes = bytes});
+  if (count < wanted) std::shuffle(copies.begin(), copies.end(), secret_);
+  copies.resize(static_cast<std::size_t>(count));
+  std::byte* place = copied_.data();
+  for (OutputCopy& copy : copies) copy.to = std::exchange(place, place + stride);
+  return copies;
 }
 
 Taken CudaExecutor::sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
-  Prepared& prepared = prepare(calls, spec);
-  const CallRange range = next(calls, spec, prepared);
+  prepare(calls, spec);
+  const CallRange range = next(calls, spec);
+  if (calls.sampler != nullptr) return sample_elsewhere(calls, spec, range, truth);
   Taken taken;
   taken.written = calls.written(range);
   if (truth != nullptr) begin_judging(taken.written, *truth);
   if (calls.before) calls.before(taken.written);
-  if (spec.cache == record::CacheMode::kCold && record::is_replayed(spec.launch)) {
-    fill_cache(calls.foreign_lines);
-  }
-  const auto work = [&] {
-    if (!record::is_replayed(spec.launch)) return calls.make(range);
-    prepared.graphs[prepared.last].launch(context_.stream);
-  };
-  double seconds = time(prepared.busy_ns, work, [&] {
-    if (truth != nullptr) judge_behind(taken.written, *truth);
-  });
-  taken.sample.sm_clock_hz = stamped_clock();
+  taken.sample = timing_
+                     .take(calls, spec, range,
+                           [&] {
+                             if (truth != nullptr) judge_behind(taken.written, *truth);
+                           })
+                     .sample;
   if (truth != nullptr) taken.found = judged(taken.written, *truth);
-  if (prepared.spacers) {
-    const auto spacers = [&] { prepared.spacers->launch(context_.stream); };
-    seconds -= time(prepared.busy_ns, spacers, [] {});
+  return taken;
+}
+
+// What was copied is to be right, too.
+Taken CudaExecutor::sample_elsewhere(const Calls& calls, const SampleSpec& spec,
+                                     const CallRange& range, const Truth* truth) {
+  Taken taken;
+  taken.written = calls.written(range);
+  std::vector<OutputCopy> copies;
+  if (truth != nullptr) copies = copies_of(taken.written, truth->work.output_bytes);
+  if (calls.before) calls.before(taken.written);
+  if (!copies.empty()) memory_.fill(copied_.data(), kPoisonByte, copied_.bytes());
+  taken.sample = calls.sampler->take(spec, range, copies);
+  if (truth == nullptr) return taken;
+  std::vector<Written> looked_at = taken.written;
+  std::vector<std::size_t> copied;
+  for (const OutputCopy& copy : copies) {
+    const auto original = std::find_if(taken.written.begin(), taken.written.end(),
+                                       [&](const Written& w) { return w.output == copy.from; });
+    copied.push_back(static_cast<std::size_t>(original - taken.written.begin()));
+    looked_at.push_back(*original);
+    looked_at.back().output = copy.to;
   }
-  taken.sample.seconds = seconds / spec.launches;
+  begin_judging(looked_at, *truth);
+  judge_behind(looked_at, *truth);
+  taken.found = judged(looked_at, *truth);
+  for (std::size_t i = 0; i < copied.size(); ++i) {
+    const record::Verification& found = taken.found[taken.written.size() + i];
+    if (!found.is_exact()) taken.found[copied[i]] = found;
+  }
+  taken.found.resize(taken.written.size());
   return taken;
 }
 
 void CudaExecutor::repeat(const Calls& calls, const SampleSpec& spec, int times) {
-  Prepared& prepared = prepare(calls, spec);
-  run("repeat the kernel", [&] {
-    for (int i = 0; i < times; ++i) {
-      const CallRange range = next(calls, spec, prepared);
-      if (record::is_replayed(spec.launch)) {
-        prepared.graphs[prepared.last].launch(context_.stream);
-      } else {
-        calls.make(range);
-      }
-    }
-  });
-}
-
-// Seconds between two events around `work`, and stamps outside of these; `behind` enqueues what
-// comes next, before anybody waits. Graphs start behind a busy kernel, so that they are enqueued
-// before their start event runs. Plain launches do not: the host's launching is part of what they
-// measure.
-double CudaExecutor::time(std::int64_t busy_ns, const std::function<void()>& work,
-                          const std::function<void()>& behind) {
-  cudaStream_t stream = context_.stream.get();
-  const int multiprocessors = context_.info.multiprocessors;
-  auto* const stamps = static_cast<kernels::cuda::ClockStamp*>(context_.stamps.data());
-  std::memset(static_cast<void*>(stamps), 0,
-              sizeof(kernels::cuda::ClockStamp) * 2 * static_cast<std::size_t>(multiprocessors));
-  if (busy_ns > 0) kernels::cuda::launch_busy(busy_ns, stream);
-  kernels::cuda::launch_clock_stamp(stamps, multiprocessors, stream);
-  check_cuda(cudaEventRecord(context_.start.get(), stream), "record an event");
-  work();
-  check_cuda(cudaEventRecord(context_.stop.get(), stream), "record an event");
-  kernels::cuda::launch_clock_stamp(stamps + multiprocessors, multiprocessors, stream);
-  check_cuda(cudaGetLastError(), "launch the kernel");
-  behind();
-  wait_for_others();
-  return seconds_between(context_.start, context_.stop);
-}
-
-// Median over the multiprocessors that both stamps reached of cycles over time.
-std::optional<double> CudaExecutor::stamped_clock() const {
-  const int multiprocessors = context_.info.multiprocessors;
-  const auto* before = static_cast<const kernels::cuda::ClockStamp*>(context_.stamps.data());
-  const auto* after = before + multiprocessors;
-  std::vector<double> clocks;
-  for (int i = 0; i < multiprocessors; ++i) {
-    if (before[i].nanoseconds == 0 || after[i].nanoseconds <= before[i].nanoseconds) continue;
-    clocks.push_back(static_cast<double>(after[i].cycles - before[i].cycles) * 1e9 /
-                     static_cast<double>(after[i].nanoseconds - before[i].nanoseconds));
-  }
-  if (clocks.empty()) return std::nullopt;
-  const auto middle = clocks.begin() + static_cast<std::ptrdiff_t>(clocks.size() / 2);
-  std::nth_element(clocks.begin(), middle, clocks.end());
-  return *middle;
+  prepare(calls, spec);
+  std::vector<CallRange> ranges;
+  for (int i = 0; i < times; ++i) ranges.push_back(next(calls, spec));
+  if (calls.sampler != nullptr) return calls.sampler->repeat(spec, ranges);
+  timing_.repeat(calls, spec, ranges);
 }
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cuda_executor(CudaContext& context) {
-  return std::make_unique<CudaExecutor>(context);
+std::unique_ptr<Executor> make_cuda_executor(CudaContext& context, Memory& memory) {
+  return std::make_unique<CudaExecutor>(context, memory);
 }
 
 }  // namespace nf4bench::device

@@ -3,6 +3,7 @@
 #include "cuda/device_tools.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace nf4bench::device {
 namespace {
@@ -16,8 +17,14 @@ constexpr double kShareOfFree = 0.8;
 
 }  // namespace
 
-std::byte* CudaMemory::allocate(std::int64_t bytes, Access) {
+std::byte* CudaMemory::allocate(std::int64_t bytes, Access access) {
+  if (shared_ != nullptr && access != Access::kPrivate) return shared_->allocate(bytes);
   return reinterpret_cast<std::byte*>(allocate_device_memory(bytes));
+}
+
+void CudaMemory::release(std::byte* block) noexcept {
+  if (shared_ != nullptr && shared_->holds(block)) return shared_->release(block);
+  cudaFree(block);
 }
 
 void CudaMemory::copy_in(std::byte* to, std::span<const std::byte> from) {
@@ -40,6 +47,35 @@ void CudaMemory::copy_within(std::byte* to, const std::byte* from, std::int64_t 
 void CudaMemory::fill(std::byte* to, unsigned char value, std::int64_t bytes) {
   check_cuda(cudaMemsetAsync(to, value, static_cast<std::size_t>(bytes), stream_.get()),
              "fill a buffer");
+}
+
+bool CudaMemory::equal(std::span<std::byte* const> places, const std::byte* original,
+                       std::int64_t bytes) {
+  if (bytes < 4 || places.empty()) return true;
+  std::vector<kernels::OutputPair> pairs;
+  pairs.reserve(places.size());
+  for (std::byte* const place : places) pairs.push_back({original, place});
+  std::vector<kernels::DeviceVerdict> verdicts(places.size());
+  const std::size_t pairs_bytes = pairs.size() * sizeof(kernels::OutputPair);
+  const std::size_t verdicts_bytes = verdicts.size() * sizeof(kernels::DeviceVerdict);
+  const CudaBuffer pairs_there(static_cast<std::int64_t>(pairs_bytes));
+  const CudaBuffer verdicts_there(static_cast<std::int64_t>(verdicts_bytes));
+  const auto enqueue = [this](void* to, const void* from, std::size_t count, cudaMemcpyKind kind) {
+    check_cuda(cudaMemcpyAsync(to, from, count, kind, stream_.get()), "compare inputs");
+  };
+  enqueue(pairs_there.data(), pairs.data(), pairs_bytes, cudaMemcpyHostToDevice);
+  enqueue(verdicts_there.data(), verdicts.data(), verdicts_bytes, cudaMemcpyHostToDevice);
+  kernels::cuda::launch_compare(
+      {.type = nf4::OutputType::kFloat32,
+       .values = bytes / 4,
+       .pairs = reinterpret_cast<const kernels::OutputPair*>(pairs_there.data()),
+       .count = static_cast<int>(pairs.size())},
+      reinterpret_cast<kernels::DeviceVerdict*>(verdicts_there.data()), stream_.get());
+  check_cuda(cudaGetLastError(), "compare inputs");
+  enqueue(verdicts.data(), verdicts_there.data(), verdicts_bytes, cudaMemcpyDeviceToHost);
+  stream_.synchronize();
+  return std::all_of(verdicts.begin(), verdicts.end(),
+                     [](const kernels::DeviceVerdict& each) { return each.mismatches == 0; });
 }
 
 void CudaMemory::lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,

@@ -42,6 +42,9 @@ class CudaBuffer {
   std::uint8_t* data() const { return memory_.get(); }
   std::int64_t bytes() const { return bytes_; }
 
+  // Leaves it to somebody else to free it.
+  void release() { static_cast<void>(memory_.release()); }
+
  private:
   struct Free {
     void operator()(std::uint8_t* pointer) const { cudaFree(pointer); }

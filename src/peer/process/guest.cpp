@@ -4,6 +4,8 @@
 #include "base/kept_thread.hpp"
 #include "device/cpu/cpu_executor.hpp"
 #include "device/cpu/shared_arena.hpp"
+#include "device/turns.hpp"
+#include "operation/operation.hpp"
 #include "peer/peers.hpp"
 #include "peer/process/message.hpp"
 
@@ -11,13 +13,16 @@
 #include <chrono>
 #include <csignal>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::peer {
@@ -95,14 +100,14 @@ class Mapping {
     device::use_usual_pages(mapped, bytes);
   }
 
-  std::uintptr_t base() const { return reinterpret_cast<std::uintptr_t>(base_); }
+  char* base() const { return base_; }
 
-  // Enters what lies before `used` into the tables of pages, so that no call pays for that. With
-  // another number of `beginnings` all of it is new.
-  void enter(std::int64_t used, std::uint64_t beginnings) {
-    if (beginnings != beginnings_) entered_ = 0;
-    beginnings_ = beginnings;
-    for (; entered_ < static_cast<std::size_t>(used); entered_ += kPage) {
+  // Enters what is in use into the tables of pages, so that no call pays for that. With another
+  // number of beginnings all of it is new.
+  void enter(const device::ArenaUse& use) {
+    if (use.beginnings != beginnings_) entered_ = 0;
+    beginnings_ = use.beginnings;
+    for (; entered_ < static_cast<std::size_t>(use.used); entered_ += kPage) {
       static_cast<void>(*const_cast<volatile char*>(base_ + entered_));
     }
   }
@@ -113,26 +118,99 @@ class Mapping {
   std::uint64_t beginnings_ = 0;
 };
 
+// The CPU device, whose time the one that asks can read.
+class CpuGuest final : public device::GuestDevice {
+ public:
+  CpuGuest(const std::string& introduction, int threads)
+      : inputs_(kInputs, device::value_in<std::int64_t>(introduction, 0), PROT_READ),
+        outputs_(kOutputs, device::value_in<std::int64_t>(introduction, 1), PROT_READ | PROT_WRITE),
+        executor_(device::make_cpu_executor(threads)) {
+    inputs_begin = reinterpret_cast<std::uintptr_t>(inputs_.base());
+    inputs_end = inputs_begin + device::value_in<std::uintptr_t>(introduction, 0);
+  }
+
+  void hear(const std::string& news) override {
+    inputs_.enter(device::value_in<device::ArenaUse>(news, 0));
+    outputs_.enter(device::value_in<device::ArenaUse>(news, 1));
+  }
+  void let_go(std::uint64_t) override {}
+  void* address_of(std::uint64_t place) const override {
+    if (place == 0) return nullptr;
+    if (place > device::kOutputPlaces) return outputs_.base() + (place - device::kOutputPlaces - 1);
+    return inputs_.base() + (place - 1);
+  }
+  CUstream_st* stream() const override { return nullptr; }
+  void run(const char* what, const std::function<void()>& calls) override {
+    executor_->run(what, calls);
+  }
+  void wait_for_others() override { std::this_thread::sleep_for(kPatience); }
+  bool is_broken() const override { return false; }
+  void prepare(const device::Calls&, const device::SampleSpec&) override { refuse(); }
+  Timed take(const device::Calls&, const device::SampleSpec&, const device::CallRange&,
+             const std::vector<device::OutputCopy>&) override {
+    refuse();
+  }
+  double repeat(const device::Calls&, const device::SampleSpec&,
+                const std::vector<device::CallRange>&) override {
+    refuse();
+  }
+  void forget_calls() override {}
+
+ private:
+  [[noreturn]] static void refuse() {
+    throw Error(ErrorKind::kDevice, "the process of a peer times nothing on the CPU device");
+  }
+
+  Mapping inputs_;
+  Mapping outputs_;
+  std::unique_ptr<device::Executor> executor_;
+};
+
+// Those of this program.
+std::vector<kernels::Variant> own_variants(const PeerHost& host) {
+  for (const operation::Operation& each : operation::operations()) {
+    if (each.name == host.operation) return each.catalog(host.kind).variants;
+  }
+  return {};
+}
+
+// The calls of a variant that samples are of.
+struct PreparedCalls {
+  std::vector<kernels::Job> jobs;  // by place_of()
+  std::string config;
+  kernels::Launch launch;
+  device::Calls calls;
+};
+
 class Guest {
  public:
   // Returns when there are no more messages.
   void serve();
 
  private:
+  using SampleKey =
+      std::tuple<std::uint32_t, record::CacheMode, record::LaunchMode, int>;  // variant and spec
+
   void answer(Request request, MessageReader& message, MessageWriter& reply);
   void load(MessageReader& message, MessageWriter& reply);
   void ask(MessageReader& message, MessageWriter& reply) const;
+  void let_go(MessageReader& message);
   void prepare(MessageReader& message);
   void launch(MessageReader& message, MessageWriter& reply);
+  void prepare_sample(MessageReader& message);
+  void sample(MessageReader& message, MessageWriter& reply);
+  void repeat(MessageReader& message, MessageWriter& reply);
   const kernels::Variant& variant(MessageReader& message) const;
-  kernels::Launch begin(MessageReader& message);
+  kernels::Launch begin(MessageReader& message, std::string& config);
   kernels::Job job(MessageReader& message) const;
+  PreparedCalls& prepared(std::uint32_t index, const device::SampleSpec& spec);
+  void forget_calls();
 
-  std::unique_ptr<Mapping> inputs_;
-  std::unique_ptr<Mapping> outputs_;
+  std::unique_ptr<device::GuestDevice> device_;
   std::deque<std::string> strings_;  // of the variants
   std::vector<kernels::Variant> variants_;
-  std::unique_ptr<device::Executor> executor_;
+  std::uintptr_t workload_ = 0;  // whose calls are prepared
+  std::map<SampleKey, PreparedCalls> prepared_;
 };
 
 void Guest::serve() {
@@ -143,8 +221,9 @@ void Guest::serve() {
       reply.add(Answer::kDone);
       answer(message.get<Request>(), message, reply);
     } catch (const std::exception& error) {
+      const bool is_last = device_ && device_->is_broken();
       reply = MessageWriter();
-      reply.add(Answer::kError).add(std::string(error.what()));
+      reply.add(is_last ? Answer::kLast : Answer::kError).add(std::string(error.what()));
     }
     if (is_copy) _exit(0);
     if (!send_all(reply.finish())) return;
@@ -154,26 +233,34 @@ void Guest::serve() {
 void Guest::answer(Request request, MessageReader& message, MessageWriter& reply) {
   if (request == Request::kLoad) return load(message, reply);
   if (request == Request::kAsk) return ask(message, reply);
+  if (request == Request::kLetGo) return let_go(message);
   if (request == Request::kPrepare) return prepare(message);
+  if (request == Request::kPrepareSample) return prepare_sample(message);
+  if (request == Request::kSample) return sample(message, reply);
+  if (request == Request::kRepeat) return repeat(message, reply);
   launch(message, reply);
 }
 
+// Of a peer, or of this program's own variants where the argument is empty.
 void Guest::load(MessageReader& message, MessageWriter& reply) {
-  const auto inputs = message.get<std::int64_t>();
-  const auto outputs = message.get<std::int64_t>();
-  inputs_ = std::make_unique<Mapping>(kInputs, inputs, PROT_READ);
-  outputs_ = std::make_unique<Mapping>(kOutputs, outputs, PROT_READ | PROT_WRITE);
-  inputs_begin = inputs_->base();
-  inputs_end = inputs_begin + static_cast<std::uintptr_t>(inputs);
+  const auto sharing = message.get<device::Sharing>();
+  const std::string introduction = message.text();
+  const std::string news = message.text();
   const PeerArgument argument = {message.text(), message.text()};
   PeerHost host;
   host.kind = message.get<record::DeviceKind>();
   host.operation = message.text();
   host.compute_capability = message.get<int>();
   host.tools = cuda_tools();
-  executor_ = device::make_cpu_executor(message.get<int>());
+  const auto threads = message.get<int>();
+  if (sharing == device::Sharing::kHandles) {
+    device_ = device::make_cuda_guest(introduction);
+  } else {
+    device_ = std::make_unique<CpuGuest>(introduction, threads);
+  }
+  device_->hear(news);
   const KeptThread thread;
-  variants_ = load_here(argument, host, strings_);
+  variants_ = argument.path.empty() ? own_variants(host) : load_here(argument, host, strings_);
   reply.add(static_cast<std::uint32_t>(variants_.size()));
   for (const kernels::Variant& each : variants_) {
     kernels::Traits traits = each.traits;
@@ -201,43 +288,53 @@ void Guest::ask(MessageReader& message, MessageWriter& reply) const {
 }
 
 // What messages of calls begin with.
-kernels::Launch Guest::begin(MessageReader& message) {
-  for (Mapping* const part : {inputs_.get(), outputs_.get()}) {
-    const auto used = message.get<std::int64_t>();
-    part->enter(used, message.get<std::uint64_t>());
-  }
+kernels::Launch Guest::begin(MessageReader& message, std::string& config) {
+  device_->hear(message.text());
   kernels::Launch launch;
+  launch.stream = device_->stream();
   launch.device = message.get<kernels::DeviceFacts>();
+  config = message.text();
+  launch.config = config.empty() ? nullptr : config.c_str();
   return launch;
 }
 
 kernels::Job Guest::job(MessageReader& message) const {
   auto job = message.get<kernels::Job>();
-  change_addresses(job, [this](std::uintptr_t place) -> std::uintptr_t {
-    if (place == 0) return 0;
-    if (place >= kInOutputs) return outputs_->base() + (place - kInOutputs - 1);
-    return inputs_->base() + (place - 1);
+  change_addresses(job, [this](std::uintptr_t place) {
+    return reinterpret_cast<std::uintptr_t>(device_->address_of(place));
   });
   return job;
 }
 
+void Guest::let_go(MessageReader& message) {
+  forget_calls();
+  device_->let_go(message.get<std::uint64_t>());
+}
+
+void Guest::forget_calls() {
+  device_->forget_calls();
+  prepared_.clear();
+}
+
 void Guest::prepare(MessageReader& message) {
   const kernels::Variant& prepared = variant(message);
-  const kernels::Launch launch = begin(message);
+  std::string config;
+  const kernels::Launch launch = begin(message, config);
   const kernels::Job prepared_job = job(message);
   KeptThread thread;
-  executor_->run("prepare", [&] { prepared.prepare(prepared_job, launch); });
+  device_->run("prepare", [&] { prepared.prepare(prepared_job, launch); });
   thread.require_same_mode();
 }
 
 void Guest::launch(MessageReader& message, MessageWriter& reply) {
   const kernels::Variant& launched = variant(message);
-  const kernels::Launch launch = begin(message);
+  std::string config;
+  const kernels::Launch launch = begin(message, config);
   std::vector<kernels::Job> jobs(message.get<std::uint32_t>());
   for (kernels::Job& each : jobs) each = job(message);
   std::chrono::duration<double> elapsed{};
   KeptThread thread;
-  executor_->run("launch", [&] {
+  device_->run("launch the kernel", [&] {
     const auto start = std::chrono::steady_clock::now();
     for (const kernels::Job& each : jobs) {
       if (each.elements > 0) launched.launch(each, launch);
@@ -246,8 +343,75 @@ void Guest::launch(MessageReader& message, MessageWriter& reply) {
     elapsed = std::chrono::steady_clock::now() - start;
   });
   thread.require_same_mode();
-  if (jobs.empty()) std::this_thread::sleep_for(kPatience);
+  if (jobs.empty()) device_->wait_for_others();
   reply.add(elapsed.count());
+}
+
+// Calls that are prepared for another workload have addresses that mean nothing to this one.
+void Guest::prepare_sample(MessageReader& message) {
+  const auto index = message.get<std::uint32_t>();
+  const kernels::Variant& timed = variants_.at(index);
+  PreparedCalls made;
+  made.launch = begin(message, made.config);
+  const auto spec = message.get<device::SampleSpec>();
+  const auto workload = message.get<std::uintptr_t>();
+  made.calls.sets = message.get<std::size_t>();
+  made.calls.foreign_lines = message.get<device::ForeignLines>();
+  made.jobs.resize(message.get<std::uint32_t>());
+  for (kernels::Job& each : made.jobs) each = job(message);
+  const SampleKey key = {index, spec.cache, spec.launch, spec.launches};
+  if (std::exchange(workload_, workload) != workload || prepared_.contains(key)) forget_calls();
+  PreparedCalls& kept = prepared_[key];
+  kept = std::move(made);
+  kept.launch.config = kept.config.empty() ? nullptr : kept.config.c_str();
+  kept.calls.name = timed.name;
+  kept.calls.make = [&kept, &timed](const device::CallRange& range) {
+    for (int i = range.from; i < range.count; ++i) {
+      const std::size_t place =
+          device::place_of(kept.calls.sets, range, static_cast<std::size_t>(i));
+      if (kept.jobs.at(place).elements > 0) timed.launch(kept.jobs[place], kept.launch);
+      if (is_copy) _exit(0);
+    }
+  };
+  KeptThread thread;
+  device_->prepare(kept.calls, spec);
+  thread.require_same_mode();
+}
+
+PreparedCalls& Guest::prepared(std::uint32_t index, const device::SampleSpec& spec) {
+  return prepared_.at({index, spec.cache, spec.launch, spec.launches});
+}
+
+void Guest::sample(MessageReader& message, MessageWriter& reply) {
+  const auto index = message.get<std::uint32_t>();
+  std::string config;
+  begin(message, config);
+  const auto spec = message.get<device::SampleSpec>();
+  const auto range = message.get<device::CallRange>();
+  std::vector<device::OutputCopy> copies(message.get<std::uint32_t>());
+  for (device::OutputCopy& copy : copies) {
+    copy.from = static_cast<std::byte*>(device_->address_of(message.get<std::uint64_t>()));
+    copy.to = static_cast<std::byte*>(device_->address_of(message.get<std::uint64_t>()));
+    copy.bytes = message.get<std::int64_t>();
+  }
+  KeptThread thread;
+  const device::GuestDevice::Timed taken =
+      device_->take(prepared(index, spec).calls, spec, range, copies);
+  thread.require_same_mode();
+  reply.add(taken);
+}
+
+void Guest::repeat(MessageReader& message, MessageWriter& reply) {
+  const auto index = message.get<std::uint32_t>();
+  std::string config;
+  begin(message, config);
+  const auto spec = message.get<device::SampleSpec>();
+  std::vector<device::CallRange> ranges(message.get<std::uint32_t>());
+  for (device::CallRange& range : ranges) range = message.get<device::CallRange>();
+  KeptThread thread;
+  const double seconds = device_->repeat(prepared(index, spec).calls, spec, ranges);
+  thread.require_same_mode();
+  reply.add(seconds);
 }
 
 }  // namespace

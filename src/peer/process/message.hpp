@@ -17,11 +17,20 @@ namespace nf4bench::peer {
 
 // The file descriptors that a peer's process begins with, besides its standard streams.
 inline constexpr int kSocket = 3;
-inline constexpr int kInputs = 4;   // of SharedBuffers, to be read alone
+inline constexpr int kInputs = 4;   // of SharedArenas, to be read alone
 inline constexpr int kOutputs = 5;  // the same, to be written, too
 
 // What is wanted of a peer's process, in front of a message.
-enum class Request : std::uint32_t { kLoad, kAsk, kPrepare, kLaunch };
+enum class Request : std::uint32_t {
+  kLoad,
+  kAsk,
+  kPrepare,
+  kLaunch,
+  kLetGo,          // of a block that is about to be released
+  kPrepareSample,  // the calls of a workload are to be timed: all that there are
+  kSample,         // some of them
+  kRepeat,
+};
 
 // What an answer begins with.
 enum class Answer : std::uint32_t {
@@ -94,7 +103,8 @@ class MessageReader {
   bool is_bad_ = false;
 };
 
-// Calls `change` with each pointer of a job, which returns the address to put in its place.
+// Calls `change` with each pointer of a job, which returns what to put in its place. In messages
+// that is a place in the shared buffers (SharedBuffers::place_of()).
 template <class Change>
 void change_addresses(kernels::Job& job, const Change& change) {
   const auto each = [&change](auto*& pointer) {
@@ -115,9 +125,5 @@ void change_addresses(kernels::Job& job, const Change& change) {
   each(job.workspace);
   each(job.prepared);
 }
-
-// In messages an address is an offset in one of the two parts of SharedBuffers, plus 1, and this
-// for the outputs. 0 is null.
-inline constexpr std::uintptr_t kInOutputs = std::uintptr_t{1} << 62;
 
 }  // namespace nf4bench::peer

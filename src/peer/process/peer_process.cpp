@@ -112,7 +112,7 @@ PeerProcess::~PeerProcess() {
 void PeerProcess::start(const device::SharedBuffers& buffers) {
   std::array<int, 2> sockets = {-1, -1};
   std::array<int, 2> pipes = {-1, -1};
-  const int inputs = buffers.inputs.descriptor();
+  const auto [inputs, outputs] = buffers.files();
   const bool are_open = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) == 0 &&
                         pipe2(pipes.data(), O_CLOEXEC) == 0;
   socket_ = Descriptor(sockets[0]);
@@ -120,11 +120,13 @@ void PeerProcess::start(const device::SharedBuffers& buffers) {
   const Descriptor its_socket(sockets[1]);
   const Descriptor its_output(pipes[1]);
   const Descriptor its_input(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const Descriptor read_only(
-      open(fmt::format("/proc/self/fd/{}", inputs).c_str(), O_RDONLY | O_CLOEXEC));
-  const Files files = {its_input.get(),
-                       its_output.get(),
-                       {its_socket.get(), read_only.get(), buffers.outputs.descriptor()}};
+  // What has no files for it gives it two that are empty.
+  const std::string path = inputs < 0 ? "/dev/null" : fmt::format("/proc/self/fd/{}", inputs);
+  const Descriptor read_only(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Files files = {
+      its_input.get(),
+      its_output.get(),
+      {its_socket.get(), read_only.get(), outputs < 0 ? its_input.get() : outputs}};
   const pid_t parent = getpid();
   if (are_open && read_only.is_open()) pid_ = fork();
   if (pid_ == 0) become_guest(files, limits_.program.c_str(), parent);

@@ -2,7 +2,7 @@
 
 #include "base/file_lock.hpp"
 #include "base/memory.hpp"
-#include "device/cpu/shared_arena.hpp"
+#include "device/shared_buffers.hpp"
 #include "peer/process/second_clock.hpp"
 
 #include <chrono>

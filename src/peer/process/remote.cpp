@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <utility>
 
 namespace nf4bench::peer {
@@ -24,13 +25,6 @@ std::string bounded(const std::string& text) {
   return printable(text.substr(0, kMostChars));
 }
 
-// Where memory of the process ends that is in use by now, which it is to enter into its tables.
-void add_use(MessageWriter& message, const device::SharedBuffers& buffers) {
-  for (const device::SharedArena* const part : {&buffers.inputs, &buffers.outputs}) {
-    message.add(part->used()).add(part->beginnings());
-  }
-}
-
 }  // namespace
 
 Remote::Remote(const PeerArgument& argument, const PeerHost& host)
@@ -40,6 +34,11 @@ Remote::Remote(const PeerArgument& argument, const PeerHost& host)
   } catch (const Error& error) {
     throw Error(ErrorKind::kInput, error.what());
   }
+  host_.shared->add_user(*this);
+}
+
+Remote::~Remote() {
+  host_.shared->remove_user(*this);
 }
 
 double Remote::processor_seconds() const {
@@ -52,8 +51,11 @@ void Remote::start() {
   const device::SharedBuffers& buffers = *host_.shared;
   if (process_) earlier_seconds_ += process_->processor_time().all_s;
   process_ = std::make_unique<PeerProcess>(buffers, host_.limits);
+  known_ = 0;
+  prepared_.clear();
   MessageWriter message;
-  message.add(Request::kLoad).add(buffers.inputs.bytes()).add(buffers.outputs.bytes());
+  message.add(Request::kLoad).add(buffers.sharing());
+  message.add(buffers.introduction()).add(buffers.news(known_));
   message.add(argument_.name).add(argument_.path);
   message.add(host_.kind).add(host_.operation);
   message.add(host_.compute_capability).add(host_.threads);
@@ -95,6 +97,28 @@ MessageReader Remote::answer_to(const std::string& message) {
   return reply;
 }
 
+// Borrows the remote.
+class Remote::TimedThere final : public device::Sampler {
+ public:
+  TimedThere(Remote& remote, std::uint32_t index) : remote_(remote), index_(index) {}
+
+  void prepare(const device::CallsElsewhere& calls, const device::SampleSpec& spec) override {
+    remote_.prepare_sample(index_, calls, spec);
+  }
+  device::Sample take(const device::SampleSpec& spec, const device::CallRange& range,
+                      const std::vector<device::OutputCopy>& copies) override {
+    return remote_.sample(index_, spec, range, copies);
+  }
+  void repeat(const device::SampleSpec& spec,
+              const std::vector<device::CallRange>& ranges) override {
+    remote_.repeat(index_, spec, ranges);
+  }
+
+ private:
+  Remote& remote_;
+  std::uint32_t index_;
+};
+
 std::vector<kernels::Variant> Remote::variants() {
   std::vector<kernels::Variant> all;
   for (std::uint32_t index = 0; index < offers_.size(); ++index) all.push_back(variant(index));
@@ -119,21 +143,43 @@ kernels::Variant Remote::variant(std::uint32_t index) {
                                           const kernels::Launch& launch) {
     return static_cast<std::size_t>(opinion(index, problem, launch.device).workspace_bytes);
   };
-  variant.launch_elsewhere = [this, index](const std::vector<kernels::Job>& jobs,
-                                           const kernels::Launch& launch) {
-    return this->launch(index, jobs, launch);
-  };
-  variant.launch = [this, index](const kernels::Job& job, const kernels::Launch& launch) {
-    this->launch(index, {job}, launch);
-  };
+  move_calls(index, variant);
   if (!offer.has_prepare) return variant;
-  variant.prepare = [this, index](const kernels::Job& job, const kernels::Launch& launch) {
-    prepare(index, job, launch);
-  };
   variant.prepared_bytes = [this, index](const kernels::Problem& problem) {
     return static_cast<std::size_t>(opinion(index, problem, {}).prepared_bytes);
   };
   return variant;
+}
+
+// Makes what `variant` does that of number `index` in the process.
+void Remote::move_calls(std::uint32_t index, kernels::Variant& variant) {
+  const auto call = [this, index](const std::vector<kernels::Job>& jobs,
+                                  const kernels::Launch& launch) {
+    return this->launch(index, jobs, launch);
+  };
+  variant.launch = [call](const kernels::Job& job, const kernels::Launch& launch) {
+    call({job}, launch);
+  };
+  if (host_.shared->sharing() == device::Sharing::kHandles) {
+    std::unique_ptr<device::Sampler>& sampler = offers_[index].sampler;
+    if (!sampler) sampler = std::make_unique<TimedThere>(*this, index);
+    variant.launch_elsewhere = device::LaunchElsewhere{call, sampler.get()};
+  } else {
+    variant.launch_elsewhere = call;
+  }
+  if (!offers_[index].has_prepare) return;
+  variant.prepare = [this, index](const kernels::Job& job, const kernels::Launch& launch) {
+    prepare(index, job, launch);
+  };
+}
+
+std::vector<kernels::Variant> Remote::variants_of(const std::vector<kernels::Variant>& own) {
+  if (own.size() != offers_.size()) {
+    throw Error(ErrorKind::kDevice, "the process of the built-in variants has others");
+  }
+  std::vector<kernels::Variant> all = own;
+  for (std::uint32_t index = 0; index < all.size(); ++index) move_calls(index, all[index]);
+  return all;
 }
 
 Remote::Question Remote::question(std::uint32_t index, const kernels::Problem& problem) {
@@ -173,27 +219,93 @@ Remote::Opinion Remote::ask(std::uint32_t index, const kernels::Problem& problem
 
 // With places in the buffers that are shared instead of addresses.
 kernels::Job Remote::shared(kernels::Job job) const {
-  change_addresses(job, [this](std::uintptr_t address) -> std::uintptr_t {
-    if (address == 0) return 0;
-    const device::SharedBuffers& buffers = *host_.shared;
-    const auto* const place = std::bit_cast<const std::byte*>(address);
-    if (buffers.inputs.holds(place)) {
-      return static_cast<std::uintptr_t>(place - buffers.inputs.base()) + 1;
-    }
-    if (buffers.outputs.holds(place)) {
-      return static_cast<std::uintptr_t>(place - buffers.outputs.base()) + 1 + kInOutputs;
-    }
-    throw Error(ErrorKind::kDevice, "a buffer is not shared with the process of a peer");
+  change_addresses(job, [this](std::uintptr_t address) {
+    return host_.shared->place_of(std::bit_cast<const void*>(address));
   });
   return job;
 }
 
-void Remote::prepare(std::uint32_t index, const kernels::Job& job, const kernels::Launch& launch) {
+// What messages of calls begin with. The process finds done what was begun here.
+MessageWriter Remote::begin(Request request, std::uint32_t index, const kernels::Launch& launch) {
+  if (!process_ || !process_->is_running()) start();
+  host_.shared->settle();
   MessageWriter message;
-  message.add(Request::kPrepare).add(index);
-  add_use(message, *host_.shared);
-  message.add(launch.device).add(shared(job));
+  message.add(request).add(index).add(host_.shared->news(known_)).add(launch.device);
+  message.add(std::string(launch.config == nullptr ? "" : launch.config));
+  return message;
+}
+
+void Remote::let_go(std::uint64_t block) noexcept {
+  prepared_.clear();
+  if (!process_ || !process_->is_running() || block > known_) return;
+  try {
+    MessageWriter message;
+    message.add(Request::kLetGo).add(block);
+    answer_to(message.finish());
+  } catch (...) {
+    process_.reset();  // what it had opened is closed with it
+  }
+}
+
+void Remote::prepare(std::uint32_t index, const kernels::Job& job, const kernels::Launch& launch) {
+  MessageWriter message = begin(Request::kPrepare, index, launch);
+  message.add(shared(job));
   answer_to(message.finish());
+}
+
+void Remote::prepare_sample(std::uint32_t index, const device::CallsElsewhere& calls,
+                            const device::SampleSpec& spec) {
+  if (!process_ || !process_->is_running()) start();
+  const SampleKey key = {index, calls.workload, spec.cache, spec.launch, spec.launches};
+  if (prepared_.contains(key)) return;
+  MessageWriter message = begin(Request::kPrepareSample, index, calls.launch);
+  message.add(spec).add(calls.workload).add(calls.sets).add(calls.foreign_lines);
+  const std::vector<kernels::Job> jobs = calls.jobs();
+  message.add(static_cast<std::uint32_t>(jobs.size()));
+  for (const kernels::Job& job : jobs) message.add(shared(job));
+  answer_to(message.finish());
+  // It has those of one workload.
+  std::erase_if(prepared_, [&](const SampleKey& each) {
+    return std::get<std::uintptr_t>(each) != calls.workload;
+  });
+  prepared_.insert(key);
+}
+
+device::Sample Remote::sample(std::uint32_t index, const device::SampleSpec& spec,
+                              const device::CallRange& range,
+                              const std::vector<device::OutputCopy>& copies) {
+  MessageWriter message = begin(Request::kSample, index, {});
+  message.add(spec).add(range).add(static_cast<std::uint32_t>(copies.size()));
+  for (const device::OutputCopy& copy : copies) {
+    message.add(host_.shared->place_of(copy.from)).add(host_.shared->place_of(copy.to));
+    message.add(copy.bytes);
+  }
+  MessageReader reply = answer_to(message.finish());
+  const auto timed = reply.get<device::GuestDevice::Timed>();
+  if (!reply.is_whole()) throw Error(ErrorKind::kDevice, "its process sends what is no answer");
+  return timed.sample;
+}
+
+// The time that passes here holds back what others of this machine do to it, so that a single long
+// one proves nothing.
+void Remote::repeat(std::uint32_t index, const device::SampleSpec& spec,
+                    const std::vector<device::CallRange>& ranges) {
+  constexpr int kTries = 5;
+  std::string problem;
+  for (int i = 0; i < kTries; ++i) {
+    MessageWriter message = begin(Request::kRepeat, index, {});
+    message.add(spec).add(static_cast<std::uint32_t>(ranges.size()));
+    for (const device::CallRange& range : ranges) message.add(range);
+    const auto started = std::chrono::steady_clock::now();
+    MessageReader reply = answer_to(message.finish());
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
+    const auto said_s = reply.get<double>();
+    if (!reply.is_whole()) throw Error(ErrorKind::kDevice, "its process sends what is no answer");
+    problem = contradiction_of_turn(ranges.size() * static_cast<std::size_t>(spec.launches), said_s,
+                                    passed.count());
+    if (problem.empty()) return;
+  }
+  throw Error(ErrorKind::kDevice, problem);
 }
 
 double Remote::launch(std::uint32_t index, const std::vector<kernels::Job>& jobs,
@@ -205,17 +317,15 @@ double Remote::launch(std::uint32_t index, const std::vector<kernels::Job>& jobs
     if (asked != offers_[index].looked_at) offers_[index].clock.forget();
     offers_[index].looked_at = asked;
   }
-  if (!process_ || !process_->is_running()) start();
-  MessageWriter message;
-  message.add(Request::kLaunch).add(index);
-  add_use(message, *host_.shared);
-  message.add(launch.device).add(static_cast<std::uint32_t>(jobs.size()));
+  MessageWriter message = begin(Request::kLaunch, index, launch);
+  message.add(static_cast<std::uint32_t>(jobs.size()));
   for (const kernels::Job& job : jobs) message.add(shared(job));
   const ProcessorTime before = process_->processor_time();
   MessageReader reply = answer_to(message.finish());
   const ProcessorTime after = process_->processor_time();
   const auto seconds = reply.get<double>();
   if (!reply.is_whole()) throw Error(ErrorKind::kDevice, "its process sends what is no answer");
+  if (offers_[index].sampler) return seconds;  // by which nothing is measured
   const std::string problem = offers_[index].clock.implausibility(
       {jobs.size(), seconds, {after.caller_s - before.caller_s, after.all_s - before.all_s}});
   if (!problem.empty()) throw Error(ErrorKind::kDevice, problem);

@@ -11,6 +11,8 @@ namespace {
 
 constexpr double kLongEnoughS = 0.02;
 constexpr double kMessageS = 0.005;
+// What a turn on a GPU takes besides its calls: two messages, waking up, waiting for the device.
+constexpr double kTurnS = 0.01;
 constexpr double kMessageOfACallS = 2e-6;
 constexpr double kMostTimes = 1.5;
 // A thread that shares its core with another's takes up to three times the processor time that it
@@ -36,6 +38,14 @@ std::string contradiction(std::size_t calls, double said_s, double seen_s,
 }
 
 }  // namespace
+
+std::string contradiction_of_turn(std::size_t calls, double said_s, double passed_s) {
+  if (passed_s < kLongEnoughS || passed_s <= kMostTimes * said_s + kTurnS) return "";
+  return fmt::format(
+      "implausible: by the events of its process {} calls take {:.1f} ms, but {:.1f} ms passed "
+      "until the device was done with them",
+      calls, 1e3 * said_s, 1e3 * passed_s);
+}
 
 std::string SecondClock::implausibility(const SeenCalls& made) {
   if (made.calls == 0) return "";

@@ -38,4 +38,9 @@ class SecondClock {
   std::deque<double> said_;  // for a call, of the last calls
 };
 
+// Why `passed_s`, from the message that asked for some calls on a GPU to its answer, cannot be true
+// when they took `said_s`; empty when it can. Both processes wait in between, so that it is long on
+// a busy machine, too: only one that is so again and again tells something.
+std::string contradiction_of_turn(std::size_t calls, double said_s, double passed_s);
+
 }  // namespace nf4bench::peer
