@@ -265,6 +265,7 @@ Taken CudaExecutor::sample_elsewhere(const Calls& calls, const SampleSpec& spec,
 void CudaExecutor::repeat(const Calls& calls, const SampleSpec& spec, int times) {
   prepare(calls, spec);
   std::vector<CallRange> ranges;
+  ranges.reserve(static_cast<std::size_t>(times));
   for (int i = 0; i < times; ++i) ranges.push_back(next(calls, spec));
   if (calls.sampler != nullptr) return calls.sampler->repeat(spec, ranges);
   timing_.repeat(calls, spec, ranges);
