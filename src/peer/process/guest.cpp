@@ -233,6 +233,7 @@ void Guest::serve() {
 void Guest::answer(Request request, MessageReader& message, MessageWriter& reply) {
   if (request == Request::kLoad) return load(message, reply);
   if (request == Request::kAsk) return ask(message, reply);
+  if (request == Request::kHear) return device_->hear(message.text());
   if (request == Request::kLetGo) return let_go(message);
   if (request == Request::kPrepare) return prepare(message);
   if (request == Request::kPrepareSample) return prepare_sample(message);
@@ -289,7 +290,6 @@ void Guest::ask(MessageReader& message, MessageWriter& reply) const {
 
 // What messages of calls begin with.
 kernels::Launch Guest::begin(MessageReader& message, std::string& config) {
-  device_->hear(message.text());
   kernels::Launch launch;
   launch.stream = device_->stream();
   launch.device = message.get<kernels::DeviceFacts>();

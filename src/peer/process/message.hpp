@@ -26,6 +26,7 @@ enum class Request : std::uint32_t {
   kAsk,
   kPrepare,
   kLaunch,
+  kHear,           // of buffers that are new: no call is to pay for that
   kLetGo,          // of a block that is about to be released
   kPrepareSample,  // the calls of a workload are to be timed: all that there are
   kSample,         // some of them

@@ -55,7 +55,8 @@ void Remote::start() {
   prepared_.clear();
   MessageWriter message;
   message.add(Request::kLoad).add(buffers.sharing());
-  message.add(buffers.introduction()).add(buffers.news(known_));
+  heard_ = buffers.news(known_);
+  message.add(buffers.introduction()).add(heard_);
   message.add(argument_.name).add(argument_.path);
   message.add(host_.kind).add(host_.operation);
   message.add(host_.compute_capability).add(host_.threads);
@@ -183,8 +184,10 @@ std::vector<kernels::Variant> Remote::variants_of(const std::vector<kernels::Var
 }
 
 Remote::Question Remote::question(std::uint32_t index, const kernels::Problem& problem) {
+  const kernels::Grouping& group = problem.group;
   return {index,          problem.elements, problem.block_shift, problem.nested,
-          problem.inputs, problem.tokens,   problem.output_type};
+          problem.inputs, problem.tokens,   problem.output_type, group.experts,
+          group.top_k,    group.sums_slots};
 }
 
 // Asked once a problem: the answer is the same for problems of the same shape. A variant whose
@@ -225,12 +228,23 @@ kernels::Job Remote::shared(kernels::Job job) const {
   return job;
 }
 
+// Pages that are entered into a process's tables take its processor time, but are no part of calls.
+void Remote::tell_news() {
+  std::string news = host_.shared->news(known_);
+  if (news.empty() || news == heard_) return;
+  MessageWriter message;
+  message.add(Request::kHear).add(news);
+  answer_to(message.finish());
+  heard_ = std::move(news);
+}
+
 // What messages of calls begin with. The process finds done what was begun here.
 MessageWriter Remote::begin(Request request, std::uint32_t index, const kernels::Launch& launch) {
   if (!process_ || !process_->is_running()) start();
   host_.shared->settle();
+  tell_news();
   MessageWriter message;
-  message.add(request).add(index).add(host_.shared->news(known_)).add(launch.device);
+  message.add(request).add(index).add(launch.device);
   message.add(std::string(launch.config == nullptr ? "" : launch.config));
   return message;
 }

@@ -41,7 +41,7 @@ class Remote final : device::BlockUser {
  private:
   // What tells problems apart that a variant is asked about.
   using Question = std::tuple<std::uint32_t, std::int64_t, int, bool, std::int64_t, std::int64_t,
-                              nf4::OutputType>;
+                              nf4::OutputType, std::int64_t, std::int64_t, bool>;
 
   // A variant as its process describes it.
   struct Offer {
@@ -82,6 +82,7 @@ class Remote final : device::BlockUser {
   double launch(std::uint32_t index, const std::vector<kernels::Job>& jobs,
                 const kernels::Launch& launch);
   kernels::Job shared(kernels::Job job) const;
+  void tell_news();
   MessageWriter begin(Request request, std::uint32_t index, const kernels::Launch& launch);
   void prepare_sample(std::uint32_t index, const device::CallsElsewhere& calls,
                       const device::SampleSpec& spec);
@@ -96,6 +97,7 @@ class Remote final : device::BlockUser {
   PeerHost host_;
   std::unique_ptr<PeerProcess> process_;
   std::uint64_t known_ = 0;       // of the buffers, to the process
+  std::string heard_;             // of the buffers, the last time
   std::set<SampleKey> prepared_;  // in the process
   double earlier_seconds_ = 0.0;  // of processor time, of processes that are gone
   std::deque<Offer> offers_;
