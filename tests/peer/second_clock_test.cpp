@@ -38,6 +38,15 @@ TEST(SecondClock, AgreesWithAProcessThatHasBecomeSlower) {
   EXPECT_THAT(clock.implausibility(calls(100, 4.5e-3, 4.5e-3)), HasSubstr("implausible"));
 }
 
+// Threads that wait for each other spin while a busy machine keeps one of them from running.
+TEST(SecondClock, AgreesWithThreadsThatHadToWaitForEachOther) {
+  SecondClock clock(2);
+  for (int sample = 0; sample < 30; ++sample) {
+    EXPECT_THAT(clock.implausibility(calls(1, 1e-3, 1e-3, 2)), IsEmpty());
+  }
+  EXPECT_THAT(clock.implausibility({1, 0.1, {0.035, 0.07}}), IsEmpty());
+}
+
 TEST(SecondClock, FindsAProcessThatSaysHalfOfIt) {
   EXPECT_THAT(
       SecondClock(4).implausibility(calls(100, 1e-3, 2e-3)),

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 namespace nf4bench::peer {
@@ -18,6 +17,9 @@ constexpr double kMostTimes = 1.5;
 // A thread that shares its core with another's takes up to three times the processor time that it
 // took alone, when its earlier calls were made.
 constexpr double kMostTimesOfEarlier = 4.0;
+// With more processor time of other threads than this share of its own, a thread waits for them and
+// spins, the longer the busier the machine is: its earlier calls say nothing.
+constexpr double kShareOfOthers = 0.1;
 constexpr std::size_t kRemembered = 31;
 
 double median(std::vector<double> values) {
@@ -53,11 +55,12 @@ std::string SecondClock::implausibility(const SeenCalls& made) {
   said_.push_back(made.said_s / calls);
   if (said_.size() > kRemembered) said_.pop_front();
   const double usual_s = calls * median({said_.begin(), said_.end()});
-  for (const auto& [said_s, most_times] :
-       {std::pair(made.said_s, kMostTimes), std::pair(usual_s, kMostTimesOfEarlier)}) {
-    std::string of_caller = contradiction(made.calls, said_s, made.seen.caller_s, most_times);
-    if (!of_caller.empty()) return of_caller;
+  std::string of_caller = contradiction(made.calls, made.said_s, made.seen.caller_s);
+  const double others_s = made.seen.all_s - made.seen.caller_s;
+  if (of_caller.empty() && others_s <= kShareOfOthers * made.seen.caller_s) {
+    of_caller = contradiction(made.calls, usual_s, made.seen.caller_s, kMostTimesOfEarlier);
   }
+  if (!of_caller.empty()) return of_caller;
   // What others take depends on how long these very calls had to wait.
   return contradiction(made.calls, made.said_s, made.seen.all_s / threads_);
 }
