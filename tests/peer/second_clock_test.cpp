@@ -57,6 +57,7 @@ TEST(SecondClock, FindsWorkOfOtherThreads) {
   const SeenCalls made = {100, 0.1, {0.0, 0.8}};
   EXPECT_THAT(SecondClock(4).implausibility(made), HasSubstr("implausible"));
   EXPECT_THAT(SecondClock(8).implausibility(made), IsEmpty());
+  EXPECT_THAT(SecondClock(2).implausibility({1, 1e-4, {1e-4, 0.05}}), IsEmpty());  // they spin
 }
 
 TEST(SecondClock, FindsAProcessThatIsHonestOnlyWhenItIsCalledOften) {
