@@ -35,7 +35,7 @@ class RawInput : public testing::Test {
         {".nested_absmax", "nested_absmax"},
         {".nested_quant_map", "nested_quant_map"}};
     for (const auto& [suffix, name] : names) {
-      fs::copy(sample("npy/" + kWeight + suffix + ".npy"), file(name));
+      fs::copy(sample(fmt::format("npy/{}{}.npy", kWeight, suffix)), file(name));
     }
   }
 

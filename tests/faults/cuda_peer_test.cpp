@@ -31,7 +31,6 @@ namespace {
 using record::CacheMode;
 using record::LaunchMode;
 using testing::AllOf;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -74,7 +73,7 @@ class CudaPeers : public testing::Test {
                                               const std::vector<CacheMode>& caches,
                                               const std::vector<LaunchMode>& launches,
                                               const std::vector<std::int64_t>& shape = {16, 64}) {
-    const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = shape});
+    nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = shape});
     plan::TensorSource source;
     source.name = tensor.name;
     source.geometry.shape = tensor.shape;
