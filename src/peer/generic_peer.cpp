@@ -15,7 +15,6 @@
 namespace nf4bench::peer {
 namespace {
 
-constexpr std::size_t kMaxWorkspace = std::size_t{1} << 40;
 constexpr std::size_t kMaxSummaryChars = 1000;
 constexpr std::size_t kMaxErrorChars = 1000;
 
@@ -103,7 +102,7 @@ std::optional<std::size_t> asked_workspace(const PeerEntry& entry,
   const KeptThread thread;
   try {
     const std::size_t bytes = entry.variant->workspace_bytes(&c_job);
-    if (bytes <= kMaxWorkspace) return bytes;
+    if (bytes <= kMostWorkspace) return bytes;
   } catch (...) {  // said by why_not()
   }
   return std::nullopt;

@@ -4,6 +4,7 @@
 #include "peer/peer_table.hpp"
 #include "variant.hpp"
 
+#include <cstddef>
 #include <deque>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ namespace nf4bench::peer {
 std::vector<kernels::Variant> generic_variants(const std::vector<PeerEntry>& entries,
                                                const std::string& name, const PeerHost& host,
                                                std::deque<std::string>& strings);
+
+// What a variant may ask for, bytes: anything larger cannot be meant.
+inline constexpr std::size_t kMostWorkspace = std::size_t{1} << 40;
 
 // A job as the header describes it; of a problem without buffers. `operation` is
 // NF4BENCH_PEER_DEQUANTIZE, ...

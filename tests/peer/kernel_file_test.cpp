@@ -44,9 +44,9 @@ __global__ void __launch_bounds__(256)
 )";
 
 double value_of(const std::string& text) {
-  return peer::evaluate(text, [](const std::string& name) {
-    return name == "elements" ? std::optional(1000.0) : std::nullopt;
-  });
+  kernels::Problem problem;
+  problem.elements = 1000;
+  return peer::evaluate(text, peer::sizes_of(problem, {}));
 }
 
 TEST(LaunchSize, IsAnExpressionOfSizes) {

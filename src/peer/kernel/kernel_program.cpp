@@ -23,6 +23,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <regex>
 #include <sstream>
 
@@ -76,7 +77,6 @@ namespace {
 
 constexpr std::string_view kMagic = "nf4bench kernels 1 ";
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
-constexpr double kMostWorkspace = 1099511627776.0;  // 1 TiB
 
 std::string text_of(const std::string& path) {
   return read_input(path, kMostBytes);
@@ -162,63 +162,46 @@ KernelProgram read_program(const std::string& path) {
   return program;
 }
 
-// How a kernel is launched for a problem: KernelLaunch without its function and arguments.
-class LaunchOf {
- public:
-  LaunchOf(const KernelSource& kernel, const kernels::Problem& problem,
-           const kernels::DeviceFacts& device)
-      : kernel_(kernel), problem_(problem), device_(device) {}
+std::optional<double> whole(const std::string& text, const Sizes& sizes, double low, double high) {
+  const double value = evaluate(text, sizes);
+  const bool fits = value >= low && value <= high && std::floor(value) == value;
+  return fits ? std::optional(value) : std::nullopt;
+}
 
-  // None: an expression comes to something that cannot be launched.
-  std::optional<KernelLaunch> launch() {
-    KernelLaunch launch;
-    if (!sizes(kernel_.block, {1024, 1024, 64}, launch.block)) return std::nullopt;
-    threads_ = double{1} * launch.block[0] * launch.block[1] * launch.block[2];
-    if (threads_ > 1024) return std::nullopt;
-    if (!sizes(kernel_.grid, {2147483647, 65535, 65535}, launch.grid)) return std::nullopt;
-    const std::optional<double> shared = whole(kernel_.shared, 0.0, 1 << 20);
-    if (!shared) return std::nullopt;
-    launch.shared_bytes = static_cast<unsigned>(*shared);
-    return launch;
+bool read_sizes(const std::vector<std::string>& texts, const Sizes& sizes,
+                const std::array<double, 3>& most, std::array<unsigned, 3>& result) {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::optional<double> value = whole(texts[i], sizes, 1.0, most[i]);
+    if (!value) return false;
+    result[i] = static_cast<unsigned>(*value);
   }
+  return true;
+}
 
-  std::optional<double> workspace() { return whole(kernel_.workspace, 0.0, kMostWorkspace); }
+// How a kernel is launched, without its function and arguments. None: an expression comes to
+// something that cannot be launched.
+std::optional<KernelLaunch> launch_of(const KernelSource& kernel, Sizes sizes) {
+  constexpr double kMostThreads = 1024;
+  KernelLaunch launch;
+  if (!read_sizes(kernel.block, sizes, {1024, 1024, 64}, launch.block)) return std::nullopt;
+  sizes[kBlockSize] = double{1} * launch.block[0] * launch.block[1] * launch.block[2];
+  if (sizes[kBlockSize] > kMostThreads) return std::nullopt;
+  if (!read_sizes(kernel.grid, sizes, {2147483647, 65535, 65535}, launch.grid)) return std::nullopt;
+  const std::optional<double> shared = whole(kernel.shared, sizes, 0.0, 1 << 20);
+  if (!shared) return std::nullopt;
+  launch.shared_bytes = static_cast<unsigned>(*shared);
+  return launch;
+}
 
- private:
-  std::optional<double> value_of(const std::string& name) const {
-    const auto is = [&](const char* wanted) { return name == wanted; };
-    if (is("elements")) return static_cast<double>(problem_.elements);
-    if (is("blocks")) return static_cast<double>(problem_.blocks);
-    if (is("blocksize")) return std::ldexp(1.0, problem_.block_shift);
-    if (is("outputs")) return static_cast<double>(problem_.outputs);
-    if (is("inputs")) return static_cast<double>(problem_.inputs);
-    if (is("tokens")) return static_cast<double>(problem_.tokens);
-    if (is("experts")) return static_cast<double>(problem_.group.experts);
-    if (is("top_k")) return static_cast<double>(problem_.group.top_k);
-    if (is("multiprocessors")) return device_.multiprocessors;
-    return is("block") ? std::optional(threads_) : std::nullopt;
-  }
+std::optional<double> workspace_of(const KernelSource& kernel, const Sizes& sizes) {
+  return whole(kernel.workspace, sizes, 0.0, static_cast<double>(kMostWorkspace));
+}
 
-  std::optional<double> whole(const std::string& text, double low, double high) const {
-    const double value = evaluate(text, [this](const std::string& name) { return value_of(name); });
-    const bool fits = value >= low && value <= high && std::floor(value) == value;
-    return fits ? std::optional(value) : std::nullopt;
-  }
-
-  bool sizes(const std::vector<std::string>& texts, const std::array<double, 3>& most,
-             std::array<unsigned, 3>& result) const {
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      const std::optional<double> value = whole(texts[i], 1.0, most[i]);
-      if (!value) return false;
-      result[i] = static_cast<unsigned>(*value);
-    }
-    return true;
-  }
-
-  const KernelSource& kernel_;
-  const kernels::Problem& problem_;
-  const kernels::DeviceFacts& device_;
-  double threads_ = 1.0;
+// The launch of the last sizes: that of a problem is read once, and not at every call that is
+// timed.
+struct LastLaunch {
+  Sizes sizes{};
+  std::optional<KernelLaunch> launch;
 };
 
 const CompiledKernel* compiled_for(const KernelEntry& entry, nf4::OutputType type) {
@@ -241,17 +224,20 @@ const char* why_not(const KernelEntry& entry, const kernels::Problem& problem,
       return "takes a size in 32 bits, and this one needs more";
     }
   }
-  LaunchOf launch(kernel, problem, device);
-  if (!launch.launch()) return "its grid, block or shared= comes to no launch for this problem";
-  return launch.workspace() ? nullptr : "its workspace= comes to no size for this problem";
+  const Sizes sizes = sizes_of(problem, device);
+  if (!launch_of(kernel, sizes)) {
+    return "its grid, block or shared= comes to no launch for this problem";
+  }
+  return workspace_of(kernel, sizes) ? nullptr : "its workspace= comes to no size for this problem";
 }
 
 void launch_kernel(const KernelEntry& entry, const CudaTools& tools, void* const function,
-                   const kernels::Job& job, const kernels::Launch& at) {
+                   LastLaunch& last, const kernels::Job& job, const kernels::Launch& at) {
   if (job.elements == 0) return;
-  const std::optional<KernelLaunch> found = LaunchOf(entry.source, job, at.device).launch();
-  if (!found) throw Error(ErrorKind::kDevice, "comes to no launch for this problem");
-  KernelLaunch launch = *found;
+  const Sizes sizes = sizes_of(job, at.device);
+  if (!last.launch || last.sizes != sizes) last = {sizes, launch_of(entry.source, sizes)};
+  if (!last.launch) throw Error(ErrorKind::kDevice, "comes to no launch for this problem");
+  KernelLaunch launch = *last.launch;
   nf4bench_peer_job whole = peer_job(job, entry.source.operation);
   std::vector<std::uint64_t> values(entry.source.parameters.size());
   std::vector<void*> arguments;
@@ -298,12 +284,13 @@ kernels::Variant to_variant(const KernelEntry& entry, const Functions& functions
   };
   variant.workspace_bytes = [entry](const kernels::Problem& problem,
                                     const kernels::Launch& launch) {
-    const double bytes = LaunchOf(entry.source, problem, launch.device).workspace().value_or(0.0);
-    return static_cast<std::size_t>(bytes);
+    const Sizes sizes = sizes_of(problem, launch.device);
+    return static_cast<std::size_t>(workspace_of(entry.source, sizes).value_or(0.0));
   };
-  variant.launch = [entry, functions, tools](const kernels::Job& job,
-                                             const kernels::Launch& launch) {
-    launch_kernel(entry, tools, functions[static_cast<std::size_t>(job.output_type)], job, launch);
+  variant.launch = [entry, functions, tools, last = std::make_shared<LastLaunch>()](
+                       const kernels::Job& job, const kernels::Launch& launch) {
+    launch_kernel(entry, tools, functions[static_cast<std::size_t>(job.output_type)], *last, job,
+                  launch);
   };
   return variant;
 }

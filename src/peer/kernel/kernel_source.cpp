@@ -22,8 +22,6 @@ namespace {
 using nf4::OutputType;
 
 constexpr std::string_view kMark = "nf4bench:";
-constexpr std::array kSizes = {"elements", "blocks",  "blocksize", "outputs",         "inputs",
-                               "tokens",   "experts", "top_k",     "multiprocessors", "block"};
 constexpr std::size_t kMostDimensions = 3;
 constexpr std::array kNarrow = {"int", "unsigned", "int32_t", "uint32_t"};
 
@@ -270,11 +268,10 @@ class DirectiveReader {
 
   std::string expression(const std::string& text) const {
     try {
-      evaluate(text, [](const std::string& name) {
-        return is_size_name(name) ? std::optional(1.0) : std::nullopt;
-      });
+      evaluate(text, Sizes{});
     } catch (const std::invalid_argument& error) {
-      refuse(fmt::format("\"{}\": {}; sizes are {}", text, error.what(), fmt::join(kSizes, ", ")));
+      refuse(
+          fmt::format("\"{}\": {}; sizes are {}", text, error.what(), fmt::join(kSizeNames, ", ")));
     }
     return text;
   }
@@ -364,10 +361,6 @@ KernelSource kernel_of(const Found& found, const std::vector<Directive>& directi
 }
 
 }  // namespace
-
-bool is_size_name(const std::string& name) {
-  return std::find(kSizes.begin(), kSizes.end(), name) != kSizes.end();
-}
 
 bool has_directive(const std::string& text) {
   return text.find(kMark) != std::string::npos && !strip(text).directives.empty();

@@ -34,7 +34,4 @@ bool has_directive(const std::string& text);
 // directive or a parameter that means nothing, and for a kernel without a directive.
 std::vector<KernelSource> kernels_in(const std::string& text, const std::string& file);
 
-// Names that expressions may have: sizes of a problem, of the device and "block", the threads.
-bool is_size_name(const std::string& name);
-
 }  // namespace nf4bench::peer

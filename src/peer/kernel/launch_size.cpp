@@ -15,7 +15,7 @@ constexpr int kDeepest = 32;
 
 class Expression {
  public:
-  Expression(const std::string& text, const ValueOf& value_of) : text_(text), value_of_(value_of) {}
+  Expression(const std::string& text, const Sizes& sizes) : text_(text), sizes_(sizes) {}
 
   double whole() {
     const double value = sum();
@@ -78,7 +78,10 @@ class Expression {
     if (at_ == begin) refuse();
     const std::string name = text_.substr(begin, at_ - begin);
     if (takes('(')) return function(name);
-    if (const std::optional<double> value = value_of_(name)) return *value;
+    const auto* const found = std::find(kSizeNames.begin(), kSizeNames.end(), name);
+    if (found != kSizeNames.end()) {
+      return sizes_[static_cast<std::size_t>(found - kSizeNames.begin())];
+    }
     throw std::invalid_argument(fmt::format("\"{}\" is no size of the problem", name));
   }
 
@@ -110,15 +113,23 @@ class Expression {
   }
 
   const std::string& text_;
-  const ValueOf& value_of_;
+  const Sizes& sizes_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };
 
 }  // namespace
 
-double evaluate(const std::string& text, const ValueOf& value_of) {
-  return Expression(text, value_of).whole();
+Sizes sizes_of(const kernels::Problem& problem, const kernels::DeviceFacts& device) {
+  return {static_cast<double>(problem.elements),       static_cast<double>(problem.blocks),
+          std::ldexp(1.0, problem.block_shift),        static_cast<double>(problem.outputs),
+          static_cast<double>(problem.inputs),         static_cast<double>(problem.tokens),
+          static_cast<double>(problem.group.experts),  static_cast<double>(problem.group.top_k),
+          static_cast<double>(device.multiprocessors), 1.0};
+}
+
+double evaluate(const std::string& text, const Sizes& sizes) {
+  return Expression(text, sizes).whole();
 }
 
 }  // namespace nf4bench::peer

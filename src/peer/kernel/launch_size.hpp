@@ -1,17 +1,27 @@
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
+#include "variant.hpp"
+
+#include <array>
+#include <cstddef>
 #include <string>
 
 namespace nf4bench::peer {
 
-// The value of a name in an expression; none: there is no such name.
-using ValueOf = std::function<std::optional<double>(const std::string& name)>;
+// Names that expressions may have: sizes of a problem, of the device and "block", the threads.
+inline constexpr std::array kSizeNames = {"elements",        "blocks", "blocksize", "outputs",
+                                          "inputs",          "tokens", "experts",   "top_k",
+                                          "multiprocessors", "block"};
+inline constexpr std::size_t kBlockSize = kSizeNames.size() - 1;
+
+// Their values, in the same order.
+using Sizes = std::array<double, kSizeNames.size()>;
+
+// All but "block", which is 1.
+Sizes sizes_of(const kernels::Problem& problem, const kernels::DeviceFacts& device);
 
 // What "ceil(elements/4096)" comes to: numbers, names, + - * /, brackets, ceil, floor, min and max,
 // in double precision. Throws std::invalid_argument saying what is wrong with `text`.
-double evaluate(const std::string& text, const ValueOf& value_of);
+double evaluate(const std::string& text, const Sizes& sizes);
 
 }  // namespace nf4bench::peer
