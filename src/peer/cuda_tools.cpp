@@ -3,6 +3,7 @@
 #include "cuda/default_stream.hpp"
 #include "cuda/dequantize/add_offset.hpp"
 #include "cuda/device_codebook.hpp"
+#include "cuda/driver.hpp"
 #include "cuda/matmul/decode_cublas.hpp"
 
 #include <cuda.h>
@@ -11,23 +12,20 @@
 namespace nf4bench::peer {
 namespace {
 
-// The driver, found at run time, so that nothing links against it. Null: it has no such function.
-template <typename Function>
-Function* driver(const char* name) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result);
-  return reinterpret_cast<Function*>(function);
-}
+using kernels::cuda::driver_function;
 
 struct Driver {
-  decltype(&cuLibraryLoadData) load = driver<decltype(cuLibraryLoadData)>("cuLibraryLoadData");
-  decltype(&cuLibraryGetKernel) find = driver<decltype(cuLibraryGetKernel)>("cuLibraryGetKernel");
+  decltype(&cuLibraryLoadData) load =
+      driver_function<decltype(cuLibraryLoadData)>("cuLibraryLoadData");
+  decltype(&cuLibraryGetKernel) find =
+      driver_function<decltype(cuLibraryGetKernel)>("cuLibraryGetKernel");
   decltype(&cuKernelGetFunction) enter =
-      driver<decltype(cuKernelGetFunction)>("cuKernelGetFunction");
-  decltype(&cuFuncSetAttribute) set = driver<decltype(cuFuncSetAttribute)>("cuFuncSetAttribute");
-  decltype(&cuLaunchKernel) launch = driver<decltype(cuLaunchKernel)>("cuLaunchKernel");
-  decltype(&cuGetErrorString) text = driver<decltype(cuGetErrorString)>("cuGetErrorString");
+      driver_function<decltype(cuKernelGetFunction)>("cuKernelGetFunction");
+  decltype(&cuFuncSetAttribute) set =
+      driver_function<decltype(cuFuncSetAttribute)>("cuFuncSetAttribute");
+  decltype(&cuLaunchKernel) launch = driver_function<decltype(cuLaunchKernel)>("cuLaunchKernel");
+  decltype(&cuGetErrorString) text =
+      driver_function<decltype(cuGetErrorString)>("cuGetErrorString");
 
   bool is_whole() const {
     return load != nullptr && find != nullptr && enter != nullptr && set != nullptr &&

@@ -2,6 +2,7 @@
 
 // The packed weight and the activations as the copy engine sees them: matrices, read in boxes.
 
+#include "cuda/driver.hpp"
 #include "cuda/matmul/layout.cuh"
 #include "variant.hpp"
 
@@ -26,15 +27,8 @@ inline CUtensorMap tensor_map(const TensorMatrix& matrix, const DeviceFacts& dev
                               unsigned box_columns, unsigned box_rows) {
   CUtensorMap map = {};
   if (device.compute_capability < 90) return map;
-  using Encode = decltype(&cuTensorMapEncodeTiled);
-  // Found at run time, so that nothing links against the driver.
-  static const Encode encode = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
-                                     &result);
-    return reinterpret_cast<Encode>(function);
-  }();
+  static auto* const encode =
+      driver_function<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   if (encode == nullptr) return map;
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(matrix.columns),
                                static_cast<cuuint64_t>(matrix.rows)};
