@@ -78,13 +78,9 @@ class GuestDevice {
   virtual bool is_broken() const = 0;
 
   // As CudaTiming has them, where samples are taken in this process.
-  struct Timed {
-    Sample sample;
-    double all_seconds = 0.0;
-  };
   virtual void prepare(const Calls& calls, const SampleSpec& spec) = 0;
-  virtual Timed take(const Calls& calls, const SampleSpec& spec, const CallRange& range,
-                     const std::vector<OutputCopy>& copies) = 0;
+  virtual Sample take(const Calls& calls, const SampleSpec& spec, const CallRange& range,
+                      const std::vector<OutputCopy>& copies) = 0;
   virtual double repeat(const Calls& calls, const SampleSpec& spec,
                         const std::vector<CallRange>& ranges) = 0;
   virtual void forget_calls() = 0;

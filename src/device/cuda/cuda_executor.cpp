@@ -42,8 +42,7 @@ class CudaExecutor final : public Executor {
   record::Verification judge(const Work& work, std::span<const std::byte> expected,
                              std::byte* actual) override;
 
-  // Of all streams, whoever made them.
-  void wait_for_others() override { check_cuda(cudaDeviceSynchronize(), "wait for the device"); }
+  void wait_for_others() override { wait_for_device(); }
 
  private:
   using Key = std::tuple<std::string, record::CacheMode, record::LaunchMode, int>;
@@ -221,12 +220,9 @@ Taken CudaExecutor::sample(const Calls& calls, const SampleSpec& spec, const Tru
   taken.written = calls.written(range);
   if (truth != nullptr) begin_judging(taken.written, *truth);
   if (calls.before) calls.before(taken.written);
-  taken.sample = timing_
-                     .take(calls, spec, range,
-                           [&] {
-                             if (truth != nullptr) judge_behind(taken.written, *truth);
-                           })
-                     .sample;
+  taken.sample = timing_.take(calls, spec, range, [&] {
+    if (truth != nullptr) judge_behind(taken.written, *truth);
+  });
   if (truth != nullptr) taken.found = judged(taken.written, *truth);
   return taken;
 }

@@ -60,13 +60,13 @@ class CudaGuest final : public GuestDevice {
 
   void run(const char* what, const std::function<void()>& calls) override {
     timing_.run(what, calls);
-    check_cuda(cudaDeviceSynchronize(), "wait for the device");
+    wait_for_device();
   }
 
   // Of all streams, and of threads that are about to launch something.
   void wait_for_others() override {
     std::this_thread::sleep_for(kPatience);
-    check_cuda(cudaDeviceSynchronize(), "wait for the device");
+    wait_for_device();
   }
 
   // An error that stays is one that the next call gives again.
@@ -77,25 +77,24 @@ class CudaGuest final : public GuestDevice {
 
   void prepare(const Calls& calls, const SampleSpec& spec) override {
     timing_.prepare(calls, spec);
-    check_cuda(cudaDeviceSynchronize(), "wait for the device");
+    wait_for_device();
   }
 
-  Timed take(const Calls& calls, const SampleSpec& spec, const CallRange& range,
-             const std::vector<OutputCopy>& copies) override {
-    const CudaTiming::Taken taken = timing_.take(calls, spec, range, [&] {
+  Sample take(const Calls& calls, const SampleSpec& spec, const CallRange& range,
+              const std::vector<OutputCopy>& copies) override {
+    return timing_.take(calls, spec, range, [&] {
       for (const OutputCopy& copy : copies) {
         check_cuda(cudaMemcpyAsync(copy.to, copy.from, static_cast<std::size_t>(copy.bytes),
                                    cudaMemcpyDeviceToDevice, context_.stream.get()),
                    "copy an output");
       }
     });
-    return {taken.sample, taken.all_seconds};
   }
 
   double repeat(const Calls& calls, const SampleSpec& spec,
                 const std::vector<CallRange>& ranges) override {
     const double seconds = timing_.repeat(calls, spec, ranges);
-    check_cuda(cudaDeviceSynchronize(), "wait for the device");
+    wait_for_device();
     return seconds;
   }
 

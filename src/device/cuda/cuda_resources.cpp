@@ -76,6 +76,10 @@ CudaEvent::CudaEvent() {
   event_.reset(event);
 }
 
+void wait_for_device() {
+  check_cuda(cudaDeviceSynchronize(), "wait for the device");
+}
+
 double seconds_between(const CudaEvent& start, const CudaEvent& stop) {
   float milliseconds = 0.0f;
   check_cuda(cudaEventElapsedTime(&milliseconds, start.get(), stop.get()), "read the event timer");

@@ -94,6 +94,9 @@ class CudaEvent {
 // Seconds between two recorded events that have completed.
 double seconds_between(const CudaEvent& start, const CudaEvent& stop);
 
+// Until all that was begun on the device is done, on whoever's streams.
+void wait_for_device();
+
 // An instantiated graph, captured from what `record` enqueues on `stream`.
 class CudaGraph {
  public:

@@ -63,7 +63,7 @@ std::uint64_t CudaSharedBuffers::place_of(const void* address) const {
 }
 
 void CudaSharedBuffers::settle() {
-  check_cuda(cudaDeviceSynchronize(), "wait for the device");
+  wait_for_device();
 }
 
 std::string why_not_shared(int index) {

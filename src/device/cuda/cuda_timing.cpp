@@ -100,25 +100,22 @@ void CudaTiming::fill_cache(ForeignLines lines) const {
              "fill the cache");
 }
 
-CudaTiming::Taken CudaTiming::take(const Calls& calls, const SampleSpec& spec,
-                                   const CallRange& range, const std::function<void()>& behind) {
+Sample CudaTiming::take(const Calls& calls, const SampleSpec& spec, const CallRange& range,
+                        const std::function<void()>& behind) {
   const Prepared& prepared = prepared_.at(key_of(calls, spec));
   if (spec.cache == record::CacheMode::kCold && record::is_replayed(spec.launch)) {
     fill_cache(calls.foreign_lines);
   }
-  Taken taken;
+  Sample sample;
   double seconds = time(
       prepared.busy_ns, [&] { make(calls, spec, range); }, behind);
-  taken.all_seconds = seconds;
-  taken.sample.sm_clock_hz = stamped_clock();
+  sample.sm_clock_hz = stamped_clock();
   if (prepared.spacers) {
     const auto spacers = [&] { prepared.spacers->launch(context_.stream); };
-    const double spacer_seconds = time(prepared.busy_ns, spacers, [] {});
-    taken.all_seconds += spacer_seconds;
-    seconds -= spacer_seconds;
+    seconds -= time(prepared.busy_ns, spacers, [] {});
   }
-  taken.sample.seconds = seconds / spec.launches;
-  return taken;
+  sample.seconds = seconds / spec.launches;
+  return sample;
 }
 
 double CudaTiming::repeat(const Calls& calls, const SampleSpec& spec,
@@ -150,7 +147,7 @@ double CudaTiming::time(std::int64_t busy_ns, const std::function<void()>& work,
   kernels::cuda::launch_clock_stamp(stamps + multiprocessors, multiprocessors, stream);
   check_cuda(cudaGetLastError(), "launch the kernel");
   behind();
-  check_cuda(cudaDeviceSynchronize(), "wait for the device");  // all streams, whoever made them
+  wait_for_device();
   return seconds_between(context_.start, context_.stop);
 }
 

@@ -28,14 +28,10 @@ class CudaTiming {
   // Warms up, and captures graphs; once for calls of one name and spec.
   void prepare(const Calls& calls, const SampleSpec& spec);
 
-  // Seconds of all calls of a range, prepared before; `behind` enqueues what is to follow the last
-  // of them before anybody waits.
-  struct Taken {
-    Sample sample;             // a call
-    double all_seconds = 0.0;  // between all pairs of events
-  };
-  Taken take(const Calls& calls, const SampleSpec& spec, const CallRange& range,
-             const std::function<void()>& behind);
+  // A sample of a range that was prepared; `behind` enqueues what is to follow the last call before
+  // anybody waits.
+  Sample take(const Calls& calls, const SampleSpec& spec, const CallRange& range,
+              const std::function<void()>& behind);
 
   // Makes the calls of prepared ranges, back to back, and waits for their end. Returns the seconds
   // between two events around them.

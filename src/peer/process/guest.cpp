@@ -146,8 +146,8 @@ class CpuGuest final : public device::GuestDevice {
   void wait_for_others() override { std::this_thread::sleep_for(kPatience); }
   bool is_broken() const override { return false; }
   void prepare(const device::Calls&, const device::SampleSpec&) override { refuse(); }
-  Timed take(const device::Calls&, const device::SampleSpec&, const device::CallRange&,
-             const std::vector<device::OutputCopy>&) override {
+  device::Sample take(const device::Calls&, const device::SampleSpec&, const device::CallRange&,
+                      const std::vector<device::OutputCopy>&) override {
     refuse();
   }
   double repeat(const device::Calls&, const device::SampleSpec&,
@@ -395,8 +395,7 @@ void Guest::sample(MessageReader& message, MessageWriter& reply) {
     copy.bytes = message.get<std::int64_t>();
   }
   KeptThread thread;
-  const device::GuestDevice::Timed taken =
-      device_->take(prepared(index, spec).calls, spec, range, copies);
+  const device::Sample taken = device_->take(prepared(index, spec).calls, spec, range, copies);
   thread.require_same_mode();
   reply.add(taken);
 }

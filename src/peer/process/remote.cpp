@@ -295,9 +295,9 @@ device::Sample Remote::sample(std::uint32_t index, const device::SampleSpec& spe
     message.add(copy.bytes);
   }
   MessageReader reply = answer_to(message.finish());
-  const auto timed = reply.get<device::GuestDevice::Timed>();
+  const auto taken = reply.get<device::Sample>();
   if (!reply.is_whole()) throw Error(ErrorKind::kDevice, "its process sends what is no answer");
-  return timed.sample;
+  return taken;
 }
 
 // The time that passes here holds back what others of this machine do to it, so that a single long
