@@ -129,8 +129,7 @@ std::string hint_for(const peer::KernelFacts& kernel) {
   if (kernel.spill_bytes == 0) return "";
   return fmt::format(
       "it spills {} bytes a thread to memory: let a thread hold fewer values at a time, or raise "
-      "its "
-      "limit of registers",
+      "its limit of registers",
       kernel.spill_bytes);
 }
 
