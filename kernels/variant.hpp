@@ -55,6 +55,8 @@ struct Traits {
   bool capturable = true;    // its launches can be recorded into a CUDA graph
   // It reads what prepare() made in place of the NF4 weight: a line to compare with, not ranked.
   bool reference_line = false;
+  // It defines the operation, in one thread: timed only where somebody names it.
+  bool on_request = false;
   const char* compiled_from = "";  // the variant that this is through torch.compile
   const char* peer = "";           // the peer that it comes from; empty for our own
   const char* mirrors = "";        // the published design it stands for, or what it is

@@ -65,12 +65,16 @@ std::vector<std::string> own_patterns(const std::vector<std::string>& patterns,
   return own;
 }
 
-// The selected variants; the baseline is put first if it was not selected.
+// The selected variants, without a choice those that need no request; the baseline is put first if
+// it is not among them.
 std::vector<plan::SelectedVariant> choose_variants(const std::vector<std::string>& patterns,
                                                    const OperationPlan& plan) {
   const std::string& baseline = plan.options.baseline;
   std::vector<plan::SelectedVariant> selected =
       plan::select_variants(plan.peers.variants(), own_patterns(patterns, plan));
+  if (patterns.empty()) {
+    std::erase_if(selected, [](const auto& each) { return each.variant.traits.on_request; });
+  }
   const auto is_baseline = [&](const plan::SelectedVariant& each) { return each.name == baseline; };
   if (std::any_of(selected.begin(), selected.end(), is_baseline)) return selected;
   for (const kernels::Variant& variant : plan.peers.variants()) {

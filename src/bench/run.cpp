@@ -138,8 +138,9 @@ void measure(RunPlan& plan, record::Report& report, const RunEvents& events,
       measure_operations(running) && (!plan.options.crossover || probe_crossovers(running));
   report.state_after = plan.device->state();
   for (const std::vector<std::string>& more :
-       {report::sharing_warnings(report), report::throttling_warnings(report),
-        report::load_warnings(report), report::unjudged_warnings(report)}) {
+       {report::baseline_warnings(report), report::sharing_warnings(report),
+        report::throttling_warnings(report), report::load_warnings(report),
+        report::unjudged_warnings(report)}) {
     report.warnings.insert(report.warnings.end(), more.begin(), more.end());
   }
   if (plan.options.check_company && report.complete) {

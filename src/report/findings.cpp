@@ -130,6 +130,25 @@ std::vector<std::string> throttling_warnings(const record::Report& report) {
   return warnings;
 }
 
+std::vector<std::string> baseline_warnings(const record::Report& report) {
+  std::vector<std::string> warnings;
+  for (const record::MeasuredOperation& each : report.settings.operations) {
+    std::string reason;
+    bool is_measured = false;
+    for (const record::Measurement& m : report.measurements) {
+      if (m.cell.operation != each.name || m.variant != each.baseline) continue;
+      if (m.status == record::Status::kSkipped) reason = m.reason;
+      is_measured = is_measured || m.status != record::Status::kSkipped;
+    }
+    if (is_measured || reason.empty()) continue;
+    warnings.push_back(fmt::format(
+        "{} has no speedups, because its baseline {} was skipped: {}, or name another one by "
+        "--baseline.",
+        each.name, each.baseline, reason));
+  }
+  return warnings;
+}
+
 std::vector<std::string> sharing_warnings(const record::Report& report) {
   std::vector<std::string> parts;
   const auto add = [&](const record::DeviceState& state, const char* when) {

@@ -16,6 +16,9 @@ std::vector<std::string> company_findings(const record::Report& report);
 // the cells in which many samples of a variant were throttled, and one on what the driver said.
 std::vector<std::string> throttling_warnings(const record::Report& report);
 
+// A sentence for each operation that has no speedups because its baseline could run nowhere.
+std::vector<std::string> baseline_warnings(const record::Report& report);
+
 // At most one sentence, on other processes that were on the GPU before the run or after it.
 std::vector<std::string> sharing_warnings(const record::Report& report);
 

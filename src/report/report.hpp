@@ -36,7 +36,7 @@ std::string operation_prefix(const record::Cell& cell);
 const char* short_name(nf4::OutputType type);
 
 // The variants that speedups refer to: "multi_kernel", of several operations "dequantize
-// multi_kernel, matmul reference".
+// multi_kernel, matmul chain_cublas".
 std::string baselines_of(const record::Settings& settings);
 
 }  // namespace nf4bench::report

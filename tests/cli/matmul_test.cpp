@@ -26,14 +26,18 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+const std::vector<std::string> kShortRun = {
+    "run",  "--device",      "cpu", "--no-ceilings", "--operation", "matmul", "--max-time",
+    "0.01", "--min-samples", "3",   "--cache",       "hot"};
+
 // A short run of two variants that are everywhere, unless others are named.
 std::vector<std::string> matmul_run(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"run",           "--device", "cpu",        "--no-ceilings",
-                                        "--operation",   "matmul",   "--max-time", "0.01",
-                                        "--min-samples", "3",        "--cache",    "hot"};
-  if (std::ranges::find(more, "--variant") == more.end()) {
-    arguments.insert(arguments.end(), {"--variant", "reference,simd"});
-  }
+  const auto is_free = [&](const char* option) {
+    return std::ranges::find(more, option) == more.end();
+  };
+  std::vector<std::string> arguments = kShortRun;
+  if (is_free("--variant")) arguments.insert(arguments.end(), {"--variant", "reference,simd"});
+  if (is_free("--baseline")) arguments.insert(arguments.end(), {"--baseline", "reference"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }
@@ -99,18 +103,76 @@ TEST(Matmul, TakesOneEightAndSixtyFourTokensWhenNobodyChooses) {
   EXPECT_THAT(tokens_of(report_of({"--shape", "64x64"})), ElementsAre(1, 8, 64));
 }
 
+// What a short run measures when it is started with `more` alone, and what refers to what.
+struct Chosen {
+  std::vector<std::string> variants;
+  std::string baseline;
+};
+
+Chosen chosen_by(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = kShortRun;
+  arguments.insert(arguments.end(),
+                   {"--shape", "64x64", "--tokens", "1", "--json", "-", "--quiet"});
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Outcome outcome = nf4bench(arguments);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json report = json::parse(outcome.out, nullptr, false);
+  Chosen chosen;
+  for (const json& each : report.at("measurements")) chosen.variants.push_back(each.at("variant"));
+  chosen.baseline = report.at("settings").at("baseline");
+  return chosen;
+}
+
+TEST(Matmul, LeavesTheReferenceOutUnlessItIsNamed) {
+  const Chosen all = chosen_by({});
+  EXPECT_THAT(all.variants, ElementsAre("decode_blas", "simd"));
+  EXPECT_EQ(all.baseline, "decode_blas");
+  EXPECT_THAT(chosen_by({"--variant", "reference"}).variants,
+              ElementsAre("decode_blas", "reference"));
+  EXPECT_THAT(chosen_by({"--variant", "*"}).variants,
+              ElementsAre("reference", "decode_blas", "simd"));
+  const Chosen asked = chosen_by({"--baseline", "reference"});
+  EXPECT_THAT(asked.variants, ElementsAre("reference", "decode_blas", "simd"));
+  EXPECT_EQ(asked.baseline, "reference");
+}
+
+TEST(Matmul, MeasuresWithoutABlasAndSaysWhatThatCosts) {
+  const ScratchFolder scratch;
+  for (const char* const library : {"libopenblas.so.0", "libblas.so.3", "libcblas.so.3"}) {
+    std::ofstream(scratch.path(library)) << "no library";
+  }
+  std::vector<std::string> arguments = kShortRun;
+  arguments.insert(arguments.end(), {"--shape", "64x64", "--tokens", "1"});
+  Command command = nf4bench_command(arguments);
+  command.environment.push_back("LD_LIBRARY_PATH=" + scratch.path(""));
+  command.environment.emplace_back("COLUMNS=400");  // no sentence is broken
+  const Outcome outcome = Process(command).wait();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(ContainsRegex("decode_blas +skipped: there is no BLAS library"),
+                    ContainsRegex("simd +[0-9.]+ [mun]s"),
+                    HasSubstr("matmul has no speedups, because its baseline decode_blas was "
+                              "skipped: there is no BLAS library with a C interface: install "
+                              "libopenblas0, or name another one by --baseline.")));
+}
+
 TEST(Matmul, StandsBesideDequantizeInOneReport) {
-  const json report = report_of({"--operation", "dequantize", "--shape", "64x64", "--tokens", "2"});
+  const json report = report_of({"--operation", "dequantize", "--shape", "64x64", "--tokens", "2",
+                                 "--baseline", "multi_pass"});
+  EXPECT_EQ(report.at("settings").at("operations"),
+            json::parse(R"([{"name": "matmul", "baseline": "decode_blas"},
+                            {"name": "dequantize", "baseline": "multi_pass"}])"));
   std::set<std::tuple<std::string, bool, std::string>> found;
   for (const json& row : report.at("measurements")) {
     if (row.at("variant") == "decode_blas") continue;  // skipped without a BLAS library
     EXPECT_EQ(row.at("status"), "passed") << row;
-    EXPECT_TRUE(row.at("speedup").is_object()) << row;
-    found.emplace(row.at("operation"), row.at("tokens").is_null(),
-                  row.at("speedup").at("baseline"));
+    found.emplace(row.at("operation"), row.at("tokens").is_null(), row.at("variant"));
   }
   EXPECT_THAT(found, ElementsAre(std::tuple("dequantize", true, "multi_pass"),
-                                 std::tuple("matmul", false, "reference")));
+                                 std::tuple("dequantize", true, "reference"),
+                                 std::tuple("dequantize", true, "simd"),
+                                 std::tuple("matmul", false, "reference"),
+                                 std::tuple("matmul", false, "simd")));
   EXPECT_EQ(report.at("tensors").size(), 1u);
   std::set<std::pair<std::string, std::string>> variants;
   for (const json& each : report.at("variants")) variants.emplace(each["operation"], each["name"]);

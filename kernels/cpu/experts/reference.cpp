@@ -46,6 +46,7 @@ Variant experts_reference() {
   Variant variant;
   variant.name = "reference";
   variant.summary = "one thread, one output at a time, from the definition";
+  variant.traits.on_request = true;
   variant.traits.mirrors = "the operation's definition";
   variant.launch = [](const Job& job, const Launch&) {
     with_type(job.output_type, [&](auto type) { multiply<decltype(type)::value>(job); });

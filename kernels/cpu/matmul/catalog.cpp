@@ -9,7 +9,7 @@ const Catalog& matmul() {
       .variants = {matmul_reference(), matmul_decode_blas(), matmul_simd()},
       .stream_shapes = {},
       .flagship = "simd",
-      .default_baseline = "reference"};
+      .default_baseline = "decode_blas"};
   return catalog;
 }
 

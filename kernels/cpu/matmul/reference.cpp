@@ -58,6 +58,7 @@ Variant matmul_reference() {
   Variant variant;
   variant.name = "reference";
   variant.summary = "one thread, one output at a time, from the definition";
+  variant.traits.on_request = true;
   variant.traits.mirrors = "the operation's definition";
   variant.launch = matmul;
   return variant;

@@ -138,8 +138,8 @@ void add_variant_options(Command& command, record::RunOptions& o) {
       .suggests(several_devices_words());
   command
       .add("--variant NAME", o.variants,
-           "Variants to measure; * and ? are wildcards [all]; \"nf4bench list variants\" shows "
-           "them",
+           "Names of variants, with * and ? [all but \"reference\" of products]; \"nf4bench list "
+           "variants\" shows them",
            kCommon | kList)
       .suggests(operation::built_in_variant_names());
   add_peers(command, o.peers, o.in_process).traits |= kCommon;
@@ -149,7 +149,7 @@ void add_variant_options(Command& command, record::RunOptions& o) {
   command
       .add("--baseline NAME", o.baseline,
            "The variant that speedups refer to, always measured [multi_kernel; on the CPU "
-           "multi_pass; of matmul chain_cublas and reference; of experts grouped_any and "
+           "multi_pass; of matmul chain_cublas and decode_blas; of experts grouped_any and "
            "decode_all]; \"none\" for none",
            kCommon)
       .suggests(baselines);
