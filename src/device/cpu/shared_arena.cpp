@@ -42,7 +42,7 @@ void use_usual_pages(void* mapped, std::int64_t bytes) {
   madvise(mapped, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
 }
 
-SharedArena::SharedArena(const char* name)
+SharedArena::SharedArena(const char* name, OthersMay others)
     : file_(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
   if (!file_.is_open()) explain_failure("make");
   bytes_ = kAddressesAByte * usable_memory_bytes() / kPage * kPage;
@@ -55,6 +55,9 @@ SharedArena::SharedArena(const char* name)
   }
   if (mapped == MAP_FAILED) explain_failure("map");
   base_ = static_cast<std::byte*>(mapped);
+  // What is mapped stays writable. Linux before 5.1 refuses the first of these seals.
+  fcntl(file_.get(), F_ADD_SEALS,
+        others == OthersMay::kRead ? F_SEAL_FUTURE_WRITE : F_SEAL_SHRINK | F_SEAL_GROW);
   use_usual_pages(mapped, bytes_);
 }
 
@@ -91,13 +94,17 @@ void SharedArena::release(std::byte* block) noexcept {
   }
 }
 
-// Gives whole pages back to the system.
+// Gives whole pages back to the system; of a file that is sealed against writing all or none.
 void SharedArena::forget(std::int64_t from, std::int64_t to) noexcept {
   from = (from + kPage - 1) / kPage * kPage;
   if (blocks_.empty()) to = (to + kPage - 1) / kPage * kPage;
   to = to / kPage * kPage;
   if (from >= to) return;
-  fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from);
+  const int hole =
+      fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from);
+  if (hole == 0 || !blocks_.empty()) return;
+  const bool is_new = ftruncate(file_.get(), 0) == 0 && ftruncate(file_.get(), bytes_) == 0;
+  static_cast<void>(is_new);  // it has been as large
 }
 
 std::int64_t SharedArena::used() const {

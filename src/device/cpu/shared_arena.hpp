@@ -12,12 +12,15 @@
 
 namespace nf4bench::device {
 
+// What other processes may do with memory, however they open it.
+enum class OthersMay : std::uint8_t { kRead, kWrite };
+
 // Memory that other processes map, too, each at an address of its own: a place in it is an offset.
 class SharedArena {
  public:
   // `name` is for listings of the system. Throws Error(kDevice) when the system gives no memory of
   // this kind.
-  explicit SharedArena(const char* name);
+  SharedArena(const char* name, OthersMay others);
   SharedArena(const SharedArena&) = delete;
   SharedArena& operator=(const SharedArena&) = delete;
   ~SharedArena();
@@ -69,8 +72,8 @@ struct SharedArenas final : SharedBuffers {
   std::string news(std::uint64_t& known) const override;  // the use of each
   std::uint64_t place_of(const void* address) const override;
 
-  SharedArena inputs{"nf4bench inputs"};
-  SharedArena outputs{"nf4bench outputs"};
+  SharedArena inputs{"nf4bench inputs", OthersMay::kRead};
+  SharedArena outputs{"nf4bench outputs", OthersMay::kWrite};
 };
 
 }  // namespace nf4bench::device
