@@ -103,3 +103,15 @@ choose_device_options() {
                     "-DCMAKE_CUDA_ARCHITECTURES=$architectures")
   fi
 }
+
+# count_tests LOG: says how many tests of ctest's log passed, failed and were skipped, which ctest
+# counts as passed. Sets total.
+count_tests() {
+  local summary failed skipped
+  summary=$(grep -E 'tests passed, [0-9]+ tests? failed out of [0-9]+' "$1" | tail -1 || true)
+  failed=$(sed -nE 's/.* ([0-9]+) tests? failed out of .*/\1/p' <<< "$summary")
+  total=$(sed -nE 's/.* out of ([0-9]+).*/\1/p' <<< "$summary")
+  total=${total:-0}
+  skipped=$(grep -cE '^ *[0-9]+/[0-9]+ Test .*\*\*\*Skipped' "$1" || true)
+  echo "$((total - ${failed:-0} - skipped)) passed, ${failed:-0} failed, $skipped skipped"
+}

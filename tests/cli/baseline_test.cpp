@@ -124,6 +124,22 @@ TEST_F(Baseline, WhatIsNoMeasurementIsNoBaseline) {
   EXPECT_FALSE(std::filesystem::exists(store));
 }
 
+TEST_F(Baseline, AReportOfWhichARowFailedIsNoBaseline) {
+  record::Report report = test::named_run("x", 3, {{"fused", 30e-6}, {"lut", 40e-6}}).report;
+  record::Measurement& row = report.measurements.back();
+  record::Measurement failed;
+  failed.cell = row.cell;
+  failed.variant = row.variant;
+  failed.status = record::Status::kFailed;
+  failed.reason = "12 elements differ";
+  row = failed;
+  write_file(folder.path("failed.json"), report::to_json(report));
+  const Outcome outcome = compare({folder.path("failed.json"), "--save-baseline", "main"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("12 elements differ; such a report is no baseline"));
+  EXPECT_FALSE(std::filesystem::exists(store));
+}
+
 TEST_F(Baseline, ABaselineCannotBeCalledAPath) {
   for (const char* name : {"../main", "a/b", ".hidden", ""}) {
     EXPECT_NE(compare({base, "--save-baseline", name}).exit_code, 0) << name;

@@ -8,9 +8,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 
 namespace nf4bench {
 namespace {
@@ -101,6 +103,32 @@ TEST_F(SourceFile, IsCompiledByAllWordsOfTheVariable) {
   setenv("CXX", "env c++", 1);
   write("number.hpp", "constexpr int kNumber = 7;");
   EXPECT_NO_THROW(peer::compiled_library(write("peer.cpp", kPeer)));
+}
+
+// The loader keeps one of such variables for all libraries of a process.
+TEST_F(SourceFile, OfTwoVersionsEachIsWhatItIs) {
+  constexpr const char* kVersion = R"(#include "nf4bench_kernel.h"
+inline float& factor() { static float value = 1.0f; return value; }
+static int decode(const nf4bench_peer_job* job, void*) {
+  for (int64_t i = 0; i < job->elements; ++i) nf4::store(*job, i, nf4::value(*job, i) * factor());
+  return 0;
+}
+NF4BENCH_CPU_DECODE(decode)
+)";
+  std::string zeros = kVersion;
+  zeros.replace(zeros.find("1.0f"), 4, "0.0f");
+  const test::Outcome outcome = test::nf4bench(
+      {"run", "--device", "cpu", "--shape", "64x64", "--max-time", "0.01", "--no-ceilings",
+       "--cache", "hot", "--quiet", "--json", "-", "--peer", "old=" + write("old.cpp", kVersion),
+       "--peer", "new=" + write("new.cpp", zeros), "--variant", "old*,new*"});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  const nlohmann::json report = nlohmann::json::parse(outcome.out);
+  std::map<std::string, std::string> found;
+  for (const nlohmann::json& row : report.at("measurements")) {
+    found.emplace(row.at("variant"), row.at("status"));
+  }
+  EXPECT_EQ(found["old"], "passed");
+  EXPECT_EQ(found["new"], "failed");
 }
 
 TEST_F(SourceFile, IsNoFolderAndNoMissingFile) {
