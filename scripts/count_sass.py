@@ -16,6 +16,7 @@ one round of it.
 import argparse
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -26,13 +27,8 @@ TYPES = {"0": ("float16", 2), "1": ("bfloat16", 2), "2": ("float32", 4)}
 STORE_BYTES = {"8": 1, "U8": 1, "S8": 1, "16": 2, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 TENSOR_PRODUCT = re.compile(r"\b(IMMA|HMMA|HGMMA)\b")
 # The pipes of a multiprocessor that instructions of a product's loop occupy; the rest only issue.
-PIPES = {
-    "tensor": r"[HIQ]G?MMA",
-    "fma": r"FFMA2?|FMUL2?|FADD2?|IMAD|IDP|H(?:FMA|MUL|ADD)2",
-    "alu": r"LOP3|PLOP3|PRMT|SHF|SHL|SHR|I?SETP|ISETP|FSETP|SEL|FSEL|IADD3?|VIADD|LEA|IABS|IMNMX|VIMNMX|FMNMX|FLO|POPC|F2F|F2FP|I2F|I2FP|MOV",
-    "shared": r"LDS|STS|LDSM|ATOMS|SHFL|SYNCS",
-    "global": r"LDG|STG|LDGSTS|LDL|STL|UBLKCP|UTMALDG|RED|ATOMG",
-}
+KINDS = pathlib.Path(__file__).resolve().parent.parent / "src/peer/kernel/pipes.txt"
+PIPES = dict(line.split(maxsplit=1) for line in KINDS.read_text(encoding="utf-8").splitlines())
 PIPE_OF = {name: re.compile(rf"(?:@!?U?P\w+\s+)?(?:{codes})\b") for name, codes in PIPES.items()}
 INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
 

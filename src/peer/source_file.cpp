@@ -257,9 +257,17 @@ void keep_compilation(const std::string& path, int compute_capability, const std
   keep_sass(with_ending(".cubin"));
 }
 
+std::string sass_of(const std::string& cubin) {
+  for (const char* const tool : {"cuobjdump", "/usr/local/cuda/bin/cuobjdump"}) {
+    ChildOutcome sass = run({tool, "-sass", cubin});
+    if (sass.exit_code == 0) return std::move(sass.out);
+  }
+  return "";
+}
+
 void keep_sass(const std::string& cubin) {
-  const ChildOutcome sass = run({"cuobjdump", "-sass", cubin});
-  if (sass.exit_code == 0) write_file(fs::path(cubin).replace_extension(".sass"), sass.out);
+  const std::string sass = sass_of(cubin);
+  if (!sass.empty()) write_file(fs::path(cubin).replace_extension(".sass"), sass);
 }
 
 }  // namespace nf4bench::peer

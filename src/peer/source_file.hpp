@@ -54,6 +54,9 @@ std::string compiled_library(const std::string& path, int compute_capability = 0
 // disassembler.
 void keep_compilation(const std::string& path, int compute_capability, const std::string& folder);
 
+// What cuobjdump says of a file with code for GPUs; empty where there is no cuobjdump.
+std::string sass_of(const std::string& cubin);
+
 // NAME.sass beside NAME.cubin, where the toolkit has a disassembler.
 void keep_sass(const std::string& cubin);
 

@@ -1,5 +1,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "operation/weight.hpp"
 #include "report/report.hpp"
 #include "trying/try_file.hpp"
 
@@ -133,7 +134,24 @@ std::string hint_for(const peer::KernelFacts& kernel) {
       kernel.spill_bytes);
 }
 
-TriedCell cell_of(const record::Report& report, const Measurement& row, const Attempt& attempt) {
+// The kernel's own, launched for the problem of a row.
+std::optional<peer::KernelFacts> facts_of(const record::Report& report, const TriedCell& cell,
+                                          const std::string& program, const std::string& sass) {
+  kernels::Problem problem = operation::problem_of(
+      operation::WeightSize{
+          .shape = cell.shape,
+          .blocksize = cell.blocksize,
+          .absmax_kind = cell.nested ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain},
+      cell.output_type);
+  problem.tokens = cell.tokens;
+  return peer::kernel_facts(program, cell.variant, problem,
+                            {.compute_capability = report.device.compute_capability,
+                             .multiprocessors = report.device.multiprocessors},
+                            sass);
+}
+
+TriedCell cell_of(const record::Report& report, const Measurement& row, const Attempt& attempt,
+                  const std::string& sass) {
   TriedCell cell;
   cell.variant = own_name(row.variant);
   cell.operation = row.cell.operation;
@@ -151,7 +169,7 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
     cell.mismatches = row.verification->mismatches;
     cell.first_wrong = row.verification->first_wrong;
   }
-  cell.kernel = peer::kernel_facts(attempt.program, cell.variant, cell.output_type);
+  cell.kernel = facts_of(report, cell, attempt.program, sass);
   if (cell.kernel) cell.hint = hint_for(*cell.kernel);
   if (!row.time_s || row.samples_s.empty()) return cell;
   cell.median_s = row.time_s->median;
@@ -227,12 +245,12 @@ void judge_end(Attempt& attempt, const std::optional<record::Report>& report,
 }  // namespace
 
 void judge(Attempt& attempt, const std::optional<record::Report>& report,
-           const ChildOutcome& outcome) {
+           const ChildOutcome& outcome, const std::string& sass) {
   if (report) {
     attempt.device = report->device.name;
     attempt.version = report->tool.version;
     for (const Measurement& row : report->measurements) {
-      if (is_of(row.variant, kMine)) attempt.cells.push_back(cell_of(*report, row, attempt));
+      if (is_of(row.variant, kMine)) attempt.cells.push_back(cell_of(*report, row, attempt, sass));
     }
   }
   if (report && report->complete) {

@@ -20,6 +20,7 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <span>
 #include <unistd.h>
 
@@ -136,6 +137,8 @@ void measure(const Request& request, Attempt& attempt) {
   const fs::path json = folder.path() / "report.json";
   record::RunOptions options = options_of(request, attempt, last);
   options.json = json.string();
+  // Beside the run, whose first second goes into other things than timing.
+  auto sass = std::async(std::launch::async, peer::disassembled, attempt.program);
   std::string err;
   ChildOutcome outcome = run_children({bench::run_command_for(options, {bench::kTellProgress})},
                                       {.interrupted = request.interrupted,
@@ -149,7 +152,7 @@ void measure(const Request& request, Attempt& attempt) {
                              .front();
   if (request.interrupted.load()) return;
   outcome.err = std::move(err);
-  judge(attempt, report_at(json), outcome);
+  judge(attempt, report_at(json), outcome, sass.get());
 }
 
 std::string new_id(const Attempt& attempt) {

@@ -30,9 +30,9 @@ struct Request {
 std::optional<Attempt> try_file(const Request& request);
 
 // What a run, ended as `outcome` says, says of the kernel; `report` is as much of it as was
-// written. Fills in cells, status and reason.
+// written, `sass` what peer::disassembled() gave. Fills in cells, status and reason.
 void judge(Attempt& attempt, const std::optional<record::Report>& report,
-           const ChildOutcome& outcome);
+           const ChildOutcome& outcome, const std::string& sass = "");
 
 // The names of the peers of such a run.
 inline constexpr char kMine[] = "mine";

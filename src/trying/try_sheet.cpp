@@ -51,6 +51,8 @@ text::Columns<TriedCell> cell_columns() {
       column<TriedCell>("rate", Unit::kBytesPerSecond, [](const auto& c) { return c.bytes_per_s; }),
       column<TriedCell>("of copy", Unit::kFraction,
                         [](const auto& c) { return c.fraction_of_copy; }),
+      column<TriedCell>("of roof", Unit::kFraction,
+                        [](const auto& c) { return c.fraction_of_roof; }),
       column<TriedCell>("vs fastest", Unit::kRatio, ratio(&TriedCell::fastest)),
       column<TriedCell>("vs baseline", Unit::kRatio, ratio(&TriedCell::baseline)),
       column<TriedCell>("vs last", Unit::kRatio, ratio(&TriedCell::last))};
@@ -64,6 +66,23 @@ std::string legend_of(const Attempt& attempt) {
                        cell.fastest->variant, cell.baseline->variant, last);
   }
   return "";
+}
+
+// What its machine code has, of a kernel without host code.
+std::string kernel_text(const TriedCell& cell) {
+  const peer::KernelFacts& k = *cell.kernel;
+  std::string words = cell.variant.empty() ? "kernel" : "kernel " + cell.variant;
+  words += fmt::format(": {} registers", k.registers);
+  if (k.occupancy)
+    words += fmt::format(", {:.0f} % of a multiprocessor's warps", *k.occupancy * 100);
+  if (!k.instructions) return words;
+  std::string kinds;
+  fields(*k.instructions, [&](const char* name, const double& count) {
+    const bool is_all = &count == &k.instructions->issued;
+    if (!is_all && count > 0.0) kinds += fmt::format(", {} {:.2f}", name, count);
+  });
+  return words + fmt::format(", {:.2f} instructions an element ({})", k.instructions->issued,
+                             kinds.empty() ? "no pipe" : kinds.substr(2));
 }
 
 text::Section section_of(const Attempt& attempt, const text::Columns<TriedCell>& columns) {
@@ -138,6 +157,11 @@ std::string to_text(const Attempt& attempt, const text::Style& style) {
         "knows. Ratios hold: they are of calls of the same round.",
         2, text::Tone::kDoubt);
   }
+  std::set<std::string> kernels;
+  for (const TriedCell& cell : attempt.cells) {
+    if (cell.kernel) kernels.insert(kernel_text(cell));
+  }
+  for (const std::string& kernel : kernels) page.paragraph(kernel, 2, text::Tone::kFaint);
   std::set<std::string> hints;
   for (const TriedCell& cell : attempt.cells) hints.insert(cell.hint);
   for (const std::string& hint : hints) {

@@ -305,14 +305,31 @@ __global__ void __maxnreg__(24) spills(nf4bench_peer_job job) {
 }
 )"),
                                                      90);
-  const auto facts = peer::kernel_facts(program, "", OutputType::kFloat32);
+  const auto facts =
+      peer::kernel_facts(program, "", decoding_of(64), {.compute_capability = 90}, "");
   ASSERT_TRUE(facts);
   EXPECT_LE(facts->registers, 24);
   EXPECT_GT(facts->registers, 8);
   EXPECT_GT(facts->spill_bytes, 0);
   EXPECT_EQ(facts->shared_bytes, 400);
-  EXPECT_FALSE(peer::kernel_facts(program, "another", OutputType::kFloat32));
-  EXPECT_FALSE(peer::kernel_facts(folder_.path("none"), "", OutputType::kFloat32));
+  EXPECT_EQ(facts->occupancy, 0.5);            // 32 blocks of one warp
+  EXPECT_EQ(peer::disassembled(program), "");  // what it writes depends on the job
+  EXPECT_FALSE(peer::kernel_facts(program, "another", decoding_of(64), {}, ""));
+  EXPECT_FALSE(peer::kernel_facts(folder_.path("none"), "", decoding_of(64), {}, ""));
+}
+
+TEST_F(KernelFile, TellsWhatItsMachineCodeHas) {
+  const std::string program = peer::compiled_library(write(kDecode), 90);
+  const std::string sass = peer::disassembled(program);
+  const auto facts =
+      peer::kernel_facts(program, "", decoding_of(64), {.compute_capability = 90}, sass);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->occupancy, 1.0);
+  if (sass.empty()) GTEST_SKIP() << "no cuobjdump";
+  ASSERT_TRUE(facts->instructions);
+  EXPECT_GT(facts->instructions->issued, 20.0);  // an element a thread
+  EXPECT_EQ(facts->instructions->tensor, 0.0);
+  EXPECT_GE(facts->instructions->global, 3.0);  // a byte, a scale and the element
 }
 
 TEST_F(KernelFile, HasNoHostCode) {

@@ -3,6 +3,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/files/input_file.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "json/fields.hpp"
 #include "json/json_tree.hpp"
@@ -12,6 +13,7 @@
 #include "peer/kernel/kernel_source.hpp"
 #include "peer/kernel/launch_size.hpp"
 #include "peer/kernel/nvrtc.hpp"
+#include "peer/kernel/occupancy.hpp"
 #include "record/fields.hpp"
 
 #include <fmt/format.h>
@@ -25,6 +27,7 @@
 #include <limits>
 #include <memory>
 #include <regex>
+#include <set>
 #include <sstream>
 
 namespace nf4bench::peer {
@@ -193,6 +196,18 @@ std::optional<KernelLaunch> launch_of(const KernelSource& kernel, Sizes sizes) {
   return launch;
 }
 
+std::optional<double> occupancy_of(const KernelSource& kernel, const KernelFacts& facts,
+                                   const kernels::Problem& problem,
+                                   const kernels::DeviceFacts& device) {
+  const auto launch = launch_of(kernel, sizes_of(problem, device));
+  if (!launch) return std::nullopt;
+  return occupancy(
+      device.compute_capability,
+      {.threads = static_cast<int>(launch->block[0] * launch->block[1] * launch->block[2]),
+       .registers = facts.registers,
+       .shared_bytes = facts.shared_bytes + launch->shared_bytes});
+}
+
 std::optional<double> workspace_of(const KernelSource& kernel, const Sizes& sizes) {
   return whole(kernel.workspace, sizes, 0.0, static_cast<double>(kMostWorkspace));
 }
@@ -209,6 +224,16 @@ const CompiledKernel* compiled_for(const KernelEntry& entry, nf4::OutputType typ
       std::find_if(entry.compiled.begin(), entry.compiled.end(),
                    [&](const CompiledKernel& compiled) { return compiled.type == type; });
   return found == entry.compiled.end() ? nullptr : &*found;
+}
+
+// Only where each type has code of its own do the widths of stores tell how many elements they are.
+bool has_countable_stores(const KernelEntry& entry) {
+  const std::vector<std::string>& names = entry.source.parameters;
+  std::set<std::string> symbols;
+  for (const CompiledKernel& compiled : entry.compiled) symbols.insert(compiled.symbol);
+  return entry.source.operation == NF4BENCH_PEER_DEQUANTIZE &&
+         std::find(names.begin(), names.end(), "output") != names.end() &&
+         symbols.size() == entry.compiled.size();
 }
 
 const char* why_not(const KernelEntry& entry, const kernels::Problem& problem,
@@ -308,8 +333,8 @@ std::string compiled_kernels(const std::string& path, int compute_capability) {
   }
   const CompileCache cache;
   const std::string absolute = fs::absolute(path).lexically_normal().string();
-  const std::string question =
-      fmt::format("{}\n{}\n{}", nvrtc_facts(), architecture_name(compute_capability), absolute);
+  const std::string question = fmt::format("{}\n{}\n{}\nwith instructions", nvrtc_facts(),
+                                           architecture_name(compute_capability), absolute);
   if (const auto kept = cache.find(question)) return kept->string();
   const FileTime begun = FileTime::clock::now();
   const std::string bytes = bytes_of(make(path, text_of(path), compute_capability).program);
@@ -361,13 +386,33 @@ std::vector<kernels::Variant> kernel_variants(const std::string& path, const std
   return variants;
 }
 
+std::string disassembled(const std::string& path) {
+  if (!is_kernel_program(path)) return "";
+  const KernelProgram program = read_program(path);
+  const bool is_of_use =
+      std::any_of(program.kernels.begin(), program.kernels.end(), has_countable_stores);
+  if (!is_of_use) return "";
+  const TemporaryFolder folder("sass");
+  const std::string cubin = folder.path() / "kernels.cubin";
+  write_file(cubin, program.cubin);
+  return sass_of(cubin);
+}
+
 std::optional<KernelFacts> kernel_facts(const std::string& path, const std::string& kernel,
-                                        nf4::OutputType type) {
+                                        const kernels::Problem& problem,
+                                        const kernels::DeviceFacts& device,
+                                        const std::string& sass) {
   if (!is_kernel_program(path)) return std::nullopt;
   for (const KernelEntry& entry : read_program(path).kernels) {
-    const CompiledKernel* const compiled = compiled_for(entry, type);
+    const CompiledKernel* const compiled = compiled_for(entry, problem.output_type);
     if (compiled != nullptr && (kernel.empty() || entry.source.name == kernel)) {
-      return compiled->facts;
+      KernelFacts facts = compiled->facts;
+      facts.occupancy = occupancy_of(entry.source, facts, problem, device);
+      if (has_countable_stores(entry)) {
+        facts.instructions =
+            instruction_mix(sass, compiled->symbol, nf4::size_in_bytes(compiled->type));
+      }
+      return facts;
     }
   }
   return std::nullopt;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/field.hpp"
+#include "peer/kernel/instruction_mix.hpp"
 #include "peer/peer_host.hpp"
 #include "variant.hpp"
 
@@ -12,11 +13,15 @@
 
 namespace nf4bench::peer {
 
-// What the compiler says of a kernel.
+// What is known of a kernel before it runs.
 struct KernelFacts {
   int registers = 0;              // of a thread
   std::int64_t spill_bytes = 0;   // that a thread stores to memory for want of registers
   std::int64_t shared_bytes = 0;  // of a block, without what its directive adds
+  // Warps that a multiprocessor holds at once, of those that it has room for; none: not known.
+  std::optional<double> occupancy{};
+  // Of a kernel that decodes into one type, where there is a disassembler.
+  std::optional<InstructionMix> instructions{};
 };
 
 template <Is<KernelFacts> Facts, class F>
@@ -24,6 +29,8 @@ void fields(Facts& k, F&& f) {
   f("registers", k.registers);
   f("spill_bytes", k.spill_bytes);
   f("shared_bytes", k.shared_bytes);
+  f("occupancy", k.occupancy, kLater);
+  f("instructions_per_element", k.instructions, kLater);
 }
 
 // True for a .cu file with directives: it has no host code and is compiled by NVRTC.
@@ -45,9 +52,15 @@ std::vector<kernels::Variant> kernel_variants(const std::string& path, const std
                                               const PeerHost& host,
                                               std::deque<std::string>& strings);
 
-// Of the kernel "KERNEL", or the only one if `kernel` is empty; none where `path` is no such
-// program or has no such kernel.
+// The machine code of such a program, for kernel_facts(): a moment's work of another program. Empty
+// where nothing of it can be counted, or there is no disassembler.
+std::string disassembled(const std::string& path);
+
+// Of the kernel "KERNEL", or the only one if `kernel` is empty, launched for `problem`; none where
+// `path` is no such program or has no such kernel. `sass` is what disassembled() gave.
 std::optional<KernelFacts> kernel_facts(const std::string& path, const std::string& kernel,
-                                        nf4::OutputType type);
+                                        const kernels::Problem& problem,
+                                        const kernels::DeviceFacts& device,
+                                        const std::string& sass);
 
 }  // namespace nf4bench::peer

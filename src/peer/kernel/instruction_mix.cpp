@@ -1,0 +1,172 @@
+#include "peer/kernel/instruction_mix.hpp"
+
+#include "peer/embedded.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <regex>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace nf4bench::peer {
+namespace {
+
+constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+constexpr int kWidestThatCounts = 16;  // a wider store is as good as two
+
+// "@P0 STG.E.128 [R2], R4"
+struct Instruction {
+  std::uint64_t address = 0;
+  bool is_guarded = false;
+  std::string operation;  // "STG.E.128"
+  std::string operands;
+
+  std::string opcode() const { return operation.substr(0, operation.find('.')); }
+};
+
+std::uint64_t hexadecimal(std::string_view digits) {
+  std::uint64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  return value;
+}
+
+// The lines of one function: "  /*0010*/  @P0 EXIT ;  /* ... */".
+std::vector<Instruction> function_in(const std::string& sass, const std::string& symbol) {
+  static const std::regex form(
+      R"(\s+/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([\w.]+)\s*(.*?)\s*;.*)");
+  std::vector<Instruction> found;
+  std::istringstream lines(sass);
+  bool is_inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find("Function : ");
+    if (at != std::string::npos) is_inside = line.substr(at + 11) == symbol;
+    std::smatch parts;
+    if (!is_inside || !std::regex_match(line, parts, form)) continue;
+    const std::string guard = parts[2];
+    found.push_back(
+        {hexadecimal(parts[1].str()), !guard.empty() && guard != "@!PT", parts[3], parts[4]});
+  }
+  return found;
+}
+
+// Bytes that it stores to global memory; 0: it is another instruction.
+int stored_bytes(const Instruction& instruction) {
+  const std::string opcode = instruction.opcode();
+  if (opcode != "STG" && opcode != "ST") return 0;
+  std::istringstream parts(instruction.operation);
+  for (std::string part; std::getline(parts, part, '.');) {
+    if (part == "8" || part == "U8" || part == "S8") return 1;
+    if (part == "16" || part == "U16" || part == "S16") return 2;
+    if (part == "64") return 8;
+    if (part == "128") return 16;
+    if (part == "256") return 32;
+  }
+  return 4;
+}
+
+// Where control may go from an instruction; backward branches are not taken.
+struct Ways {
+  std::size_t next = kNowhere;
+  std::size_t target = kNowhere;
+  bool ends = false;  // the thread
+};
+
+Ways ways_from(const std::vector<Instruction>& code, std::size_t index) {
+  const Instruction& at = code[index];
+  const std::size_t following = index + 1 < code.size() ? index + 1 : kNowhere;
+  if (at.operation.starts_with("EXIT")) {
+    return {at.is_guarded ? following : kNowhere, kNowhere, true};
+  }
+  // BRA.DIV and BRA.CONV are taken by a diverged warp only.
+  const bool is_rare = at.operation.starts_with("BRA.DIV") || at.operation.starts_with("BRA.CONV");
+  if (!at.operation.starts_with("BRA") || is_rare) return {following, kNowhere, false};
+  const std::size_t digits = at.operands.rfind("0x");
+  const std::uint64_t address = digits == std::string::npos
+                                    ? 0
+                                    : hexadecimal(std::string_view(at.operands).substr(digits + 2));
+  const auto found = std::find_if(code.begin() + static_cast<std::ptrdiff_t>(index) + 1, code.end(),
+                                  [&](const Instruction& each) { return each.address == address; });
+  const std::size_t target =
+      found == code.end() ? kNowhere : static_cast<std::size_t>(found - code.begin());
+  const bool goes_on = at.is_guarded || target == kNowhere;
+  return {goes_on ? following : kNowhere, target, !at.is_guarded && target == kNowhere};
+}
+
+// The cheapest way to an end among those that store most through the widest stores. That leaves
+// out the early return of threads with no work, and what only a ragged end runs.
+std::vector<const Instruction*> main_path(const std::vector<Instruction>& code) {
+  int widest = 0;
+  for (const Instruction& each : code) widest = std::max(widest, stored_bytes(each));
+  widest = std::min(widest, kWidestThatCounts);
+  struct Way {
+    bool is_known = false;
+    int stored = 0;  // by the widest stores
+    int count = 0;
+    std::size_t next = kNowhere;
+  };
+  std::vector<Way> best(code.size());
+  for (std::size_t i = code.size(); i-- > 0;) {
+    const Ways ways = ways_from(code, i);
+    Way chosen = {.is_known = ways.ends};
+    for (const std::size_t next : {ways.next, ways.target}) {
+      if (next == kNowhere || !best[next].is_known) continue;
+      const Way& way = best[next];
+      const bool is_better = !chosen.is_known || way.stored > chosen.stored ||
+                             (way.stored == chosen.stored && way.count < chosen.count);
+      if (is_better) chosen = {true, way.stored, way.count, next};
+    }
+    const int bytes = stored_bytes(code[i]);
+    if (bytes >= widest) chosen.stored += bytes;
+    if (code[i].operation != "NOP") ++chosen.count;
+    best[i] = chosen;
+  }
+  std::vector<const Instruction*> path;
+  for (std::size_t i = code.empty() ? kNowhere : 0; i != kNowhere && best[i].is_known;
+       i = best[i].next) {
+    path.push_back(&code[i]);
+  }
+  return path;
+}
+
+// One line of pipes.txt each.
+struct Pipe {
+  std::string name;
+  std::regex opcodes;
+};
+
+std::vector<Pipe> pipes() {
+  std::vector<Pipe> all;
+  std::istringstream lines(kPipes);
+  for (std::string name, opcodes; lines >> name >> opcodes;) {
+    all.push_back({name, std::regex(opcodes)});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<InstructionMix> instruction_mix(const std::string& sass, const std::string& symbol,
+                                              int bytes_per_element) {
+  const std::vector<Instruction> code = function_in(sass, symbol);
+  const std::vector<const Instruction*> path = main_path(code);
+  int stored = 0;
+  for (const Instruction* each : path) stored += stored_bytes(*each);
+  if (stored == 0) return std::nullopt;
+  const double one = static_cast<double>(bytes_per_element) / stored;
+  static const std::vector<Pipe> all = pipes();
+  InstructionMix mix;
+  for (const Instruction* each : path) {
+    if (each->operation == "NOP") continue;
+    mix.issued += one;
+    fields(mix, [&](const char* name, double& count) {
+      for (const Pipe& pipe : all) {
+        if (pipe.name == name && std::regex_match(each->opcode(), pipe.opcodes)) count += one;
+      }
+    });
+  }
+  return mix;
+}
+
+}  // namespace nf4bench::peer
