@@ -257,7 +257,7 @@ TEST_F(PythonFile, AFileThatCannotBeUsedIsAWarningThatSaysWhy) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"def f(:\n", "SyntaxError: invalid syntax (solution.py:1)"},
       {"import no_such_module\n",
-       "ModuleNotFoundError: No module named 'no_such_module' (solution.py:1)"},
+       "ModuleNotFoundError: No module named 'no_such_module' (solution.py:1); Python is /"},
       {"import sys\nsys.exit(2)\n", "calls sys.exit(2) while it is imported"},
       {"x = 1\ndef helper(a, b):\n  pass\n", "has no function that can be called with a weight"},
       {kRight + "def right(weight, quant_state):\n  pass\n",

@@ -597,6 +597,8 @@ def load(path, limit_s):
             tables[path] = table_of(path, limit_s)
         except BaseException as error:
             tables[path] = words_of(error, os.path.dirname(path))
+            if isinstance(error, ModuleNotFoundError):
+                tables[path] += f"; Python is {sys.executable}, and NF4BENCH_PYTHON=/path/to/python3 names another"
     found = tables[path]
     if isinstance(found, str):
         remember(found)
