@@ -387,6 +387,9 @@ TEST(Run, DeviceThatIsNotThereEndsWithExitCodeFive) {
   const Outcome outcome = nf4bench({"run", "--shape", "64x64", "--device", "cuda:99"});
   EXPECT_EQ(outcome.exit_code, 5);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  if (outcome.err.find("without CUDA") != std::string::npos) {
+    EXPECT_THAT(outcome.err, HasSubstr("install the CUDA Toolkit 12.5 or later"));
+  }
 }
 
 TEST(Run, InputWithoutNf4TensorsSaysWhatItHolds) {

@@ -131,10 +131,12 @@ class ShardedRun : public testing::Test {
 
   Outcome run(const std::vector<std::string>& more, const std::vector<std::string>& environment) {
     std::vector<std::string> words = {
-        "run",  "--device",   "cpu",     "--no-ceilings", "--max-time",
-        "0.02", "--quiet",    "--cache", "hot",           "--variant",
-        "simd", "--baseline", "none",    "--json",        folder.path("reports")};
+        "run",     "--device", "cpu",       "--no-ceilings", "--max-time", "0.02", "--quiet",
+        "--cache", "hot",      "--variant", "simd",          "--baseline", "none"};
     words.insert(words.end(), more.begin(), more.end());
+    if (std::ranges::find(more, "--json") == more.end()) {
+      words.insert(words.end(), {"--json", folder.path("reports")});
+    }
     test::Command command = test::nf4bench_command(words);
     command.environment.insert(command.environment.end(), environment.begin(), environment.end());
     return test::Process(command).wait();
@@ -173,6 +175,14 @@ TEST_F(ShardedRun, ATaskThatRunsAgainReplacesItsOwnReportAlone) {
   EXPECT_THAT(files(), ElementsAre("shard-0.json", "shard-1.json"));
   EXPECT_THAT(report("shard-0.json").at("tensors")[0].at("shape"), ElementsAre(64, 64));
   EXPECT_THAT(report("shard-1.json").at("tensors")[0].at("shape"), ElementsAre(32, 64));
+}
+
+TEST_F(ShardedRun, TheFirstTaskMakesTheFolder) {
+  fs::remove(folder.path("reports"));
+  const Outcome outcome =
+      run({"--shape", "64x64", "--shard", "0/2", "--json", folder.path("reports/")}, {});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(files(), ElementsAre("shard-0.json"));
 }
 
 TEST_F(ShardedRun, HasNoShardOutsideOfAJob) {

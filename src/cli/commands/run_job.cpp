@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <initializer_list>
 #include <set>
 #include <unistd.h>
@@ -194,12 +195,21 @@ ExitCode with_absent_peers(ExitCode code, const bench::RunPlan& plan) {
   return ExitCode::kBadInput;
 }
 
+// The path of the report. The folder that the tasks of a job share is made by the first of them; if
+// it cannot be, the check of the path says why.
+std::string report_path(const std::string& json, const std::optional<record::Shard>& shard) {
+  const std::string path = plan::report_path(json, shard);
+  std::error_code ignored;
+  if (path != json) std::filesystem::create_directories(json, ignored);
+  return path;
+}
+
 // Opens what the options name, but for the device.
 bench::RunParts parts_of(record::RunOptions options) {
   bench::RunParts parts;
   parts.shard = plan::shard_of(options);
   // /dev/stdout and its other names mean "-", whose table goes to stderr.
-  options.json = is_stdout(options.json) ? "-" : plan::report_path(options.json, parts.shard);
+  options.json = is_stdout(options.json) ? "-" : report_path(options.json, parts.shard);
   device::check_device_name(options.device);
   for (const std::string& idle : bench::idle_options(options)) warn(idle);
   parts.peers = peer::parse_peers(options.peers);

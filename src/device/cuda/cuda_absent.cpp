@@ -8,8 +8,8 @@ namespace nf4bench::device {
 namespace {
 
 constexpr const char* kProblem =
-    "this nf4bench was built without CUDA; install the CUDA Toolkit 12 or later and build again "
-    "with -DNF4BENCH_CUDA=ON";
+    "this nf4bench was built without CUDA; install the CUDA Toolkit 12.5 or later and build "
+    "again with -DNF4BENCH_CUDA=ON";
 
 }  // namespace
 
