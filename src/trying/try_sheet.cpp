@@ -60,10 +60,12 @@ text::Columns<TriedCell> cell_columns() {
 
 std::string legend_of(const Attempt& attempt) {
   for (const TriedCell& cell : attempt.cells) {
-    if (!cell.fastest || !cell.baseline) continue;
+    if (!cell.fastest) continue;
+    const std::string baseline =
+        cell.baseline ? "baseline: " + cell.baseline->variant : "no baseline could run here";
     const std::string last = cell.last ? fmt::format(", last: try {}", attempt.last) : "";
-    return fmt::format("fastest: {}, baseline: {}{}; above 1 this kernel is faster",
-                       cell.fastest->variant, cell.baseline->variant, last);
+    return fmt::format("fastest: {}, {}{}; above 1 this kernel is faster", cell.fastest->variant,
+                       baseline, last);
   }
   return "";
 }
@@ -187,9 +189,12 @@ std::string ranking_text(const std::vector<Attempt>& attempts, const text::Style
   text::Page page(style);
   if (!groups.empty()) page.table(sheet);
   for (const Attempt* attempt : failed) {
-    page.paragraph(fmt::format("{}  {}  {}  {}: {}", attempt->id, attempt->at, attempt->file,
-                               to_string(attempt->status), attempt->reason),
-                   2, text::Tone::kFaint);
+    const bool is_ok = attempt->status == Status::kOk;
+    page.paragraph(
+        fmt::format("{}  {}  {}  {}: {}", attempt->id, attempt->at, attempt->file,
+                    to_string(attempt->status),
+                    is_ok ? "no place, as no baseline was timed beside it" : attempt->reason),
+        2, text::Tone::kFaint);
   }
   return page.take();
 }

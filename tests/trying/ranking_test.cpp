@@ -1,5 +1,7 @@
 #include "trying/ranking.hpp"
 
+#include "trying/try_sheet.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -78,6 +80,18 @@ TEST(TriesRanking, WhatFailedHasNoPlace) {
   const std::vector<trying::Group> groups = trying::rank(attempts, failed);
   EXPECT_EQ(ids_of(groups[0].ranked), std::vector<std::string>{"a"});
   EXPECT_EQ(failed.size(), 2u);
+}
+
+TEST(TriesRanking, WhatHadNoBaselineBesideItSaysSo) {
+  Attempt made = attempt("a", {ratio(2.0, 0.1)});
+  made.cells[0].fastest = made.cells[0].baseline;
+  made.cells[0].baseline.reset();
+  EXPECT_NE(trying::ranking_text({made}, {.width = 100})
+                .find("ok: no place, as no baseline was timed beside it"),
+            std::string::npos);
+  EXPECT_NE(trying::to_text(made, {.width = 100})
+                .find("fastest: multi_pass, no baseline could run here; above 1"),
+            std::string::npos);
 }
 
 TEST(TriesRanking, TheWholeIsTheGeometricMeanAndKnownBetterThanItsCells) {
