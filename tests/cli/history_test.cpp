@@ -43,6 +43,15 @@ TEST_F(History, ShowsTheStep) {
   EXPECT_THAT(outcome.err, IsEmpty());
 }
 
+TEST_F(History, ShowsTheChangedCellsAloneOnDemand) {
+  EXPECT_THAT(test::nf4bench({"history", path()}).out, HasSubstr("\n  lut "));
+  const Outcome outcome = test::nf4bench({"history", path(), "--changed"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("\n  fused "));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\n  lut ")));
+  EXPECT_LT(outcome.out.find("1 of 2 cells changed"), outcome.out.find("fused"));
+}
+
 TEST_F(History, JsonHoldsTheSteps) {
   const Outcome outcome = test::nf4bench({"history", path(), "--json", "--variant", "fused"});
   const json series = json::parse(outcome.out)["devices"][0]["series"];
