@@ -7,6 +7,7 @@
 #include "record/fields.hpp"
 #include "record/verification.hpp"
 #include "statistics/statistics.hpp"
+#include "trying/sanitizer.hpp"
 
 #include <array>
 #include <cstdint>
@@ -105,6 +106,7 @@ struct Attempt {
   std::string program;                   // what was measured: a library, or a Python file
   std::string last;                      // id of the try that it is compared with; empty: none
   std::vector<TriedCell> cells;
+  std::optional<Sanitized> sanitizer{};  // none: nobody asked
 };
 
 template <Is<Against> Other, class F>
@@ -158,6 +160,7 @@ void fields(Try& t, F&& f) {
   f("library", t.program, kOrNull);
   f("last", t.last, kOrNull);
   f("cells", t.cells);
+  f("sanitizer", t.sanitizer, kLater);
 }
 
 // On one line, without its end.

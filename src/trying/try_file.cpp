@@ -10,6 +10,7 @@
 #include "device/devices.hpp"
 #include "operation/operation.hpp"
 #include "peer/solution_file.hpp"
+#include "plan/shape.hpp"
 #include "report/host.hpp"
 #include "report/report_input.hpp"
 #include "report/tool.hpp"
@@ -155,6 +156,34 @@ void measure(const Request& request, Attempt& attempt) {
   judge(attempt, report_at(json), outcome, sass.get());
 }
 
+// The kernel alone, once or a few times, on the smallest of its problems: what is looked at takes
+// many times as long.
+record::RunOptions options_for_looking(const Request& request, const Attempt& attempt) {
+  record::RunOptions options = request.options;
+  const auto elements = [](const std::string& shape) {
+    double product = 1.0;
+    for (const std::int64_t size : plan::parse_shape(shape)) product *= static_cast<double>(size);
+    return product;
+  };
+  options.shapes = {*std::ranges::min_element(options.shapes, {}, elements)};
+  options.tokens.resize(1);
+  options.variants = {fmt::format("{}*", kMine)};
+  options.peers = {fmt::format("{}={}", kMine, attempt.program)};
+  options.in_process = true;
+  options.peers_are_optional = true;
+  options.measure_stream_shapes = false;
+  options.baseline = "none";
+  options.caches = {record::CacheMode::kHot};
+  options.launches = {record::LaunchMode::kStream};
+  options.min_samples = 1;
+  options.max_time_s = 0.0;
+  options.min_sample_s = 0.0;
+  options.call_timeout_s = 0.0;
+  options.quiet = true;
+  options.force = true;
+  return options;
+}
+
 std::string new_id(const Attempt& attempt) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   const std::string what = fmt::format("{} {} {} {}", attempt.sha256, attempt.at, now, getpid());
@@ -177,7 +206,13 @@ std::optional<Attempt> try_file(const Request& request) {
   attempt.version = report::tool_info().version;
   const record::PeerFile file = report::peer_file(kMine, request.file);
   attempt.sha256 = file.sha256;
-  if (compile(whole, attempt)) measure(whole, attempt);
+  if (compile(whole, attempt)) {
+    measure(whole, attempt);
+    if (request.sanitize && !request.interrupted.load()) {
+      attempt.sanitizer = sanitize(options_for_looking(whole, attempt),
+                                   peer::kernel_symbols(attempt.program), request.interrupted);
+    }
+  }
   if (request.interrupted.load()) return std::nullopt;
   attempt.id = new_id(attempt);
   return attempt;

@@ -109,6 +109,27 @@ std::string place_of(const peer::Diagnostic& found) {
   return place.empty() ? "" : place + ": ";
 }
 
+std::string finding_text(const SanitizerFinding& finding) {
+  std::string words = fmt::format("{}: {}", finding.tool, finding.kind);
+  if (!finding.kernel.empty()) words += " in " + finding.kernel;
+  if (!finding.file.empty()) words += fmt::format(" at {}:{}", finding.file, finding.line);
+  if (!finding.thread.empty()) words += fmt::format(", thread {}", finding.thread);
+  if (!finding.block.empty()) words += fmt::format(" of block {}", finding.block);
+  if (!finding.address.empty()) words += fmt::format(", address {}", finding.address);
+  return finding.times > 1 ? words + fmt::format(" ({} times)", finding.times) : words;
+}
+
+void tell(const Sanitized& sanitized, text::Page& page) {
+  for (const SanitizerFinding& finding : sanitized.findings) {
+    page.paragraph(finding_text(finding), 2, text::Tone::kBad);
+  }
+  if (!sanitized.problem.empty()) page.paragraph(sanitized.problem, 2, text::Tone::kDoubt);
+  if (sanitized.findings.empty() && sanitized.problem.empty()) {
+    page.paragraph("compute-sanitizer: nothing found by memcheck, racecheck, initcheck, synccheck",
+                   2);
+  }
+}
+
 std::string interval_of(const Overall& overall) {
   if (!overall.ci95) return "";
   return fmt::format("[{:.3f}, {:.3f}]", overall.ci95->low, overall.ci95->high);
@@ -144,6 +165,7 @@ std::string to_text(const Attempt& attempt, const text::Style& style) {
       page.paragraph(place_of(attempt.errors[i]) + attempt.errors[i].message, 2, text::Tone::kBad);
     }
     if (attempt.errors.empty()) page.paragraph(attempt.reason, 2, text::Tone::kBad);
+    if (attempt.sanitizer) tell(*attempt.sanitizer, page);
     return page.take();
   }
   const text::Columns<TriedCell> columns = cell_columns();
@@ -172,6 +194,7 @@ std::string to_text(const Attempt& attempt, const text::Style& style) {
   const bool is_told = std::any_of(attempt.cells.begin(), attempt.cells.end(),
                                    [&](const auto& c) { return c.reason == attempt.reason; });
   if (!is_told) page.paragraph(attempt.reason, 2, text::Tone::kBad);
+  if (attempt.sanitizer) tell(*attempt.sanitizer, page);
   return page.take();
 }
 

@@ -49,6 +49,7 @@ struct Arguments {
   std::string json;
   std::string keep;
   bool watch = false;
+  bool sanitize = false;
   bool quiet = false;
 };
 
@@ -119,6 +120,7 @@ ExitCode try_once(const Arguments& arguments, const std::atomic<bool>& interrupt
       .file = arguments.file,
       .options = arguments.options,
       .keep = arguments.keep,
+      .sanitize = arguments.sanitize,
       .before = before,
       .interrupted = interrupted,
       .on_progress = [&lines](std::string_view bytes) { lines.take(bytes); },
@@ -146,6 +148,12 @@ ExitCode run(Arguments arguments) {
                 "--device: a kernel is tried on one device; name it, as in cuda:0");
   }
   device::check_device_name(arguments.options.device);
+  if (arguments.sanitize &&
+      (arguments.options.device == "cpu" || arguments.file.ends_with(".cpp"))) {
+    throw Error(ErrorKind::kUsage,
+                "--sanitize: compute-sanitizer looks at kernels of GPUs; of a .cpp file build a "
+                "program with -fsanitize=address,undefined");
+  }
   if (arguments.options.shapes.empty()) {
     arguments.options.shapes = {"1024x1024", "4096x4096", "8192x8192"};
   }
@@ -205,6 +213,8 @@ Command try_command() {
            "A call that takes longer is a timeout [=]")
       .between(0, kMostSeconds);
   command.add("--watch", a->watch, "Try it again whenever it is saved");
+  command.add("--sanitize", a->sanitize,
+              "Also run it under the four tools of compute-sanitizer, and name what they find");
   command.group = "Output";
   command
       .add("--json -", a->json, "Write the try to stdout, as one line; the table moves to stderr")

@@ -386,6 +386,15 @@ std::vector<kernels::Variant> kernel_variants(const std::string& path, const std
   return variants;
 }
 
+std::vector<std::string> kernel_symbols(const std::string& path) {
+  if (!is_kernel_program(path)) return {};
+  std::set<std::string> symbols;
+  for (const KernelEntry& entry : read_program(path).kernels) {
+    for (const CompiledKernel& compiled : entry.compiled) symbols.insert(compiled.symbol);
+  }
+  return {symbols.begin(), symbols.end()};
+}
+
 std::string disassembled(const std::string& path) {
   if (!is_kernel_program(path)) return "";
   const KernelProgram program = read_program(path);

@@ -52,6 +52,9 @@ std::vector<kernels::Variant> kernel_variants(const std::string& path, const std
                                               const PeerHost& host,
                                               std::deque<std::string>& strings);
 
+// What the kernels of such a program are called in its machine code; none of other files.
+std::vector<std::string> kernel_symbols(const std::string& path);
+
 // The machine code of such a program, for kernel_facts(): a moment's work of another program. Empty
 // where nothing of it can be counted, or there is no disassembler.
 std::string disassembled(const std::string& path);
