@@ -110,6 +110,17 @@ class OfTorch(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
 
+    def test_the_ways_of_bitsandbytes_multiply_with_experts(self):
+        if subprocess.run([TORCH_PYTHON, "-c", "import bitsandbytes"], capture_output=True).returncode != 0:
+            self.skipTest("bitsandbytes is not installed there")
+        path = EXAMPLE.parent / "experts/bitsandbytes_experts.py"
+        for part in "gate_up", "down":
+            code, report, err = measure(TORCH_PYTHON, path, "--operation", "experts", "--shape", "5x64x128", "--top-k",
+                                        "3", "--part", part, "--tokens", "1,7", "--dtype", "bfloat16", "--variant",
+                                        "mine*", "--baseline", "mine.loop")
+            self.assertEqual(code, 0, err)
+            self.assertEqual([m["status"] for m in report["measurements"]], ["passed"] * 6, rows(report))
+
     def test_a_wrong_type_is_a_failed_row(self):
         _, report, _ = measure(TORCH_PYTHON, FUNCTIONS, "--shape", "5x13", "--dtype", "float16", "--variant",
                                "mine.widens")
