@@ -5,6 +5,7 @@
     scripts/results_table.py --models REPORT...
     scripts/results_table.py --tokens REPORT... [--variant fused,chain_cublas]
     scripts/results_table.py --claims REPORT
+    scripts/results_table.py --end-to-end FILE_OF_SCRIPTS_TORCH_END_TO_END
 """
 
 import argparse
@@ -115,6 +116,26 @@ def claim_rows(report):
         yield row
 
 
+# Of each part of scripts/torch/end_to_end.py: what is shown, its name, and whether more of it is better.
+PARTS = [("layers", "graph_ms", "linear layers of a step, CUDA graph, ms", False),
+         ("layers", "eager_us_a_layer", "the same, eager, us a layer", False),
+         ("step", "ms", "a whole step, static cache, CUDA graph, ms", False),
+         ("compiled", "tokens_per_second", "compiled by torch.compile, tokens/s", True),
+         ("generate", "tokens_per_second", "`generate`, eager, tokens/s", True),
+         ("prefill", "ms", "prefill of 2,048 tokens, eager, ms", False),
+         ("training", "ms", "a step of QLoRA training, sequences of 1,024 tokens, ms", False)]
+
+
+def end_to_end_rows(whole):
+    """Yields a row for each part and batch: bitsandbytes' own code, the drop-in, and how many times as fast."""
+    for part, field, what, is_rate in PARTS:
+        for batch, result in whole["parts"].get(part, {}).items():
+            theirs, ours = (each["median"] if isinstance(each, dict) else each
+                            for each in (result[field][who] for who in ("bitsandbytes", "nf4bench")))
+            ratio = ours / theirs if is_rate else theirs / ours
+            yield [what, batch, micro(theirs / 1e6), micro(ours / 1e6), f"{ratio:.2f}x"]
+
+
 def print_table(head, rows):
     print("| " + " | ".join(head) + " |")
     print("|" + " --- |" * len(head))
@@ -130,9 +151,15 @@ def main():
     parser.add_argument("--models", action="store_true", help="whole-model times instead of geometries")
     parser.add_argument("--tokens", action="store_true", help="microseconds over numbers of tokens, for matmul")
     parser.add_argument("--claims", action="store_true", help="designs in Python beside what was published of them")
+    parser.add_argument("--end-to-end", action="store_true", help="models in PyTorch, with and without the drop-in")
     parser.add_argument("reports", nargs="+")
     arguments = parser.parse_args()
     reports = [json.load(open(path, encoding="utf-8")) for path in arguments.reports]
+    if arguments.end_to_end:
+        for whole in reports:
+            theirs = f"bitsandbytes {whole['machine']['bitsandbytes']}"
+            print_table(["what", "batch", theirs, "with the drop-in", "ratio"], end_to_end_rows(whole))
+        return 0
     for path, report in zip(arguments.reports, reports):
         if not report["complete"] and not arguments.tokens:
             print(f"results_table: {path} is incomplete", file=sys.stderr)

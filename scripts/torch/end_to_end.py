@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""A model of Llama-3.1-8B's shape with random NF4 weights, under bitsandbytes' own code and under the drop-in.
+"""A model of a known shape with random NF4 weights, under bitsandbytes' own code and under the drop-in.
 
-  end_to_end.py --part PART [--json FILE] [--batch 1,4,8,16,32,64]
+  end_to_end.py --part PART [--model MODEL] [--json FILE] [--batch 1,4,8,16,32,64]
 
-  layers    the 224 linear layers of one decoding step: by CUDA graph, and eagerly
+MODEL is llama-3.1-8b, the default, or qwen3-30b-a3b: 8 of its 48 layers, with experts that transformers multiplies and
+bitsandbytes' replace_parameter_4bit keeps in NF4. PART is one or more of
+
+  layers    the linear layers of one decoding step, without experts: by CUDA graph, and eagerly
   step      a whole decoding step with a static cache, captured as a CUDA graph
   compiled  the same, compiled by torch.compile before it is captured; about a minute a batch size
   generate  model.generate() as people call it, eagerly
   prefill   2,048 tokens, eagerly
   training  a step of QLoRA (LoRA on all linear layers, checkpointed, 1 and 4 sequences of 1,024 tokens)
 
-Each part builds the model anew and takes one to four minutes. Measurements of the two alternate in one process, and a
-part replaces what FILE has of it. Needs a GPU with 24 GB, transformers and, for training, peft.
+With commas between, in the order given; training comes last, for it changes the model. A part takes one to four
+minutes with all batches. Measurements of the two alternate in one process, and a part replaces what FILE has of it.
+Needs a GPU with 24 GB, transformers and, for training, peft.
 """
 
 import argparse
@@ -71,8 +75,7 @@ def replays(graphs, rounds):
 
 def layers_of(model):
     for layer in model.model.layers:
-        yield from (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj, layer.self_attn.o_proj,
-                    layer.mlp.gate_proj, layer.mlp.up_proj, layer.mlp.down_proj)
+        yield from (each for each in layer.modules() if isinstance(each, bnb.nn.Linear4bit))
 
 
 def measure_layers(model, batches, device):
@@ -177,8 +180,9 @@ def measure_training(model, batches, device):
     import peft
 
     model.is_loaded_in_4bit = True
-    lora = peft.LoraConfig(r=16, lora_alpha=32, lora_dropout=0.0,
-                           target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"])
+    linear = sorted({name.rpartition(".")[2] for name, each in model.named_modules()
+                     if isinstance(each, bnb.nn.Linear4bit)})
+    lora = peft.LoraConfig(r=16, lora_alpha=32, lora_dropout=0.0, target_modules=linear)
     model = peft.get_peft_model(model, lora).train()
     model.enable_input_require_grads()
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -199,6 +203,10 @@ PARTS = {"layers": measure_layers, "step": measure_steps, "compiled": functools.
          "generate": measure_generate, "prefill": measure_prefill, "training": measure_training}
 
 
+MODELS = {"llama-3.1-8b": models.llama, "qwen3-30b-a3b": models.qwen3_moe}
+LAYERS = {"llama-3.1-8b": "32 of 32", "qwen3-30b-a3b": "8 of 48"}
+
+
 def show(part, batch, result):
     for name, each in result.items():
         if not isinstance(each, dict) or "bitsandbytes" not in each:
@@ -208,34 +216,40 @@ def show(part, batch, result):
               f"{theirs / ours:.3f}", flush=True)
 
 
-def save(path, part, results):
+def save(path, model, part, results):
     whole = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     import transformers
     whole["machine"] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
                         "transformers": transformers.__version__, "bitsandbytes": bnb.__version__,
                         "libnf4": libnf4_version()}
+    whole["model"] = {"shape": model, "layers": LAYERS[model]}
     whole.setdefault("parts", {})[part] = results
     path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", required=True, choices=PARTS)
+    parser.add_argument("--part", required=True, metavar="PART,...", help=", ".join(PARTS))
+    parser.add_argument("--model", choices=MODELS, default="llama-3.1-8b")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--batch", default="1,4,8,16,32,64")
     options = parser.parse_args()
+    parts = options.part.split(",")
+    if not set(parts) <= set(PARTS):
+        parser.error(f"--part {options.part}: parts are {', '.join(PARTS)}")
     begin = time.monotonic()
     device = "cuda"
-    model = models.llama(device)
+    model = MODELS[options.model](device)
     print(f"built in {time.monotonic() - begin:.0f} s", flush=True)
-    results = {}
-    with torch.set_grad_enabled(options.part == "training"):
-        for batch, result in PARTS[options.part](model, [int(each) for each in options.batch.split(",")], device):
-            results[str(batch)] = result
-            show(options.part, batch, result)
-            if options.json:
-                save(options.json, options.part, results)
-    print(f"{options.part} in {time.monotonic() - begin:.0f} s", flush=True)
+    for part in parts:
+        results = {}
+        with torch.set_grad_enabled(part == "training"):
+            for batch, result in PARTS[part](model, [int(each) for each in options.batch.split(",")], device):
+                results[str(batch)] = result
+                show(part, batch, result)
+                if options.json:
+                    save(options.json, options.model, part, results)
+        print(f"{part} after {time.monotonic() - begin:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

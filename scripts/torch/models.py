@@ -56,19 +56,15 @@ def _linear_layers_are_quantized(vocabulary):
         torch.nn.Linear = linear
 
 
-def llama(device="cuda", **sizes):
-    """A LlamaForCausalLM, by default of the shape of Llama-3.1-8B: 32 layers, 4.5 GB of them in NF4."""
-    import transformers
+def _model(kind, config, device):
+    """A model of class `kind`: linear layers of random bytes, all else of random numbers."""
     from transformers.initialization import no_init_weights
 
-    shape = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
-             "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, **sizes}
-    config = transformers.LlamaConfig(**shape, dtype=torch.bfloat16)
     RandomLinear4bit.device = device
     torch.set_default_dtype(torch.bfloat16)
     try:
-        with torch.device(device), no_init_weights(), _linear_layers_are_quantized(shape["vocab_size"]):
-            model = transformers.LlamaForCausalLM(config)
+        with torch.device(device), no_init_weights(), _linear_layers_are_quantized(config.vocab_size):
+            model = kind(config)
     finally:
         torch.set_default_dtype(torch.float32)
     for name, each in model.named_parameters():
@@ -76,3 +72,31 @@ def llama(device="cuda", **sizes):
             each.data.fill_(1) if "norm" in name else each.data.normal_(0, 0.02)
     model.generation_config.pad_token_id = 0
     return model.eval()
+
+
+def llama(device="cuda", **sizes):
+    """A LlamaForCausalLM, by default of the shape of Llama-3.1-8B: 32 layers, 4.5 GB of them in NF4."""
+    import transformers
+
+    shape = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+             "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, **sizes}
+    return _model(transformers.LlamaForCausalLM, transformers.LlamaConfig(**shape, dtype=torch.bfloat16), device)
+
+
+def qwen3_moe(device="cuda", **sizes):
+    """A Qwen3MoeForCausalLM, by default of the shape of Qwen3-30B-A3B, but with 8 of its 48 layers.
+
+    Its experts are two parameters a layer, which bitsandbytes' replace_parameter_4bit quantizes.
+    """
+    import transformers
+    from bitsandbytes.nn.parametrize import replace_parameter_4bit
+
+    shape = {"hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_hidden_layers": 8,
+             "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "num_experts": 128,
+             "num_experts_per_tok": 8, "norm_topk_prob": True, "vocab_size": 151936, "max_position_embeddings": 8192,
+             **sizes}
+    model = _model(transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig(**shape, dtype=torch.bfloat16), device)
+    for layer in model.model.layers:
+        for name in ("gate_up_proj", "down_proj"):
+            replace_parameter_4bit(layer.mlp.experts, name, compress_statistics=True, quant_type="nf4")
+    return model
