@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Runs bitsandbytes' own tests of 4 bits with and without the drop-in, then a merge and a training.
+"""Runs tests of other packages with and without the drop-in, then a merge and a training.
 
-  acceptance.py --bitsandbytes CHECKOUT [--out FOLDER] [--only tests|merge|training] [--steps N]
+  acceptance.py [--bitsandbytes CHECKOUT] [--axolotl CHECKOUT] [--unsloth-zoo CHECKOUT] [--transformers CHECKOUT]
+                [--out FOLDER] [--only PART] [--steps N] [--limit SECONDS]
 
-CHECKOUT holds tests/ of the installed bitsandbytes, which need a GPU and pytest. All else runs on the CPU as well, with
-peft and transformers. Exit code 0 when no test is lost, every merged bit is the same, and the losses differ by no more
-than rounding makes them.
+A CHECKOUT holds tests/ of the installed package, unmodified; files of it that are missing are left out. They are the
+tests of 4 bits of bitsandbytes, and of all the tests of experts; they need a GPU and pytest. All else runs on the CPU
+as well, with peft and transformers. Exit code 0 when no test is lost, every merged bit is the same, and the losses
+differ by no more than rounding makes them.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -19,23 +22,39 @@ import xml.etree.ElementTree
 
 import torch
 
-# A file, and which of its tests are of 4 bits.
-FILES = {"test_ops.py": "4bit", "test_functional.py": "4bit", "test_autograd.py": "4bit", "test_linear4bit.py": "",
-         "test_parametrize.py": ""}
-TIME_LIMIT_S = 240
+# Of each package the files, and which of their tests.
+FILES = {
+    "bitsandbytes": {"test_ops.py": "4bit", "test_functional.py": "4bit", "test_autograd.py": "4bit",
+                     "test_linear4bit.py": "", "test_parametrize.py": "", "test_experts4bit.py": ""},
+    "axolotl": {f"integrations/kernels/scattermoe_lora/test_{name}.py": ""
+                for name in ("bnb_experts_forward", "ep_sentinel_skip", "gptoss_layout")},
+    "unsloth_zoo": {f"test_moe_{name}.py": ""
+                    for name in ("bnb4bit_adaptive_recompute", "bnb4bit_per_expert_conversions", "gategrad_identity",
+                                 "grouped_mm_format", "grouped_modulelist_parity")},
+    "transformers": {f"models/{name}/test_modeling_{name}.py": "batched_and_grouped"
+                     for name in ("qwen3_moe", "gpt_oss", "mixtral")},
+}
+# The drop-in comes with bitsandbytes, which not all of them import.
+RUN = """import sys, bitsandbytes, pytest
+code = pytest.main(sys.argv[1:])
+from nf4bench.torch import takeover
+print("taken over:", *takeover.taken, sep="\\n")
+sys.exit(code)"""
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def start_tests(checkout, out, disabled):
+def start_tests(package, checkout, out, disabled):
     """Starts pytest on all files at once, each in a process; returns them with their reports."""
     environment = {**os.environ, "NF4_DISABLE": "1" if disabled else "0", "BNB_TEST_DEVICE": "cuda",
                    "OMP_NUM_THREADS": "1",
                    "PET_MASTER_PORT": "29500" if disabled else "29501"}  # torchrun's, which one test starts
     running = []
-    for name, words in FILES.items():
-        report = out / f"{'original' if disabled else 'nf4bench'}-{name}.xml"
+    for name, words in FILES[package].items():
+        if not (checkout / "tests" / name).exists():
+            continue
+        report = out / f"{'original' if disabled else 'nf4bench'}-{pathlib.Path(name).name}.xml"
         report.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider",
+        command = [sys.executable, "-c", RUN, "-q", "--no-header", "-p", "no:cacheprovider",
                    f"tests/{name}", f"--junitxml={report}", "-W", "ignore", "--tb=short"]
         command += ["-k", words] if words else []
         with open(report.with_suffix(".log"), "w", encoding="utf-8") as log:
@@ -52,7 +71,7 @@ def outcomes(running, deadline):
             process.wait(max(1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             process.kill()
-            print(f"{name}: not finished in {TIME_LIMIT_S} s", flush=True)
+            print(f"{name}: not finished in time", flush=True)
         if not report.exists():
             found[name] = "no report"
             continue
@@ -63,24 +82,37 @@ def outcomes(running, deadline):
     return found
 
 
-def compare_tests(checkout, out):
+def taken_over(running):
+    """What the drop-in had replaced when the tests ended."""
+    lines = set()
+    for _, _, report in running:
+        _, found, text = report.with_suffix(".log").read_text(encoding="utf-8").rpartition("taken over:\n")
+        lines.update(text.splitlines() if found else [])
+    return sorted(lines - {""})
+
+
+def compare_tests(package, checkout, out, limit):
     # Both at once: the GPU has room, and the comparison is of outcomes, not of times.
-    running = {disabled: start_tests(checkout, out, disabled) for disabled in (True, False)}
-    deadline = time.monotonic() + TIME_LIMIT_S
+    running = {disabled: start_tests(package, checkout, out, disabled) for disabled in (True, False)}
+    deadline = time.monotonic() + limit
     theirs, ours = (outcomes(running[disabled], deadline) for disabled in (True, False))
     lost = sorted(name for name, outcome in theirs.items() if outcome == "passed" and ours.get(name) != "passed")
     won = sorted(name for name, outcome in ours.items() if outcome == "passed" and theirs.get(name) != "passed")
     count = lambda found, outcome: sum(each == outcome for each in found.values())  # noqa: E731
-    for who, found in (("bitsandbytes", theirs), ("nf4bench", ours)):
+    for who, found in ((package, theirs), ("nf4bench", ours)):
         print(f"{who:12s} {count(found, 'passed')} passed, {count(found, 'failed')} failed, "
-              f"{count(found, 'skipped')} skipped", flush=True)
+              f"{count(found, 'skipped')} skipped, {count(found, 'no report')} files without a report", flush=True)
     for name in lost[:40]:
         print("  lost", name)
     for name in won[:40]:
         print("  won ", name)
-    result = {who: {kind: count(found, kind) for kind in ("passed", "failed", "skipped")}
-              for who, found in (("bitsandbytes", theirs), ("nf4bench", ours))}
-    return {**result, "lost": lost, "won": won}, bool(theirs) and count(theirs, "passed") > 0 and not lost
+    result = {who: {kind: count(found, kind) for kind in ("passed", "failed", "skipped", "no report")}
+              for who, found in ((package, theirs), ("nf4bench", ours))}
+    result.update(files=[name for name, _, _ in running[False]], lost=lost, won=won,
+                  failed_in_both=sorted(name for name, outcome in theirs.items() if outcome == "failed"
+                                        and ours.get(name) == "failed"),
+                  taken_over=taken_over(running[False]))
+    return result, count(theirs, "passed") > 0 and not lost
 
 
 def small_model(seed=0):
@@ -175,18 +207,23 @@ def compare_trainings(steps):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bitsandbytes", type=pathlib.Path, metavar="CHECKOUT")
+    for package in FILES:
+        parser.add_argument("--" + package.replace("_", "-"), type=pathlib.Path, metavar="CHECKOUT")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("torch-results"))
-    parser.add_argument("--only", choices=["tests", "merge", "training"])
+    parser.add_argument("--only", choices=[*FILES, "merge", "training"])
     parser.add_argument("--steps", type=int, default=50, help="of the training (default: 50)")
+    parser.add_argument("--limit", type=int, default=240, help="seconds for the tests of a package (default: 240)")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    parts = {"tests": lambda: compare_tests(options.bitsandbytes.resolve(), options.out.resolve()),
-             "merge": compare_merges, "training": lambda: compare_trainings(options.steps)}
+    checkouts = {package: vars(options)[package] for package in FILES}
+    out = options.out.resolve()
+    parts = {package: functools.partial(compare_tests, package, checkout.resolve(), out, options.limit)
+             for package, checkout in checkouts.items() if checkout is not None}
+    parts.update(merge=compare_merges, training=lambda: compare_trainings(options.steps))
     if options.only:
+        if options.only not in parts:
+            parser.error(f"--only {options.only} needs --{options.only.replace('_', '-')} CHECKOUT")
         parts = {options.only: parts[options.only]}
-    elif options.bitsandbytes is None:
-        del parts["tests"]
     result, good = {}, True
     for name, part in parts.items():
         result[name], passed = part()
