@@ -50,6 +50,7 @@ std::vector<Command> all_commands() {
                                    merge_command(),
                                    fleet_command(),
                                    check_command(),
+                                   site_command(),
                                    export_command(),
                                    doctor_command(),
                                    completion_command(),

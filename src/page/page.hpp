@@ -6,7 +6,8 @@
 
 namespace nf4bench::page {
 
-// What a page is about: a report, a comparison or the ranking of a fleet.
+// What a page is about: a report, a comparison, the ranking of a fleet, or what many
+// reports say of cards.
 struct Content {
   std::string title;
   std::string json;      // what the page draws from

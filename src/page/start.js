@@ -1,7 +1,7 @@
 // Draws the page, and again whenever the fragment of the address changes.
 
 const PAGES = {'nf4bench.report': reportPage, 'nf4bench.comparison': comparisonPage,
-  'nf4bench.ranking': rankingPage};
+  'nf4bench.ranking': rankingPage, 'nf4bench.site': sitePage, 'nf4bench.card': cardPage};
 function draw() {
   const key = document.activeElement?.dataset?.key;
   const opened = [...document.querySelectorAll('details')].map(each => each.open);

@@ -179,8 +179,9 @@ TEST_F(Completion, ZshCompletesCommandsOptionsValuesAndFiles) {
 }
 
 TEST_F(Completion, EveryOptionOfEveryHelpIsOffered) {
-  for (const std::string command : {"run", "list", "inspect", "synth", "dequantize", "compare",
-                                    "history", "merge", "fleet", "check", "export", "doctor"}) {
+  for (const std::string command :
+       {"run", "list", "inspect", "synth", "dequantize", "compare", "history", "merge", "fleet",
+        "check", "site", "export", "doctor"}) {
     const Outcome help =
         shell("\"$NF4BENCH\" " + command + (command == "run" ? " --help-all" : " --help") +
               " | grep -o '^  [^ ]*--[a-z-]*' | grep -o '[a-z-]*$'");

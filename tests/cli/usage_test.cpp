@@ -62,9 +62,9 @@ std::string help_at(const std::string& columns, std::vector<std::string> words) 
 // Lines that are indented by two are examples, which stay whole to be copied.
 TEST(Help, IsAsWideAsTheTerminalAndElseEightyColumns) {
   const std::vector<std::vector<std::string>> commands = {
-      {},        {"run"},        {"try"},     {"tries"},      {"list"},  {"inspect"},
-      {"synth"}, {"dequantize"}, {"compare"}, {"history"},    {"merge"}, {"fleet"},
-      {"check"}, {"export"},     {"doctor"},  {"completion"}, {"man"}};
+      {},        {"run"},        {"try"},     {"tries"},   {"list"},       {"inspect"},
+      {"synth"}, {"dequantize"}, {"compare"}, {"history"}, {"merge"},      {"fleet"},
+      {"check"}, {"site"},       {"export"},  {"doctor"},  {"completion"}, {"man"}};
   for (std::vector<std::string> command : commands) {
     command.emplace_back(command == std::vector<std::string>{"run"} ? "--help-all" : "--help");
     for (const std::string columns : {"", "60", "120"}) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks at the pages of reports, comparisons and fleets in headless Chromium.
+"""Looks at the pages of reports, comparisons, fleets and folders of reports in headless Chromium.
 
 Usage: browser_test.py PATH_OF_NF4BENCH. Where there is no Chromium, only the pages' source is
 looked at, which with NF4BENCH_ALL_CONSUMERS in the environment is a failure.
@@ -62,7 +62,12 @@ class Pages(unittest.TestCase):
     def each_kind(self, text=""):
         if text not in self.kinds:
             self.kinds[text] = [self.make.report(pages.load(REPORTS[0]), text), self.make.comparison(text=text),
-                                self.make.fleet(text=text)]
+                                self.make.fleet(text=text), *self.make.site(text)]
+        return self.kinds[text][:-1]
+
+    def each_page(self, text=""):
+        """The same, and the page of all cards, which is small."""
+        self.each_kind(text)
         return self.kinds[text]
 
 
@@ -70,7 +75,7 @@ class Source(Pages):
     """What needs no browser."""
 
     def test_allows_its_own_script_and_style_by_hash_and_nothing_else(self):
-        for text in (*self.each_kind(), *self.each_kind(pages.ATTACK)):
+        for text in (*self.each_page(), *self.each_page(pages.ATTACK)):
             scripts = re.findall(r"<script>('use strict'.*?)</script>", text, re.DOTALL)
             styles = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
             self.assertEqual((len(scripts), len(styles)), (1, 1))
@@ -267,10 +272,33 @@ class OtherPages(Pages):
 
 
 @unittest.skipIf(browser.CHROMIUM is None, "needs Chromium")
+class Site(Pages):
+    def test_shows_all_cards_and_what_is_left_out(self):
+        rows, left, commands, leads = browser.ask([self.make.site()[1]], """
+            const texts = id => all(`#${id} tbody tr`).map(each => each.textContent);
+            return [texts('cards'), texts('left'), all('#add code').length, all('#cards a').map(each => each.getAttribute('href'))];""")[0]
+        self.assertEqual((len(rows), len(left), commands), (1, 1, 3))
+        self.assertIn("NVIDIA H200", rows[0])
+        self.assertIn("tampered.json", left[0])
+        self.assertIn("nvidia-h200.html", leads)
+
+    def test_shows_each_time_of_a_card_and_how_far_boards_are_apart(self):
+        cells, rows, picked = browser.ask([self.make.site()[0]], """
+            const rows = () => all('#rows tbody tr').map(each => each.textContent);
+            const before = rows();
+            await pick('#variant=fused');
+            return [all('.matrix td strong').length, before, rows()];""")[0]
+        self.assertEqual(cells, 16)  # 8 geometries in 2 types
+        self.assertEqual((len(rows), len(picked)), (80, 16))
+        for row in rows:
+            self.assertRegex(row, r"\d\.\d\d %")
+
+
+@unittest.skipIf(browser.CHROMIUM is None, "needs Chromium")
 class EveryPage(Pages):
     def test_loads_nothing_and_fits_narrow_and_wide_windows(self):
         texts = [self.make.report(pages.load(path)) for path in REPORTS]
-        for group in (texts, self.each_kind(), self.each_kind(pages.LONG)):
+        for group in (texts, self.each_page(), self.each_page(pages.LONG)):
             answers = browser.ask(group, """
                 const root = document.documentElement;
                 const outside = all('body *').filter(each => {
@@ -293,7 +321,7 @@ class EveryPage(Pages):
                     self.assertEqual(seen["crossed"], [])
 
     def test_says_nothing_for_what_is_not_there(self):
-        for seen in browser.ask([self.make.report(pages.load(path)) for path in REPORTS] + self.each_kind(), """
+        for seen in browser.ask([self.make.report(pages.load(path)) for path in REPORTS] + self.each_page(), """
                 const found = document.getElementById('page').innerText.match(/.*(undefined|NaN|\\[object|null|false|Infinity).*/);
                 return found && found[0];"""):
             self.assertIsNone(seen)
@@ -301,8 +329,8 @@ class EveryPage(Pages):
     def test_draws_no_element_that_a_string_brought(self):
         question = """return [document.title, [...new Set(all('body *').map(each => each.tagName))].sort(),
             /[\\u202a-\\u202e\\u2066-\\u2069\\u2028\\u0085]/.test(document.getElementById('page').textContent)];"""
-        honest = browser.ask(self.each_kind(), question)
-        attacked = browser.ask(self.each_kind(pages.ATTACK), question)
+        honest = browser.ask(self.each_page(), question)
+        attacked = browser.ask(self.each_page(pages.ATTACK), question)
         for (_, tags, _), (title, found, is_turned) in zip(honest, attacked):
             self.assertNotEqual(title, "taken")
             self.assertEqual((found, is_turned), (tags, False))
@@ -364,7 +392,7 @@ class EveryPage(Pages):
 
     def test_shows_the_tables_without_scripts(self):
         report = pages.load(REPORTS[4])
-        answers = browser.ask([self.make.report(report), *self.each_kind(), *self.each_kind(pages.LONG)], """
+        answers = browser.ask([self.make.report(report), *self.each_page(), *self.each_page(pages.LONG)], """
             document.getElementById('page').innerHTML = document.querySelector('noscript').textContent;
             const root = document.documentElement;
             return [root.scrollWidth - root.clientWidth, all('td:first-child').length, all('h1').length];""",

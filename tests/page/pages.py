@@ -1,8 +1,9 @@
-"""The pages that are looked at: of reports, of comparisons and of a fleet."""
+"""The pages that are looked at: of reports, of comparisons, of a fleet and of a folder of reports."""
 
 import copy
 import json
 import pathlib
+import shutil
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -48,9 +49,9 @@ class Maker:
     def __init__(self, program, folder):
         self.program, self.folder = program, pathlib.Path(folder)
 
-    def write(self, name, document):
+    def write(self, name, document, indent=None):
         path = self.folder / name
-        path.write_text(json.dumps(document), encoding="utf-8")
+        path.write_text(json.dumps(document, indent=indent), encoding="utf-8")
         return str(path)
 
     def run(self, *words):
@@ -98,3 +99,22 @@ class Maker:
                        check=False)
         path = self.write("fleet.json", with_strings(load(fleet), text))
         return self.run("fleet", path, "--gate", *(["--json"] if form == "json" else ["--format", form]))
+
+    def site(self, text=""):
+        """The page of a card with two boards, and that of all cards, where one report is refused."""
+        sent = self.folder / "sent"
+        sent.mkdir(exist_ok=True)
+        for name in ("one-board", "other-board"):
+            report = load(H200 / f"geometries-{name}.json")
+            report["device"]["name"] += text
+            report["host"]["name"] += text
+            self.write(f"sent/{name}.json", report, indent=2)
+        self.write("sent/tampered.json", with_strings(load(H200 / "plain.json"), text or "?"), indent=2)
+        out = self.folder / "site"
+        done = subprocess.run([self.program, "site", str(sent), "-o", str(out)], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        index = (out / "index.html").read_text(encoding="utf-8")
+        [card] = [path for path in out.iterdir() if path.name != "index.html"]
+        card = card.read_text(encoding="utf-8")
+        shutil.rmtree(out)
+        return [card, index]

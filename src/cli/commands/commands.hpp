@@ -18,6 +18,7 @@ Command history_command();
 Command merge_command();
 Command fleet_command();
 Command check_command();
+Command site_command();
 Command export_command();
 Command doctor_command();
 Command completion_command();

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "site/site.hpp"
+
+#include <string>
+#include <vector>
+
+namespace nf4bench::site {
+
+struct File {
+  std::string name;
+  std::string text;
+};
+
+// index.html, and a page for each card. They need no server and nothing of each other.
+std::vector<File> site_files(const Site& site);
+
+}  // namespace nf4bench::site
