@@ -198,7 +198,7 @@ ExitCode with_absent_peers(ExitCode code, const bench::RunPlan& plan) {
 // The path of the report. The folder that the tasks of a job share is made by the first of them; if
 // it cannot be, the check of the path says why.
 std::string report_path(const std::string& json, const std::optional<record::Shard>& shard) {
-  const std::string path = plan::report_path(json, shard);
+  std::string path = plan::report_path(json, shard);
   std::error_code ignored;
   if (path != json) std::filesystem::create_directories(json, ignored);
   return path;
