@@ -49,6 +49,24 @@ if(NF4BENCH_TESTS)
   endif()
 endif()
 
+# "pip install" compiles for the cards that are there, and where there is none for the CPU: all cards
+# together take a quarter of an hour on two cores.
+if(DEFINED SKBUILD AND NF4BENCH_CUDA STREQUAL "AUTO" AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                  OUTPUT_VARIABLE cards RESULT_VARIABLE ignored ERROR_QUIET)
+  string(REGEX MATCHALL "[0-9]+[.][0-9]+" cards "${cards}")
+  list(TRANSFORM cards REPLACE "[.]" "")
+  list(FILTER cards EXCLUDE REGEX "^([1-6][0-9]|7[0-4])$")
+  list(REMOVE_DUPLICATES cards)
+  if(cards)
+    list(TRANSFORM cards APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)
+  else()
+    set(NF4BENCH_CUDA OFF)
+    message(STATUS "There is no GPU since Turing here, so this is for the CPU. For all GPUs: "
+                   "pip install . -C cmake.define.NF4BENCH_CUDA=ON")
+  endif()
+endif()
+
 set(NF4BENCH_WITH_CUDA OFF)
 if(NOT NF4BENCH_CUDA STREQUAL "OFF")
   include(CheckLanguage)

@@ -37,6 +37,12 @@ def cached(name):
     return ""
 
 
+def device_of_build():
+    """ON or OFF; left to itself, pip compiles for the GPUs that are here."""
+    chosen = cached("NF4BENCH_CUDA")
+    return chosen if chosen in ("ON", "OFF") else "ON" if cached("CMAKE_CUDA_COMPILER").endswith("nvcc") else "OFF"
+
+
 @contextlib.contextmanager
 def environment_with(wheel):
     """An empty virtual environment with the wheel; gives its Python and its folder of programs."""
@@ -60,6 +66,7 @@ class Wheel(unittest.TestCase):
         (BUILD / ".skbuild-info.json").unlink(missing_ok=True)
         call(sys.executable, "-m", "pip", "wheel", ROOT, "--no-build-isolation", "--no-deps", "--quiet", "-w", out,
              f"--config-settings=build-dir={BUILD}",
+             f"--config-settings=cmake.define.NF4BENCH_CUDA={device_of_build()}",
              f"--config-settings=cmake.build-type={cached('CMAKE_BUILD_TYPE')}",
              f"--config-settings=cmake.define.NF4BENCH_TESTS={cached('NF4BENCH_TESTS')}")
         [cls.built] = out.glob("*.whl")
