@@ -3,6 +3,7 @@
 
 import itertools
 import unittest
+import unittest.mock
 
 import samples
 import torch
@@ -112,6 +113,29 @@ class GroupedLinear(unittest.TestCase):
                 for dtype in (torch.int32, torch.int64):
                     result = nf4.grouped_linear(x, w, torch.tensor(ends, dtype=dtype, device=device), sorted=True)
                     torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
+
+    def test_transposed_stacks_that_are_decoded(self):
+        from nf4bench.torch import grouped
+        for dtype, combine, weighted, per_slot in itertools.product(
+                (torch.float16, torch.bfloat16), *[(False, True)] * 3):
+            w, _ = stack(40, 64, dtype, True, True)
+            ids, weights = routing(7, 3, dtype=dtype)
+            x = torch.randn(21 if per_slot else 7, 64).to(dtype)
+            x[3] = float("nan") if per_slot else x[3]
+            ids[1] = -1
+            weights[1] = float("nan")
+            arguments = (x, w, ids, weights if weighted else None)
+            expected = nf4.grouped_linear(*arguments, combine=combine)
+            ends = torch.tensor([0, 2, 1, 5, 6])
+            expected_of_sorted = nf4.grouped_linear(x[:7], w, ends, sorted=True)
+            with self.subTest(dtype=dtype, combine=combine, weighted=weighted, per_slot=per_slot), \
+                    unittest.mock.patch.object(grouped, "is_decoded", lambda weight, transposed, *_: transposed):
+                result = nf4.grouped_linear(*arguments, combine=combine)
+                self.assertEqual((result.dtype, result.isnan().tolist()), (dtype, expected.isnan().tolist()))
+                tolerance = {"rtol": 0, "atol": 0.02 * expected.nan_to_num().abs().max().item(), "equal_nan": True}
+                torch.testing.assert_close(result, expected, **tolerance)
+                torch.testing.assert_close(nf4.grouped_linear(x[:7], w, ends, sorted=True), expected_of_sorted,
+                                           **tolerance)
 
     def test_what_no_expert_has_is_zero_and_reaches_nobody(self):
         w, _ = stack(40, 64)

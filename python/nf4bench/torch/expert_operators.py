@@ -69,10 +69,13 @@ def check_layer(tokens, ids, weights, shapes, biases, addend, transposed, activa
 
 def run_layer(up, down, tokens, ids, weights, biases, addend, transposed, activation):
     """With Weights. An addend stands between the first product and its activation, so that libnf4's layer
-    cannot have it: its two products are called by themselves then."""
-    if addend is None:
+    cannot have it, nor can a stack be decoded there: its two products are called by themselves then."""
+    if addend is None and not any(grouped.is_decoded(each, way, tokens.dtype, ids.numel())
+                                  for each, way in zip((up, down), transposed)):
         return grouped.experts(up, down, transposed, tokens, ids, weights, biases, activation)
-    products = grouped.grouped_linear(up, transposed[0], tokens, ids, None, biases[0], False, False).add_(addend)
+    products = grouped.grouped_linear(up, transposed[0], tokens, ids, None, biases[0], False, False)
+    if addend is not None:
+        products = products.add_(addend)
     return grouped.grouped_linear(down, transposed[1], activate(products, *activation), ids, weights, biases[1], False,
                                   True)
 
@@ -120,22 +123,6 @@ def _(input, ids, weights, packed, absmax, blocksize, shape, down_packed, down_a
                                        (transposed, down_transposed), activation, gated, packed.device))
 
 
-def _experts_of(ids, rows, count, is_sorted):
-    """The expert of each slot; `count` where it has none."""
-    if is_sorted:
-        rows = torch.arange(rows, device=ids.device, dtype=ids.dtype)
-        return torch.searchsorted(ids.cummax(0).values, rows, right=True)
-    ids = ids.reshape(-1)
-    return torch.where((ids >= 0) & (ids < count), ids, count).long()
-
-
-def _slot_weights(weights, chosen, count):
-    """In float32, [slots, 1], and 0 where a slot has no expert, whatever its weight."""
-    if weights is None:
-        return (chosen < count).float()[:, None]
-    return torch.where(chosen < count, weights.reshape(-1).float(), 0.0)[:, None]
-
-
 def _weight_gradient(weights, plain, rows, bias, of_slots, chosen, count):
     """<dY, W x + b> = <W^T dY, x> + <dY, b>, so that what the forward pass made need not be kept.
     plain: W^T dY; rows: x; of_slots: dY; all of slots."""
@@ -179,8 +166,8 @@ def _grouped_backward(ctx, grad):
     count = shape[0]
     grad_input = grad_weights = grad_bias = None
     if ctx.needs_input_grad[6] or (bias is not None and ctx.needs_input_grad[7]):
-        chosen = _experts_of(ids, ctx.slots, count, is_sorted)
-        scale, of_slots = _slot_weights(weights, chosen, count), _of_slots(grad, ctx.slots)
+        chosen = grouped.experts_of(ids, ctx.slots, count, is_sorted)
+        scale, of_slots = grouped.slot_weights(weights, chosen, count), _of_slots(grad, ctx.slots)
 
     def product(weights, combine):  # dX = dY W, decoded anew
         return torch.ops.nf4.grouped_linear(grad, packed, absmax, blocksize, shape, ids, weights, None, *nested,
@@ -218,8 +205,10 @@ def _experts_backward(ctx, grad):
         return torch.ops.nf4.grouped_linear(rows, packed, absmax, blocksize, shape, ids, None, bias, *nested, False,
                                             transposed != turn, combine)
 
-    chosen = _experts_of(ids, slots, count, False)
-    scale, of_slots = _slot_weights(weights, chosen, count), _of_slots(grad, slots)
+    chosen = grouped.experts_of(ids, slots, count, False)
+    scale, of_slots = grouped.slot_weights(weights, chosen, count), None
+    if down_bias is not None:
+        of_slots = _of_slots(grad, slots)
     products = product(tensors[:5], ctx.up, tokens, bias, False, False)
     if addend is not None:
         products = products + addend

@@ -8,7 +8,8 @@ import functools
 import torch
 
 from .. import _library
-from .kernels import any_pointers, current_gpu, device_fields, pointer_of, readable, scratch_of, stream_of
+from .kernels import (any_pointers, current_gpu, dequantize, device_fields, pointer_of, readable, scratch_of,
+                      stream_of)
 from .weights import KINDS
 
 ACTIVATIONS = {"silu": 0, "gelu_tanh": 1, "gptoss": 2, "relu2": 3}  # as nf4.h numbers them
@@ -82,11 +83,77 @@ def _enqueue(function, weight, structs, tokens, output, needed):
     return output
 
 
+def experts_of(ids, rows, count, is_sorted):
+    """The expert of each slot; `count` where it has none."""
+    if is_sorted:
+        rows = torch.arange(rows, device=ids.device, dtype=ids.dtype)
+        return torch.searchsorted(ids.cummax(0).values, rows, right=True)
+    ids = ids.reshape(-1)
+    return torch.where((ids >= 0) & (ids < count), ids, count).long()
+
+
+def slot_weights(weights, chosen, count):
+    """In float32, [slots, 1], and 0 where a slot has no expert, whatever its weight."""
+    if weights is None:
+        return (chosen < count).float()[:, None]
+    return torch.where(chosen < count, weights.reshape(-1).float(), 0.0)[:, None]
+
+
+def is_decoded(weight, transposed, dtype, slots):
+    """Whether a product is that of the decoded stack. libnf4 reads transposed ones, as backward passes do, once a slot:
+    on an H100 that takes longer than to decode all from about half as many slots as experts on."""
+    if not transposed or weight.gpu is None or weight.own_offsets or dtype is torch.float32:
+        return False
+    return 2 * slots >= weight.shape[0] and (_has_grouped_mm(weight, dtype)
+                                             or not torch.cuda.is_current_stream_capturing())
+
+
+def _has_grouped_mm(weight, dtype):
+    """Whether PyTorch's grouped product reads the ends of experts on the device."""
+    return (hasattr(torch, "_grouped_mm") and dtype is torch.bfloat16
+            and weight.shape[1] % 8 == 0 and weight.shape[2] % 8 == 0
+            and torch.cuda.get_device_capability(weight.gpu) >= (9, 0))
+
+
+def _by_experts(rows, matrices, ends):
+    """As torch._grouped_mm, but waits for `ends`."""
+    products, begin = rows.new_empty(rows.shape[0], matrices.shape[2]), 0
+    for matrix, end in zip(matrices, ends.tolist()):
+        torch.mm(rows[begin:end], matrix, out=products[begin:end])
+        begin = end
+    return products
+
+
+def decoded_product(weight, tokens, ids, weights, bias, is_sorted, sums):
+    """grouped_linear() of a transposed stack, decoded whole."""
+    count = weight.shape[0]
+    chosen = experts_of(ids, tokens.shape[0], count, is_sorted)
+    slots = chosen.numel()
+    sorted_ids, order = chosen.sort(stable=True)
+    ends = torch.searchsorted(sorted_ids, torch.arange(count, device=ids.device), right=True).int()
+    rows = tokens[order if tokens.shape[0] == slots else order // (slots // tokens.shape[0])]
+    multiply = torch._grouped_mm if weight.gpu is not None and _has_grouped_mm(weight, tokens.dtype) else _by_experts
+    products = multiply(rows, dequantize(weight, tokens.dtype), ends)
+    result = torch.empty_like(products)
+    result[order] = products
+    if bias is not None:
+        result = result + bias[chosen.clamp(max=count - 1)]
+    if weights is not None:
+        result = result.float() * slot_weights(weights, chosen, count)
+    # Rows of no expert were never written.
+    result = torch.where(chosen[:, None] < count, result, torch.zeros((), dtype=result.dtype, device=result.device))
+    if sums and not is_sorted:
+        result = result.view(ids.shape[0], -1, result.shape[1]).sum(1, dtype=torch.float32)
+    return result.to(tokens.dtype)
+
+
 @_on_its_gpu
 def grouped_linear(weight, transposed, tokens, ids, weights, bias, is_sorted, sums):
     """For each slot weights[s] (W[ids[s]] x + bias[ids[s]]), of arguments that check_grouped() has seen."""
     experts, outputs, _ = sizes_of(weight.shape, transposed)
     rows = tokens.shape[0]
+    if is_decoded(weight, transposed, tokens.dtype, rows if is_sorted else ids.numel()):
+        return decoded_product(weight, tokens, ids, weights, bias, is_sorted, sums)
     routing = _Routing(ids, weights, rows, is_sorted, sums)
     output = tokens.new_empty((routing.tokens if sums else routing.tokens * routing.top_k, outputs))
     if output.shape[0] == 0:
