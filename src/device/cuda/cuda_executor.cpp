@@ -213,9 +213,9 @@ std::vector<OutputCopy> CudaExecutor::copies_of(const std::vector<Written>& writ
 }
 
 Taken CudaExecutor::sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) {
-  prepare(calls, spec);
   const CallRange range = next(calls, spec);
   if (calls.sampler != nullptr) return sample_elsewhere(calls, spec, range, truth);
+  prepare(calls, spec);
   Taken taken;
   taken.written = calls.written(range);
   if (truth != nullptr) begin_judging(taken.written, *truth);
@@ -234,6 +234,7 @@ Taken CudaExecutor::sample_elsewhere(const Calls& calls, const SampleSpec& spec,
   taken.written = calls.written(range);
   std::vector<OutputCopy> copies;
   if (truth != nullptr) copies = copies_of(taken.written, truth->work.output_bytes);
+  prepare(calls, spec);  // what was prepared is forgotten where room for copies was made
   if (calls.before) calls.before(taken.written);
   if (!copies.empty()) memory_.fill(copied_.data(), kPoisonByte, copied_.bytes());
   taken.sample = calls.sampler->take(spec, range, copies);
