@@ -49,12 +49,15 @@ Status status_of_reason(const std::string& reason) {
   return Status::kRefused;
 }
 
-// What was right at first, and is not since the inputs have changed, remembers something.
+// What was right at first, and is not since the inputs have changed or when it is called again,
+// remembers something.
 Status status_of_wrong(const Measurement& row) {
   using record::FaultKind;
   const std::optional<FaultKind> fault = row.verification->fault;
-  const bool remembers = fault == FaultKind::kStale || fault == FaultKind::kForeign ||
-                         fault == FaultKind::kSkipped || row.reason.starts_with("after timing: ");
+  const bool remembers =
+      fault == FaultKind::kStale || fault == FaultKind::kForeign || fault == FaultKind::kSkipped ||
+      (fault == FaultKind::kUnwritten && row.reason.starts_with("in a timed ")) ||
+      row.reason.starts_with("after timing: ");
   return remembers ? Status::kStateful : Status::kWrong;
 }
 

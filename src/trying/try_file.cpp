@@ -77,6 +77,15 @@ const Attempt* last_of(const Request& request, const std::string& library) {
   return found == request.before.rend() ? nullptr : &*found;
 }
 
+// Where nobody has said which: the usual one, or the first that the kernels are for.
+std::vector<nf4::OutputType> types_for(const std::string& program) {
+  const std::vector<nf4::OutputType> types = peer::kernel_types(program);
+  const bool has_usual =
+      std::find(types.begin(), types.end(), nf4::OutputType::kBfloat16) != types.end();
+  if (types.empty() || has_usual) return {};
+  return {types.front()};
+}
+
 record::RunOptions options_of(const Request& request, const Attempt& attempt, const Attempt* last) {
   record::RunOptions options = request.options;
   const auto kind =
@@ -86,6 +95,7 @@ record::RunOptions options_of(const Request& request, const Attempt& attempt, co
   }
   options.variants.push_back(fmt::format("{}*", kMine));
   options.peers = {fmt::format("{}={}", kMine, attempt.program)};
+  if (options.output_types.empty()) options.output_types = types_for(attempt.program);
   if (last != nullptr) {
     options.peers.push_back(fmt::format("{}={}", kLast, last->program));
     options.variants.push_back(fmt::format("{}*", kLast));

@@ -182,7 +182,7 @@ void add_problem_options(Command& command, record::RunOptions& o) {
   command
       .add(
           "--dtype TYPE", [&o](const Words& words) { o.output_types = parse_output_types(words); },
-          "Output types: float16, bfloat16, float32 [bfloat16]")
+          "Output types: float16, bfloat16, float32 [bfloat16, or the first that its kernels name]")
       .suggests(output_type_words());
   command.add("--blocksize N", o.blocksize, "Elements that share a scale: 32 to 4096 [=]");
   add_absmax_flags(command, o.absmax_kind);

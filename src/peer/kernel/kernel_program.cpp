@@ -427,4 +427,17 @@ std::optional<KernelFacts> kernel_facts(const std::string& path, const std::stri
   return std::nullopt;
 }
 
+std::vector<nf4::OutputType> kernel_types(const std::string& path) {
+  std::vector<nf4::OutputType> types;
+  if (!is_kernel_program(path)) return types;
+  const KernelProgram program = read_program(path);
+  for (const nf4::OutputType type : nf4::kOutputTypes) {
+    const bool has =
+        std::any_of(program.kernels.begin(), program.kernels.end(),
+                    [&](const KernelEntry& entry) { return compiled_for(entry, type) != nullptr; });
+    if (has) types.push_back(type);
+  }
+  return types;
+}
+
 }  // namespace nf4bench::peer

@@ -66,4 +66,7 @@ std::optional<KernelFacts> kernel_facts(const std::string& path, const std::stri
                                         const kernels::DeviceFacts& device,
                                         const std::string& sass);
 
+// The output types that such a program has a kernel for; none of anything else.
+std::vector<nf4::OutputType> kernel_types(const std::string& path);
+
 }  // namespace nf4bench::peer
