@@ -65,9 +65,9 @@ struct MeasuredProduct {
   }
 };
 
-// Of columns NAME_us; fused_cublas is what decode_cublas was called.
+// Of columns NAME_us of a file in docs/results; fused_cublas is what decode_cublas was called.
 std::vector<MeasuredProduct> read_medians(const std::string& file) {
-  std::ifstream input(std::string(NF4BENCH_SOURCE_DIR) + "/docs/results/h200/" + file);
+  std::ifstream input(std::string(NF4BENCH_SOURCE_DIR) + "/docs/results/" + file);
   const auto cells_of = [](const std::string& line) {
     std::vector<std::string> cells;
     std::istringstream rest(line);
@@ -86,9 +86,10 @@ std::vector<MeasuredProduct> read_medians(const std::string& file) {
     for (std::size_t i = 3; i < cells.size(); ++i) {
       const bool can = names[i] != "mma_linear_us" || product.problem.tokens <= 4;
       if (cells[i].empty() || !can) continue;
-      if (names[i] == "fused_cublas_us") {
+      if (names[i] == "fused_cublas_us" || names[i] == "decode_cublas_us") {
         product.us["BLAS"] = std::stod(cells[i]);
-      } else if (names[i] == "wgmma_decode_us" || names[i] == "mma_linear_us") {
+      } else if (names[i] == "wgmma_decode_us" || names[i] == "mma_linear_us" ||
+                 names[i] == "mma_ring_us") {
         product.us[names[i].substr(0, names[i].size() - 3)] = std::stod(cells[i]);
       }
     }
@@ -101,9 +102,14 @@ TEST(CudaChoice, IsRarelySlowerOnHopperThanTheFastestThatWasMeasured) {
   int products = 0;
   int slower = 0;
   double longer = 0.0;
-  for (const char* file : {"matmul-presets.csv", "matmul-crossover.csv"}) {
+  const std::pair<const char*, DeviceFacts> measured[] = {
+      {"h200/matmul-presets.csv", kHopper},
+      {"h200/matmul-crossover.csv", kHopper},
+      {"h100/matmul-presets.csv", kH100},
+  };
+  for (const auto& [file, device] : measured) {
     for (const MeasuredProduct& each : read_medians(file)) {
-      const ProductChoice taken = choose_product(each.problem, kHopper);
+      const ProductChoice taken = choose_product(each.problem, device);
       const double us = each.us.at(taken.beats_blas() ? name_of(taken) : "BLAS");
       const double ratio = us / each.least();
       EXPECT_LT(ratio, 1.15) << each.problem.outputs << "x" << each.problem.inputs << ", "
@@ -119,15 +125,17 @@ TEST(CudaChoice, IsRarelySlowerOnHopperThanTheFastestThatWasMeasured) {
 }
 
 TEST(CudaChoice, CostsOnHopperAreThoseThatWereMeasured) {
-  std::vector<double> ratios;
-  for (const MeasuredProduct& each : read_medians("matmul-presets.csv")) {
-    const ProductChoice taken = choose_product(each.problem, kHopper);
-    ratios.push_back(std::min(taken.own_ns, taken.blas_ns) / 1e3 / each.least());
+  for (const auto& [folder, device] : {std::pair{"h200", kHopper}, std::pair{"h100", kH100}}) {
+    std::vector<double> ratios;
+    for (const MeasuredProduct& each : read_medians(std::string(folder) + "/matmul-presets.csv")) {
+      const ProductChoice taken = choose_product(each.problem, device);
+      ratios.push_back(std::min(taken.own_ns, taken.blas_ns) / 1e3 / each.least());
+    }
+    std::sort(ratios.begin(), ratios.end());
+    EXPECT_GT(ratios[ratios.size() / 20], 0.85) << folder;
+    EXPECT_NEAR(ratios[ratios.size() / 2], 1.0, 0.05) << folder;
+    EXPECT_LT(ratios[ratios.size() - ratios.size() / 20], 1.15) << folder;
   }
-  std::sort(ratios.begin(), ratios.end());
-  EXPECT_GT(ratios[ratios.size() / 20], 0.85);
-  EXPECT_NEAR(ratios[ratios.size() / 2], 1.0, 0.05);
-  EXPECT_LT(ratios[ratios.size() - ratios.size() / 20], 1.15);
 }
 
 TEST(CudaChoice, TakesWhatWasMeasuredToBeTheFastestWithCodeOfAmpereOnHopper) {

@@ -1,6 +1,7 @@
 #include "cuda/matmul/costs.hpp"
 
 #include "cuda/cards.hpp"
+#include "cuda/matmul/linear/linear_plan.hpp"
 #include "cuda/matmul/ring/ring_choice.hpp"
 #include "cuda/matmul/wgmma/config.hpp"
 
@@ -74,16 +75,23 @@ double products_ns(const Problem& problem, const DeviceFacts& device) {
 
 }  // namespace
 
-// Activations become integers first: in each block, of whole rows.
+// Activations become integers first: in each block, of whole rows, while the weight is on its way.
+// Where shared memory cannot hold the sums of all of a multiprocessor's rows, several blocks follow
+// each other on it.
 double mma_linear_ns(const Problem& problem, const DeviceFacts& device) {
   const bool is_hopper = device.compute_capability >= 90;
   const bool is_vector = problem.tokens == 1;
   const DeviceRates rates = rates_of(device);
-  const double call_ns = (is_vector ? 2000 : 1950) + (is_hopper ? 0 : 1400);
-  const double an_input_ns = is_vector ? 0.14 : 0.36;
-  const double cycles = is_vector ? (is_hopper ? 0.025 : 0.034) : (is_hopper ? 0.033 : 0.043);
-  return scaled_ns(call_ns + an_input_ns * static_cast<double>(problem.inputs), rates) +
-         std::max(traffic_ns(problem, rates), instructions_ns(problem, device, cycles));
+  const double call_ns = is_hopper ? 2200 : 3400;
+  const double an_input_ns = is_vector ? 0.16 : 0.36;
+  const double cycles = is_vector ? (is_hopper ? 0.027 : 0.034) : (is_hopper ? 0.033 : 0.043);
+  const PlannedUnits planned =
+      is_vector ? plan_vector(problem, device) : plan_tokens(problem, device);
+  const auto rounds = static_cast<double>(block_count(planned.grid.blocks, device.multiprocessors));
+  const double first_ns = call_ns + rounds * an_input_ns * static_cast<double>(problem.inputs);
+  const double read_ns = is_hopper ? 1800 : 3200;
+  return std::max(scaled_ns(first_ns, rates) + instructions_ns(problem, device, cycles),
+                  scaled_ns(read_ns, rates) + traffic_ns(problem, rates));
 }
 
 double gemv_shuffle_ns(const Problem& problem, const DeviceFacts& device) {
@@ -119,10 +127,11 @@ double mma_ring_ns(const Problem& problem, const DeviceFacts& device) {
 double wgmma_decode_ns(const Problem& problem, const DeviceFacts& device) {
   const DeviceRates rates = rates_of(device);
   const WgmmaConfig& config = kWgmmaConfigs[choose_wgmma(problem)];
+  constexpr double kOfTraffic = 0.92;  // its tiles read less evenly
   const StagePlan plan = plan_wgmma(config, problem, device.multiprocessors);
   const double stages_ns = scaled_ns(static_cast<double>(time_of(plan, config.costs)), rates);
-  return scaled_ns(config.call_ns, rates) +
-         std::max({stages_ns, products_ns(problem, device), traffic_ns(problem, rates)});
+  return scaled_ns(config.call_ns, rates) + std::max({stages_ns, products_ns(problem, device),
+                                                      traffic_ns(problem, rates) / kOfTraffic});
 }
 
 double decode_blas_ns(const Problem& problem, const DeviceFacts& device) {
