@@ -2,14 +2,12 @@
 
 // What stands between the two products of an expert. C++17, for the host and for devices.
 
-#include "nf4/format.hpp"
+#include "problem.hpp"
 
 #include <cmath>
 #include <cstdint>
 
 namespace nf4bench::kernels {
-
-enum class ActivationKind : std::uint8_t { kSilu, kGeluTanh, kGptOss, kRelu2 };
 
 // Rows of `columns` outputs, each of one input, or where `gated` of a gate and an up: all gates of
 // a row and then all ups, or in turns.

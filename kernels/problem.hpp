@@ -32,6 +32,16 @@ struct Grouping {
   bool own_offsets = false;      // nested scales have an offset for each expert
 };
 
+// What stands between the two products of an expert.
+enum class ActivationKind : std::uint8_t { kSilu, kGeluTanh, kGptOss, kRelu2 };
+
+// A whole layer of experts: y[token] = sum over its slots of weight[slot] act(x W^T) V^T, whose
+// weight is the stack of all W, and behind it that of all V. See layer.hpp.
+struct Layer {
+  std::int64_t columns = 0;  // of what act gives, and V takes; 0: the problem is one product
+  ActivationKind activation = ActivationKind::kSilu;
+};
+
 // An NF4 weight, and what is wanted of it. Has no pointers: whether a variant can do it, the
 // workspace, the traffic and the memory of a run follow from it before anything is allocated.
 struct Problem {
@@ -45,6 +55,7 @@ struct Problem {
   std::int64_t tokens = 0;   // M; 0 for operations that have none
   OutputType output_type = OutputType::kFloat16;
   Grouping group = {};
+  Layer layer = {};
 };
 
 // Slots of a grouped product.

@@ -110,6 +110,7 @@ std::vector<std::string> idle_options(const record::RunOptions& options) {
   add("--cold-activations", options.cold_activations, kTokens);
   constexpr auto kRouting = &operation::Operation::has_routing;
   add("--part", !options.parts.empty(), kRouting);
+  add("--activation", options.activation.has_value(), kRouting);
   add("--top-k", options.top_k > 0, kRouting);
   add("--routing", options.routing != defaults.routing, kRouting);
   return idle;

@@ -247,9 +247,11 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
   std::future<std::vector<std::byte>> of_sibling = std::async(std::launch::async, [&] {
     if (!sibling) return std::vector<std::byte>();
     if (sibling_input.empty()) return context_.operation.sibling_reference(problem, expected);
-    const std::vector<std::byte> other =
-        expected_output(context_.operation, {.tensor = tensor, .input = sibling_input}, problem,
-                        context_.options.verify);
+    const auto& mirrored = context_.operation.mirrored;
+    const std::vector<std::byte> mirror =
+        mirrored ? mirrored(problem, sibling_input) : sibling_input;
+    const std::vector<std::byte> other = expected_output(
+        context_.operation, {.tensor = tensor, .input = mirror}, problem, context_.options.verify);
     return context_.operation.sibling_reference(problem, other);
   });
   const auto workload = upload(context_,

@@ -76,4 +76,31 @@ Nf4Tensor matrix_of(const Nf4Tensor& stack, std::int64_t index) {
   return matrix;
 }
 
+void make_plain(Nf4Tensor& tensor) {
+  if (!tensor.is_nested()) return;
+  for (std::int64_t block = 0; block < tensor.blocks(); ++block) {
+    tensor.absmax.push_back(block_scale(tensor, block));
+  }
+  tensor.absmax_kind = AbsmaxKind::kPlain;
+  tensor.absmax_codes.clear();
+  tensor.nested_absmax.clear();
+  tensor.nested_map.clear();
+  tensor.nested_offset = 0.0f;
+}
+
+void append(Nf4Tensor& whole, const Nf4Tensor& next) {
+  if (whole.blocksize != next.blocksize || whole.elements % whole.blocksize != 0) {
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("{} cannot be joined to {}: wanted whole blocks of one size, found {} "
+                    "elements in blocks of {} and blocks of {}",
+                    next.name, whole.name, whole.elements, whole.blocksize, next.blocksize));
+  }
+  whole.packed.insert(whole.packed.end(), next.packed.begin(), next.packed.end());
+  for (std::int64_t block = 0; block < next.blocks(); ++block) {
+    whole.absmax.push_back(block_scale(next, block));
+  }
+  whole.elements += next.elements;
+}
+
 }  // namespace nf4bench::nf4

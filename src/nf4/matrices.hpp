@@ -25,4 +25,12 @@ AbsmaxKind matrix_absmax_kind(const std::vector<std::int64_t>& shape, int blocks
 // for bit. Throws Error(kInput) when it does not begin with a block.
 Nf4Tensor matrix_of(const Nf4Tensor& stack, std::int64_t index);
 
+// Nested scales become plain ones, each the same bit for bit.
+void make_plain(Nf4Tensor& tensor);
+
+// Puts `next` behind `whole`, whose blocks are all whole and whose scales are plain; those of
+// `next` become so. Every value stays the same bit for bit. Throws Error(kInput) when blocksizes
+// differ or `whole` ends within a block.
+void append(Nf4Tensor& whole, const Nf4Tensor& next);
+
 }  // namespace nf4bench::nf4

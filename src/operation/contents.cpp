@@ -1,9 +1,13 @@
 #include "operation/contents.hpp"
 
+#include "layer.hpp"
+#include "operation/error_bound.hpp"
+#include "operation/layer_truth.hpp"
 #include "operation/routing.hpp"
 #include "operation/weight.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
@@ -39,10 +43,17 @@ class Changer {
     return static_cast<std::int64_t>(contents_.own.size()) / value_bytes();
   }
   std::int64_t draw_element();
+  std::int64_t draw_expert();
+  nf4::ElementRange draw_rows_up();
+  nf4::ElementRange draw_block_down();
+  void change_part(nf4::ElementRange range, std::int64_t most_bytes);
+  device::ContentChange change_a_layer();
+  std::vector<PlacedTruths> truth_of(const LayerPart& part, device::Content content) const;
+  void hold_part_to(device::Content content, const PlacedTruths& before, const PlacedTruths& after);
   std::vector<std::byte>& input_of(device::Content content) const;
   void trade_ids(device::Content content, std::int64_t token, std::int64_t other);
   void hold_token(device::Content content, std::int64_t token);
-  void change_codes(nf4::ElementRange block);
+  void change_codes(nf4::ElementRange elements, std::int64_t most_bytes);
   void change_scale(std::int64_t block);
   void hold_to(std::int64_t first, std::span<const std::byte> own,
                std::span<const std::byte> sibling);
@@ -60,11 +71,16 @@ std::int64_t Changer::draw_element() {
   const kernels::Problem& problem = contents_.problem;
   if (problem.tokens == 0) return draw(std::min(problem.elements, compared()));
   const std::int64_t element = draw(std::min(problem.outputs, compared()) * problem.inputs);
+  return draw_expert() * problem.outputs * problem.inputs + element;
+}
+
+// One that compared outputs depend on; the first where they depend on none.
+std::int64_t Changer::draw_expert() {
+  const kernels::Problem& problem = contents_.problem;
   const CallParts parts = parts_of(problem, contents_.input);
   const std::int64_t rows = (compared() + problem.outputs - 1) / problem.outputs;
   const std::int64_t slot = draw(rows * (slots_of(problem) / output_rows(problem)));
-  const std::int64_t expert = expert_of(problem, parts, slot);
-  return std::max<std::int64_t>(0, expert) * problem.outputs * problem.inputs + element;
+  return std::max<std::int64_t>(0, expert_of(problem, parts, slot));
 }
 
 // The outputs of a token are then the negatives of what they were, as those of the sibling are.
@@ -78,14 +94,15 @@ device::ContentChange Changer::negate_a_token() {
   const std::int64_t at = token * bytes;
   const auto row = std::span(contents_.input)
                        .subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes));
-  // The sign is the top bit of the last byte: values are little-endian.
-  for (auto i = static_cast<std::size_t>(size) - 1; i < row.size();
-       i += static_cast<std::size_t>(size)) {
-    row[i] ^= std::byte{0x80};
-  }
+  negate(problem.output_type, row);
   add_input(kInput, at, row, row);
   if (contents_.sibling_input != nullptr) {
     std::ranges::copy(row, contents_.sibling_input->begin() + at);
+  }
+  if (problem.layer.columns > 0) {  // which is no odd function
+    hold_token(device::Content::kOwn, token);
+    hold_token(device::Content::kSibling, token);
+    return std::move(change_);
   }
 
   const std::int64_t first = token * outputs;
@@ -101,12 +118,13 @@ device::ContentChange Changer::negate_a_token() {
 
 device::ContentChange Changer::change_a_block() {
   if (compared() == 0) return std::move(change_);
+  if (contents_.problem.layer.columns > 0) return change_a_layer();
   const nf4::Nf4Tensor& sibling = contents_.sibling;
   const std::int64_t block = draw_element() / sibling.blocksize;
   const std::int64_t first = block * sibling.blocksize;
   const nf4::ElementRange range = {
       first, std::min<std::int64_t>(sibling.blocksize, sibling.elements - first)};
-  change_codes(range);
+  change_codes(range, kChangedCodes);
   change_scale(block);
   for (const ExpectedPart& part : operation_.reference_of_part(
            sibling, contents_.problem, contents_.input, range, compared())) {
@@ -118,6 +136,91 @@ device::ContentChange Changer::change_a_block() {
   for (const ExpectedPart& part : operation_.reference_of_part(
            sibling, contents_.problem, *contents_.sibling_input, range, compared())) {
     hold_to(part.first, {}, part.expected);
+  }
+  return std::move(change_);
+}
+
+// Some rows of an expert's first matrix: a single one would not show among all columns.
+nf4::ElementRange Changer::draw_rows_up() {
+  const kernels::Problem up = kernels::up_of(contents_.problem);
+  const kernels::Activation of = kernels::activation_of(contents_.problem);
+  const std::int64_t half = of.gated && !of.interleaved ? of.columns : up.outputs;  // of the rows
+  const std::int64_t rows = std::max<std::int64_t>(1, of.columns / 32);
+  const std::int64_t row = draw(up.outputs / half) * half + draw(half - rows + 1);
+  return {(draw_expert() * up.outputs + row) * up.inputs, rows * up.inputs};
+}
+
+// A block of an expert's second matrix, with elements of no other one.
+nf4::ElementRange Changer::draw_block_down() {
+  const kernels::Problem down = kernels::down_of(contents_.problem);
+  const std::int64_t blocksize = contents_.sibling.blocksize;
+  const std::int64_t first =
+      contents_.problem.elements - down.elements + draw_expert() * down.outputs * down.inputs;
+  const std::int64_t rows = std::min(down.outputs, compared());
+  const std::int64_t begin = kernels::block_count(first, blocksize);
+  const std::int64_t end = (first + rows * down.inputs) / blocksize;
+  if (end <= begin) return {first, 0};
+  return {(begin + draw(end - begin)) * blocksize, blocksize};
+}
+
+std::vector<PlacedTruths> Changer::truth_of(const LayerPart& part, device::Content content) const {
+  std::vector<std::byte> input = input_of(content);
+  if (content == device::Content::kOwn) input = operation_.mirrored(contents_.problem, input);
+  return truth_of_layer_part(contents_.sibling, contents_.problem, input, part, compared());
+}
+
+// Outputs of which a part has become another one.
+void Changer::hold_part_to(device::Content content, const PlacedTruths& before,
+                           const PlacedTruths& after) {
+  const bool is_own = content == device::Content::kOwn;
+  const auto known = std::span<const std::byte>(is_own ? contents_.own : contents_.of_sibling)
+                         .subspan(static_cast<std::size_t>(after.first * value_bytes()),
+                                  after.truths.size() * static_cast<std::size_t>(value_bytes()));
+  std::vector<kernels::ProductBound> bounds = bounds_in(known);
+  const ErrorBound bound = {contents_.problem.output_type, contents_.problem.layer.columns};
+  const double sign = content == device::Content::kOwn ? -1.0 : 1.0;
+  const auto add = [&](const PlacedTruths& part, double times) {
+    const std::vector<kernels::ProductBound> more = bounds_of(bound, part.truths);
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      bounds[i].value += times * more[i].value;
+      bounds[i].exact = std::hypot(bounds[i].exact, more[i].exact);
+      const bool may_overflow = bounds[i].rounded < 0.0f || more[i].rounded < 0.0f;
+      const float rounded = std::hypot(bounds[i].rounded, more[i].rounded);
+      bounds[i].rounded = may_overflow ? -rounded : rounded;
+    }
+  };
+  add(before, -sign);
+  add(after, sign);
+  const std::vector<std::byte> changed = bytes_of(bounds);
+  const auto none = std::span<const std::byte>();
+  const auto all = std::span<const std::byte>(changed);
+  hold_to(after.first, is_own ? all : none, is_own ? none : all);
+}
+
+void Changer::change_part(nf4::ElementRange range, std::int64_t most_bytes) {
+  const LayerPart part = part_of_layer(contents_.problem, range.first, range.count);
+  constexpr device::Content kBoth[] = {device::Content::kOwn, device::Content::kSibling};
+  const std::vector<PlacedTruths> before[] = {truth_of(part, kBoth[0]), truth_of(part, kBoth[1])};
+  change_codes(range, most_bytes);
+  const std::int64_t blocksize = contents_.sibling.blocksize;
+  const bool is_block = range.count == blocksize && range.first % blocksize == 0;
+  if (is_block) change_scale(range.first / blocksize);
+  for (std::size_t which = 0; which < 2; ++which) {
+    const std::vector<PlacedTruths> after = truth_of(part, kBoth[which]);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      hold_part_to(kBoth[which], before[which][i], after[i]);
+    }
+  }
+}
+
+// Both stacks, because either may be remembered.
+device::ContentChange Changer::change_a_layer() {
+  const nf4::ElementRange rows = draw_rows_up();
+  if (rows.first % 2 == 0 && rows.count % 2 == 0) change_part(rows, rows.count);
+  constexpr int kBlocks = 4;  // each shows in one output of the tokens that chose its expert
+  for (int i = 0; i < kBlocks; ++i) {
+    const nf4::ElementRange block = draw_block_down();
+    if (block.count > 0) change_part(block, kChangedCodes);
   }
   return std::move(change_);
 }
@@ -174,14 +277,11 @@ void Changer::hold_token(device::Content content, std::int64_t token) {
   const std::int64_t first = token * outputs;
   const std::int64_t count = std::min(outputs, compared() - first);
   if (count <= 0) return;
-  const CallParts parts = parts_of(one, input_of(content));
-  std::vector<std::byte> input;
-  for (const std::span<const std::byte> part : {parts.rows, parts.ids, parts.slot_weights}) {
-    const std::size_t bytes = part.size() / static_cast<std::size_t>(one.tokens);
-    const auto own = part.subspan(static_cast<std::size_t>(token) * bytes, bytes);
-    input.insert(input.end(), own.begin(), own.end());
-  }
+  std::vector<std::byte> input = call_of_tokens(one, input_of(content), token, 1);
   one.tokens = 1;
+  if (content == device::Content::kOwn && operation_.mirrored) {
+    input = operation_.mirrored(one, input);
+  }
   std::vector<std::byte> expected =
       operation_.reference(contents_.sibling, one, input, std::numeric_limits<std::int64_t>::max());
   expected.resize(static_cast<std::size_t>(count * value_bytes()));
@@ -190,10 +290,10 @@ void Changer::hold_token(device::Content content, std::int64_t token) {
 }
 
 // Each of them becomes another code.
-void Changer::change_codes(nf4::ElementRange block) {
-  const std::int64_t bytes = (block.count + 1) / 2;
-  const std::int64_t count = std::min(bytes, kChangedCodes);
-  const std::int64_t at = block.first / 2 + draw(bytes - count + 1);
+void Changer::change_codes(nf4::ElementRange elements, std::int64_t most_bytes) {
+  const std::int64_t bytes = (elements.count + 1) / 2;
+  const std::int64_t count = std::min(bytes, most_bytes);
+  const std::int64_t at = elements.first / 2 + draw(bytes - count + 1);
   const auto codes = std::span(contents_.sibling.packed)
                          .subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(count));
   for (std::uint8_t& pair : codes) {

@@ -23,6 +23,9 @@ float round_up(double value) {
   return static_cast<double>(nearest) < value ? std::nextafter(nearest, kLargest) : nearest;
 }
 
+// Errors of inputs are like those of weights: each at most so large, and none depends on another.
+constexpr double kInherited = 4.0;
+
 record::Accuracy accuracy_of(const kernels::ProductErrors& errors, bool is_exact) {
   if (errors.truth_squares == 0.0) return {.weights = record::WeightClass::kUnseen};
   const auto weights = is_exact ? record::WeightClass::kExact : record::WeightClass::kRounded;
@@ -43,11 +46,13 @@ std::vector<kernels::ProductBound> bounds_of(const ErrorBound& bound,
   std::vector<kernels::ProductBound> bounds;
   bounds.reserve(truth.size());
   for (const ProductTruth& each : truth) {
-    const double exact =
+    const double own =
         roundoff * std::fabs(each.value) + sums * each.reach + nf4::smallest_step(bound.type);
-    const float rounded = round_up(exact + weights * each.spread);
+    const float exact = round_up(own + kInherited * each.inherited_exact);
+    const float rounded =
+        round_up(own + weights * each.spread + kInherited * each.inherited_rounded);
     const bool may_overflow = each.greatest_sum > std::numeric_limits<float>::max();
-    bounds.push_back({each.value, round_up(exact), may_overflow ? -rounded : rounded});
+    bounds.push_back({each.value, exact, may_overflow ? -rounded : rounded});
   }
   return bounds;
 }

@@ -19,7 +19,8 @@ namespace nf4bench::operation {
 //   u |value| + 8 sqrt(inputs) 2^-23 reach + step
 // of the truth: its own rounding, and what float32 sums lose (tensor cores cut digits off, hence
 // 2^-23 for each step and not half of it); step is the smallest of the type. Weights of which
-// codebook value, scale and product are each rounded to 16 bits add 4 u spread. Independent errors
+// codebook value, scale and product are each rounded to 16 bits add 4 u spread, and inputs that are
+// off themselves 4 times what ProductTruth says they pass on. Independent errors
 // of up to u exceed that in fewer than one output of 1,000 whatever their distribution (Hoeffding),
 // and in fewer than one of 10^11 when they are uniform. What is beyond that is wrong. So is NaN or
 // infinity where the truth is in range and no sum of float32 can overflow on the way to it, and a

@@ -1,6 +1,8 @@
 #include "operation/experts.hpp"
 
+#include "operation/error_bound.hpp"
 #include "operation/experts_probes.hpp"
+#include "operation/layer_truth.hpp"
 #include "operation/matmul.hpp"
 #include "operation/routing.hpp"
 
@@ -15,6 +17,15 @@ std::uint64_t seed_of(const record::RunOptions& options, Turn turn) {
   return turn == Turn::kOwn ? options.seed : options.seed ^ kOther;
 }
 
+// An activation is not odd: the layer of a negated weight has the negative outputs of negated rows.
+std::vector<std::byte> mirrored(const kernels::Problem& problem, std::span<const std::byte> input) {
+  std::vector<std::byte> result(input.begin(), input.end());
+  if (problem.layer.columns == 0) return result;
+  negate(problem.output_type,
+         std::span(result).first(static_cast<std::size_t>(row_bytes(problem))));
+  return result;
+}
+
 Operation make_experts() {
   Operation operation = matmul();
   operation.name = "experts";
@@ -25,6 +36,12 @@ Operation make_experts() {
     const std::uint64_t seed = seed_of(options, turn);
     return routing_bytes(problem, draw_ids(problem, parse_routing(options.routing), seed), seed);
   };
+  operation.reference = [](const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                           std::span<const std::byte> input, std::int64_t most_values) {
+    const std::int64_t inputs = problem.layer.columns > 0 ? problem.layer.columns : problem.inputs;
+    return bytes_of(experts_bounds(weight, problem, input, most_outputs(most_values, inputs)));
+  };
+  operation.mirrored = mirrored;
   operation.probes = experts_probes;
   operation.inputs_seen = {};
   operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
@@ -34,6 +51,18 @@ Operation make_experts() {
 }
 
 }  // namespace
+
+std::vector<kernels::ProductBound> experts_bounds(const nf4::Nf4Tensor& weight,
+                                                  const kernels::Problem& problem,
+                                                  std::span<const std::byte> input,
+                                                  std::int64_t most_outputs) {
+  if (problem.layer.columns == 0) {
+    return bounds_of({problem.output_type, problem.inputs},
+                     product_truth(weight, problem, input, most_outputs));
+  }
+  return bounds_of({problem.output_type, problem.layer.columns},
+                   layer_truth(weight, problem, input, most_outputs));
+}
 
 const Operation& experts() {
   static const Operation operation = make_experts();

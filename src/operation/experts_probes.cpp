@@ -1,12 +1,15 @@
 #include "operation/experts_probes.hpp"
 
+#include "layer.hpp"
 #include "nf4/random.hpp"
+#include "nf4/reference.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
 #include "operation/error_bound.hpp"
+#include "operation/experts.hpp"
 #include "operation/product_probes.hpp"
-#include "operation/product_truth.hpp"
 #include "operation/routing.hpp"
+#include "operation/weight.hpp"
 
 #include <fmt/format.h>
 
@@ -65,6 +68,8 @@ class Prober {
   Call hostile_ids(std::int64_t step) const;
   Call nan_in_a_row(std::int64_t step) const;
   Call cancelling() const;
+  Probe large_rows() const;
+  Probe cancelling_layers() const;
   std::vector<kernels::ProductBound> bounds(const nf4::Nf4Tensor& weight,
                                             std::span<const std::byte> input) const;
   ProbeStep step(std::string name, const nf4::Nf4Tensor& weight, const Call& call) const;
@@ -72,6 +77,7 @@ class Prober {
   Probe exact_probe_of(std::string name, const Call& call, std::optional<float> tolerance) const;
 
   std::int64_t slots() const { return slots_of(problem_); }
+  bool is_layer() const { return problem_.layer.columns > 0; }
   std::int64_t walk_steps() const;
   std::int64_t place(std::int64_t number) const {
     return static_cast<std::int64_t>(places_.at(number) %
@@ -88,8 +94,7 @@ class Prober {
 };
 
 std::int64_t Prober::walk_steps() const {
-  const double products =
-      static_cast<double>(slots()) * static_cast<double>(problem_.outputs * problem_.inputs);
+  const double products = computed_elements(problem_);
   const double affordable = std::min(limits_.walk / products, 64.0);
   const std::int64_t all = kernels::block_count(problem_.group.experts, slots());
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(affordable), 1, all);
@@ -118,10 +123,11 @@ Call Prober::walk(std::int64_t step) const {
     const auto index = static_cast<std::size_t>(slot);
     call.ids[index] = (step * slots() + slot) % problem_.group.experts;
     const std::int64_t token = slot / top_k;
-    const bool counts =
-        problem_.group.slots_have_rows ? slot % top_k == (token + step) % top_k : slot % top_k == 0;
+    const bool is_summed = problem_.group.sums_slots;
+    const bool counts = is_summed ? slot % top_k == (token + step) % top_k : slot % top_k == 0;
     const std::int64_t row = problem_.group.slots_have_rows ? slot : token;
     if (counts) at(call, row, place(step * slots() + slot)) = 1.0;
+    if (is_layer() && !counts) call.ids[index] = -1;  // its row is that of the slot that counts
     if (!call.weights.empty())
       call.weights[index] = std::ldexp(1.0f, -static_cast<int>((slot + 5 * step) % 16));
   }
@@ -188,14 +194,79 @@ Call Prober::cancelling() const {
   return call;
 }
 
+// So large that gates and ups are beyond the limits of activations that have some.
+Probe Prober::large_rows() const {
+  constexpr double kTypical = 8.0;  // of gates and ups
+  Probe probe;
+  probe.make = [own = *this](const nf4::Nf4Tensor& weight, std::int64_t) {
+    const nf4::OutputType type = own.problem_.output_type;
+    std::vector<std::byte> row(static_cast<std::size_t>(own.problem_.inputs) *
+                               nf4::size_in_bytes(type));
+    nf4::reference_dequantize(weight, type, {0, own.problem_.inputs}, row);
+    double squares = 0.0;
+    for (const double value : nf4::to_doubles(type, row)) squares += value * value;
+    const double wanted =
+        std::isfinite(squares) && squares > 0.0 ? kTypical / std::sqrt(squares) : 1.0;
+    Call call = own.usual_call(5);
+    for (double& value : call.rows) value *= std::clamp(wanted, 1.0, 4096.0);
+    return own.step("with rows that are large", weight, call);
+  };
+  return probe;
+}
+
+// The first and the third slot of each token have one expert and opposite weights. What an expert
+// gives for a row is the same both times, so that the second slot is all that is left.
+Probe Prober::cancelling_layers() const {
+  Call call = usual_call(4);
+  for (std::size_t slot = 0; slot < call.ids.size(); ++slot) {
+    const auto in_token = static_cast<std::int64_t>(slot) % problem_.group.top_k;
+    if (in_token == 2) call.ids[slot] = call.ids[slot - 2];
+    if (in_token > 2) call.ids[slot] = -1;
+    const float weights[] = {4096.0f, 1.0f, -4096.0f};
+    call.weights[slot] = in_token < 3 ? weights[in_token] : 0.0f;
+  }
+  Probe probe;
+  probe.make = [own = *this, call](const nf4::Nf4Tensor& weight, std::int64_t) {
+    const auto of_slot = [&](std::int64_t which) {
+      Call one = call;
+      for (std::size_t slot = 0; slot < one.ids.size(); ++slot) {
+        const auto in_token = static_cast<std::int64_t>(slot) % own.problem_.group.top_k;
+        if (in_token != which) one.ids[slot] = -1;
+        one.weights[slot] = 1.0f;
+      }
+      return own.step("with slots that cancel each other", weight, one);
+    };
+    ProbeStep step = of_slot(1);
+    std::vector<kernels::ProductBound> bounds = bounds_in(step.expected);
+    const std::vector<kernels::ProductBound> gone = bounds_in(of_slot(0).expected);
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      // What float32 loses of 4096 times that, and of how far sums in another order are off.
+      const auto lost =
+          static_cast<float>(0x1p-10 * std::fabs(gone[i].value) + 0x1p-2 * gone[i].exact);
+      bounds[i].exact += lost;
+      bounds[i].rounded = std::copysign(std::fabs(bounds[i].rounded) + lost, bounds[i].rounded);
+    }
+    ProbeStep both = own.step(step.name, weight, call);
+    both.expected = bytes_of(bounds);
+    return both;
+  };
+  return probe;
+}
+
 // As many as the host can sum up.
 std::vector<kernels::ProductBound> Prober::bounds(const nf4::Nf4Tensor& weight,
                                                   std::span<const std::byte> input) const {
-  const double summed = static_cast<double>(problem_.inputs) *
-                        static_cast<double>(problem_.group.sums_slots ? problem_.group.top_k : 1);
-  const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(limits_.truth / summed));
-  return bounds_of({problem_.output_type, problem_.inputs},
-                   product_truth(weight, problem_, input, most));
+  const auto summed = static_cast<double>(problem_.group.sums_slots ? problem_.group.top_k : 1);
+  if (is_layer()) {  // whole tokens: what is activated is most of the work
+    const double tokens =
+        limits_.truth / (summed * static_cast<double>(products_of_slot(problem_)));
+    const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(tokens));
+    return experts_bounds(weight, problem_, input,
+                          std::min(most, problem_.tokens) * problem_.outputs);
+  }
+  const double outputs = limits_.truth / (summed * static_cast<double>(problem_.inputs));
+  return experts_bounds(weight, problem_, input,
+                        std::max<std::int64_t>(1, static_cast<std::int64_t>(outputs)));
 }
 
 ProbeStep Prober::step(std::string name, const nf4::Nf4Tensor& weight, const Call& call) const {
@@ -243,19 +314,25 @@ Probe Prober::exact_probe_of(std::string name, const Call& call,
 nf4::Nf4Tensor with_nan_where_unused(const nf4::Nf4Tensor& weight, const Problem& problem,
                                      std::span<const std::int64_t> ids) {
   nf4::Nf4Tensor result = weight;
-  const std::int64_t size = problem.outputs * problem.inputs;
-  for (std::int64_t expert = 0; expert < problem.group.experts; ++expert) {
-    if (std::ranges::find(ids, expert) != ids.end()) continue;
-    // Of the blocks that are its alone.
-    const std::int64_t first = kernels::block_count(expert * size, weight.blocksize);
-    const std::int64_t last = (expert + 1) * size / weight.blocksize;
-    for (std::int64_t block = first; block < last; ++block) {
+  // Of the blocks that are its alone.
+  const auto spoil = [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = kernels::block_count(begin, weight.blocksize);
+    for (std::int64_t block = first; block < end / weight.blocksize; ++block) {
       if (weight.is_nested()) {
         result.absmax_codes[static_cast<std::size_t>(block)] = 255;
       } else {
         result.absmax[static_cast<std::size_t>(block)] = static_cast<float>(kNan);
       }
     }
+  };
+  const bool is_layer = problem.layer.columns > 0;
+  const std::int64_t firsts = is_layer ? kernels::up_of(problem).elements : problem.elements;
+  const std::int64_t size = firsts / problem.group.experts;
+  const std::int64_t second = (problem.elements - firsts) / problem.group.experts;
+  for (std::int64_t expert = 0; expert < problem.group.experts; ++expert) {
+    if (std::ranges::find(ids, expert) != ids.end()) continue;
+    spoil(expert * size, (expert + 1) * size);
+    spoil(firsts + expert * second, firsts + (expert + 1) * second);
   }
   if (!weight.is_nested()) return result;
   for (std::int64_t block = 0; block < weight.blocks(); ++block) {
@@ -277,12 +354,15 @@ std::vector<Probe> Prober::probes() const {
   };
   std::vector<Probe> probes = {std::move(walk)};
   const bool is_16_bit = problem_.output_type != nf4::OutputType::kFloat32;
-  if (is_16_bit) {
+  if (is_layer()) {
+    probes.push_back(large_rows());
+    if (problem_.group.top_k >= 3) probes.push_back(cancelling_layers());
+  } else if (is_16_bit) {
     probes.push_back(
         exact_probe_of("with sums that are exact in any order", whole_numbers(), std::nullopt));
     probes.back().change = with_powers_of_two;
   }
-  if (problem_.group.sums_slots && problem_.group.top_k >= 3) {
+  if (problem_.group.slots_have_rows && problem_.group.top_k >= 3) {
     probes.push_back(exact_probe_of("with slots that cancel each other", cancelling(), 0.2f));
     probes.back().change = with_signs;
   }

@@ -15,6 +15,7 @@ namespace nf4bench::operation {
 //   other slots of the token 0, so that none can be left out;
 // - sums that are exact in any order, under scales that are powers of two;
 // - slots that cancel each other but for one that is small: sums over slots in 16 bits lose it;
+// - of a layer, instead of exact sums, rows so large that activations are clamped;
 // - other routings in the same buffers: an id twice, and ids that are no expert's, whose rows and
 //   slot weights are NaN;
 // - NaN in the row of one token, and in the scales of an expert that nobody chose.

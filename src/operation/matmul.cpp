@@ -28,16 +28,7 @@ Traffic traffic_of(const kernels::Problem& problem) {
   const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));
   return {.bytes_read = weight_bytes(problem) + call_bytes(problem),
           .bytes_written = output_rows(problem) * problem.outputs * size,
-          .flops = 2.0 * static_cast<double>(slots_of(problem)) *
-                   static_cast<double>(problem.outputs * problem.inputs)};
-}
-
-// A sample of values is one of products: sixteen for each value, not all that these are made of.
-constexpr std::int64_t kProductsAValue = 16;
-
-std::int64_t most_outputs(std::int64_t most_values, std::int64_t inputs) {
-  if (most_values > std::numeric_limits<std::int64_t>::max() / kProductsAValue) return most_values;
-  return std::max<std::int64_t>(1, most_values * kProductsAValue / inputs);
+          .flops = 2.0 * computed_elements(problem)};
 }
 
 std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
@@ -109,6 +100,12 @@ Operation make_matmul() {
 }
 
 }  // namespace
+
+std::int64_t most_outputs(std::int64_t most_values, std::int64_t inputs) {
+  constexpr std::int64_t kProductsAValue = 16;
+  if (most_values > std::numeric_limits<std::int64_t>::max() / kProductsAValue) return most_values;
+  return std::max<std::int64_t>(1, most_values * kProductsAValue / inputs);
+}
 
 const Operation& matmul() {
   static const Operation operation = make_matmul();

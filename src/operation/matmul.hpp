@@ -8,4 +8,8 @@ namespace nf4bench::operation {
 // same type, sums in float32. One problem for each number of tokens of the options.
 const Operation& matmul();
 
+// A sample of so many values is one of products: sixteen for each value, not all that these are
+// made of. How many outputs of `inputs` products each that are.
+std::int64_t most_outputs(std::int64_t most_values, std::int64_t inputs);
+
 }  // namespace nf4bench::operation

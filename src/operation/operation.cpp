@@ -37,7 +37,7 @@ std::optional<RoutedTraffic> routed_traffic(const Operation& operation,
   traffic.bytes_read =
       static_cast<std::int64_t>(share * static_cast<double>(weight_bytes(problem))) +
       call_bytes(problem);
-  traffic.flops = 2.0 * slots * static_cast<double>(problem.outputs * problem.inputs);
+  traffic.flops = 2.0 * slots * static_cast<double>(products_of_slot(problem));
   return traffic;
 }
 

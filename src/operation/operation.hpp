@@ -101,8 +101,13 @@ struct Operation {
       std::span<const std::byte> input, nf4::ElementRange elements, std::int64_t most_values)>
       reference_of_part;
 
-  // What the output of the sibling is held to, from what that of the weight is held to.
-  // Of some of its values as of all.
+  // The input for which the weight's output is what sibling_reference() takes. Empty: the same.
+  std::function<std::vector<std::byte>(const kernels::Problem& problem,
+                                       std::span<const std::byte> input)>
+      mirrored;
+
+  // What the output of the sibling is held to, from what that of the weight is held to, of the
+  // mirrored input. Of some of its values as of all.
   std::function<std::vector<std::byte>(const kernels::Problem& problem,
                                        std::span<const std::byte> expected)>
       sibling_reference;

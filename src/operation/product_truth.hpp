@@ -26,6 +26,12 @@ struct ProductTruth {
   // More than any sum of these products, or of the activations times codebook values, can become,
   // in any order.
   double greatest_sum = 0.0;
+
+  // Of inputs that are off themselves, as those of a layer's second product are: the root of the
+  // sum of squares of what they may be off by times their weights, of exact weights and of rounded
+  // ones.
+  double inherited_exact = 0.0;
+  double inherited_rounded = 0.0;
 };
 
 // The truth of y[rows, outputs] in row-major order, the first `most_values` of them. Weights are

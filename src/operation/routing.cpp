@@ -105,6 +105,25 @@ CallParts parts_of(const Problem& problem, std::span<const std::byte> input) {
   return {input.first(rows), input.subspan(rows, ids), input.subspan(rows + ids)};
 }
 
+// The sign is the top bit of the last byte: values are little-endian.
+void negate(nf4::OutputType type, std::span<std::byte> values) {
+  const std::size_t size = nf4::size_in_bytes(type);
+  for (std::size_t i = size - 1; i < values.size(); i += size) values[i] ^= std::byte{0x80};
+}
+
+std::vector<std::byte> call_of_tokens(const Problem& problem, std::span<const std::byte> input,
+                                      std::int64_t first, std::int64_t count) {
+  const CallParts parts = parts_of(problem, input);
+  std::vector<std::byte> some;
+  for (const std::span<const std::byte> part : {parts.rows, parts.ids, parts.slot_weights}) {
+    const std::size_t bytes = part.size() / static_cast<std::size_t>(problem.tokens);
+    const auto own = part.subspan(static_cast<std::size_t>(first) * bytes,
+                                  static_cast<std::size_t>(count) * bytes);
+    some.insert(some.end(), own.begin(), own.end());
+  }
+  return some;
+}
+
 std::int64_t expert_of(const Problem& problem, const CallParts& parts, std::int64_t slot) {
   if (problem.group.experts == 0) return 0;
   const auto id = value_at<std::int64_t>(parts.ids, slot);

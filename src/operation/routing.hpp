@@ -28,12 +28,26 @@ constexpr std::int64_t output_rows(const kernels::Problem& problem) {
   return problem.group.sums_slots ? problem.tokens : slots_of(problem);
 }
 
+// Weights that each slot is multiplied with: all of a matrix, or of a layer's two.
+constexpr std::int64_t products_of_slot(const kernels::Problem& problem) {
+  return problem.group.experts > 0 ? problem.elements / problem.group.experts
+                                   : problem.outputs * problem.inputs;
+}
+
 // Bytes of x alone, and of all parts.
 std::int64_t row_bytes(const kernels::Problem& problem);
 std::int64_t call_bytes(const kernels::Problem& problem);
 
 // `input` of call_bytes() taken apart. Empty parts for an empty one.
 CallParts parts_of(const kernels::Problem& problem, std::span<const std::byte> input);
+
+// Values of `type` become their negatives.
+void negate(nf4::OutputType type, std::span<std::byte> values);
+
+// What a call of some tokens of `problem` takes, of what a call of all takes.
+std::vector<std::byte> call_of_tokens(const kernels::Problem& problem,
+                                      std::span<const std::byte> input, std::int64_t first,
+                                      std::int64_t count);
 
 // The expert of a slot, or -1; 0 for a single matrix.
 std::int64_t expert_of(const kernels::Problem& problem, const CallParts& parts, std::int64_t slot);

@@ -1,5 +1,6 @@
 #include "operation/weight.hpp"
 
+#include "layer.hpp"
 #include "nf4/format.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/routing.hpp"
@@ -14,6 +15,9 @@ template <class Value>
 device::InputBuffer buffer_of(const std::vector<Value>& values) {
   return {.content = std::as_bytes(std::span(values))};
 }
+
+static_assert(static_cast<int>(record::Activation::kRelu2) ==
+              static_cast<int>(kernels::ActivationKind::kRelu2));
 
 const float* floats(std::byte* buffer) {
   return reinterpret_cast<const float*>(buffer);
@@ -83,11 +87,18 @@ kernels::Problem problem_of(const WeightSize& size, nf4::OutputType type) {
   for (std::size_t i = 0; i + 1 < size.shape.size(); ++i) problem.outputs *= size.shape[i];
   problem.elements = problem.outputs * problem.inputs;
   if (size.stack) {
-    const bool is_second = size.stack->part == record::StackPart::kDown;
     problem.group.experts = size.shape.front();
     problem.outputs /= std::max<std::int64_t>(1, problem.group.experts);
     problem.group.top_k = size.stack->top_k;
-    problem.group.slots_have_rows = problem.group.sums_slots = is_second;
+    problem.group.slots_have_rows = size.stack->part == record::StackPart::kDown;
+    problem.group.sums_slots = size.stack->part != record::StackPart::kGateUp;
+    if (size.stack->part == record::StackPart::kLayer) {
+      problem.layer.activation =
+          static_cast<kernels::ActivationKind>(size.stack->activation.value());
+      problem.layer.columns =
+          problem.outputs / (kernels::outputs_per_column(problem.layer.activation) + 1);
+      problem.outputs = problem.inputs;
+    }
   }
   problem.blocks = nf4::block_count(problem.elements, size.blocksize);
   problem.block_shift = std::countr_zero(static_cast<unsigned>(size.blocksize));
@@ -102,8 +113,7 @@ kernels::Problem problem_of(const nf4::Nf4Tensor& tensor, nf4::OutputType type) 
 
 double computed_elements(const kernels::Problem& problem) {
   if (problem.tokens == 0) return static_cast<double>(problem.elements);
-  return static_cast<double>(slots_of(problem)) *
-         static_cast<double>(problem.outputs * problem.inputs);
+  return static_cast<double>(slots_of(problem)) * static_cast<double>(products_of_slot(problem));
 }
 
 std::int64_t weight_bytes(const kernels::Problem& problem) {

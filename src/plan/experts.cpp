@@ -3,10 +3,12 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "nf4/matrices.hpp"
+#include "plan/layers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -39,7 +41,8 @@ record::StackPart part_of(const TensorSource& source, const std::vector<record::
   if (has("gate") || has("up_proj") || has("w13") || asked.size() != 1) {
     return record::StackPart::kGateUp;
   }
-  return asked.front();
+  const bool is_down = asked.front() == record::StackPart::kDown;
+  return is_down ? record::StackPart::kDown : record::StackPart::kGateUp;
 }
 
 std::int64_t top_k_of(const TensorSource& source, std::int64_t asked) {
@@ -63,19 +66,30 @@ std::int64_t top_k_of(const TensorSource& source, std::int64_t asked) {
 
 std::vector<TensorSource> whole_stacks(const std::vector<TensorSource>& sources,
                                        const record::RunOptions& options) {
-  std::vector<TensorSource> stacks;
+  const auto is_asked = [&](record::StackPart part) {
+    const bool is_product = part != record::StackPart::kLayer;
+    return options.parts.empty() ? is_product
+                                 : std::ranges::find(options.parts, part) != options.parts.end();
+  };
+  std::vector<TensorSource> all;
   for (const TensorSource& source : sources) {
     if (source.geometry.shape.size() != 3 || source.geometry.elements() == 0) continue;
-    const record::StackPart part = part_of(source, options.parts);
-    const bool is_asked =
-        options.parts.empty() || std::ranges::find(options.parts, part) != options.parts.end();
-    if (!is_asked) continue;
-    stacks.push_back(source);
-    stacks.back().geometry.stack = {part, top_k_of(source, options.top_k)};
+    all.push_back(source);
+    all.back().geometry.stack = {.part = part_of(source, options.parts),
+                                 .top_k = top_k_of(source, options.top_k)};
+  }
+  std::vector<TensorSource> stacks;
+  for (const TensorSource& source : all) {
+    if (is_asked(source.geometry.stack->part)) stacks.push_back(source);
+  }
+  if (is_asked(record::StackPart::kLayer)) {
+    std::vector<TensorSource> layers = whole_layers(all, options);
+    std::move(layers.begin(), layers.end(), std::back_inserter(stacks));
   }
   if (!stacks.empty()) return stacks;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("experts: found no stack of matrices{}; wanted a tensor [experts, "
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("experts: found no stack of matrices{}; wanted a tensor [experts, "
                           "outputs, inputs] of a file, --shape 8x14336x4096 --top-k 2, or a preset "
                           "with experts (--preset qwen3-30b-a3b)",
                           options.parts.empty() ? "" : " for that --part"));

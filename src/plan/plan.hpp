@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct TensorSource {
   std::int64_t multiplicity = 1;  // tensors of the model that this one already stands for
   bool for_stacks = false;        // a stack whose matrices stand among the other tensors
   std::function<nf4::Nf4Tensor()> load;
+  std::optional<record::Activation> activation{};  // that the model's experts have
+  // Of synthetic ones: the same in another shape.
+  std::function<TensorSource(std::vector<std::int64_t> shape)> with_shape{};
 };
 
 // A tensor to be timed, and those of the same geometry that it stands for.

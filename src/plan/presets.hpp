@@ -1,5 +1,7 @@
 #pragma once
 
+#include "record/geometry.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +26,7 @@ struct PresetExperts {
   std::int64_t hidden = 0;
   std::int64_t intermediate = 0;
   std::int64_t shared = 0;  // intermediate size of what every token takes besides; 0: nothing
+  record::Activation activation = record::Activation::kSilu;
 };
 
 // The quantized linear layers of a published model.

@@ -39,7 +39,13 @@ TensorSource synthetic_source(const nf4::SyntheticSpec& spec, const std::string&
                        .absmax_kind = spec.absmax_kind},
           .dtype = spec.dtype,
           .multiplicity = multiplicity,
-          .load = [spec] { return nf4::make_synthetic(spec); }};
+          .load = [spec] { return nf4::make_synthetic(spec); },
+          .with_shape =
+              [spec, source, multiplicity](std::vector<std::int64_t> shape) {
+                nf4::SyntheticSpec other = spec;
+                other.shape = std::move(shape);
+                return synthetic_source(other, source, multiplicity);
+              }};
 }
 
 constexpr const char* kDumps = "the files of --raw";
@@ -200,7 +206,8 @@ void add_synthetic(Sources& sources, const record::RunOptions& options, const Na
       const std::size_t before = sources.tensors.size();
       add("preset " + name, experts->layers);
       if (sources.tensors.size() == before) return;
-      sources.tensors.back().geometry.stack = {part, experts->top_k};
+      sources.tensors.back().geometry.stack = {.part = part, .top_k = experts->top_k};
+      sources.tensors.back().activation = experts->activation;
       sources.tensors.back().for_stacks = true;
     };
     add_stack(record::StackPart::kGateUp, 2 * experts->intermediate, experts->hidden);

@@ -21,8 +21,12 @@ template <>
 inline constexpr std::array kWords<nf4::AbsmaxKind> = {nf4::AbsmaxKind::kPlain,
                                                        nf4::AbsmaxKind::kNested};
 template <>
-inline constexpr std::array kWords<record::StackPart> = {record::StackPart::kGateUp,
-                                                         record::StackPart::kDown};
+inline constexpr std::array kWords<record::StackPart> = {
+    record::StackPart::kGateUp, record::StackPart::kDown, record::StackPart::kLayer};
+template <>
+inline constexpr std::array kWords<record::Activation> = {
+    record::Activation::kSilu, record::Activation::kGeluTanh, record::Activation::kGptOss,
+    record::Activation::kRelu2};
 template <>
 inline constexpr std::array kWords<record::DeviceKind> = {record::DeviceKind::kCpu,
                                                           record::DeviceKind::kCuda};
@@ -242,6 +246,7 @@ template <Is<Stack> Experts, class F>
 void fields(Experts& s, F&& f) {
   f("part", s.part);
   f("top_k", s.top_k);
+  f("activation", s.activation, {.later = true, .or_none = true});
 }
 
 template <Is<ReportTensor> Tensor, class F>

@@ -3,6 +3,7 @@
 #include "nf4/tensor.hpp"
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,17 +11,36 @@
 namespace nf4bench::record {
 
 // Which of the two products of an expert a matrix is for: of gates and ups, whose outputs are
-// activated, or the one that leads back.
-enum class StackPart : std::uint8_t { kGateUp, kDown };
+// activated, or the one that leads back. Or both, one stack behind the other: a whole layer.
+enum class StackPart : std::uint8_t { kGateUp, kDown, kLayer };
 
 constexpr const char* to_string(StackPart part) {
-  return part == StackPart::kGateUp ? "gate_up" : "down";
+  switch (part) {
+    case StackPart::kGateUp:
+      return "gate_up";
+    case StackPart::kDown:
+      return "down";
+    case StackPart::kLayer:
+      break;
+  }
+  return "layer";
+}
+
+// What stands between the two products of a layer.
+enum class Activation : std::uint8_t { kSilu, kGeluTanh, kGptOss, kRelu2 };
+
+constexpr const char* to_string(Activation activation) {
+  constexpr const char* kNames[] = {"silu", "gelu_tanh", "gptoss", "relu2"};
+  return kNames[static_cast<std::size_t>(activation)];
 }
 
 // What a stack of experts is there for.
 struct Stack {
   StackPart part = StackPart::kGateUp;
   std::int64_t top_k = 1;  // experts that each token chooses
+  // Of a layer, whose shape is [experts, rows of both matrices, inputs]: the second, [inputs,
+  // columns], has as many elements as `columns` rows.
+  std::optional<Activation> activation{};
 
   // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
   auto operator<=>(const Stack&) const = default;  // NOLINT(modernize-use-nullptr)

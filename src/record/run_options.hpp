@@ -32,7 +32,8 @@ struct RunOptions {
   // What is computed.
   std::vector<std::string> operations = {"dequantize"};
   std::vector<std::int64_t> tokens = {1, 8, 64};  // numbers of tokens that are multiplied with
-  std::vector<StackPart> parts;                   // of layers of experts; empty: all there are
+  std::vector<StackPart> parts;                   // of layers of experts; empty: both products
+  std::optional<Activation> activation;           // of whole layers; none: as the model does
   std::int64_t top_k = 0;           // experts that a token chooses; 0: as the model does
   std::string routing = "uniform";  // how it does, see operation::parse_routing()
   Activations activations = Activations::kNormal;
@@ -100,6 +101,7 @@ void fields(Options& o, Visit&& visit) {
   visit("operations", o.operations);
   visit("tokens", o.tokens);
   visit("parts", o.parts);
+  visit("activation", o.activation);
   visit("top_k", o.top_k);
   visit("routing", o.routing);
   visit("activations", o.activations);

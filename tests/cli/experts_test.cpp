@@ -80,6 +80,43 @@ TEST(ExpertsRun, TakesBothPartsOfAModelOfFusedExperts) {
   EXPECT_EQ(down.at("tensors").at(0).at("stack").at("part"), "down");
 }
 
+TEST(ExpertsRun, MeasuresWholeLayers) {
+  const json report = report_of({"--shape", "8x128x256", "--top-k", "3", "--tokens", "1,5",
+                                 "--part", "layer", "--activation", "gptoss"});
+  const json& tensor = report.at("tensors").at(0);
+  EXPECT_EQ(tensor.at("stack"),
+            json::parse(R"({"part": "layer", "top_k": 3, "activation": "gptoss"})"));
+  EXPECT_EQ(tensor.at("shape"), json::parse("[8, 192, 256]"));
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("status"), "passed") << row.at("variant") << row.at("reason");
+    EXPECT_EQ(row.at("flops"), 2 * row.at("tokens").get<int>() * 3 * 192 * 256);
+  }
+}
+
+TEST(ExpertsRun, JoinsTheStacksOfAFileToALayer) {
+  const json report =
+      report_of({sample("moe/fused_experts.safetensors"), "--top-k", "2", "--tokens", "3", "--part",
+                 "layer,down", "--baseline", "none", "--variant", "reference,grouped"});
+  std::set<std::string> parts;
+  for (const json& tensor : report.at("tensors")) {
+    parts.insert(tensor.at("stack").at("part").get<std::string>());
+  }
+  EXPECT_EQ(parts, (std::set<std::string>{"down", "layer"}));
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("status"), "passed") << row.at("variant") << row.at("reason");
+  }
+}
+
+TEST(ExpertsRun, SaysWhatALayerLacks) {
+  expect_usage_error({"--shape", "8x127x256", "--top-k", "2", "--part", "layer"}, "[E, 2 I, H]");
+  expect_usage_error({"--shape", "3x32x64", "--top-k", "2", "--part", "layer"}, "group of 256");
+  expect_usage_error({sample("moe/fused_experts.safetensors"), "--top-k", "2", "--part", "layer",
+                      "--tensor", "gate_up"},
+                     "has no second stack");
+  expect_usage_error(
+      {"--shape", "8x128x256", "--top-k", "2", "--part", "layer", "--activation", "relu"}, "relu2");
+}
+
 TEST(ExpertsRun, GivesAReportThatIsPlausible) {
   const ScratchFolder folder;
   const std::string path = folder.path("report.json");

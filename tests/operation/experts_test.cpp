@@ -3,9 +3,12 @@
 
 #include "operation/experts.hpp"
 
+#include "activation.hpp"
 #include "device/devices.hpp"
+#include "layer.hpp"
 #include "nf4/values.hpp"
 #include "operation/product_run.hpp"
+#include "record/fields.hpp"
 #include "routing.hpp"
 
 #include <gtest/gtest.h>
@@ -32,6 +35,14 @@ ProductSizes sizes_of(StackPart part, std::int64_t tokens = 6) {
           .type = nf4::OutputType::kBfloat16,
           .experts = 8,
           .stack = {.part = part, .top_k = 3}};
+}
+
+// Of [experts, 64 columns, 128] and back.
+ProductSizes layer_of(record::Activation activation, std::int64_t tokens = 6) {
+  ProductSizes sizes = sizes_of(StackPart::kLayer, tokens);
+  sizes.outputs = activation == record::Activation::kRelu2 ? 128 : 192;
+  sizes.stack.activation = activation;
+  return sizes;
 }
 
 const kernels::Variant& honest() {
@@ -107,6 +118,34 @@ TEST(Experts, PassForALoopWhoseMatricesBeginWithAGroup) {
   sizes.outputs = 128;
   const auto rows = run_products(*device, kernels::cpu::experts(), sizes);
   EXPECT_EQ(rows.at("loop").status, record::Status::kPassed) << rows.at("loop").reason;
+}
+
+TEST(Experts, PassForEveryVariantAndActivationOfALayer) {
+  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
+  for (const record::Activation activation : kWords<record::Activation>) {
+    for (const std::int64_t tokens : {1, 7, 40}) {
+      const ProductSizes sizes = layer_of(activation, tokens);
+      const auto rows = run_products(*device, kernels::cpu::experts(), sizes);
+      EXPECT_EQ(rows.size(), kernels::cpu::experts().variants.size());
+      for (const auto& [name, row] : rows) {
+        if (name == "loop") continue;  // not where groups of scales straddle experts
+        EXPECT_EQ(row.status, record::Status::kPassed)
+            << name << " " << to_string(activation) << ": " << row.reason;
+        EXPECT_EQ(row.flops, 2.0 * static_cast<double>(tokens * 3 * sizes.outputs * 128));
+        EXPECT_EQ(row.bytes_written, tokens * 128 * 2);
+      }
+    }
+  }
+}
+
+TEST(Experts, PassForALayerInFloat16AndOfALoop) {
+  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
+  ProductSizes sizes = layer_of(record::Activation::kSilu);
+  sizes.type = nf4::OutputType::kFloat16;
+  sizes.inputs = 256;
+  for (const auto& [name, row] : run_products(*device, kernels::cpu::experts(), sizes)) {
+    EXPECT_EQ(row.status, record::Status::kPassed) << name << ": " << row.reason;
+  }
 }
 
 TEST(Experts, CountTheBytesOfWhatIsHit) {
@@ -231,33 +270,33 @@ TEST(DeceitfulExperts, AreCaughtWhenTheyNormaliseWeights) {
 
 // Each slot alone, and what these come to added up in bfloat16.
 TEST(DeceitfulExperts, AreCaughtWhenTheyAddSlotsUpIn16Bits) {
-  expect_caught(
-      [](const Job& job, const Launch& launch) {
-        std::vector<float> sums(static_cast<std::size_t>(job.tokens * job.outputs));
-        const auto round = [](float value) {
-          const std::vector<std::byte> bits =
-              nf4::to_values(nf4::OutputType::kBfloat16, {{double{value}}});
-          return static_cast<float>(nf4::value_at(nf4::OutputType::kBfloat16, bits, 0));
-        };
-        const std::vector<std::int64_t> all = ids_of(job);
-        std::vector<std::byte> part(sums.size() * 2);
-        Job one = job;
-        one.output = part.data();
-        for (std::size_t k = 0; k < 3; ++k) {
-          std::vector<std::int64_t> ids(all.size(), -1);
-          for (std::size_t i = k; i < ids.size(); i += 3) ids[i] = all[i];
-          launch_with(one, launch, ids);
-          for (std::size_t i = 0; i < sums.size(); ++i) {
-            const double value =
-                nf4::value_at(nf4::OutputType::kBfloat16, part, static_cast<std::int64_t>(i));
-            sums[i] = round(sums[i] + static_cast<float>(value));
-          }
-        }
-        const std::vector<double> wide(sums.begin(), sums.end());
-        const std::vector<std::byte> bits = nf4::to_values(nf4::OutputType::kBfloat16, wide);
-        std::memcpy(job.output, bits.data(), bits.size());
-      },
-      sizes_of(StackPart::kDown));
+  const auto add_up = [](const Job& job, const Launch& launch) {
+    std::vector<float> sums(static_cast<std::size_t>(job.tokens * job.outputs));
+    const auto round = [](float value) {
+      const std::vector<std::byte> bits =
+          nf4::to_values(nf4::OutputType::kBfloat16, {{double{value}}});
+      return static_cast<float>(nf4::value_at(nf4::OutputType::kBfloat16, bits, 0));
+    };
+    const std::vector<std::int64_t> all = ids_of(job);
+    std::vector<std::byte> part(sums.size() * 2);
+    Job one = job;
+    one.output = part.data();
+    for (std::size_t k = 0; k < 3; ++k) {
+      std::vector<std::int64_t> ids(all.size(), -1);
+      for (std::size_t i = k; i < ids.size(); i += 3) ids[i] = all[i];
+      launch_with(one, launch, ids);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        const double value =
+            nf4::value_at(nf4::OutputType::kBfloat16, part, static_cast<std::int64_t>(i));
+        sums[i] = round(sums[i] + static_cast<float>(value));
+      }
+    }
+    const std::vector<double> wide(sums.begin(), sums.end());
+    const std::vector<std::byte> bits = nf4::to_values(nf4::OutputType::kBfloat16, wide);
+    std::memcpy(job.output, bits.data(), bits.size());
+  };
+  expect_caught(add_up, sizes_of(StackPart::kDown));
+  expect_caught(add_up, layer_of(record::Activation::kSilu));
 }
 
 TEST(DeceitfulExperts, AreCaughtWhenTheyWriteRowsOfOthers) {
@@ -285,6 +324,123 @@ TEST(DeceitfulExperts, AreCaughtWhenTheyLeaveRowsOfNoExpertUnwritten) {
         }
       },
       sizes_of(StackPart::kGateUp));
+}
+
+// ---- Layers that take one ----
+
+using Activate = void (*)(const kernels::Activation& of, const Launch& launch);
+
+// The row of a layer with something else between its products.
+void expect_caught(Activate activate, record::Activation activation) {
+  kernels::Variant product = honest();
+  product.workspace_bytes = [](const kernels::Problem& problem, const Launch& launch) {
+    return static_cast<std::size_t>(workspace_of(honest(), problem, launch));
+  };
+  expect_caught(kernels::with_layers(product, activate).launch, layer_of(activation));
+}
+
+void activate_as(const kernels::Activation& of) {
+  for (std::int64_t i = 0; i < of.rows * of.columns; ++i) {
+    const auto read = [&](std::int64_t at) {
+      const auto bytes = std::span(static_cast<const std::byte*>(of.input),
+                                   static_cast<std::size_t>(of.rows * of.columns * 4));
+      return static_cast<float>(nf4::value_at(of.type, bytes, at));
+    };
+    const std::int64_t at = gate_at(of, i);
+    const float up = of.gated ? read(at + up_step(of)) : 1.0f;
+    const std::vector<std::byte> bits =
+        nf4::to_values(of.type, {{double{activate(of, read(at), up)}}});
+    std::memcpy(static_cast<std::byte*>(of.output) + i * 2, bits.data(), bits.size());
+  }
+}
+
+TEST(DeceitfulLayers, PassWhenTheyDoNotDeceive) {
+  const kernels::Variant layer = kernels::with_layers(
+      honest(), [](const kernels::Activation& of, const Launch&) { activate_as(of); });
+  const record::Measurement row = row_of(layer.launch, layer_of(record::Activation::kGptOss));
+  EXPECT_EQ(row.status, record::Status::kPassed) << row.reason;
+}
+
+TEST(DeceitfulLayers, AreCaughtWhenTheyTakeUpsForGates) {
+  expect_caught(
+      [](const kernels::Activation& of, const Launch&) {
+        kernels::Activation other = of;
+        const std::size_t step = static_cast<std::size_t>(up_step(of)) * 2;
+        const auto* const rows = static_cast<const std::byte*>(of.input);
+        std::vector<std::byte> swapped(rows, rows + of.rows * of.columns * 4);
+        for (std::size_t at = 0; at < swapped.size(); at += 2 * step) {
+          std::swap_ranges(swapped.begin() + static_cast<std::ptrdiff_t>(at),
+                           swapped.begin() + static_cast<std::ptrdiff_t>(at + step),
+                           swapped.begin() + static_cast<std::ptrdiff_t>(at + step));
+        }
+        other.input = swapped.data();
+        activate_as(other);
+      },
+      record::Activation::kSilu);
+}
+
+TEST(DeceitfulLayers, AreCaughtWhenTheyDoNotClamp) {
+  expect_caught(
+      [](const kernels::Activation& of, const Launch&) {
+        kernels::Activation other = of;
+        other.limit = 0.0f;
+        activate_as(other);
+      },
+      record::Activation::kGptOss);
+}
+
+TEST(DeceitfulLayers, AreCaughtWithAnotherActivation) {
+  expect_caught(
+      [](const kernels::Activation& of, const Launch&) {
+        kernels::Activation other = of;
+        other.kind = kernels::ActivationKind::kGeluTanh;
+        activate_as(other);
+      },
+      record::Activation::kSilu);
+}
+
+TEST(DeceitfulLayers, AreCaughtWhenTheyDropSlotsOfSmallWeight) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        std::vector<std::int64_t> ids = ids_of(job);
+        const std::vector<float> weights = weights_of(job);
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          if (weights[i] < 0.01f) ids[i] = -1;
+        }
+        launch_with(job, launch, ids);
+      },
+      layer_of(record::Activation::kSilu));
+}
+
+// Weights of slots belong to what an expert gives, not to what it is given.
+TEST(DeceitfulLayers, AreCaughtWhenTheyWeighOnlyThePresenceOfSlots) {
+  expect_caught(
+      [](const Job& job, const Launch& launch) {
+        const std::vector<float> ones(static_cast<std::size_t>(slots_of(job)), 1.0f);
+        launch_with(job, launch, ids_of(job), &ones);
+      },
+      layer_of(record::Activation::kSilu));
+}
+
+// Of either matrix alone.
+TEST(DeceitfulLayers, AreCaughtWhenTheyKeepOneOfTheStacks) {
+  for (const bool keeps_first : {true, false}) {
+    const auto kept = std::make_shared<std::map<const void*, std::vector<std::uint8_t>>>();
+    expect_caught(
+        [kept, keeps_first](const Job& job, const Launch& launch) {
+          const auto bytes = static_cast<std::ptrdiff_t>(job.elements / 2);
+          const auto border = static_cast<std::ptrdiff_t>(kernels::up_of(job).elements / 2);
+          std::vector<std::uint8_t> mixed(job.packed, job.packed + bytes);
+          const std::vector<std::uint8_t>& known = kept->emplace(job.packed, mixed).first->second;
+          std::copy(known.begin() + (keeps_first ? 0 : border),
+                    keeps_first ? known.begin() + border : known.end(),
+                    mixed.begin() + (keeps_first ? 0 : border));
+          Job stale = job;
+          stale.packed = mixed.data();
+          honest().launch(stale, launch);
+        },
+        layer_of(record::Activation::kSilu));
+  }
 }
 
 TEST(DeceitfulExperts, AreCaughtWhenTheyReadTheLowerHalfOfIds) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -29,6 +30,10 @@ struct Change {
       value += static_cast<Value>(1) + value / 3;
     }
     static_cast<void>(name);
+  }
+  template <class Value>
+  void operator()(const char* name, std::optional<Value>& value) const {
+    (*this)(name, value.emplace());
   }
   template <class Value>
   void operator()(const char* name, std::vector<Value>& values) const {

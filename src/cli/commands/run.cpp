@@ -104,11 +104,21 @@ void add_operation_options(Command& command, record::RunOptions& o) {
       "Cold samples find x in no cache, too; else it is hot, as the layer before leaves it");
   command.add(
       "--part PART", choice(o.parts),
-      "Of layers of experts, the product that gives gates and ups (gate_up), or the one that "
-      "leads back (down) [both]");
+      "Of layers of experts, the product that gives gates and ups (gate_up), the one that leads "
+      "back (down), or all of a layer (layer) [gate_up and down]");
+  Choices<std::optional<record::Activation>> activations;
+  for (const record::Activation each : kWords<record::Activation>) {
+    activations.push_back({to_string(each), each});
+  }
+  command.add(
+      "--activation WORD", choice(o.activation, activations),
+      "What --part layer has between its products: silu or gelu_tanh of gates and then ups, "
+      "gptoss of both in turns, or relu2, which has no gates [as the preset's model does, "
+      "else silu]");
   command.add(
       "--top-k K", [&o](const std::string& word) { o.top_k = parse_top_k(word); },
-      "Experts that each token chooses [as the preset's model does]", kMayBeNumber);
+      "Experts that each token chooses [as the preset's model does]",
+      kMayBeNumber);
   command
       .add(
           "--routing WORD|FILE",

@@ -1,7 +1,9 @@
 #include "catalog.hpp"
 
 #include "cuda/device_tools.hpp"
+#include "cuda/matmul/experts/activate.hpp"
 #include "cuda/matmul/experts/variants.hpp"
+#include "layer.hpp"
 
 namespace nf4bench::kernels::cuda {
 namespace {
@@ -10,6 +12,7 @@ std::vector<Variant> variants() {
   const std::vector<Variant>& own = own_grouped_products();
   std::vector<Variant> all(own.rbegin(), own.rend());
   all.push_back(experts_fused());
+  for (Variant& variant : all) variant = with_layers(std::move(variant), launch_activation);
   return all;
 }
 

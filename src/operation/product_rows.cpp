@@ -1,0 +1,125 @@
+#include "operation/product_rows.hpp"
+
+#include "nf4/reference.hpp"
+#include "nf4/values.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace nf4bench::operation {
+namespace {
+
+// Sums are kept in so many lanes, so that the compiler can use vectors; it may not reorder one sum.
+constexpr std::size_t kLanes = 8;
+
+// The sums over one stretch of products.
+struct Sums {
+  double products = 0.0;
+  double squares = 0.0;
+};
+
+Sums sum_products(std::span<const double> x, std::span<const double> w) {
+  double products[kLanes] = {};
+  double squares[kLanes] = {};
+  const std::size_t whole = x.size() / kLanes * kLanes;
+  for (std::size_t k = 0; k < whole; k += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const double product = x[k + lane] * w[k + lane];
+      products[lane] += product;
+      squares[lane] += product * product;
+    }
+  }
+  for (std::size_t k = whole; k < x.size(); ++k) {
+    const double product = x[k] * w[k];
+    products[0] += product;
+    squares[0] += product * product;
+  }
+  Sums sums;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    sums.products += products[lane];
+    sums.squares += squares[lane];
+  }
+  return sums;
+}
+
+// The root of the sum of squared products; of no errors 0.
+double root_of_products(std::span<const float> errors, std::span<const double> w) {
+  double squares = 0.0;
+  for (std::size_t k = 0; k < errors.size(); ++k) {
+    const double product = static_cast<double>(errors[k]) * w[k];
+    squares += product * product;
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace
+
+Row make_row(std::vector<double> values) {
+  Row row{.values = std::move(values)};
+  for (const double value : row.values) {
+    row.sum += value;
+    row.mean_square += value * value;
+  }
+  row.mean_square /= static_cast<double>(row.values.size());
+  return row;
+}
+
+Row make_row(nf4::OutputType type, std::span<const std::byte> bytes) {
+  return make_row(nf4::to_doubles(type, bytes));
+}
+
+// The errors that `spread` is made of: that of the product, one for each weight, multiplied with
+// x w; that of the scale, one for each block, with the block's sum; that of the codebook value, one
+// for each code, with the sum over that code's weights. The last is estimated: for x without a mean
+// those sums are again like the single products; what a mean adds is the same for all weights.
+ProductTruth dot(const Row& x, const WeightRow& w) {
+  ProductTruth truth;
+  double squares = 0.0;
+  double block_squares = 0.0;
+  const auto inputs = static_cast<std::int64_t>(x.values.size());
+  for (std::int64_t begin = 0, end = w.first_end; begin < inputs; begin = end, end += w.blocksize) {
+    const auto first = static_cast<std::size_t>(begin);
+    const auto count = static_cast<std::size_t>(std::min(end, inputs) - begin);
+    const Sums block = sum_products(std::span(x.values).subspan(first, count),
+                                    std::span(w.row.values).subspan(first, count));
+    truth.value += block.products;
+    truth.reach = std::max(truth.reach, std::fabs(truth.value));
+    squares += block.squares;
+    block_squares += block.products * block.products;
+  }
+  truth.reach = std::max(truth.reach, std::sqrt(squares));
+  const double of_mean = x.sum * x.sum * w.row.mean_square / nf4::kCodes;
+  truth.spread = std::sqrt(2.0 * squares + block_squares + of_mean);
+  truth.inherited_exact = root_of_products(x.exact_errors, w.row.values);
+  truth.inherited_rounded = root_of_products(x.rounded_errors, w.row.values);
+  // The sum of absolute values is at most that (Cauchy and Schwarz).
+  const auto count = static_cast<double>(inputs);
+  truth.greatest_sum =
+      std::max(std::sqrt(count) * std::sqrt(squares), count * std::sqrt(x.mean_square));
+  if (x.may_overflow) truth.greatest_sum = std::numeric_limits<double>::infinity();
+  return truth;
+}
+
+WeightRow weight_row(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                     std::int64_t first_element) {
+  const nf4::OutputType type = problem.output_type;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(problem.inputs) * nf4::size_in_bytes(type));
+  nf4::reference_dequantize(weight, type, {first_element, problem.inputs}, bytes);
+  return {.row = make_row(type, bytes),
+          .first_end = weight.blocksize - first_element % weight.blocksize,
+          .blocksize = weight.blocksize};
+}
+
+void add(ProductTruth& sum, const ProductTruth& slot, double weight) {
+  const double size = std::fabs(weight);
+  sum.value += weight * slot.value;
+  sum.reach += size * slot.reach;
+  sum.spread = std::hypot(sum.spread, size * slot.spread);
+  sum.greatest_sum += size * slot.greatest_sum;
+  sum.inherited_exact = std::hypot(sum.inherited_exact, size * slot.inherited_exact);
+  sum.inherited_rounded = std::hypot(sum.inherited_rounded, size * slot.inherited_rounded);
+}
+
+}  // namespace nf4bench::operation
