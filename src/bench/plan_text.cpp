@@ -45,7 +45,7 @@ std::string types_of(const PlannedRow& row) {
 text::Columns<PlannedRow> tensor_columns() {
   using Each = PlannedRow;
   return {{{"id"}, [](const Each& each) { return each.planned.id; }},
-          {{"shape"}, [](const Each& each) { return each.geometry().shape; }},
+          {{"shape"}, [](const Each& each) { return record::describe_shape(each.geometry()); }},
           {{"absmax"},
            [](const Each& each) {
              return fmt::format("{}/{}", to_string(each.geometry().absmax_kind),

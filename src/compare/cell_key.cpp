@@ -3,7 +3,6 @@
 #include "base/text.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +16,7 @@ CellKey key_of(const record::ReportTensor& tensor, const record::Measurement& me
 }
 
 std::string shape_text(const CellKey& key) {
-  return fmt::format("{}", fmt::join(key.geometry.shape, "x"));
+  return record::describe_shape(key.geometry);
 }
 
 std::string block_text(const CellKey& key) {
@@ -32,6 +31,10 @@ text::Columns<CellKey> key_columns() {
       {{.key = "blocksize"}, [](const Key& each) { return each.geometry.blocksize; }},
       {{.key = "nested"},
        [](const Key& each) { return each.geometry.absmax_kind == nf4::AbsmaxKind::kNested; }},
+      {{.key = "stack"},
+       [](const Key& each) {
+         return each.geometry.stack ? text::Value(describe(*each.geometry.stack)) : text::Value();
+       }},
       {{.key = "operation"}, [](const Key& each) { return each.cell.operation; }},
       {{.name = "variant", .key = "variant", .most = 24},
        [](const Key& each) { return each.variant; }},

@@ -25,7 +25,7 @@ struct CellKey {
 
 CellKey key_of(const record::ReportTensor& tensor, const record::Measurement& measurement);
 
-// "4096x14336"
+// "4096x14336", "128x1536x2048 gate_up top 8"
 std::string shape_text(const CellKey& key);
 
 // Everything but the variant: "4096x14336 block 64 nested  bf16  cold graph"

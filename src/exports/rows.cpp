@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -19,6 +20,11 @@ std::string name_of(const ExportRow& row) {
   std::string text = shape_name(row);
   if (row.tensor != nullptr) {
     const record::Geometry& geometry = row.tensor->geometry;
+    if (geometry.stack) {
+      std::string stack = describe(*geometry.stack);
+      std::ranges::replace(stack, ' ', ':');
+      text += '/' + stack;
+    }
     text += fmt::format("/block:{}/{}", geometry.blocksize, to_string(geometry.absmax_kind));
   }
   const std::string tokens =

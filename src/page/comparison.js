@@ -4,7 +4,7 @@
 function comparedRows(comparison) {
   const has = name => varies([...comparison.cells, ...comparison.new_cells], name);
   return comparison.cells.map((cell, index) => ({...cell, index, dtype: cell.output_dtype,
-    geometry: [cell.shape.join('x'), has('blocksize') && `block ${cell.blocksize}`,
+    geometry: [cell.shape.join('x'), cell.stack, has('blocksize') && `block ${cell.blocksize}`,
       has('nested') && (cell.nested ? 'nested' : 'plain')].filter(Boolean).join(' ')}));
 }
 // By verdict, and those of one verdict by the size of their change.

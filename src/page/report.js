@@ -4,7 +4,8 @@
 function reportRows(report) {
   const tensors = report.tensors.map(tensor => ({...tensor, shape: tensor.shape.join('x')}));
   const has = name => varies(tensors, name);
-  const names = tensors.map(({shape, blocksize, nested, name}) => [shape,
+  const names = tensors.map(({shape, stack, blocksize, nested, name}) => [shape,
+    stack && [stack.part, stack.activation, `top ${stack.top_k}`].filter(Boolean).join(' '),
     has('blocksize') && `block ${blocksize}`, has('nested') && (nested ? 'nested' : 'plain'),
     name !== shape && name].filter(Boolean).join(' '));
   const isAlone = name => names.indexOf(name) === names.lastIndexOf(name);

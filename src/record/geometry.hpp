@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace nf4bench::record {
@@ -46,6 +47,9 @@ struct Stack {
   auto operator<=>(const Stack&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
+// "gate_up top 8", "layer silu top 2"
+std::string describe(const Stack& stack);
+
 // What of a tensor decides a kernel's cost, besides the types.
 struct Geometry {
   std::vector<std::int64_t> shape;  // of the dequantized tensor, row-major, any rank
@@ -61,5 +65,8 @@ struct Geometry {
   // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
   auto operator<=>(const Geometry&) const = default;  // NOLINT(modernize-use-nullptr)
 };
+
+// "4096x14336", "128x1536x2048 gate_up top 8"
+std::string describe_shape(const Geometry& geometry);
 
 }  // namespace nf4bench::record

@@ -107,6 +107,13 @@ TEST(ExpertsRun, JoinsTheStacksOfAFileToALayer) {
   }
 }
 
+TEST(ExpertsRun, TakesTheActivationOfAModel) {
+  const Outcome plan = nf4bench({"run", "--device", "cpu", "--preset", "gpt-oss-20b", "--operation",
+                                 "experts", "--part", "layer", "--tokens", "1", "--dry-run"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("gptoss"));
+}
+
 TEST(ExpertsRun, SaysWhatALayerLacks) {
   expect_usage_error({"--shape", "8x127x256", "--top-k", "2", "--part", "layer"}, "[E, 2 I, H]");
   expect_usage_error({"--shape", "3x32x64", "--top-k", "2", "--part", "layer"}, "group of 256");

@@ -221,7 +221,7 @@ text::Sheet crossover_sheet(const record::Report& report) {
         std::ranges::find(report.tensors, each.cell.tensor, &record::ReportTensor::id);
     text::Row row;
     row.cells = {tensor == report.tensors.end() ? each.cell.tensor
-                                                : nf4::shape_to_string(tensor->geometry.shape),
+                                                : record::describe_shape(tensor->geometry),
                  text::Value()};
     row.message = stretches_text(each);
     sheet.sections.back().rows.push_back(std::move(row));

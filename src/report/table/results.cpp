@@ -94,7 +94,7 @@ std::string block_title(const record::Measurement& m, const record::ReportTensor
   }
   std::string title =
       fmt::format("{}{}  {}  {}/{}", operation_prefix(m.cell),
-                  nf4::shape_to_string(tensor->geometry.shape), short_name(m.cell.output_type),
+                  record::describe_shape(tensor->geometry), short_name(m.cell.output_type),
                   to_string(tensor->geometry.absmax_kind), tensor->geometry.blocksize);
   if (tensor->multiplicity > 1) title += fmt::format("  x{}", tensor->multiplicity);
   return title + fmt::format("  {} {}", to_string(m.cell.cache), to_string(m.cell.launch));
