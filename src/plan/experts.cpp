@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "nf4/matrices.hpp"
+#include "plan/joined_experts.hpp"
 #include "plan/layers.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +47,7 @@ record::StackPart part_of(const TensorSource& source, const std::vector<record::
 }
 
 std::int64_t top_k_of(const TensorSource& source, std::int64_t asked) {
-  const std::int64_t own = source.geometry.stack ? source.geometry.stack->top_k : 0;
+  const std::int64_t own = source.geometry.stack ? source.geometry.stack->top_k : source.top_k;
   const std::int64_t top_k = asked > 0 ? asked : own;
   const std::int64_t experts = source.geometry.shape.front();
   if (top_k == 0) {
@@ -71,8 +72,10 @@ std::vector<TensorSource> whole_stacks(const std::vector<TensorSource>& sources,
     return options.parts.empty() ? is_product
                                  : std::ranges::find(options.parts, part) != options.parts.end();
   };
+  std::vector<TensorSource> given = sources;
+  std::ranges::move(joined_experts(sources), std::back_inserter(given));
   std::vector<TensorSource> all;
-  for (const TensorSource& source : sources) {
+  for (const TensorSource& source : given) {
     if (source.geometry.shape.size() != 3 || source.geometry.elements() == 0) continue;
     all.push_back(source);
     all.back().geometry.stack = {.part = part_of(source, options.parts),
@@ -90,9 +93,10 @@ std::vector<TensorSource> whole_stacks(const std::vector<TensorSource>& sources,
   throw Error(
       ErrorKind::kUsage,
       fmt::format("experts: found no stack of matrices{}; wanted a tensor [experts, "
-                          "outputs, inputs] of a file, --shape 8x14336x4096 --top-k 2, or a preset "
-                          "with experts (--preset qwen3-30b-a3b)",
-                          options.parts.empty() ? "" : " for that --part"));
+                  "outputs, inputs] of a file, or experts.0.up_proj.weight and so on, --shape "
+                  "8x14336x4096 --top-k 2, or a preset with experts (--preset "
+                  "qwen3-30b-a3b)",
+                  options.parts.empty() ? "" : " for that --part"));
 }
 
 std::vector<TensorSource> split_stacks(std::vector<TensorSource> sources) {

@@ -21,7 +21,8 @@ struct TensorSource {
   std::int64_t multiplicity = 1;  // tensors of the model that this one already stands for
   bool for_stacks = false;        // a stack whose matrices stand among the other tensors
   std::function<nf4::Nf4Tensor()> load;
-  std::optional<record::Activation> activation{};  // that the model's experts have
+  std::int64_t top_k = 0;  // experts that a token of the model chooses; 0: not known
+  std::optional<record::Activation> activation{};  // that they have
   // Of synthetic ones: the same in another shape.
   std::function<TensorSource(std::vector<std::int64_t> shape)> with_shape{};
 };

@@ -98,10 +98,20 @@ void require_nf4(const OneInput& input) {
   throw Error(ErrorKind::kInput, describe_lack(input.name, input.checkpoint));
 }
 
+std::optional<record::Activation> activation_of(const io::ModelExperts& experts) {
+  if (experts.model_type == "gpt_oss") return record::Activation::kGptOss;
+  if (experts.activation == "gelu_pytorch_tanh") return record::Activation::kGeluTanh;
+  if (experts.activation == "relu2") return record::Activation::kRelu2;
+  if (experts.activation == "silu") return record::Activation::kSilu;
+  return std::nullopt;
+}
+
 void add_input(Sources& sources, OneInput input, const NameFilter& filter) {
   require_nf4(input);
   sources.checkpoints.push_back(std::make_unique<io::Checkpoint>(std::move(input.checkpoint)));
   const io::Checkpoint& checkpoint = *sources.checkpoints.back();
+  const std::filesystem::path config = checkpoint.model_config();
+  const io::ModelExperts experts = config.empty() ? io::ModelExperts() : io::model_experts(config);
   for (const io::TensorEntry& entry : checkpoint.tensors()) {
     if (!filter.selects(entry.name)) continue;
     if (!entry.problem.empty()) {
@@ -115,6 +125,8 @@ void add_input(Sources& sources, OneInput input, const NameFilter& filter) {
       sources.warnings.push_back(fmt::format("{}: {}", escaped(entry.name), warning));
     }
     sources.tensors.push_back(source_of(checkpoint, entry));
+    sources.tensors.back().top_k = experts.top_k;
+    sources.tensors.back().activation = activation_of(experts);
   }
 }
 

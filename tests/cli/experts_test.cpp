@@ -107,11 +107,20 @@ TEST(ExpertsRun, JoinsTheStacksOfAFileToALayer) {
   }
 }
 
-TEST(ExpertsRun, TakesTheActivationOfAModel) {
-  const Outcome plan = nf4bench({"run", "--device", "cpu", "--preset", "gpt-oss-20b", "--operation",
-                                 "experts", "--part", "layer", "--tokens", "1", "--dry-run"});
-  EXPECT_EQ(plan.exit_code, 0) << plan.err;
-  EXPECT_THAT(plan.out, HasSubstr("gptoss"));
+TEST(ExpertsRun, TakesTopKAndActivationOfTheConfigBesideAFile) {
+  const ScratchFolder folder;
+  write_file(folder.path("model.safetensors"), read_file(sample("moe/per_expert.safetensors")));
+  write_file(folder.path("config.json"),
+             R"({"num_experts_per_tok": 2, "hidden_act": "gelu_pytorch_tanh"})");
+  const json report = report_of({folder.path(""), "--tokens", "3", "--part", "layer,down",
+                                 "--baseline", "none", "--variant", "reference,grouped"});
+  ASSERT_EQ(report.at("tensors").size(), 2u);
+  EXPECT_EQ(report.at("tensors").at(0).at("stack"), json::parse(R"({"part": "down", "top_k": 2})"));
+  EXPECT_EQ(report.at("tensors").at(1).at("stack"),
+            json::parse(R"({"part": "layer", "top_k": 2, "activation": "gelu_tanh"})"));
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("status"), "passed") << row.at("variant") << row.at("reason");
+  }
 }
 
 TEST(ExpertsRun, SaysWhatALayerLacks) {

@@ -202,6 +202,17 @@ TEST_F(ModelWithConfig, IsOverruledByTheCommandLine) {
   EXPECT_EQ(shapes_of(checkpoint), (Shapes{{2, 128, 96}, {2, 96, 256}}));
 }
 
+TEST_F(ModelWithConfig, SaysWhatTheModelDoesWithExperts) {
+  const io::Checkpoint checkpoint =
+      open(R"({"num_experts_per_tok": 4, "model_type": "gpt_oss", "hidden_act": "silu"})");
+  const io::ModelExperts experts = io::model_experts(checkpoint.model_config());
+  EXPECT_EQ(experts.top_k, 4);
+  EXPECT_EQ(experts.model_type, "gpt_oss");
+  EXPECT_EQ(experts.activation, "silu");
+  EXPECT_EQ(io::model_experts(open("[]").model_config()).top_k, 0);
+  EXPECT_EQ(io::model_experts(open(R"({"num_experts_per_tok": -1})").model_config()).top_k, 0);
+}
+
 TEST_F(ModelWithConfig, IsAFileThatWasRead) {
   EXPECT_EQ(open(kConfig).files().config, folder_ / "config.json");
   write_raw(file_, read_raw(data_file("moe/per_expert.safetensors")));

@@ -2,7 +2,9 @@
 
 #include "base/error.hpp"
 #include "nf4/matrices.hpp"
+#include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "plan/sources.hpp"
 
 #include <gtest/gtest.h>
 
@@ -102,6 +104,87 @@ TEST(WholeStacks, HaveTheTopKOfTheirPresetUnlessAnotherIsAskedFor) {
   stack.geometry.stack.reset();
   EXPECT_THROW(plan::whole_stacks({stack}, {}), Error);
   EXPECT_THROW(plan::whole_stacks({source("q_proj", {32, 64}, &loads)}, options), Error);
+}
+
+TEST(WholeStacks, MakeLayersWithTheActivationOfTheirModel) {
+  record::RunOptions options;
+  options.operations = {"experts"};
+  options.presets = {"gpt-oss-20b", "gemma-4-26b-a4b", "mixtral-8x7b"};
+  options.parts = {record::StackPart::kLayer};
+  const plan::Sources sources = plan::find_sources(options);
+  const auto layers = plan::whole_stacks(sources.tensors, options);
+  ASSERT_EQ(layers.size(), 3u);
+  EXPECT_EQ(layers[0].geometry.stack->activation, record::Activation::kGptOss);
+  EXPECT_EQ(layers[1].geometry.stack->activation, record::Activation::kGeluTanh);
+  EXPECT_EQ(layers[2].geometry.stack->activation, record::Activation::kSilu);
+  EXPECT_EQ(layers[2].geometry.shape, (std::vector<std::int64_t>{8, 3 * 14336, 4096}));
+  options.activation = record::Activation::kRelu2;
+  EXPECT_EQ(plan::whole_stacks(sources.tensors, options)[2].geometry.shape,
+            (std::vector<std::int64_t>{8, 2 * 14336, 4096}));
+}
+
+// Whatever their order in the file.
+TEST(WholeStacks, AreJoinedFromMatricesOfSingleExperts) {
+  int loads = 0;
+  std::vector<plan::TensorSource> sources;
+  for (const char* name : {"down_proj", "gate_proj", "up_proj"}) {
+    const bool is_down = name == std::string("down_proj");
+    for (const std::int64_t expert : {10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+      sources.push_back(source(
+          "mlp.experts." + std::to_string(expert) + "." + name + ".weight",
+          is_down ? std::vector<std::int64_t>{64, 32} : std::vector<std::int64_t>{32, 64}, &loads));
+      sources.back().top_k = 2;
+    }
+  }
+  const auto stacks = plan::whole_stacks(sources, {});
+  ASSERT_EQ(stacks.size(), 2u);
+  EXPECT_EQ(stacks[0].name, "mlp.experts.gate_up_proj");
+  EXPECT_EQ(stacks[1].name, "mlp.experts.down_proj");
+  EXPECT_EQ(stacks[0].geometry.shape, (std::vector<std::int64_t>{11, 64, 64}));
+  EXPECT_EQ(stacks[1].geometry.shape, (std::vector<std::int64_t>{11, 64, 32}));
+  EXPECT_EQ(stacks[0].geometry.stack, (record::Stack{record::StackPart::kGateUp, 2}));
+  EXPECT_EQ(stacks[1].geometry.stack, (record::Stack{record::StackPart::kDown, 2}));
+  const nf4::Nf4Tensor whole = stacks[0].load();
+  nf4::validate(whole);
+  const auto type = nf4::OutputType::kFloat32;
+  for (const std::int64_t expert : {0, 3, 10}) {
+    const std::string name = "mlp.experts." + std::to_string(expert) + ".up_proj.weight";
+    const auto up = nf4::make_synthetic({.name = name, .shape = {32, 64}});
+    std::vector<std::byte> part(32 * 64 * sizeof(float));
+    nf4::reference_dequantize(whole, type, {(expert * 64 + 32) * 64, 32 * 64}, part);
+    EXPECT_EQ(part, nf4::reference_dequantize(up, type)) << expert;
+  }
+  record::RunOptions options;
+  options.parts = {record::StackPart::kLayer};
+  const auto layers = plan::whole_stacks(sources, options);
+  ASSERT_EQ(layers.size(), 1u);
+  EXPECT_EQ(layers[0].name, "mlp.experts");
+  EXPECT_EQ(layers[0].geometry.shape, (std::vector<std::int64_t>{11, 96, 64}));
+  nf4::validate(layers[0].load());
+}
+
+void expect_no_stack(const std::vector<plan::TensorSource>& sources, const std::string& word) {
+  record::RunOptions options;
+  options.top_k = 1;
+  try {
+    plan::whole_stacks(sources, options);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+  }
+}
+
+TEST(WholeStacks, AreNotJoinedWhereAnExpertIsMissingOrAnother) {
+  int loads = 0;
+  const auto up = [&](const std::string& number, std::vector<std::int64_t> shape) {
+    return source("experts." + number + ".w3", std::move(shape), &loads);
+  };
+  expect_no_stack({up("0", {32, 64}), up("2", {32, 64})}, "expert 1 is missing");
+  expect_no_stack({up("0", {32, 64}), up("1", {16, 64})}, "is 32x64 in blocks of 64");
+  expect_no_stack({up("0", {32, 64}), up("1", {32, 64}), source("experts.0.w1", {32, 64}, &loads)},
+                  "expert 1 lacks one");
+  EXPECT_EQ(loads, 0);
 }
 
 }  // namespace

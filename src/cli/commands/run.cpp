@@ -117,7 +117,7 @@ void add_operation_options(Command& command, record::RunOptions& o) {
       "else silu]");
   command.add(
       "--top-k K", [&o](const std::string& word) { o.top_k = parse_top_k(word); },
-      "Experts that each token chooses [as the preset's model does]",
+      "Experts that each token chooses [as the preset's model or a config.json says]",
       kMayBeNumber);
   command
       .add(

@@ -128,6 +128,10 @@ CheckpointFiles Checkpoint::files() const {
   return files;
 }
 
+std::filesystem::path Checkpoint::model_config() const {
+  return find_config(impl_->inventory);
+}
+
 std::vector<StoredTensor> Checkpoint::rest() const {
   const StoredTensors& tensors = impl_->inventory.tensors;
   std::vector<bool> is_nf4(tensors.size(), false);

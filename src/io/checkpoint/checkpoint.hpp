@@ -82,6 +82,9 @@ class Checkpoint {
 
   CheckpointFiles files() const;
 
+  // The model's config.json, whether it was needed or not; empty when there is none.
+  std::filesystem::path model_config() const;
+
   // The stored tensors that are no part of an NF4 weight, in the order of the files. Borrowed.
   std::vector<StoredTensor> rest() const;
 

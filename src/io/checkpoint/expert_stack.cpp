@@ -89,6 +89,9 @@ constexpr std::array<std::string_view, 2> kIntermediate = {"moe_intermediate_siz
 constexpr std::array<std::string_view, 3> kExperts = {"num_experts", "num_local_experts",
                                                       "n_routed_experts"};
 
+constexpr std::array<std::string_view, 4> kTopK = {"num_experts_per_tok", "num_experts_per_token",
+                                                   "experts_per_token", "moe_topk"};
+
 // Models whose experts are x W and not x W^T: [experts, inputs, outputs].
 constexpr std::array<std::string_view, 3> kTransposed = {"gpt_oss", "llama4", "llama4_text"};
 
@@ -96,6 +99,7 @@ constexpr std::array<std::string_view, 3> kTransposed = {"gpt_oss", "llama4", "l
 struct Fields {
   std::map<std::string, std::uint64_t, std::less<>> numbers;
   std::string model_type;
+  std::string activation;
 };
 
 // What a config says of the model, and what it says of the language model in it, if it has others.
@@ -124,8 +128,9 @@ Config read_config(std::string_view where, std::string_view text) {
     if (event.depth == 2 && !is_in_text) return;
     Fields& fields = event.depth == 1 ? config.model : config.text;
     if (event.kind == json::JsonKind::kUnsigned) fields.numbers[key] = event.unsigned_value;
-    if (event.kind == json::JsonKind::kString && key == "model_type")
-      fields.model_type = event.text;
+    if (event.kind != json::JsonKind::kString) return;
+    if (key == "model_type") fields.model_type = event.text;
+    if (key == "hidden_act" || key == "hidden_activation") fields.activation = event.text;
   });
   return config;
 }
@@ -215,6 +220,17 @@ void add_config_shapes(const std::filesystem::path& config, StackShapes& shapes)
   add("gate_up_proj", 2 * intermediate, hidden);
   add("down_proj", hidden, intermediate);
   shapes.config_gap = "implies gate_up_proj and down_proj alone";
+}
+
+ModelExperts model_experts(const std::filesystem::path& config) {
+  try {
+    const Fields fields = read_config("JSON text", read_text(config)).language_model();
+    return {.top_k = first_of(fields, kTopK),
+            .activation = fields.activation,
+            .model_type = fields.model_type};
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 }  // namespace nf4bench::io

@@ -47,4 +47,14 @@ QuantState stack_state(std::string_view where, const StoredTensor& weight,
 // hidden, intermediate]. Where it does not imply them, it says so in shapes.config_gap.
 void add_config_shapes(const std::filesystem::path& config, StackShapes& shapes);
 
+// What a model does with its experts, as its config.json says it.
+struct ModelExperts {
+  std::int64_t top_k = 0;    // that a token chooses; 0: it does not say
+  std::string activation{};  // "silu", "gelu_pytorch_tanh", ...
+  std::string model_type{};  // "gpt_oss"
+};
+
+// Of the config.json at `config`; nothing when that cannot be read.
+ModelExperts model_experts(const std::filesystem::path& config);
+
 }  // namespace nf4bench::io
