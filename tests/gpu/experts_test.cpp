@@ -2,8 +2,11 @@
 
 #include "activation.hpp"
 #include "catalog.hpp"
+#include "device/devices.hpp"
 #include "kernels/grouped_case.hpp"
+#include "operation/product_run.hpp"
 #include "own.hpp"
+#include "record/fields.hpp"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -100,6 +103,9 @@ class DeviceCase {
     const kernels::Launch launch = {.device = device_facts()};
     DeviceBuffer workspace(static_cast<std::size_t>(workspace_of(variant, job_, launch)));
     job_.workspace = workspace.as<void>();
+    const DeviceBuffer prepared(static_cast<std::size_t>(prepared_of(variant, job_)));
+    job_.prepared = prepared.as<void>();
+    if (variant.prepare) variant.prepare(job_, launch);
     output_.fill(0xeb);
     variant.launch(job_, launch);
     check(cudaGetLastError());
@@ -131,6 +137,14 @@ class CudaExperts : public testing::Test {
     if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0) return;
     if (std::getenv("NF4BENCH_REQUIRE_GPU") != nullptr) FAIL() << "no CUDA device";
     GTEST_SKIP() << "no CUDA device";
+  }
+
+  // Those that never wait for the routing, and promise more.
+  static void for_each_capturable(const kernels::Problem& problem,
+                                  const std::function<void(const kernels::Variant&)>& use) {
+    for_each_variant(problem, [&](const kernels::Variant& variant) {
+      if (variant.traits.capturable) use(variant);
+    });
   }
 
   static void for_each_variant(const kernels::Problem& problem,
@@ -258,7 +272,7 @@ TEST_F(CudaExperts, DoNotLetRowsDependOnOthers) {
     const std::vector<std::int64_t> ids = even_ids(sizes, 2);
     GroupedCase product(sizes, {}, ids);
     DeviceCase on_device(product);
-    for_each_variant(product.problem(), [&](const kernels::Variant& variant) {
+    for_each_capturable(product.problem(), [&](const kernels::Variant& variant) {
       const std::vector<std::byte> before = on_device.output_of(variant);
       std::vector<std::int64_t> moved = ids;
       const std::size_t kept = moved.size() / 4;
@@ -309,6 +323,28 @@ TEST_F(CudaExperts, ActivateAsTheHostDoes) {
   }
 }
 
+// As the program runs them, whole layers as well.
+TEST_F(CudaExperts, PassARun) {
+  const auto device = device::open_device("cuda:0", {.config = "", .caches_rotated = 1});
+  for (const record::StackPart part : kWords<record::StackPart>) {
+    for (const record::Activation activation : kWords<record::Activation>) {
+      const bool is_layer = part == record::StackPart::kLayer;
+      if (!is_layer && activation != record::Activation::kSilu) continue;
+      ProductSizes sizes = {.tokens = 40, .outputs = 512, .inputs = 256, .experts = 8};
+      sizes.type = nf4::OutputType::kBfloat16;
+      if (is_layer) sizes.outputs = activation == record::Activation::kRelu2 ? 512 : 768;
+      sizes.stack = {.part = part, .top_k = 3};
+      if (is_layer) sizes.stack.activation = activation;
+      const auto rows = run_products(*device, kernels::cuda::experts(), sizes);
+      EXPECT_EQ(rows.at("fused").status, record::Status::kPassed) << rows.at("fused").reason;
+      for (const auto& [name, row] : rows) {
+        EXPECT_NE(row.status, record::Status::kFailed)
+            << name << " " << to_string(part) << ": " << row.reason;
+      }
+    }
+  }
+}
+
 // One graph serves all routings: it reads the ids when it is replayed.
 TEST_F(CudaExperts, ReadTheRoutingWhenAGraphIsReplayed) {
   for (const std::int64_t tokens : {8, 400}) {
@@ -316,7 +352,7 @@ TEST_F(CudaExperts, ReadTheRoutingWhenAGraphIsReplayed) {
         .experts = 16, .top_k = 4, .tokens = tokens, .outputs = 64, .inputs = 128};
     GroupedCase product(sizes, {}, even_ids(sizes, 1));
     DeviceCase on_device(product);
-    for_each_variant(product.problem(), [&](const kernels::Variant& variant) {
+    for_each_capturable(product.problem(), [&](const kernels::Variant& variant) {
       kernels::Launch launch = {.device = device_facts()};
       DeviceBuffer workspace(
           static_cast<std::size_t>(workspace_of(variant, product.problem(), launch)));

@@ -10,8 +10,10 @@ namespace {
 
 std::vector<Variant> variants() {
   const std::vector<Variant>& own = own_grouped_products();
-  std::vector<Variant> all(own.rbegin(), own.rend());
+  std::vector<Variant> all = {experts_decode_all(), experts_loop()};
+  all.insert(all.end(), own.rbegin(), own.rend());
   all.push_back(experts_fused());
+  all.push_back(experts_grouped_resident());
   for (Variant& variant : all) variant = with_layers(std::move(variant), launch_activation);
   return all;
 }

@@ -12,6 +12,11 @@ Variant experts_grouped_any();
 Variant experts_grouped_wgmma();
 Variant experts_grouped_ring();
 
+// The host waits for the routing, and makes one product for each expert that was hit.
+Variant experts_decode_all();
+Variant experts_loop();
+Variant experts_grouped_resident();
+
 // Those that need no other library, the fastest first.
 const std::vector<Variant>& own_grouped_products();
 
