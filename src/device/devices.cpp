@@ -112,11 +112,6 @@ std::vector<record::DeviceInfo> cuda_devices(std::string* problem) {
   return devices;
 }
 
-bool isolates_cuda_peers() {
-  const char* const told = std::getenv("NF4BENCH_ISOLATE_CUDA_PEERS");
-  return told != nullptr && std::string_view(told) == "1";
-}
-
 void check_device_name(const std::string& word) {
   if (word == "auto" || word == "cpu" || word == "cuda") return;
   constexpr std::string_view kCudaPrefix = "cuda:";

@@ -11,7 +11,7 @@ namespace nf4bench::device {
 struct DeviceOptions {
   std::string config;  // forces a configuration of variants that choose one (Launch::config)
   int threads = 0;     // CPU device: threads to use; 0 = all
-  bool shares_buffers = false;  // with other processes, where isolates_cuda_peers() and the CPU
+  bool shares_buffers = false;  // with other processes, as far as the device can
   int caches_rotated = 0;       // by the sets of a cold sample; 0 = default_rotation()
 };
 
@@ -44,11 +44,6 @@ std::vector<int> several_devices(const std::string& name);
 // All CUDA devices; when there is none, `problem` gets why. Throws Error(kDevice) when one of them
 // cannot be asked.
 std::vector<record::DeviceInfo> cuda_devices(std::string* problem);
-
-// Whether peers on CUDA devices work in processes of their own when they may: not unless
-// NF4BENCH_ISOLATE_CUDA_PEERS is 1, because what that costs was measured on one GPU alone, and 1 to
-// 2 percent of it are not explained.
-bool isolates_cuda_peers();
 
 // In cuda_device.cpp, or cuda_absent.cpp for builds without CUDA. The number is that of the devices
 // that this process sees; when it is 0, `problem` gets why.

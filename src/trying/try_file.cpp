@@ -100,8 +100,8 @@ record::RunOptions options_of(const Request& request, const Attempt& attempt, co
     options.peers.push_back(fmt::format("{}={}", kLast, last->program));
     options.variants.push_back(fmt::format("{}*", kLast));
   }
-  // The run is a process already; on the CPU, where that can be, the kernel has another one.
-  options.in_process = kind == record::DeviceKind::kCuda;
+  // The run is a process already, and kernels without host code do nothing in it.
+  options.in_process = peer::is_kernel_program(attempt.program);
   options.peers_are_optional = true;
   options.measure_stream_shapes = false;
   options.quiet = true;

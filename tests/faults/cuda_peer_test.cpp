@@ -40,21 +40,19 @@ constexpr double kCallS = 2.0;
 class CudaPeers : public testing::Test {
  protected:
   CudaPeers() {
-    setenv("NF4BENCH_ISOLATE_CUDA_PEERS", "1", 1);
     setenv(fake_cuda::kSetting, "timed", 1);
     fake_cuda::play({});
   }
   ~CudaPeers() override {
-    unsetenv("NF4BENCH_ISOLATE_CUDA_PEERS");
     unsetenv(fake_cuda::kSetting);
     unsetenv("NF4BENCH_TEST_PEER");
     EXPECT_EQ(fake_cuda::live_objects(), 0);
     EXPECT_EQ(fake_cuda::freed_while_open(), 0);
   }
 
-  static std::unique_ptr<device::Device> open() {
+  static std::unique_ptr<device::Device> open(bool shares_buffers = true) {
     device::DeviceOptions options;
-    options.shares_buffers = true;
+    options.shares_buffers = shares_buffers;
     return device::open_cuda_device(0, options);
   }
 
@@ -208,8 +206,7 @@ TEST_F(CudaPeers, OfADeviceThatSharesNothingWorkHereAndThatIsSaid) {
 }
 
 TEST_F(CudaPeers, WorkHereUnlessTheyAreToBeApart) {
-  unsetenv("NF4BENCH_ISOLATE_CUDA_PEERS");
-  const auto device = open();
+  const auto device = open(false);
   EXPECT_EQ(device->shared_buffers(), nullptr);
   EXPECT_THAT(load(*device, "good").notes(), IsEmpty());
 }

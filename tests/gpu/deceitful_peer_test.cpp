@@ -30,15 +30,14 @@ class DeceitfulPeer : public testing::Test {
   // Runs the variant beside a built-in one, which must pass; returns its status and reason.
   static std::pair<std::string, std::string> row(const std::string& variant,
                                                  const std::string& cache,
-                                                 const std::string& launch,
-                                                 const std::string& setting = "") {
+                                                 const std::string& launch, bool is_apart = false) {
     const ScratchFolder scratch;
     const std::string path = scratch.path("report.json");
     Command command = nf4bench_command(
         short_run(path, {"--device", "cuda:0", "--peer", "mine=" TEST_PEER_DECEITFUL, "--variant",
                          "lut_shared,mine." + variant, "--shape", "1024x1024", "--dtype",
                          "bfloat16", "--cache", cache, "--launch", launch, "--max-time", "0.05"}));
-    if (!setting.empty()) command.environment.push_back(setting);
+    if (!is_apart) command.arguments.emplace_back("--in-process");
     const Outcome outcome = Process(command).wait();
     std::pair<std::string, std::string> found = {"absent", outcome.err};
     const json report = report_at(path);
@@ -103,7 +102,7 @@ TEST_F(DeceitfulPeer, ThatSwapsOutputsIsFailed) {
 TEST_F(DeceitfulPeer, IsFailedInAProcessOfItsOwn) {
   const auto expect = [](const std::string& variant, const std::string& launch,
                          const std::string& reason) {
-    const auto [status, why] = row(variant, "cold", launch, "NF4BENCH_ISOLATE_CUDA_PEERS=1");
+    const auto [status, why] = row(variant, "cold", launch, true);
     EXPECT_EQ(status, "failed") << variant << " " << launch;
     EXPECT_THAT(why, HasSubstr(reason)) << variant << " " << launch;
   };

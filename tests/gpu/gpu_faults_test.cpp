@@ -31,7 +31,6 @@ using testing::StartsWith;
 
 // Where peers work.
 enum class Place { kHere, kApart };
-constexpr char kApart[] = "NF4BENCH_ISOLATE_CUDA_PEERS=1";
 
 class GpuFaults : public testing::Test {
  protected:
@@ -48,7 +47,7 @@ class GpuFaults : public testing::Test {
         short_run(path(), {"--device", "cuda:0", "--peer", "mine=" TEST_PEER_DEADLY, "--variant",
                            "lut_shared,mine." + variant, "--shape", "64x64", "--shape", "256x256",
                            "--shape", "512x512", "--call-timeout", "5"}));
-    if (place == Place::kApart) command.environment.emplace_back(kApart);
+    if (place == Place::kHere) command.arguments.emplace_back("--in-process");
     return Process(command).wait();
   }
 
@@ -138,7 +137,7 @@ TEST_F(GpuFaults, ABuiltInVariantTakesAsLongInAProcessOfItsOwn) {
         short_run(path(), {"--device", "cuda:0", "--peer", "mine=" TEST_PEER_DEADLY, "--variant",
                            "lut_shared", "--shape", "8192x8192", "--dtype", "bfloat16", "--cache",
                            cache, "--launch", launch, "--max-time", "0.5"}));
-    if (place == Place::kApart) command.environment.emplace_back(kApart);
+    if (place == Place::kHere) command.arguments.emplace_back("--in-process");
     const Outcome outcome = Process(command).wait();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return report_at(path()).at("measurements").at(0).at("time_s").at("median").get<double>();

@@ -90,7 +90,7 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(int index, const DeviceOptions& options)
       : context_(describe(index)), nvml_(context_.info.pci_id) {
-    if (options.shares_buffers && isolates_cuda_peers()) share(index);
+    if (options.shares_buffers) share(index);
     context_.config = options.config;
     context_.caches_rotated =
         options.caches_rotated > 0 ? options.caches_rotated : default_rotation(context_.info.kind);
