@@ -6,33 +6,13 @@
 #include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/linear/integer_tokens.cuh"
 #include "cuda/matmul/linear/integer_vector.cuh"
+#include "cuda/matmul/linear/linear_launch.cuh"
 #include "cuda/matmul/linear/linear_plan.hpp"
 #include "cuda/matmul/persistent_launch.cuh"
-#include "cuda/matmul/scales/lane_scales.cuh"
 #include "cuda/matmul/variants.hpp"
 
 namespace nf4bench::kernels::cuda {
 namespace {
-
-constexpr LineAndResidual::Tables kTables = LineAndResidual::make_tables();
-
-// Calls use(integral_constant<ScaleKind>, integral_constant<int>: boxes a unit).
-template <class Function>
-void with_unit_kind(const Problem& problem, int unit_boxes, Function use) {
-  const auto with_kind = [&](auto boxes) {
-    switch (scale_kind(problem, unit_boxes)) {
-      case ScaleKind::kPlain:
-        return use(std::integral_constant<ScaleKind, ScaleKind::kPlain>{}, boxes);
-      case ScaleKind::kNested:
-        return use(std::integral_constant<ScaleKind, ScaleKind::kNested>{}, boxes);
-      case ScaleKind::kPacked:
-        return use(std::integral_constant<ScaleKind, ScaleKind::kPacked>{}, boxes);
-    }
-  };
-  if (unit_boxes == 4) return with_kind(std::integral_constant<int, 4>{});
-  if (unit_boxes == 2) return with_kind(std::integral_constant<int, 2>{});
-  with_kind(std::integral_constant<int, 1>{});
-}
 
 template <OutputType kType>
 void launch_vector(const Job& job, const Launch& launch) {
@@ -40,7 +20,7 @@ void launch_vector(const Job& job, const Launch& launch) {
   with_unit_kind(job, planned.unit_boxes, [&](auto kind, auto boxes) {
     launch_grid(launch, planned.grid,
                 integer_vector<kType, decltype(kind)::value, decltype(boxes)::value>,
-                weight_map(job, launch.device, kBoxRows), job, planned.plan, kTables);
+                weight_map(job, launch.device, kBoxRows), job, planned.plan, kLineTables);
   });
 }
 
@@ -50,7 +30,7 @@ void launch_tokens(const Job& job, const Launch& launch) {
   with_unit_kind(job, planned.unit_boxes, [&](auto kind, auto boxes) {
     launch_grid(launch, planned.grid,
                 integer_tokens<kType, decltype(kind)::value, decltype(boxes)::value>,
-                weight_map(job, launch.device, kBoxRows), job, planned.plan, kTables);
+                weight_map(job, launch.device, kBoxRows), job, planned.plan, kLineTables);
   });
 }
 

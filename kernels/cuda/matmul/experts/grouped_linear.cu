@@ -1,0 +1,258 @@
+// Fused, for a few slots: mma_linear for one token, with a stack of weights. The matrices that
+// slots have chosen lie one below the other in a tall product, slot by slot, so that all
+// multiprocessors read even where few experts are hit. Nothing is sorted: each warp reads the ids
+// itself.
+
+#include "cuda/matmul/experts/combine_slots.hpp"
+#include "cuda/matmul/experts/grouped_plan.hpp"
+#include "cuda/matmul/experts/slot_weight.cuh"
+#include "cuda/matmul/experts/variants.hpp"
+#include "cuda/matmul/linear/integer_vector.cuh"
+#include "cuda/matmul/linear/linear_launch.cuh"
+#include "routing.hpp"
+
+namespace nf4bench::kernels::cuda {
+namespace {
+
+constexpr int kMostLinearSlots = 32;  // a lane of each warp has the expert of one
+
+struct SlotPlan {
+  int slots = 0;
+  int outputs = 0;     // of a matrix
+  int slot_tiles = 0;  // of its rows
+  int rows = 0;        // of activations
+  UnitPlan units;      // of all slots' matrices
+};
+
+PlannedUnits plan_slots(const Problem& problem, const DeviceFacts& device, SlotPlan& plan) {
+  plan.slots = static_cast<int>(slots_of(problem));
+  plan.outputs = static_cast<int>(problem.outputs);
+  plan.slot_tiles = count_of(problem.outputs, kBoxRows);
+  plan.rows = problem.group.slots_have_rows ? plan.slots : static_cast<int>(problem.tokens);
+  Problem tall = problem;
+  tall.outputs = std::int64_t{plan.slots} * plan.slot_tiles * kBoxRows;
+  const int boxes = plan.rows * count_of(problem.inputs, kBoxColumns);
+  PlannedUnits planned = plan_units(
+      tall, device, {1, 4, 100}, [&](int, int units) { return VectorLayout(boxes, units).bytes; });
+  plan.units = planned.plan;
+  return planned;
+}
+
+#if __CUDA_ARCH__ >= 800
+
+// Rows of the matrix of a slot.
+struct SlotTile {
+  int slot;
+  int row;
+
+  __device__ __forceinline__ SlotTile(const SlotPlan& plan, int own_tile) {
+    const int tile = first_row(own_tile) / kBoxRows;
+    slot = min(tile / plan.slot_tiles, plan.slots - 1);
+    row = (tile - slot * plan.slot_tiles) * kBoxRows;
+  }
+};
+
+// Sums what the units of each row and the lanes of their quads have left, eight lanes a row.
+template <OutputType kType>
+__device__ __forceinline__ void finish_slots(const Job& job, const SlotPlan& plan, int expert,
+                                             const float4* partials, float* sums) {
+  constexpr int kLanes = 8;
+  const int count = own_tiles(plan.units) * kBoxRows * kLanes;
+  for (int first = static_cast<int>(threadIdx.x / 32 * 32); first < count; first += kUnitThreads) {
+    const int i = first + static_cast<int>(threadIdx.x % 32);
+    const int tile = i / (kBoxRows * kLanes);
+    const int row = i / kLanes % kBoxRows;
+    float sum = 0.0f;
+    for (int unit = i % kLanes; unit < plan.units.units; unit += kLanes) {
+      const float4 quad = partials[(tile * plan.units.units + unit) * kBoxRows + row];
+      sum += (quad.x + quad.y) + (quad.z + quad.w);
+    }
+#pragma unroll
+    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
+      sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    }
+    const SlotTile at(plan, tile);
+    const int chosen = __shfl_sync(0xffffffffu, expert, at.slot);
+    const int n = at.row + row;
+    if (i % kLanes != 0 || n >= plan.outputs) continue;
+    const std::int64_t to = std::int64_t{at.slot} * plan.outputs + n;
+    float value = 0.0f;
+    if (chosen >= 0) {
+      const std::int64_t bias = std::int64_t{chosen} * plan.outputs + n;
+      value = __fadd_rn(sum, bias_of<kType>(job, bias)) * slot_weight(job, at.slot);
+    }
+    if (sums != nullptr) {
+      sums[to] = value;
+    } else {
+      static_cast<std::uint16_t*>(job.output)[to] = round_to<kType>(value);
+    }
+  }
+}
+
+#endif
+
+// `job` has the stack as one matrix. `sums`: see SlotOutputs.
+template <OutputType kType, ScaleKind kKind, int kBoxes>
+__global__ void __launch_bounds__(kUnitThreads, 1)
+    grouped_linear(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
+                   const __grid_constant__ SlotPlan plan,
+                   const __grid_constant__ LineAndResidual::Tables initial_tables, float* sums) {
+#if __CUDA_ARCH__ >= 800
+  using Layout = VectorLayout;
+  using Tables = LineAndResidual::Tables;
+  extern __shared__ __align__(1024) std::uint8_t shared[];
+  const UnitPlan& units = plan.units;
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+  const int lane = threadIdx.x % 32;
+  const int row = lane / 4;
+  const int tiles = own_tiles(units);
+  const int all_boxes = plan.rows * units.boxes;
+  const Layout layout(all_boxes, tiles * units.units);
+
+  using Ring = WeightRing<kUnitSlots>;
+  const std::uint32_t slots = shared_address(shared) + warp * Ring::kBytes;
+  Ring ring(map, job, slots,
+            shared_address(shared) + Layout::kBarriers + warp * Ring::kBarrierBytes);
+  auto* scale_map = reinterpret_cast<float*>(shared + Layout::kMap);
+  NestedMap nested_map = {scale_map, 0.0f};
+  constexpr bool kHasMap = kKind != ScaleKind::kPlain;
+  if constexpr (kHasMap) {
+    if (threadIdx.x < 256) scale_map[threadIdx.x] = load_in_place(job.nested_map + threadIdx.x);
+    nested_map.offset = nested_offset(job);
+  }
+  if (threadIdx.x < 32) {
+    reinterpret_cast<std::uint32_t*>(shared + Layout::kZeros)[threadIdx.x] = 0;
+  }
+  if (threadIdx.x < kTableWords<Tables>) {
+    reinterpret_cast<std::uint32_t*>(shared + Layout::kTables)[threadIdx.x] =
+        table_word(initial_tables, threadIdx.x);
+  }
+  allow_next_kernel();
+  wait_for_previous_kernel();
+
+  const int expert = lane < plan.slots ? chosen_expert(job, lane) : -1;  // of the lane's slot
+  const auto stack_row = [&](const SlotTile& at) {
+    return max(__shfl_sync(0xffffffffu, expert, at.slot), 0) * plan.outputs + at.row;
+  };
+  UnitWalk fills(warp, tiles, units);  // where the ring's next fill comes from
+  int fill_row = stack_row({plan, fills.tile});
+  const auto next_fill = [&](unsigned n) -> BoxPosition {
+    if (n != 0 && n % kBoxes == 0) {
+      fills.advance(units);
+      fill_row = stack_row({plan, fills.tile});
+    }
+    return {fill_row, fills.unit * kBoxes + static_cast<int>(n % kBoxes), fills.tile < tiles};
+  };
+  const auto fill_slots = [&](int first, int last) {
+#pragma unroll
+    for (int n = first; n < last; ++n) ring.fill(n, next_fill(n));
+  };
+  UnitWalk walk(warp, tiles, units);
+  LaneScales<kKind, kBoxes> next_scales;
+  const auto load_scales = [&] {
+    const int first = stack_row({plan, walk.tile});
+    if (walk.tile >= tiles) return;
+    const int last = static_cast<int>(job.outputs) - 1;
+    next_scales.load(job, {min(first + row, last), min(first + row + 8, last), walk.unit * kBoxes});
+  };
+  fill_slots(0, kEarlySlots);
+  load_scales();
+  Job vector = job;
+  vector.tokens = 1;
+  vector.inputs = plan.rows * job.inputs;
+  quantize_vector<kType>(vector, all_boxes, shared, [&] { fill_slots(kEarlySlots, kUnitSlots); });
+  __syncthreads();
+
+  const Tables tables = load_tables<Tables>(shared_address(shared) + Layout::kTables);
+  const VectorLane operands(layout, shared_address(shared), slots);
+  auto* partials = reinterpret_cast<float*>(shared + layout.partials) + lane;
+  unsigned count = 0;  // boxes done
+  for (; walk.tile < tiles; count += kBoxes) {
+    float scales[kBoxes][2];
+#pragma unroll
+    for (int i = 0; i < kBoxes; ++i) {
+      scales[i][0] = next_scales.scale(nested_map, i, 0);
+      scales[i][1] = next_scales.scale(nested_map, i, 1);
+    }
+    const int first_box = walk.unit * kBoxes;
+    const SlotTile at(plan, walk.tile);
+    const int input_boxes = static_cast<int>(input_row(job, at.slot)) * units.boxes;
+    float* partial = partials + (walk.tile * units.units + walk.unit) * kBoxRows * 4;
+    walk.advance(units);
+    load_scales();
+    float sum[2] = {0.0f, 0.0f};
+#pragma unroll
+    for (int i = 0; i < kBoxes; ++i) {
+      const unsigned n = count + i;
+      ring.wait(n);
+      BoxWords words;
+      ring.release(operands.load(words, ring.offset(n)), operands.zero);
+      ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
+      const int box = first_box + i;
+      if (box < units.boxes) operands.multiply(sum, tables, words, scales[i], input_boxes + box);
+    }
+    partial[0] = sum[0];
+    partial[8 * 4] = sum[1];
+  }
+  __syncthreads();
+  finish_slots<kType>(job, plan, expert, reinterpret_cast<const float4*>(shared + layout.partials),
+                      sums);
+#endif
+}
+
+template <OutputType kType>
+void launch_typed(const Job& job, const Launch& launch) {
+  Job stack = job;
+  stack.outputs = job.group.experts * job.outputs;
+  auto* const sums = job.group.sums_slots ? static_cast<float*>(job.workspace) : nullptr;
+  SlotPlan plan;
+  const PlannedUnits planned = plan_slots(job, launch.device, plan);
+  with_unit_kind(stack, planned.unit_boxes, [&](auto kind, auto boxes) {
+    launch_grid(launch, planned.grid,
+                grouped_linear<kType, decltype(kind)::value, decltype(boxes)::value>,
+                weight_map(stack, launch.device, kBoxRows), stack, plan, kLineTables, sums);
+  });
+  if (sums != nullptr) launch_combine_slots(job, launch, sums);
+}
+
+const char* unsupported(const Problem& problem, const DeviceFacts& device) {
+  if (device.compute_capability < 80) return "needs integer products of compute capability 8.0";
+  if (const char* const why = unsupported_grouped(problem)) return why;
+  if (problem.inputs % kBoxColumns != 0) return "needs a multiple of 256 inputs";
+  if (problem.group.ends) return "needs ids of slots, not ends of rows";
+  if (slots_of(problem) > kMostLinearSlots) return "multiplies up to 32 slots";
+  SlotPlan plan;
+  const PlannedUnits planned = plan_slots(problem, device, plan);
+  if (planned.grid.shared_bytes > shared_bytes_a_block(device)) {
+    return "needs activations that fit into shared memory";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Variant experts_grouped_linear() {
+  Variant variant;
+  variant.name = "grouped_linear";
+  variant.summary = "fused, up to 32 slots; mma_linear for a stack";
+  variant.traits.launches = 2;
+  variant.traits.inline_ptx = true;
+  variant.traits.cache_hints = true;
+  variant.traits.persistent = true;
+  variant.traits.mirrors = "mma_linear, for stacks";
+  variant.unsupported = unsupported;
+  variant.workspace_bytes = [](const Problem& problem, const Launch&) {
+    const bool has_sums = problem.group.sums_slots;
+    return static_cast<std::size_t>(has_sums ? slots_of(problem) * problem.outputs * 4 : 0);
+  };
+  variant.launch = [](const Job& job, const Launch& launch) {
+    if (job.output_type == OutputType::kFloat16) {
+      launch_typed<OutputType::kFloat16>(job, launch);
+    } else {
+      launch_typed<OutputType::kBfloat16>(job, launch);
+    }
+  };
+  return variant;
+}
+
+}  // namespace nf4bench::kernels::cuda
