@@ -14,7 +14,9 @@
 namespace nf4bench::kernels::cuda {
 namespace {
 
-constexpr int kMostLinearSlots = 32;  // a lane of each warp has the expert of one
+// Each slot reads the matrix that it chose, so slots that share one are left to others.
+constexpr int kMostLinearSlots = 16;
+constexpr int kSparse = 8;  // experts for each slot of several tokens
 
 struct SlotPlan {
   int slots = 0;
@@ -220,7 +222,11 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (const char* const why = unsupported_grouped(problem)) return why;
   if (problem.inputs % kBoxColumns != 0) return "needs a multiple of 256 inputs";
   if (problem.group.ends) return "needs ids of slots, not ends of rows";
-  if (slots_of(problem) > kMostLinearSlots) return "multiplies up to 32 slots";
+  const std::int64_t slots = slots_of(problem);
+  if (slots > kMostLinearSlots) return "multiplies up to 16 slots";
+  if (problem.tokens > 1 && slots * kSparse > problem.group.experts) {
+    return "needs slots that seldom share an expert";
+  }
   SlotPlan plan;
   const PlannedUnits planned = plan_slots(problem, device, plan);
   if (planned.grid.shared_bytes > shared_bytes_a_block(device)) {
@@ -234,7 +240,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
 Variant experts_grouped_linear() {
   Variant variant;
   variant.name = "grouped_linear";
-  variant.summary = "fused, up to 32 slots; mma_linear for a stack";
+  variant.summary = "fused, up to 16 slots; mma_linear for a stack";
   variant.traits.launches = 2;
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
