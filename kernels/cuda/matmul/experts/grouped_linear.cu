@@ -3,7 +3,6 @@
 // multiprocessors read even where few experts are hit. Nothing is sorted: each warp reads the ids
 // itself.
 
-#include "cuda/matmul/experts/combine_slots.hpp"
 #include "cuda/matmul/experts/grouped_plan.hpp"
 #include "cuda/matmul/experts/slot_weight.cuh"
 #include "cuda/matmul/experts/variants.hpp"
@@ -23,7 +22,11 @@ struct SlotPlan {
   int outputs = 0;     // of a matrix
   int slot_tiles = 0;  // of its rows
   int rows = 0;        // of activations
-  UnitPlan units;      // of all slots' matrices
+  // Slots whose tiles of the same rows are one block's: all where they are added up, else one.
+  int together = 1;
+  UnitPlan units;  // of the matrices of all slots, or of one where all slots are together
+  float one_by_slot_tiles = 0.0f;
+  float one_by_together = 0.0f;
 };
 
 PlannedUnits plan_slots(const Problem& problem, const DeviceFacts& device, SlotPlan& plan) {
@@ -31,12 +34,16 @@ PlannedUnits plan_slots(const Problem& problem, const DeviceFacts& device, SlotP
   plan.outputs = static_cast<int>(problem.outputs);
   plan.slot_tiles = count_of(problem.outputs, kBoxRows);
   plan.rows = problem.group.slots_have_rows ? plan.slots : static_cast<int>(problem.tokens);
+  plan.together = problem.group.sums_slots ? plan.slots : 1;
   Problem tall = problem;
-  tall.outputs = std::int64_t{plan.slots} * plan.slot_tiles * kBoxRows;
+  tall.outputs = std::int64_t{plan.slots} / plan.together * plan.slot_tiles * kBoxRows;
   const int boxes = plan.rows * count_of(problem.inputs, kBoxColumns);
-  PlannedUnits planned = plan_units(
-      tall, device, {1, 4, 100}, [&](int, int units) { return VectorLayout(boxes, units).bytes; });
+  PlannedUnits planned = plan_units(tall, device, {1, 4, 100, plan.together}, [&](int, int units) {
+    return VectorLayout(boxes, units).bytes;
+  });
   plan.units = planned.plan;
+  plan.one_by_slot_tiles = 1.0f / static_cast<float>(plan.slot_tiles);
+  plan.one_by_together = 1.0f / static_cast<float>(plan.together);
   return planned;
 }
 
@@ -48,57 +55,81 @@ struct SlotTile {
   int row;
 
   __device__ __forceinline__ SlotTile(const SlotPlan& plan, int own_tile) {
-    const int tile = first_row(own_tile) / kBoxRows;
-    slot = min(tile / plan.slot_tiles, plan.slots - 1);
-    row = (tile - slot * plan.slot_tiles) * kBoxRows;
+    const int rows = quotient(own_tile, plan.one_by_together);
+    const int tile = first_row(rows) / kBoxRows;
+    const int slot_among = quotient(tile, plan.one_by_slot_tiles);
+    row = (tile - slot_among * plan.slot_tiles) * kBoxRows;
+    slot = min(slot_among + own_tile - rows * plan.together, plan.slots - 1);
   }
 };
 
-// Sums what the units of each row and the lanes of their quads have left, eight lanes a row.
+// Turns what units and lanes of quads have left into outputs: of each slot, or of each token with
+// the sum over its slots, in their order.
 template <OutputType kType>
-__device__ __forceinline__ void finish_slots(const Job& job, const SlotPlan& plan, int expert,
-                                             const float4* partials, float* sums) {
-  constexpr int kLanes = 8;
-  const int count = own_tiles(plan.units) * kBoxRows * kLanes;
-  for (int first = static_cast<int>(threadIdx.x / 32 * 32); first < count; first += kUnitThreads) {
-    const int i = first + static_cast<int>(threadIdx.x % 32);
-    const int tile = i / (kBoxRows * kLanes);
-    const int row = i / kLanes % kBoxRows;
+class SlotSums {
+ public:
+  // `expert`: of the slot that has the lane's number.
+  __device__ __forceinline__ SlotSums(const Job& job, const SlotPlan& plan, int expert,
+                                      const float4* partials)
+      : job_(job), plan_(plan), expert_(expert), partials_(partials) {}
+
+  __device__ __forceinline__ void finish() const {
+    const bool is_summed = job_.group.sums_slots;
+    const int tokens = is_summed ? static_cast<int>(job_.tokens) : 1;
+    const int slots = is_summed ? static_cast<int>(job_.group.top_k) : 1;
+    const int count = own_tiles(plan_.units) * tokens * kBoxRows * kLanes;
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += kUnitThreads) {
+      const int row = i / kLanes % kBoxRows;
+      const int token = i / (kLanes * kBoxRows) % tokens;
+      const int first_tile = i / (kLanes * kBoxRows * tokens) * plan_.together + token * slots;
+      const SlotTile at(plan_, first_tile);
+      const int n = at.row + row;
+      float total = 0.0f;
+      for (int slot = 0; slot < slots; ++slot) {
+        const int chosen = __shfl_sync(0xffffffffu, expert_, at.slot + slot);
+        const float sum = sum_of(first_tile + slot, row);
+        if (chosen < 0 || n >= plan_.outputs) continue;
+        const std::int64_t bias = std::int64_t{chosen} * plan_.outputs + n;
+        total = __fadd_rn(
+            total, __fadd_rn(sum, bias_of<kType>(job_, bias)) * slot_weight(job_, at.slot + slot));
+      }
+      if (i % kLanes != 0 || n >= plan_.outputs) continue;
+      const std::int64_t to = is_summed ? token : at.slot;
+      static_cast<std::uint16_t*>(job_.output)[to * plan_.outputs + n] = round_to<kType>(total);
+    }
+  }
+
+ private:
+  static constexpr int kLanes = 8;  // a row
+
+  __device__ __forceinline__ float sum_of(int tile, int row) const {
+    const int units = plan_.units.units;
     float sum = 0.0f;
-    for (int unit = i % kLanes; unit < plan.units.units; unit += kLanes) {
-      const float4 quad = partials[(tile * plan.units.units + unit) * kBoxRows + row];
+    for (int unit = static_cast<int>(threadIdx.x) % kLanes; unit < units; unit += kLanes) {
+      const float4 quad = partials_[(tile * units + unit) * kBoxRows + row];
       sum += (quad.x + quad.y) + (quad.z + quad.w);
     }
 #pragma unroll
     for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
       sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
     }
-    const SlotTile at(plan, tile);
-    const int chosen = __shfl_sync(0xffffffffu, expert, at.slot);
-    const int n = at.row + row;
-    if (i % kLanes != 0 || n >= plan.outputs) continue;
-    const std::int64_t to = std::int64_t{at.slot} * plan.outputs + n;
-    float value = 0.0f;
-    if (chosen >= 0) {
-      const std::int64_t bias = std::int64_t{chosen} * plan.outputs + n;
-      value = __fadd_rn(sum, bias_of<kType>(job, bias)) * slot_weight(job, at.slot);
-    }
-    if (sums != nullptr) {
-      sums[to] = value;
-    } else {
-      static_cast<std::uint16_t*>(job.output)[to] = round_to<kType>(value);
-    }
+    return sum;
   }
-}
+
+  const Job& job_;
+  const SlotPlan& plan_;
+  int expert_;
+  const float4* partials_;
+};
 
 #endif
 
-// `job` has the stack as one matrix. `sums`: see SlotOutputs.
+// `job` has the stack as one matrix.
 template <OutputType kType, ScaleKind kKind, int kBoxes>
 __global__ void __launch_bounds__(kUnitThreads, 1)
     grouped_linear(const __grid_constant__ CUtensorMap map, const __grid_constant__ Job job,
                    const __grid_constant__ SlotPlan plan,
-                   const __grid_constant__ LineAndResidual::Tables initial_tables, float* sums) {
+                   const __grid_constant__ LineAndResidual::Tables initial_tables) {
 #if __CUDA_ARCH__ >= 800
   using Layout = VectorLayout;
   using Tables = LineAndResidual::Tables;
@@ -107,7 +138,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
   const int lane = threadIdx.x % 32;
   const int row = lane / 4;
-  const int tiles = own_tiles(units);
+  const int tiles = own_tiles(units) * plan.together;
   const int all_boxes = plan.rows * units.boxes;
   const Layout layout(all_boxes, tiles * units.units);
 
@@ -197,8 +228,8 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
     partial[8 * 4] = sum[1];
   }
   __syncthreads();
-  finish_slots<kType>(job, plan, expert, reinterpret_cast<const float4*>(shared + layout.partials),
-                      sums);
+  SlotSums<kType>(job, plan, expert, reinterpret_cast<const float4*>(shared + layout.partials))
+      .finish();
 #endif
 }
 
@@ -206,15 +237,13 @@ template <OutputType kType>
 void launch_typed(const Job& job, const Launch& launch) {
   Job stack = job;
   stack.outputs = job.group.experts * job.outputs;
-  auto* const sums = job.group.sums_slots ? static_cast<float*>(job.workspace) : nullptr;
   SlotPlan plan;
   const PlannedUnits planned = plan_slots(job, launch.device, plan);
   with_unit_kind(stack, planned.unit_boxes, [&](auto kind, auto boxes) {
     launch_grid(launch, planned.grid,
                 grouped_linear<kType, decltype(kind)::value, decltype(boxes)::value>,
-                weight_map(stack, launch.device, kBoxRows), stack, plan, kLineTables, sums);
+                weight_map(stack, launch.device, kBoxRows), stack, plan, kLineTables);
   });
-  if (sums != nullptr) launch_combine_slots(job, launch, sums);
 }
 
 const char* unsupported(const Problem& problem, const DeviceFacts& device) {
@@ -227,6 +256,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (problem.tokens > 1 && slots * kSparse > problem.group.experts) {
     return "needs slots that seldom share an expert";
   }
+  if (problem.outputs > std::int64_t{1} << 20) return "needs at most 2^20 outputs";
   SlotPlan plan;
   const PlannedUnits planned = plan_slots(problem, device, plan);
   if (planned.grid.shared_bytes > shared_bytes_a_block(device)) {
@@ -241,16 +271,12 @@ Variant experts_grouped_linear() {
   Variant variant;
   variant.name = "grouped_linear";
   variant.summary = "fused, up to 16 slots; mma_linear for a stack";
-  variant.traits.launches = 2;
+  variant.traits.launches = 1;
   variant.traits.inline_ptx = true;
   variant.traits.cache_hints = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "mma_linear, for stacks";
   variant.unsupported = unsupported;
-  variant.workspace_bytes = [](const Problem& problem, const Launch&) {
-    const bool has_sums = problem.group.sums_slots;
-    return static_cast<std::size_t>(has_sums ? slots_of(problem) * problem.outputs * 4 : 0);
-  };
   variant.launch = [](const Job& job, const Launch& launch) {
     if (job.output_type == OutputType::kFloat16) {
       launch_typed<OutputType::kFloat16>(job, launch);

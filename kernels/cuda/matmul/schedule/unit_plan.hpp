@@ -46,6 +46,7 @@ struct UnitLimits {
   int slices;
   int unit_boxes;
   int busier;  // percent of boxes that the busiest warp may have more for the sake of larger units
+  int copies = 1;  // of each tile that its block does, with weights of their own
 };
 
 // Boxes a unit, 4, 2 or 1: as many as the limits allow, for units of fewer boxes spend more on
@@ -78,11 +79,12 @@ PlannedUnits plan_units(const Problem& problem, const DeviceFacts& device, UnitL
   for (int blocks = device.multiprocessors;; blocks += device.multiprocessors) {
     const int grid = plan.tiles < blocks ? plan.tiles : blocks;
     const int tiles_a_block = count_of(plan.tiles, grid);
+    const int copies_a_block = tiles_a_block * most.copies;
     plan.block_tiles = plan.tiles / grid;
     plan.extra_tiles = plan.tiles % grid;
     for (int slices = 1; slices <= most.slices; ++slices) {
       plan.slice_boxes = count_of(plan.boxes, slices);
-      result.unit_boxes = choose_unit_boxes(tiles_a_block, plan.slice_boxes, most);
+      result.unit_boxes = choose_unit_boxes(copies_a_block, plan.slice_boxes, most);
       if (slices > 1) {  // all begin with a whole unit, whose scales are loaded together
         plan.slice_boxes = count_of(plan.slice_boxes, result.unit_boxes) * result.unit_boxes;
       }
@@ -91,8 +93,9 @@ PlannedUnits plan_units(const Problem& problem, const DeviceFacts& device, UnitL
       plan.tile_step = kUnitWarps / plan.units;
       plan.unit_step = kUnitWarps % plan.units;
       plan.one_by_units = 1.0f / static_cast<float>(plan.units);
-      result.grid = {static_cast<unsigned>(grid), kUnitThreads,
-                     static_cast<std::size_t>(bytes(plan.slice_boxes, tiles_a_block * plan.units))};
+      result.grid = {
+          static_cast<unsigned>(grid), kUnitThreads,
+          static_cast<std::size_t>(bytes(plan.slice_boxes, copies_a_block * plan.units))};
       if (result.grid.shared_bytes <= shared_bytes_a_block(device)) return result;
     }
     if (tiles_a_block == 1) return result;
