@@ -105,7 +105,7 @@ inline Job down_of(const Job& layer, std::int64_t prepared) {
 }
 
 // `product`, which then does layers, too: one product, `activate`, and the other.
-inline Variant with_layers(Variant product,
+inline Variant with_layers(const Variant& product,
                            void (*activate)(const Activation& of, const Launch& launch)) {
   Variant both = product;
   both.unsupported = [product](const Problem& problem, const DeviceFacts& device) {

@@ -103,6 +103,7 @@ TensorSource stack_of(const std::string& name, std::vector<const TensorSource*> 
   stack.geometry.shape = {experts, each * shape[0], shape[1]};
   stack.geometry.absmax_kind = nf4::AbsmaxKind::kPlain;
   std::vector<std::function<nf4::Nf4Tensor()>> loads;
+  loads.reserve(matrices.size());
   for (const TensorSource* matrix : matrices) loads.push_back(matrix->load);
   stack.load = [name, shape = stack.geometry.shape, loads = std::move(loads)] {
     nf4::Nf4Tensor whole = loads.front()();

@@ -9,7 +9,7 @@ namespace {
 std::vector<Variant> variants() {
   std::vector<Variant> all = {experts_reference(), experts_decode_all(), experts_loop(),
                               experts_grouped(), experts_grouped_resident()};
-  for (Variant& variant : all) variant = with_layers(std::move(variant), activate_rows);
+  for (Variant& variant : all) variant = with_layers(variant, activate_rows);
   return all;
 }
 

@@ -14,7 +14,7 @@ std::vector<Variant> variants() {
   all.insert(all.end(), own.rbegin(), own.rend());
   all.push_back(experts_fused());
   all.push_back(experts_grouped_resident());
-  for (Variant& variant : all) variant = with_layers(std::move(variant), launch_activation);
+  for (Variant& variant : all) variant = with_layers(variant, launch_activation);
   return all;
 }
 
