@@ -92,14 +92,7 @@ inline Job up_of(const Job& layer) {
 inline Job down_of(const Job& layer, std::int64_t prepared) {
   Job down = layer;
   static_cast<Problem&>(down) = down_of(static_cast<const Problem&>(layer));
-  const Problem up = up_of(static_cast<const Problem&>(layer));
-  down.packed += up.elements / 2;
-  if (down.nested) {
-    down.absmax_codes += up.blocks;
-    down.nested_absmax += up.blocks / kNestedBlocksize;
-  } else {
-    down.absmax += up.blocks;
-  }
+  skip_blocks(down, up_of(static_cast<const Problem&>(layer)).blocks);
   if (down.prepared != nullptr) down.prepared = static_cast<std::byte*>(down.prepared) + prepared;
   return down;
 }

@@ -63,6 +63,16 @@ constexpr std::int64_t slots_of(const Problem& problem) {
   return problem.tokens * problem.group.top_k;
 }
 
+// The product of so many rows with one matrix of the stack.
+constexpr Problem problem_of_one(const Problem& problem, std::int64_t rows) {
+  Problem one = problem;
+  one.group = {};
+  one.elements = problem.outputs * problem.inputs;
+  one.blocks = one.elements >> problem.block_shift;
+  one.tokens = rows;
+  return one;
+}
+
 // What a variant may decide on about the device it runs on.
 struct DeviceFacts {
   int compute_capability = 0;  // 10 * major + minor: 75, 80, 90, ...; 0 on the CPU

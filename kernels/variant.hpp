@@ -39,6 +39,17 @@ struct Job : Problem {
   void* prepared = nullptr;   // what prepared_bytes() asked for; as prepare() left it
 };
 
+// Makes the weight of `job` begin so many whole blocks later, in nested ones whole groups of them.
+inline void skip_blocks(Job& job, std::int64_t blocks) {
+  job.packed += (blocks << job.block_shift) / 2;
+  if (job.nested) {
+    job.absmax_codes += blocks;
+    job.nested_absmax += blocks / kNestedBlocksize;
+  } else {
+    job.absmax += blocks;
+  }
+}
+
 // Where and how to launch. `stream` is null on the CPU.
 struct Launch {
   CUstream_st* stream = nullptr;

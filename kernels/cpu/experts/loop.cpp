@@ -16,16 +16,6 @@ const Variant& product() {
   return variant;
 }
 
-// The product with one matrix of the stack.
-Problem problem_of_one(const Problem& problem, std::int64_t rows) {
-  Problem one = problem;
-  one.group = {};
-  one.elements = problem.outputs * problem.inputs;
-  one.blocks = one.elements >> problem.block_shift;
-  one.tokens = rows;
-  return one;
-}
-
 // The workspace, in bytes from its start.
 struct LoopWorkspace {
   std::int64_t gathered;
@@ -48,15 +38,8 @@ struct LoopWorkspace {
 Job job_of_one(const Job& job, std::int64_t expert, std::int64_t rows) {
   Job one = job;
   static_cast<Problem&>(one) = problem_of_one(job, rows);
-  const std::int64_t first_block = expert * one.blocks;
-  one.packed += expert * one.elements / 2;
-  if (job.nested) {
-    one.absmax_codes += first_block;
-    one.nested_absmax += first_block / kNestedBlocksize;
-    one.nested_offset += job.group.own_offsets ? expert : 0;
-  } else {
-    one.absmax += first_block;
-  }
+  skip_blocks(one, expert * one.blocks);
+  if (job.nested && job.group.own_offsets) one.nested_offset += expert;
   one.bias = nullptr;  // is added with the slot's weight
   one.ids = one.slot_weights = nullptr;
   return one;

@@ -51,16 +51,6 @@ const char* unsupported_sorted(const Problem& problem) {
   return unsupported_grouped(problem);
 }
 
-// The problem of one expert that so many rows chose.
-Problem one_of(const Problem& problem, std::int64_t rows) {
-  Problem one = problem;
-  one.group = {};
-  one.elements = problem.outputs * problem.inputs;
-  one.blocks = one.elements >> problem.block_shift;
-  one.tokens = rows;
-  return one;
-}
-
 // Computes `one`, the product of the expert's rows, whose weights are still those of the stack.
 using MultiplyOne = std::function<void(Job one, std::int64_t expert)>;
 
@@ -79,7 +69,7 @@ void multiply_sorted(const Job& job, const Launch& launch, const MultiplyOne& mu
     const std::int64_t rows = begins[static_cast<std::size_t>(expert) + 1] - first;
     if (rows <= 0) continue;
     Job one = job;
-    static_cast<Problem&>(one) = one_of(job, rows);
+    static_cast<Problem&>(one) = problem_of_one(job, rows);
     one.bias = nullptr;
     one.ids = one.slot_weights = nullptr;
     one.input = workspace + parts.routed.rows + first * job.inputs * 2;
@@ -111,47 +101,39 @@ void decode(const Job& job, const Launch& launch, void* decoded) {
 
 const char* unsupported_decoded(const Problem& problem, const DeviceFacts&) {
   const char* const reason = unsupported_sorted(problem);
-  return reason != nullptr ? reason : cublas_unsupported(one_of(problem, slots_of(problem)));
+  return reason != nullptr ? reason
+                           : cublas_unsupported(problem_of_one(problem, slots_of(problem)));
 }
 
-// Enough for a product of any number of the rows: kernels change with it.
+constexpr std::int64_t kTriedOneByOne = 256;  // numbers of rows
+
+// Enough for a product of any number of the rows: kernels change with it. What is not tried may
+// need more.
 std::int64_t scratch_of_one(const Problem& problem) {
-  constexpr std::int64_t kTriedOneByOne = 256;
   const std::int64_t slots = slots_of(problem);
   std::int64_t most = 0;
   for (std::int64_t rows = 1; rows <= slots; rows += rows < kTriedOneByOne ? 1 : rows) {
-    most = std::max(most,
-                    static_cast<std::int64_t>(own_kernels().most_workspace(one_of(problem, rows))));
+    most = std::max(most, static_cast<std::int64_t>(
+                              own_kernels().most_workspace(problem_of_one(problem, rows))));
   }
-  const auto all = own_kernels().most_workspace(one_of(problem, slots));
+  const auto all = own_kernels().most_workspace(problem_of_one(problem, slots));
   return std::max(most, static_cast<std::int64_t>(all));
 }
 
 // Whether buffers of an expert begin where kernels may take them from.
 const char* unsupported_loop(const Problem& problem, const DeviceFacts& device) {
   if (const char* const reason = unsupported_sorted(problem); reason != nullptr) return reason;
-  const Problem one = one_of(problem, slots_of(problem));
+  const Problem one = problem_of_one(problem, slots_of(problem));
   constexpr std::int64_t kLeast = 16;  // as libnf4 asks for
   const std::int64_t group = problem.nested ? kNestedBlocksize * kLeast / 4 : kLeast / 4;
   if ((one.blocks << one.block_shift) != one.elements || one.blocks % group != 0 ||
       one.elements / 2 % kLeast != 0) {
     return "its matrices do not each begin with a group of scales";
   }
-  const bool has_one = own_kernels().choose_matmul(one, device).variant != nullptr &&
-                       own_kernels().choose_matmul(one_of(problem, 1), device).variant != nullptr;
+  const bool has_one =
+      own_kernels().choose_matmul(one, device).variant != nullptr &&
+      own_kernels().choose_matmul(problem_of_one(problem, 1), device).variant != nullptr;
   return has_one ? nullptr : "has no product of ours for a matrix of it";
-}
-
-Job with_matrix(Job one, std::int64_t expert) {
-  const std::int64_t first_block = expert * one.blocks;
-  one.packed += expert * one.elements / 2;
-  if (one.nested) {
-    one.absmax_codes += first_block;
-    one.nested_absmax += first_block / kNestedBlocksize;
-  } else {
-    one.absmax += first_block;
-  }
-  return one;
 }
 
 Variant named(const char* name, const char* summary, const char* mirrors) {
@@ -193,14 +175,18 @@ Variant experts_loop() {
   };
   variant.launch = [](const Job& job, const Launch& launch) {
     auto* const scratch = static_cast<std::byte*>(job.workspace) + SortedWorkspace(job).bytes;
-    const std::int64_t scratch_bytes = scratch_of_one(job);
+    std::int64_t scratch_bytes = 0;  // looked up for the first that may need more, not in each call
     multiply_sorted(job, launch, [&](Job one, std::int64_t expert) {
       one.workspace = scratch;
       const OwnChoice choice = own_kernels().choose_matmul(one, launch.device);
       // A product that is left out shows when outputs are verified.
       if (choice.variant == nullptr) return;
-      if (workspace_of(*choice.variant, one, launch) > scratch_bytes) return;
-      choice.variant->launch(with_matrix(one, expert), launch);
+      if (one.tokens > kTriedOneByOne) {
+        if (scratch_bytes == 0) scratch_bytes = scratch_of_one(job);
+        if (workspace_of(*choice.variant, one, launch) > scratch_bytes) return;
+      }
+      skip_blocks(one, expert * one.blocks);
+      choice.variant->launch(one, launch);
     });
   };
   return variant;
