@@ -192,11 +192,8 @@ std::vector<SharedCell> shared_cells(const Site& site) {
 }
 
 std::string geometry_text(const CellKey& key) {
-  std::string text = fmt::format("{} {}/{}", compare::shape_text(key),
-                                 to_string(key.geometry.absmax_kind), key.geometry.blocksize);
-  const auto& stack = key.geometry.stack;
-  return stack ? fmt::format("{} {}, {} of them", text, to_string(stack->part), stack->top_k)
-               : text;
+  return fmt::format("{} {}/{}", compare::shape_text(key), to_string(key.geometry.absmax_kind),
+                     key.geometry.blocksize);
 }
 
 }  // namespace nf4bench::site

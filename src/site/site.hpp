@@ -72,7 +72,7 @@ struct SharedCell {
 // Cells that most cards have, a few and each of another mode or number of tokens.
 std::vector<SharedCell> shared_cells(const Site& site);
 
-// "4096x14336 nested/64"
+// "4096x14336 nested/64", "128x1536x2048 gate_up top 8 plain/64"
 std::string geometry_text(const compare::CellKey& key);
 
 }  // namespace nf4bench::site

@@ -138,5 +138,13 @@ TEST_F(SiteCommand, ReplacesNoPageOfOthersUnasked) {
   EXPECT_EQ(make({"--force"}).exit_code, 0);
 }
 
+TEST_F(SiteCommand, SaysOnceWhatAStackIsThereFor) {
+  add("h100/experts-peers.json", "experts-peers.json");
+  const Outcome outcome = make();
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(page("nvidia-h100-80gb-hbm3.html"),
+              HasSubstr(">128x1536x2048 gate_up top 8 plain/64<"));
+}
+
 }  // namespace
 }  // namespace nf4bench
