@@ -6,13 +6,17 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <fcntl.h>
+#include <filesystem>
 #include <optional>
 #include <poll.h>
+#include <sstream>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -202,6 +206,17 @@ void Child::stop_if_silent(const ChildWatch& watch) {
 }
 
 }  // namespace
+
+std::string program_on_path(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    if (!folder.empty() && std::filesystem::is_regular_file(file, error)) return file.string();
+  }
+  return "";
+}
 
 std::vector<ChildOutcome> run_children(const std::vector<ChildCommand>& commands,
                                        const ChildWatch& watch) {

@@ -41,6 +41,9 @@ struct ChildWatch {
   double grace_of_the_silent_s = 5.0;
 };
 
+// The file that a process of that name is started from: the first in a folder of PATH; empty: none.
+std::string program_on_path(const std::string& name);
+
 // Starts a process for each of `commands`, all at once, and waits for all. They are in the
 // same process group, so that Ctrl-C reaches them, too, and die when this process does. One that
 // does not heed the signal that it got is killed. A process that cannot be

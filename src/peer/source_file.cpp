@@ -56,16 +56,10 @@ struct Source {
 // The compiler is another one when its file is, and the processor when it can do other things.
 std::string facts_of(const Source& source) {
   std::string facts;
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::error_code error;
-    const fs::path file = fs::path(folder) / source.compiler.back();
-    const FileTime written = fs::last_write_time(file, error);
-    if (error) continue;
-    facts += fmt::format("{} {}\n", file.string(), written.time_since_epoch().count());
-    break;
-  }
+  const std::string file = program_on_path(source.compiler.back());
+  std::error_code error;
+  const FileTime written = fs::last_write_time(file, error);
+  if (!error) facts += fmt::format("{} {}\n", file, written.time_since_epoch().count());
   std::ifstream processors("/proc/cpuinfo");
   for (std::string line; std::getline(processors, line);) {
     if (line.starts_with("flags") || line.starts_with("Features")) return facts + line;

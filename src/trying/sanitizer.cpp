@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -96,15 +95,10 @@ std::vector<SanitizerFinding> gathered(const std::vector<SanitizerFinding>& all)
 }
 
 std::string found_tool() {
-  std::error_code error;
   const char* const installed = "/usr/local/cuda/bin/compute-sanitizer";
-  const std::string path = std::getenv("PATH") == nullptr ? "" : std::getenv("PATH");
-  std::istringstream folders(path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path tool = fs::path(folder) / "compute-sanitizer";
-    if (!folder.empty() && fs::is_regular_file(tool, error)) return tool.string();
-  }
-  return fs::is_regular_file(installed, error) ? installed : "";
+  const std::string on_path = program_on_path("compute-sanitizer");
+  std::error_code error;
+  return on_path.empty() && fs::is_regular_file(installed, error) ? installed : on_path;
 }
 
 std::string text_of(const fs::path& path) {
