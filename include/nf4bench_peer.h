@@ -34,6 +34,14 @@ enum {
   NF4BENCH_PEER_EXPERTS = 2     /* the same with those matrices of a stack that rows chose */
 };
 
+/* What stands between the products of a layer of experts. */
+enum {
+  NF4BENCH_PEER_SILU = 0,
+  NF4BENCH_PEER_GELU_TANH = 1,
+  NF4BENCH_PEER_GPTOSS = 2,
+  NF4BENCH_PEER_RELU2 = 3
+};
+
 /* Where it runs. */
 enum {
   NF4BENCH_PEER_CPU = 0, /* host pointers, stream NULL, done when launch() returns */
@@ -50,7 +58,10 @@ enum {
   NF4BENCH_PEER_NOT_CAPTURABLE = 1,
   /* What its kernels use, for reports. */
   NF4BENCH_PEER_INLINE_PTX = 2,
-  NF4BENCH_PEER_CACHE_HINTS = 4 /* cache operators or eviction policies of loads and stores */
+  NF4BENCH_PEER_CACHE_HINTS = 4, /* cache operators or eviction policies of loads and stores */
+  /* EXPERTS: launch() does whole layers, too, which others are not asked for. One that does nothing
+   * else declines jobs whose `columns` are 0. */
+  NF4BENCH_PEER_LAYERS = 8
 };
 
 /* One weight, and what is to be done with it. nf4bench owns every buffer. Inputs are read only. All
@@ -75,7 +86,20 @@ enum {
  * is below 0 or not below `experts`: such a slot is zero, whatever its row and weight hold. With
  * sums_slots 0, output[s * outputs + n] is the sum over k of input[t * inputs + k] times
  * W[ids[s], n, k]. With sums_slots 1, output[t * outputs + n] is the sum over the slots of t of
- * slot_weights[s] times the sum over k of input[s * inputs + k] times W[ids[s], n, k]. */
+ * slot_weights[s] times the sum over k of input[s * inputs + k] times W[ids[s], n, k].
+ *
+ * A whole layer, when `columns` is not 0: the weight is a stack W[experts, R * columns, inputs] and
+ * behind it a stack V[experts, outputs, columns], which begins with a block, and when nested with a
+ * group of 256 of them. output[t * outputs + n] is the sum over the slots of t of slot_weights[s]
+ * times the sum over c of h[s, c] times V[ids[s], n, c]. With g[r] for the sum over k of
+ * input[t * inputs + k] times W[ids[s], r, k], and C for `columns`, h[s, c], which may be rounded
+ * to the type, is
+ *   SILU, R = 2          u * g / (1 + exp(-g))                     of g = g[c], u = g[C + c]
+ *   GELU_TANH, R = 2     u * g * (1 + tanh(p)) / 2                 of the same, with
+ *                        p = sqrt(2 / pi) * (g + 0.044715 * g^3)
+ *   GPTOSS, R = 2        (u + 1) * g / (1 + exp(-1.702 * g))       of g = min(g[2 c], 7) and
+ *                                                                  u = g[2 c + 1] within -7 and 7
+ *   RELU2, R = 1         max(g[c], 0)^2 */
 typedef struct nf4bench_peer_job {
   uint32_t struct_bytes;       /* sizeof(nf4bench_peer_job) of the nf4bench that calls */
   int32_t output_type;         /* NF4BENCH_PEER_FLOAT16, _BFLOAT16 or _FLOAT32 */
@@ -102,8 +126,10 @@ typedef struct nf4bench_peer_job {
   int64_t top_k;             /* slots of a token */
   const int64_t* ids;        /* tokens * top_k */
   const float* slot_weights; /* sums_slots 1: tokens * top_k; 0: NULL */
-  int32_t sums_slots;        /* 1: input has a row for each slot and output one for each token */
-  int32_t reserved;          /* 0 */
+  int32_t sums_slots;        /* 1: input has a row for each slot, but of a layer one for each
+                                token, and output one for each token */
+  int32_t activation;        /* of a layer: NF4BENCH_PEER_SILU, ... */
+  int64_t columns;           /* of a layer: what is activated for a slot; 0: one product */
 } nf4bench_peer_job;
 
 /* The device it is to run on. */

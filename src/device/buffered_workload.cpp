@@ -116,7 +116,8 @@ BufferedWorkload::BufferedWorkload(const WorkloadHost& host, const Work& work,
 }
 
 std::string BufferedWorkload::unsupported(const kernels::Variant& variant) const {
-  const char* reason = why_unsupported(variant, work_.problem, facts_of(host_.info));
+  if (!variant.unsupported) return "";
+  const char* const reason = variant.unsupported(work_.problem, facts_of(host_.info));
   return reason == nullptr ? "" : reason;
 }
 

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/kept_thread.hpp"
 #include "base/text.hpp"
+#include "layer.hpp"
 #include "peer/peer_table.hpp"
 #include "peer/python/python_file.hpp"
 
@@ -21,6 +22,10 @@ constexpr std::size_t kMaxErrorChars = 1000;
 static_assert(static_cast<int>(nf4::OutputType::kFloat16) == NF4BENCH_PEER_FLOAT16 &&
               static_cast<int>(nf4::OutputType::kBfloat16) == NF4BENCH_PEER_BFLOAT16 &&
               static_cast<int>(nf4::OutputType::kFloat32) == NF4BENCH_PEER_FLOAT32);
+static_assert(static_cast<int>(kernels::ActivationKind::kSilu) == NF4BENCH_PEER_SILU &&
+              static_cast<int>(kernels::ActivationKind::kGeluTanh) == NF4BENCH_PEER_GELU_TANH &&
+              static_cast<int>(kernels::ActivationKind::kGptOss) == NF4BENCH_PEER_GPTOSS &&
+              static_cast<int>(kernels::ActivationKind::kRelu2) == NF4BENCH_PEER_RELU2);
 static_assert(static_cast<int>(record::DeviceKind::kCpu) == NF4BENCH_PEER_CPU &&
               static_cast<int>(record::DeviceKind::kCuda) == NF4BENCH_PEER_CUDA);
 
@@ -52,7 +57,8 @@ nf4bench_peer_job peer_job(const kernels::Job& job, int operation) {
           .ids = static_cast<const std::int64_t*>(job.ids),
           .slot_weights = static_cast<const float*>(job.slot_weights),
           .sums_slots = job.group.sums_slots ? 1 : 0,
-          .reserved = 0};
+          .activation = static_cast<std::int32_t>(job.layer.activation),
+          .columns = job.layer.columns};
 }
 
 nf4bench_peer_job peer_job(const kernels::Problem& problem, int operation) {
@@ -111,6 +117,10 @@ std::optional<std::size_t> asked_workspace(const PeerEntry& entry,
 // Why the library declines `problem`, or cannot be asked to do it; null when it can.
 const char* why_not(const PeerEntry& entry, const kernels::Problem& problem,
                     const nf4bench_peer_device& device) {
+  if (problem.layer.columns > 0) {
+    if ((entry.variant->flags & NF4BENCH_PEER_LAYERS) == 0) return kNoLayers;
+    if (!kernels::has_whole_stacks(problem)) return "its second stack begins inside of a block";
+  }
   if (entry.variant->unsupported != nullptr) {
     const nf4bench_peer_job c_job = peer_job(problem, entry.variant->operation);
     const KeptThread thread;

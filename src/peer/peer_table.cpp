@@ -23,8 +23,8 @@ constexpr std::uint32_t kLastImaginable = 9;
 constexpr std::uint32_t kMaxVariants = 1000;
 constexpr std::uint32_t kMaxStructBytes = 4096;
 constexpr std::size_t kMaxNameChars = 65;  // one more than a name may have
-constexpr std::uint32_t kKnownFlags =
-    NF4BENCH_PEER_NOT_CAPTURABLE | NF4BENCH_PEER_INLINE_PTX | NF4BENCH_PEER_CACHE_HINTS;
+constexpr std::uint32_t kKnownFlags = NF4BENCH_PEER_NOT_CAPTURABLE | NF4BENCH_PEER_INLINE_PTX |
+                                      NF4BENCH_PEER_CACHE_HINTS | NF4BENCH_PEER_LAYERS;
 
 // The exported function of a version that is not known here; empty when there is none.
 std::string later_entry_point(const SharedLibrary& library) {

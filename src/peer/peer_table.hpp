@@ -13,6 +13,9 @@ namespace nf4bench::peer {
 // NF4BENCH_PEER_DEQUANTIZE, ... as operation::Operation names them.
 inline constexpr std::array<const char*, 3> kPeerOperations = {"dequantize", "matmul", "experts"};
 
+// Why a variant without NF4BENCH_PEER_LAYERS gets no whole layer.
+inline constexpr const char* kNoLayers = "knows the single products of a layer alone";
+
 // One checked entry of a library's table.
 struct PeerEntry {
   const nf4bench_peer_variant* variant = nullptr;  // the library's

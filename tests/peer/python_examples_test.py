@@ -66,9 +66,20 @@ class OfNumpy(unittest.TestCase):
         for part in "gate_up", "down":
             code, report, err = measure(sys.executable, EXAMPLE, "--operation", "experts", "--shape", "5x33x77",
                                         "--top-k", "3", "--part", part, "--tokens", "1,7", "--dtype",
-                                        "float16,bfloat16", "--variant", "mine*", "--baseline", "mine.experts")
+                                        "float16,bfloat16", "--variant", "mine.experts", "--baseline", "mine.experts")
             self.assertEqual(code, 0, err)
             self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
+
+    def test_the_example_does_layers_of_experts(self):
+        for activation in "silu", "gelu_tanh", "gptoss", "relu2":
+            code, report, err = measure(sys.executable, EXAMPLE, "--operation", "experts", "--shape", "8x64x128",
+                                        "--top-k", "3", "--part", "layer", "--activation", activation, "--tokens",
+                                        "1,7", "--dtype", "float16,bfloat16", "--variant", "mine*", "--baseline",
+                                        "mine.layer")
+            self.assertEqual(code, 0, err)
+            self.assertEqual({(m["variant"], m["status"]) for m in report["measurements"]},
+                             {("mine.layer", "passed"), ("mine.experts", "skipped")}, rows(report))
+            self.assertIn("single products", rows(report)["mine.experts"][1])
 
     def test_arrays_that_are_returned_are_copied_or_refused(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -117,9 +128,20 @@ class OfTorch(unittest.TestCase):
         for part in "gate_up", "down":
             code, report, err = measure(TORCH_PYTHON, path, "--operation", "experts", "--shape", "5x64x128", "--top-k",
                                         "3", "--part", part, "--tokens", "1,7", "--dtype", "bfloat16", "--variant",
-                                        "mine*", "--baseline", "mine.loop")
+                                        "mine.loop,mine.decode*", "--baseline", "mine.loop")
             self.assertEqual(code, 0, err)
             self.assertEqual([m["status"] for m in report["measurements"]], ["passed"] * 6, rows(report))
+
+    def test_the_way_of_bitsandbytes_does_layers_of_experts(self):
+        if subprocess.run([TORCH_PYTHON, "-c", "import bitsandbytes"], capture_output=True).returncode != 0:
+            self.skipTest("bitsandbytes is not installed there")
+        path = EXAMPLE.parent / "experts/bitsandbytes_experts.py"
+        for activation in "silu", "gptoss":
+            code, report, err = measure(TORCH_PYTHON, path, "--operation", "experts", "--shape", "8x64x128", "--top-k",
+                                        "3", "--part", "layer", "--activation", activation, "--tokens", "1,7",
+                                        "--dtype", "bfloat16", "--variant", "mine.layer", "--baseline", "mine.layer")
+            self.assertEqual(code, 0, err)
+            self.assertEqual([m["status"] for m in report["measurements"]], ["passed"] * 2, rows(report))
 
     def test_a_wrong_type_is_a_failed_row(self):
         _, report, _ = measure(TORCH_PYTHON, FUNCTIONS, "--shape", "5x13", "--dtype", "float16", "--variant",

@@ -4,7 +4,8 @@
  *
  * shows two variants that decode: "mine" does so element by element, and "mine.table" rounds the 16
  * values of a block once and then copies them. With --operation matmul there is one, "mine", which
- * decodes a row of the weight at a time and multiplies all tokens by it. */
+ * decodes a row of the weight at a time and multiplies all tokens by it; with --operation experts
+ * "mine" goes slot by slot, and does whole layers, too. */
 #include "nf4bench_peer.h"
 
 #include <float.h>
@@ -174,6 +175,87 @@ static int multiply_by_rows(const nf4bench_peer_job* job, void* stream) {
   return 0;
 }
 
+/* `row` times a matrix of `outputs` rows and `inputs` columns that begins with an element. */
+static void multiply_row(const nf4bench_peer_job* job, int64_t first, int64_t outputs,
+                         int64_t inputs, const float* row, float* result) {
+  for (int64_t n = 0; n < outputs; ++n) {
+    result[n] = 0.0f;
+    for (int64_t k = 0; k < inputs; ++k) {
+      const int64_t i = first + n * inputs + k;
+      const float scale = scale_of(job, i >> job->block_shift);
+      result[n] +=
+          row[k] * rounded(multiply(kCodebook[nibble_of(job, i)], scale), job->output_type);
+    }
+  }
+}
+
+static int64_t first_outputs(const nf4bench_peer_job* job) {
+  return job->columns * (job->activation == NF4BENCH_PEER_RELU2 ? 1 : 2);
+}
+
+/* Value `c` of what stands between the products of a layer, of what the first one gave. */
+static float activated(const nf4bench_peer_job* job, const float* given, int64_t c) {
+  const int in_turns = job->activation == NF4BENCH_PEER_GPTOSS;
+  float gate = given[in_turns ? 2 * c : c];
+  if (job->activation == NF4BENCH_PEER_RELU2) return gate < 0.0f ? 0.0f : gate * gate;
+  float up = given[in_turns ? 2 * c + 1 : job->columns + c];
+  if (in_turns) {
+    if (gate > 7.0f) gate = 7.0f; /* NaN stays what it is */
+    if (up > 7.0f) up = 7.0f;
+    if (up < -7.0f) up = -7.0f;
+    return (up + 1.0f) * gate / (1.0f + expf(-1.702f * gate));
+  }
+  if (job->activation == NF4BENCH_PEER_SILU) return up * gate / (1.0f + expf(-gate));
+  const float inner = 0.79788456f * (gate + 0.044715f * gate * gate * gate);
+  return 0.5f * up * gate * (1.0f + tanhf(inner));
+}
+
+/* A row, what both products make of it, and their sum over the slots of a token. */
+static size_t slot_bytes(const nf4bench_peer_job* job) {
+  return (size_t)(job->inputs + first_outputs(job) + job->columns + 2 * job->outputs) *
+         sizeof(float);
+}
+
+static int multiply_by_slots(const nf4bench_peer_job* job, void* stream) {
+  (void)stream;
+  float* const row = job->workspace;
+  float* const given = row + job->inputs;
+  float* const between = given + first_outputs(job);
+  float* const result = between + job->columns;
+  float* const sums = result + job->outputs;
+  const int64_t size = job->columns != 0 ? first_outputs(job) : job->outputs;
+  const int32_t type = job->output_type;
+  for (int64_t slot = 0; slot < job->tokens * job->top_k; ++slot) {
+    const int64_t token = slot / job->top_k;
+    const int64_t from = job->sums_slots != 0 && job->columns == 0 ? slot : token;
+    const int64_t expert = job->ids[slot];
+    const int is_one = expert >= 0 && expert < job->experts;
+    if (is_one) {
+      for (int64_t k = 0; k < job->inputs; ++k) {
+        row[k] = load(job->input, from * job->inputs + k, type);
+      }
+      multiply_row(job, expert * size * job->inputs, size, job->inputs, row,
+                   job->columns != 0 ? given : result);
+    }
+    if (is_one && job->columns != 0) {
+      const int64_t second = job->experts * size * job->inputs;
+      for (int64_t c = 0; c < job->columns; ++c) between[c] = activated(job, given, c);
+      multiply_row(job, second + expert * job->outputs * job->columns, job->outputs, job->columns,
+                   between, result);
+    }
+    for (int64_t n = 0; n < job->outputs; ++n) {
+      if (job->sums_slots == 0) {
+        store(job->output, slot * job->outputs + n, type, is_one ? result[n] : 0.0f);
+        continue;
+      }
+      if (slot % job->top_k == 0) sums[n] = 0.0f;
+      if (is_one) sums[n] += job->slot_weights[slot] * result[n];
+      if ((slot + 1) % job->top_k == 0) store(job->output, token * job->outputs + n, type, sums[n]);
+    }
+  }
+  return 0;
+}
+
 static const nf4bench_peer_variant kVariants[] = {
     {
         .summary = "one element at a time",
@@ -198,6 +280,15 @@ static const nf4bench_peer_variant kVariants[] = {
         .launches = 1,
         .workspace_bytes = row_bytes,
         .launch = multiply_by_rows,
+    },
+    {
+        .summary = "slot by slot",
+        .operation = NF4BENCH_PEER_EXPERTS,
+        .device = NF4BENCH_PEER_CPU,
+        .launches = 1,
+        .flags = NF4BENCH_PEER_LAYERS,
+        .workspace_bytes = slot_bytes,
+        .launch = multiply_by_slots,
     },
 };
 

@@ -70,11 +70,15 @@ def linear(x, weight, quant_state, out):
     out[...] = bfloat16_bits(y) if out.dtype == np.uint16 else y
 
 
+def decoded_stack(weight, quant_state, dtype):
+    decoded = np.empty(quant_state.shape, dtype)
+    dequantize(weight, quant_state, decoded)
+    return widened(decoded)
+
+
 def experts(x, weight, quant_state, ids, slot_weights, out):
     """One row of x times the matrix of the stack that its slot chose, slot by slot."""
-    decoded = np.empty(quant_state.shape, out.dtype)
-    dequantize(weight, quant_state, decoded)
-    rows, stack = widened(x), widened(decoded)
+    rows, stack = widened(x), decoded_stack(weight, quant_state, out.dtype)
     y = np.zeros(out.shape, np.float32)
     for slot, expert in enumerate(ids.reshape(-1)):
         token = slot // ids.shape[1]
@@ -85,4 +89,31 @@ def experts(x, weight, quant_state, ids, slot_weights, out):
                 y[slot] = stack[expert] @ rows[token]
             else:
                 y[token] += slot_weights.reshape(-1)[slot] * (stack[expert] @ rows[slot])
+    out[...] = bfloat16_bits(y) if out.dtype == np.uint16 else y
+
+
+def activated(kind, first):
+    """What stands between the products of a layer of experts, of what the first one gave."""
+    if kind == "relu2":
+        return np.square(np.maximum(first, 0))
+    gate, up = (first[0::2], first[1::2]) if kind == "gptoss" else np.split(first, 2)
+    if kind == "gptoss":
+        gate, up = np.minimum(gate, 7), np.clip(up, -7, 7)
+        return (up + 1) * gate / (1 + np.exp(-1.702 * gate))
+    if kind == "gelu_tanh":
+        return up * gate * (1 + np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3))) / 2
+    return up * gate / (1 + np.exp(-gate))
+
+
+def layer(x, weight, quant_state, down_weight, down_quant_state, ids, slot_weights, activation, out):
+    """Both products of a layer of experts, slot by slot."""
+    rows, up = widened(x), decoded_stack(weight, quant_state, out.dtype)
+    down = decoded_stack(down_weight, down_quant_state, out.dtype)
+    y = np.zeros(out.shape, np.float32)
+    for slot, expert in enumerate(ids.reshape(-1)):
+        token = slot // ids.shape[1]
+        if 0 <= expert < up.shape[0]:
+            with np.errstate(all="ignore"):
+                between = activated(activation, up[expert] @ rows[token])
+                y[token] += slot_weights.reshape(-1)[slot] * (down[expert] @ between.astype(np.float32))
     out[...] = bfloat16_bits(y) if out.dtype == np.uint16 else y

@@ -14,6 +14,7 @@
 #include "peer/kernel/launch_size.hpp"
 #include "peer/kernel/nvrtc.hpp"
 #include "peer/kernel/occupancy.hpp"
+#include "peer/peer_table.hpp"
 #include "record/fields.hpp"
 
 #include <fmt/format.h>
@@ -239,6 +240,7 @@ bool has_countable_stores(const KernelEntry& entry) {
 const char* why_not(const KernelEntry& entry, const kernels::Problem& problem,
                     const kernels::DeviceFacts& device) {
   const KernelSource& kernel = entry.source;
+  if (problem.layer.columns > 0) return kNoLayers;
   if (problem.nested && !kernel.takes_nested) return "takes plain scales only";
   if (!problem.nested && !kernel.takes_plain) return "takes nested scales only";
   if (compiled_for(entry, problem.output_type) == nullptr) return "has no kernel for this dtype";

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import importlib.util
 import inspect
+import math
 import os
 import signal
 import sys
@@ -22,7 +23,8 @@ DEQUANTIZE, MATMUL, EXPERTS = 0, 1, 2
 CPU, CUDA = 0, 1
 TYPES = ("float16", "bfloat16", "float32")
 NOTHING_SAID = 0  # launches of a function that does not say how many kernels it is
-FLAG_INLINE_PTX, FLAG_CACHE_HINTS = 2, 4
+ACTIVATIONS = ("silu", "gelu_tanh", "gptoss", "relu2")
+FLAG_INLINE_PTX, FLAG_CACHE_HINTS, FLAG_LAYERS = 2, 4, 8
 FLAG_COMPILED = 1 << 31  # between here and python_file.hpp
 MOST_KNOWN_CALLS = 4096
 ABI = 2
@@ -41,7 +43,7 @@ Job = struct("Job", [
     ("outputs", ctypes.c_int64), ("inputs", ctypes.c_int64), ("tokens", ctypes.c_int64),
     ("input", ctypes.c_void_p), ("nested_offset_at", ctypes.c_void_p), ("experts", ctypes.c_int64),
     ("top_k", ctypes.c_int64), ("ids", ctypes.c_void_p), ("slot_weights", ctypes.c_void_p),
-    ("sums_slots", ctypes.c_int32), ("reserved", ctypes.c_int32)])
+    ("sums_slots", ctypes.c_int32), ("activation", ctypes.c_int32), ("columns", ctypes.c_int64)])
 Device = struct("Device", [
     ("struct_bytes", ctypes.c_uint32), ("kind", ctypes.c_int32), ("compute_capability", ctypes.c_int32),
     ("multiprocessors", ctypes.c_int32), ("l2_bytes", ctypes.c_int64)])
@@ -301,31 +303,48 @@ def codebook_of(library, device):
     return codebooks[library, device]
 
 
-def state_of(job, library, device, tensors=True):
-    def array(address, shape, dtype):
-        return library.array(address, shape, dtype, device) if tensors else None
-
+def weights_of(job):
+    """The shapes of the weights of a job, each with the block that it begins with; a layer of experts has two."""
     sizes = (job.outputs, job.inputs)
-    shape = library.shape((job.experts, *sizes) if job.operation == EXPERTS else sizes)
-    facts = {"shape": shape, "dtype": library.dtype(TYPES[job.output_type]), "blocksize": 1 << job.block_shift,
-             "code": None, "absmax": None, "offset": None, "state2": None}
+    if job.operation != EXPERTS:
+        return [(sizes, 0)]
+    if job.columns == 0:
+        return [((job.experts, *sizes), 0)]
+    rows = job.columns * (1 if ACTIVATIONS[job.activation] == "relu2" else 2)
+    border = job.experts * rows * job.inputs >> job.block_shift
+    return [((job.experts, rows, job.inputs), 0), ((job.experts, job.outputs, job.columns), border)]
+
+
+def packed_of(job, library, device, shape, first):
+    begin = (first << job.block_shift) // 2
+    return library.array(job.packed + begin, ((math.prod(shape) + 1) // 2, 1), "uint8", device)
+
+
+def state_of(job, library, device, shape, first, tensors=True):
+    def array(address, offset, sizes, dtype):
+        return library.array(address + offset, sizes, dtype, device) if tensors else None
+
+    facts = {"shape": library.shape(shape), "dtype": library.dtype(TYPES[job.output_type]),
+             "blocksize": 1 << job.block_shift, "code": None, "absmax": None, "offset": None, "state2": None}
     if tensors:
         facts["code"] = codebook_of(library, device)
+    blocks = -(-math.prod(shape) >> job.block_shift)  # rounded up
     if not job.nested:
-        facts["absmax"] = array(job.absmax, (job.blocks,), "float32")
+        facts["absmax"] = array(job.absmax, 4 * first, (blocks,), "float32")
         return QuantState(**facts)
-    groups = (job.blocks + 255) // 256
-    facts["absmax"] = array(job.absmax_codes, (job.blocks,), "uint8")
-    facts["offset"] = array(job.nested_offset_at, (), "float32")
+    groups = (blocks + 255) // 256
+    facts["absmax"] = array(job.absmax_codes, first, (blocks,), "uint8")
+    facts["offset"] = array(job.nested_offset_at, 0, (), "float32")
     facts["state2"] = QuantState(
-        absmax=array(job.nested_absmax, (groups,), "float32"), code=array(job.nested_map, (256,), "float32"),
+        absmax=array(job.nested_absmax, first // 256 * 4, (groups,), "float32"),
+        code=array(job.nested_map, 0, (256,), "float32"),
         blocksize=256, dtype=library.dtype("float32"), shape=None, offset=None, state2=None)
     return QuantState(**facts)
 
 
 # --- which functions of a file are variants, and how each is called
 
-Form = collections.namedtuple("Form", "operation takes_layer takes_out")
+Form = collections.namedtuple("Form", "operation takes_layer takes_out both_stacks", defaults=(False,))
 
 
 def form_of(function):
@@ -341,6 +360,9 @@ def form_of(function):
     if names[1:2] == ["quant_state"]:
         given.update(names[:2])
         form = Form(DEQUANTIZE, False, takes_out)
+    elif names[2:8] == ["quant_state", "down_weight", "down_quant_state", "ids", "slot_weights", "activation"]:
+        given.update(names[:8])
+        form = Form(EXPERTS, False, takes_out, both_stacks=True)
     elif names[2:5] == ["quant_state", "ids", "slot_weights"]:
         given.update(names[:5])
         form = Form(EXPERTS, False, takes_out)
@@ -367,20 +389,25 @@ class Function:
     def call_of(self, job):
         library, device, form = self.arrays, self.device, self.form
         dtype = TYPES[job.output_type]
-        packed = library.array(job.packed, ((job.elements + 1) // 2, 1), "uint8", device)
-        state = state_of(job, library, device)
+        arguments = []
+        for weight in weights_of(job):
+            arguments += [packed_of(job, library, device, *weight), state_of(job, library, device, *weight)]
         rows, columns = job.outputs, job.inputs
-        arguments = [Layer(packed, state)] if form.takes_layer else [packed, state]
+        if form.takes_layer:
+            arguments = [Layer(*arguments)]
         if form.operation == MATMUL:
             arguments.insert(0, library.array(job.input, (job.tokens, job.inputs), dtype, device))
             rows, columns = job.tokens, job.outputs
         if form.operation == EXPERTS:
             slots = job.tokens * job.top_k
-            read, rows, columns = (slots, job.tokens, job.outputs) if job.sums_slots else (job.tokens, slots, job.outputs)
+            read = slots if job.sums_slots and not form.both_stacks else job.tokens
+            rows, columns = job.tokens if job.sums_slots else slots, job.outputs
             arguments.insert(0, library.array(job.input, (read, job.inputs), dtype, device))
             chosen = (job.tokens, job.top_k)
             arguments.append(library.array(job.ids, chosen, "int64", device))
             arguments.append(library.array(job.slot_weights, chosen, "float32", device) if job.sums_slots else None)
+        if form.both_stacks:
+            arguments.append(ACTIVATIONS[job.activation])
         out = library.array(job.output, (rows, columns), dtype, device)
         return arguments, {"out": out} if form.takes_out else {}, out
 
@@ -407,11 +434,13 @@ class Function:
 
     def unsupported(self, job, device):
         asked = getattr(self.function, "unsupported", None)
+        if self.form.both_stacks and job.contents.columns == 0:
+            asked = lambda *_: "does whole layers alone"  # noqa: E731
         if asked is None:
             return None
         try:
             facts = device.contents
-            reason = asked(state_of(job.contents, self.arrays, self.device, tensors=False),
+            reason = asked(state_of(job.contents, self.arrays, self.device, *weights_of(job.contents)[0], tensors=False),
                            types.SimpleNamespace(type="cuda" if facts.kind == CUDA else "cpu",
                                                  compute_capability=facts.compute_capability))
         except BaseException as error:
@@ -534,9 +563,9 @@ def count_of(function):
     return launches
 
 
-def flags_of(function):
+def flags_of(function, form):
     return (FLAG_INLINE_PTX if getattr(function, "inline_ptx", False) else 0) | \
-        (FLAG_CACHE_HINTS if getattr(function, "cache_hints", False) else 0)
+        (FLAG_CACHE_HINTS if getattr(function, "cache_hints", False) else 0) | (FLAG_LAYERS if form.both_stacks else 0)
 
 
 def public(module):
@@ -561,13 +590,13 @@ def variants_of(module, imports, folder):
         for device in devices_of(library, imports):
             common = {"operation": form.operation, "device": device, "launches": count_of(function)}
             yield Function(function, form, library, device, folder), dict(
-                common, name=name, summary=summary, flags=flags_of(function))
+                common, name=name, summary=summary, flags=flags_of(function, form))
             if getattr(function, "torch_compile", False):
                 if not isinstance(library, Torch):
                     raise BadFile(f"{name}.torch_compile is set, and its arrays are not torch's")
                 yield Function(compiled(function), form, library, device, folder), dict(
                     common, name=name + "_compiled", summary=f"{name} through torch.compile, as one graph",
-                    flags=flags_of(function) | FLAG_COMPILED)
+                    flags=flags_of(function, form) | FLAG_COMPILED)
 
 
 def table_of(path, limit_s):

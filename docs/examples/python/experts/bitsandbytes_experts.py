@@ -13,7 +13,7 @@ import torch
 from bitsandbytes import functional as F
 from routed_rows import slots, sorted_rows
 
-__all__ = ["decode_all", "decode_all_batched", "loop"]
+__all__ = ["decode_all", "decode_all_batched", "loop", "layer"]
 MOST_GATHERED = 2**34  # bytes of matrices that batched_mm may copy
 
 
@@ -54,7 +54,27 @@ def loop(x, weight, quant_state, ids, slot_weights):
     return slots(products, back)
 
 
-decode_all.unsupported = lambda quant_state, device: (
+def _activated(kind, first):
+    if kind == "relu2":
+        return first.relu().square()
+    if kind != "gptoss":
+        gate, up = first.chunk(2, dim=-1)
+        return up * (torch.nn.functional.silu(gate) if kind == "silu" else
+                     torch.nn.functional.gelu(gate, approximate="tanh"))
+    gate, up = first[..., 0::2].clamp(max=7), first[..., 1::2].clamp(-7, 7)
+    return (up + 1) * gate * torch.sigmoid(1.702 * gate)
+
+
+def layer(x, weight, quant_state, down_weight, down_quant_state, ids, slot_weights, activation):
+    """Both stacks in 16 bits, and a grouped product with each: a layer of decode_all."""
+    rows, ends, back = sorted_rows(x.repeat_interleave(ids.shape[1], dim=0), ids, slot_weights, quant_state.shape[0])
+    first = torch._grouped_mm(rows, F.dequantize_4bit(weight, quant_state).mT, offs=ends)
+    down = F.dequantize_4bit(down_weight, down_quant_state)
+    between = _activated(activation, first.float()).to(first.dtype)
+    return slots(torch._grouped_mm(between, down.mT, offs=ends), back)
+
+
+decode_all.unsupported = layer.unsupported = lambda quant_state, device: (
     "grouped products are there in bfloat16" if quant_state.dtype is not torch.bfloat16 else None)
 loop.unsupported = lambda quant_state, device: (
     "blocks of two experts" if math.prod(quant_state.shape[1:]) % quant_state.blocksize else None)
