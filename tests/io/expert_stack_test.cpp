@@ -7,10 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::testing {
@@ -128,12 +131,64 @@ TEST(ExpertStack, CountsOfExpertsMustAgree) {
               "N*K/2] beside F32 [experts, N*K/blocksize]");
 }
 
-TEST(ExpertStack, CodesOfNestedScalesAreRefusedByName) {
+template <class T>
+RawTensor raw(const std::string& name, const char* dtype, std::vector<std::uint64_t> shape,
+              const std::vector<T>& values) {
+  RawTensor tensor = {.name = name, .dtype = dtype, .shape = std::move(shape), .bytes = {}};
+  tensor.bytes.resize(values.size() * sizeof(T));
+  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  return tensor;
+}
+
+// The same with nested scales, as experts4bit-qlora names them: 768 codes in three groups, which
+// are not those of the two experts.
+StateDict nested_stack() {
   StateDict entries = stack();
-  RawTensor& absmax = at(entries, kAbsmax);
-  absmax = {.name = kAbsmax + "_q", .dtype = "U8", .shape = {2, 384}, .bytes = {}};
-  absmax.bytes.resize(std::size_t{2} * 384);
-  expect_part(problem_of(entries, kShapes), "beside absmax U8 [2, 384], wanted");
+  std::vector<std::uint8_t> codes(768);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint8_t>(i * 7);
+  std::vector<float> map(256);
+  for (std::size_t i = 0; i < map.size(); ++i) map[i] = static_cast<float>(i) / 256.0f;
+  at(entries, kAbsmax) = raw(kAbsmax + "_q", "U8", {2, 384}, codes);
+  entries.push_back(raw(kAbsmax + "_s", "F32", {3}, std::vector{1.0f, 2.0f, 4.0f}));
+  entries.push_back(raw(kAbsmax + "_code", "F32", {256}, map));
+  entries.push_back(raw(kAbsmax + "_off", "F32", {1}, std::vector{0.5f}));
+  return entries;
+}
+
+TEST(ExpertStack, MayHaveNestedScalesUnderTheirOwnNames) {
+  const io::Checkpoint checkpoint = open(nested_stack(), kShapes);
+  ASSERT_EQ(checkpoint.tensors().size(), 1u);
+  EXPECT_TRUE(checkpoint.others().empty());
+  EXPECT_EQ(checkpoint.tensors().front().problem, "");
+  EXPECT_EQ(checkpoint.tensors().front().state_bytes, 768 + 3 * 4 + 256 * 4);
+  const nf4::Nf4Tensor tensor = checkpoint.load(checkpoint.tensors().front());
+  EXPECT_EQ(tensor.shape, (std::vector<std::int64_t>{2, 192, 128}));
+  ASSERT_TRUE(tensor.is_nested());
+  EXPECT_EQ(tensor.nested_absmax, (std::vector{1.0f, 2.0f, 4.0f}));
+  EXPECT_EQ(tensor.nested_map[255], 255.0f / 256.0f);
+  EXPECT_EQ(tensor.nested_offset, 0.5f);
+  EXPECT_EQ(tensor.absmax_codes[300], static_cast<std::uint8_t>(300 * 7));
+}
+
+TEST(ExpertStack, NamesWhatIsWrongWithNestedScales) {
+  for (const auto& [ending, field] :
+       {std::pair("_s", "nested_absmax"), std::pair("_code", "nested_quant_map"),
+        std::pair("_off", "nested_offset")}) {
+    StateDict entries = nested_stack();
+    const std::string missing = kAbsmax + ending;
+    std::erase_if(entries, [&](const RawTensor& t) { return t.name == missing; });
+    expect_part(problem_of(entries, kShapes),
+                std::string(field).append(": found nothing, wanted a tensor ").append(missing));
+  }
+  StateDict entries = nested_stack();
+  at(entries, kAbsmax + "_s").shape = {3, 1};
+  expect_part(problem_of(entries, kShapes), "nested_absmax: found F32 [3, 1], wanted F32 [3]");
+  entries = nested_stack();
+  at(entries, kAbsmax + "_off") = raw(kAbsmax + "_off", "F32", {1}, std::vector{INFINITY});
+  expect_part(problem_of(entries, kShapes), "nested_offset: found inf, wanted a finite value");
+  entries = nested_stack();
+  at(entries, kAbsmax + "_q").dtype = "I8";
+  expect_part(problem_of(entries, kShapes), "beside absmax I8 [2, 384], wanted");
 }
 
 TEST(ExpertStack, AnAbsmaxBesideNoPackedWeightIsNoStack) {

@@ -103,7 +103,7 @@ std::string EntryReader::where() const {
 
 void EntryReader::judge(const TensorGroup& group, JudgedEntry& judged) {
   TensorEntry& entry = judged.entry;
-  if (group.is_stack) return judge_stack(group, entry);
+  if (group.is_stack) return judge_stack(group, judged);
   const Piece piece = state_piece(group);
   QuantState state = read_state(group);
   judged.quant_type = state.quant_type;
@@ -122,12 +122,29 @@ void EntryReader::judge(const TensorGroup& group, JudgedEntry& judged) {
   sum_state_bytes(group, entry);
 }
 
-void EntryReader::judge_stack(const TensorGroup& group, TensorEntry& entry) const {
-  QuantState state = stack_state(where(), required(group, Piece::kWeight),
-                                 required(group, Piece::kAbsmax), shapes_);
-  adopt(state, entry);
-  entry.storage = StorageType::kUint8;
-  sum_state_bytes(group, entry);
+void EntryReader::judge_stack(const TensorGroup& group, JudgedEntry& judged) {
+  const StoredTensor absmax = required(group, Piece::kAbsmax);
+  const nf4::AbsmaxKind kind =
+      absmax.name.ends_with("_absmax") ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
+  QuantState state = stack_state(where(), required(group, Piece::kWeight), absmax, kind, shapes_);
+  adopt(state, judged.entry);
+  judged.entry.storage = StorageType::kUint8;
+  judge_nested(group, judged.entry);
+  if (kind == nf4::AbsmaxKind::kNested) judged.nested_offset = stack_offset(group);
+  sum_state_bytes(group, judged.entry);
+}
+
+float EntryReader::stack_offset(const TensorGroup& group) {
+  const StoredTensor offset =
+      required(group.stack_offset, "nested_offset", name_of_stack_offset(group));
+  if (offset.type != ElementType::kF32 || offset.bytes != sizeof(float)) {
+    throw input_error(where(), "nested_offset", layout(offset.type, offset.shape), "F32 [1]");
+  }
+  const float value = values_of<float>(read_bytes(offset)).front();
+  if (!std::isfinite(value)) {
+    throw input_error(where(), "nested_offset", fmt::format("{}", value), "a finite value");
+  }
+  return value;
 }
 
 void EntryReader::sum_state_bytes(const TensorGroup& group, TensorEntry& entry) const {
@@ -274,15 +291,17 @@ void EntryReader::judge_nested_map(const StoredTensor& map, TensorEntry& entry) 
 }
 
 StoredTensor EntryReader::required(const TensorGroup& group, Piece piece) const {
-  const auto& number = group[piece];
+  return required(group[piece], field_of(piece), name_of(group, piece));
+}
+
+StoredTensor EntryReader::required(const std::optional<std::size_t>& number, std::string_view field,
+                                   const std::string& name) const {
   if (!number) {
-    throw input_error(where(), field_of(piece), "nothing",
-                      fmt::format("a tensor {}{}", escaped(group.name), suffix_of(piece)));
+    throw input_error(where(), field, "nothing", fmt::format("a tensor {}", escaped(name)));
   }
   if (const auto damaged = inventory_.unreadable.find(*number);
       damaged != inventory_.unreadable.end()) {
-    throw input_error(where(),
-                      fmt::format("{} cannot be read: {}", field_of(piece), damaged->second));
+    throw input_error(where(), fmt::format("{} cannot be read: {}", field, damaged->second));
   }
   return inventory_.tensors[*number];
 }

@@ -6,6 +6,8 @@
 #include "io/checkpoint/quant_state.hpp"
 #include "io/checkpoint/tensor_group.hpp"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +33,8 @@ class EntryReader {
 
  private:
   void judge(const TensorGroup& group, JudgedEntry& judged);
-  void judge_stack(const TensorGroup& group, TensorEntry& entry) const;
+  void judge_stack(const TensorGroup& group, JudgedEntry& judged);
+  float stack_offset(const TensorGroup& group);
   void sum_state_bytes(const TensorGroup& group, TensorEntry& entry) const;
   Piece state_piece(const TensorGroup& group) const;
   QuantState read_state(const TensorGroup& group);
@@ -46,6 +49,8 @@ class EntryReader {
 
   // The stored tensor of `piece`; an Error when the input has none or its file is damaged.
   StoredTensor required(const TensorGroup& group, Piece piece) const;
+  StoredTensor required(const std::optional<std::size_t>& number, std::string_view field,
+                        const std::string& name) const;
   void require_layout(Piece piece, const StoredTensor& tensor, ElementType type,
                       std::int64_t length) const;
   std::string read_bytes(const StoredTensor& tensor);

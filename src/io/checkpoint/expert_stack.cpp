@@ -179,17 +179,21 @@ bool StackShape::names(std::string_view tensor) const {
 }
 
 QuantState stack_state(std::string_view where, const StoredTensor& weight,
-                       const StoredTensor& absmax, const StackShapes& known) {
-  if (!is_matrix(weight, ElementType::kU8) || !is_matrix(absmax, ElementType::kF32) ||
+                       const StoredTensor& absmax, nf4::AbsmaxKind kind, const StackShapes& known) {
+  const ElementType scales =
+      kind == nf4::AbsmaxKind::kNested ? ElementType::kU8 : ElementType::kF32;
+  if (!is_matrix(weight, ElementType::kU8) || !is_matrix(absmax, scales) ||
       weight.shape[0] != absmax.shape[0] ||
       weight.bytes > static_cast<std::uint64_t>(kMaxElements) / 2) {
     throw input_error(where, "expert stack", layout(weight) + " beside absmax " + layout(absmax),
-                      "U8 [experts, N*K/2] beside F32 [experts, N*K/blocksize]");
+                      fmt::format("U8 [experts, N*K/2] beside {} [experts, N*K/blocksize]",
+                                  facts(scales).spelling));
   }
   const std::uint64_t experts = weight.shape[0];
   const std::uint64_t values = 2 * weight.shape[1];
   QuantState state;
   state.quant_type = "nf4";
+  state.absmax_kind = kind;
   state.blocksize = stack_blocksize(where, values, absmax.shape[1]);
   const StackShape& shape = find_shape(where, weight, known);
   state.shape = {static_cast<std::int64_t>(experts), shape.outputs, shape.inputs};

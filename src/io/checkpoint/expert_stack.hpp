@@ -12,8 +12,9 @@
 namespace nf4bench::io {
 
 // A stack of experts as bitsandbytes' Experts4bit saves it: X_proj, U8 [experts, N*K/2], beside
-// X_absmax, F32 [experts, N*K/blocksize]. There is no quant state, so that N and K are not in it:
-// the command line says them, or the config.json of the model.
+// X_absmax, F32 [experts, N*K/blocksize], or as experts4bit-qlora nests these: X_absmax_q, U8 of
+// the same shape. There is no quant state, so that N and K are not in it: the command line says
+// them, or the config.json of the model.
 
 inline constexpr const char* kShapeOption = "--shape-of";
 
@@ -35,12 +36,12 @@ struct StackShapes {
                                    // hidden_size"; empty when there is none
 };
 
-// What a quant state would say of a stack: plain, NF4, bfloat16, of shape [experts, N, K]. The
-// first of `known` that names `weight` gives N and K; the blocksize follows from the sizes. Throws
-// Error(kInput) that begins with `where` when the sizes do not fit each other, or when no shape
-// names it.
+// What a quant state would say of a stack: NF4, bfloat16, of shape [experts, N, K], with scales of
+// `kind`, but not their offset. The first of `known` that names `weight` gives N and K; the
+// blocksize follows from the sizes. Throws Error(kInput) that begins with `where` when the sizes do
+// not fit each other, or when no shape names it.
 QuantState stack_state(std::string_view where, const StoredTensor& weight,
-                       const StoredTensor& absmax, const StackShapes& known);
+                       const StoredTensor& absmax, nf4::AbsmaxKind kind, const StackShapes& known);
 
 // Appends to `shapes` what the config.json at `config`, which is there, implies of the model's
 // expert stacks: gate_up_proj is [experts, 2 * intermediate, hidden] and down_proj [experts,

@@ -20,10 +20,12 @@ constexpr std::array<std::string_view, kPieces> kSuffixes = {
     kJsonStateSuffix,
 };
 
-// How the names of an expert stack's tensors end. Codes of nested scales end as the last; they are
-// not read, but named.
+// How the names of an expert stack's tensors end, those of nested scales as the last.
 constexpr std::string_view kStackWeight = "_proj";
 constexpr std::array<std::string_view, 2> kStackAbsmax = {"_absmax", "_absmax_q"};
+constexpr std::string_view kStackNestedAbsmax = "_absmax_s";
+constexpr std::string_view kStackNestedMap = "_absmax_code";
+constexpr std::string_view kStackOffset = "_absmax_off";
 
 std::size_t at(Piece piece) {
   return static_cast<std::size_t>(piece);
@@ -139,8 +141,16 @@ class Grouping {
     group.is_stack = true;
     group.pieces[at(Piece::kWeight)] = weight;
     group.pieces[at(Piece::kAbsmax)] = number;
-    is_claimed_[*weight] = true;
-    is_claimed_[number] = true;
+    if (suffix == kStackAbsmax.back()) {
+      for (const Piece piece : {Piece::kNestedAbsmax, Piece::kNestedQuantMap}) {
+        group.pieces[at(piece)] = tensors_.find(name_of(group, piece));
+      }
+      group.stack_offset = tensors_.find(name_of_stack_offset(group));
+    }
+    for (const auto& piece : group.pieces) {
+      if (piece) is_claimed_[*piece] = true;
+    }
+    if (group.stack_offset) is_claimed_[*group.stack_offset] = true;
     groups_.four_bit.push_back(group);
   }
 
@@ -192,6 +202,17 @@ class Grouping {
 
 std::string_view suffix_of(Piece piece) {
   return kSuffixes[at(piece)];
+}
+
+std::string name_of(const TensorGroup& group, Piece piece) {
+  if (!group.is_stack) return std::string(group.name).append(suffix_of(piece));
+  const bool is_map = piece == Piece::kNestedQuantMap;
+  return std::string(without_suffix(group.name, kStackWeight))
+      .append(is_map ? kStackNestedMap : kStackNestedAbsmax);
+}
+
+std::string name_of_stack_offset(const TensorGroup& group) {
+  return std::string(without_suffix(group.name, kStackWeight)).append(kStackOffset);
 }
 
 TensorGroups group_tensors(const Inventory& inventory) {

@@ -34,12 +34,17 @@ std::string_view suffix_of(Piece piece);
 struct TensorGroup {
   std::string_view name;  // of the weight; borrowed from the stored tensors
   std::array<std::optional<std::size_t>, kPieces> pieces;
-  bool is_stack = false;  // of experts: weight and absmax, no quant state
+  bool is_stack = false;                         // of experts: no quant state, and no table
+  std::optional<std::size_t> stack_offset = {};  // of a stack whose scales are nested
 
   const std::optional<std::size_t>& operator[](Piece piece) const {
     return pieces[static_cast<std::size_t>(piece)];
   }
 };
+
+// What the tensor is called that would be `piece` of a group, and the offset of a stack.
+std::string name_of(const TensorGroup& group, Piece piece);
+std::string name_of_stack_offset(const TensorGroup& group);
 
 // All groups of an input, and what belongs to none.
 struct TensorGroups {
