@@ -168,9 +168,10 @@ typedef struct nf4_routing {
 
 /* The product of rows with the matrices that they chose:
  *
- *   slot s = t * top_k + j    weights[s] * (W[ids[s]] x + bias[ids[s]]), x being row t of the
- * input, or row s where product->tokens is tokens * top_k instead of tokens output [tokens * top_k,
- * N], or with sums_slots [tokens, N]
+ *   slot s = t * top_k + j    weights[s] * (W[ids[s]] x + bias[ids[s]])
+ *
+ * x is row t of the input, or row s where product->tokens is tokens * top_k instead of tokens. The
+ * output is [tokens * top_k, N], or with sums_slots [tokens, N].
  *
  * product->bias is null. The bits of a slot depend on sizes and device, its row, its expert and its
  * weight, not on other slots or their order. */

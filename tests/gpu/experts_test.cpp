@@ -289,6 +289,38 @@ TEST_F(CudaExperts, DoNotLetRowsDependOnOthers) {
   }
 }
 
+// Nor on their order, nor on what else the GPU does: the same product of other tokens, in turns.
+TEST_F(CudaExperts, GiveTokensTheirBitsInAnyOrderAndCompany) {
+  for (const std::int64_t tokens : {6, 61, 200, 1000}) {
+    const GroupedSizes sizes = {
+        .experts = 8, .top_k = 3, .tokens = tokens, .outputs = 136, .inputs = 448};
+    const std::vector<std::int64_t> order = shuffled(tokens);
+    for (const bool sums : {false, true}) {
+      GroupedOptions options = {.has_weights = true};
+      options.group.sums_slots = options.group.slots_have_rows = sums;
+      GroupedCase product(sizes, options, even_ids(sizes, 2));
+      DeviceCase on_device(product);
+      product.reorder(order);
+      DeviceCase reordered(product);
+      for_each_capturable(product.problem(), [&](const kernels::Variant& variant) {
+        if (variant.prepare) return;
+        const std::vector<std::byte> before = on_device.output_of(variant);
+        EXPECT_EQ(reordered.output_of(variant), in_order(before, order))
+            << variant.name << " " << tokens << " " << sums;
+        kernels::Launch elsewhere = {.device = device_facts()};
+        check(cudaStreamCreateWithFlags(&elsewhere.stream, cudaStreamNonBlocking));
+        const DeviceBuffer workspace(
+            static_cast<std::size_t>(workspace_of(variant, product.problem(), elsewhere)));
+        reordered.job().workspace = workspace.as<void>();
+        for (int i = 0; i < 100; ++i) variant.launch(reordered.job(), elsewhere);
+        EXPECT_EQ(on_device.output_of(variant), before)
+            << variant.name << " " << tokens << " " << sums << " in company";
+        cudaStreamDestroy(elsewhere.stream);
+      });
+    }
+  }
+}
+
 TEST_F(CudaExperts, ActivateAsTheHostDoes) {
   for (const nf4::OutputType type : nf4::kOutputTypes) {
     for (const auto kind : {kernels::ActivationKind::kSilu, kernels::ActivationKind::kGeluTanh,

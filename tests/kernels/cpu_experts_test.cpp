@@ -146,5 +146,35 @@ TEST_P(CpuExperts, DoesNotLetRowsDependOnOthers) {
   EXPECT_NE(before, after);
 }
 
+TEST_P(CpuExperts, GivesTokensTheirBitsInAnyOrder) {
+  const GroupedSizes sizes = {.experts = 8, .top_k = 3, .tokens = 23, .outputs = 20, .inputs = 320};
+  const std::vector<std::int64_t> order = shuffled(sizes.tokens);
+  for (const bool sums : {false, true}) {
+    GroupedOptions options = {.has_weights = true};
+    options.group.sums_slots = options.group.slots_have_rows = sums;
+    GroupedCase product(sizes, options, even_ids(sizes, 2));
+    if (why_unsupported(GetParam(), product.problem(), {}) != nullptr) continue;
+    const std::vector<std::byte> before = output_of(product);
+    product.reorder(order);
+    EXPECT_EQ(output_of(product), in_order(before, order));
+  }
+}
+
+// What an expert is multiplied by shows in the slots that chose it, and nowhere else.
+TEST_P(CpuExperts, ChangesWhatChoseAnExpertWhenThatIsNegated) {
+  const GroupedSizes sizes = {.experts = 5, .top_k = 2, .tokens = 12};
+  const std::vector<std::int64_t> ids = even_ids(sizes, 4);
+  GroupedCase product(sizes, {}, ids);
+  const std::vector<std::byte> before = output_of(product);
+  const auto blocks = static_cast<std::size_t>(sizes.outputs * sizes.inputs / 64);
+  for (std::size_t i = 0; i < blocks; ++i) product.weight().absmax[2 * blocks + i] *= -1.0f;
+  const std::vector<std::byte> after = output_of(product);
+  const nf4::OutputType type = product.problem().output_type;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(ids.size()) * sizes.outputs; ++i) {
+    const double sign = ids[static_cast<std::size_t>(i / sizes.outputs)] == 2 ? -1.0 : 1.0;
+    EXPECT_EQ(nf4::value_at(type, after, i), sign * nf4::value_at(type, before, i)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace nf4bench::test

@@ -50,6 +50,26 @@ inline std::vector<std::int64_t> even_ids(const GroupedSizes& sizes, unsigned se
   return ids;
 }
 
+// What belongs to tokens, `rows`, in another order: token i of the result is token order[i].
+inline std::vector<std::byte> in_order(const std::vector<std::byte>& rows,
+                                       const std::vector<std::int64_t>& order) {
+  const std::size_t bytes = rows.size() / order.size();
+  std::vector<std::byte> result;
+  result.reserve(rows.size());
+  for (const std::int64_t token : order) {
+    const auto begin = rows.begin() + token * static_cast<std::ptrdiff_t>(bytes);
+    result.insert(result.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
+  }
+  return result;
+}
+
+// An order of `tokens`, which are no multiple of 7.
+inline std::vector<std::int64_t> shuffled(std::int64_t tokens) {
+  std::vector<std::int64_t> order;
+  for (std::int64_t i = 0; i < tokens; ++i) order.push_back((3 + 7 * i) % tokens);
+  return order;
+}
+
 class GroupedCase {
  public:
   GroupedCase(const GroupedSizes& sizes, const GroupedOptions& options,
@@ -93,6 +113,12 @@ class GroupedCase {
         std::memcpy(at, &narrow, 4);
       }
     }
+  }
+
+  void reorder(const std::vector<std::int64_t>& order) {
+    input = in_order(input, order);
+    weights = in_order(weights, order);
+    ids = in_order(ids, order);
   }
 
   std::size_t output_bytes() const {
