@@ -110,9 +110,6 @@ struct Variant {
 // Why `variant` cannot do `problem` there; null when it can.
 inline const char* why_unsupported(const Variant& variant, const Problem& problem,
                                    const DeviceFacts& device) {
-  if (problem.layer.columns > 0 && *variant.traits.peer != '\0') {
-    return "peers know the single products of a layer alone";
-  }
   return variant.unsupported ? variant.unsupported(problem, device) : nullptr;
 }
 

@@ -201,11 +201,9 @@ void Estimator::add_cell(const kernels::Problem& problem, record::LaunchMode lau
 // Why a variant has no time in a cell; empty when it gets one.
 std::string Estimator::obstacle(const kernels::Variant& variant, const kernels::Problem& problem,
                                 record::LaunchMode launch) const {
-  if (variant.unsupported) {
-    const char* const reason =
-        variant.unsupported(problem, device::facts_of(request_.device.info()));
-    if (reason != nullptr) return reason;
-  }
+  const char* const reason =
+      why_unsupported(variant, problem, device::facts_of(request_.device.info()));
+  if (reason != nullptr) return reason;
   if (record::is_replayed(launch) && !variant.traits.capturable) {
     return "its launches cannot be recorded into a graph";
   }

@@ -116,8 +116,7 @@ BufferedWorkload::BufferedWorkload(const WorkloadHost& host, const Work& work,
 }
 
 std::string BufferedWorkload::unsupported(const kernels::Variant& variant) const {
-  if (!variant.unsupported) return "";
-  const char* const reason = variant.unsupported(work_.problem, facts_of(host_.info));
+  const char* reason = why_unsupported(variant, work_.problem, facts_of(host_.info));
   return reason == nullptr ? "" : reason;
 }
 
