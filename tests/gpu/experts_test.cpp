@@ -321,6 +321,43 @@ TEST_F(CudaExperts, GiveTokensTheirBitsInAnyOrderAndCompany) {
   }
 }
 
+// 511 experts of zeros, and behind their more than 2^31 weights one that is known.
+TEST_F(CudaExperts, CountBeyondTwoToThe31) {
+  constexpr std::int64_t kBefore = 511;
+  for (const std::int64_t tokens : {1, 30, 130}) {
+    const GroupedSizes sizes = {
+        .experts = 1, .top_k = 2, .tokens = tokens, .outputs = 576, .inputs = 8192};
+    std::vector<std::int64_t> known;
+    std::vector<std::int64_t> chosen;
+    for (std::int64_t slot = 0; slot < 2 * tokens; ++slot) {
+      known.push_back(slot % 2 == 0 ? 0 : -1);
+      chosen.push_back(slot % 2 == 0 ? kBefore : slot % kBefore);
+    }
+    GroupedCase product(sizes, {}, known);
+    const nf4::Nf4Tensor& weight = product.weight();
+    const DeviceBuffer packed((kBefore + 1) * weight.packed.size());
+    const DeviceBuffer absmax((kBefore + 1) * weight.absmax.size() * sizeof(float));
+    check(cudaMemset(absmax.as<void>(), 0, kBefore * weight.absmax.size() * sizeof(float)));
+    check(cudaMemcpy(packed.as<std::uint8_t>() + kBefore * weight.packed.size(),
+                     weight.packed.data(), weight.packed.size(), cudaMemcpyHostToDevice));
+    check(cudaMemcpy(absmax.as<float>() + kBefore * weight.absmax.size(), weight.absmax.data(),
+                     weight.absmax.size() * sizeof(float), cudaMemcpyHostToDevice));
+    DeviceCase on_device(product);
+    kernels::Job& job = on_device.job();
+    job.packed = packed.as<std::uint8_t>();
+    job.absmax = absmax.as<float>();
+    job.elements *= kBefore + 1;
+    job.blocks *= kBefore + 1;
+    job.group.experts = kBefore + 1;
+    product.set_ids(chosen);
+    on_device.set_ids(product);
+    product.set_ids(known);
+    for_each_variant(job, [&](const kernels::Variant& variant) {
+      EXPECT_EQ(product.judge(on_device.output_of(variant)), "") << variant.name << " " << tokens;
+    });
+  }
+}
+
 TEST_F(CudaExperts, ActivateAsTheHostDoes) {
   for (const nf4::OutputType type : nf4::kOutputTypes) {
     for (const auto kind : {kernels::ActivationKind::kSilu, kernels::ActivationKind::kGeluTanh,
