@@ -236,7 +236,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         # A copy: commands of the documentation may write beside what they read.
-        for folder in ("data", "docs/examples/python", "docs/examples/try"):
+        for folder in ("data", "docs/examples/python", "docs/examples/try", "docs/results/h200-x4"):
             shutil.copytree(ROOT / folder, scratch / folder)
         checker = Checker(binary, scratch)
         pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "data/README.md"]

@@ -12,43 +12,69 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <random>
 
 namespace nf4bench {
 namespace {
 
-// What a cell was like on two H200: how they differ, and what the samples leave open.
+// What a cell was like on eight H200, each measured alone, and four of them together, too.
 struct RecordedCell {
   fleet::FleetCell cell;
   double median_s = 0.0;
-  double log_difference = 0.0;
   double log_error = 0.0;
+  std::vector<double> deviations;  // of the logarithm, on each board, from their mean
+  double run_noise = 0.0;          // relative standard deviation from one run to the next
 };
 
-std::map<compare::CellKey, compare::RunValue> values_of(const std::string& name) {
-  std::map<compare::CellKey, compare::RunValue> values;
-  const auto report =
-      report::read_report(std::string(NF4BENCH_SOURCE_DIR) + "/docs/results/h200/" + name);
-  for (const compare::RunCell& cell : compare::run_cells(report.report, compare::Metric::kTime)) {
-    values[cell.key] = cell.value;
+using Values = std::map<compare::CellKey, compare::RunValue>;
+
+// By the names of the reports, which are the boards' UUIDs.
+std::map<std::string, Values> boards_in(const std::string& folder) {
+  std::map<std::string, Values> boards;
+  for (const auto& file : std::filesystem::directory_iterator(std::string(NF4BENCH_SOURCE_DIR) +
+                                                              "/docs/results/h200-x4/" + folder)) {
+    const auto report = report::read_report(file.path().string());
+    Values& values = boards[file.path().stem().string()];
+    for (const compare::RunCell& cell : compare::run_cells(report.report, compare::Metric::kTime)) {
+      values[cell.key] = cell.value;
+    }
   }
-  return values;
+  return boards;
 }
 
 const std::vector<RecordedCell>& recorded_cells() {
   static const std::vector<RecordedCell> kCells = [] {
     std::vector<RecordedCell> cells;
-    const auto board = values_of("geometries-one-board.json");
-    const auto other = values_of("geometries-other-board.json");
-    for (const auto& [key, value] : board) {
+    const auto alone = boards_in("alone");
+    const auto together = boards_in("together");
+    for (const auto& [key, value] : alone.begin()->second) {
       const bool is_memory = *value.fraction_of_copy >= fleet::kMemoryBound;
-      cells.push_back({.cell = {.name = compare::block_text(key) + key.variant,
-                                .bound = is_memory ? fleet::Bound::kMemory : fleet::Bound::kOther},
-                       .median_s = value.time_s,
-                       .log_difference = other.at(key).log_cost - value.log_cost,
-                       .log_error = value.log_error});
+      RecordedCell cell = {
+          .cell = {.name = compare::block_text(key) + key.variant,
+                   .bound = is_memory ? fleet::Bound::kMemory : fleet::Bound::kOther},
+          .median_s = value.time_s,
+          .log_error = value.log_error,
+          .deviations = {},
+          .run_noise = 0.0};
+      double mean = 0.0;
+      for (const auto& [board, values] : alone) {
+        mean += values.at(key).log_cost / static_cast<double>(alone.size());
+      }
+      for (const auto& [board, values] : alone) {
+        cell.deviations.push_back(values.at(key).log_cost - mean);
+      }
+      // Two runs of a board differ by the noise of both.
+      double squares = 0.0;
+      for (const auto& [board, values] : together) {
+        const double between = values.at(key).log_cost - alone.at(board).at(key).log_cost;
+        squares += between * between / 2.0;
+      }
+      cell.run_noise = std::sqrt(squares / static_cast<double>(together.size()));
+      cells.push_back(std::move(cell));
     }
     return cells;
   }();
@@ -59,7 +85,6 @@ const std::vector<RecordedCell>& recorded_cells() {
 struct UnitNoise {
   double offset = 0.0;  // common to all cells of a unit
 };
-constexpr double kRunNoise = 0.0009;  // of a cell from run to run, llama-3.1-8b and its repetition
 
 class FleetSimulator {
  public:
@@ -67,19 +92,22 @@ class FleetSimulator {
     for (const RecordedCell& cell : recorded_cells()) group_.cells.push_back(cell.cell);
   }
 
-  // Each unit differs as the two recorded boards do: in all cells at once, by a normal factor.
+  // Units differ as the recorded boards do: their deviations are mixed by normal factors, so that
+  // all cells vary and vary together as they did.
   fleet::Group draw(std::size_t units) {
     fleet::Group group = group_;
+    const std::size_t boards = recorded_cells().front().deviations.size();
+    std::vector<double> mixture(boards);
     for (std::size_t u = 0; u < units; ++u) {
-      const double likeness = normal() / std::numbers::sqrt2;
+      for (double& share : mixture) share = normal() / std::sqrt(static_cast<double>(boards - 1));
       const double offset = noise_.offset * normal();
       group.units.emplace_back();
       group.units.back().complete = true;
       for (const RecordedCell& cell : recorded_cells()) {
-        const double own = std::hypot(cell.log_error, kRunNoise) * normal();
+        const double own = std::inner_product(mixture.begin(), mixture.end(),
+                                              cell.deviations.begin(), cell.run_noise * normal());
         group.units.back().values.push_back(
-            {cell.median_s * std::exp(likeness * cell.log_difference + offset + own),
-             cell.log_error, 0.0});
+            {cell.median_s * std::exp(offset + own), cell.log_error, 0.0});
       }
     }
     return group;
@@ -89,7 +117,7 @@ class FleetSimulator {
   void slow_down(fleet::Group& group, double factor) {
     const fleet::GroupAnalysis analysis = fleet::analyse(group);
     for (std::size_t cell = 0; cell < group.cells.size(); ++cell) {
-      const double own = std::hypot(recorded_cells()[cell].log_error, kRunNoise) * normal();
+      const double own = recorded_cells()[cell].run_noise * normal();
       group.units[0].values[cell].time_s = analysis.cells[cell].median_s * factor * std::exp(own);
     }
   }
@@ -152,7 +180,8 @@ Rates rates_of(std::size_t units, UnitNoise noise, double factor) {
 }
 
 TEST(FleetSimulation, AtRecordedNoiseOnlySlowUnitsAreSlow) {
-  ASSERT_EQ(recorded_cells().size(), 80u);
+  ASSERT_EQ(recorded_cells().size(), 44u);
+  ASSERT_EQ(recorded_cells().front().deviations.size(), 8u);
   for (const std::size_t units : {8u, 64u, 1024u}) {
     const Rates rates = rates_of(units, {}, 1.05);
     EXPECT_LT(rates.false_alarms, 0.01) << units;
@@ -169,12 +198,14 @@ TEST(FleetSimulation, OffsetsOfHalfAPercentAreNoAlarm) {
   }
 }
 
-// Twice as much: what is found less often in a small fleet is not traded for false alarms.
+// Twice as much: what is found less often is not traded for false alarms. Among 1,024 a cell is
+// slow from 4.8 standard deviations on, which is 5 % here, so that half of the slow units pass.
 TEST(FleetSimulation, OffsetsOfAPercentRaiseFewAlarms) {
-  for (const std::size_t units : {8u, 64u, 1024u}) {
+  const std::map<std::size_t, double> least = {{8, 0.7}, {64, 0.7}, {1024, 0.2}};
+  for (const auto& [units, found] : least) {
     const Rates rates = rates_of(units, {.offset = 0.01}, 1.05);
     EXPECT_LT(rates.false_alarms, 0.08) << units;
-    EXPECT_GT(rates.found, 0.7) << units;
+    EXPECT_GT(rates.found, found) << units;
   }
 }
 
