@@ -121,26 +121,25 @@ class OfTorch(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
 
-    def test_the_ways_of_bitsandbytes_multiply_with_experts(self):
+    def measure_experts_of_bitsandbytes(self, *options):
         if subprocess.run([TORCH_PYTHON, "-c", "import bitsandbytes"], capture_output=True).returncode != 0:
             self.skipTest("bitsandbytes is not installed there")
-        path = EXAMPLE.parent / "experts/bitsandbytes_experts.py"
+        code, report, err = measure(TORCH_PYTHON, EXAMPLE.parent / "experts/bitsandbytes_experts.py", "--operation",
+                                    "experts", "--top-k", "3", "--tokens", "1,7", "--dtype", "bfloat16", *options)
+        self.assertEqual(code, 0, err)
+        return report
+
+    def test_the_ways_of_bitsandbytes_multiply_with_experts(self):
         for part in "gate_up", "down":
-            code, report, err = measure(TORCH_PYTHON, path, "--operation", "experts", "--shape", "5x64x128", "--top-k",
-                                        "3", "--part", part, "--tokens", "1,7", "--dtype", "bfloat16", "--variant",
-                                        "mine.loop,mine.decode*", "--baseline", "mine.loop")
-            self.assertEqual(code, 0, err)
+            report = self.measure_experts_of_bitsandbytes("--shape", "5x64x128", "--part", part, "--variant",
+                                                          "mine.loop,mine.decode*", "--baseline", "mine.loop")
             self.assertEqual([m["status"] for m in report["measurements"]], ["passed"] * 6, rows(report))
 
     def test_the_way_of_bitsandbytes_does_layers_of_experts(self):
-        if subprocess.run([TORCH_PYTHON, "-c", "import bitsandbytes"], capture_output=True).returncode != 0:
-            self.skipTest("bitsandbytes is not installed there")
-        path = EXAMPLE.parent / "experts/bitsandbytes_experts.py"
         for activation in "silu", "gptoss":
-            code, report, err = measure(TORCH_PYTHON, path, "--operation", "experts", "--shape", "8x64x128", "--top-k",
-                                        "3", "--part", "layer", "--activation", activation, "--tokens", "1,7",
-                                        "--dtype", "bfloat16", "--variant", "mine.layer", "--baseline", "mine.layer")
-            self.assertEqual(code, 0, err)
+            report = self.measure_experts_of_bitsandbytes("--shape", "8x64x128", "--part", "layer", "--activation",
+                                                          activation, "--variant", "mine.layer", "--baseline",
+                                                          "mine.layer")
             self.assertEqual([m["status"] for m in report["measurements"]], ["passed"] * 2, rows(report))
 
     def test_a_wrong_type_is_a_failed_row(self):

@@ -432,19 +432,21 @@ class Function:
             remember(words_of(error, self.folder))
             return 1
 
-    def unsupported(self, job, device):
+    def why_not(self, job, device):
+        if self.form.both_stacks and job.columns == 0:
+            return "does whole layers alone"
         asked = getattr(self.function, "unsupported", None)
-        if self.form.both_stacks and job.contents.columns == 0:
-            asked = lambda *_: "does whole layers alone"  # noqa: E731
         if asked is None:
             return None
         try:
-            facts = device.contents
-            reason = asked(state_of(job.contents, self.arrays, self.device, *weights_of(job.contents)[0], tensors=False),
-                           types.SimpleNamespace(type="cuda" if facts.kind == CUDA else "cpu",
-                                                 compute_capability=facts.compute_capability))
+            return asked(state_of(job, self.arrays, self.device, *weights_of(job)[0], tensors=False),
+                         types.SimpleNamespace(type="cuda" if device.kind == CUDA else "cpu",
+                                               compute_capability=device.compute_capability))
         except BaseException as error:
-            reason = "its unsupported() raised " + words_of(error, self.folder)
+            return "its unsupported() raised " + words_of(error, self.folder)
+
+    def unsupported(self, job, device):
+        reason = self.why_not(job.contents, device.contents)
         if not reason:
             return None
         text = ctypes.create_string_buffer(str(reason).encode("utf-8", "replace"))
