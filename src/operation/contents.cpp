@@ -215,10 +215,11 @@ void Changer::change_part(nf4::ElementRange range, std::int64_t most_bytes) {
 
 // Both stacks, because either may be remembered.
 device::ContentChange Changer::change_a_layer() {
-  const nf4::ElementRange rows = draw_rows_up();
-  if (rows.first % 2 == 0 && rows.count % 2 == 0) change_part(rows, rows.count);
-  constexpr int kBlocks = 4;  // each shows in one output of the tokens that chose its expert
-  for (int i = 0; i < kBlocks; ++i) {
+  // One may belong to an expert that weighs little where it was chosen.
+  constexpr int kChanges = 4;
+  for (int i = 0; i < kChanges; ++i) {
+    const nf4::ElementRange rows = draw_rows_up();
+    if (rows.first % 2 == 0 && rows.count % 2 == 0) change_part(rows, rows.count);
     const nf4::ElementRange block = draw_block_down();
     if (block.count > 0) change_part(block, kChangedCodes);
   }

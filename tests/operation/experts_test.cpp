@@ -425,6 +425,7 @@ TEST(DeceitfulLayers, AreCaughtWhenTheyWeighOnlyThePresenceOfSlots) {
 // Of either matrix alone.
 TEST(DeceitfulLayers, AreCaughtWhenTheyKeepOneOfTheStacks) {
   for (const bool keeps_first : {true, false}) {
+    SCOPED_TRACE(keeps_first ? "the first" : "the second");
     const auto kept = std::make_shared<std::map<const void*, std::vector<std::uint8_t>>>();
     expect_caught(
         [kept, keeps_first](const Job& job, const Launch& launch) {
