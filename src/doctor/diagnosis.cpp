@@ -76,6 +76,7 @@ Diagnosis diagnose(const DoctorFacts& facts) {
     append(diagnosis.findings, check_gpu(facts, *facts.gpu));
   }
   if (facts.cpu) append(diagnosis.findings, check_cpu(*facts.cpu));
+  if (auto wsl = check_wsl(facts.kernel)) diagnosis.findings.push_back(std::move(*wsl));
   if (!facts.cuda_problem.empty()) diagnosis.findings.push_back(check_missing_cuda(facts));
   std::stable_sort(diagnosis.findings.begin(), diagnosis.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });

@@ -1,5 +1,6 @@
 #include "doctor/examination.hpp"
 
+#include "device/cpu/small_files.hpp"
 #include "device/nvml/nvml.hpp"
 
 #include <chrono>
@@ -21,6 +22,7 @@ class Examination {
       : device_(device), options_(options), interrupted_(interrupted) {
     facts_.device = device.info();
     facts_.architectures = options.architectures;
+    facts_.kernel = device::first_line(options.root / "proc/sys/kernel/osrelease");
     facts_.cuda_problem = options.cuda_problem;
   }
 

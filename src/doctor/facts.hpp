@@ -27,6 +27,7 @@ struct DoctorFacts {
   record::DeviceInfo device;
   AaRun aa;
   std::string architectures;         // this program's, as CMake has them; empty without CUDA
+  std::string kernel;                // of Linux: "6.1.0-29-amd64"
   std::string cuda_problem;          // why there is no GPU and the CPU was taken; else empty
   device::DriverFacts driver;        // NVIDIA's, if there is one
   std::optional<GpuConditions> gpu;  // of a CUDA device

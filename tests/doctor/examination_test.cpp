@@ -5,10 +5,12 @@
 #include "bench/fake_device.hpp"
 #include "doctor/diagnosis.hpp"
 #include "doctor/fake_nvml.hpp"
+#include "scratch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <unistd.h>
 
 namespace nf4bench {
@@ -100,6 +102,22 @@ TEST_F(ExaminationTest, OfACpuThatShowsNothingKnowsNothing) {
     if (finding.check == "noise") continue;
     EXPECT_THAT(finding.found, testing::HasSubstr("unknown")) << finding.check;
   }
+}
+
+TEST_F(ExaminationTest, NamesWsl2) {
+  const test::ScratchFolder root;
+  options.root = root.path();
+  std::filesystem::create_directories(root / "proc/sys/kernel");
+  const auto finding_on = [&](const std::string& kernel) {
+    std::ofstream(root / "proc/sys/kernel/osrelease") << kernel << "\n";
+    const auto findings = doctor::diagnose(examine_as(record::DeviceKind::kCuda)).findings;
+    const auto wsl = std::find_if(findings.begin(), findings.end(),
+                                  [](const doctor::Finding& each) { return each.check == "wsl"; });
+    return wsl == findings.end() ? "" : wsl->found;
+  };
+  EXPECT_THAT(finding_on("5.15.167.4-microsoft-standard-WSL2"), testing::StartsWith("WSL 2: "));
+  EXPECT_EQ(finding_on("4.4.0-22621-Microsoft"), "") << "WSL 1";
+  EXPECT_EQ(finding_on("6.1.0-29-amd64"), "");
 }
 
 TEST_F(ExaminationTest, AsksForTheDriverWhenCudaIsMissing) {

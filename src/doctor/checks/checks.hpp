@@ -44,6 +44,9 @@ Finding check_smt(const CpuSetup& setup, int threads);
 Finding check_virtual_machine(const CpuSetup& setup);
 Finding check_missing_cuda(const DoctorFacts& facts);
 
+// wsl_check.cpp; absent where `kernel` is not that of WSL 2.
+std::optional<Finding> check_wsl(const std::string& kernel);
+
 // What a finding says about a fact that cannot be read.
 inline constexpr char kUnknown[] = "unknown";
 inline Finding unknown(Finding finding) {
