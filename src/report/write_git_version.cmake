@@ -1,5 +1,6 @@
 # Writes OUTPUT, a header with the commit that SOURCE_DIR is at. Runs at every build; the file
-# changes, and what includes it is compiled again, only when the answer does.
+# changes, and what includes it is compiled again, only when the answer does. Outside a checkout the
+# commit is in commit.txt, where "git archive" has written it.
 cmake_policy(VERSION 3.25)
 set(commit "")
 set(dirty false)
@@ -12,6 +13,8 @@ if(GIT_FOUND AND EXISTS ${SOURCE_DIR}/.git)
   if(changes)
     set(dirty true)
   endif()
+else()
+  file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/commit.txt commit REGEX "^[0-9a-f]+$")
 endif()
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT "#pragma once
 
