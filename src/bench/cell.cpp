@@ -44,6 +44,7 @@ class CellTimer {
   void calibrate(Contender& contender);
   void find_best_streams();
   void warm_up(double until_s);
+  bool may_change() const;
   void change_now_and_then(std::size_t contenders);
   void change(const std::function<void()>& part);
   void check_after_changes();
@@ -146,10 +147,14 @@ void CellTimer::check(Contender& contender) {
 }
 
 // At least once, and after a change of each part: what is remembered of one shows when that one has
-// changed and the others have not.
+// changed and the others have not. Again where it costs little: a single change may lie where a
+// variant looks.
 void CellTimer::check_after_changes() {
-  for (std::size_t i = 0; i < std::max<std::size_t>(1, spec_.changes.size()); ++i) {
-    if (i < spec_.changes.size() && any_running()) change(spec_.changes[i]);
+  constexpr std::size_t kEnough = 3;
+  const std::size_t parts = spec_.changes.size();
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, parts) || (i < kEnough && may_change());
+       ++i) {
+    if (parts > 0 && any_running()) change(spec_.changes[i % parts]);
     for (Contender& contender : timing_.variants) check(contender);
   }
 }
@@ -250,10 +255,14 @@ void CellTimer::warm_up(double until_s) {
 }
 
 void CellTimer::change_now_and_then(std::size_t contenders) {
-  if (spec_.changes.empty() || secret_() % (kRoundsAChange * contenders) != 0) return;
-  const double elapsed_s = context_.clocks.clock_s() - started_s_;
-  if (changing_s_ > kMostOfTimeForChanges * elapsed_s) return;
+  if (secret_() % (kRoundsAChange * contenders) != 0 || !may_change()) return;
   change(spec_.changes[secret_() % spec_.changes.size()]);
+}
+
+bool CellTimer::may_change() const {
+  if (spec_.changes.empty() || context_.is_interrupted()) return false;
+  const double elapsed_s = context_.clocks.clock_s() - started_s_;
+  return changing_s_ <= kMostOfTimeForChanges * elapsed_s;
 }
 
 void CellTimer::change(const std::function<void()>& part) {
@@ -331,11 +340,12 @@ CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {
   warm_up(started_s_ + kWarmUpS);
   run_rounds();
   timing_.load = device::load_between(load, context_.clocks.read_load());
-  for (Contender& contender : timing_.variants) check_clock(contender);
   if (context_.options.measure_energy) {
     for (Contender& contender : timing_.variants) measure_energy(contender);
   }
   check_after_changes();
+  // Last: what is wrong with outputs says more than what is wrong with times.
+  for (Contender& contender : timing_.variants) check_clock(contender);
   timing_.was_interrupted = context_.is_interrupted();
   return std::move(timing_);
 }

@@ -33,7 +33,7 @@ TEST(ChangingInputs, ChangeBeforeEachCellsChecks) {
     EXPECT_EQ(calls[i - 1].kind, Kind::kChange);
     ++checks;
   }
-  EXPECT_EQ(checks, 2);
+  EXPECT_EQ(checks, 2 * 3);
 }
 
 // Two contenders, and one change in eight rounds: sixteen samples.

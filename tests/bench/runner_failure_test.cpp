@@ -92,13 +92,15 @@ TEST(Verification, HappensBeforeAndAfterTiming) {
   FakeRun bench({"base", "fast"});
   bench.run();
   const auto& calls = bench.device.calls;
-  ASSERT_GT(calls.size(), 6u);
+  ASSERT_GT(calls.size(), 12u);
   EXPECT_EQ(calls[0].kind, Kind::kUpload);
   EXPECT_EQ(calls[0].purpose, device::UploadPurpose::kTime);
   EXPECT_EQ(calls[1].kind, Kind::kVerify);
   EXPECT_EQ(calls[2].kind, Kind::kVerify);
   EXPECT_EQ(calls[3].kind, Kind::kSample);
-  EXPECT_EQ(calls[calls.size() - 6].kind, Kind::kSample);
+  EXPECT_EQ(calls[calls.size() - 12].kind, Kind::kSample);
+  EXPECT_EQ(calls[calls.size() - 11].kind, Kind::kChange);
+  EXPECT_EQ(calls[calls.size() - 6].kind, Kind::kCheck);
   EXPECT_EQ(calls[calls.size() - 5].kind, Kind::kChange);
   EXPECT_EQ(calls[calls.size() - 4].kind, Kind::kCheck);
   EXPECT_EQ(calls[calls.size() - 3].kind, Kind::kCheck);
