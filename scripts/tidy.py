@@ -6,21 +6,28 @@ compile together, and files of which something is reported, are checked alone. A
 is found where a file is compiled alone and without precompiled headers: the preset "checks" does that,
 and this script for the files that only a build with CUDA has.
 
+What was clean is not looked at again while its sources, headers and options and clang-tidy stay the same:
+~/.cache/nf4bench-tidy (or $XDG_CACHE_HOME) knows it.
+
   scripts/tidy.py BUILD [--jobs N]      exit code 1 when something is found
 """
 
 import argparse
 import collections
 import concurrent.futures
+import functools
+import hashlib
 import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+CLEAN = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "nf4bench-tidy")
 FILES_AT_ONCE = 8
 PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
 # What needs a file of its own: with others, their uses count, too. Most files have nothing of the kind.
@@ -72,8 +79,43 @@ def needs_itself(path):
     return "/cuda/" in path or len(set(includes)) < len(includes) or HAS_UNUSED.search(text) is not None
 
 
+@functools.lru_cache(maxsize=None)
+def digest_of(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+@functools.lru_cache(maxsize=None)
+def setup():
+    """What the findings depend on besides sources: clang-tidy, its options, and what runs it."""
+    version = subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=True).stdout
+    return [version.decode(), digest_of(ROOT / ".clang-tidy"), digest_of(__file__)]
+
+
+def key_of(group, whole):
+    """Names all that the findings of a group depend on, wherever the clone lies; None if it does not compile."""
+    command, _, _ = whole["command"].partition(" -o ")
+    listed = subprocess.run([*shlex.split(command), "-M", "-MT", "all", whole["file"]], cwd=whole["directory"],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if listed.returncode != 0:
+        return None
+    read = [path for path in listed.stdout.replace("\\\n", " ").split()[1:] if path != whole["file"]]
+    parts = [*setup(), command.replace(str(ROOT), ""), *(entry["file"].replace(str(ROOT), "") for entry in group)]
+    return hashlib.sha256("\n".join([*parts, *map(digest_of, read)]).encode()).hexdigest()
+
+
 def check(folder, group, whole):
     """What is reported of the files of a group, of which `whole` holds all."""
+    key = key_of(group, whole)
+    if key and (CLEAN / key).exists():
+        return []
+    found = [text for text in look(folder, group, whole["file"]) if text]
+    if key and not found:
+        CLEAN.mkdir(parents=True, exist_ok=True)
+        (CLEAN / key).touch()
+    return found
+
+
+def look(folder, group, whole):
     paths = [entry["file"] for entry in group]
     if len(paths) > 1 and not tidy(folder, whole):
         return [tidy(folder, path, f"--checks={ALONE}") for path in paths if needs_itself(path)]
@@ -95,8 +137,8 @@ def main():
         database = pathlib.Path(folder, "compile_commands.json")
         database.write_text(json.dumps(entries + wholes), encoding="utf-8")
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            checks = [pool.submit(check, folder, g, w["file"]) for g, w in zip(groups, wholes)]
-            found = [text for each in checks for text in each.result() if text]
+            checks = [pool.submit(check, folder, g, w) for g, w in zip(groups, wholes)]
+            found = [text for each in checks for text in each.result()]
     print("".join(found), end="")
     sys.exit(1 if found else 0)
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "operation/operation.hpp"
+#include "source_dir.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 #include "cli/process.hpp"
+#include "source_dir.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // "nf4bench run --operation matmul", from the command line to the report and the table.
 
 #include "cli/process.hpp"
+#include "source_dir.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

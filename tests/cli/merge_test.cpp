@@ -3,6 +3,7 @@
 #include "base/atomic_file.hpp"
 #include "cli/process.hpp"
 #include "fleet/unit_reports.hpp"
+#include "source_dir.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,7 @@
 #include "cli/process.hpp"
 
+#include "source_dir.hpp"
+
 #include <array>
 #include <cerrno>
 #include <csignal>

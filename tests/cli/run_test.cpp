@@ -3,6 +3,7 @@
 #include "io/writers/state_dict.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
+#include "source_dir.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 
 #include "base/atomic_file.hpp"
 #include "cli/process.hpp"
+#include "source_dir.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
 #include "report/report_input.hpp"
+#include "source_dir.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

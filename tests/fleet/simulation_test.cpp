@@ -6,6 +6,7 @@
 #include "fleet/analysis.hpp"
 #include "fleet/builder.hpp"
 #include "report/report_input.hpp"
+#include "source_dir.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

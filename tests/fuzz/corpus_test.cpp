@@ -3,6 +3,7 @@
 
 #include "fuzz/targets.hpp"
 #include "io/raw_files.hpp"
+#include "source_dir.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,7 @@
 #include "io/raw_files.hpp"
 #include "report/report.hpp"
 #include "report/tables.hpp"
+#include "source_dir.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

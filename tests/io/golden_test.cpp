@@ -4,6 +4,7 @@
 #include "base/sha256.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "nf4/reference.hpp"
+#include "source_dir.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

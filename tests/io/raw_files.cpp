@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "io/byte_source.hpp"
 #include "io/safetensors/safetensors_header.hpp"
+#include "source_dir.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "json/json_events.hpp"
+#include "source_dir.hpp"
 
 #include <gtest/gtest.h>
 

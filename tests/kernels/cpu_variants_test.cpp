@@ -5,6 +5,7 @@
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/exact_bits.hpp"
+#include "source_dir.hpp"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>

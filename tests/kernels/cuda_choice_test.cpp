@@ -5,6 +5,7 @@
 #include "cuda/matmul/costs.hpp"
 #include "cuda/prediction.hpp"
 #include "cuda_problems.hpp"
+#include "source_dir.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include "peer/kernel/nvrtc.hpp"
 #include "peer/peers.hpp"
 #include "scratch.hpp"
+#include "source_dir.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

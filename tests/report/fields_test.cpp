@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "record/fields.hpp"
+#include "source_dir.hpp"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "source_dir.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -4,6 +4,7 @@
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
 #include "report/tables.hpp"
+#include "source_dir.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
