@@ -200,10 +200,10 @@ def check_schemas():
         import check_jsonschema  # noqa: F401
     except ImportError:
         return False
-    for schema, name in (("github-workflows", "github.yml"), ("gitlab-ci", "gitlab.yml")):
+    for schema, file in (("github-workflows", EXAMPLES / "github.yml"), ("gitlab-ci", EXAMPLES / "gitlab.yml"),
+                         ("github-workflows", ROOT / ".github/workflows/release.yml")):
         subprocess.run([sys.executable, "-m", "check_jsonschema", "--builtin-schema",
-                        f"vendor.{schema}", str(EXAMPLES / name)], check=True,
-                       timeout=TIME_LIMIT_S)
+                        f"vendor.{schema}", str(file)], check=True, timeout=TIME_LIMIT_S)
     return True
 
 

@@ -1,13 +1,20 @@
-"""Holds what publishes the program to it: the commit in sources."""
+"""Holds what publishes the program to it: scripts/release, its workflow, the image, and the commit in sources.
+
+Usage: publishing_test.py PATH_OF_NF4BENCH
+"""
 
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = sys.argv.pop(1)
+IMAGE = (ROOT / "scripts/kubernetes/Dockerfile").read_text(encoding="utf-8")
+WORKFLOW = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
 
 
 def call(*words, **options):
@@ -21,9 +28,11 @@ class Checkout(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
-        for name in (".gitattributes", "src/report/commit.txt", "src/report/write_git_version.cmake"):
+        for name in ("scripts/release", "scripts/common.sh", "CMakeLists.txt", ".gitattributes",
+                     "src/report/commit.txt", "src/report/write_git_version.cmake"):
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.folder / name)
+        (self.folder / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n\n- What is new.\n", encoding="utf-8")
         self.git("init", "--quiet")
         self.commit()
 
@@ -35,6 +44,46 @@ class Checkout(unittest.TestCase):
     def commit(self):
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "-m", "test")
+
+
+class Release(Checkout):
+    def refusal(self, *options):
+        # Whatever gets as far as asking this Python for packages was not refused before.
+        result = call("scripts/release", "../never", "--roots", "", *options, cwd=self.folder,
+                      env={"PATH": "/usr/bin:/bin", "PYTHON": "false"})
+        self.assertNotEqual(result.returncode, 0)
+        return result.stderr
+
+    def test_refuses_what_is_in_no_commit(self):
+        (self.folder / "new").touch()
+        self.assertIn("in no commit", self.refusal())
+
+    def test_refuses_a_tag_of_another_version(self):
+        self.assertIn("the tag is v9.9", self.refusal("--tag", "v9.9"))
+
+    def test_refuses_a_tag_without_its_section_of_the_changelog(self):
+        version = re.search(r"nf4bench VERSION ([0-9.]+)", (self.folder / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
+        tag = ("--tag", "v" + version)
+        self.assertIn(f'nothing under "## {version}"', self.refusal(*tag))
+        changelog = self.folder / "CHANGELOG.md"
+        changelog.write_text(f"## {version}\n\n## 0.0.1\n\n- Of long ago.\n", encoding="utf-8")
+        self.commit()
+        self.assertIn(f'nothing under "## {version}"', self.refusal(*tag))
+        changelog.write_text(f"## {version}\n\n- New.\n", encoding="utf-8")
+        self.commit()
+        self.assertIn("false has no build", self.refusal(*tag))
+        self.assertIn("false has no build", self.refusal())
+
+    def test_refuses_a_folder_that_holds_something(self):
+        result = call(ROOT / "scripts/release", ROOT / "tests")
+        self.assertIn("is not empty", result.stderr)
+
+    def test_knows_the_options_that_the_workflow_gives(self):
+        options = set(re.findall(r" (--[a-z]+)", "\n".join(re.findall(r"scripts/release .*|options: --.*", WORKFLOW))))
+        script = (ROOT / "scripts/release").read_text(encoding="utf-8")
+        known = set(re.findall(r"^ +(--[a-z]+)\)", script, re.MULTILINE))
+        self.assertEqual(options & known, {"--cuda", "--tag"})
+        self.assertLessEqual(options - {"--privileged"}, known)
 
 
 @unittest.skipUnless((ROOT / ".git").exists(), "these sources are an archive")
@@ -60,6 +109,28 @@ class Commit(Checkout):
     def test_is_unknown_in_a_copy(self):
         shutil.rmtree(self.folder / ".git")
         self.assertEqual(self.known_to(self.folder), ("", "false"))
+
+
+class Image(unittest.TestCase):
+    def test_has_what_the_program_is_linked_with(self):
+        packages = re.search(r"install -y --no-install-recommends (.*?) \\", IMAGE)[1].split()
+        from_base = {"linux-vdso", "libm", "libc", "libgcc_s", "libstdc++"}
+        direct = re.findall(r"NEEDED.*\[(\S+?)[.]so", call("readelf", "--dynamic", PROGRAM).stdout)
+        for library in set(direct) - from_base - {"ld-linux-x86-64", "ld-linux-aarch64"}:
+            word = {"libcrypto": "libssl"}.get(library, library)
+            self.assertTrue([each for each in packages if each.startswith(word)], f"the image has no {library}")
+
+    def test_gives_cmake_options_that_there_are(self):
+        cmake = "".join(each.read_text(encoding="utf-8") for each in (ROOT / "CMakeLists.txt", *ROOT.glob("cmake/*.cmake")))
+        for option in re.findall(r"-D(NF4BENCH_\w+)", IMAGE):
+            self.assertRegex(cmake, rf"(option|set)\({option}\b")
+        for script in re.findall(r"\bscripts/setup\b", IMAGE):
+            self.assertTrue((ROOT / script).is_file())
+
+    def test_has_the_name_that_the_manifests_ask_for(self):
+        for name in ("sweep", "merge"):
+            manifest = (ROOT / f"scripts/kubernetes/{name}.yaml").read_text(encoding="utf-8")
+            self.assertIn(re.search(r"image: (\S+)", manifest)[1], IMAGE)
 
 
 if __name__ == "__main__":
