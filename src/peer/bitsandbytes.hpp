@@ -1,7 +1,7 @@
 #pragma once
 
-#include "peer/bitsandbytes/decoders.hpp"
 #include "peer/cuda_tools.hpp"
+#include "peer/shared_library.hpp"
 #include "variant.hpp"
 
 #include <array>
@@ -10,8 +10,14 @@
 
 namespace nf4bench::peer {
 
-// What one of bitsandbytes' functions decodes: codes in blocks of `blocksize`, to values that are
-// scaled by one absmax for each block.
+// Functions of bitsandbytes that dequantize; every build for a kind of device has all of them.
+struct Decoders {
+  void* decode_absmax = nullptr;            // scales of a nested tensor
+  std::array<void*, 3> decode_weight = {};  // by OutputType
+};
+
+// What one of bitsandbytes' CUDA functions decodes: codes in blocks of `blocksize`, to values that
+// are scaled by one absmax for each block.
 struct BlockwiseCodes {
   const float* map = nullptr;  // the value of each code; null where the function has its own
   const std::uint8_t* codes = nullptr;
@@ -34,25 +40,58 @@ struct BitsandbytesLibrary : Decoders {
   void call(void* function, const BlockwiseCodes& input, void* out, CUstream_st* stream) const;
 };
 
-// True when `library` exports any of the functions that dequantize on a CUDA device.
+// The functions of libbitsandbytes for the CPU.
+struct BitsandbytesCpu : Decoders {
+  // Products with weights that were arranged for it; null in builds or on processors without
+  // bfloat16 instructions.
+  void* multiply = nullptr;
+  bool has_avx512 = false;  // with which long blocks are decoded inexactly
+};
+
+// True when `library` exports any of the functions that dequantize on a CUDA device, or on the CPU.
 bool is_bitsandbytes(const SharedLibrary& library);
+bool is_bitsandbytes_cpu(const SharedLibrary& library);
 
 // Throws Error(kInput) naming those of them that are missing.
 BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library);
+BitsandbytesCpu find_bitsandbytes_cpu(const SharedLibrary& library);
 
-// Enqueues the two launches that decode the scales of a nested `job` into its workspace; nothing
-// for a plain one.
-void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
-                   const kernels::Job& job, const kernels::Launch& launch);
-
-// Bytes of the workspace that they need.
-std::size_t scales_bytes(const kernels::Problem& problem);
-
-// `chain_name`: the three launches of Unsloth's fast_dequantize (absmax, offset, weight; plain
-// tensors need only the last one). `decode_name`: only the last launch, on scales decoded
-// beforehand. The names are borrowed.
+// `chain_name`: the three launches of Unsloth's fast_dequantize, or of its Python code on the CPU
+// (absmax, offset, weight; plain tensors need only the last one). `decode_name`: only the last
+// launch, on scales decoded beforehand. All names are borrowed.
 std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
                                                     const CudaTools& tools, const char* chain_name,
                                                     const char* decode_name);
+std::vector<kernels::Variant> bitsandbytes_cpu_variants(const BitsandbytesCpu& library,
+                                                        const char* chain_name,
+                                                        const char* decode_name);
+
+// Names of variants; borrowed.
+struct ProductNames {
+  const char* chosen = "";
+  const char* gemm = "";
+  const char* gemv = "";
+  const char* chain = "";
+};
+
+// Matrix products of bitsandbytes on a CUDA device. `gemm`: its kernel for any number of tokens.
+// `gemv`: the one for a single token, behind the launches that decode nested scales, as Unsloth
+// calls it. `chain`: its three launches that decode the weight, and cuBLAS. `chosen`: the one of
+// these that its Python code takes; where the build has no `gemm`, as that of 0.49 does. Functions
+// that the build lacks are a reason of the variants that need them.
+std::vector<kernels::Variant> bitsandbytes_products(const BitsandbytesLibrary& library,
+                                                    const CudaTools& tools,
+                                                    const ProductNames& names);
+
+// `name`: its matrix product on the CPU, on weights and scales that are arranged for it beforehand,
+// as its Linear4bit does once.
+std::vector<kernels::Variant> bitsandbytes_cpu_products(const BitsandbytesCpu& library,
+                                                        const char* name);
+
+// Whether bitsandbytes 0.50 multiplies `problem` by its kernel that decodes as it goes
+// (cgemm_4bit_*), or decodes the weight into memory and leaves the product to cuBLAS. Its Python
+// code chooses by the device, the type and the sizes; recorded answers of that code are in
+// tests/peer/bitsandbytes_choices.txt.
+bool bitsandbytes_fuses(const kernels::Problem& problem, const kernels::DeviceFacts& device);
 
 }  // namespace nf4bench::peer

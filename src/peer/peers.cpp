@@ -4,8 +4,6 @@
 #include "base/kept_thread.hpp"
 #include "base/text.hpp"
 #include "peer/bitsandbytes.hpp"
-#include "peer/bitsandbytes/cpu_library.hpp"
-#include "peer/bitsandbytes/products.hpp"
 #include "peer/generic_peer.hpp"
 #include "peer/gpu_code.hpp"
 #include "peer/kernel/kernel_program.hpp"

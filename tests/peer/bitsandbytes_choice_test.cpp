@@ -1,6 +1,6 @@
 // Which way bitsandbytes goes, by answers that were recorded from its own code.
 
-#include "peer/bitsandbytes/choice.hpp"
+#include "peer/bitsandbytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "nf4/reference.hpp"
 #include "operation/dequantize.hpp"
-#include "peer/bitsandbytes/cpu_library.hpp"
+#include "peer/bitsandbytes.hpp"
 #include "peer/peers.hpp"
 #include "peer/product.hpp"
 

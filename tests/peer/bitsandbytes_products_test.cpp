@@ -2,7 +2,7 @@
 // multiplies on the host and records its calls.
 
 #include "nf4/arithmetic.hpp"
-#include "peer/bitsandbytes/products.hpp"
+#include "peer/bitsandbytes.hpp"
 #include "peer/fake_bitsandbytes.hpp"
 #include "peer/product.hpp"
 

@@ -1,4 +1,4 @@
-#include "peer/bitsandbytes/choice.hpp"
+#include "peer/bitsandbytes.hpp"
 
 #include <cstdint>
 

@@ -1,6 +1,5 @@
-#include "peer/bitsandbytes/cpu_library.hpp"
-
 #include "nf4/arithmetic.hpp"
+#include "peer/bitsandbytes/decoders.hpp"
 
 namespace nf4bench::peer {
 namespace {
@@ -20,10 +19,6 @@ constexpr std::size_t kAlignment = 256;
 
 constexpr const char* kMirrors = "the library itself, called as its Python code calls it";
 
-std::int64_t blocksize_of(const kernels::Problem& problem) {
-  return std::int64_t{1} << problem.block_shift;
-}
-
 // Whether the library says so of this processor.
 bool says(const SharedLibrary& library, const char* symbol) {
   const auto ask = reinterpret_cast<bool (*)()>(library.find(symbol));
@@ -37,14 +32,11 @@ std::size_t scales_bytes(const kernels::Problem& problem) {
 void decode_scales(const BitsandbytesCpu& library, const kernels::Job& job, float* scales) {
   using Decode = void (*)(const float* map, const std::uint8_t* codes, const float* absmax,
                           float* out, long long blocksize, long long count);
+  if (!job.nested) return;
   reinterpret_cast<Decode>(library.decode_absmax)(job.nested_map, job.absmax_codes,
                                                   job.nested_absmax, scales, nf4::kNestedBlocksize,
                                                   job.blocks);
   for (std::int64_t block = 0; block < job.blocks; ++block) scales[block] += *job.nested_offset;
-}
-
-void decode_scales_of(const BitsandbytesCpu& library, const kernels::Job& job) {
-  if (job.nested) decode_scales(library, job, static_cast<float*>(job.workspace));
 }
 
 void decode_weight(const BitsandbytesCpu& library, const kernels::Job& job) {
@@ -52,8 +44,7 @@ void decode_weight(const BitsandbytesCpu& library, const kernels::Job& job) {
                           long long blocksize, long long rows, long long columns);
   const auto decode =
       reinterpret_cast<Decode>(library.decode_weight[static_cast<std::size_t>(job.output_type)]);
-  const float* const scales = job.nested ? static_cast<const float*>(job.workspace) : job.absmax;
-  decode(job.packed, scales, job.output, blocksize_of(job), job.outputs, job.inputs);
+  decode(job.packed, scales_of(job), job.output, blocksize_of(job), job.outputs, job.inputs);
 }
 
 const char* why_not_decoded(const BitsandbytesCpu& library, const kernels::Problem& problem) {
@@ -62,19 +53,6 @@ const char* why_not_decoded(const BitsandbytesCpu& library, const kernels::Probl
     return "blocks of 2048 and more; bitsandbytes leaves them to PyTorch";
   }
   return nullptr;
-}
-
-kernels::Variant decoder(const BitsandbytesCpu& library, const char* name) {
-  kernels::Variant variant;
-  variant.name = name;
-  variant.traits.mirrors = kMirrors;
-  variant.unsupported = [library](const kernels::Problem& problem, const kernels::DeviceFacts&) {
-    return why_not_decoded(library, problem);
-  };
-  variant.workspace_bytes = [](const kernels::Problem& problem, const kernels::Launch&) {
-    return scales_bytes(problem);
-  };
-  return variant;
 }
 
 // What is prepared for a product: the weight, then the scales as its kernel wants them, then what
@@ -132,7 +110,7 @@ void arrange_scales(const kernels::Job& job, const float* scales, std::uint16_t*
 
 void arrange(const BitsandbytesCpu& library, const kernels::Job& job) {
   const Arranged parts = parts_of(job);
-  if (job.nested) decode_scales(library, job, parts.decoded);
+  decode_scales(library, job, parts.decoded);
   arrange_weight(job, parts.weight);
   arrange_scales(job, job.nested ? parts.decoded : job.absmax, parts.scales);
 }
@@ -176,24 +154,24 @@ BitsandbytesCpu find_bitsandbytes_cpu(const SharedLibrary& library) {
 std::vector<kernels::Variant> bitsandbytes_cpu_variants(const BitsandbytesCpu& library,
                                                         const char* chain_name,
                                                         const char* decode_name) {
-  kernels::Variant chain = decoder(library, chain_name);
-  chain.summary = "three passes of bitsandbytes' library; plain absmax: one";
-  chain.traits.launches = 3;
-  chain.launch = [library](const kernels::Job& job, const kernels::Launch&) {
-    decode_scales_of(library, job);
+  Decoding decoding;
+  decoding.chain_summary = "three passes of bitsandbytes' library; plain absmax: one";
+  decoding.decode_summary = "its last pass alone, on scales decoded before";
+  decoding.scales = [library](const kernels::Job& job, const kernels::Launch&) {
+    decode_scales(library, job, static_cast<float*>(job.workspace));
+  };
+  decoding.weight = [library](const kernels::Job& job, const kernels::Launch&) {
     decode_weight(library, job);
   };
-  kernels::Variant decode = decoder(library, decode_name);
-  decode.summary = "its last pass alone, on scales decoded before";
-  decode.workspace_bytes = {};
-  decode.prepared_bytes = scales_bytes;
-  decode.prepare = [library](const kernels::Job& job, const kernels::Launch&) {
-    decode_scales_of(library, with_prepared_scales(job));
+  decoding.all.traits.mirrors = kMirrors;
+  decoding.all.unsupported = [library](const kernels::Problem& problem,
+                                       const kernels::DeviceFacts&) {
+    return why_not_decoded(library, problem);
   };
-  decode.launch = [library](const kernels::Job& job, const kernels::Launch&) {
-    decode_weight(library, with_prepared_scales(job));
+  decoding.all.workspace_bytes = [](const kernels::Problem& problem, const kernels::Launch&) {
+    return scales_bytes(problem);
   };
-  return {chain, decode};
+  return decoding_variants(decoding, chain_name, decode_name);
 }
 
 std::vector<kernels::Variant> bitsandbytes_cpu_products(const BitsandbytesCpu& library,

@@ -36,4 +36,33 @@ Decoders find_decoders(const SharedLibrary& library, const DecoderNames& names) 
   return found;
 }
 
+std::vector<kernels::Variant> decoding_variants(const Decoding& decoding, const char* chain_name,
+                                                const char* decode_name) {
+  kernels::Variant chain = decoding.all;
+  chain.name = chain_name;
+  chain.summary = decoding.chain_summary;
+  chain.traits.launches = 3;
+  chain.launch = [decoding](const kernels::Job& job, const kernels::Launch& launch) {
+    decoding.scales(job, launch);
+    decoding.weight(job, launch);
+  };
+
+  kernels::Variant decode = decoding.all;
+  decode.name = decode_name;
+  decode.summary = decoding.decode_summary;
+  decode.workspace_bytes = {};
+  decode.prepared_bytes = [decoding](const kernels::Problem& problem) {
+    return decoding.all.workspace_bytes(problem, {});
+  };
+  decode.prepare = [decoding](kernels::Job job, const kernels::Launch& launch) {
+    job.workspace = job.prepared;
+    decoding.scales(job, launch);
+  };
+  decode.launch = [decoding](kernels::Job job, const kernels::Launch& launch) {
+    job.workspace = job.prepared;
+    decoding.weight(job, launch);
+  };
+  return {chain, decode};
+}
+
 }  // namespace nf4bench::peer

@@ -1,6 +1,4 @@
-#include "peer/bitsandbytes/products.hpp"
-
-#include "peer/bitsandbytes/choice.hpp"
+#include "peer/bitsandbytes/decoders.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,21 +6,143 @@
 namespace nf4bench::peer {
 namespace {
 
+constexpr DecoderNames kDecoders = {
+    .absmax = "cdequantize_blockwise_fp32",
+    .weight = {"cdequantize_blockwise_fp16_nf4", "cdequantize_blockwise_bf16_nf4",
+               "cdequantize_blockwise_fp32_nf4"},
+    .build = "a CUDA build of it"};
+
+constexpr std::array<const char*, 3> kGemm = {"cgemm_4bit_fp16", "cgemm_4bit_bf16",
+                                              "cgemm_4bit_fp32"};
+constexpr std::array<const char*, 3> kGemv = {"cgemm_4bit_inference_naive_fp16",
+                                              "cgemm_4bit_inference_naive_bf16",
+                                              "cgemm_4bit_inference_naive_fp32"};
+
+// The C functions have the same names in all builds, but the mangled name of the C++ function
+// behind them tells its arguments. This is the one without a stream. Recent builds hide all such
+// names.
+constexpr const char* kWithoutStream = "_Z28dequantizeBlockwise_fp16_nf4PfPhS_P6__halfii";
+
+// Threads behind the end of the weight read scales of blocks that do not exist, up to a tile of
+// 1024 elements, which is 32 blocks of 32. The values are not used, but the memory must be there.
+constexpr std::size_t kReadBehindScales = 32 * sizeof(float);
+
 constexpr int kNf4 = 2;  // of its two 4-bit types
 
 constexpr const char* kMirrors = "the library itself, called through its C functions";
+
+constexpr const char* kTooMany = "more than 2^31 - 1 elements; bitsandbytes counts in 32 bits";
 
 std::size_t number_of(kernels::OutputType type) {
   return static_cast<std::size_t>(type);
 }
 
+const char* unsupported(const kernels::Problem& problem, const kernels::DeviceFacts&) {
+  if (problem.elements == 0)
+    return "has no elements; bitsandbytes ends the process over an empty launch";
+  return problem.elements > std::numeric_limits<int>::max() ? kTooMany : nullptr;
+}
+
+// Makes `launches`. A library without streams launches on the default stream, so the launches are
+// put in order with `stream`.
+template <class Launches>
+void in_order(const BitsandbytesLibrary& library, const CudaTools& tools, CUstream_st* stream,
+              Launches launches) {
+  if (!library.takes_stream) tools.default_stream_waits_for(stream);
+  launches();
+  if (!library.takes_stream) tools.wait_for_default_stream(stream);
+}
+
+// Bytes of the workspace that decode_scales() needs.
+std::size_t scales_bytes(const kernels::Problem& problem, const kernels::Launch&) {
+  if (!problem.nested) return 0;
+  return static_cast<std::size_t>(problem.blocks) * sizeof(float) + kReadBehindScales;
+}
+
+// Enqueues the two launches that decode the scales of a nested `job` into its workspace; nothing
+// for a plain one.
+void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
+                   const kernels::Job& job, const kernels::Launch& launch) {
+  if (!job.nested) return;
+  auto* const scales = static_cast<float*>(job.workspace);
+  in_order(library, tools, launch.stream, [&] {
+    library.call(library.decode_absmax,
+                 {.map = job.nested_map,
+                  .codes = job.absmax_codes,
+                  .absmax = job.nested_absmax,
+                  .blocksize = nf4::kNestedBlocksize,
+                  .count = job.blocks},
+                 scales, launch.stream);
+  });
+  tools.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
+}
+
+}  // namespace
+
+void BitsandbytesLibrary::call(void* function, const BlockwiseCodes& input, void* out,
+                               CUstream_st* stream) const {
+  using WithStream =
+      void (*)(const float*, const std::uint8_t*, const float*, void*, int, int, CUstream_st*);
+  using WithoutStream = void (*)(const float*, const std::uint8_t*, const float*, void*, int, int);
+  const int count = static_cast<int>(input.count);
+  if (takes_stream) {
+    reinterpret_cast<WithStream>(function)(input.map, input.codes, input.absmax, out,
+                                           input.blocksize, count, stream);
+  } else {
+    reinterpret_cast<WithoutStream>(function)(input.map, input.codes, input.absmax, out,
+                                              input.blocksize, count);
+  }
+}
+
+bool is_bitsandbytes(const SharedLibrary& library) {
+  return has_decoders(library, kDecoders);
+}
+
+BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library) {
+  BitsandbytesLibrary found = {find_decoders(library, kDecoders)};
+  found.takes_stream = library.find(kWithoutStream) == nullptr;
+  for (std::size_t i = 0; i < kGemm.size() && found.takes_stream; ++i) {
+    found.gemm[i] = library.find(kGemm[i]);
+    found.gemv[i] = library.find(kGemv[i]);
+  }
+  return found;
+}
+
+std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
+                                                    const CudaTools& tools, const char* chain_name,
+                                                    const char* decode_name) {
+  Decoding decoding;
+  decoding.chain_summary = "three launches of bitsandbytes' library; plain absmax: one";
+  decoding.decode_summary = "its last launch alone, on scales decoded before";
+  decoding.scales = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
+    decode_scales(library, tools, job, launch);
+  };
+  decoding.weight = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
+    in_order(library, tools, launch.stream, [&] {
+      library.call(library.decode_weight[number_of(job.output_type)],
+                   {.codes = job.packed,
+                    .absmax = scales_of(job),
+                    .blocksize = blocksize_of(job),
+                    .count = job.elements},
+                   job.output, launch.stream);
+    });
+  };
+  decoding.all.traits.mirrors = "the library itself, called as Unsloth's fast_dequantize calls it";
+  decoding.all.traits.capturable = library.takes_stream;
+  decoding.all.unsupported = unsupported;
+  decoding.all.workspace_bytes = scales_bytes;
+  return decoding_variants(decoding, chain_name, decode_name);
+}
+
+namespace {
+
 // Why neither of the kernels that decode as they go may be given `problem`; null when they may.
 const char* unfit(const kernels::Problem& problem) {
   if (problem.elements > std::numeric_limits<int>::max() ||
       problem.tokens > std::numeric_limits<int>::max()) {
-    return "more than 2^31 - 1 elements; bitsandbytes counts in 32 bits";
+    return kTooMany;
   }
-  if (problem.inputs % (std::int64_t{1} << problem.block_shift) != 0) {
+  if (problem.inputs % blocksize_of(problem) != 0) {
     return "rows are no whole blocks; bitsandbytes decodes such weights first";
   }
   return nullptr;
@@ -37,7 +157,7 @@ void launch_gemm(const BitsandbytesLibrary& library, const kernels::Job& job,
   const auto gemm = reinterpret_cast<Gemm>(library.gemm[number_of(job.output_type)]);
   gemm(job.input, job.packed, job.nested ? job.nested_absmax : job.absmax, job.absmax_codes,
        job.nested_map, job.nested_offset, job.output, nullptr, static_cast<int>(job.tokens),
-       static_cast<int>(job.outputs), static_cast<int>(job.inputs), 1 << job.block_shift, kNf4,
+       static_cast<int>(job.outputs), static_cast<int>(job.inputs), blocksize_of(job), kNf4,
        launch.stream);
 }
 
@@ -67,9 +187,8 @@ void launch_gemv(const BitsandbytesLibrary& library, const float* codebook, cons
   const auto gemv = reinterpret_cast<Gemv>(library.gemv[number_of(job.output_type)]);
   const int outputs = static_cast<int>(job.outputs);
   const int inputs = static_cast<int>(job.inputs);
-  const float* const absmax = job.nested ? static_cast<const float*>(job.workspace) : job.absmax;
-  gemv(outputs, 1, inputs, job.input, job.packed, absmax, codebook, job.output, outputs,
-       (inputs + 1) / 2, outputs, 1 << job.block_shift, launch.stream);
+  gemv(outputs, 1, inputs, job.input, job.packed, scales_of(job), codebook, job.output, outputs,
+       (inputs + 1) / 2, outputs, blocksize_of(job), launch.stream);
 }
 
 kernels::Variant make_gemv(const BitsandbytesLibrary& library, const CudaTools& tools,
@@ -88,9 +207,7 @@ kernels::Variant make_gemv(const BitsandbytesLibrary& library, const CudaTools& 
     if (problem.tokens != 1) return "multiplies one token alone";
     return unfit(problem);
   };
-  variant.workspace_bytes = [](const kernels::Problem& problem, const kernels::Launch&) {
-    return scales_bytes(problem);
-  };
+  variant.workspace_bytes = scales_bytes;
   variant.launch = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
     decode_scales(library, tools, job, launch);
     launch_gemv(library, tools.codebook(), job, launch);
