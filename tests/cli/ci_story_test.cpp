@@ -2,7 +2,7 @@
 // measurements of the CPU device.
 
 #include "base/atomic_file.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,11 +24,10 @@ class CiStory : public testing::Test {
   // Measures `variant` on one thread: other work on the machine disturbs that least.
   std::string measure(const std::string& variant, const std::string& name) const {
     std::string path = folder.path(name);
-    const Outcome outcome =
-        test::nf4bench({"run", "--device", "cpu", "--threads", "1", "--shape", "256x512",
-                        "--variant", variant, "--baseline", "none", "--max-time", "0.5", "--cache",
-                        "hot", "--no-ceilings", "--quiet", "--json", path});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(test::nf4bench({"run", "--device", "cpu", "--threads", "1", "--shape", "256x512",
+                                "--variant", variant, "--baseline", "none", "--max-time", "0.5",
+                                "--cache", "hot", "--no-ceilings", "--quiet", "--json", path}),
+                test::Ends(0));
     json report = json::parse(test::read_file(path));
     for (json& row : report["measurements"]) row["load"] = nullptr;  // other tests are no news
     write_file(path, report.dump());
@@ -64,21 +63,17 @@ TEST_F(CiStory, ASlowdownFailsTheGateUntilItIsFixed) {
             0);
   EXPECT_EQ(gate(first).exit_code, 1) << "the baseline itself is no new measurement";
 
-  const Outcome unchanged = gate(measure("simd", "unchanged.json"));
-  EXPECT_EQ(unchanged.exit_code, 0) << unchanged.out;
+  EXPECT_THAT(gate(measure("simd", "unchanged.json")), test::Ends(0));
 
   const std::string slowed = measure_slowed_simd("slowed.json");
-  const Outcome failed = gate(slowed, {"--format", "markdown"});
-  EXPECT_EQ(failed.exit_code, 1) << failed.out;
-  EXPECT_THAT(failed.out, HasSubstr("| **SLOWER** | simd |"));
+  EXPECT_THAT(gate(slowed, {"--format", "markdown"}),
+              testing::AllOf(test::Ends(1), test::Prints(HasSubstr("| **SLOWER** | simd |"))));
 
   const std::string again = measure_slowed_simd("again.json");
-  const Outcome confirmed =
-      gate(slowed, {"--confirm", "cp '" + again + "' \"$NF4BENCH_CONFIRM_JSON\""});
-  EXPECT_EQ(confirmed.exit_code, 1) << confirmed.out;
+  EXPECT_THAT(gate(slowed, {"--confirm", "cp '" + again + "' \"$NF4BENCH_CONFIRM_JSON\""}),
+              test::Ends(1));
 
-  const Outcome fixed = gate(measure("simd", "fixed.json"), {"--save-baseline", "main"});
-  EXPECT_EQ(fixed.exit_code, 0) << fixed.out;
+  EXPECT_THAT(gate(measure("simd", "fixed.json"), {"--save-baseline", "main"}), test::Ends(0));
 }
 
 TEST_F(CiStory, ARunThatMeasuredNothingFailsTheGate) {
@@ -87,9 +82,7 @@ TEST_F(CiStory, ARunThatMeasuredNothingFailsTheGate) {
                 .exit_code,
             0);
   const std::string other = measure("lut", "other.json");
-  const Outcome outcome = gate(other);
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.out, HasSubstr("MISSING"));
+  EXPECT_THAT(gate(other), testing::AllOf(test::Ends(1), test::Prints(HasSubstr("MISSING"))));
 }
 
 // The confirming command is a real run, as docs tell people to use it.

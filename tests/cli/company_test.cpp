@@ -1,6 +1,6 @@
 // "nf4bench run --check-company" from outside, with variants whose time depends on their company.
 
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "faults/short_run.hpp"
 
 #include <gmock/gmock.h>
@@ -76,10 +76,10 @@ TEST_F(Company, IsNotLookedAtUnlessAsked) {
 }
 
 TEST_F(Company, EveryVariantIsMeasuredAloneInEachCell) {
-  const Outcome outcome =
+  EXPECT_THAT(
       nf4bench(short_run(path(), {"--variant", "multi_pass,simd", "--shape", "64x64", "--shape",
-                                  "32x64", "--dtype", "float16,float32", "--check-company"}));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+                                  "32x64", "--dtype", "float16,float32", "--check-company"})),
+      Ends(0));
   const json report = report_at(path());
   EXPECT_EQ(report.at("complete"), true);
   EXPECT_EQ(report.at("measurements").size(), 8u);
@@ -92,8 +92,7 @@ TEST_F(Company, EveryVariantIsMeasuredAloneInEachCell) {
 }
 
 TEST_F(Company, AVariantThatFailsAloneIsAWarning) {
-  const Outcome outcome = run("company_saves");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(run("company_saves"), Ends(0));
   EXPECT_THAT(warnings(), Contains(AllOf(HasSubstr("mine.other could not be measured alone"),
                                          HasSubstr("signal 11"))));
   EXPECT_TRUE(row("mine.other").at("alone_s").is_null());

@@ -2,7 +2,7 @@
 
 #include "cli/decoded_file.hpp"
 #include "cli/nf4_model.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,10 +31,9 @@ const std::string kIndex = "/model.safetensors.index.json";
 
 Outcome complete(const std::string& input, const std::string& output,
                  const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"dequantize", input,       "-o",  output,      "--device",
-                                    "cpu",        "--variant", "lut", "--complete"};
-  words.insert(words.end(), more.begin(), more.end());
-  return nf4bench(words);
+  return nf4bench(Words{"dequantize", input, "-o", output, "--device", "cpu", "--variant", "lut",
+                        "--complete"} +
+                  more);
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -54,10 +53,9 @@ class CompleteModel : public testing::Test {
 };
 
 TEST_F(CompleteModel, HasEveryTensorInItsShardAndEverySmallFile) {
-  const Outcome outcome = complete(model_, out_);
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("wrote 2 tensors to "), HasSubstr("copied 4 other tens"),
-                                 HasSubstr("and 3 files; left out original, pytorch_model.bin\n")));
+  ASSERT_THAT(complete(model_, out_),
+              Ends(0, AllOf(HasSubstr("wrote 2 tensors to "), HasSubstr("copied 4 other tens"),
+                            HasSubstr("and 3 files; left out original, pytorch_model.bin\n"))));
   EXPECT_THAT(names_in(out_),
               ElementsAre("chat_template.jinja", "config.json", "model-00001-of-00002.safetensors",
                           "model-00002-of-00002.safetensors", "model.safetensors.index.json",
@@ -123,8 +121,7 @@ TEST_F(CompleteModel, OfAnIndexIsThatOfItsFolder) {
 
 // The scales of these real tensors are in the other shard.
 TEST_F(CompleteModel, GivesTheBytesOfBitsandbytesForRealShards) {
-  const Outcome outcome = complete(sample("sharded"), out_);
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_THAT(complete(sample("sharded"), out_), Ends(0));
   const auto llama = expected_of("llama_layer.safetensors");
   const auto odd = expected_of("odd_shapes.safetensors");
   const auto decoded = read_decoded(out_ + kFirst);
@@ -144,8 +141,7 @@ TEST_F(CompleteModel, LeavesOutAShardOfNothingButScales) {
 
 TEST_F(CompleteModel, OfOneFileIsOneFile) {
   const std::string file = write_mixed_file(path("mixed.safetensors"));
-  const Outcome outcome = complete(file, path("whole.safetensors"));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_THAT(complete(file, path("whole.safetensors")), Ends(0));
   const auto whole = read_decoded(path("whole.safetensors"));
   ASSERT_EQ(whole.size(), 3u);
   EXPECT_EQ(whole.at("q_proj.weight").dtype, "BF16");
@@ -160,9 +156,9 @@ TEST_F(CompleteModel, IsNeverWrittenIntoTheFolderOfItsInput) {
   fs::create_directory_symlink("model", path("link"));
   for (const std::string& output : {model_, model_ + "/", path("link"), model_ + "/original/.."}) {
     for (const std::string& input : {model_, model_ + kIndex}) {
-      const Outcome outcome = complete(input, output, {"--force"});
-      EXPECT_EQ(outcome.exit_code, 2) << output;
-      EXPECT_THAT(outcome.err, HasSubstr("is the folder of the input"));
+      EXPECT_THAT(complete(input, output, {"--force"}),
+                  Ends(2, HasSubstr("is the folder of the input")))
+          << output;
     }
   }
   EXPECT_EQ(names_in(model_), before);
@@ -172,9 +168,8 @@ TEST_F(CompleteModel, IsWrittenIntoAFolderWithFilesOnlyWithForce) {
   fs::create_directory(out_);
   EXPECT_EQ(complete(model_, out_).exit_code, 0);  // an empty folder
   const std::string config = read_file(out_ + "/config.json");
-  const Outcome again = complete(model_, out_, {"--dtype", "float32"});
-  EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.err, AllOf(HasSubstr("has files in it"), HasSubstr("--force")));
+  EXPECT_THAT(complete(model_, out_, {"--dtype", "float32"}),
+              Ends(2, AllOf(HasSubstr("has files in it"), HasSubstr("--force"))));
   EXPECT_EQ(read_file(out_ + "/config.json"), config);
   EXPECT_EQ(complete(model_, out_, {"--dtype", "float32", "--force"}).exit_code, 0);
   EXPECT_NE(read_file(out_ + "/config.json"), config);
@@ -208,13 +203,11 @@ TEST_F(CompleteModel, WantsTheNameOfAFolder) {
 
 TEST_F(CompleteModel, LeavesNothingWhenItFailsInTheMiddle) {
   shell("truncate -s -4 '" + model_ + "/config.json'");  // without its last lines
-  const Outcome outcome = complete(model_, out_);
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("config.json"));
+  EXPECT_THAT(complete(model_, out_), Ends(3, HasSubstr("config.json")));
   EXPECT_FALSE(fs::exists(out_));
-  const Outcome full = shell("ulimit -f 8; $NF4BENCH dequantize '" + model_ + "' -o '" + out_ +
-                             "' --device cpu --complete");
-  EXPECT_EQ(full.exit_code, 3);
+  EXPECT_THAT(shell("ulimit -f 8; $NF4BENCH dequantize '" + model_ + "' -o '" + out_ +
+                    "' --device cpu --complete"),
+              Ends(3));
   EXPECT_FALSE(fs::exists(out_));
 }
 
@@ -228,14 +221,12 @@ TEST_F(CompleteModel, KeepsAnOlderModelWhenItFailsInTheMiddle) {
 }
 
 TEST_F(CompleteModel, OfAnInputWithWeightsOfOtherFormatsIsRefused) {
-  const Outcome outcome = complete(sample("fp4.safetensors"), path("out.safetensors"));
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(complete(sample("fp4.safetensors"), path("out.safetensors")), Ends(3));
   fs::create_directory(path("both"));
   fs::copy(sample("fp4.safetensors"), path("both/a.safetensors"));
   fs::copy(sample("llama_layer.safetensors"), path("both/b.safetensors"));
-  const Outcome both = complete(path("both"), out_);
-  EXPECT_EQ(both.exit_code, 3);
-  EXPECT_THAT(both.err, AllOf(HasSubstr("FP4"), HasSubstr("leave --complete out")));
+  EXPECT_THAT(complete(path("both"), out_),
+              Ends(3, AllOf(HasSubstr("FP4"), HasSubstr("leave --complete out"))));
   EXPECT_FALSE(fs::exists(out_));
 }
 

@@ -1,4 +1,4 @@
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "source_dir.hpp"
 
 #include <gmock/gmock.h>
@@ -17,13 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
-
-std::vector<std::string> lines(const std::string& text) {
-  std::vector<std::string> result;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) result.push_back(line);
-  return result;
-}
 
 bool is_installed(const std::string& program) {
   return shell("command -v " + program).exit_code == 0;
@@ -58,7 +51,7 @@ class Completion : public testing::Test {
                                   "printf \"%s\\n\" \"${COMPREPLY[@]}\"' '" +
                                   script("bash") + "' " + quoted);
     EXPECT_THAT(outcome.err, IsEmpty());
-    std::vector<std::string> found = lines(outcome.out);
+    std::vector<std::string> found = lines_of(outcome.out);
     std::erase(found, "");
     return found;
   }
@@ -70,7 +63,7 @@ class Completion : public testing::Test {
               "' fish --no-config -c 'source $argv[1]; complete -C $argv[2]' '" + script("fish") +
               "' '" + line + "'");
     EXPECT_THAT(outcome.err, IsEmpty());
-    std::vector<std::string> found = lines(outcome.out);
+    std::vector<std::string> found = lines_of(outcome.out);
     for (std::string& each : found) each = each.substr(0, each.find('\t'));
     return found;
   }
@@ -113,9 +106,7 @@ until_seen done
 TEST_F(Completion, ShellsFindNoMistakeInTheirScripts) {
   for (const std::string name : {"bash", "zsh", "fish"}) {
     if (!is_installed(name)) continue;  // its own test below says so
-    const Outcome outcome = shell(name + " -n '" + script(name) + "'");
-    EXPECT_EQ(outcome.exit_code, 0) << name << ": " << outcome.err;
-    EXPECT_THAT(outcome.err, IsEmpty()) << name;
+    EXPECT_THAT(shell(name + " -n '" + script(name) + "'"), Ends(0, IsEmpty())) << name << ": ";
   }
 }
 
@@ -186,17 +177,16 @@ TEST_F(Completion, EveryOptionOfEveryHelpIsOffered) {
     const Outcome help =
         shell("\"$NF4BENCH\" " + command + (command == "run" ? " --help-all" : " --help") +
               " | grep -o '^  [^ ]*--[a-z-]*' | grep -o '[a-z-]*$'");
-    const std::vector<std::string> names = lines(help.out);
+    const std::vector<std::string> names = lines_of(help.out);
     EXPECT_GT(names.size(), 2u) << command;
-    EXPECT_THAT(lines(nf4bench({"completion", "bash", "--", command, "--"}).out),
+    EXPECT_THAT(lines_of(nf4bench({"completion", "bash", "--", command, "--"}).out),
                 IsSupersetOf(names));
   }
 }
 
 TEST_F(Completion, UnknownShellIsRefused) {
-  const Outcome outcome = nf4bench({"completion", "powershell"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("\"powershell\" is not one of bash, zsh, fish."));
+  EXPECT_THAT(nf4bench({"completion", "powershell"}),
+              Ends(2, HasSubstr("\"powershell\" is not one of bash, zsh, fish.")));
 }
 
 class ManPage : public testing::Test {
@@ -234,7 +224,8 @@ TEST_F(ManPage, MandocFindsNothingToWarnOf) {
   NEEDS("mandoc");
   const Outcome outcome = shell("mandoc -Tlint -Wwarning '" + page() + "'");
   // There is no date in it, so that two builds give the same page.
-  for (const std::string& line : lines(outcome.out)) EXPECT_THAT(line, HasSubstr("missing date"));
+  for (const std::string& line : lines_of(outcome.out))
+    EXPECT_THAT(line, HasSubstr("missing date"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,10 +55,7 @@ class Config : public testing::Test {
 
   static json report(const std::vector<std::string>& words,
                      const std::vector<std::string>& variables = {}) {
-    const Outcome outcome = run(words, variables);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.err, IsEmpty());
-    return json::parse(outcome.out);
+    return silent_json_of(run(words, variables));
   }
 
   // What is said of a file that cannot be used.
@@ -142,9 +139,8 @@ TEST_F(Config, OptionsOfOneLayerThatExcludeEachOtherAreRefused) {
 
 TEST_F(Config, WhatIsSetAboveIsCheckedAllTheSame) {
   write(std::string(kShortRun) + "dtype = 'flaot16'\n");
-  const Outcome outcome = run({"run", "--config", file(), "--dtype", "bfloat16"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("bench.toml:12: "));
+  EXPECT_THAT(run({"run", "--config", file(), "--dtype", "bfloat16"}),
+              Ends(2, HasSubstr("bench.toml:12: ")));
 }
 
 TEST_F(Config, VariableOfARepeatedOptionHoldsValuesBetweenSemicolons) {
@@ -212,17 +208,13 @@ TEST_F(Config, UnknownKeyIsNamedWithPlaceAndSuggestion) {
 TEST_F(Config, WhatRunsForeignCodeIsTakenFromTheCommandLineAlone) {
   for (const char* text :
        {"[run]\npeer = 'mine=./libmine.so'\n", "[compare]\nconfirm = 'true'\n"}) {
-    const Outcome outcome = run({"run", "--config", write(text)});
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("bench.toml:2: --"),
-                                   HasSubstr("is taken from the command line alone")));
+    EXPECT_THAT(run({"run", "--config", write(text)}),
+                Ends(2, AllOf(HasSubstr("bench.toml:2: --"),
+                              HasSubstr("is taken from the command line alone"))));
   }
-  const Outcome outcome =
-      run({"run", "--config", write(kShortRun)}, {"NF4BENCH_RUN_PEER=mine=./libmine.so"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err,
-              HasSubstr("NF4BENCH_RUN_PEER in the environment is passed over: --peer is "
-                        "taken from the command line alone"));
+  EXPECT_THAT(run({"run", "--config", write(kShortRun)}, {"NF4BENCH_RUN_PEER=mine=./libmine.so"}),
+              Ends(0, HasSubstr("NF4BENCH_RUN_PEER in the environment is passed over: --peer is "
+                                "taken from the command line alone")));
 }
 
 TEST_F(Config, UnknownSectionIsNamedWithPlaceAndSuggestion) {
@@ -292,9 +284,8 @@ TEST_F(Config, TablesMayBeWrittenInline) {
 }
 
 TEST_F(Config, FileThatCannotBeReadIsAUsageError) {
-  const Outcome absent = run({"run", "--config", "/does/not/exist.toml"});
-  EXPECT_EQ(absent.exit_code, 2);
-  EXPECT_THAT(absent.err, HasSubstr("/does/not/exist.toml"));
+  EXPECT_THAT(run({"run", "--config", "/does/not/exist.toml"}),
+              Ends(2, HasSubstr("/does/not/exist.toml")));
   EXPECT_EQ(run({"run", "--config", "/"}).exit_code, 2);
   EXPECT_EQ(run({"run", "--config", "/dev/zero"}).exit_code, 2);
 }
@@ -322,10 +313,9 @@ TEST_F(Config, BadVariableIsNamed) {
 
 TEST_F(Config, VariableThatNamesNoOptionGetsAWarningWithASuggestion) {
   write(kShortRun);
-  const Outcome outcome = run({"run", "--config", file()}, {"NF4BENCH_RUN_DEVCE=cpu"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: NF4BENCH_RUN_DEVCE"),
-                                 HasSubstr("Did you mean NF4BENCH_RUN_DEVICE")));
+  EXPECT_THAT(run({"run", "--config", file()}, {"NF4BENCH_RUN_DEVCE=cpu"}),
+              Ends(0, AllOf(HasSubstr("warning: NF4BENCH_RUN_DEVCE"),
+                            HasSubstr("Did you mean NF4BENCH_RUN_DEVICE"))));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "cli/decoded_file.hpp"
 #include "cli/nf4_model.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
 
@@ -36,10 +36,9 @@ std::string joined(const std::vector<std::int64_t>& shape) {
 void expect_golden(const std::string& file, const std::string& variant, const std::string& dtype) {
   const ScratchFolder scratch;
   const std::string out = scratch.path("out.safetensors");
-  const Outcome outcome = nf4bench({"dequantize", sample(file), "-o", out, "--device", "cpu",
-                                    "--variant", variant, "--dtype", dtype});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, IsEmpty());
+  ASSERT_THAT(nf4bench({"dequantize", sample(file), "-o", out, "--device", "cpu", "--variant",
+                        variant, "--dtype", dtype}),
+              testing::AllOf(Ends(0), Prints(IsEmpty())));
   const auto expected = expected_of(file);
   const auto decoded = read_decoded(out);
   ASSERT_EQ(decoded.size(), expected.size());
@@ -81,18 +80,18 @@ TEST(Dequantize, GivesTheBytesOfBitsandbytesForArchivesOfNumpy) {
 TEST(Dequantize, WritesOnlyTheTensorsSelected) {
   const ScratchFolder scratch;
   const std::string out = scratch.path("out.safetensors");
-  const Outcome outcome = nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out,
-                                    "--device", "cpu", "--tensor", "self_attn\\.[qk]_proj"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out, "--device",
+                        "cpu", "--tensor", "self_attn\\.[qk]_proj"}),
+              Ends(0));
   EXPECT_EQ(read_decoded(out).size(), 2u);
 }
 
 TEST(Dequantize, SelectingNothingIsAUsageErrorAndWritesNothing) {
   const ScratchFolder scratch;
   const std::string out = scratch.path("out.safetensors");
-  const Outcome outcome = nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out,
-                                    "--device", "cpu", "--tensor", "lm_head"});
-  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out, "--device",
+                        "cpu", "--tensor", "lm_head"}),
+              Ends(2));
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
@@ -103,39 +102,36 @@ TEST(Dequantize, WarnsOfOutputsThatAreNotFinite) {
   tensor.absmax.front() = std::numeric_limits<float>::infinity();
   const std::string path = scratch.path("odd.safetensors");
   io::write_nf4_safetensors(path, std::vector{tensor});
-  const Outcome outcome = nf4bench({"dequantize", path, "-o", scratch.path("out.safetensors"),
-                                    "--device", "cpu", "--dtype", "float16"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("nf4bench: warning: odd: 1 of 4 scales are infinite or NaN, "
-                                     "and so are 64 of 200 outputs in float16\n"));
+  EXPECT_THAT(nf4bench({"dequantize", path, "-o", scratch.path("out.safetensors"), "--device",
+                        "cpu", "--dtype", "float16"}),
+              Ends(0, HasSubstr("nf4bench: warning: odd: 1 of 4 scales are infinite or NaN, "
+                                "and so are 64 of 200 outputs in float16\n")));
 }
 
 TEST(Dequantize, OfAFileWithoutNf4TensorsSaysWhatItHolds) {
   const ScratchFolder scratch;
-  const Outcome outcome = nf4bench({"dequantize", sample("fp4.safetensors"), "-o",
-                                    scratch.path("out.safetensors"), "--device", "cpu"});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("FP4"));
+  EXPECT_THAT(nf4bench({"dequantize", sample("fp4.safetensors"), "-o",
+                        scratch.path("out.safetensors"), "--device", "cpu"}),
+              Ends(3, HasSubstr("FP4")));
   EXPECT_FALSE(std::filesystem::exists(scratch.path("out.safetensors")));
 }
 
 TEST(Dequantize, IntoAFolderThatIsNotThereNamesThePath) {
   const ScratchFolder scratch;
   const std::string out = scratch.path("no/such/out.safetensors");
-  const Outcome outcome =
-      nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out, "--device", "cpu"});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr(out));
+  EXPECT_THAT(
+      nf4bench({"dequantize", sample("llama_layer.safetensors"), "-o", out, "--device", "cpu"}),
+      Ends(3, HasSubstr(out)));
 }
 
 TEST(Dequantize, WritesNoFileOfAnotherEndingAndNoneToStdout) {
   const ScratchFolder scratch;
   for (const std::string name : {"out.npz", "out.npy", "out", "out/", "out.safetensors.tmp", "-"}) {
-    const Outcome outcome = shell("cd '" + scratch.path("") + "' && $NF4BENCH dequantize '" +
-                                  sample("llama_layer.safetensors") + "' --device cpu -o " + name);
-    EXPECT_EQ(outcome.exit_code, 2) << name;
-    EXPECT_THAT(outcome.err, HasSubstr("does not end in .safetensors")) << name;
-    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(
+        shell("cd '" + scratch.path("") + "' && $NF4BENCH dequantize '" +
+              sample("llama_layer.safetensors") + "' --device cpu -o " + name),
+        testing::AllOf(Ends(2, HasSubstr("does not end in .safetensors")), Prints(IsEmpty())))
+        << name;
     EXPECT_FALSE(std::filesystem::exists(scratch.path(name))) << name;
   }
 }

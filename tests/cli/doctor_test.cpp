@@ -1,7 +1,7 @@
 // "nf4bench doctor" from outside. What it finds depends on the machine, but its parts must agree on
 // every machine.
 
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,26 +64,21 @@ TEST(Doctor, ExaminesTheCpuForWantOfAGpuAndSaysWhy) {
 }
 
 TEST(Doctor, DoesNotTakeTheCpuForAGpuThatWasAskedFor) {
-  const Outcome outcome = Process(without_gpu({"doctor", "--device", "cuda"})).wait();
-  EXPECT_EQ(outcome.exit_code, 5);
-  EXPECT_THAT(outcome.out, IsEmpty());
-  EXPECT_THAT(outcome.err, HasSubstr("--device cpu works anywhere"));
+  EXPECT_THAT(Process(without_gpu({"doctor", "--device", "cuda"})).wait(),
+              testing::AllOf(test::Ends(5, HasSubstr("--device cpu works anywhere")),
+                             test::Prints(IsEmpty())));
 }
 
 TEST(Doctor, RefusesADeviceThatIsNone) {
-  const Outcome outcome = test::nf4bench({"doctor", "--device", "tpu"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("tpu"));
+  EXPECT_THAT(test::nf4bench({"doctor", "--device", "tpu"}), test::Ends(2, HasSubstr("tpu")));
 }
 
 TEST(Doctor, SaysNothingWhenInterrupted) {
   Process process(test::nf4bench_command({"doctor", "--device", "cpu"}));
   usleep(2'000'000);  // it rests for 1.2 s and measures for 3, at least
   process.send(SIGINT);
-  const Outcome outcome = process.wait();
-  EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_THAT(outcome.out, IsEmpty());
-  EXPECT_THAT(outcome.err, HasSubstr("nothing was decided"));
+  EXPECT_THAT(process.wait(), testing::AllOf(test::Ends(130, HasSubstr("nothing was decided")),
+                                             test::Prints(IsEmpty())));
 }
 
 }  // namespace

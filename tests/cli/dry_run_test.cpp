@@ -22,9 +22,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 Outcome dry_run(const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"run", "--device", "cpu", "--dry-run"};
-  words.insert(words.end(), more.begin(), more.end());
-  return nf4bench(words);
+  return nf4bench(Words{"run", "--device", "cpu", "--dry-run"} + more);
 }
 
 std::string plan_of(const std::vector<std::string>& more) {

@@ -1,7 +1,7 @@
 // "nf4bench run --operation experts", from the command line to the report and the table.
 
 #include "base/atomic_file.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,25 +23,17 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Outcome run_experts(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"run",           "--device", "cpu",        "--no-ceilings",
-                                        "--operation",   "experts",  "--max-time", "0.01",
-                                        "--min-samples", "3",        "--cache",    "hot"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return nf4bench(arguments);
+  return nf4bench(Words{"run", "--device", "cpu", "--no-ceilings", "--operation", "experts",
+                        "--max-time", "0.01", "--min-samples", "3", "--cache", "hot"} +
+                  more);
 }
 
-json report_of(std::vector<std::string> more) {
-  more.insert(more.end(), {"--json", "-", "--quiet"});
-  const Outcome outcome = run_experts(more);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, IsEmpty());
-  return json::parse(outcome.out, nullptr, false);
+json report_of(const Words& more) {
+  return silent_json_of(run_experts(more + Words{"--json", "-", "--quiet"}));
 }
 
 void expect_usage_error(const std::vector<std::string>& more, const std::string& word) {
-  const Outcome outcome = run_experts(more);
-  EXPECT_EQ(outcome.exit_code, 2) << word;
-  EXPECT_THAT(outcome.err, HasSubstr(word));
+  EXPECT_THAT(run_experts(more), Ends(2, HasSubstr(word))) << word;
 }
 
 TEST(ExpertsRun, ReportsWhatTheRoutingHitsForEveryVariant) {
@@ -139,9 +131,7 @@ TEST(ExpertsRun, GivesAReportThatIsPlausible) {
   json report = report_of({"--shape", "8x128x256", "--top-k", "2", "--tokens", "1,16"});
   report.at("tool").at("build_type") = "Release";  // others are refused, and tests run in them, too
   write_file(path, report.dump(2));
-  const Outcome checked = nf4bench({"check", path});
-  EXPECT_EQ(checked.exit_code, 0) << checked.out;
-  EXPECT_THAT(checked.out, HasSubstr("plausible"));
+  EXPECT_THAT(nf4bench({"check", path}), AllOf(Ends(0), Prints(HasSubstr("plausible"))));
 }
 
 TEST(ExpertsRun, MeasuresColdStacksUnderEveryRouting) {
@@ -178,14 +168,12 @@ TEST(ExpertsRun, TakesIdsOfAFile) {
     EXPECT_EQ(row.at("experts"), json::parse(R"({"hit": 2.0, "fullest_rows": 4})"));
     EXPECT_EQ(row.at("flops"), 2 * 7 * 64 * 128);
   }
-  const Outcome few =
-      run_experts({"--shape", "8x64x128", "--top-k", "2", "--tokens", "5", "--routing", path});
-  EXPECT_EQ(few.exit_code, 3);
-  EXPECT_THAT(few.err, HasSubstr("has 4 tokens"));
-  const Outcome other =
-      run_experts({"--shape", "8x64x128", "--top-k", "3", "--routing", path, "--tokens", "4"});
-  EXPECT_EQ(other.exit_code, 3);
-  EXPECT_THAT(other.err, HasSubstr("--top-k"));
+  EXPECT_THAT(
+      run_experts({"--shape", "8x64x128", "--top-k", "2", "--tokens", "5", "--routing", path}),
+      Ends(3, HasSubstr("has 4 tokens")));
+  EXPECT_THAT(
+      run_experts({"--shape", "8x64x128", "--top-k", "3", "--routing", path, "--tokens", "4"}),
+      Ends(3, HasSubstr("--top-k")));
 }
 
 TEST(ExpertsRun, ShowsWhatIsHitInTheTable) {
@@ -203,20 +191,18 @@ TEST(ExpertsRun, PlansPresetsOfExpertsWithoutMakingThem) {
        {"qwen3-30b-a3b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-20b", "gpt-oss-120b",
         "qwen3-235b-a22b", "qwen3-next-80b-a3b", "qwen3.5-35b-a3b", "glm-4.5", "kimi-k2",
         "gemma-4-26b-a4b", "olmoe-1b-7b", "llama-4-scout"}) {
-    const Outcome outcome = nf4bench({"list", "presets", preset, "--json"});
-    EXPECT_EQ(outcome.exit_code, 0) << preset;
+    EXPECT_THAT(nf4bench({"list", "presets", preset, "--json"}), Ends(0)) << preset;
   }
-  const Outcome plan = run_experts({"--preset", "olmoe-1b-7b", "--tokens", "1", "--dry-run"});
-  EXPECT_EQ(plan.exit_code, 0) << plan.err;
-  EXPECT_THAT(plan.out, AllOf(HasSubstr("64x2048x2048"), HasSubstr("64x2048x1024"),
-                              ContainsRegex("routing +uniform"), HasSubstr("decode_all")));
+  EXPECT_THAT(
+      run_experts({"--preset", "olmoe-1b-7b", "--tokens", "1", "--dry-run"}),
+      AllOf(Ends(0), Prints(AllOf(HasSubstr("64x2048x2048"), HasSubstr("64x2048x1024"),
+                                  ContainsRegex("routing +uniform"), HasSubstr("decode_all")))));
 }
 
 TEST(ExpertsRun, LeavesTheTensorsOfOtherOperationsAsTheyAre) {
-  const Outcome plan = nf4bench({"run", "--device", "cpu", "--preset", "olmoe-1b-7b", "--operation",
-                                 "dequantize,experts", "--tokens", "1", "--dry-run"});
-  EXPECT_EQ(plan.exit_code, 0) << plan.err;
-  EXPECT_THAT(plan.out, AllOf(HasSubstr("1024x2048"), HasSubstr("64x2048x2048")));
+  EXPECT_THAT(nf4bench({"run", "--device", "cpu", "--preset", "olmoe-1b-7b", "--operation",
+                        "dequantize,experts", "--tokens", "1", "--dry-run"}),
+              AllOf(Ends(0), Prints(AllOf(HasSubstr("1024x2048"), HasSubstr("64x2048x2048")))));
 }
 
 TEST(ExpertsRun, SaysWhatIsWrongWithItsOptions) {

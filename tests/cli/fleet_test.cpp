@@ -1,7 +1,7 @@
 // "nf4bench fleet" from outside, on reports written for the purpose.
 
 #include "base/atomic_file.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "fleet/unit_reports.hpp"
 
 #include <gmock/gmock.h>
@@ -37,9 +37,8 @@ class FleetCommand : public testing::Test {
       write_file(folder.path(fmt::format("reports/{}.json", unit)),
                  report::to_json(test::unit_run(unit, timings).report));
     }
-    const Outcome merged =
-        test::nf4bench({"merge", folder.path("reports"), "-o", folder.path("fleet.json")});
-    EXPECT_EQ(merged.exit_code, 0) << merged.err;
+    EXPECT_THAT(test::nf4bench({"merge", folder.path("reports"), "-o", folder.path("fleet.json")}),
+                test::Ends(0));
     std::vector<std::string> words = {"fleet", folder.path("fleet.json")};
     words.insert(words.end(), more.begin(), more.end());
     return test::nf4bench(words);
@@ -60,12 +59,11 @@ TEST_F(FleetCommand, NamesTheSlowUnitFirst) {
 }
 
 TEST_F(FleetCommand, AGateFailsForASlowUnitAlone) {
-  const Outcome slow = judge(8, third_is_slow, {"--gate"});
-  EXPECT_EQ(slow.exit_code, 1);
-  EXPECT_THAT(slow.out, HasSubstr("gate: 1 unit SLOW"));
-  const Outcome clean = judge(8, all_alike, {"--gate"});
-  EXPECT_EQ(clean.exit_code, 0);
-  EXPECT_THAT(clean.out, AllOf(HasSubstr("8 OK"), Not(HasSubstr("gate:"))));
+  EXPECT_THAT(judge(8, third_is_slow, {"--gate"}),
+              AllOf(test::Ends(1), test::Prints(HasSubstr("gate: 1 unit SLOW"))));
+  EXPECT_THAT(
+      judge(8, all_alike, {"--gate"}),
+      AllOf(test::Ends(0), test::Prints(AllOf(HasSubstr("8 OK"), Not(HasSubstr("gate:"))))));
 }
 
 TEST_F(FleetCommand, AGateThatCannotJudgeIsInconclusive) {
@@ -110,9 +108,8 @@ TEST_F(FleetCommand, WritesMarkdownForATicket) {
                                "\\| 4096x4096 block 64 nested  bf16  cold graph  v[0-9]+ \\| "));
   EXPECT_THAT(outcome.out, HasSubstr("and 2 cells in which it is faster than that"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("GPU-00000004")));
-  const Outcome wrong = judge(1, all_alike, {"--format", "markdwn"});
-  EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("Did you mean markdown?"));
+  EXPECT_THAT(judge(1, all_alike, {"--format", "markdwn"}),
+              test::Ends(2, HasSubstr("Did you mean markdown?")));
 }
 
 TEST_F(FleetCommand, NothingInAReportBecomesMarkup) {
@@ -131,9 +128,8 @@ TEST_F(FleetCommand, NothingInAReportBecomesMarkup) {
 
 TEST_F(FleetCommand, ReportsAreNoFleet) {
   judge(1, all_alike);
-  const Outcome outcome = test::nf4bench({"fleet", folder.path("reports/0.json")});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("as \"nf4bench merge\" writes it"));
+  EXPECT_THAT(test::nf4bench({"fleet", folder.path("reports/0.json")}),
+              test::Ends(3, HasSubstr("as \"nf4bench merge\" writes it")));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // "nf4bench history" from outside, on reports written for the purpose.
 
 #include "base/atomic_file.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "compare/report_maker.hpp"
 
 #include <fmt/format.h>
@@ -70,16 +70,14 @@ TEST_F(History, KeepsUnitsApartAndShowsOneOnDemand) {
   EXPECT_THAT(both.out, HasSubstr("NVIDIA H200 GPU-6f1c3c52-8b7f-5d2c-9f57-2f4c7b1f7a10: 8 runs"));
   EXPECT_THAT(both.out, HasSubstr("NVIDIA H200 GPU-other: 4 runs"));
   for (const char* name : {"GPU-other", "node9", "GPU-o*,none"}) {
-    const Outcome one = test::nf4bench({"history", path(), "--unit", name, "--json"});
-    EXPECT_EQ(one.exit_code, 0) << one.err;
-    const json devices = json::parse(one.out)["devices"];
+    const json devices =
+        test::json_of(test::nf4bench({"history", path(), "--unit", name, "--json"}))["devices"];
     ASSERT_EQ(devices.size(), 1u) << name;
     EXPECT_EQ(devices[0]["unit"], "GPU-other");
     EXPECT_EQ(devices[0]["runs"].size(), 4u);
   }
-  const Outcome none = test::nf4bench({"history", path(), "--unit", "GPU-absent"});
-  EXPECT_EQ(none.exit_code, 3);
-  EXPECT_THAT(none.err, HasSubstr("--unit: no report is of a UUID or host \"GPU-absent\""));
+  EXPECT_THAT(test::nf4bench({"history", path(), "--unit", "GPU-absent"}),
+              test::Ends(3, HasSubstr("--unit: no report is of a UUID or host \"GPU-absent\"")));
 }
 
 TEST_F(History, PassesOverWhatIsNoReportAndSaysSo) {

@@ -2,7 +2,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "compare/report_maker.hpp"
 
 #include <fmt/format.h>
@@ -113,9 +113,8 @@ TEST_F(HostileInput, WhatIsNoRegularFileIsRefusedAtOnce) {
                                  arguments.starts_with("merge FILE");
       if (reads_folders && kind.file == std::string("folder.d")) continue;
       SCOPED_TRACE(with_file(reader.arguments, kind.file));
-      const Outcome outcome = run(with_file(reader.arguments, kind.file));
-      EXPECT_EQ(outcome.exit_code, reader.exit_code);
-      EXPECT_THAT(outcome.err, HasSubstr(kind.found));
+      EXPECT_THAT(run(with_file(reader.arguments, kind.file)),
+                  test::Ends(reader.exit_code, HasSubstr(kind.found)));
     }
   }
 }
@@ -134,9 +133,7 @@ TEST_F(HostileInput, WhatIsTooLargeIsRefusedBeforeItIsRead) {
 }
 
 TEST_F(HostileInput, FilesOfTheKernelThatNeverEndAreEmpty) {
-  const Outcome outcome = run("export /proc/self/environ --to csv");
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("no valid JSON"));
+  EXPECT_THAT(run("export /proc/self/environ --to csv"), test::Ends(3, HasSubstr("no valid JSON")));
 }
 
 TEST_F(HostileInput, ABaselineThatIsAPipeIsRefused) {
@@ -147,9 +144,7 @@ TEST_F(HostileInput, ABaselineThatIsAPipeIsRefused) {
     fs::remove(entry.path());
     ASSERT_EQ(mkfifo(entry.path().c_str(), 0600), 0);
   }
-  const Outcome outcome = run("compare good.json --baseline main");
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("found a FIFO"));
+  EXPECT_THAT(run("compare good.json --baseline main"), test::Ends(3, HasSubstr("found a FIFO")));
 }
 
 TEST_F(HostileInput, AHistoryPassesOverPipesAndNamesFewOfManyBadFiles) {
@@ -157,11 +152,10 @@ TEST_F(HostileInput, AHistoryPassesOverPipesAndNamesFewOfManyBadFiles) {
   for (int i = 0; i < 50; ++i) {
     ASSERT_EQ(mkfifo(folder.path(fmt::format("pipe{:02}.json", i)).c_str(), 0600), 0);
   }
-  const Outcome outcome = run("history .");
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("pipe00.json: file type: found a FIFO"), HasSubstr("pipe19.json"),
-                    Not(HasSubstr("pipe20.json")), HasSubstr("passed over: 30 more\n")));
+  EXPECT_THAT(run("history ."),
+              test::Ends(0, AllOf(HasSubstr("pipe00.json: file type: found a FIFO"),
+                                  HasSubstr("pipe19.json"), Not(HasSubstr("pipe20.json")),
+                                  HasSubstr("passed over: 30 more\n"))));
 }
 
 // A report whose every text holds control characters, on a machine of that name.

@@ -1,4 +1,4 @@
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@ using testing::Not;
 class Installation : public testing::Test {
  protected:
   void SetUp() override {
-    const Outcome outcome = shell(
-        "'" NF4BENCH_CMAKE "' --install '" NF4BENCH_BINARY_DIR "' --prefix '" + path("") + "'");
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(shell("'" NF4BENCH_CMAKE "' --install '" NF4BENCH_BINARY_DIR "' --prefix '" +
+                      path("") + "'"),
+                Ends(0));
   }
 
   std::string path(const std::string& name) const { return scratch_.path("usr/" + name); }
@@ -39,9 +39,8 @@ TEST_F(Installation, HoldsAllFilesInTheirStandardPlaces) {
 }
 
 TEST_F(Installation, ProgramRunsAndIsTheOneThatWasBuilt) {
-  const Outcome outcome = shell("cd / && '" + path("bin/nf4bench") + "' --version");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, nf4bench({"--version"}).out);
+  EXPECT_THAT(shell("cd / && '" + path("bin/nf4bench") + "' --version"),
+              testing::AllOf(Ends(0), Prints(nf4bench({"--version"}).out)));
 }
 
 TEST_F(Installation, ProgramLooksForLibrariesNowhereOfItsOwn) {
@@ -63,11 +62,10 @@ TEST_F(Installation, CompletionsAndManualAreThoseOfTheProgram) {
 }
 
 TEST_F(Installation, HeaderForPeersStandsAlone) {
-  const Outcome outcome = shell(
-      "echo '#include <nf4bench_peer.h>' | cc -x c -std=c11 -Wall -Werror "
-      "-fsyntax-only -I '" +
-      path("include") + "' -");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(shell("echo '#include <nf4bench_peer.h>' | cc -x c -std=c11 -Wall -Werror "
+                    "-fsyntax-only -I '" +
+                    path("include") + "' -"),
+              Ends(0));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,9 +43,7 @@ Outcome interrupted_run(const std::string& report, int signal) {
 TEST(Interruption, BySigintLeavesAValidPartialReport) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
-  const Outcome outcome = interrupted_run(path, SIGINT);
-  EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_THAT(outcome.err, HasSubstr("interrupted"));
+  EXPECT_THAT(interrupted_run(path, SIGINT), Ends(130, HasSubstr("interrupted")));
   const json report = json::parse(read_file(path));
   EXPECT_EQ(report.at("complete"), false);
   EXPECT_EQ(report.at("tensors").size(), 1u);

@@ -1,5 +1,5 @@
 #include "cli/on_a_terminal.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 json listing(const std::vector<std::string>& arguments) {
-  const Outcome outcome = nf4bench(arguments);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  return json::parse(outcome.out);
+  return json_of(nf4bench(arguments));
 }
 
 TEST(ListVariants, NamesTheCpuVariantsSimplestFirst) {
@@ -110,23 +108,19 @@ TEST(ListPresets, TableHasOneLineAPreset) {
 }
 
 TEST(ListPresets, NameShowsTheLayers) {
-  const Outcome outcome = nf4bench({"list", "presets", "llama-3.1-8b"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out,
-            "shape (out x in)  tensors  layers\n"
-            "4096x4096              64  q_proj, o_proj\n"
-            "1024x4096              64  k_proj, v_proj\n"
-            "14336x4096             64  gate_proj, up_proj\n"
-            "4096x14336             32  down_proj\n");
+  EXPECT_THAT(nf4bench({"list", "presets", "llama-3.1-8b"}),
+              testing::AllOf(Ends(0), Prints("shape (out x in)  tensors  layers\n"
+                                             "4096x4096              64  q_proj, o_proj\n"
+                                             "1024x4096              64  k_proj, v_proj\n"
+                                             "14336x4096             64  gate_proj, up_proj\n"
+                                             "4096x14336             32  down_proj\n")));
   const json presets = listing({"list", "presets", "llama-3.1-8b", "--json"});
   ASSERT_EQ(presets.size(), 1u);
   EXPECT_EQ(presets.at(0).at("name"), "llama-3.1-8b");
 }
 
 TEST(ListPresets, UnknownNameIsAUsageErrorWithTheNearest) {
-  const Outcome outcome = nf4bench({"list", "presets", "llama-3.1-9b"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("llama-3.1-8b"));
+  EXPECT_THAT(nf4bench({"list", "presets", "llama-3.1-9b"}), Ends(2, HasSubstr("llama-3.1-8b")));
   EXPECT_EQ(nf4bench({"list", "devices", "llama-3.1-8b"}).exit_code, 2);
 }
 

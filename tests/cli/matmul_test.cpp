@@ -1,6 +1,6 @@
 // "nf4bench run --operation matmul", from the command line to the report and the table.
 
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "source_dir.hpp"
 
 #include <gmock/gmock.h>
@@ -47,12 +47,8 @@ Outcome run_matmul(const std::vector<std::string>& more) {
   return nf4bench(matmul_run(more));
 }
 
-json report_of(std::vector<std::string> more) {
-  more.insert(more.end(), {"--json", "-", "--quiet"});
-  const Outcome outcome = run_matmul(more);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, IsEmpty());
-  return json::parse(outcome.out, nullptr, false);
+json report_of(const Words& more) {
+  return silent_json_of(run_matmul(more + Words{"--json", "-", "--quiet"}));
 }
 
 // Numbers of tokens in order of appearance.
@@ -143,18 +139,17 @@ TEST(Matmul, MeasuresWithoutABlasAndSaysWhatThatCosts) {
     std::ofstream(scratch.path(library)) << "no library";
   }
   std::vector<std::string> arguments = kShortRun;
-  arguments.insert(arguments.end(), {"--shape", "64x64", "--tokens", "1"});
-  Command command = nf4bench_command(arguments);
+  Command command = nf4bench_command(arguments + Words{"--shape", "64x64", "--tokens", "1"});
   command.environment.push_back("LD_LIBRARY_PATH=" + scratch.path(""));
   command.environment.emplace_back("COLUMNS=400");  // no sentence is broken
-  const Outcome outcome = Process(command).wait();
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              AllOf(ContainsRegex("decode_blas +skipped: there is no BLAS library"),
-                    ContainsRegex("simd +[0-9.]+ [mun]s"),
-                    HasSubstr("matmul has no speedups, because its baseline decode_blas was "
-                              "skipped: there is no BLAS library with a C interface: install "
-                              "libopenblas0, or name another one by --baseline.")));
+  EXPECT_THAT(
+      Process(command).wait(),
+      AllOf(Ends(0),
+            Prints(AllOf(ContainsRegex("decode_blas +skipped: there is no BLAS library"),
+                         ContainsRegex("simd +[0-9.]+ [mun]s"),
+                         HasSubstr("matmul has no speedups, because its baseline decode_blas was "
+                                   "skipped: there is no BLAS library with a C interface: install "
+                                   "libopenblas0, or name another one by --baseline.")))));
 }
 
 TEST(Matmul, StandsBesideDequantizeInOneReport) {
@@ -186,10 +181,10 @@ TEST(Matmul, ReportFitsTheSchema) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
   ASSERT_EQ(run_matmul({"--shape", "64x64", "--json", path}).exit_code, 0);
-  const Outcome validation = shell("PATH=/usr/bin:$PATH python3 '" NF4BENCH_SOURCE_DIR
-                                   "/scripts/validate_report.py' --strict " +
-                                   path);
-  EXPECT_EQ(validation.exit_code, 0) << validation.out << validation.err;
+  EXPECT_THAT(shell("PATH=/usr/bin:$PATH python3 '" NF4BENCH_SOURCE_DIR
+                    "/scripts/validate_report.py' --strict " +
+                    path),
+              Ends(0));
 }
 
 TEST(Matmul, TakesRowsThatTheBlocksizeDoesNotDivideAndAnyNumberOfOutputs) {
@@ -229,16 +224,14 @@ TEST(Matmul, DequantizesAStackWholeAndMultipliesWithItsExperts) {
 }
 
 TEST(Matmul, RefusesExpertsThatBeginWithinABlock) {
-  const Outcome outcome = run_matmul({"--shape", "3x5x7"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("3x5x7"), HasSubstr("block of 64")));
+  EXPECT_THAT(run_matmul({"--shape", "3x5x7"}),
+              Ends(2, AllOf(HasSubstr("3x5x7"), HasSubstr("block of 64"))));
 }
 
 TEST(Matmul, RefusesFloat32WithWords) {
-  const Outcome asked = run_matmul({"--shape", "64x64", "--dtype", "float32"});
-  EXPECT_EQ(asked.exit_code, 2);
-  EXPECT_THAT(asked.err,
-              AllOf(HasSubstr("float32"), HasSubstr("float16, bfloat16"), HasSubstr("--dtype")));
+  EXPECT_THAT(
+      run_matmul({"--shape", "64x64", "--dtype", "float32"}),
+      Ends(2, AllOf(HasSubstr("float32"), HasSubstr("float16, bfloat16"), HasSubstr("--dtype"))));
 }
 
 struct BadTokens {
@@ -250,18 +243,17 @@ TEST(Matmul, RefusesTokensThatAreNone) {
   for (const BadTokens& each :
        {BadTokens{"0", "1 to 65536"}, BadTokens{"65537", "1 to 65536"}, BadTokens{"8,x", "\"x\""},
         BadTokens{"-1", "1 to 65536"}, BadTokens{"8,1,8", "twice"}, BadTokens{"1.5", "\"1.5\""}}) {
-    const Outcome outcome = run_matmul({"--shape", "64x64", "--tokens=" + each.word});
-    EXPECT_EQ(outcome.exit_code, 2) << each.word;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("--tokens"), HasSubstr(each.complaint)));
+    EXPECT_THAT(run_matmul({"--shape", "64x64", "--tokens=" + each.word}),
+                Ends(2, AllOf(HasSubstr("--tokens"), HasSubstr(each.complaint))))
+        << each.word;
   }
 }
 
 TEST(Matmul, SaysThatTokensAreOfNoUseWithoutIt) {
-  const Outcome outcome =
+  EXPECT_THAT(
       nf4bench({"run", "--device", "cpu", "--no-ceilings", "--max-time", "0.01", "--cache", "hot",
-                "--shape", "64x64", "--tokens", "4", "--variant", "simd", "--quiet"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: --tokens"), HasSubstr("--operation matmul")));
+                "--shape", "64x64", "--tokens", "4", "--variant", "simd", "--quiet"}),
+      Ends(0, AllOf(HasSubstr("warning: --tokens"), HasSubstr("--operation matmul"))));
 }
 
 TEST(Matmul, TakesActivationsFromAFile) {
@@ -312,10 +304,8 @@ TEST(Matmul, RefusesActivationsThatDoNotFit) {
   write_npy(path, "4, 128", std::vector<float>(4 * 128, 1.0f));
   const auto refuse = [&](const std::vector<std::string>& more, const std::string& complaint) {
     std::vector<std::string> words = more;
-    words.insert(words.end(), {"--activations", path});
-    const Outcome outcome = run_matmul(words);
-    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("x.npy"), HasSubstr(complaint)));
+    EXPECT_THAT(run_matmul(words + Words{"--activations", path}),
+                Ends(3, AllOf(HasSubstr("x.npy"), HasSubstr(complaint))));
   };
   refuse({"--shape", "64x128", "--tokens", "5"}, "4 tokens");
   refuse({"--shape", "64x256", "--tokens", "1"}, "128 values a token");
@@ -330,39 +320,37 @@ TEST(Matmul, NeverWritesTheReportOverItsActivations) {
   const std::string path = scratch.path("x");
   write_npy(path, "1, 64", std::vector<float>(64, 1.0f));
   const std::string before = read_file(path);
-  const Outcome outcome = run_matmul(
-      {"--shape", "64x64", "--tokens", "1", "--activations", path, "--json", path, "--force"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("activations"));
+  EXPECT_THAT(run_matmul({"--shape", "64x64", "--tokens", "1", "--activations", path, "--json",
+                          path, "--force"}),
+              Ends(2, HasSubstr("activations")));
   EXPECT_EQ(read_file(path), before);
 }
 
 TEST(Matmul, KnowsOtherWordsForActivationsFromMisspeltOnes) {
-  const Outcome outcome = run_matmul({"--shape", "64x64", "--activations", "outliers"});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("outliers"), HasSubstr("normal, outlier")));
+  EXPECT_THAT(run_matmul({"--shape", "64x64", "--activations", "outliers"}),
+              Ends(3, AllOf(HasSubstr("outliers"), HasSubstr("normal, outlier"))));
 }
 
 TEST(Matmul, TableHasRowsByTokens) {
-  const Outcome outcome = run_matmul({"--shape", "96x128", "--tokens", "1,5"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("matmul  96x128  bf16"), HasSubstr("tokens  variant"),
-                    ContainsRegex("\n.      1  reference +[0-9.]+ [mun]s"),
-                    ContainsRegex("\n.      5  reference +[0-9.]+ [mun]s"),
-                    ContainsRegex("\n. +simd +[0-9.]+ [mun]s"), HasSubstr("TFLOP/s"),
-                    HasSubstr("rms error"), HasSubstr("exact"), Not(HasSubstr("bit for bit"))));
+  EXPECT_THAT(
+      run_matmul({"--shape", "96x128", "--tokens", "1,5"}),
+      AllOf(Ends(0), Prints(AllOf(HasSubstr("matmul  96x128  bf16"), HasSubstr("tokens  variant"),
+                                  ContainsRegex("\n.      1  reference +[0-9.]+ [mun]s"),
+                                  ContainsRegex("\n.      5  reference +[0-9.]+ [mun]s"),
+                                  ContainsRegex("\n. +simd +[0-9.]+ [mun]s"), HasSubstr("TFLOP/s"),
+                                  HasSubstr("rms error"), HasSubstr("exact"),
+                                  Not(HasSubstr("bit for bit"))))));
 }
 
 TEST(Matmul, DryRunShowsTokensAndCountsThem) {
-  const Outcome outcome = run_matmul(
-      {"--shape", "4096x4096", "--tokens", "1,16", "--dry-run", "--operation", "dequantize"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              AllOf(ContainsRegex("\noperations +matmul, dequantize"),
-                    ContainsRegex("\ntokens +1, 16 \\(normal\\)"),
-                    ContainsRegex("\nvariants +matmul: reference \\(baseline\\), simd"),
-                    HasSubstr("dequantize: ")));
+  EXPECT_THAT(
+      run_matmul(
+          {"--shape", "4096x4096", "--tokens", "1,16", "--dry-run", "--operation", "dequantize"}),
+      AllOf(Ends(0),
+            Prints(AllOf(ContainsRegex("\noperations +matmul, dequantize"),
+                         ContainsRegex("\ntokens +1, 16 \\(normal\\)"),
+                         ContainsRegex("\nvariants +matmul: reference \\(baseline\\), simd"),
+                         HasSubstr("dequantize: ")))));
 }
 
 TEST(Matmul, DryRunCountsTheMemoryOfTheReference) {
@@ -394,18 +382,15 @@ TEST(Matmul, ColdSamplesRotateActivationsWhenAsked) {
 }
 
 TEST(Matmul, RefusesAPatternThatLeavesAnOperationWithoutAVariant) {
-  const Outcome outcome =
-      run_matmul({"--operation", "dequantize", "--shape", "64x64", "--variant", "multi_pass"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--variant"), HasSubstr("matmul")));
+  EXPECT_THAT(
+      run_matmul({"--operation", "dequantize", "--shape", "64x64", "--variant", "multi_pass"}),
+      Ends(2, AllOf(HasSubstr("--variant"), HasSubstr("matmul"))));
 }
 
 TEST(Matmul, ChecksEachVariantOfEachOperationAlone) {
-  const Outcome outcome =
+  const json report = json_of(
       run_matmul({"--operation", "dequantize", "--shape", "64x64", "--tokens", "1", "--variant",
-                  "simd", "--baseline", "none", "--check-company", "--json", "-", "--quiet"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json report = json::parse(outcome.out);
+                  "simd", "--baseline", "none", "--check-company", "--json", "-", "--quiet"}));
   ASSERT_EQ(report.at("measurements").size(), 2u);
   for (const json& row : report.at("measurements")) {
     EXPECT_TRUE(row.at("alone_s").is_object()) << row;
@@ -426,11 +411,9 @@ TEST(Matmul, LooksForCrossoversUntilThereAreNone) {
 }
 
 TEST(Matmul, VariantsOfOneOperationAreListed) {
-  const Outcome outcome =
-      nf4bench({"list", "variants", "--operation", "matmul", "--device", "cpu"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.out, AllOf(ContainsRegex("matmul +cpu +reference"), HasSubstr("simd"),
-                                 Not(HasSubstr("multi_pass"))));
+  EXPECT_THAT(nf4bench({"list", "variants", "--operation", "matmul", "--device", "cpu"}),
+              AllOf(Ends(0), Prints(AllOf(ContainsRegex("matmul +cpu +reference"),
+                                          HasSubstr("simd"), Not(HasSubstr("multi_pass"))))));
 }
 
 TEST(Matmul, ReportsAreComparedCellByCell) {

@@ -1,7 +1,7 @@
 // "nf4bench merge" from outside, on reports written for the purpose.
 
 #include "base/atomic_file.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "fleet/unit_reports.hpp"
 #include "source_dir.hpp"
 
@@ -43,10 +43,9 @@ class Merge : public testing::Test {
 };
 
 TEST_F(Merge, TakesAllReportsBelowAFolder) {
-  const Outcome outcome = test::nf4bench({"merge", path("reports"), "-o", path("fleet.json")});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, IsEmpty());
-  EXPECT_THAT(outcome.err, HasSubstr("merged: 6 units with 2 cells"));
+  EXPECT_THAT(test::nf4bench({"merge", path("reports"), "-o", path("fleet.json")}),
+              testing::AllOf(test::Ends(0, HasSubstr("merged: 6 units with 2 cells")),
+                             test::Prints(IsEmpty())));
   EXPECT_EQ(fleet()["groups"][0]["units"].size(), 6u);
 }
 
@@ -79,30 +78,26 @@ TEST_F(Merge, NamesWhatItRefusesReplacesMissesAndCannotRead) {
     EXPECT_EQ(merged[field].size(), 1u) << field;
   }
 
-  const Outcome grouped =
-      test::nf4bench({"merge", path("reports"), "--by", "driver", "-o", path("fleet.json")});
-  EXPECT_EQ(grouped.exit_code, 0) << grouped.err;
+  EXPECT_THAT(
+      test::nf4bench({"merge", path("reports"), "--by", "driver", "-o", path("fleet.json")}),
+      test::Ends(0));
   EXPECT_EQ(fleet()["groups"].size(), 2u);
 }
 
 TEST_F(Merge, ReplacesItsOwnFileAndNoReport) {
   const std::string inside = path("reports/fleet.json");
   for (int time = 0; time < 2; ++time) {
-    const Outcome outcome = test::nf4bench({"merge", path("reports"), "-o", inside});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.err, Not(HasSubstr("not read")));
+    EXPECT_THAT(test::nf4bench({"merge", path("reports"), "-o", inside}),
+                test::Ends(0, Not(HasSubstr("not read"))));
   }
   for (const std::string force : {"", "--force"}) {
     std::vector<std::string> words = {"merge", path("reports"), "-o", path("reports/0.json")};
     if (!force.empty()) words.push_back(force);
-    const Outcome outcome = test::nf4bench(words);
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("is a report that is read"));
+    EXPECT_THAT(test::nf4bench(words), test::Ends(2, HasSubstr("is a report that is read")));
   }
   write_file(path("notes.txt"), "mine");
-  const Outcome foreign = test::nf4bench({"merge", path("reports"), "-o", path("notes.txt")});
-  EXPECT_EQ(foreign.exit_code, 2);
-  EXPECT_THAT(foreign.err, HasSubstr("is not a fleet that nf4bench merged; --force"));
+  EXPECT_THAT(test::nf4bench({"merge", path("reports"), "-o", path("notes.txt")}),
+              test::Ends(2, HasSubstr("is not a fleet that nf4bench merged; --force")));
   EXPECT_EQ(test::read_file(path("notes.txt")), "mine");
   write_file(path("hosts.txt"), "node0\n");
   EXPECT_THAT(test::nf4bench({"merge", path("reports"), "--expect", path("hosts.txt"), "-o",
@@ -112,11 +107,9 @@ TEST_F(Merge, ReplacesItsOwnFileAndNoReport) {
 }
 
 TEST_F(Merge, DoesNotWaitForAFifo) {
-  const Outcome outcome =
-      test::shell("mkfifo " + path("reports/x.json") + " && timeout 60 $NF4BENCH merge " +
-                  path("reports") + " -o " + path("fleet.json"));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("merged: 6 units"));
+  EXPECT_THAT(test::shell("mkfifo " + path("reports/x.json") + " && timeout 60 $NF4BENCH merge " +
+                          path("reports") + " -o " + path("fleet.json")),
+              test::Ends(0, HasSubstr("merged: 6 units")));
   EXPECT_EQ(fleet()["unread"].size(), 1u);
 }
 
@@ -127,9 +120,9 @@ TEST_F(Merge, KeepsItsCodeInTheJobOfABatchSystem) {
   for (const int code : {3, 7}) {
     write_file(path("fake"), fmt::format("#!/bin/sh\n[ $1 = fleet ] && exit 1\nexit {}\n", code));
     fs::permissions(path("fake"), fs::perms::owner_all);
-    const Outcome outcome =
-        test::shell("NF4BENCH=" + path("fake") + " REPORTS=" + path("") + " bash " + script);
-    EXPECT_EQ(outcome.exit_code, code == 7 ? 1 : code);
+    EXPECT_THAT(
+        test::shell("NF4BENCH=" + path("fake") + " REPORTS=" + path("") + " bash " + script),
+        test::Ends(code == 7 ? 1 : code));
   }
 }
 
@@ -143,17 +136,14 @@ TEST_F(Merge, RefusesReportsOfBeforeTheDayThatIsNamed) {
 
 TEST_F(Merge, OfNothingIsAnError) {
   fs::create_directory(path("empty"));
-  const Outcome outcome = test::nf4bench({"merge", path("empty"), "-o", path("fleet.json")});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("holds no report"));
+  EXPECT_THAT(test::nf4bench({"merge", path("empty"), "-o", path("fleet.json")}),
+              test::Ends(3, HasSubstr("holds no report")));
   EXPECT_FALSE(fs::exists(path("fleet.json")));
 }
 
 TEST_F(Merge, WrongWordsAreUsageErrors) {
-  const Outcome outcome =
-      test::nf4bench({"merge", path("reports"), "--by", "drivr", "-o", path("fleet.json")});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("Did you mean driver?"));
+  EXPECT_THAT(test::nf4bench({"merge", path("reports"), "--by", "drivr", "-o", path("fleet.json")}),
+              test::Ends(2, HasSubstr("Did you mean driver?")));
 }
 
 }  // namespace

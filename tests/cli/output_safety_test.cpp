@@ -1,6 +1,6 @@
 // No command destroys what it reads, or a file that it did not make.
 
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,13 +24,6 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-using Words = std::vector<std::string>;
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 // Would take an hour if it measured anything.
 Words endless(const Words& more) {
@@ -58,10 +51,7 @@ class OutputSafety : public testing::Test {
 
   // The command ends with a usage error that has `reason` in its one line, and the input is whole.
   void expect_refused(const Words& words, const std::string& reason) const {
-    const Outcome outcome = nf4bench(words);
-    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(reason));
-    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(nf4bench(words), AllOf(Ends(2, HasSubstr(reason)), Prints(IsEmpty())));
     EXPECT_TRUE(read_file(input()) == before_) << "the input was changed";
   }
 
@@ -137,9 +127,7 @@ TEST_F(OutputSafety, ANpyFolderAndAnArchiveAreInputsToo) {
 }
 
 TEST_F(OutputSafety, StdoutThatIsAppendedToAnInputIsRefused) {
-  const Outcome outcome =
-      shell("$NF4BENCH run --device cpu --json - " + input() + " >> " + input());
-  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(shell("$NF4BENCH run --device cpu --json - " + input() + " >> " + input()), Ends(2));
   EXPECT_TRUE(read_file(input()) == before_);
 }
 
@@ -147,8 +135,7 @@ TEST_F(OutputSafety, StdoutThatIsAppendedToAnInputIsRefused) {
 TEST_F(OutputSafety, InputsWithTheNamesOfHelperFilesAreNotTouched) {
   for (const std::string name : {".out.json.lock", ".out.json.0123abcd.tmp"}) {
     fs::rename(input(), path(name));
-    const Outcome outcome = nf4bench(endless({path(name), "--json", path("out.json")}));
-    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_THAT(nf4bench(endless({path(name), "--json", path("out.json")})), Ends(2));
     EXPECT_TRUE(read_file(path(name)) == before_) << name;
     fs::rename(path(name), input());
   }
@@ -195,9 +182,7 @@ TEST_F(OutputSafety, AFileThatAppearsDuringTheRunIsNotReplaced) {
   fs::copy_file(input(), path("model.tmp"));
   fs::rename(path("model.tmp"), path("out.json"));
   process.send(SIGTERM);
-  const Outcome outcome = process.wait();
-  EXPECT_EQ(outcome.exit_code, 143);
-  EXPECT_THAT(outcome.err, HasSubstr("is not a report of nf4bench"));
+  EXPECT_THAT(process.wait(), Ends(143, HasSubstr("is not a report of nf4bench")));
   EXPECT_TRUE(read_file(path("out.json")) == before_);
 }
 
@@ -218,10 +203,9 @@ TEST_F(OutputSafety, PathsThatCannotBeAFileAreRefusedBeforeMeasuring) {
         BadPath{"missing/", "is the name of a folder"}, BadPath{"file/", "Not a directory"},
         BadPath{"file/report.json", "Not a directory"}, BadPath{"model", "is a folder"},
         BadPath{"fifo", "is a FIFO"}}) {
-    const Outcome outcome = nf4bench(endless({input(), "--json", path(each.name)}));
-    EXPECT_EQ(outcome.exit_code, 3) << each.name;
-    EXPECT_THAT(outcome.err, HasSubstr(each.reason)) << each.name;
-    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(nf4bench(endless({input(), "--json", path(each.name)})),
+                AllOf(Ends(3, HasSubstr(each.reason)), Prints(IsEmpty())))
+        << each.name;
   }
   EXPECT_TRUE(fs::is_symlink(path("loop.json")));
   EXPECT_TRUE(fs::is_fifo(path("fifo")));
@@ -250,9 +234,7 @@ TEST_F(OutputSafety, NamesOfStdoutAndNullStayUsable) {
   const Outcome same = shell(run + path("same.json") + " > " + path("same.json"));
   EXPECT_EQ(same.exit_code, 0);
   EXPECT_TRUE(json::accept(read_file(path("same.json"))));
-  const Outcome null = shell(run + "/dev/null");
-  EXPECT_EQ(null.exit_code, 0);
-  EXPECT_THAT(null.out, HasSubstr("8x64"));
+  EXPECT_THAT(shell(run + "/dev/null"), AllOf(Ends(0), Prints(HasSubstr("8x64"))));
 }
 
 TEST_F(OutputSafety, APipeWhoseReaderIsGoneIsAnErrorAndNoHang) {

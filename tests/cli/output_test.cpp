@@ -1,7 +1,7 @@
 // Where output goes, and what happens when it cannot go there.
 
 #include "cli/on_a_terminal.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "cli/progress.hpp"
 
 #include <gmock/gmock.h>
@@ -28,12 +28,9 @@ const std::string kRun =
     "--shape 64x64 --variant simd ";
 
 TEST(ReportPath, InAFolderThatIsNotThereIsRefusedBeforeMeasuring) {
-  const Outcome outcome =
-      nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--max-time", "3600", "--min-samples",
-                "1000000", "--json", "/nonexistent/report.json"});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/report.json"));
-  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--max-time", "3600",
+                        "--min-samples", "1000000", "--json", "/nonexistent/report.json"}),
+              AllOf(Ends(3, HasSubstr("/nonexistent/report.json")), Prints(IsEmpty())));
 }
 
 TEST(ReportPath, ThatIsAFolderIsRefused) {
@@ -42,9 +39,7 @@ TEST(ReportPath, ThatIsAFolderIsRefused) {
 }
 
 TEST(ReportPath, OnAFullDiskIsAnErrorAndNotALostReport) {
-  const Outcome outcome = shell(kRun + "--quiet --json /dev/full");
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("/dev/full"));
+  EXPECT_THAT(shell(kRun + "--quiet --json /dev/full"), Ends(3, HasSubstr("/dev/full")));
 }
 
 TEST(ReportPath, ThatIsAPipeGetsOneReport) {
@@ -66,9 +61,7 @@ TEST(Stdout, ThatIsFullIsAnError) {
   for (const std::string& command :
        {std::string("$NF4BENCH list variants"), kRun, kRun + "--quiet --json -",
         std::string("$NF4BENCH --version")}) {
-    const Outcome outcome = shell(command + " > /dev/full");
-    EXPECT_EQ(outcome.exit_code, 3) << command;
-    EXPECT_THAT(outcome.err, HasSubstr("stdout")) << command;
+    EXPECT_THAT(shell(command + " > /dev/full"), Ends(3, HasSubstr("stdout"))) << command;
   }
 }
 

@@ -134,8 +134,7 @@ Outcome Process::wait() {
 
 Command nf4bench_command(const std::vector<std::string>& arguments) {
   Command command;
-  command.arguments = {NF4BENCH_BINARY};
-  command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+  command.arguments = Words{NF4BENCH_BINARY} + arguments;
   return command;
 }
 
@@ -148,24 +147,6 @@ Outcome shell(const std::string& line) {
   command.arguments = {"/bin/bash", "-c", line};
   command.environment.emplace_back("NF4BENCH=" NF4BENCH_BINARY);
   return Process(command).wait();
-}
-
-ScratchFolder::ScratchFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "nf4bench-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  folder_ = pattern;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 std::string sample(const std::string& name) {

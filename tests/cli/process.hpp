@@ -1,12 +1,20 @@
 #pragma once
 
+#include "scratch.hpp"
+
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <sys/types.h>
 #include <vector>
 
 namespace nf4bench::test {
+
+using Words = std::vector<std::string>;
+
+inline Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
 
 // What a finished process left behind. A process that a signal ended has 128 + its number as exit
 // code, as in a shell.
@@ -58,21 +66,6 @@ Command nf4bench_command(const std::vector<std::string>& arguments);
 
 // Runs a line of bash; $NF4BENCH is the program.
 Outcome shell(const std::string& line);
-
-// A folder for one test, removed with all it holds.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_;
-};
-
-std::string read_file(const std::string& path);
 
 // The path of a file of the checkout's data/ folder.
 std::string sample(const std::string& name);

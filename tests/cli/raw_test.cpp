@@ -1,7 +1,7 @@
 // Inputs that do not describe themselves: --raw and --shape-of, and the hints that lead there.
 
 #include "cli/decoded_file.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -59,13 +59,12 @@ class RawInput : public testing::Test {
 
 TEST_F(RawInput, FolderOfOtherNamesSaysWhichNamesAreWanted) {
   for (const std::string command : {"inspect", "run"}) {
-    const Outcome outcome = nf4bench({command, folder()});
-    EXPECT_EQ(outcome.exit_code, 3);
-    EXPECT_THAT(outcome.out, IsEmpty());
-    EXPECT_THAT(outcome.err,
-                AllOf(HasSubstr("no NF4 tensor in"), HasSubstr("W.absmax.npy"),
-                      HasSubstr("W.quant_map.npy"), HasSubstr("W.quant_state.json"),
-                      HasSubstr("--raw weight=weight.npy,absmax=absmax.npy,shape=OUTxIN")));
+    EXPECT_THAT(
+        nf4bench({command, folder()}),
+        AllOf(Ends(3, AllOf(HasSubstr("no NF4 tensor in"), HasSubstr("W.absmax.npy"),
+                            HasSubstr("W.quant_map.npy"), HasSubstr("W.quant_state.json"),
+                            HasSubstr("--raw weight=weight.npy,absmax=absmax.npy,shape=OUTxIN"))),
+              Prints(IsEmpty())));
   }
 }
 
@@ -77,11 +76,10 @@ TEST_F(RawInput, ArchiveOfOtherNamesSaysHowItsMembersAreNamed) {
   }
   const std::string archive = path("arrays.npz");
   std::ofstream(archive) << bytes;
-  const Outcome outcome = nf4bench({"run", archive});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("with a member W belong W.absmax, W.quant_map"),
-                    HasSubstr("once they are unpacked (unzip), by --raw weight=weight.npy")));
+  EXPECT_THAT(
+      nf4bench({"run", archive}),
+      Ends(3, AllOf(HasSubstr("with a member W belong W.absmax, W.quant_map"),
+                    HasSubstr("once they are unpacked (unzip), by --raw weight=weight.npy"))));
 }
 
 TEST_F(RawInput, FileAloneLeadsToRaw) {
@@ -98,10 +96,9 @@ TEST_F(RawInput, WeightWithoutAStateSaysWhatToWrite) {
 TEST_F(RawInput, DequantizeGivesTheBytesOfBitsandbytes) {
   const auto expected = expected_of("odd_shapes.safetensors").at(kWeight);
   for (const char* dtype : {"float16", "bfloat16", "float32"}) {
-    const Outcome outcome = nf4bench({"dequantize", "--raw", spec(), "-o", path("out.safetensors"),
-                                      "--device", "cpu", "--dtype", dtype});
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("wrote 1 tensor to"));
+    ASSERT_THAT(nf4bench({"dequantize", "--raw", spec(), "-o", path("out.safetensors"), "--device",
+                          "cpu", "--dtype", dtype}),
+                Ends(0, HasSubstr("wrote 1 tensor to")));
     const auto decoded = read_decoded(path("out.safetensors"));
     ASSERT_TRUE(decoded.contains("weight"));
     EXPECT_EQ(decoded.at("weight").sha256, expected.sha256.at(dtype));
@@ -121,9 +118,7 @@ TEST_F(RawInput, RunMeasuresItBesideOtherInputs) {
 }
 
 TEST_F(RawInput, InspectShowsIt) {
-  const Outcome outcome = nf4bench({"inspect", "--raw", spec(), "--json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json tensor = json::parse(outcome.out).at("tensors").at(0);
+  const json tensor = json_of(nf4bench({"inspect", "--raw", spec(), "--json"})).at("tensors").at(0);
   EXPECT_EQ(tensor.at("name"), "weight");
   EXPECT_EQ(tensor.at("source"), file("weight"));
   EXPECT_EQ(tensor.at("nested"), true);
@@ -131,15 +126,13 @@ TEST_F(RawInput, InspectShowsIt) {
 }
 
 TEST_F(RawInput, SizesThatDoNotFitAreRefused) {
-  const Outcome outcome = nf4bench({"run", "--raw", spec("2x3x65"), "--device", "cpu"});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("packed weight: found 192 bytes"));
+  EXPECT_THAT(nf4bench({"run", "--raw", spec("2x3x65"), "--device", "cpu"}),
+              Ends(3, HasSubstr("packed weight: found 192 bytes")));
 }
 
 TEST_F(RawInput, BadSpecificationIsAUsageError) {
-  const Outcome outcome = nf4bench({"inspect", "--raw", "weight=w.npy"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("--raw: there is no absmax="));
+  EXPECT_THAT(nf4bench({"inspect", "--raw", "weight=w.npy"}),
+              Ends(2, HasSubstr("--raw: there is no absmax=")));
 }
 
 TEST_F(RawInput, OneInputIsWanted) {
@@ -147,10 +140,9 @@ TEST_F(RawInput, OneInputIsWanted) {
            {"inspect"},
            {"inspect", sample("dtypes.safetensors"), "--raw", spec()},
            {"dequantize", "-o", path("out.safetensors")}}) {
-    const Outcome outcome = nf4bench(arguments);
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("wanted one input: a file or folder with NF4 tensors, or "
-                                       "--raw weight=W.npy"));
+    EXPECT_THAT(nf4bench(arguments),
+                Ends(2, HasSubstr("wanted one input: a file or folder with NF4 tensors, or "
+                                  "--raw weight=W.npy")));
   }
 }
 
@@ -163,10 +155,9 @@ std::vector<std::string> with_shapes(std::vector<std::string> arguments) {
 }
 
 TEST(ExpertStackInput, IsReadWithItsShapes) {
-  const Outcome outcome =
-      nf4bench(with_shapes({"inspect", sample("moe/experts4bit.safetensors"), "--json"}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json tensors = json::parse(outcome.out).at("tensors");
+  const json tensors =
+      json_of(nf4bench(with_shapes({"inspect", sample("moe/experts4bit.safetensors"), "--json"})))
+          .at("tensors");
   ASSERT_EQ(tensors.size(), 2u);
   EXPECT_EQ(tensors.at(0).at("shape"), (json{2, 128, 96}));
   EXPECT_EQ(tensors.at(1).at("shape"), (json{2, 192, 128}));
@@ -177,26 +168,22 @@ TEST(ExpertStackInput, IsReadWithTheConfigOfItsModel) {
   fs::copy(sample("moe/experts4bit.safetensors"), scratch.path("model.safetensors"));
   std::ofstream(scratch.path("config.json"))
       << R"({"hidden_size": 128, "moe_intermediate_size": 96, "num_experts": 2})";
-  const Outcome outcome = nf4bench({"inspect", scratch.path(""), "--json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json tensors = json::parse(outcome.out).at("tensors");
+  const json tensors = json_of(nf4bench({"inspect", scratch.path(""), "--json"})).at("tensors");
   ASSERT_EQ(tensors.size(), 2u);
   EXPECT_EQ(tensors.at(0).at("shape"), (json{2, 128, 96}));
   EXPECT_EQ(tensors.at(1).at("shape"), (json{2, 192, 128}));
 }
 
 TEST(ExpertStackInput, WithoutThemSaysWhatToGive) {
-  const Outcome outcome = nf4bench({"run", sample("moe/experts4bit.safetensors")});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("wanted --shape-of down_proj=NxK"));
+  EXPECT_THAT(nf4bench({"run", sample("moe/experts4bit.safetensors")}),
+              Ends(3, HasSubstr("wanted --shape-of down_proj=NxK")));
 }
 
 TEST(ExpertStackInput, ShapeOfNoStackIsAUsageError) {
-  const Outcome outcome = nf4bench(
-      with_shapes({"inspect", sample("moe/experts4bit.safetensors"), "--shape-of", "up_proj=8x8"}));
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("--shape-of: no stack of experts in the input is called "
-                                     "\"up_proj\""));
+  EXPECT_THAT(nf4bench(with_shapes(
+                  {"inspect", sample("moe/experts4bit.safetensors"), "--shape-of", "up_proj=8x8"})),
+              Ends(2, HasSubstr("--shape-of: no stack of experts in the input is called "
+                                "\"up_proj\"")));
 }
 
 }  // namespace

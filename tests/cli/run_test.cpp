@@ -1,4 +1,4 @@
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "cpu/stream_memory.hpp"
 #include "io/writers/state_dict.hpp"
 #include "io/writers/writers.hpp"
@@ -43,11 +43,7 @@ std::vector<std::string> short_run(const std::vector<std::string>& more) {
 }
 
 json report_of(std::vector<std::string> more) {
-  more.insert(more.end(), {"--json", "-", "--quiet"});
-  const Outcome outcome = nf4bench(short_run(more));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, IsEmpty());
-  return json::parse(outcome.out);
+  return silent_json_of(nf4bench(short_run(more + Words{"--json", "-", "--quiet"})));
 }
 
 // A run of one shape, with defaults for all else. Several tests look at this one run.
@@ -75,10 +71,10 @@ TEST(Run, ReportOnStdoutIsTheOnlyThingThereAndFitsTheSchema) {
   const std::string path = scratch.path("report.json");
   std::ofstream(path) << outcome.out;
   // The distribution's Python has jsonschema; another one on PATH may not.
-  const Outcome validation = shell("PATH=/usr/bin:$PATH python3 '" NF4BENCH_SOURCE_DIR
-                                   "/scripts/validate_report.py' --strict " +
-                                   path);
-  EXPECT_EQ(validation.exit_code, 0) << validation.out << validation.err;
+  EXPECT_THAT(shell("PATH=/usr/bin:$PATH python3 '" NF4BENCH_SOURCE_DIR
+                    "/scripts/validate_report.py' --strict " +
+                    path),
+              Ends(0));
 }
 
 TEST(Run, EnergyThatNobodyCountsIsUnknown) {
@@ -230,8 +226,7 @@ TEST(Run, SeedDecidesTheDataOfSyntheticTensors) {
 
 // Of the tensors of a run, in their order.
 std::vector<std::string> hashes_of(std::vector<std::string> arguments) {
-  arguments.insert(arguments.end(), {"--variant", "simd", "--all-tensors"});
-  const json report = report_of(arguments);
+  const json report = report_of(arguments + Words{"--variant", "simd", "--all-tensors"});
   std::vector<std::string> hashes;
   for (const json& tensor : report.at("tensors")) hashes.push_back(tensor.at("sha256"));
   return hashes;
@@ -305,9 +300,8 @@ TEST(Run, ReportSaysWhatMadeItAndWhere) {
 
 TEST(Run, ReplayedLaunchesDoNotExistOnTheCpu) {
   for (const std::string mode : {"graph", "spaced"}) {
-    const Outcome outcome = nf4bench(short_run({"--shape", "64x64", "--launch", mode}));
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("--launch: \"" + mode + "\" does not exist on cpu"));
+    EXPECT_THAT(nf4bench(short_run({"--shape", "64x64", "--launch", mode})),
+                Ends(2, HasSubstr("--launch: \"" + mode + "\" does not exist on cpu")));
   }
 }
 
@@ -323,11 +317,12 @@ TEST(Run, AReportWithoutSamplesServesEveryReader) {
   const std::string all = folder.path("all.json");
   const std::string summary = folder.path("summary.json");
   for (const auto& [path, keep] : {std::pair(all, "all"), std::pair(summary, "summary")}) {
-    const Outcome outcome = nf4bench(
-        {"run",        "--device", "cpu",           "--shape", "64x64", "--variant",     "simd",
-         "--baseline", "none",     "--no-ceilings", "--cache", "hot",   "--min-samples", "40",
-         "--max-time", "0.5",      "--quiet",       "--json",  path,    "--samples",     keep});
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(
+        nf4bench(
+            {"run",        "--device", "cpu",           "--shape", "64x64", "--variant",     "simd",
+             "--baseline", "none",     "--no-ceilings", "--cache", "hot",   "--min-samples", "40",
+             "--max-time", "0.5",      "--quiet",       "--json",  path,    "--samples",     keep}),
+        Ends(0));
   }
   const json row = json::parse(read_file(summary))["measurements"][0];
   EXPECT_TRUE(row["samples_s"].empty());
@@ -342,19 +337,19 @@ TEST(Run, AReportWithoutSamplesServesEveryReader) {
   EXPECT_THAT(history.out, HasSubstr("simd")) << history.err;
   for (const char* format : {"csv", "markdown", "google-benchmark", "nvbench", "bencher",
                              "openmetrics", "html", "github-action", "reframe"}) {
-    const Outcome outcome = nf4bench({"export", summary, "--to", format});
-    EXPECT_EQ(outcome.exit_code, 0) << format << outcome.err;
-    EXPECT_THAT(outcome.out, HasSubstr("simd")) << format;
+    EXPECT_THAT(nf4bench({"export", summary, "--to", format}),
+                AllOf(Ends(0), Prints(HasSubstr("simd"))))
+        << format;
   }
 }
 
 TEST(Run, AnAnonymousReportNamesNoMachineAndIsPlausible) {
   const ScratchFolder folder;
   const std::string report = folder.path("report.json");
-  const Outcome outcome = nf4bench(
-      short_run({sample("odd_shapes.safetensors"), "--peer", "gone=" + folder.path("libgone.so"),
-                 "--variant", "simd,gone", "--peer-optional", "--anonymous", "--json", report}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_THAT(nf4bench(short_run({sample("odd_shapes.safetensors"), "--peer",
+                                  "gone=" + folder.path("libgone.so"), "--variant", "simd,gone",
+                                  "--peer-optional", "--anonymous", "--json", report})),
+              Ends(0));
   const std::string text = read_file(report);
   std::array<char, 256> host = {};
   gethostname(host.data(), host.size() - 1);
@@ -365,8 +360,7 @@ TEST(Run, AnAnonymousReportNamesNoMachineAndIsPlausible) {
   json lie = json::parse(text);
   lie.at("tool").at("build_type") = "Release";  // others are refused, and tests run in them, too
   write_file(report, lie.dump(2));
-  const Outcome checked = nf4bench({"check", report, "--json"});
-  EXPECT_EQ(checked.exit_code, 0) << checked.out;
+  EXPECT_THAT(nf4bench({"check", report, "--json"}), Ends(0));
 
   lie["finished_at"] = "2020-01-01T00:00:00Z";
   write_file(report, lie.dump(2));
@@ -379,9 +373,8 @@ TEST(Run, AnAnonymousReportNamesNoMachineAndIsPlausible) {
 }
 
 TEST(Run, SamplesTakesTwoWords) {
-  const Outcome outcome = nf4bench(short_run({"--shape", "4x4", "--samples", "sumary"}));
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("Did you mean summary?"));
+  EXPECT_THAT(nf4bench(short_run({"--shape", "4x4", "--samples", "sumary"})),
+              Ends(2, HasSubstr("Did you mean summary?")));
 }
 
 TEST(Run, DeviceThatIsNotThereEndsWithExitCodeFive) {
@@ -394,16 +387,13 @@ TEST(Run, DeviceThatIsNotThereEndsWithExitCodeFive) {
 }
 
 TEST(Run, InputWithoutNf4TensorsSaysWhatItHolds) {
-  const Outcome outcome = nf4bench(short_run({sample("fp4.safetensors")}));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("fp4.safetensors"), HasSubstr("FP4")));
+  EXPECT_THAT(nf4bench(short_run({sample("fp4.safetensors")})),
+              Ends(3, AllOf(HasSubstr("fp4.safetensors"), HasSubstr("FP4"))));
 }
 
 TEST(Run, TensorFilterThatMatchesNothingIsAUsageError) {
-  const Outcome outcome =
-      nf4bench(short_run({sample("llama_layer.safetensors"), "--tensor", "lm_head"}));
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("lm_head"));
+  EXPECT_THAT(nf4bench(short_run({sample("llama_layer.safetensors"), "--tensor", "lm_head"})),
+              Ends(2, HasSubstr("lm_head")));
 }
 
 // An NF4 weight beside one of LLM.int8, one of GPTQ and one that is not quantized.
@@ -430,13 +420,11 @@ TEST(Run, TensorFilterThatMatchesOtherKindsAloneSaysWhichTheyAre) {
            {"norm", R"(only 1 bfloat16 (for example "norm.weight"))"},
            {"k_proj", R"(only 1 LLM.int8 (for example "k_proj.weight"))"},
            {"v_proj|norm", R"(only 1 GPTQ (for example "v_proj.qweight"), 1 bfloat16 (for)"}}) {
-    const Outcome run = nf4bench(short_run({path, "--tensor", regex}));
-    EXPECT_EQ(run.exit_code, 2);
-    EXPECT_THAT(run.err, HasSubstr("matches no NF4 tensor of the input, " + found));
-    const Outcome dequantize = nf4bench({"dequantize", path, "--tensor", regex, "--device", "cpu",
-                                         "-o", scratch.path("out.safetensors")});
-    EXPECT_EQ(dequantize.exit_code, 2);
-    EXPECT_THAT(dequantize.err, HasSubstr(found));
+    EXPECT_THAT(nf4bench(short_run({path, "--tensor", regex})),
+                Ends(2, HasSubstr("matches no NF4 tensor of the input, " + found)));
+    EXPECT_THAT(nf4bench({"dequantize", path, "--tensor", regex, "--device", "cpu", "-o",
+                          scratch.path("out.safetensors")}),
+                Ends(2, HasSubstr(found)));
   }
 }
 

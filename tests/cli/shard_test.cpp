@@ -4,7 +4,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -159,8 +159,8 @@ class ShardedRun : public testing::Test {
 };
 
 TEST_F(ShardedRun, WritesAReportOfItsOwnThatSaysWhoseItIs) {
-  const Outcome outcome = run({"--shape", "64x64"}, {"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(run({"--shape", "64x64"}, {"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4"}),
+              test::Ends(0));
   EXPECT_THAT(files(), ElementsAre("shard-1.json"));
   const json shard = {{"index", 1}, {"count", 4}, {"split", false}, {"from", "SLURM_PROCID"}};
   EXPECT_EQ(report("shard-1.json").at("shard"), shard);
@@ -169,8 +169,7 @@ TEST_F(ShardedRun, WritesAReportOfItsOwnThatSaysWhoseItIs) {
 TEST_F(ShardedRun, ATaskThatRunsAgainReplacesItsOwnReportAlone) {
   for (const char* shard : {"0/2", "1/2", "1/2"}) {
     const std::string shape = files().size() < 2 ? "64x64" : "32x64";
-    const Outcome outcome = run({"--shape", shape, "--shard", shard}, {});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(run({"--shape", shape, "--shard", shard}, {}), test::Ends(0));
   }
   EXPECT_THAT(files(), ElementsAre("shard-0.json", "shard-1.json"));
   EXPECT_THAT(report("shard-0.json").at("tensors")[0].at("shape"), ElementsAre(64, 64));
@@ -179,27 +178,26 @@ TEST_F(ShardedRun, ATaskThatRunsAgainReplacesItsOwnReportAlone) {
 
 TEST_F(ShardedRun, TheFirstTaskMakesTheFolder) {
   fs::remove(folder.path("reports"));
-  const Outcome outcome =
-      run({"--shape", "64x64", "--shard", "0/2", "--json", folder.path("reports/")}, {});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(run({"--shape", "64x64", "--shard", "0/2", "--json", folder.path("reports/")}, {}),
+              test::Ends(0));
   EXPECT_THAT(files(), ElementsAre("shard-0.json"));
 }
 
 TEST_F(ShardedRun, HasNoShardOutsideOfAJob) {
-  const Outcome alone =
+  EXPECT_THAT(
       test::nf4bench({"run", "--device", "cpu", "--no-ceilings", "--max-time", "0.02", "--quiet",
-                      "--shape", "64x64", "--variant", "simd", "--json", folder.path("one.json")});
-  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+                      "--shape", "64x64", "--variant", "simd", "--json", folder.path("one.json")}),
+      test::Ends(0));
   EXPECT_TRUE(json::parse(test::read_file(folder.path("one.json"))).at("shard").is_null());
 }
 
 TEST_F(ShardedRun, SplitGivesEachTaskItsShareOfTheGeometries) {
   std::vector<std::string> shapes;
   for (const char* shard : {"0/2", "1/2"}) {
-    const Outcome outcome = run(
-        {"--shape", "64x64", "--shape", "32x64", "--shape", "64x32", "--split", "--shard", shard},
-        {});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(run({"--shape", "64x64", "--shape", "32x64", "--shape", "64x32", "--split",
+                     "--shard", shard},
+                    {}),
+                test::Ends(0));
   }
   const auto shapes_of = [&](const std::string& name) {
     std::vector<std::string> found;
@@ -215,18 +213,15 @@ TEST_F(ShardedRun, SplitGivesEachTaskItsShareOfTheGeometries) {
 }
 
 TEST_F(ShardedRun, SplitNeedsToKnowOfHowMany) {
-  const Outcome outcome = run({"--shape", "64x64", "--split"}, {"JOB_COMPLETION_INDEX=1"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("--split: it is not known which task of how many this is"));
-  const Outcome idle = run({"--shape", "64x64", "--split", "--shard", "1/2"}, {});
-  EXPECT_EQ(idle.exit_code, 2);
-  EXPECT_THAT(idle.err, HasSubstr("leaves shard 1 of 2 nothing to measure"));
+  EXPECT_THAT(run({"--shape", "64x64", "--split"}, {"JOB_COMPLETION_INDEX=1"}),
+              test::Ends(2, HasSubstr("--split: it is not known which task of how many this is")));
+  EXPECT_THAT(run({"--shape", "64x64", "--split", "--shard", "1/2"}, {}),
+              test::Ends(2, HasSubstr("leaves shard 1 of 2 nothing to measure")));
 }
 
 TEST_F(ShardedRun, ADryRunSaysWhichTaskItIs) {
-  const Outcome outcome = run({"--shape", "64x64", "--dry-run", "--shard", "3/4"}, {});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("shard 3 of 4"));
+  EXPECT_THAT(run({"--shape", "64x64", "--dry-run", "--shard", "3/4"}, {}),
+              testing::AllOf(test::Ends(0), test::Prints(HasSubstr("shard 3 of 4"))));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // "nf4bench site" from outside, on the reports of docs/results.
 
 #include "base/atomic_file.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 #include "source_dir.hpp"
 
 #include <gmock/gmock.h>
@@ -61,10 +61,9 @@ TEST_F(SiteCommand, WritesAPageForEachCardAndOneOfAll) {
   other_card["device"]["state_before"]["throttle_reasons"] = ordered_json::array();
   fs::create_directories(folder_.path("reports/deeper/and/deeper"));
   write_file(folder_.path("reports/deeper/and/deeper/as80.json"), other_card.dump(2));
-  const Outcome outcome = make();
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, HasSubstr("a page for each of 2 cards, from 2 reports"));
+  ASSERT_THAT(make(),
+              testing::AllOf(test::Ends(0, HasSubstr("a page for each of 2 cards, from 2 reports")),
+                             test::Prints("")));
   const json index = data("index.html");
   ASSERT_EQ(index["cards"].size(), 2U);
   EXPECT_EQ(index["cards"][0]["file"], "nvidia-h200.html");
@@ -132,17 +131,14 @@ TEST_F(SiteCommand, ReplacesNoPageOfOthersUnasked) {
   add("h200/plain.json", "plain.json");
   fs::create_directory(folder_.path("site"));
   write_file(folder_.path("site/nvidia-h200.html"), "<title>my page</title>");
-  const Outcome outcome = make();
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("nvidia-h200.html"));
+  EXPECT_THAT(make(), test::Ends(2, HasSubstr("nvidia-h200.html")));
   EXPECT_FALSE(fs::exists(folder_.path("site/index.html")));
   EXPECT_EQ(make({"--force"}).exit_code, 0);
 }
 
 TEST_F(SiteCommand, SaysOnceWhatAStackIsThereFor) {
   add("h100/experts-peers.json", "experts-peers.json");
-  const Outcome outcome = make();
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_THAT(make(), test::Ends(0));
   EXPECT_THAT(page("nvidia-h100-80gb-hbm3.html"),
               HasSubstr(">128x1536x2048 gate_up top 8 plain/64<"));
 }

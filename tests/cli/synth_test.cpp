@@ -1,5 +1,5 @@
 #include "cli/decoded_file.hpp"
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,17 +17,15 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 Outcome synth(const std::string& output, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"synth", "-o", output};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return nf4bench(arguments);
+  return nf4bench(Words{"synth", "-o", output} + more);
 }
 
 TEST(Synth, WritesWhatInspectThenDescribes) {
   const ScratchFolder scratch;
   const std::string file = scratch.path("a.safetensors");
-  const Outcome made = synth(file, {"--shape", "a.weight=96x130", "--shape", "b.weight=7x9x11",
-                                    "--blocksize", "128", "--plain", "--dtype", "float16"});
-  ASSERT_EQ(made.exit_code, 0) << made.err;
+  ASSERT_THAT(synth(file, {"--shape", "a.weight=96x130", "--shape", "b.weight=7x9x11",
+                           "--blocksize", "128", "--plain", "--dtype", "float16"}),
+              Ends(0));
   const json found = json::parse(nf4bench({"inspect", file, "--json"}).out);
   ASSERT_EQ(found.at("tensors").size(), 2u);
   const json& first = found.at("tensors").at(0);
@@ -145,9 +143,9 @@ TEST(Synth, EveryDistributionKeepsItsBytesInEveryBuild) {
   std::vector<std::string> files;
   for (const PinnedTensor& pinned : kPinnedTensors) {
     files.push_back(scratch.path(std::to_string(files.size()) + ".safetensors"));
-    const Outcome made = synth(files.back(), {"--shape", "w=96x130", "--distribution",
-                                              pinned.distribution, pinned.absmax});
-    ASSERT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_THAT(synth(files.back(), {"--shape", "w=96x130", "--distribution", pinned.distribution,
+                                     pinned.absmax}),
+                Ends(0));
   }
   files.push_back("--all-tensors");  // they are of two geometries
   const json tensors = tensors_of_run(files);
@@ -169,9 +167,8 @@ TEST(Synth, ShapesOfARunKeepTheirBytesInEveryBuild) {
 
 TEST(Synth, OtherFileEndingsAreAUsageErrorThatNamesTheGoodOnes) {
   const ScratchFolder scratch;
-  const Outcome outcome = synth(scratch.path("a.bin"), {"--shape", "64x64"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr(".safetensors"));
+  EXPECT_THAT(synth(scratch.path("a.bin"), {"--shape", "64x64"}),
+              Ends(2, HasSubstr(".safetensors")));
 }
 
 TEST(Synth, OneNameTwiceIsAUsageError) {

@@ -1,4 +1,4 @@
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,27 +30,17 @@ std::string refusal(const std::vector<std::string>& arguments) {
 }
 
 TEST(Version, IsOnStdoutWithExitCodeZero) {
-  const Outcome outcome = nf4bench({"--version"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.out,
-              AllOf(StartsWith("nf4bench "), HasSubstr("commit: "), HasSubstr("CUDA: ")));
-  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(nf4bench({"--version"}),
+              AllOf(Ends(0, IsEmpty()), Prints(AllOf(StartsWith("nf4bench "), HasSubstr("commit: "),
+                                                     HasSubstr("CUDA: ")))));
 }
 
 TEST(Help, OfEveryCommandIsOnStdoutAndEndsInExamples) {
   for (const char* command : {"run", "list", "inspect", "synth", "dequantize"}) {
-    const Outcome outcome = nf4bench({command, "--help"});
-    EXPECT_EQ(outcome.exit_code, 0) << command;
-    EXPECT_THAT(outcome.out, HasSubstr("Examples:\n")) << command;
-    EXPECT_THAT(outcome.err, IsEmpty()) << command;
+    EXPECT_THAT(nf4bench({command, "--help"}),
+                AllOf(Ends(0, IsEmpty()), Prints(HasSubstr("Examples:\n"))))
+        << command;
   }
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
 }
 
 std::string help_at(const std::string& columns, std::vector<std::string> words) {
@@ -186,10 +176,9 @@ TEST(Usage, ShapeWithTooManyElementsIsRefusedBeforeAnyAllocation) {
 
 // As tables print them, and as other programs call them.
 TEST(Usage, OtherNamesOfTypesAreTaken) {
-  const Outcome outcome = nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--dry-run",
-                                    "--dtype", "bf16,half,fp16,single"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("bfloat16, float16, float32"));
+  EXPECT_THAT(nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--dry-run", "--dtype",
+                        "bf16,half,fp16,single"}),
+              AllOf(Ends(0), Prints(HasSubstr("bfloat16, float16, float32"))));
 }
 
 TEST(Usage, PlainAndNestedExcludeEachOther) {

@@ -1,6 +1,7 @@
 // A peer in this program's own process whose kernel never ends, or takes the process with it. Each
 // is harmless at the first shape and deadly at the second.
 
+#include "cli/outcome.hpp"
 #include "faults/short_run.hpp"
 
 #include <gmock/gmock.h>
@@ -84,8 +85,7 @@ TEST(HungPeer, WithTheReportOnStdoutStillPrintsIt) {
 TEST(CrashingPeer, LeavesTheReportSoFarAndTheNextRunCleansUp) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
-  const Outcome outcome = Process(deadly_run("crashes", path, {})).wait();
-  EXPECT_EQ(outcome.exit_code, 128 + 11);
+  EXPECT_THAT(Process(deadly_run("crashes", path, {})).wait(), Ends(128 + 11));
   EXPECT_EQ(report_at(path).at("complete"), false);
   EXPECT_EQ(nf4bench(short_run(path, {"--shape", "64x64", "--quiet"})).exit_code, 0);
   EXPECT_EQ(report_at(path).at("complete"), true);

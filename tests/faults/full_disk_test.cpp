@@ -1,5 +1,6 @@
 // Disks that fill up, as a limit on the size of a file, as a small file system, and as /dev/full.
 
+#include "cli/outcome.hpp"
 #include "faults/short_run.hpp"
 
 #include <gmock/gmock.h>
@@ -54,29 +55,24 @@ TEST(FileSizeLimit, LeavesAnOlderReportAlone) {
   ASSERT_EQ(shell(joined(short_run(path, {"--shape", "64x64", "--quiet"}))).exit_code, 0);
   const std::string before = read_file(path);
   // Not even an empty report fits: the run ends before it measures.
-  const Outcome outcome = shell("ulimit -f 1; " + growing_run(path));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(shell("ulimit -f 1; " + growing_run(path)), AllOf(Ends(3), Prints(IsEmpty())));
   EXPECT_EQ(read_file(path), before);
   EXPECT_EQ(files_in(scratch.path("")), 1);
 }
 
 TEST(FileSizeLimit, OfADecodedFileLeavesNothing) {
   const ScratchFolder scratch;
-  const Outcome outcome =
-      shell("ulimit -f 8; \"$NF4BENCH\" dequantize '" + sample("llama_layer.safetensors") +
-            "' -o '" + scratch.path("decoded.safetensors") + "' --device cpu --quiet");
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  EXPECT_THAT(shell("ulimit -f 8; \"$NF4BENCH\" dequantize '" + sample("llama_layer.safetensors") +
+                    "' -o '" + scratch.path("decoded.safetensors") + "' --device cpu --quiet"),
+              Ends(3, HasSubstr("File too large")));
   EXPECT_EQ(files_in(scratch.path("")), 0);
 }
 
 TEST(FileSizeLimit, OfSyntheticTensorsLeavesNothing) {
   const ScratchFolder scratch;
-  const Outcome outcome = shell("ulimit -f 8; \"$NF4BENCH\" synth -o '" +
-                                scratch.path("made.safetensors") + "' --shape 512x512");
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  EXPECT_THAT(shell("ulimit -f 8; \"$NF4BENCH\" synth -o '" + scratch.path("made.safetensors") +
+                    "' --shape 512x512"),
+              Ends(3, HasSubstr("File too large")));
   EXPECT_EQ(files_in(scratch.path("")), 0);
 }
 
@@ -84,9 +80,9 @@ TEST(FileSizeLimit, OfAnExportLeavesNothing) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
   ASSERT_EQ(shell(joined(short_run(path, {"--shape", "64x64", "--quiet"}))).exit_code, 0);
-  const Outcome outcome = shell("ulimit -f 1; \"$NF4BENCH\" export '" + path + "' --to html -o '" +
-                                scratch.path("page.html") + "'");
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(shell("ulimit -f 1; \"$NF4BENCH\" export '" + path + "' --to html -o '" +
+                    scratch.path("page.html") + "'"),
+              Ends(3));
   EXPECT_EQ(files_in(scratch.path("")), 1);
 }
 
@@ -110,10 +106,9 @@ class SmallDisk : public testing::Test {
 
 TEST_F(SmallDisk, ThatFillsUpKeepsTheLastReportThatFitted) {
   const std::string path = folder() + "/report.json";
-  const Outcome outcome = shell(growing_run(path));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr(path), HasSubstr("No space left on device")));
-  EXPECT_THAT(outcome.out, HasSubstr("30x64"));
+  EXPECT_THAT(shell(growing_run(path)),
+              AllOf(Ends(3, AllOf(HasSubstr(path), HasSubstr("No space left on device"))),
+                    Prints(HasSubstr("30x64"))));
   EXPECT_EQ(json::parse(read_file(path)).at("complete"), false);
   EXPECT_EQ(files_in(folder()), 1);
 }
@@ -123,9 +118,7 @@ TEST_F(SmallDisk, ThatIsFullKeepsAnOlderReport) {
   ASSERT_EQ(shell(joined(short_run(path, {"--shape", "64x64", "--quiet"}))).exit_code, 0);
   const std::string before = read_file(path);
   shell("cat /dev/zero > '" + folder() + "/rest'");
-  const Outcome outcome = shell(growing_run(path));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("No space left on device"));
+  EXPECT_THAT(shell(growing_run(path)), Ends(3, HasSubstr("No space left on device")));
   EXPECT_EQ(read_file(path), before);
 }
 
@@ -133,30 +126,26 @@ TEST_F(SmallDisk, ThatIsFullKeepsAnOlderReport) {
 TEST(TooLittleMemory, ForAnyTensorIsSaidBeforeMeasuring) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
-  const Outcome outcome =
-      shell("ulimit -v 4000000; " +
-            joined(short_run(path, {"--shape", "64x64", "--shape", "131072x1048576"})));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("131072x1048576"),
-                                 HasSubstr("bytes of memory on the "
-                                           "host at least"),
-                                 HasSubstr("and there are 4096000000;")));
-  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(shell("ulimit -v 4000000; " +
+                    joined(short_run(path, {"--shape", "64x64", "--shape", "131072x1048576"}))),
+              AllOf(Ends(3, AllOf(HasSubstr("131072x1048576"),
+                                  HasSubstr("bytes of memory on the "
+                                            "host at least"),
+                                  HasSubstr("and there are 4096000000;"))),
+                    Prints(IsEmpty())));
   EXPECT_FALSE(fs::exists(path));
 }
 
 TEST(DevFull, AsTheReportIsAnErrorAndTheTableIsShown) {
-  const Outcome outcome = shell(joined(short_run("/dev/full", {"--shape", "64x64"})));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("/dev/full"), HasSubstr("No space left")));
-  EXPECT_THAT(outcome.out, HasSubstr("64x64"));
+  EXPECT_THAT(shell(joined(short_run("/dev/full", {"--shape", "64x64"}))),
+              AllOf(Ends(3, AllOf(HasSubstr("/dev/full"), HasSubstr("No space left"))),
+                    Prints(HasSubstr("64x64"))));
 }
 
 TEST(DevFull, AsStdoutIsAnErrorAndTheReportIsSaved) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
-  const Outcome outcome = shell(joined(short_run(path, {"--shape", "64x64"})) + " > /dev/full");
-  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(shell(joined(short_run(path, {"--shape", "64x64"})) + " > /dev/full"), Ends(3));
   EXPECT_EQ(report_at(path).at("complete"), true);
 }
 
@@ -185,9 +174,8 @@ TEST(ClosedStream, OfErrorsTakesNothingFromTheRunAndWritesIntoNoFile) {
 TEST(ClosedStream, OfTheTableIsAnErrorAndTheReportIsSaved) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("report.json");
-  const Outcome outcome = shell(joined(short_run(path, {"--shape", "64x64"})) + " >&-");
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("stdout cannot be written"));
+  EXPECT_THAT(shell(joined(short_run(path, {"--shape", "64x64"})) + " >&-"),
+              Ends(3, HasSubstr("stdout cannot be written")));
   EXPECT_EQ(report_at(path).at("complete"), true);
 }
 

@@ -1,6 +1,7 @@
 // "nf4bench run" on several GPUs at once, on a machine that pretends to have some.
 
 #include "cli/on_a_terminal.hpp"
+#include "cli/outcome.hpp"
 #include "faults/short_run.hpp"
 
 #include <fmt/format.h>
@@ -123,8 +124,7 @@ TEST_F(SeveralDevices, CudaAllMeansTheSame) {
 }
 
 TEST_F(SeveralDevices, AListChoosesSome) {
-  const Outcome outcome = run("sound broken sound", {"--device", "cuda:0,2"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(run("sound broken sound", {"--device", "cuda:0,2"}), Ends(0));
   EXPECT_THAT(files(), ElementsAre(uuid(0) + ".json", uuid(2) + ".json"));
 }
 
@@ -138,8 +138,7 @@ TEST_F(SeveralDevices, OfATaskOfAJobHaveAReportEach) {
 }
 
 TEST_F(SeveralDevices, OneThatAnotherProcessUsesIsWarnedOf) {
-  const Outcome outcome = run("sound shared", {"--device", "all"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(run("sound shared", {"--device", "all"}), Ends(0));
   const auto processes = [&](int index, const char* state) {
     return report(index).at("device").at(state).at("other_processes");
   };
@@ -153,9 +152,8 @@ TEST_F(SeveralDevices, OneThatAnotherProcessUsesIsWarnedOf) {
 
 // Each has a counter that runs at 100 W.
 TEST_F(SeveralDevices, HaveTheEnergyOfTheirCalls) {
-  const Outcome outcome = run("sound", {"--device", "all", "--energy"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("energy"));
+  EXPECT_THAT(run("sound", {"--device", "all", "--energy"}),
+              AllOf(Ends(0), Prints(HasSubstr("energy"))));
   const json made = report(0);
   EXPECT_NEAR(made.at("device").at("idle_power_w").get<double>(), 100.0, 5.0);
   const json& energy = made.at("measurements").at(0).at("energy");
@@ -166,8 +164,7 @@ TEST_F(SeveralDevices, HaveTheEnergyOfTheirCalls) {
 }
 
 TEST_F(SeveralDevices, InTurnTheyAreMeasuredAlone) {
-  const Outcome outcome = run("crowded crowded crowded", {"--device", "all", "--in-turn"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(run("crowded crowded crowded", {"--device", "all", "--in-turn"}), Ends(0));
   for (const int index : {0, 1, 2}) {
     EXPECT_EQ(report(index).at("settings").at("together"), 1);
     EXPECT_EQ(report(index).at("measurements").at(0).at("time_s").at("median"), 1e-3);
@@ -175,9 +172,9 @@ TEST_F(SeveralDevices, InTurnTheyAreMeasuredAlone) {
 }
 
 TEST_F(SeveralDevices, AtOnceTheyShareTheMachine) {
-  const Outcome outcome = run("crowded crowded crowded", {"--device", "all", "--min-samples", "300",
-                                                          "--max-time", "60", "--precision", "1"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(run("crowded crowded crowded", {"--device", "all", "--min-samples", "300",
+                                              "--max-time", "60", "--precision", "1"}),
+              Ends(0));
   for (const int index : {0, 1, 2}) {
     const std::vector<double> samples = report(index).at("measurements").at(0).at("samples_s");
     EXPECT_DOUBLE_EQ(*std::max_element(samples.begin(), samples.end()), 1.2e-3);
@@ -202,9 +199,8 @@ TEST_F(SeveralDevices, OneThatFailsEndsAlone) {
 }
 
 TEST_F(SeveralDevices, OneThatIsMissingIsToldAndTheOthersAreMeasured) {
-  const Outcome outcome = run("sound sound", {"--device", "cuda:0,5"});
-  EXPECT_EQ(outcome.exit_code, 5) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("cuda:5"), HasSubstr("not there")));
+  EXPECT_THAT(run("sound sound", {"--device", "cuda:0,5"}),
+              Ends(5, AllOf(HasSubstr("cuda:5"), HasSubstr("not there"))));
   EXPECT_EQ(report(0).at("complete"), true);
 }
 
@@ -228,8 +224,7 @@ TEST_F(SeveralDevices, OneThatFailsIsNotCoveredByItsOlderReport) {
 }
 
 TEST_F(SeveralDevices, WhatIsWrongWithTheCommandIsWorse) {
-  const Outcome outcome = run("sound lost", {"--device", "all", "--tensor", "("});
-  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_THAT(run("sound lost", {"--device", "all", "--tensor", "("}), Ends(2));
 }
 
 TEST_F(SeveralDevices, ASignalReachesAll) {
@@ -238,8 +233,7 @@ TEST_F(SeveralDevices, ASignalReachesAll) {
     for (const int index : {0, 1}) wait_for(index);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     process.send(signal);
-    const Outcome outcome = process.wait();
-    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    EXPECT_THAT(process.wait(), Ends(code));
     for (const int index : {0, 1}) {
       EXPECT_EQ(report(index).at("complete"), false);
       EXPECT_FALSE(report(index).at("finished_at").is_null());
@@ -293,22 +287,20 @@ TEST_F(SeveralDevices, HaveALineEachOnATerminal) {
 TEST_F(SeveralDevices, CannotShareOneReport) {
   for (const std::string& target : {std::string("-"), scratch_.path("file.json")}) {
     std::ofstream(scratch_.path("file.json")) << "{}";
-    const Outcome outcome = run("sound sound", {"--device", "all", "--json", target});
-    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("name a folder"));
+    EXPECT_THAT(run("sound sound", {"--device", "all", "--json", target}),
+                Ends(2, HasSubstr("name a folder")));
   }
 }
 
 TEST_F(SeveralDevices, AreOnlyGpus) {
-  const Outcome outcome = run("", {"--device", "all"});
-  EXPECT_EQ(outcome.exit_code, 5);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("no CUDA device"), HasSubstr("--device cpu")));
+  EXPECT_THAT(run("", {"--device", "all"}),
+              Ends(5, AllOf(HasSubstr("no CUDA device"), HasSubstr("--device cpu"))));
 }
 
 TEST_F(SeveralDevices, ADryRunShowsWhatEachWouldMeasure) {
-  const Outcome outcome = run("sound sound", {"--device", "all", "--dry-run"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("cuda:0"), HasSubstr("cuda:1"), HasSubstr("64x64")));
+  EXPECT_THAT(
+      run("sound sound", {"--device", "all", "--dry-run"}),
+      AllOf(Ends(0), Prints(AllOf(HasSubstr("cuda:0"), HasSubstr("cuda:1"), HasSubstr("64x64")))));
   EXPECT_THAT(files(), IsEmpty());
 }
 

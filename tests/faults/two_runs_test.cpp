@@ -1,5 +1,6 @@
 // Two runs at once: on one report, and on one device.
 
+#include "cli/outcome.hpp"
 #include "faults/short_run.hpp"
 
 #include <gmock/gmock.h>
@@ -49,10 +50,9 @@ TEST(TwoRuns, OnOneReportAreRefusedByTheSecond) {
   const std::string path = scratch.path("report.json");
   Process first(endless_run(path, ""));
   wait_for(path);
-  const Outcome second = Process(quick_run(path, "")).wait();
-  EXPECT_EQ(second.exit_code, 3);
-  EXPECT_THAT(second.err, AllOf(HasSubstr(path), HasSubstr("another nf4bench (process " +
-                                                           std::to_string(first.pid()) + ")")));
+  EXPECT_THAT(Process(quick_run(path, "")).wait(),
+              Ends(3, AllOf(HasSubstr(path), HasSubstr("another nf4bench (process " +
+                                                       std::to_string(first.pid()) + ")"))));
   EXPECT_EQ(json::parse(read_file(path)).at("complete"), false);  // still the first one's
   first.send(SIGINT);
   EXPECT_EQ(first.wait().exit_code, 130);
@@ -102,9 +102,8 @@ TEST(TwoRuns, OnOneDeviceWarnBothOnStderrAndInTheirReports) {
 TEST(TwoRuns, OneAfterTheOtherAreNotWarned) {
   const ScratchFolder scratch;
   for (int i = 0; i < 2; ++i) {
-    const Outcome outcome = Process(quick_run(scratch.path("a.json"), scratch.path(""))).wait();
-    EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.err, IsEmpty());
+    EXPECT_THAT(Process(quick_run(scratch.path("a.json"), scratch.path(""))).wait(),
+                Ends(0, IsEmpty()));
   }
 }
 

@@ -1,5 +1,6 @@
 // Outputs that cannot be written, from the start or later.
 
+#include "cli/outcome.hpp"
 #include "faults/short_run.hpp"
 
 #include <gmock/gmock.h>
@@ -47,17 +48,14 @@ TEST(FolderThatCannotBeWritten, IsRefusedBeforeMeasuring) {
   const ScratchFolder scratch;
   fs::create_directory(scratch.path("locked"));
   fs::permissions(scratch.path("locked"), fs::perms::owner_read | fs::perms::owner_exec);
-  const Outcome outcome = nf4bench(endless_run(scratch.path("locked/report.json")));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("Permission denied"));
+  EXPECT_THAT(nf4bench(endless_run(scratch.path("locked/report.json"))),
+              Ends(3, HasSubstr("Permission denied")));
 }
 
 // Like the folder above, but it stops root as well: nobody can create files in /proc.
 TEST(FolderThatTakesNoFiles, IsRefusedBeforeMeasuring) {
-  const Outcome outcome = nf4bench(endless_run("/proc/self/report.json"));
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("/proc/self/report.json"));
-  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(nf4bench(endless_run("/proc/self/report.json")),
+              AllOf(Ends(3, HasSubstr("/proc/self/report.json")), Prints(IsEmpty())));
 }
 
 // A killed process may leave gigabytes behind.

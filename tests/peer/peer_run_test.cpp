@@ -1,6 +1,6 @@
 // Peers through the program itself.
 
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,11 +51,8 @@ std::map<std::string, std::pair<std::string, std::string>> rows_of(const json& r
 }
 
 TEST(PeerRun, AGoodPeerIsMeasuredAndCanBeTheBaseline) {
-  const Outcome outcome =
-      run_peers("good", {"--peer", kPeer, "--variant", "mine*,lut", "--baseline", "mine"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, IsEmpty());
-  const json report = json::parse(outcome.out);
+  const json report = silent_json_of(
+      run_peers("good", {"--peer", kPeer, "--variant", "mine*,lut", "--baseline", "mine"}));
   auto rows = rows_of(report);
   EXPECT_EQ(rows.at("mine").first, "passed");
   EXPECT_EQ(rows.at("mine.scratch").first, "passed");
@@ -156,10 +153,8 @@ TEST(PeerRun, AnAbsentPeerThatMayBeAbsentIsAWarningOnStderrAndInTheReport) {
 }
 
 TEST(PeerRun, NothingButAbsentPeersIsBadInput) {
-  const Outcome outcome =
-      run_peers("good", {"--peer", "gone=/nowhere/lib.so", "--variant", "gone"});
-  EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(run_peers("good", {"--peer", "gone=/nowhere/lib.so", "--variant", "gone"}),
+              AllOf(Ends(3), Prints(IsEmpty())));
 }
 
 TEST(PeerRun, AMisspeltPeerArgumentIsAUsageError) {
@@ -198,10 +193,8 @@ TEST(PeerRun, TheFloatingPointModeOfAConstructorIsSetBack) {
               HasSubstr("warning: peer mine: changes the floating-point mode when it is loaded"));
   EXPECT_EQ(read_file(scratch.path("same.safetensors")),
             read_file(scratch.path("right.safetensors")));
-  const Outcome outcome =
-      run_peers("good_upward", {"--in-process", "--peer", kPeer, "--variant", "mine,simd"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json report = json::parse(outcome.out);
+  const json report = json_of(
+      run_peers("good_upward", {"--in-process", "--peer", kPeer, "--variant", "mine,simd"}));
   EXPECT_EQ(rows_of(report).at("mine").first, "passed");
   EXPECT_THAT(report.at("warnings").get<std::vector<std::string>>(),
               Contains(HasSubstr("floating-point mode")));
@@ -210,11 +203,9 @@ TEST(PeerRun, TheFloatingPointModeOfAConstructorIsSetBack) {
 // The threads of others that spin beside a variant make it slow, whatever the peer itself takes.
 // How much they get of processors that other programs use, too, is up to the system.
 TEST(PeerRun, ThreadsOfAPeerThatSpinDisturbItsRivalsAndAreNamed) {
-  const Outcome outcome =
-      run_peers("idle_spins", {"--in-process", "--peer", kPeer, "--variant", "mine*,simd,lut",
-                               "--max-time", "0.5", "--precision", "0"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json report = json::parse(outcome.out);
+  const json report =
+      json_of(run_peers("idle_spins", {"--in-process", "--peer", kPeer, "--variant",
+                                       "mine*,simd,lut", "--max-time", "0.5", "--precision", "0"}));
   bool is_named = false;
   for (const json& row : report.at("measurements")) {
     const json& load = row.at("load");
@@ -230,10 +221,9 @@ TEST(PeerRun, ThreadsOfAPeerThatSpinDisturbItsRivalsAndAreNamed) {
 
 // They stand still while others are timed.
 TEST(PeerRun, ThreadsOfAPeerThatSpinInItsOwnProcessDisturbNobody) {
-  const Outcome outcome = run_peers("idle_spins", {"--peer", kPeer, "--variant", "mine*,simd,lut",
-                                                   "--max-time", "0.1", "--precision", "0"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json found = json::parse(outcome.out);
+  const json found =
+      json_of(run_peers("idle_spins", {"--peer", kPeer, "--variant", "mine*,simd,lut", "--max-time",
+                                       "0.1", "--precision", "0"}));
   for (const json& row : found.at("measurements")) {
     EXPECT_EQ(row.at("load").at("idle_threads"), 0) << row.at("variant");
   }
@@ -261,10 +251,8 @@ TEST(PeerRun, PeersShareNothing) {
 }
 
 TEST(PeerRun, AThreadThatAPeerBindsIsSetFree) {
-  const Outcome outcome =
-      run_peers("idle_bound", {"--in-process", "--peer", kPeer, "--variant", "mine*,lut"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json report = json::parse(outcome.out);
+  const json report =
+      json_of(run_peers("idle_bound", {"--in-process", "--peer", kPeer, "--variant", "mine*,lut"}));
   cpu_set_t allowed;
   sched_getaffinity(0, sizeof(allowed), &allowed);
   for (const json& row : report.at("measurements")) {

@@ -1,6 +1,6 @@
 // Functions of Python files as variants, through the program itself.
 
-#include "cli/process.hpp"
+#include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,8 +67,8 @@ class PythonFile : public testing::Test {
   }
 
   Outcome with_peer(std::vector<std::string> arguments, const std::string& path) const {
-    arguments.insert(arguments.end(), {"--device", "cpu", "--peer", "mine=" + path});
-    Command command = nf4bench_command(arguments);
+    Command command =
+        nf4bench_command(arguments + Words{"--device", "cpu", "--peer", "mine=" + path});
     command.environment.emplace_back("NF4BENCH_PYTHON=" TEST_PYTHON);
     command.environment.insert(command.environment.end(), environment_.begin(), environment_.end());
     return Process(command).wait();
@@ -105,10 +105,8 @@ Rows rows_of(const Outcome& outcome) {
 }
 
 TEST_F(PythonFile, AFunctionIsAVariantLikeAnyOther) {
-  const Outcome outcome = run(kRight, {"--baseline", "mine.right", "--shape", "32x48", "--plain"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, IsEmpty());
-  const json report = json::parse(outcome.out);
+  const json report =
+      silent_json_of(run(kRight, {"--baseline", "mine.right", "--shape", "32x48", "--plain"}));
   EXPECT_EQ(report.at("measurements").size(), 4u);
   for (const json& row : report.at("measurements")) {
     EXPECT_EQ(row.at("status"), "passed") << row.at("reason");
@@ -129,9 +127,8 @@ TEST_F(PythonFile, NestedScalesAreGivenAsBitsandbytesHasThem) {
 TEST_F(PythonFile, APathNeedsNoSlash) {
   Command command = nf4bench_command({"list", "variants", "--peer", "mine=gone.py"});
   command.environment.emplace_back("NF4BENCH_PYTHON=" TEST_PYTHON);
-  const Outcome outcome = Process(command).wait();
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("peer mine: cannot open gone.py: No such file"));
+  EXPECT_THAT(Process(command).wait(),
+              Ends(0, HasSubstr("peer mine: cannot open gone.py: No such file")));
 }
 
 TEST_F(PythonFile, WhatAFileSaysOfItsFunctionsIsInTheList) {
@@ -271,10 +268,10 @@ TEST_F(PythonFile, AFileThatCannotBeUsedIsAWarningThatSaysWhy) {
       {kRight + "naïve = right\ndel right\n", "is not 1 to 64 letters, digits, _ or -"},
       {"x = '\xff'\n", "SyntaxError: "}};
   for (const auto& [text, reason] : cases) {
-    const Outcome outcome = list(write(text));
-    EXPECT_EQ(outcome.exit_code, 0) << text << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: peer mine: "), HasSubstr(reason))) << text;
-    EXPECT_THAT(outcome.out, Not(HasSubstr("mine."))) << text;
+    EXPECT_THAT(list(write(text)),
+                AllOf(Ends(0, AllOf(HasSubstr("warning: peer mine: "), HasSubstr(reason))),
+                      Prints(Not(HasSubstr("mine.")))))
+        << text;
   }
 }
 
@@ -284,9 +281,9 @@ TEST_F(PythonFile, AnImportThatDoesNotEndIsEnded) {
                                  "import threading\nthreading.Event().wait(60)\n",
                                  "import subprocess\nsubprocess.run(['sleep', '60'])\n"}) {
     const auto start = std::chrono::steady_clock::now();
-    const Outcome outcome = list(write(text));
-    EXPECT_EQ(outcome.exit_code, 0) << text;
-    EXPECT_THAT(outcome.err, HasSubstr("is not imported after 0.2 s; NF4BENCH_PYTHON_IMPORT_S"));
+    EXPECT_THAT(list(write(text)),
+                Ends(0, HasSubstr("is not imported after 0.2 s; NF4BENCH_PYTHON_IMPORT_S")))
+        << text;
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(50)) << text;
   }
 }
@@ -345,11 +342,11 @@ TEST_F(PythonFile, TwoFilesMayEachHaveAModuleOfOneName) {
 }
 
 TEST_F(PythonFile, DequantizeDecodesWithAFunction) {
-  const Outcome outcome = with_peer(
-      {"dequantize", sample("odd_shapes.safetensors"), "-o", scratch_.path("out.safetensors"),
-       "--dtype", "float32", "--quiet", "--variant", "mine.right"},
-      write(kRight));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(with_peer({"dequantize", sample("odd_shapes.safetensors"), "-o",
+                         scratch_.path("out.safetensors"), "--dtype", "float32", "--quiet",
+                         "--variant", "mine.right"},
+                        write(kRight)),
+              Ends(0));
   const Outcome own = nf4bench({"dequantize", sample("odd_shapes.safetensors"), "-o",
                                 scratch_.path("own.safetensors"), "--dtype", "float32", "--quiet",
                                 "--device", "cpu", "--variant", "lut"});
