@@ -100,7 +100,7 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
 std::vector<kernels::Variant> load_here(const PeerArgument& given, const PeerHost& host,
                                         std::deque<std::string>& strings) {
   PeerArgument argument = given;
-  if (is_solution_file(argument.path)) argument.path = unpacked_solution(argument.path);
+  if (is_solution_file(argument.path)) argument.path = unpacked_solution(argument.path).file;
   std::vector<kernels::Variant> variants =
       is_python_file(argument.path)
           ? generic_variants(read_python_table(python_table(argument.path)), argument.name, host,
@@ -139,7 +139,7 @@ Peers::Peers(const std::vector<PeerArgument>& arguments, const PeerHost& host,
 std::vector<kernels::Variant> Peers::load(const PeerArgument& argument, const PeerHost& host) {
   if (host.shared == nullptr) return load_here(argument, host, strings_);
   PeerArgument compiled = argument;
-  if (is_solution_file(compiled.path)) compiled.path = unpacked_solution(compiled.path);
+  if (is_solution_file(compiled.path)) compiled.path = unpacked_solution(compiled.path).file;
   if (is_source_file(compiled.path)) {
     compiled.path = compiled_library(compiled.path, host.compute_capability);
   }

@@ -42,7 +42,7 @@ bool is_solution_file(const std::string& path) {
   return path.ends_with(".json");
 }
 
-std::string unpacked_solution(const std::string& path) {
+Solution unpacked_solution(const std::string& path) {
   const std::string text = read_input(path, kMostBytes);
   const json::JsonTree tree = json::parse_json(text, path);
   const json::JsonNode root(tree, path);
@@ -62,7 +62,12 @@ std::string unpacked_solution(const std::string& path) {
     write_file(target, source["content"].string());
   });
   if (!has_entry) entry.refuse("one of the files in sources, as \"kernel.cu::run\"");
-  return (folder / file).lexically_normal().string();
+  const auto text_of = [&root](const char* name) {
+    return root.has(name) ? root[name].string_or_empty() : "";
+  };
+  return {.file = (folder / file).lexically_normal().string(),
+          .name = text_of("name"),
+          .definition = text_of("definition")};
 }
 
 }  // namespace nf4bench::peer

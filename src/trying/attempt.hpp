@@ -86,9 +86,16 @@ struct TriedCell {
   std::optional<Against> last;      // try of the same file that was ok and is another program
   bool disturbed = false;           // by other programs while it was timed
   std::int64_t mismatches = 0;
+  std::optional<double> max_error;  // of a product, relative to the root mean square of the truth
   std::optional<record::FirstWrong> first_wrong;
   std::optional<peer::KernelFacts> kernel;  // of one that has no host code
   std::string hint;                         // what to change; empty: nothing is known
+};
+
+// What a solution.json says of itself.
+struct Solves {
+  std::string name;
+  std::string definition;  // the problem's name
 };
 
 // A try of a file: a line of tries.jsonl.
@@ -96,7 +103,8 @@ struct Attempt {
   std::string id;  // twelve digits
   std::string at;  // UTC, RFC 3339
   std::string file;
-  std::string sha256;  // of the file
+  std::string sha256;              // of the file
+  std::optional<Solves> solves{};  // of a solution.json
   std::string version;
   std::string device;  // its name
   Status status = Status::kOk;
@@ -138,9 +146,16 @@ void fields(Cell& c, F&& f) {
   f("vs_last", c.last);
   f("disturbed", c.disturbed, kLater);
   f("mismatches", c.mismatches);
+  f("max_error", c.max_error, kLater);
   f("first_wrong", c.first_wrong);
   f("kernel", c.kernel, kLater);
   f("hint", c.hint, Field{.later = true, .or_null = true});
+}
+
+template <Is<Solves> Solution, class F>
+void fields(Solution& s, F&& f) {
+  f("name", s.name, kOrNull);
+  f("definition", s.definition, kOrNull);
 }
 
 template <Is<Attempt> Try, class F>
@@ -151,6 +166,7 @@ void fields(Try& t, F&& f) {
   f("at", t.at);
   f("file", t.file);
   f("sha256", t.sha256, kOrNull);
+  f("solution", t.solves, kLater);
   f("version", t.version);
   f("device", t.device, kOrNull);
   f("status", t.status);

@@ -171,6 +171,7 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
   if (row.verification) {
     cell.mismatches = row.verification->mismatches;
     cell.first_wrong = row.verification->first_wrong;
+    if (row.verification->accuracy) cell.max_error = row.verification->accuracy->max_error;
   }
   cell.kernel = facts_of(report, cell, attempt.program, sass);
   if (cell.kernel) cell.hint = hint_for(*cell.kernel);

@@ -42,15 +42,14 @@ fs::path tries_file_of(const std::string& file) {
   return file.ends_with(".jsonl") ? fs::path(file) : folder_of(file) / "tries.jsonl";
 }
 
-void append(const fs::path& path, const Attempt& attempt) {
+void append(const fs::path& path, const std::string& lines) {
   const Descriptor file(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (!file.is_open()) refuse(path);
   while (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
   }
-  std::string line = lacks_line_end(file.get()) ? "\n" : "";
-  line += to_json(attempt) + '\n';
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t count = ::write(file.get(), line.data() + done, line.size() - done);
+  const std::string text = (lacks_line_end(file.get()) ? "\n" : "") + lines;
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = ::write(file.get(), text.data() + done, text.size() - done);
     if (count < 0 && errno != EINTR) refuse(path);
     if (count > 0) done += static_cast<std::size_t>(count);
   }

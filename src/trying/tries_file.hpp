@@ -14,8 +14,9 @@ namespace nf4bench::trying {
 // Of the kernel at `file`; a path that ends in .jsonl is one itself.
 std::filesystem::path tries_file_of(const std::string& file);
 
-// Adds a line at its end, whole, whoever else does so at the same time. Throws Error(kOutput).
-void append(const std::filesystem::path& path, const Attempt& attempt);
+// Adds lines, each with its end, at the end of a file, whole, whoever else does so at the same
+// time. Throws Error(kOutput).
+void append(const std::filesystem::path& path, const std::string& lines);
 
 // All of the kernel called `name`, "" for all kernels. Lines that are no tries are passed over, and
 // `passed_over` counts them. No file is no tries.

@@ -207,11 +207,15 @@ std::string new_id(const Attempt& attempt) {
 std::optional<Attempt> try_file(const Request& request) {
   open_input(request.file);  // what is no file is refused before anything else
   Request whole = request;
-  if (peer::is_solution_file(request.file)) whole.file = peer::unpacked_solution(request.file);
-  whole.options.device = device_for(whole.file, request.options.device);
-  if (whole.options.device.starts_with("cuda")) require_gpu(request.file);
   Attempt attempt;
   attempt.at = report::utc_now();
+  if (peer::is_solution_file(request.file)) {
+    peer::Solution solution = peer::unpacked_solution(request.file);
+    whole.file = std::move(solution.file);
+    attempt.solves = {std::move(solution.name), std::move(solution.definition)};
+  }
+  whole.options.device = device_for(whole.file, request.options.device);
+  if (whole.options.device.starts_with("cuda")) require_gpu(request.file);
   attempt.file = fs::path(request.file).filename().string();
   attempt.version = report::tool_info().version;
   const record::PeerFile file = report::peer_file(kMine, request.file);

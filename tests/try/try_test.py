@@ -167,13 +167,60 @@ class Tried(unittest.TestCase):
                     "sources": [{"path": "src/kernel.cpp", "content": '#include "part.hpp"\n' + source},
                                 {"path": "src/part.hpp", "content": "#pragma once\n"}]}
         path.write_text(json.dumps(solution), encoding="utf-8")
-        self.assertEqual(self.tried(path)["status"], "ok")
+        attempt = self.tried(path)
+        self.assertEqual([attempt["status"], attempt["solution"]], ["ok", {"name": "mine", "definition": None}])
         for place in ("../kernel.cpp", "/tmp/kernel.cpp", "src/.."):
             solution["sources"][0]["path"] = place
             path.write_text(json.dumps(solution), encoding="utf-8")
             refused = self.run_program("try", str(path), *QUICK)
             self.assertEqual(refused.returncode, 3, place)
             self.assertIn("sources[0].path", refused.stderr)
+
+    def traced(self, path, trace, *words):
+        """The lines that a try adds to `trace`, held to what both benchmarks demand of theirs."""
+        before = trace.read_text(encoding="utf-8") if trace.exists() else ""
+        self.tried(path, "--trace", str(trace), *words)
+        text = trace.read_text(encoding="utf-8")
+        self.assertTrue(text.startswith(before))
+        lines = [json.loads(line) for line in text[len(before):].splitlines()]
+        for line in lines:
+            self.assertEqual(set(line), {"definition", "workload", "solution", "evaluation"})
+            self.assertEqual(set(line["workload"]), {"uuid", "axes", "inputs"})
+            evaluation = line["evaluation"]
+            self.assertTrue(evaluation["environment"]["hardware"] and evaluation["timestamp"])
+            self.assertEqual(evaluation["correctness"] is not None,
+                             evaluation["status"] in ("PASSED", "INCORRECT_NUMERICAL"))
+            self.assertEqual(evaluation["performance"] is not None, evaluation["status"] == "PASSED")
+        return lines
+
+    def test_a_trace_is_what_other_benchmarks_read(self):
+        path = self.folder / "traced/solution.json"
+        path.parent.mkdir()
+        trace = path.parent / "trace.jsonl"
+        solution = {"name": "mine", "definition": "nf4_decode", "spec": {"entry_point": "kernel.cpp::decode"},
+                    "sources": [{"path": "kernel.cpp", "content": ""}]}
+        statuses = []
+        for name in ("right_and_fast.cpp", "swapped_nibbles.cpp", "syntax_error.cpp"):
+            solution["sources"][0]["content"] = (KERNELS / name).read_text(encoding="utf-8")
+            path.write_text(json.dumps(solution), encoding="utf-8")
+            lines = self.traced(path, trace)
+            self.assertEqual({(line["definition"], line["solution"]) for line in lines}, {("nf4_decode", "mine")})
+            statuses.append({line["evaluation"]["status"] for line in lines})
+            if name == "right_and_fast.cpp":
+                evaluation = lines[0]["evaluation"]
+                axes = {"N": 61, "K": 65, "blocksize": 64, "nested": 1}
+                self.assertEqual(lines[0]["workload"]["axes"], axes)
+                self.assertEqual(evaluation["correctness"]["max_absolute_error"], 0)
+                times = evaluation["performance"]
+                self.assertAlmostEqual(times["reference_latency_ms"] / times["latency_ms"], times["speedup_factor"])
+        self.assertEqual(statuses, [{"PASSED"}, {"INCORRECT_NUMERICAL"}, {"COMPILE_ERROR"}])
+
+    def test_a_trace_replaces_no_other_file(self):
+        path = self.copy_of("right_and_fast.cpp", "untraced")
+        kept = path.read_bytes()
+        for place in (path, path.parent / "tries.jsonl", "-"):
+            self.assertEqual(self.run_program("try", str(path), *QUICK, "--trace", str(place)).returncode, 2, place)
+        self.assertEqual(path.read_bytes(), kept)
 
     def test_what_is_no_kernel_is_an_error_of_the_caller(self):
         missing = self.run_program("try", str(self.folder / "none.cpp"))

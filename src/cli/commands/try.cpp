@@ -7,6 +7,7 @@
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
 #include "report/host.hpp"
+#include "trying/trace.hpp"
 #include "trying/tries_file.hpp"
 #include "trying/try_file.hpp"
 #include "trying/try_sheet.hpp"
@@ -48,6 +49,7 @@ struct Arguments {
   record::RunOptions options = quick_options();
   std::string json;
   std::string keep;
+  std::string trace;
   bool watch = false;
   bool sanitize = false;
   bool quiet = false;
@@ -111,6 +113,26 @@ class RunLines {
   std::string unfinished_;
 };
 
+// Lines are added to what is one already; any other file stays as it is.
+void check_trace(const Arguments& arguments) {
+  if (arguments.trace.empty()) return;
+  const fs::path tries = trying::tries_file_of(arguments.file);
+  const auto place_of = [](const fs::path& path) {
+    return fs::weakly_canonical(fs::absolute(path));
+  };
+  // That of all tries may not be there yet.
+  if (is_stdout(arguments.trace) || place_of(arguments.trace) == place_of(tries)) {
+    throw Error(ErrorKind::kUsage, "--trace: its lines are added to a file of their own; name one");
+  }
+  check_output({.option = "--trace",
+                .path = arguments.trace,
+                .read = {{arguments.file, "the kernel"}},
+                .kind = "a trace",
+                .is_of_kind = [](std::string_view beginning) {
+                  return beginning.starts_with("{\"definition\": ");
+                }});
+}
+
 ExitCode try_once(const Arguments& arguments, const std::atomic<bool>& interrupted) {
   const fs::path tries = trying::tries_file_of(arguments.file);
   const std::vector<trying::Attempt> before =
@@ -127,7 +149,8 @@ ExitCode try_once(const Arguments& arguments, const std::atomic<bool>& interrupt
   });
   lines.clear();
   if (!attempt) return interruption().value_or(ExitCode::kInterrupted);
-  trying::append(tries, *attempt);
+  trying::append(tries, trying::to_json(*attempt) + '\n');
+  if (!arguments.trace.empty()) trying::append(arguments.trace, trying::trace_of(*attempt));
   show(*attempt, arguments);
   return code_of(attempt->status);
 }
@@ -157,6 +180,7 @@ ExitCode run(Arguments arguments) {
   if (arguments.options.shapes.empty()) {
     arguments.options.shapes = {"1024x1024", "4096x4096", "8192x8192"};
   }
+  check_trace(arguments);
   if (!arguments.keep.empty()) make_folder(arguments.keep);
   const std::atomic<bool>& interrupted = watch_for_interruption();
   if (!arguments.watch) return try_once(arguments, interrupted);
@@ -221,6 +245,9 @@ Command try_command() {
       .one_of({"-"});
   command.add("--keep FOLDER", a->keep,
               "Keep the source, the compiler's log and the assembly there", kFiles);
+  command.add("--trace FILE", a->trace,
+              "Add its cells to FILE, as SOL-ExecBench and FlashInfer-Bench read them (JSON Lines)",
+              kFiles);
   command.add("-q,--quiet", a->quiet, "No table and no progress");
   command.run = [a](const Context&) { return run(*a); };
   return command;
