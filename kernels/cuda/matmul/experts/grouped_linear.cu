@@ -199,34 +199,10 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   const Tables tables = load_tables<Tables>(shared_address(shared) + Layout::kTables);
   const VectorLane operands(layout, shared_address(shared), slots);
   auto* partials = reinterpret_cast<float*>(shared + layout.partials) + lane;
-  unsigned count = 0;  // boxes done
-  for (; walk.tile < tiles; count += kBoxes) {
-    float scales[kBoxes][2];
-#pragma unroll
-    for (int i = 0; i < kBoxes; ++i) {
-      scales[i][0] = next_scales.scale(nested_map, i, 0);
-      scales[i][1] = next_scales.scale(nested_map, i, 1);
-    }
-    const int first_box = walk.unit * kBoxes;
-    const SlotTile at(plan, walk.tile);
-    const int input_boxes = static_cast<int>(input_row(job, at.slot)) * units.boxes;
-    float* partial = partials + (walk.tile * units.units + walk.unit) * kBoxRows * 4;
-    walk.advance(units);
-    load_scales();
-    float sum[2] = {0.0f, 0.0f};
-#pragma unroll
-    for (int i = 0; i < kBoxes; ++i) {
-      const unsigned n = count + i;
-      ring.wait(n);
-      BoxWords words;
-      ring.release(operands.load(words, ring.offset(n)), operands.zero);
-      ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
-      const int box = first_box + i;
-      if (box < units.boxes) operands.multiply(sum, tables, words, scales[i], input_boxes + box);
-    }
-    partial[0] = sum[0];
-    partial[8 * 4] = sum[1];
-  }
+  multiply_units(walk, tiles, units, ring, next_fill, next_scales, load_scales, nested_map,
+                 operands, tables, partials, [&](int tile) {
+                   return static_cast<int>(input_row(job, SlotTile(plan, tile).slot)) * units.boxes;
+                 });
   __syncthreads();
   SlotSums<kType>(job, plan, expert, reinterpret_cast<const float4*>(shared + layout.partials))
       .finish();

@@ -113,6 +113,43 @@ class VectorLane {
   std::uint32_t terms_;
 };
 
+// Multiplies the units of a warp, from `walk` on, and leaves the lane's sums of each to `partials`.
+// `inputs_of(tile)`: boxes of activations before those of the tile.
+template <ScaleKind kKind, int kBoxes, class Ring, class NextFill, class LoadScales, class InputsOf>
+__device__ __forceinline__ void multiply_units(
+    UnitWalk& walk, int tiles, const UnitPlan& plan, Ring& ring, const NextFill& next_fill,
+    const LaneScales<kKind, kBoxes>& next_scales, const LoadScales& load_scales,
+    const NestedMap& nested_map, const VectorLane& operands, const LineAndResidual::Tables& tables,
+    float* partials, const InputsOf& inputs_of) {
+  unsigned count = 0;  // boxes done
+  for (; walk.tile < tiles; count += kBoxes) {
+    float scales[kBoxes][2];
+#pragma unroll
+    for (int i = 0; i < kBoxes; ++i) {
+      scales[i][0] = next_scales.scale(nested_map, i, 0);
+      scales[i][1] = next_scales.scale(nested_map, i, 1);
+    }
+    const int first_box = walk.unit * kBoxes;
+    const int first_input = inputs_of(walk.tile);
+    float* partial = partials + (walk.tile * plan.units + walk.unit) * kBoxRows * 4;
+    walk.advance(plan);
+    load_scales();
+    float sum[2] = {0.0f, 0.0f};
+#pragma unroll
+    for (int i = 0; i < kBoxes; ++i) {
+      const unsigned n = count + i;
+      ring.wait(n);
+      BoxWords words;
+      ring.release(operands.load(words, ring.offset(n)), operands.zero);
+      ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
+      const int box = first_box + i;
+      if (box < plan.boxes) operands.multiply(sum, tables, words, scales[i], first_input + box);
+    }
+    partial[0] = sum[0];
+    partial[8 * 4] = sum[1];
+  }
+}
+
 // Sums what the units of each row and the lanes of their quads have left, kLanes lanes a row, and
 // writes the outputs.
 template <OutputType kType, int kLanes>
@@ -219,32 +256,8 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   const VectorLane operands(layout, shared_address(shared), slots);
   auto* partials = reinterpret_cast<float*>(shared + layout.partials) + row * 4 + quad_lane;
 
-  unsigned count = 0;  // boxes done
-  for (; walk.tile < tiles; count += kBoxes) {
-    float scales[kBoxes][2];
-#pragma unroll
-    for (int i = 0; i < kBoxes; ++i) {
-      scales[i][0] = next_scales.scale(nested_map, i, 0);
-      scales[i][1] = next_scales.scale(nested_map, i, 1);
-    }
-    const int first_box = walk.unit * kBoxes;
-    float* partial = partials + (walk.tile * plan.units + walk.unit) * kBoxRows * 4;
-    walk.advance(plan);
-    load_scales();
-    float sum[2] = {0.0f, 0.0f};
-#pragma unroll
-    for (int i = 0; i < kBoxes; ++i) {
-      const unsigned n = count + i;
-      ring.wait(n);
-      BoxWords words;
-      ring.release(operands.load(words, ring.offset(n)), operands.zero);
-      ring.fill(n + kUnitSlots, next_fill(n + kUnitSlots));
-      const int box = first_box + i;
-      if (box < plan.boxes) operands.multiply(sum, tables, words, scales[i], box);
-    }
-    partial[0] = sum[0];
-    partial[8 * 4] = sum[1];
-  }
+  multiply_units(walk, tiles, plan, ring, next_fill, next_scales, load_scales, nested_map, operands,
+                 tables, partials, [](int) { return 0; });
   __syncthreads();
   finish_vector<kType>(job, plan, reinterpret_cast<const float4*>(shared + layout.partials));
 #endif
