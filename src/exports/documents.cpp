@@ -58,6 +58,7 @@ text::Document document_of(const record::Report& report) {
   }
   for (text::Sheet& sheet : report::result_sheets(report)) document.table(std::move(sheet));
   for (text::Sheet& sheet : report::model_sheets(report)) document.table(std::move(sheet));
+  document.table(report::training_sheet(report));
   for (const std::string& warning : report.warnings) {
     document.item("warning", text::fitted(warning, 400));
   }

@@ -17,6 +17,10 @@ std::vector<text::Sheet> result_sheets(const record::Report& report);
 // for each cell. None of what a single geometry says already.
 std::vector<text::Sheet> model_sheets(const record::Report& report);
 
+// What the products of a step of QLoRA training take together, where a report has those forward and
+// those back; else without sections. Adapters, attention and loss are no part of it.
+text::Sheet training_sheet(const record::Report& report);
+
 // Which variant is the fastest with how many tokens; no section without several numbers of tokens.
 text::Sheet crossover_sheet(const record::Report& report);
 
