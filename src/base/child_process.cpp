@@ -50,15 +50,19 @@ Descriptor file_with(const std::string& text) {
   return file;
 }
 
-// What a process reads, and what it writes to its two streams.
+// What a process reads, what it writes to its two streams, and whose group it is in.
 struct Channels {
   Descriptor in;
   bool has_input = false;
+  bool leads_group = false;
   Pipe out;
   Pipe err;
   pid_t parent = getpid();
 
-  explicit Channels(const std::string& input) : in(file_with(input)), has_input(!input.empty()) {}
+  explicit Channels(const ChildCommand& command)
+      : in(file_with(command.input)),
+        has_input(!command.input.empty()),
+        leads_group(command.leads_group) {}
 
   bool are_open() const {
     return out.writer.is_open() && err.writer.is_open() && in.is_open() == has_input;
@@ -105,6 +109,7 @@ bool drain(int stream, const Taker& take) {
                          const Channels& channels) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != channels.parent) _exit(kNotStarted);  // it died before it could be asked for
+  if (channels.leads_group) setpgid(0, 0);
   if (channels.has_input) dup2(channels.in.get(), STDIN_FILENO);
   dup2(channels.out.writer.get(), STDOUT_FILENO);
   dup2(channels.err.writer.get(), STDERR_FILENO);
@@ -135,8 +140,10 @@ class Child {
 
  private:
   bool read_some();
+  void send(int signal) const { kill(leads_group_ ? -pid_ : pid_, signal); }
 
   pid_t pid_ = -1;
+  bool leads_group_ = false;
   Descriptor out_;
   Descriptor err_;
   Taker on_err_;
@@ -150,10 +157,13 @@ Child::Child(const ChildCommand& command, Taker on_err) : on_err_(std::move(on_e
   std::vector<std::string> settings = environment_with(command.environment);
   const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> environment = pointers(settings);
-  Channels channels(command.input);
+  Channels channels(command);
   pid_ = channels.are_open() ? fork() : -1;
   const char* const program = command.is_this_program ? "/proc/self/exe" : words.front().c_str();
   if (pid_ == 0) become(program, arguments.data(), environment.data(), channels);
+  // Here, too: whichever of the two comes first, no signal misses the group.
+  leads_group_ = command.leads_group && pid_ > 0;
+  if (leads_group_) setpgid(pid_, pid_);
   outcome_.exit_code = kNotStarted;
   out_ = std::move(channels.out.reader);
   err_ = std::move(channels.err.reader);
@@ -161,7 +171,7 @@ Child::Child(const ChildCommand& command, Taker on_err) : on_err_(std::move(on_e
 
 Child::~Child() {
   if (!is_running()) return;
-  kill(pid_, SIGKILL);
+  send(SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
 
@@ -185,15 +195,16 @@ void Child::look() {
   const bool has_ended = waitpid(pid_, &status, WNOHANG) == pid_;
   while (read_some() && has_ended) {
   }
-  if (!has_ended && killed_at_ && Clock::now() > *killed_at_) kill(pid_, SIGKILL);
+  if (!has_ended && killed_at_ && Clock::now() > *killed_at_) send(SIGKILL);
   if (!has_ended) return;
+  if (leads_group_) send(SIGKILL);
   pid_ = -1;
   outcome_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 void Child::stop(int signal, double grace_s) {
   if (!is_running() || killed_at_) return;
-  kill(pid_, signal);
+  send(signal);
   killed_at_ = Clock::now() +
                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(grace_s));
 }

@@ -16,6 +16,7 @@ struct ChildCommand {
   std::vector<std::string> environment;  // "NAME=value", in place of this process's own
   bool is_this_program = true;           // else the name is looked for as a shell does
   std::string input{};                   // all that it reads from stdin; empty: this process's own
+  bool leads_group = false;  // signals reach what it starts, too, and nothing of that survives it
 };
 
 // What a process left behind. One that a signal ended has 128 + its number as exit code.
@@ -45,7 +46,8 @@ struct ChildWatch {
 std::string program_on_path(const std::string& name);
 
 // Starts a process for each of `commands`, all at once, and waits for all. They are in the
-// same process group, so that Ctrl-C reaches them, too, and die when this process does. One that
+// same process group, so that Ctrl-C reaches them, too (one that leads a group of its own gets the
+// stop signal alone), and die when this process does. One that
 // does not heed the signal that it got is killed. A process that cannot be
 // started is one that ended with 127.
 std::vector<ChildOutcome> run_children(const std::vector<ChildCommand>& commands,

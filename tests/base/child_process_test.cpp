@@ -5,7 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <string>
+#include <sys/types.h>
+#include <thread>
 #include <vector>
 
 namespace nf4bench {
@@ -55,6 +58,35 @@ TEST(ChildProcess, HasItsGraceAndNoMore) {
       outcomes);
   EXPECT_GE(silent_s, 0.8);
   EXPECT_TRUE(outcomes[0].was_silent);
+}
+
+// Ended is one, too, that nobody has waited for.
+bool is_there(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  return !text.empty() && text.find(") Z ") == std::string::npos;
+}
+
+bool ends_soon(pid_t process) {
+  for (int i = 0; i < 200 && is_there(process); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return !is_there(process);
+}
+
+// What a tool starts is not left behind when the tool is stopped, or ends.
+TEST(ChildProcess, ThatLeadsAGroupTakesWhatItHasStartedWithIt) {
+  const std::atomic<bool> goes_on = false;
+  const std::string deaf = "(trap '' TERM; while :; do sleep 0.05; done) >/dev/null 2>&1 & echo $!";
+  for (const char* const end : {"; wait", ""}) {
+    ChildCommand leads = shell(deaf + end);
+    leads.leads_group = true;
+    const ChildOutcome outcome =
+        run_children({leads}, {.interrupted = goes_on, .silence_s = 0.3}).front();
+    EXPECT_TRUE(ends_soon(static_cast<pid_t>(std::stol(outcome.out))));
+    EXPECT_EQ(outcome.was_silent, *end != '\0');
+  }
 }
 
 // A run on a GPU ends its sample and writes its report in that time; one that is silent does not.
