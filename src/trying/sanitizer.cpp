@@ -1,11 +1,7 @@
 #include "trying/sanitizer.hpp"
 
-#include "base/atomic_file.hpp"
-#include "base/child_process.hpp"
-#include "base/signals.hpp"
 #include "base/temporary_folder.hpp"
-#include "base/text.hpp"
-#include "plan/run_options_json.hpp"
+#include "bench/tool_run.hpp"
 
 #include <fmt/format.h>
 
@@ -28,7 +24,6 @@ constexpr std::array kTools = {"memcheck", "racecheck", "initcheck", "synccheck"
 constexpr std::string_view kPrefix = "=========";
 constexpr std::string_view kHead = "COMPUTE-SANITIZER";
 constexpr int kLaunches = 4;  // of each kernel that is looked at
-constexpr double kLongestSilenceS = 300.0;
 constexpr int kNotStarted = 127;
 
 // Of the lines that begin no finding.
@@ -94,28 +89,9 @@ std::vector<SanitizerFinding> gathered(const std::vector<SanitizerFinding>& all)
   return kept;
 }
 
-std::string found_tool() {
-  const char* const installed = "/usr/local/cuda/bin/compute-sanitizer";
-  const std::string on_path = program_on_path("compute-sanitizer");
-  std::error_code error;
-  return on_path.empty() && fs::is_regular_file(installed, error) ? installed : on_path;
-}
-
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// What a child said last.
-std::string last_line(const ChildOutcome& outcome) {
-  std::string last = "nothing";
-  for (const std::string& text : {outcome.out, outcome.err}) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      if (!line.empty()) last = line;
-    }
-  }
-  return escaped(last);
 }
 
 std::vector<std::string> words_for(const std::string& program, const std::string& tool,
@@ -159,35 +135,23 @@ std::vector<SanitizerFinding> findings_in(const std::string& log, const std::str
 
 Sanitized sanitize(const record::RunOptions& options, const std::vector<std::string>& symbols,
                    const std::atomic<bool>& interrupted) {
-  const std::string program = found_tool();
+  const std::string program = bench::toolkit_program("compute-sanitizer");
   if (program.empty()) {
     return {{},
             "compute-sanitizer is not found: install the CUDA Toolkit, or put its bin folder on "
             "PATH"};
   }
   const TemporaryFolder folder("sanitize");
-  const fs::path settings = folder.path() / "options.json";
-  write_file(settings, plan::run_options_to_json(options));
   Sanitized result;
   for (const std::string tool : kTools) {
     const fs::path log = folder.path() / (tool + ".log");
-    std::vector<std::string> words = words_for(program, tool, log, symbols);
-    for (const std::string& word : {fs::read_symlink("/proc/self/exe").string(), std::string("run"),
-                                    "--options=" + settings.string()}) {
-      words.push_back(word);
-    }
-    const ChildOutcome outcome = run_children({{.arguments = std::move(words),
-                                                .environment = {"NF4BENCH_CONFIG="},
-                                                .is_this_program = false}},
-                                              {.interrupted = interrupted,
-                                               .stop_signal = signal_for_children,
-                                               .silence_s = kLongestSilenceS})
-                                     .front();
+    const ChildOutcome outcome = bench::run_under_tool(
+        {.words = words_for(program, tool, log, symbols), .options = options}, interrupted);
     if (interrupted.load()) break;
     const std::string text = text_of(log);
     if (outcome.exit_code == kNotStarted || text.find(kHead) == text.npos) {
       result.problem = fmt::format("compute-sanitizer --tool {} did not look at it: {}", tool,
-                                   last_line(outcome));
+                                   bench::last_line({outcome.out, outcome.err}));
       continue;
     }
     for (SanitizerFinding& finding : findings_in(text, tool)) {
