@@ -25,6 +25,7 @@ ChildCommand command_for(const CompanyMember& member, record::RunOptions options
   options.measure_stream_shapes = false;
   options.measure_energy = false;
   options.check_company = false;
+  options.why.clear();
   options.peers_are_optional = true;  // the run itself has told
   return run_command_for(options, {"NF4BENCH_LOCKS=", "NF4BENCH_PROGRESS="});
 }

@@ -1,6 +1,7 @@
 #include "bench/run.hpp"
 
 #include "bench/company_check.hpp"
+#include "bench/counting.hpp"
 #include "bench/energy.hpp"
 #include "bench/run_report.hpp"
 #include "bench/runner.hpp"
@@ -111,6 +112,16 @@ std::vector<CompanyMember> members_of(const RunPlan& plan) {
   return members;
 }
 
+std::vector<CountedOperation> counted_operations(const RunPlan& plan) {
+  std::vector<CountedOperation> counted;
+  for (const OperationPlan& each : plan.operations) {
+    CountedOperation& operation = counted.emplace_back();
+    operation.name = each.operation.name;
+    for (const plan::PlannedTensor& tensor : each.tensors) operation.tensors.push_back(tensor.id);
+  }
+  return counted;
+}
+
 }  // namespace
 
 record::Report start_report(const RunPlan& plan) {
@@ -145,6 +156,10 @@ void measure(RunPlan& plan, record::Report& report, const RunEvents& events,
   }
   if (plan.options.check_company && report.complete) {
     check_company(report, {plan.options, members_of(plan), events.on_progress, interrupted});
+    report.complete = !interrupted.load();
+  }
+  if (!plan.options.why.empty() && report.complete) {
+    count(report, {plan.options, counted_operations(plan), events.on_progress, interrupted});
     report.complete = !interrupted.load();
   }
   report.finished_at = report::utc_now();

@@ -58,6 +58,7 @@ class BufferedWorkload final : public Workload {
   JudgedSample judged_sample(const kernels::Variant& variant, const SampleSpec& spec,
                              const Expected& expected) override;
   void repeat(const kernels::Variant& variant, const SampleSpec& spec, int times) override;
+  void profile(const kernels::Variant& variant) override;
   std::optional<OutputFault> check(const kernels::Variant& variant, const SampleSpec& spec,
                                    const Expected& expected) override;
 
@@ -351,6 +352,11 @@ void BufferedWorkload::repeat(const kernels::Variant& variant, const SampleSpec&
   std::vector<Written> outputs;
   for (const BufferSet& set : sets_.sets()) outputs.push_back({.output = set.output});
   lay_poison(outputs, strewn_poison(work_.output_bytes, secret_));
+}
+
+void BufferedWorkload::profile(const kernels::Variant& variant) {
+  executor_->profile(calls_of(variant),
+                     {.cache = record::CacheMode::kHot, .launch = record::LaunchMode::kStream});
 }
 
 std::optional<OutputFault> BufferedWorkload::check(const kernels::Variant& variant,

@@ -144,6 +144,10 @@ class Workload {
   // counted by others, such as energy. Nothing is timed or judged.
   virtual void repeat(const kernels::Variant& variant, const SampleSpec& spec, int times) = 0;
 
+  // Calls `variant` once, plainly, where a profiler that waits for it sees what it launches and
+  // nothing else: after it was called before. Nothing is timed or judged.
+  virtual void profile(const kernels::Variant& variant) = 0;
+
   // Takes samples that are not worth timing and judges them: one whose outputs are full of poison,
   // and one on the same outputs when they are right but for poison that is strewn over them. Looks
   // at guard bytes and at an output that is not to be written, too. Throws Error(kDevice) when a

@@ -87,6 +87,9 @@ class Executor {
   // Makes the calls of `times` samples, back to back, and returns once their work is done.
   virtual void repeat(const Calls& calls, const SampleSpec& spec, int times) = 0;
 
+  // Makes the calls of one sample where a profiler that waits for them sees these and nothing else.
+  virtual void profile(const Calls& calls, const SampleSpec& spec) { repeat(calls, spec, 1); }
+
   // To be called when buffers have moved: what was prepared holds their old addresses.
   virtual void forget_addresses() = 0;
 

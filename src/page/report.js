@@ -149,7 +149,8 @@ function oneCell(all, rows) {
   return section('cell', 'One cell', '', el('p', {}, select), el('p', {class: 'faint'},
     'Speed relative to the baseline, with its 95 % interval; the dashed rule is at 1.',
     hasSamples && ` Right: samples around their median, +/- ${(100 * reach).toPrecision(2)} %.`),
-  tracks('', part.map(line)));
+  tracks('', part.map(line)), part.filter(row => row.counters?.judgement).map(row =>
+    el('p', {}, swatch(row.variant), `: ${row.counters.judgement}`)));
 }
 
 const cellColumns = rows => CELL.filter(name => varies(rows, name))
@@ -183,6 +184,8 @@ const rowColumns = rows => [['variant', row => row.variant, swatch], ...cellColu
   ['% stream', row => row.fraction_of_stream, fixed(1, 100)],
   ['rms error', row => row.verification?.accuracy?.rms_error, value => value.toExponential(1)],
   ['energy', row => row.energy?.joules, value => scaled(value, 'J')],
+  ['limited by', row => row.counters?.kernels > 0 ? row.counters.limit : undefined,
+    (value, row) => el('span', {title: row.counters.judgement}, value)],
   ['throttled', row => row.throttled_samples || undefined],
   ['samples', row => row.time && (row.sample_digest?.count ?? row.samples_s.length)],
   ['status', judged, value => (value === 'passed' ? value : el('span', {class: 'bad'}, value))]];

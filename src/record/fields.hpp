@@ -54,6 +54,11 @@ template <>
 inline constexpr std::array kWords<record::RoofLimit> = {record::RoofLimit::kMemory,
                                                          record::RoofLimit::kCompute};
 template <>
+inline constexpr std::array kWords<record::Limit> = {
+    record::Limit::kUnknown, record::Limit::kDram,    record::Limit::kL2,
+    record::Limit::kShared,  record::Limit::kAlu,     record::Limit::kTensor,
+    record::Limit::kIssue,   record::Limit::kLatency, record::Limit::kLaunch};
+template <>
 inline constexpr std::array kWords<record::WeightClass> = {
     record::WeightClass::kExact, record::WeightClass::kRounded, record::WeightClass::kUnseen};
 template <>
@@ -372,6 +377,35 @@ void fields(Batch& e, F&& f) {
   f("unavailable", e.unavailable, kOrNull);
 }
 
+template <Is<Stall> Wait, class F>
+void fields(Wait& s, F&& f) {
+  f("reason", s.reason, Field{.is_word = true});
+  f("cycles", s.cycles);
+}
+
+template <Is<Counters> Counted, class F>
+void fields(Counted& c, F&& f) {
+  f("kernels", c.kernels);
+  f("seconds", c.seconds);
+  f("dram_fraction", c.dram_fraction);
+  f("dram_bytes_read", c.dram_bytes_read);
+  f("dram_bytes_written", c.dram_bytes_written);
+  f("l2_fraction", c.l2_fraction);
+  f("l2_hit_fraction", c.l2_hit_fraction);
+  f("shared_conflicts", c.shared_conflicts);
+  f("shared_wavefronts", c.shared_wavefronts);
+  f("issue_fraction", c.issue_fraction);
+  f("tensor_fraction", c.tensor_fraction);
+  f("alu_fraction", c.alu_fraction);
+  f("warps_fraction", c.warps_fraction);
+  f("instructions", c.instructions);
+  f("stalls", c.stalls);
+  f("issue_cycles", c.issue_cycles);
+  f("limit", c.limit);
+  f("judgement", c.judgement, kOrNull);
+  f("unavailable", c.unavailable, kOrNull);
+}
+
 template <Is<SampleDigest> Digest, class F>
 void fields(Digest& d, F&& f) {
   f("count", d.count);
@@ -430,6 +464,7 @@ void fields(Row& m, F&& f) {
   f("load", m.load, kLater);
   f("reference_line", m.reference_line, kLater);
   f("energy", m.energy, kLater);
+  f("counters", m.counters, Field{.or_none = true});
   f("sample_digest", m.digest, Field{.or_none = true});
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "record/cell.hpp"
+#include "record/counters.hpp"
 #include "record/host_load.hpp"
 #include "record/verification.hpp"
 #include "statistics/statistics.hpp"
@@ -110,6 +111,7 @@ struct Measurement {
   std::optional<std::int64_t> throttled_samples;  // see throttling.hpp; absent without clocks
   std::optional<Alone> alone;                     // see company.hpp; absent unless asked for
   std::optional<Energy> energy;                   // absent unless asked for
+  std::optional<Counters> counters{};             // absent unless asked for
   std::optional<HostLoad> load;                   // while the cell was timed; absent where unknown
 };
 

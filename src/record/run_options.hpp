@@ -67,6 +67,8 @@ struct RunOptions {
   bool measure_stream_shapes = true;  // also time the kernels that only move the bytes
   bool measure_energy = false;        // of a call, too
   bool check_company = false;         // measure each variant alone as well
+  std::vector<std::string> why;       // variants whose counters are read: names and wildcards
+  int single_call = 0;  // no run: the tensor with this number, from 1, is for one call; 0: a run
 
   // On several devices, or as one task of a job.
   int together = 1;  // devices that are measured at the same time, this one included
@@ -130,6 +132,8 @@ void fields(Options& o, Visit&& visit) {
   visit("measure_stream_shapes", o.measure_stream_shapes);
   visit("measure_energy", o.measure_energy);
   visit("check_company", o.check_company);
+  visit("why", o.why);
+  visit("single_call", o.single_call);
   visit("together", o.together);
   visit("in_turn", o.in_turn);
   visit("together_and_alone", o.together_and_alone);

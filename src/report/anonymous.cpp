@@ -79,7 +79,10 @@ record::Report anonymous(record::Report report) {
   const Eraser eraser(report);
   for (std::string& word : report.command) eraser.erase(word);
   for (std::string& warning : report.warnings) eraser.erase(warning);
-  for (record::Measurement& row : report.measurements) eraser.erase(row.reason);
+  for (record::Measurement& row : report.measurements) {
+    eraser.erase(row.reason);
+    if (row.counters) eraser.erase(row.counters->unavailable);
+  }
   for (record::ReportTensor& tensor : report.tensors) eraser.erase(tensor.source);
   for (record::PeerFile& peer : report.peers) eraser.erase(peer.file);
   eraser.erase(report.settings.activations_file);

@@ -95,6 +95,20 @@ std::string driver_warning(const std::vector<std::string>& before,
 
 }  // namespace
 
+std::vector<std::string> why_findings(const record::Report& report) {
+  const bool is_any_counted = std::ranges::any_of(
+      report.measurements, [](const auto& m) { return m.counters && m.counters->kernels > 0; });
+  std::vector<std::string> findings;
+  for (const record::Measurement& m : report.measurements) {
+    if (!m.counters || !is_any_counted) continue;
+    const std::string& said =
+        m.counters->kernels > 0 ? m.counters->judgement : m.counters->unavailable;
+    findings.push_back(
+        fmt::format("{} at {} {}: {}.", m.variant, m.cell.tensor, cell_words(m.cell), said));
+  }
+  return findings;
+}
+
 std::vector<std::string> company_findings(const record::Report& report) {
   const auto measured =
       std::count_if(report.measurements.begin(), report.measurements.end(),

@@ -12,6 +12,10 @@ namespace nf4bench::report {
 // time depends on what else was measured, or one that none does. Empty when that was not measured.
 std::vector<std::string> company_findings(const record::Report& report);
 
+// What limits each variant whose counters were read, a sentence each, and why those of others could
+// not be; where that was so of all, a warning has said it.
+std::vector<std::string> why_findings(const record::Report& report);
+
 // What a reader of the times should know about clocks that were held down: at most one sentence on
 // the cells in which many samples of a variant were throttled, and one on what the driver said.
 std::vector<std::string> throttling_warnings(const record::Report& report);

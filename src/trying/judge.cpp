@@ -187,6 +187,7 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
   cell.baseline = company.baseline();
   if (!attempt.last.empty()) cell.last = company.last(attempt.last);
   cell.disturbed = row.load && row.load->disturbed;
+  cell.counters = row.counters;
   return cell;
 }
 

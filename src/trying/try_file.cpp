@@ -7,6 +7,7 @@
 #include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "bench/child_run.hpp"
+#include "bench/counting.hpp"
 #include "device/devices.hpp"
 #include "operation/operation.hpp"
 #include "peer/solution_file.hpp"
@@ -104,6 +105,7 @@ record::RunOptions options_of(const Request& request, const Attempt& attempt, co
   options.in_process = peer::is_kernel_program(attempt.program);
   options.peers_are_optional = true;
   options.measure_stream_shapes = false;
+  if (request.why) options.why = {fmt::format("{}*", kMine)};
   options.quiet = true;
   options.force = true;
   options.command = {"nf4bench", "try", request.file};
@@ -141,6 +143,10 @@ bool compile(const Request& request, Attempt& attempt) {
   return compiles;
 }
 
+double longest_silence_of(const record::RunOptions& options) {
+  return options.call_timeout_s + kGraceS + (options.why.empty() ? 0.0 : bench::kLongestCountingS);
+}
+
 void measure(const Request& request, Attempt& attempt) {
   const Attempt* const last = last_of(request, attempt.program);
   if (last != nullptr) attempt.last = last->id;
@@ -159,7 +165,7 @@ void measure(const Request& request, Attempt& attempt) {
                                              err += bytes;
                                              if (request.on_progress) request.on_progress(bytes);
                                            },
-                                       .silence_s = options.call_timeout_s + kGraceS})
+                                       .silence_s = longest_silence_of(options)})
                              .front();
   if (request.interrupted.load()) return;
   outcome.err = std::move(err);

@@ -20,6 +20,7 @@ struct Request {
   record::RunOptions options;          // on what it is tried, and for how long
   std::string keep;                    // a folder for what the compiler makes of it; empty: none
   bool sanitize = false;               // run it under compute-sanitizer, too
+  bool why = false;                    // have its counters read
   const std::vector<Attempt>& before;  // tries of the same file
   const std::atomic<bool>& interrupted;
   std::function<void(std::string_view bytes)> on_progress{};  // stderr of the run

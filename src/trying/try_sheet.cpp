@@ -130,6 +130,22 @@ void tell(const Sanitized& sanitized, text::Page& page) {
   }
 }
 
+// What limits each, and why some were not counted, each reason once.
+void tell_why(const Attempt& attempt, text::Page& page) {
+  std::set<std::string> reasons;
+  for (const TriedCell& cell : attempt.cells) {
+    if (!cell.counters) continue;
+    if (cell.counters->kernels == 0) {
+      reasons.insert(cell.counters->unavailable);
+    } else {
+      page.paragraph(fmt::format("{}: {}", name_of(cell), cell.counters->judgement), 2);
+    }
+  }
+  for (const std::string& reason : reasons) {
+    page.paragraph("not counted: " + reason, 2, text::Tone::kDoubt);
+  }
+}
+
 std::string interval_of(const Overall& overall) {
   if (!overall.ci95) return "";
   return fmt::format("[{:.3f}, {:.3f}]", overall.ci95->low, overall.ci95->high);
@@ -186,6 +202,7 @@ std::string to_text(const Attempt& attempt, const text::Style& style) {
     if (cell.kernel) kernels.insert(kernel_text(cell));
   }
   for (const std::string& kernel : kernels) page.paragraph(kernel, 2, text::Tone::kFaint);
+  tell_why(attempt, page);
   std::set<std::string> hints;
   for (const TriedCell& cell : attempt.cells) hints.insert(cell.hint);
   for (const std::string& hint : hints) {

@@ -235,6 +235,10 @@ class FakeWorkload final : public device::Workload {
     for (int i = 0; i < times; ++i) take(call);
   }
 
+  void profile(const kernels::Variant& variant) override {
+    repeat(variant, {.cache = record::CacheMode::kHot, .launch = record::LaunchMode::kStream}, 1);
+  }
+
   std::optional<device::OutputFault> check(const kernels::Variant& variant,
                                            const device::SampleSpec& spec,
                                            const device::Expected&) override {

@@ -401,6 +401,14 @@ cudaError_t CUDARTAPI cudaDeviceSynchronize() {
   for (const auto& node : std::exchange(state().elsewhere, {})) node();
   return enter("cudaDeviceSynchronize");
 }
+cudaError_t CUDARTAPI cudaProfilerStart() {
+  return enter("cudaProfilerStart");
+}
+
+cudaError_t CUDARTAPI cudaProfilerStop() {
+  return enter("cudaProfilerStop");
+}
+
 cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event) {
   return create("cudaEventCreate", event);
 }

@@ -80,6 +80,7 @@ class FakeWorkload final : public Workload {
   void repeat(const kernels::Variant& variant, const SampleSpec& spec, int times) override {
     own_->repeat(variant, spec, times);
   }
+  void profile(const kernels::Variant& variant) override { own_->profile(variant); }
   std::optional<OutputFault> check(const kernels::Variant& variant, const SampleSpec& spec,
                                    const Expected& expected) override {
     return own_->check(variant, spec, expected);

@@ -233,6 +233,13 @@ void add_sampling_options(Command& command, record::RunOptions& o) {
       "--check-company", o.check_company,
       "Measure each variant again, alone in a process of its own, and say whose time depends "
       "on what else was measured");
+  command.add(
+      "--why",
+      [&o](bool is_on) {
+        o.why = is_on ? std::vector<std::string>{"*"} : std::vector<std::string>();
+      },
+      "Say what limits each variant on a GPU: after all samples it is called once more under ncu "
+      "of Nsight Compute, on each geometry in its first cell, and counters are read");
   command.add("--energy", o.measure_energy,
               "Measure the joules of a call, too, from the energy counter of the GPU: more than a "
               "second for each variant in each cell");
@@ -275,6 +282,17 @@ struct Arguments {
   std::string options_file;  // with all of them instead; empty: none
 };
 
+void check_why(const record::RunOptions& options) {
+  if (options.device == "cpu") {
+    throw Error(ErrorKind::kUsage, "--why: counters are read on GPUs; of the CPU perf has them");
+  }
+  if (device::names_several(options.device)) {
+    throw Error(ErrorKind::kUsage,
+                "--why: counters are read on one device, and would disturb the others; name it, as "
+                "in --device cuda:0");
+  }
+}
+
 ExitCode run(const Arguments& arguments, const Context& context) {
   constexpr std::uint64_t kMostBytes = 64 << 20;
   const std::string& file = arguments.options_file;
@@ -282,6 +300,7 @@ ExitCode run(const Arguments& arguments, const Context& context) {
       file.empty() ? arguments.options
                    : plan::run_options_from_json(read_input(file, kMostBytes), file);
   if (options.command.empty()) options.command = context.argv;
+  if (!options.why.empty()) check_why(options);
   const bool is_of_several = device::names_several(options.device) || options.together_and_alone;
   return is_of_several ? run_on_several(options) : run_on_one(options, context);
 }

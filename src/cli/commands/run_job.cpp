@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "bench/run.hpp"
 #include "bench/run_plan.hpp"
+#include "bench/single_call.hpp"
 #include "cli/commands/run_jobs.hpp"
 #include "cli/files.hpp"
 #include "cli/progress.hpp"
@@ -226,6 +227,10 @@ ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
   bench::RunPlan plan =
       bench::make_plan(std::move(parts), [](const std::string& warning) { warn(warning); });
   const record::RunOptions& options = plan.options;
+  if (options.single_call > 0) {
+    bench::make_single_call(plan);
+    return ExitCode::kOk;
+  }
   if (options.dry_run) {
     write_stdout(bench::plan_text(plan));
     return ExitCode::kOk;

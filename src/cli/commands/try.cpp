@@ -52,6 +52,7 @@ struct Arguments {
   std::string trace;
   bool watch = false;
   bool sanitize = false;
+  bool why = false;
   bool quiet = false;
 };
 
@@ -143,6 +144,7 @@ ExitCode try_once(const Arguments& arguments, const std::atomic<bool>& interrupt
       .options = arguments.options,
       .keep = arguments.keep,
       .sanitize = arguments.sanitize,
+      .why = arguments.why,
       .before = before,
       .interrupted = interrupted,
       .on_progress = [&lines](std::string_view bytes) { lines.take(bytes); },
@@ -171,8 +173,11 @@ ExitCode run(Arguments arguments) {
                 "--device: a kernel is tried on one device; name it, as in cuda:0");
   }
   device::check_device_name(arguments.options.device);
-  if (arguments.sanitize &&
-      (arguments.options.device == "cpu" || arguments.file.ends_with(".cpp"))) {
+  const bool is_for_cpu = arguments.options.device == "cpu" || arguments.file.ends_with(".cpp");
+  if (arguments.why && is_for_cpu) {
+    throw Error(ErrorKind::kUsage, "--why: counters are read on GPUs; of the CPU perf has them");
+  }
+  if (arguments.sanitize && is_for_cpu) {
     throw Error(ErrorKind::kUsage,
                 "--sanitize: compute-sanitizer looks at kernels of GPUs; of a .cpp file build a "
                 "program with -fsanitize=address,undefined");
@@ -239,6 +244,8 @@ Command try_command() {
   command.add("--watch", a->watch, "Try it again whenever it is saved");
   command.add("--sanitize", a->sanitize,
               "Also run it under the four tools of compute-sanitizer, and name what they find");
+  command.add("--why", a->why,
+              "Also call it once under ncu of Nsight Compute, and say what limits it on a GPU");
   command.group = "Output";
   command
       .add("--json -", a->json, "Write the try to stdout, as one line; the table moves to stderr")

@@ -1,7 +1,10 @@
 #include "device/cuda/cuda_executor.hpp"
 
+#include "base/error.hpp"
 #include "device/cuda/cuda_timing.hpp"
 #include "device/poison.hpp"
+
+#include <cuda_profiler_api.h>
 
 #include <algorithm>
 #include <functional>
@@ -33,6 +36,7 @@ class CudaExecutor final : public Executor {
 
   Taken sample(const Calls& calls, const SampleSpec& spec, const Truth* truth) override;
   void repeat(const Calls& calls, const SampleSpec& spec, int times) override;
+  void profile(const Calls& calls, const SampleSpec& spec) override;
 
   void forget_addresses() override { timing_.forget_addresses(); }
 
@@ -266,6 +270,16 @@ void CudaExecutor::repeat(const Calls& calls, const SampleSpec& spec, int times)
   for (int i = 0; i < times; ++i) ranges.push_back(next(calls, spec));
   if (calls.sampler != nullptr) return calls.sampler->repeat(spec, ranges);
   timing_.repeat(calls, spec, ranges);
+}
+
+void CudaExecutor::profile(const Calls& calls, const SampleSpec& spec) {
+  if (calls.sampler != nullptr) {
+    throw Error(ErrorKind::kDevice, "it launches in another process, where nobody looks at it");
+  }
+  prepare(calls, spec);
+  check_cuda(cudaProfilerStart(), "tell a profiler to begin");
+  timing_.repeat(calls, spec, {next(calls, spec)});
+  check_cuda(cudaProfilerStop(), "tell a profiler to end");
 }
 
 }  // namespace

@@ -110,6 +110,9 @@ void append_outcome(text::Page& page, const record::Report& report) {
   for (const std::string& finding : company_findings(report)) {
     page.paragraph("company: " + text::fitted(finding, 400), 2, text::Tone::kDoubt);
   }
+  for (const std::string& finding : why_findings(report)) {
+    page.paragraph("why: " + text::fitted(finding, 400), 2);
+  }
   for (const std::string& warning : report.warnings) {
     page.paragraph("warning: " + text::fitted(warning, 400), 2, text::Tone::kDoubt);
   }

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nf4bench::record {
+
+// What keeps the kernels of a call from being faster, as far as counters tell.
+enum class Limit : std::uint8_t {
+  kUnknown,  // nothing stands out, or it was not counted
+  kDram,
+  kL2,
+  kShared,   // conflicts over banks of shared memory
+  kAlu,      // the pipe of bits, integers and conversions
+  kTensor,   // the pipe of tensor cores
+  kIssue,    // schedulers that issue whenever they can
+  kLatency,  // warps that wait, and no unit is busy
+  kLaunch,   // what any kernel and its launch cost
+};
+
+constexpr const char* to_string(Limit limit) {
+  constexpr const char* kNames[] = {"unknown", "dram",  "l2",      "shared", "alu",
+                                    "tensor",  "issue", "latency", "launch"};
+  return kNames[static_cast<std::size_t>(limit)];
+}
+
+// Why warps do not issue, as Nsight Compute calls it ("long_scoreboard"), and for how many of the
+// cycles between two instructions of a warp.
+struct Stall {
+  std::string reason;
+  double cycles = 0.0;
+};
+
+// What a profiler counted in the kernels of one call: sums over them, and shares, means weighted
+// by their time. What a GPU does not count is absent.
+struct Counters {
+  std::int64_t kernels = 0;
+  std::optional<double> seconds{};  // that they take
+  std::optional<double> dram_fraction{};
+  std::optional<std::int64_t> dram_bytes_read{};
+  std::optional<std::int64_t> dram_bytes_written{};
+  std::optional<double> l2_fraction{};
+  std::optional<double> l2_hit_fraction{};  // of its sectors
+  std::optional<std::int64_t> shared_conflicts{};
+  std::optional<std::int64_t> shared_wavefronts{};  // conflicts are among them
+  std::optional<double> issue_fraction{};
+  std::optional<double> tensor_fraction{};
+  std::optional<double> alu_fraction{};
+  std::optional<double> warps_fraction{};      // active, of those that there is room for
+  std::optional<std::int64_t> instructions{};  // of warps
+  std::vector<Stall> stalls{};                 // the longest first; issuing is none
+  std::optional<double> issue_cycles{};  // between two instructions of a warp, stalls included
+  Limit limit = Limit::kUnknown;
+  std::string judgement{};    // in words; empty where nothing was counted
+  std::string unavailable{};  // why nothing was; empty when it was
+};
+
+}  // namespace nf4bench::record
