@@ -107,8 +107,6 @@ std::vector<std::string> words_for(const std::string& program, const Measurement
   // timed call finds nothing in them; where it finds its own lines, the last time has left them.
   const bool is_cold = row.cell.cache == record::CacheMode::kCold;
   return {program,
-          "--config-file",
-          "off",
           "--csv",
           "--page",
           "raw",

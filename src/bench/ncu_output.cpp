@@ -175,19 +175,19 @@ std::optional<double> sum_of(const std::vector<Kernel>& kernels, const std::stri
   return sum;
 }
 
-// Weighted by the time of those that have it.
+// Weighted by the time of those that have it; of one alone what it has, to the last bit.
 std::optional<double> mean_of(const std::vector<Kernel>& kernels, const std::string& metric) {
-  double sum = 0.0;
+  double mean = 0.0;
   double weights = 0.0;
   for (const Kernel& kernel : kernels) {
     const auto found = kernel.find(metric);
     if (found == kernel.end()) continue;
     const auto duration = kernel.find(kDuration);
     const double weight = duration == kernel.end() ? 1.0 : duration->second;
-    sum += weight * found->second;
     weights += weight;
+    if (weights > 0.0) mean += (found->second - mean) * (weight / weights);
   }
-  return weights > 0.0 ? std::optional(sum / weights) : std::nullopt;
+  return weights > 0.0 ? std::optional(mean) : std::nullopt;
 }
 
 void add_stalls(const std::vector<Kernel>& kernels, Counters& counters) {
