@@ -27,6 +27,7 @@ std::vector<Finding> check_gpu(const DoctorFacts& facts, const GpuConditions& gp
   }
   findings.push_back(check_driver(facts.driver, facts.device));
   findings.push_back(check_architectures(facts.architectures, facts.device));
+  findings.push_back(check_counters(facts.counters));
   return findings;
 }
 

@@ -64,6 +64,7 @@ void Examination::examine_gpu() {
   GpuConditions gpu;
   gpu.own_pid = static_cast<std::uint32_t>(getpid());
   facts_.driver = nvml.driver();
+  facts_.counters = device::read_counter_access(options_.root);
   rest(options_.rest_s);
   for (int i = 0; i < kRestReadings; ++i) {
     if (i > 0) rest(std::min(options_.rest_s, kBetweenRestReadingsS));

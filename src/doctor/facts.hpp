@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/counter_access.hpp"
 #include "device/device.hpp"
 #include "device/nvml/gpu_condition.hpp"
 #include "doctor/aa_run.hpp"
@@ -30,6 +31,7 @@ struct DoctorFacts {
   std::string kernel;                // of Linux: "6.1.0-29-amd64"
   std::string cuda_problem;          // why there is no GPU and the CPU was taken; else empty
   device::DriverFacts driver;        // NVIDIA's, if there is one
+  device::CounterAccess counters;    // of a GPU
   std::optional<GpuConditions> gpu;  // of a CUDA device
   std::optional<CpuConditions> cpu;  // of the CPU device
 };

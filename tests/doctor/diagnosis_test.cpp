@@ -85,7 +85,7 @@ TEST(Diagnosis, LooksAtEverySubjectOnce) {
   };
   EXPECT_EQ(expected(checks_of(doctor::diagnose(sound_gpu()))),
             expected({"noise", "clocks", "throttling", "processes", "power_cap", "persistence",
-                      "ecc", "mig", "pcie", "nvlink", "driver", "architectures"}));
+                      "ecc", "mig", "pcie", "nvlink", "driver", "architectures", "counters"}));
   EXPECT_EQ(expected(checks_of(doctor::diagnose(ailing_cpu()))),
             expected({"noise", "load", "stolen_time", "cpu_limit", "clocks", "governor", "boost",
                       "smt", "virtual_machine", "cuda"}));

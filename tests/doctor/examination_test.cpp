@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 namespace nf4bench {
@@ -55,6 +57,10 @@ class ExaminationTest : public testing::Test {
 };
 
 TEST_F(ExaminationTest, OfAQuietGpuFindsItFit) {
+  const test::ScratchFolder root;
+  std::filesystem::create_directories(root.path("proc/driver/nvidia"));
+  std::ofstream(root.path("proc/driver/nvidia/params")) << "RmProfilingAdminOnly: 0\n";
+  options.root = root.path();
   const doctor::DoctorFacts facts = examine_as(record::DeviceKind::kCuda);
   EXPECT_EQ(facts.aa.variant, "fused");
   EXPECT_FALSE(facts.cpu);

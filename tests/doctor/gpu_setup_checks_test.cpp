@@ -2,13 +2,20 @@
 
 #include "doctor/checks/checks.hpp"
 #include "doctor/machines.hpp"
+#include "scratch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 namespace nf4bench {
 namespace {
 
+using doctor::Finding;
+using doctor::Severity;
 using test::expect_severity;
 using test::sound_gpu;
 using testing::HasSubstr;
@@ -214,6 +221,52 @@ TEST_F(GpuSetup, ALibraryThatIsNotThereIsAWarningThatSaysWhatStaysUnknown) {
   expect_severity(finding, doctor::Severity::kWarning);
   EXPECT_THAT(finding.found, HasSubstr(gpu.problem));
   EXPECT_THAT(finding.found, HasSubstr("unknown"));
+}
+
+// A machine as it shows itself in /proc.
+device::CounterAccess access_of(const std::string& params, const std::string& status,
+                                const std::string& kernel = "6.1.0-38-amd64") {
+  const test::ScratchFolder root;
+  const auto put = [&](const char* file, const std::string& text) {
+    const std::filesystem::path path = root.path(file);
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  };
+  if (!params.empty()) put("proc/driver/nvidia/params", params);
+  put("proc/self/status", status);
+  put("proc/sys/kernel/osrelease", kernel + "\n");
+  return device::read_counter_access(root.path());
+}
+
+constexpr char kAdmins[] = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n";
+constexpr char kAnybody[] = "RmProfilingAdminOnly: 0\n";
+constexpr char kUser[] = "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n";
+constexpr char kRoot[] = "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n";
+constexpr char kRootOfContainer[] = "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\n";
+constexpr char kPerfmon[] = "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000004000000000\n";
+
+TEST(CounterAccess, IsJudgedByDriverAndCapabilities) {
+  for (const char* const status : {kUser, kRoot, kRootOfContainer}) {
+    expect_severity(doctor::check_counters(access_of(kAnybody, status)), Severity::kOk);
+  }
+  expect_severity(doctor::check_counters(access_of(kAdmins, kRoot)), Severity::kOk);
+  expect_severity(doctor::check_counters(access_of(kAdmins, kPerfmon)), Severity::kOk);
+  const Finding user = doctor::check_counters(access_of(kAdmins, kUser));
+  EXPECT_EQ(user.severity, Severity::kNote);
+  EXPECT_THAT(user.found, HasSubstr("administrators alone"));
+  EXPECT_THAT(user.remedy, HasSubstr("sudo"));
+  EXPECT_THAT(doctor::check_counters(access_of(kAdmins, kRootOfContainer)).remedy,
+              HasSubstr("start this container with --cap-add=SYS_ADMIN"));
+}
+
+TEST(CounterAccess, IsUpToWindowsOrToAHostThatTheDriverDoesNotShow) {
+  const device::CounterAccess wsl = access_of("", kRoot, "5.15.167.4-microsoft-standard-WSL2");
+  EXPECT_EQ(doctor::check_counters(wsl).found, "unknown");
+  EXPECT_THAT(doctor::check_counters(wsl).remedy, HasSubstr("NVIDIA Control Panel"));
+  EXPECT_EQ(doctor::check_counters(access_of("", kRoot)).found, "unknown");
+  // The driver would allow it, and yet they were refused.
+  EXPECT_THAT(device::how_to_allow_counters(access_of(kAnybody, kUser)),
+              HasSubstr("the host decides"));
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ inline doctor::DoctorFacts sound_gpu() {
   facts.aa = quiet_aa("fused", 1.71e9);
   facts.architectures = "75-real,80-real,86-real,89-real,90-real,100-real,120";
   facts.driver = {.version = "580.159.04", .cuda_version = 13000, .gpus = 1};
+  facts.counters = {.for_admins_alone = false};
   doctor::GpuConditions gpu;
   gpu.before = {.problem = "",
                 .max_sm_clock_hz = 1.98e9,

@@ -205,6 +205,27 @@ TEST(JsonReader, ReadsReportsOfBeforeLaterFieldsWereAdded) {
   EXPECT_EQ(report::to_json(old), report::to_json(expected));
 }
 
+TEST(JsonReader, ReadsCountersAndTakesNullForWhatWasNotCounted) {
+  record::Report counted = gpu_report();
+  record::Counters& written = counted.measurements[0].counters.emplace();
+  written.kernels = 2;
+  written.dram_bytes_read = 17039360;
+  written.shared_conflicts = 0;
+  written.stalls = {{"mio_throttle", 4.5}, {"wait", 1.25}};
+  written.limit = record::Limit::kShared;
+  written.judgement = "conflicts in shared memory limit it";
+  const std::string text = report::to_json(counted);
+  const record::Report again = report::report_from_json(text, "r.json");
+  const record::Counters& read = *again.measurements[0].counters;
+  EXPECT_EQ(read.dram_bytes_read, 17039360);
+  EXPECT_EQ(read.shared_conflicts, 0);
+  EXPECT_FALSE(read.dram_bytes_written);
+  EXPECT_EQ(read.stalls.at(1).reason, "wait");
+  EXPECT_EQ(read.limit, record::Limit::kShared);
+  EXPECT_FALSE(again.measurements[1].counters);
+  EXPECT_EQ(report::to_json(again), text);
+}
+
 TEST(JsonReader, RefusesOtherMajorVersionsByName) {
   const std::string message = refusal_with("/schema_version", "2.0.0");
   EXPECT_EQ(message,

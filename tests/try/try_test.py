@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
@@ -159,6 +160,18 @@ class Tried(unittest.TestCase):
             watching.terminate()
             self.assertEqual(watching.wait(LIMIT_S), 143)
         self.assertEqual([first["status"], second["status"]], ["ok", "compile_error"])
+
+    def test_counters_of_a_cpu_are_refused_or_explained(self):
+        path = self.copy_of("right_and_fast.cpp", "counted")
+        refused = self.run_program("try", str(path), "--why", *QUICK)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("counters are read on GPUs", refused.stderr)
+        library = shutil.copy(self.tried(path)["library"], self.folder / "counted/mine.so")
+        with unittest.mock.patch.dict(self.environment, CUDA_VISIBLE_DEVICES=""):
+            cell = self.tried(library, "--why")["cells"][0]
+        self.assertGreater(cell["median_s"], 0)
+        self.assertIn("this is the CPU", cell["counters"]["unavailable"])
+        self.assertEqual(cell["counters"]["kernels"], 0)
 
     def test_a_solution_of_other_benchmarks_is_tried_as_what_it_holds(self):
         path = self.folder / "solution.json"

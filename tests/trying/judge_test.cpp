@@ -155,5 +155,35 @@ TEST(TryJudge, WhatIsNotTheKernelsDoingIsAnError) {
       Error);
 }
 
+// What limits it stands in its line of JSON and below its table; what stands in the way, once.
+TEST(TryJudge, CountersOfARowAreThoseOfTheTry) {
+  record::Measurement counted = row("mine", record::Status::kPassed, 1e-5);
+  counted.counters.emplace().kernels = 1;
+  counted.counters->dram_fraction = 0.91;
+  counted.counters->stalls = {{"long_scoreboard", 7.5}};
+  counted.counters->limit = record::Limit::kDram;
+  counted.counters->judgement = "DRAM limits it: 91 % of its peak";
+  const Attempt attempt = judged(report_of({counted, row("simd", record::Status::kPassed, 2e-5)}));
+  const Attempt read = trying::attempt_from_json(trying::to_json(attempt), "try");
+  ASSERT_TRUE(read.cells.at(0).counters);
+  EXPECT_EQ(read.cells[0].counters->dram_fraction, 0.91);
+  EXPECT_EQ(read.cells[0].counters->limit, record::Limit::kDram);
+  EXPECT_EQ(read.cells[0].counters->stalls.at(0).reason, "long_scoreboard");
+  EXPECT_FALSE(read.cells[0].counters->alu_fraction);
+  EXPECT_THAT(trying::to_text(attempt, {}), HasSubstr("8x64 fp16: DRAM limits it: 91 % of"));
+
+  counted.counters.emplace().unavailable = "ncu is not there";
+  const Attempt failed = judged(report_of({counted, counted}));
+  const std::string text = trying::to_text(failed, {});
+  const std::size_t first = text.find("not counted: ncu is not there");
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_EQ(text.find("ncu is not there", first + 20), std::string::npos);
+}
+
+TEST(TryJudge, ATryThatNobodyCountedSaysNothingOfCounters) {
+  const Attempt attempt = judged(report_of({row("mine", record::Status::kPassed, 1e-5)}));
+  EXPECT_THAT(trying::to_json(attempt), Not(HasSubstr("counters")));
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -30,6 +30,7 @@ Finding check_pcie(const GpuState& gpu);
 Finding check_nvlink(const device::GpuCondition& gpu, const std::string& pci_id);
 Finding check_driver(const device::DriverFacts& driver, const record::DeviceInfo& device);
 Finding check_architectures(const std::string& architectures, const record::DeviceInfo& device);
+Finding check_counters(const device::CounterAccess& access);
 
 // cpu_checks.cpp: what happens on the processors of the CPU device.
 Finding check_load(const CpuConditions& cpu);

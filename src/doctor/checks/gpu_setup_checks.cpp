@@ -272,4 +272,18 @@ Finding check_architectures(const std::string& architectures, const record::Devi
   return finding;
 }
 
+// Times do not depend on it: never worse than a note.
+Finding check_counters(const device::CounterAccess& access) {
+  Finding finding = {"counters", Severity::kOk, "this program may read them",
+                     "\"run --why\" and \"try --why\" tell from performance counters what limits a "
+                     "kernel; times need none",
+                     ""};
+  const std::optional<bool> may = device::may_count(access);
+  if (may.value_or(false)) return finding;
+  finding.severity = Severity::kNote;
+  finding.found = may ? "the driver lets administrators alone read them" : kUnknown;
+  finding.remedy = device::how_to_allow_counters(access);
+  return finding;
+}
+
 }  // namespace nf4bench::doctor
