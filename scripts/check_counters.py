@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Holds the counters of "nf4bench run --why" to those that ncu alone reads of the same kernels. Needs a GPU and ncu.
+
+    scripts/check_counters.py build/nf4bench
+
+Each variant is measured with --why, then an ordinary run of it is put under ncu, which looks at one later launch of its
+kernel by name. Counts must agree within 3 %, shares within 2 points. Exit code 1 when any does not, 2 when nothing
+could be compared.
+"""
+
+import csv
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SHAPE = "8192x8192"
+CASES = {"lop3_prmt": ("dequantize", "fused_planes"), "lut_shared": ("dequantize", "fused_"),
+         "lut_constant": ("dequantize", "fused_"), "wgmma_decode": ("matmul", "wgmma_decode")}
+COUNTS = {"dram_bytes_read": "dram__bytes_read.sum", "instructions": "smsp__inst_executed.sum",
+          "shared_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+          "shared_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"}
+SHARES = {"dram_fraction": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+          "l2_fraction": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+          "l2_hit_fraction": "lts__t_sector_hit_rate.pct",
+          "issue_fraction": "sm__issue_active.avg.pct_of_peak_sustained_elapsed",
+          "alu_fraction": "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed",
+          "tensor_fraction": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+          "warps_fraction": "sm__warps_active.avg.pct_of_peak_sustained_active"}
+MOST_RELATIVE = 0.03
+MOST_POINTS = 0.02
+FEW = 2000  # counts as small as these are chance
+LAUNCHES_BEFORE = 2
+
+
+def words_of(variant, operation):
+    """What both runs have in common."""
+    return ["run", "--device", "cuda", "--shape", SHAPE, "--operation", operation, "--tokens", "64", "--dtype", "bfloat16",
+            "--variant", variant, "--baseline", "none", "--launch", "stream", "--no-ceilings", "--verify", "sampled"]
+
+
+def counted(program, variant, operation, folder):
+    """The counters of the report of a run with --why."""
+    report = folder / "why.json"
+    subprocess.run([program, *words_of(variant, operation), "--why", "--max-time", "0.2", "-q", "--force", "--json",
+                    str(report)], check=True)
+    return json.loads(report.read_text(encoding="utf-8"))["measurements"][0].get("counters")
+
+
+def read_alone(program, variant, operation, kernel, folder):
+    """What ncu says of one launch, as numbers by metric."""
+    ncu = shutil.which("ncu") or "/usr/local/cuda/bin/ncu"
+    log = folder / "ncu.csv"
+    metrics = ",".join([*COUNTS.values(), *SHARES.values()])
+    subprocess.run([ncu, "--csv", "--page", "raw", "--print-units", "base", "--metrics", metrics, "--clock-control",
+                    "none", "--kernel-name", f"regex:{kernel}", "--launch-skip", str(LAUNCHES_BEFORE), "--launch-count",
+                    "1", "--log-file", str(log), program, *words_of(variant, operation), "--max-time", "0",
+                    "--call-timeout", "0", "-q"], check=False, env=dict(os.environ, LC_ALL="C"))
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    table = list(csv.reader(line for line in lines if line.startswith('"')))
+    if len(table) < 3:
+        return None
+    numbers = {}
+    for name, text in zip(table[0], table[2]):
+        try:
+            numbers[name] = float(text.replace(",", ""))
+        except ValueError:
+            continue
+    return numbers
+
+
+def differences(counters, alone):
+    """Yields for each counter that both have: name, here, alone, whether they agree."""
+    for name, metric in COUNTS.items():
+        if counters[name] is not None and metric in alone:
+            here, there = counters[name], alone[metric]
+            yield name, here, there, abs(here - there) <= max(MOST_RELATIVE * max(here, there), FEW)
+    for name, metric in SHARES.items():
+        if counters[name] is not None and metric in alone:
+            here, there = counters[name], alone[metric] / 100
+            yield name, here, there, abs(here - there) <= MOST_POINTS
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    compared, apart = 0, 0
+    for variant, (operation, kernel) in CASES.items():
+        with tempfile.TemporaryDirectory() as name:
+            counters = counted(program, variant, operation, pathlib.Path(name))
+            if not counters or counters["kernels"] != 1:
+                print(f"{variant}: not compared: {counters and (counters['unavailable'] or counters['kernels'])}")
+                continue
+            print(f"{variant}: {counters['judgement']}")
+            alone = read_alone(program, variant, operation, kernel, pathlib.Path(name))
+            if alone is None:
+                print("  not compared: ncu alone has seen no such kernel")
+                continue
+        for metric, here, there, agrees in differences(counters, alone):
+            compared += 1
+            apart += not agrees
+            print(f"  {metric:18} {here:16.6g} {there:16.6g}  {'' if agrees else 'APART'}")
+    print(f"{compared} counters compared, {apart} apart")
+    return 2 if compared == 0 else int(apart > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
