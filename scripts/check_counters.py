@@ -38,15 +38,18 @@ LAUNCHES_BEFORE = 2
 
 def words_of(variant, operation):
     """What both runs have in common."""
-    return ["run", "--device", "cuda", "--shape", SHAPE, "--operation", operation, "--tokens", "64", "--dtype", "bfloat16",
-            "--variant", variant, "--baseline", "none", "--launch", "stream", "--no-ceilings", "--verify", "sampled"]
+    words = ["run", "--device", "cuda", "--shape", SHAPE, "--operation", operation, "--dtype", "bfloat16", "--variant",
+             variant, "--baseline", "none", "--launch", "stream", "--no-ceilings", "--verify", "sampled"]
+    return words + ["--tokens", "64"] * (operation == "matmul")
 
 
 def counted(program, variant, operation, folder):
     """The counters of the report of a run with --why."""
     report = folder / "why.json"
     subprocess.run([program, *words_of(variant, operation), "--why", "--max-time", "0.2", "-q", "--force", "--json",
-                    str(report)], check=True)
+                    str(report)], check=False)
+    if not report.exists():
+        return None
     return json.loads(report.read_text(encoding="utf-8"))["measurements"][0].get("counters")
 
 
@@ -93,7 +96,8 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             counters = counted(program, variant, operation, pathlib.Path(name))
             if not counters or counters["kernels"] != 1:
-                print(f"{variant}: not compared: {counters and (counters['unavailable'] or counters['kernels'])}")
+                why = counters["unavailable"] or f"{counters['kernels']} kernels" if counters else "no counters"
+                print(f"{variant}: not compared: {why}")
                 continue
             print(f"{variant}: {counters['judgement']}")
             alone = read_alone(program, variant, operation, kernel, pathlib.Path(name))
