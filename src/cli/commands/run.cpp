@@ -286,7 +286,7 @@ void check_why(const record::RunOptions& options) {
   if (options.device == "cpu") {
     throw Error(ErrorKind::kUsage, "--why: counters are read on GPUs; of the CPU perf has them");
   }
-  if (device::names_several(options.device)) {
+  if (device::names_several(options.device) || options.together_and_alone) {
     throw Error(ErrorKind::kUsage,
                 "--why: counters are read on one device, and would disturb the others; name it, as "
                 "in --device cuda:0");
