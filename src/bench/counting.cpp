@@ -141,15 +141,18 @@ class Counter {
   CountingFailure count(Measurement& row);
 
  private:
-  // Everything that was written.
-  std::string run(const Measurement& row, CountingFailure& failure) const;
+  struct Written {
+    std::string log;  // by ncu alone: a variant that prints a table of its own counts nothing
+    std::string all;
+  };
+  Written run(const Measurement& row, CountingFailure& failure) const;
 
   std::string program_;
   const Counting& counting_;
   std::vector<std::string> metrics_ = ncu_metrics();
 };
 
-std::string Counter::run(const Measurement& row, CountingFailure& failure) const {
+Counter::Written Counter::run(const Measurement& row, CountingFailure& failure) const {
   const TemporaryFolder folder("why");
   const fs::path log = folder.path() / "ncu.csv";
   const record::RunOptions options = options_for(row, counting_);
@@ -165,20 +168,21 @@ std::string Counter::run(const Measurement& row, CountingFailure& failure) const
   } else if (outcome.exit_code == kNotStarted) {
     failure = {fmt::format("{} cannot be started", escaped(program_)), true};
   }
-  return outcome.err + '\n' + outcome.out + '\n' + text_of(log);
+  const std::string said = text_of(log);
+  return {said, outcome.err + '\n' + outcome.out + '\n' + said};
 }
 
 CountingFailure Counter::count(Measurement& row) {
   while (true) {
     CountingFailure failure;
-    const std::string text = run(row, failure);
+    const Written written = run(row, failure);
     if (!failure.reason.empty() || counting_.interrupted.load()) return failure;
-    if (auto counters = counters_in(text)) {
+    if (auto counters = counters_in(written.log)) {
       row.counters = std::move(*counters);
       return {};
     }
-    const std::vector<std::string> refused = refused_metrics(text, metrics_);
-    if (refused.empty() || refused.size() >= metrics_.size()) return failure_in(text);
+    const std::vector<std::string> refused = refused_metrics(written.all, metrics_);
+    if (refused.empty() || refused.size() >= metrics_.size()) return failure_in(written.all);
     std::erase_if(metrics_, [&](const std::string& metric) {
       return std::ranges::find(refused, metric) != refused.end();
     });

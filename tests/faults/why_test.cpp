@@ -164,6 +164,15 @@ TEST_F(Why, WhatIsNoTableIsQuoted) {
   EXPECT_THAT(warnings(), Contains(HasSubstr("but: a table in the language of a newer world")));
 }
 
+// Whatever a kernel writes: it is the profiler's log that counts.
+TEST_F(Why, ATableOnStdoutIsNotThatOfTheProfiler) {
+  put_ncu("cat \"$folder/table\"; echo '==WARNING== No kernels were profiled.' > \"$log\"");
+  EXPECT_THAT(run(), Ends(0));
+  EXPECT_EQ(rows().at(0).at("counters").at("kernels"), 0);
+  EXPECT_THAT(rows().at(0).at("counters").at("unavailable").get<std::string>(),
+              HasSubstr("No kernels were profiled"));
+}
+
 TEST_F(Why, WithoutNcuSaysWhereItIsFrom) {
   if (std::filesystem::exists("/usr/local/cuda/bin/ncu")) GTEST_SKIP();
   const std::string before = std::getenv("PATH");
