@@ -152,6 +152,31 @@ TEST(CudaFaults, ARunNeverResetsPersistingLines) {
   EXPECT_FALSE(fake_cuda::was_called("cudaCtxResetPersistingL2Cache"));
 }
 
+// One that waits for it sees the second call, and nothing else of the program.
+TEST(CudaFaults, AProfilerIsToldOfOneCallThatWasMadeBefore) {
+  run_all({});
+  EXPECT_FALSE(fake_cuda::was_called("cudaProfilerStart"));
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
+  fake_cuda::play({});
+  const auto device = device::open_cuda_device(0, {});
+  const auto workload =
+      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
+                     device::UploadPurpose::kTimeHot);
+  const kernels::Variant& bare =
+      operation::dequantize().catalog(device->info().kind).variants.front();
+  std::vector<bool> seen;
+  kernels::Variant watched = bare;
+  watched.name = "watched";
+  watched.launch = [&](const kernels::Job& job, const kernels::Launch& launch) {
+    seen.push_back(fake_cuda::was_called("cudaProfilerStart") &&
+                   !fake_cuda::was_called("cudaProfilerStop"));
+    bare.launch(job, launch);
+  };
+  workload->profile(watched);
+  EXPECT_EQ(seen, (std::vector<bool>{false, true}));
+  EXPECT_TRUE(fake_cuda::was_called("cudaProfilerStop"));
+}
+
 // Or its time would depend on whose kernels ran before.
 TEST(CudaFaults, AColdReplayBeginsWithACacheThatOthersWrote) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "t", .shape = {16, 64}});
