@@ -50,13 +50,15 @@ struct Catalog {
 namespace cpu {
 const Catalog& dequantize();
 const Catalog& matmul();
-const Catalog& experts();  // products with stacks, of problems that have a group
+const Catalog& experts();   // products with stacks, of problems that have a group
+const Catalog& backward();  // products with weights that lie transposed
 }  // namespace cpu
 namespace cuda {
 // Empty in builds without CUDA.
 const Catalog& dequantize();
 const Catalog& matmul();
 const Catalog& experts();
+const Catalog& backward();
 }  // namespace cuda
 
 }  // namespace nf4bench::kernels

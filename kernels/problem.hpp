@@ -26,7 +26,6 @@ struct Grouping {
   std::int64_t top_k = 1;        // slots of a token
   int id_bytes = 8;              // of an id: 4 or 8
   bool ends = false;             // tokens lie sorted by expert, ids say where those of each end
-  bool transposed = false;       // each matrix lies as [inputs, outputs]
   bool slots_have_rows = false;  // x has a row for each slot, else one for each token
   bool sums_slots = false;       // y has a row for each token, its slots added up, else one a slot
   bool own_offsets = false;      // nested scales have an offset for each expert
@@ -53,6 +52,7 @@ struct Problem {
   std::int64_t outputs = 0;  // N
   std::int64_t inputs = 0;   // K; elements == outputs * inputs, of a stack that for each expert
   std::int64_t tokens = 0;   // M; 0 for operations that have none
+  bool transposed = false;   // W, of a stack each matrix, lies as [inputs, outputs]
   OutputType output_type = OutputType::kFloat16;
   Grouping group = {};
   Layer layer = {};
@@ -61,6 +61,13 @@ struct Problem {
 // Slots of a grouped product.
 constexpr std::int64_t slots_of(const Problem& problem) {
   return problem.tokens * problem.group.top_k;
+}
+
+// Where element (n, k) of a matrix lies among all of the weight; of a stack that of an expert.
+NF4BENCH_HOST_DEVICE constexpr std::int64_t element_of(const Problem& problem, std::int64_t expert,
+                                                       std::int64_t n, std::int64_t k) {
+  const std::int64_t within = problem.transposed ? k * problem.outputs + n : n * problem.inputs + k;
+  return expert * problem.outputs * problem.inputs + within;
 }
 
 // The product of so many rows with one matrix of the stack.

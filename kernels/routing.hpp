@@ -35,11 +35,4 @@ NF4BENCH_HOST_DEVICE inline std::int64_t input_row(const Job& job, std::int64_t 
   return job.group.slots_have_rows ? slot : slot / job.group.top_k;
 }
 
-// Where element (n, k) of an expert's matrix lies among all of the stack.
-NF4BENCH_HOST_DEVICE inline std::int64_t element_of(const Job& job, std::int64_t expert,
-                                                    std::int64_t n, std::int64_t k) {
-  const std::int64_t within = job.group.transposed ? k * job.outputs + n : n * job.inputs + k;
-  return expert * job.outputs * job.inputs + within;
-}
-
 }  // namespace nf4bench::kernels

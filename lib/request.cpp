@@ -116,7 +116,8 @@ nf4_status read_sizes(const nf4_stack* stack, const nf4_routing* routing,
     return NF4_INVALID_ARGUMENT;
   }
   problem.outputs /= stack->experts;
-  if (stack->transposed != 0) std::swap(problem.outputs, problem.inputs);
+  problem.transposed = stack->transposed != 0;
+  if (problem.transposed) std::swap(problem.outputs, problem.inputs);
   if ((routing->kind != NF4_TOP_K && routing->kind != NF4_ENDS) ||
       (routing->id_bytes != 4 && routing->id_bytes != 8) || !is_type(routing->weight_type) ||
       !is_flag(routing->sums_slots) || routing->reserved != 0 ||
@@ -134,7 +135,6 @@ nf4_status read_sizes(const nf4_stack* stack, const nf4_routing* routing,
                    .top_k = routing->top_k,
                    .id_bytes = routing->id_bytes,
                    .ends = routing->kind == NF4_ENDS,
-                   .transposed = stack->transposed != 0,
                    .slots_have_rows = product->tokens != routing->tokens,
                    .sums_slots = routing->sums_slots != 0,
                    .own_offsets = problem.nested && stack->offsets_per_expert != 0};

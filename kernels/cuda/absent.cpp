@@ -17,4 +17,8 @@ const Catalog& experts() {
   return dequantize();
 }
 
+const Catalog& backward() {
+  return dequantize();
+}
+
 }  // namespace nf4bench::kernels::cuda

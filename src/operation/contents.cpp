@@ -70,8 +70,8 @@ class Changer {
 std::int64_t Changer::draw_element() {
   const kernels::Problem& problem = contents_.problem;
   if (problem.tokens == 0) return draw(std::min(problem.elements, compared()));
-  const std::int64_t element = draw(std::min(problem.outputs, compared()) * problem.inputs);
-  return draw_expert() * problem.outputs * problem.inputs + element;
+  const std::int64_t place = draw(std::min(problem.outputs, compared()) * problem.inputs);
+  return element_of(problem, draw_expert(), place / problem.inputs, place % problem.inputs);
 }
 
 // One that compared outputs depend on; the first where they depend on none.

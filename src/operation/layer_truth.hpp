@@ -29,12 +29,6 @@ struct LayerPart {
 // The part that the weight's elements from `first` on belong to: of one expert and stack.
 LayerPart part_of_layer(const kernels::Problem& problem, std::int64_t first, std::int64_t count);
 
-// Outputs that follow each other.
-struct PlacedTruths {
-  std::int64_t first = 0;  // among all values of y
-  std::vector<ProductTruth> truths;
-};
-
 // What `part` alone adds to outputs, as far as they are among the first `most_values`.
 std::vector<PlacedTruths> truth_of_layer_part(const nf4::Nf4Tensor& weight,
                                               const kernels::Problem& problem,

@@ -38,18 +38,15 @@ std::vector<std::byte> reference_of(const nf4::Nf4Tensor& weight, const kernels:
                 product_truth(weight, problem, input, most_outputs(most_values, problem.inputs))));
 }
 
-// Whole rows of the weight, each a column of the outputs of all that multiply it.
 std::vector<ExpectedPart> reference_of_part(const nf4::Nf4Tensor& weight,
                                             const kernels::Problem& problem,
                                             std::span<const std::byte> input,
                                             nf4::ElementRange elements, std::int64_t most_values) {
   std::vector<ExpectedPart> parts;
-  const std::int64_t last = elements.first + elements.count - 1;
-  for (std::int64_t n = elements.first / problem.inputs; n <= last / problem.inputs; ++n) {
-    for (const PlacedTruth& each : product_truth_of_row(weight, problem, input, n, most_values)) {
-      parts.push_back(
-          {each.index, bytes_of(bounds_of({problem.output_type, problem.inputs}, {{each.truth}}))});
-    }
+  for (const PlacedTruths& each :
+       product_truth_of_part(weight, problem, input, elements, most_values)) {
+    parts.push_back(
+        {each.first, bytes_of(bounds_of({problem.output_type, problem.inputs}, each.truths))});
   }
   return parts;
 }

@@ -6,6 +6,7 @@
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
 #include "operation/error_bound.hpp"
+#include "operation/product_rows.hpp"
 
 #include <fmt/format.h>
 
@@ -107,16 +108,17 @@ double unit_at(nf4::OutputType type, double value) {
 class Weights {
  public:
   Weights(const nf4::Nf4Tensor& weight, const Problem& problem)
-      : weight_(weight), type_(problem.output_type), inputs_(problem.inputs) {}
+      : weight_(weight), problem_(problem) {}
 
-  // Of row `n`, at these inputs.
-  std::vector<double> at(std::int64_t n, std::span<const std::int64_t> inputs) const;
+  // Of some rows, at these inputs, row by row.
+  std::vector<double> at(const RowRange& rows, std::span<const std::int64_t> inputs) const;
 
   // The inputs of row `n` at which its weights are infinite or NaN.
   std::vector<std::int64_t> odd_inputs(std::int64_t n) const;
 
   double scale(std::int64_t n, std::int64_t k) const {
-    return std::fabs(nf4::block_scale(weight_, (n * inputs_ + k) / weight_.blocksize));
+    const std::int64_t block = element_of(problem_, 0, n, k) / weight_.blocksize;
+    return std::fabs(nf4::block_scale(weight_, block));
   }
 
   // The rows that may have such: nearly always none.
@@ -124,40 +126,42 @@ class Weights {
 
  private:
   const nf4::Nf4Tensor& weight_;
-  nf4::OutputType type_;
-  std::int64_t inputs_;
+  const Problem& problem_;
 };
 
 // Neighbours are decoded together.
-std::vector<double> Weights::at(std::int64_t n, std::span<const std::int64_t> inputs) const {
-  std::vector<std::byte> bytes(inputs.size() * nf4::size_in_bytes(type_));
+std::vector<double> Weights::at(const RowRange& rows, std::span<const std::int64_t> inputs) const {
+  std::vector<double> values(static_cast<std::size_t>(rows.count) * inputs.size());
   for (std::size_t first = 0, last = 0; first < inputs.size(); first = last) {
     for (last = first + 1; last < inputs.size() && inputs[last] == inputs[last - 1] + 1;) ++last;
-    const auto place = std::span(bytes).subspan(first * nf4::size_in_bytes(type_),
-                                                (last - first) * nf4::size_in_bytes(type_));
-    nf4::reference_dequantize(
-        weight_, type_, {n * inputs_ + inputs[first], static_cast<std::int64_t>(last - first)},
-        place);
+    const std::vector<double> found = weight_values(weight_, problem_, rows, inputs[first],
+                                                    static_cast<std::int64_t>(last - first));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::size_t count = last - first;
+      values[i / count * inputs.size() + first + i % count] = found[i];
+    }
   }
-  return nf4::to_doubles(type_, bytes);
+  return values;
 }
 
 std::vector<std::int64_t> Weights::odd_inputs(std::int64_t n) const {
-  std::vector<std::int64_t> inputs(static_cast<std::size_t>(inputs_));
-  std::iota(inputs.begin(), inputs.end(), 0);
-  const std::vector<double> values = at(n, inputs);
-  std::erase_if(inputs,
-                [&](std::int64_t k) { return std::isfinite(values[static_cast<std::size_t>(k)]); });
+  const std::vector<double> values =
+      weight_values(weight_, problem_, {.first = n}, 0, problem_.inputs);
+  std::vector<std::int64_t> inputs;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (!std::isfinite(values[k])) inputs.push_back(static_cast<std::int64_t>(k));
+  }
   return inputs;
 }
 
 std::vector<bool> Weights::odd_rows() const {
-  std::vector<bool> is_odd(static_cast<std::size_t>(weight_.elements / inputs_));
+  std::vector<bool> is_odd(static_cast<std::size_t>(problem_.outputs));
   for (std::int64_t block = 0; block < weight_.blocks(); ++block) {
-    if (std::fabs(nf4::block_scale(weight_, block)) < nf4::largest(type_)) continue;
+    if (std::fabs(nf4::block_scale(weight_, block)) < nf4::largest(problem_.output_type)) continue;
     const std::int64_t first = block * weight_.blocksize;
-    const std::int64_t last = std::min(first + weight_.blocksize, weight_.elements) - 1;
-    for (std::int64_t n = first / inputs_; n <= last / inputs_; ++n) {
+    const std::int64_t last = std::min(first + weight_.blocksize, weight_.elements);
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t n = problem_.transposed ? i % problem_.outputs : i / problem_.inputs;
       is_odd[static_cast<std::size_t>(n)] = true;
     }
   }
@@ -180,21 +184,29 @@ std::vector<std::byte> bounds_alone(const Problem& problem, const Weights& weigh
                                     std::span<const std::int64_t> inputs) {
   const auto outputs = static_cast<std::size_t>(problem.outputs);
   std::vector<std::byte> bounds(inputs.size() * outputs * sizeof(ProductBound));
-  parallel_for(problem.outputs, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t n = first; n < last; ++n) {
-      std::vector<double> values = weights.at(n, inputs);
-      if (is_odd[static_cast<std::size_t>(n)]) {
-        for (const std::int64_t odd : weights.odd_inputs(n)) {
-          for (std::size_t m = 0; m < inputs.size(); ++m) {
-            if (inputs[m] != odd) values[m] = kNan;  // 0 times infinity
-          }
+  const std::int64_t step = rows_at_once(problem);
+  const auto fill_in = [&](std::int64_t n, std::span<double> values) {
+    if (is_odd[static_cast<std::size_t>(n)]) {
+      for (const std::int64_t odd : weights.odd_inputs(n)) {
+        for (std::size_t m = 0; m < inputs.size(); ++m) {
+          if (inputs[m] != odd) values[m] = kNan;  // 0 times infinity
         }
       }
-      for (std::size_t m = 0; m < inputs.size(); ++m) {
-        const ProductBound bound =
-            bound_alone(problem.output_type, values[m], weights.scale(n, inputs[m]));
-        const std::size_t at = m * outputs + static_cast<std::size_t>(n);
-        std::memcpy(bounds.data() + at * sizeof(bound), &bound, sizeof(bound));
+    }
+    for (std::size_t m = 0; m < inputs.size(); ++m) {
+      const ProductBound bound =
+          bound_alone(problem.output_type, values[m], weights.scale(n, inputs[m]));
+      const std::size_t at = m * outputs + static_cast<std::size_t>(n);
+      std::memcpy(bounds.data() + at * sizeof(bound), &bound, sizeof(bound));
+    }
+  };
+  parallel_for(problem.outputs, step, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t n = first; n < last; n += step) {
+      const std::int64_t count = std::min(step, last - n);
+      std::vector<double> values = weights.at({.first = n, .count = count}, inputs);
+      for (std::int64_t i = 0; i < count; ++i) {
+        fill_in(n + i, std::span(values).subspan(static_cast<std::size_t>(i) * inputs.size(),
+                                                 inputs.size()));
       }
     }
   });
@@ -316,23 +328,24 @@ class SignSums {
   std::int64_t first(std::int64_t step, std::int64_t token) const {
     return (step * problem_.tokens + token) % sets() * kMostSummed;
   }
-  double sum(const nf4::Nf4Tensor& weight, std::int64_t n, std::span<const double> x,
-             std::int64_t first) const;
+  std::vector<double> sums(const nf4::Nf4Tensor& weight, const RowRange& rows,
+                           std::span<const double> x, std::int64_t first) const;
 
   Problem problem_;
   nf4::RandomStream words_;
   std::int64_t steps_ = 1;
 };
 
-// Over the inputs from `first` on, of a token whose activations are `x`.
-double SignSums::sum(const nf4::Nf4Tensor& weight, std::int64_t n, std::span<const double> x,
-                     std::int64_t first) const {
-  const nf4::OutputType type = problem_.output_type;
+// Of some rows over the inputs from `first` on, of a token whose activations are `x`.
+std::vector<double> SignSums::sums(const nf4::Nf4Tensor& weight, const RowRange& rows,
+                                   std::span<const double> x, std::int64_t first) const {
   const std::int64_t count = std::min(kMostSummed, problem_.inputs - first);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(count) * nf4::size_in_bytes(type));
-  nf4::reference_dequantize(weight, type, {n * problem_.inputs + first, count}, bytes);
-  const std::vector<double> w = nf4::to_doubles(type, bytes);
-  return std::inner_product(w.begin(), w.end(), x.begin() + first, 0.0);
+  const std::vector<double> w = weight_values(weight, problem_, rows, first, count);
+  std::vector<double> sums;
+  for (auto row = w.begin(); row != w.end(); row += count) {
+    sums.push_back(std::inner_product(row, row + count, x.begin() + first, 0.0));
+  }
+  return sums;
 }
 
 // The sums are whole, and those of a wrong code are off by a quarter or more. What is off by less
@@ -351,15 +364,18 @@ ProbeStep SignSums::make(const nf4::Nf4Tensor& weight, std::int64_t step) const 
   const std::int64_t tokens = std::min(problem_.tokens, sets());
   const auto outputs = static_cast<std::size_t>(problem_.outputs);
   std::vector<ProductBound> bounds(static_cast<std::size_t>(tokens) * outputs);
-  parallel_for(problem_.outputs, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t n = begin; n < end; ++n) {
+  const std::int64_t rows = rows_at_once(problem_);
+  parallel_for(problem_.outputs, rows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; n += rows) {
       for (std::int64_t m = 0; m < tokens; ++m) {
         const auto row = std::span(x).subspan(static_cast<std::size_t>(m * problem_.inputs));
-        const double y = sum(weight, n, row, first(step, m));
-        const double rounded =
-            nf4::value_at(problem_.output_type, nf4::to_values(problem_.output_type, {{y}}), 0);
-        bounds[static_cast<std::size_t>(m) * outputs + static_cast<std::size_t>(n)] = {
-            rounded, 0.0f, kTolerance};
+        std::size_t at = static_cast<std::size_t>(m) * outputs + static_cast<std::size_t>(n);
+        for (const double y :
+             sums(weight, {.first = n, .count = std::min(rows, end - n)}, row, first(step, m))) {
+          const double rounded =
+              nf4::value_at(problem_.output_type, nf4::to_values(problem_.output_type, {{y}}), 0);
+          bounds[at++] = {rounded, 0.0f, kTolerance};
+        }
       }
     }
   });

@@ -54,6 +54,16 @@ double root_of_products(std::span<const float> errors, std::span<const double> w
   return std::sqrt(squares);
 }
 
+// Weights that each have a block of their own are summed in stretches of so many.
+constexpr std::int64_t kStretch = 64;
+
+// The weight of the row behind the last one in the block of this one.
+std::int64_t block_end(const WeightRow& w, std::int64_t at) {
+  const std::int64_t element = w.first_element + at * w.stride;
+  const std::int64_t rest = w.blocksize - element % w.blocksize;
+  return at + (w.stride == 1 ? rest : (rest + w.stride - 1) / w.stride);
+}
+
 }  // namespace
 
 Row make_row(std::vector<double> values) {
@@ -79,7 +89,9 @@ ProductTruth dot(const Row& x, const WeightRow& w) {
   double squares = 0.0;
   double block_squares = 0.0;
   const auto inputs = static_cast<std::int64_t>(x.values.size());
-  for (std::int64_t begin = 0, end = w.first_end; begin < inputs; begin = end, end += w.blocksize) {
+  const bool shares_blocks = w.stride < w.blocksize;
+  for (std::int64_t begin = 0, end = 0; begin < inputs; begin = end) {
+    end = shares_blocks ? block_end(w, begin) : begin + kStretch;
     const auto first = static_cast<std::size_t>(begin);
     const auto count = static_cast<std::size_t>(std::min(end, inputs) - begin);
     const Sums block = sum_products(std::span(x.values).subspan(first, count),
@@ -87,7 +99,7 @@ ProductTruth dot(const Row& x, const WeightRow& w) {
     truth.value += block.products;
     truth.reach = std::max(truth.reach, std::fabs(truth.value));
     squares += block.squares;
-    block_squares += block.products * block.products;
+    block_squares += shares_blocks ? block.products * block.products : block.squares;
   }
   truth.reach = std::max(truth.reach, std::sqrt(squares));
   const double of_mean = x.sum * x.sum * w.row.mean_square / nf4::kCodes;
@@ -107,9 +119,49 @@ WeightRow weight_row(const nf4::Nf4Tensor& weight, const kernels::Problem& probl
   const nf4::OutputType type = problem.output_type;
   std::vector<std::byte> bytes(static_cast<std::size_t>(problem.inputs) * nf4::size_in_bytes(type));
   nf4::reference_dequantize(weight, type, {first_element, problem.inputs}, bytes);
-  return {.row = make_row(type, bytes),
-          .first_end = weight.blocksize - first_element % weight.blocksize,
-          .blocksize = weight.blocksize};
+  return {
+      .row = make_row(type, bytes), .first_element = first_element, .blocksize = weight.blocksize};
+}
+
+std::int64_t rows_at_once(const kernels::Problem& problem) {
+  constexpr std::int64_t kNeighbours = 64;
+  return problem.transposed ? kNeighbours : 1;
+}
+
+// What follows each other in memory is decoded at once.
+std::vector<double> weight_values(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                                  const RowRange& rows, std::int64_t first_input,
+                                  std::int64_t count) {
+  const nf4::OutputType type = problem.output_type;
+  const std::int64_t runs = problem.transposed ? count : rows.count;
+  const std::int64_t length = problem.transposed ? rows.count : count;
+  std::vector<double> values(static_cast<std::size_t>(rows.count * count));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(length) * nf4::size_in_bytes(type));
+  for (std::int64_t run = 0; run < runs; ++run) {
+    const std::int64_t n = rows.first + (problem.transposed ? 0 : run);
+    const std::int64_t k = first_input + (problem.transposed ? run : 0);
+    const std::int64_t first = element_of(problem, rows.expert, n, k);
+    nf4::reference_dequantize(weight, type, {first, length}, bytes);
+    const std::vector<double> decoded = nf4::to_doubles(type, bytes);
+    const auto begin = static_cast<std::size_t>(problem.transposed ? run : run * count);
+    const auto step = static_cast<std::size_t>(problem.transposed ? count : 1);
+    for (std::size_t i = 0; i < decoded.size(); ++i) values[begin + i * step] = decoded[i];
+  }
+  return values;
+}
+
+std::vector<WeightRow> weight_rows(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
+                                   const RowRange& rows) {
+  const std::vector<double> values = weight_values(weight, problem, rows, 0, problem.inputs);
+  std::vector<WeightRow> all;
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    const auto begin = values.begin() + i * problem.inputs;
+    all.push_back({.row = make_row({begin, begin + problem.inputs}),
+                   .first_element = element_of(problem, rows.expert, rows.first + i, 0),
+                   .stride = problem.transposed ? problem.outputs : 1,
+                   .blocksize = weight.blocksize});
+  }
+  return all;
 }
 
 void add(ProductTruth& sum, const ProductTruth& slot, double weight) {

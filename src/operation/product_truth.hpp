@@ -1,5 +1,6 @@
 #pragma once
 
+#include "nf4/reference.hpp"
 #include "nf4/tensor.hpp"
 #include "problem.hpp"
 
@@ -41,16 +42,18 @@ std::vector<ProductTruth> product_truth(const nf4::Nf4Tensor& weight,
                                         const kernels::Problem& problem,
                                         std::span<const std::byte> input, std::int64_t most_values);
 
-struct PlacedTruth {
-  std::int64_t index = 0;  // among all values of y
-  ProductTruth truth;
+// Outputs that follow each other.
+struct PlacedTruths {
+  std::int64_t first = 0;  // among all values of y
+  std::vector<ProductTruth> truths;
 };
 
-// The same of the outputs that row `n` of the weight has a part in, as far as they are among the
-// first `most_values`.
-std::vector<PlacedTruth> product_truth_of_row(const nf4::Nf4Tensor& weight,
-                                              const kernels::Problem& problem,
-                                              std::span<const std::byte> input, std::int64_t n,
-                                              std::int64_t most_values);
+// The same of the outputs that these elements of the weight have a part in, as far as they are
+// among the first `most_values`.
+std::vector<PlacedTruths> product_truth_of_part(const nf4::Nf4Tensor& weight,
+                                                const kernels::Problem& problem,
+                                                std::span<const std::byte> input,
+                                                nf4::ElementRange elements,
+                                                std::int64_t most_values);
 
 }  // namespace nf4bench::operation

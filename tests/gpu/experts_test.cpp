@@ -194,7 +194,7 @@ TEST_F(CudaExperts, TakeTransposedMatricesAndOffsetsOfEachExpert) {
   const GroupedSizes sizes = {.experts = 3, .top_k = 2, .tokens = 9, .outputs = 96, .inputs = 512};
   for (const bool is_transposed : {false, true}) {
     GroupedOptions options = {.absmax = nf4::AbsmaxKind::kNested};
-    options.group.transposed = is_transposed;
+    options.transposed = is_transposed;
     options.group.own_offsets = true;
     expect_right(GroupedCase(sizes, options, even_ids(sizes, 1)), "own offsets");
   }

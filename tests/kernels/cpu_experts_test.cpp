@@ -56,7 +56,7 @@ TEST_P(CpuExperts, AreRightForEverySizeTypeAndLayout) {
       for (const bool is_other : {false, true}) {
         GroupedOptions options = {.type = type};
         options.absmax = is_other ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
-        options.group.transposed = is_other;
+        options.transposed = is_other;
         options.group.sums_slots = is_other;
         options.group.id_bytes = is_other ? 4 : 8;
         options.group.slots_have_rows = !is_other;

@@ -25,6 +25,7 @@ struct Shape {
   std::int64_t tokens;
   std::int64_t outputs;
   std::int64_t inputs;
+  bool transposed = false;
 };
 
 // A product with an NF4 weight, computed by a variant.
@@ -32,11 +33,13 @@ class Product {
  public:
   Product(const Shape& shape, nf4::SyntheticSpec spec, nf4::OutputType type) {
     spec.shape = {shape.outputs, shape.inputs};
+    if (shape.transposed) std::swap(spec.shape[0], spec.shape[1]);
     weight_ = nf4::make_synthetic(spec);
     problem_ = operation::problem_of(weight_, type);
     problem_.tokens = shape.tokens;
     problem_.outputs = shape.outputs;
     problem_.inputs = shape.inputs;
+    problem_.transposed = shape.transposed;
     input_ = operation::make_activations(problem_, record::Activations::kNormal, 3);
   }
 
@@ -94,16 +97,8 @@ class CpuMatmul : public ::testing::TestWithParam<kernels::Variant> {
     const char* const reason = why_unsupported(GetParam(), {}, {});
     if (reason != nullptr) GTEST_SKIP() << reason;
   }
-};
 
-// Blocks that straddle rows, rows that begin in the middle of a byte, and lengths that no vector
-// and no stretch divides.
-TEST_P(CpuMatmul, UsesExactWeightsWhateverTheShape) {
-  const Shape shapes[] = {{1, 1, 1},     {1, 3, 2},      {2, 5, 63},     {1, 4, 64},
-                          {3, 7, 33},    {5, 9, 130},    {1, 2, 2050},   {4, 6, 2049},
-                          {17, 11, 342}, {1, 1280, 342}, {8, 33, 4097},  {2, 37, 2050},
-                          {3, 65, 640},  {4, 9, 4160},   {33, 40, 2500}, {512, 35, 96}};
-  for (const Shape& shape : shapes) {
+  static void expect_exact(const Shape& shape) {
     for (const nf4::OutputType type : nf4::kOutputTypes) {
       const Product product(shape, {}, type);
       const record::Verification found = product.judge(product.output_of(GetParam()));
@@ -113,6 +108,25 @@ TEST_P(CpuMatmul, UsesExactWeightsWhateverTheShape) {
       EXPECT_EQ(found.accuracy->weights, record::WeightClass::kExact);
     }
   }
+};
+
+// Blocks that straddle rows, rows that begin in the middle of a byte, and lengths that no vector
+// and no stretch divides.
+TEST_P(CpuMatmul, UsesExactWeightsWhateverTheShape) {
+  const Shape shapes[] = {{1, 1, 1},     {1, 3, 2},      {2, 5, 63},     {1, 4, 64},
+                          {3, 7, 33},    {5, 9, 130},    {1, 2, 2050},   {4, 6, 2049},
+                          {17, 11, 342}, {1, 1280, 342}, {8, 33, 4097},  {2, 37, 2050},
+                          {3, 65, 640},  {4, 9, 4160},   {33, 40, 2500}, {512, 35, 96}};
+  for (const Shape& shape : shapes) expect_exact(shape);
+}
+
+// Also more outputs, inputs and tokens than are decoded and summed at once.
+TEST_P(CpuMatmul, UsesExactWeightsThatLieTransposed) {
+  const Shape shapes[] = {{1, 1, 1, true},      {1, 2, 3, true},     {2, 63, 5, true},
+                          {1, 64, 4, true},     {3, 33, 7, true},    {5, 130, 9, true},
+                          {1, 2050, 2, true},   {4, 257, 65, true},  {17, 342, 11, true},
+                          {1, 300, 1280, true}, {70, 513, 40, true}, {2, 640, 2100, true}};
+  for (const Shape& shape : shapes) expect_exact(shape);
 }
 
 TEST_P(CpuMatmul, KnowsAllBlocksizesAndPlainScales) {
@@ -164,8 +178,8 @@ TEST(CpuMatmulSimd, EveryInstructionSetMultipliesWithExactWeights) {
   for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
     hwy::SetSupportedTargetsForTest(bits & -bits);
     SCOPED_TRACE(kernels::cpu::simd_target());
-    for (const Shape& shape :
-         {Shape{1, 9, 330}, Shape{3, 9, 330}, Shape{7, 9, 330}, Shape{2, 9, 333}}) {
+    for (const Shape& shape : {Shape{1, 9, 330}, Shape{3, 9, 330}, Shape{7, 9, 330},
+                               Shape{2, 9, 333}, Shape{3, 330, 35, true}, Shape{7, 333, 9, true}}) {
       for (const nf4::OutputType type : nf4::kOutputTypes) {
         const Product product(shape, {}, type);
         const record::Verification found = product.judge(product.output_of(simd));

@@ -29,6 +29,7 @@ struct GroupedOptions {
   nf4::AbsmaxKind absmax = nf4::AbsmaxKind::kPlain;
   int blocksize = 64;
   kernels::Grouping group = {};  // but for experts and top_k
+  bool transposed = false;
   bool has_bias = false;
   bool has_weights = false;
 };
@@ -84,6 +85,7 @@ class GroupedCase {
     problem_.outputs = sizes.outputs;
     problem_.inputs = sizes.inputs;
     problem_.tokens = sizes.tokens;
+    problem_.transposed = options.transposed;
     problem_.output_type = options.type;
     problem_.group = options.group;
     problem_.group.experts = sizes.experts;

@@ -25,12 +25,12 @@ class GroupedCall {
         weight(weight_.c()) {
     const kernels::Problem& problem = of.problem();
     const kernels::Grouping& group = problem.group;
-    if (group.transposed) {
+    if (problem.transposed) {
       weight.outputs = group.experts * problem.inputs;
       weight.inputs = problem.outputs;
     }
     stack.struct_bytes = sizeof(stack);
-    stack.transposed = group.transposed ? 1 : 0;
+    stack.transposed = problem.transposed ? 1 : 0;
     stack.experts = group.experts;
     stack.weight = &weight;
     stack.bias = bias_.as<void>();
@@ -85,7 +85,7 @@ TEST(Libnf4Grouped, MultipliesRowsWithTheExpertsTheyChose) {
     for (const bool is_other : {false, true}) {
       GroupedOptions options = {.type = type};
       options.absmax = is_other ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
-      options.group.transposed = options.group.sums_slots = is_other;
+      options.transposed = options.group.sums_slots = is_other;
       options.group.slots_have_rows = !is_other;
       options.has_bias = options.has_weights = is_other;
       const GroupedCase product(sizes, options, even_ids(sizes, 3));

@@ -2,6 +2,7 @@
 
 #include "nf4/synthetic.hpp"
 #include "operation/activations.hpp"
+#include "operation/backward.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/matmul.hpp"
 #include "operation/weight.hpp"
@@ -19,11 +20,14 @@ namespace {
 
 using nf4::AbsmaxKind;
 
+constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+
 struct Case {
   std::string name;
   std::int64_t tokens = 0;  // 0: dequantize
   AbsmaxKind kind = AbsmaxKind::kNested;
-  std::int64_t most_values = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most_values = kAll;
+  bool is_backward = false;
 };
 
 // Rows that blocks straddle, and an odd number of elements.
@@ -33,6 +37,8 @@ class ContentsTest : public testing::TestWithParam<Case> {
 
   ContentsTest() {
     problem_.tokens = GetParam().tokens;
+    problem_.transposed = GetParam().is_backward;
+    if (problem_.transposed) std::swap(problem_.outputs, problem_.inputs);
     if (problem_.tokens > 0) {
       input_ = operation::make_activations(problem_, record::Activations::kNormal, 1);
     }
@@ -41,6 +47,7 @@ class ContentsTest : public testing::TestWithParam<Case> {
   }
 
   const operation::Operation& operation() const {
+    if (GetParam().is_backward) return operation::backward();
     return GetParam().tokens > 0 ? operation::matmul() : operation::dequantize();
   }
 
@@ -119,14 +126,16 @@ TEST_P(ContentsTest, AChangeCanBeTakenBack) {
   EXPECT_EQ(back, own);
 }
 
-INSTANTIATE_TEST_SUITE_P(Operations, ContentsTest,
-                         testing::Values(Case{"decoded_nested"},
-                                         Case{"decoded_plain", 0, AbsmaxKind::kPlain},
-                                         Case{"decoded_sampled", 0, AbsmaxKind::kNested, 700},
-                                         Case{"one_token", 1},
-                                         Case{"tokens_plain", 3, AbsmaxKind::kPlain},
-                                         Case{"tokens_sampled", 3, AbsmaxKind::kNested, 200}),
-                         [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Operations, ContentsTest,
+    testing::Values(Case{"decoded_nested"}, Case{"decoded_plain", 0, AbsmaxKind::kPlain},
+                    Case{"decoded_sampled", 0, AbsmaxKind::kNested, 700}, Case{"one_token", 1},
+                    Case{"tokens_plain", 3, AbsmaxKind::kPlain},
+                    Case{"tokens_sampled", 3, AbsmaxKind::kNested, 200},
+                    Case{"backward_nested", 3, AbsmaxKind::kNested, kAll, true},
+                    Case{"backward_plain", 1, AbsmaxKind::kPlain, kAll, true},
+                    Case{"backward_sampled", 3, AbsmaxKind::kNested, 200, true}),
+    [](const auto& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace nf4bench

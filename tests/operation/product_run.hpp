@@ -6,6 +6,7 @@
 #include "bench/runner.hpp"
 #include "device/device.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/backward.hpp"
 #include "operation/experts.hpp"
 #include "operation/matmul.hpp"
 #include "plan/plan.hpp"
@@ -26,13 +27,16 @@ struct ProductSizes {
   record::VerifyScope verify = record::VerifyScope::kAll;
   std::int64_t experts = 0;  // 0: a single matrix
   record::Stack stack{};
+  bool is_backward = false;
 };
 
 // One row for each variant of `catalog`, by its name.
 inline std::map<std::string, record::Measurement> run_products(device::Device& device,
                                                                const kernels::Catalog& catalog,
                                                                const ProductSizes& sizes) {
-  operation::Operation operation = sizes.experts > 0 ? operation::experts() : operation::matmul();
+  operation::Operation operation = sizes.experts > 0   ? operation::experts()
+                                   : sizes.is_backward ? operation::backward()
+                                                       : operation::matmul();
   operation.catalog = [&catalog](record::DeviceKind) -> const kernels::Catalog& { return catalog; };
   plan::TensorSource source;
   source.name = "w";

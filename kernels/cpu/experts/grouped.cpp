@@ -26,7 +26,7 @@ void decode_tile(const Job& job, std::int64_t expert, Range outputs, Range input
     weights[(n - outputs.first) * kTileInputs + k - inputs.first] =
         values[element % 2 == 0 ? pair / 16 : pair % 16];
   };
-  if (job.group.transposed) {
+  if (job.transposed) {
     for (std::int64_t k = inputs.first; k < inputs.last; ++k) {
       for (std::int64_t n = outputs.first; n < outputs.last; ++n) decode(n, k);
     }

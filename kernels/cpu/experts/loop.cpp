@@ -101,7 +101,6 @@ void multiply(const Job& job, const Launch& launch) {
 
 const char* unsupported(const Problem& problem, const DeviceFacts&) {
   const Problem one = problem_of_one(problem, 1);
-  if (problem.group.transposed) return "multiplies matrices that are not transposed";
   if (one.blocks << problem.block_shift != one.elements) {
     return "its matrices do not each begin with a block";
   }

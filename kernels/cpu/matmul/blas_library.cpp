@@ -54,8 +54,9 @@ bool has_blas() {
 }
 
 void sgemm(const SgemmCall& call) {
-  library()(kRowMajor, kAsIs, kTransposed, call.m, call.n, call.k, 1.0f, call.a, call.lda, call.b,
-            call.ldb, 0.0f, call.c, call.ldc);
+  const int b_form = call.b_form == SecondMatrix::kAsIs ? kAsIs : kTransposed;
+  library()(kRowMajor, kAsIs, b_form, call.m, call.n, call.k, 1.0f, call.a, call.lda, call.b,
+            call.ldb, call.beta, call.c, call.ldc);
 }
 
 }  // namespace nf4bench::kernels::cpu

@@ -2,7 +2,11 @@
 
 namespace nf4bench::kernels::cpu {
 
-// c[m, n] = a[m, k] b[n, k]^T, all row-major. Leading dimensions in floats.
+// How the second matrix of a product lies.
+enum class SecondMatrix { kTransposed, kAsIs };
+
+// c[m, n] = a[m, k] b[n, k]^T or, with b as it is, a[m, k] b[k, n]; all row-major. Leading
+// dimensions in floats.
 struct SgemmCall {
   int m = 0;
   int n = 0;
@@ -13,6 +17,8 @@ struct SgemmCall {
   int ldb = 0;
   float* c = nullptr;
   int ldc = 0;
+  SecondMatrix b_form = SecondMatrix::kTransposed;
+  float beta = 0.0f;  // what c holds is multiplied with that and added
 };
 
 // Whether there is a BLAS library. It is looked for at run time, by the names under which

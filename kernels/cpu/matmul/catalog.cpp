@@ -13,4 +13,9 @@ const Catalog& matmul() {
   return catalog;
 }
 
+// They take weights either way.
+const Catalog& backward() {
+  return matmul();
+}
+
 }  // namespace nf4bench::kernels::cpu

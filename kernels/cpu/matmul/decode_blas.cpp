@@ -1,5 +1,6 @@
 // Weights are decoded to float32 a few rows at a time, and multiplied by a BLAS library. Each of
-// our threads calls it for rows of its own, while they are in its cache.
+// our threads calls it for rows of its own, while they are in its cache. Of a weight that lies
+// transposed it has some outputs, and decodes their part of some rows in memory at a time.
 
 #include "cpu/matmul/blas_library.hpp"
 #include "cpu/matmul/simd_product.hpp"
@@ -63,13 +64,54 @@ void multiply(const Job& job, const float* x, Range rows) {
   round_to_output(job, scratch.y.data(), rows);
 }
 
+constexpr std::int64_t kOutputsOfPart = 256;  // of a transposed weight
+
+// Sums are of even outputs and then of odd ones, as decode_part() gives them. Tokens are split, so
+// that their even inputs follow each other, and then their odd ones.
+void multiply_transposed(const Job& job, const float* x, Range outputs) {
+  thread_local Scratch scratch;
+  const std::int64_t stride = 2 * split_half(job.inputs);
+  const std::int64_t count = outputs.last - outputs.first;
+  const std::int64_t rows = kDecoded / kOutputsOfPart;
+  scratch.w.resize(static_cast<std::size_t>(rows * count));
+  scratch.y.resize(static_cast<std::size_t>(2 * count * job.tokens));
+  float* const sums = scratch.y.data() + count * job.tokens;
+  SgemmCall call = {.m = static_cast<int>(job.tokens),
+                    .n = static_cast<int>(count),
+                    .lda = static_cast<int>(stride),
+                    .b = scratch.w.data(),
+                    .ldb = static_cast<int>(count),
+                    .c = sums,
+                    .ldc = static_cast<int>(count),
+                    .b_form = SecondMatrix::kAsIs};
+  for (std::int64_t odd = 0; odd < std::min<std::int64_t>(2, job.inputs); ++odd) {
+    const std::int64_t inputs = (job.inputs + 1 - odd) / 2;
+    for (std::int64_t first = 0; first < inputs; first += rows) {
+      const std::int64_t last = std::min(first + rows, inputs);
+      for (std::int64_t i = first; i < last; ++i) {
+        decode_part(job, 2 * i + odd, outputs, scratch.w.data() + (i - first) * count);
+      }
+      call.k = static_cast<int>(last - first);
+      call.a = x + odd * stride / 2 + first;
+      sgemm(call);
+      call.beta = 1.0f;
+    }
+  }
+  for (std::int64_t i = 0; i < count * job.tokens; ++i) {
+    const std::int64_t at = i % count;
+    scratch.y[static_cast<std::size_t>(i)] = sums[i - at + at / 2 + at % 2 * ((count + 1) / 2)];
+  }
+  round_to_output(job, scratch.y.data(), outputs);
+}
+
 void matmul(const Job& job, const Launch& launch) {
   auto* const x = static_cast<float*>(job.workspace);
   for_each_part(launch, {job.tokens, job.inputs},
                 [&](Range range) { split_tokens(job, range, x); });
-  const std::int64_t rows = rows_of_part(job);
+  const std::int64_t rows = job.transposed ? kOutputsOfPart : rows_of_part(job);
   const auto one_part = [&](std::int64_t part) {
-    multiply(job, x, {part * rows, std::min((part + 1) * rows, job.outputs)});
+    const Range range = {part * rows, std::min((part + 1) * rows, job.outputs)};
+    job.transposed ? multiply_transposed(job, x, range) : multiply(job, x, range);
   };
   run_parts(launch.device.multiprocessors, block_count(job.outputs, rows), std::ref(one_part));
 }

@@ -34,7 +34,7 @@ void multiply(const Job& job) {
       float sum = 0.0f;
       for (std::int64_t k = 0; k < job.inputs; ++k) {
         sum += number_at<kType>(job.input, m * job.inputs + k) *
-               weight<kType>(job, n * job.inputs + k);
+               weight<kType>(job, element_of(job, 0, n, k));
       }
       output[m * job.outputs + n] = finish_output<kType>(job, n, sum);
     }

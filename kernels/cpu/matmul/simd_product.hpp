@@ -63,4 +63,29 @@ void multiply_rows(const Job& job, const float* x, Range rows);
 // Fills `w` with rows [rows.first, rows.last) of W, split.
 void decode_rows(const Job& job, Range rows, float* w);
 
+// ---- Where W lies as [inputs, outputs] ----
+
+// Weights of so many inputs are decoded at once, for half of the outputs that a thread takes: the
+// first cache holds them.
+inline constexpr std::int64_t kPanelInputs = 32;
+inline constexpr std::int64_t kPanelHalf = 128;
+
+// Tokens that they are multiplied with before they are decoded again.
+inline constexpr std::int64_t kPanelTokens = 64;
+
+// What a thread works with: weights and sums of even and, from kPanelHalf on, of odd outputs.
+struct PanelScratch {
+  alignas(64) float rows[kPanelInputs][2 * kPanelHalf];
+  alignas(64) float sums[kPanelTokens][2 * kPanelHalf];
+};
+
+// As product_scratch().
+PanelScratch& panel_scratch();
+
+// At most 2 * kPanelHalf outputs, for all tokens; `x` as in multiply_rows().
+void multiply_panel(const Job& job, const float* x, Range outputs);
+
+// Fills `w` with the weights of one input, those of even outputs first, counted from outputs.first.
+void decode_part(const Job& job, std::int64_t input, Range outputs, float* w);
+
 }  // namespace nf4bench::kernels::cpu

@@ -15,6 +15,12 @@ std::vector<Variant> variants() {
   return all;
 }
 
+Variant chain_of_gradients() {
+  Variant variant = matmul_chain_cublas();
+  variant.traits.mirrors = "the gradients of bitsandbytes and Unsloth";
+  return variant;
+}
+
 }  // namespace
 
 const Catalog& matmul() {
@@ -23,6 +29,17 @@ const Catalog& matmul() {
                                   .flagship = "fused",
                                   .default_baseline = "chain_cublas",
                                   .judge = launch_product_judge};
+  return catalog;
+}
+
+// Our own kernels read rows of W alone.
+const Catalog& backward() {
+  static const Catalog catalog = {
+      .variants = {chain_of_gradients(), matmul_decode_cublas(), matmul_cublas_resident()},
+      .stream_shapes = {},
+      .flagship = "decode_cublas",
+      .default_baseline = "chain_cublas",
+      .judge = launch_product_judge};
   return catalog;
 }
 

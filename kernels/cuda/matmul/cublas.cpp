@@ -103,12 +103,13 @@ void multiply_by_cublas(const Job& job, const void* weights, void* workspace, CU
   const int type = data_type(job.output_type);
   const int inputs = static_cast<int>(job.inputs);
   const int outputs = static_cast<int>(job.outputs);
+  const int form = job.transposed ? kNoTranspose : kTranspose;
   // Setting the stream takes the workspace away. Columns come first in cuBLAS: y^T = W x^T.
   cublas().set_stream(handle, stream);
   cublas().set_workspace(handle, workspace, kCublasWorkspace);
-  cublas().gemm(handle, kTranspose, kNoTranspose, outputs, static_cast<int>(job.tokens), inputs,
-                &one, weights, type, inputs, job.input, type, inputs, &zero, job.output, type,
-                outputs, kFloat32Sums, kDefaultAlgorithm);
+  cublas().gemm(handle, form, kNoTranspose, outputs, static_cast<int>(job.tokens), inputs, &one,
+                weights, type, job.transposed ? outputs : inputs, job.input, type, inputs, &zero,
+                job.output, type, outputs, kFloat32Sums, kDefaultAlgorithm);
 }
 
 }  // namespace nf4bench::kernels::cuda

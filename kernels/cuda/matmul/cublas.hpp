@@ -17,9 +17,10 @@ const char* cublas_unsupported(const Problem& problem);
 // documentation asks for on Hopper.
 inline constexpr std::size_t kCublasWorkspace = std::size_t{32} << 20;
 
-// Enqueues y = x W^T with 16-bit or float32 weights W[outputs, inputs] of the output type at
-// `weights`, and sums in float32. `workspace` has kCublasWorkspace bytes. The first call on a
-// device allocates, so it cannot be recorded. A call that fails leaves the output as it was.
+// Enqueues y = x W^T with 16-bit or float32 weights of the output type at `weights`, W[outputs,
+// inputs] or as the job says transposed, and sums in float32. `workspace` has kCublasWorkspace
+// bytes. The first call on a device allocates, so it cannot be recorded. A call that fails leaves
+// the output as it was.
 void multiply_by_cublas(const Job& job, const void* weights, void* workspace, CUstream_st* stream);
 
 }  // namespace nf4bench::kernels::cuda

@@ -54,18 +54,18 @@ template <OutputType kType, bool kNested>
 __global__ void __launch_bounds__(kThreads) grouped_any(const __grid_constant__ Job job) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const std::int64_t warp = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) / 32;
-  const std::int64_t columns = job.group.transposed ? (job.outputs + 31) / 32 : job.outputs;
+  const std::int64_t columns = job.transposed ? (job.outputs + 31) / 32 : job.outputs;
   const std::int64_t added = job.group.sums_slots ? job.group.top_k : 1;
   const std::int64_t row = warp / columns;
   if (row >= job.tokens * job.group.top_k / added) return;
-  const std::int64_t n = job.group.transposed ? warp % columns * 32 + lane : warp % columns;
+  const std::int64_t n = job.transposed ? warp % columns * 32 + lane : warp % columns;
   if (n >= job.outputs) return;
   float total = 0.0f;
   for (std::int64_t slot = row * added; slot < (row + 1) * added; ++slot) {
     const int expert = expert_of(job, slot);
     if (expert < 0) continue;
     float sum = 0.0f;
-    if (job.group.transposed) {
+    if (job.transposed) {
       sum = add_inputs<kType, kNested>(job, slot, expert, n, 0, 1);
     } else {
       sum = add_inputs<kType, kNested>(job, slot, expert, n, lane, 32);
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads) grouped_any(const __grid_constant__ 
     total += sum * slot_weight(job, slot);
   }
   using Bits = decltype(round_to<kType>(0.0f));
-  if (job.group.transposed || lane == 0) {
+  if (job.transposed || lane == 0) {
     static_cast<Bits*>(job.output)[row * job.outputs + n] = round_to<kType>(total);
   }
 }
@@ -96,7 +96,7 @@ Variant experts_grouped_any() {
   variant.unsupported = unsupported;
   variant.launch = [](const Job& job, const Launch& launch) {
     const std::int64_t rows = job.group.sums_slots ? job.tokens : slots_of(job);
-    const std::int64_t columns = job.group.transposed ? block_count(job.outputs, 32) : job.outputs;
+    const std::int64_t columns = job.transposed ? block_count(job.outputs, 32) : job.outputs;
     dispatch(job, [&](auto type, auto nested) {
       grouped_any<decltype(type)::value, decltype(nested)::value>
           <<<grid_size(rows * columns, kThreads / 32), kThreads, 0, launch.stream>>>(job);
