@@ -44,7 +44,7 @@ void use_activations_file(std::deque<OperationPlan>& plans, const record::RunOpt
       }
     }
     auto given = plan::read_activations(options.activations_file, most);
-    plan::check_fit(given, plan.tensors, options.activations_file);
+    plan::check_fit(given, plan.operation, plan.tensors, options);
     plan.operation = operation::with_activations(std::move(plan.operation), std::move(given));
   }
 }

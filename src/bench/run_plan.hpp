@@ -37,7 +37,7 @@ struct RunParts {
 };
 
 // Options that change nothing, because no operation of the run heeds them, and those that would:
-// "--tokens changes nothing without --operation matmul or experts".
+// "--routing changes nothing without --operation experts".
 std::vector<std::string> idle_options(const record::RunOptions& options);
 
 // Opens the device and the peers, and chooses what is measured. `warn` gets what is to be known at

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -85,6 +86,7 @@ std::string peers_text(const record::Report& report) {
 
 constexpr char kMatmul[] = "matmul";
 constexpr char kExperts[] = "experts";
+constexpr char kBackward[] = "backward";
 
 bool has_operation(const record::Report& report, const std::string& operation) {
   const auto& all = report.settings.operations;
@@ -99,7 +101,8 @@ std::string baseline_text(const record::Report& report, const std::string& opera
 
 // Files of one name may differ; whether they do, nobody can say here.
 std::string activations_text(const record::Report& report) {
-  if (!has_operation(report, kMatmul) && !has_operation(report, kExperts)) return "";
+  const auto is_of_report = [&](const char* each) { return has_operation(report, each); };
+  if (std::ranges::none_of(std::array{kMatmul, kExperts, kBackward}, is_of_report)) return "";
   const record::Settings& settings = report.settings;
   return fmt::format("{}{}", to_string(settings.activations),
                      settings.cold_activations ? ", cold" : "");
@@ -148,6 +151,8 @@ const std::vector<Trait>& traits() {
        [](const record::Report& r) { return baseline_text(r, kMatmul); }},
       {"experts_baseline", Matters::kNever,
        [](const record::Report& r) { return baseline_text(r, kExperts); }},
+      {"backward_baseline", Matters::kNever,
+       [](const record::Report& r) { return baseline_text(r, kBackward); }},
       {"data", Matters::kNever, data_text},
       {"peers", Matters::kNever, peers_text},
   };
@@ -190,7 +195,8 @@ const std::vector<std::string>& difference_names() {
     for (const Trait& trait : traits()) {
       if (trait.matters != Matters::kNever) names.emplace_back(trait.name);
     }
-    names.insert(names.end(), {"baseline", "matmul_baseline", "experts_baseline"});
+    names.insert(names.end(),
+                 {"baseline", "matmul_baseline", "experts_baseline", "backward_baseline"});
     return names;
   }();
   return kNames;

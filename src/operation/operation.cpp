@@ -1,6 +1,7 @@
 #include "operation/operation.hpp"
 
 #include "base/nearest_names.hpp"
+#include "operation/backward.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/experts.hpp"
 #include "operation/matmul.hpp"
@@ -49,7 +50,7 @@ std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& 
 }
 
 const std::vector<Operation>& operations() {
-  static const std::vector<Operation> all = {dequantize(), matmul(), experts()};
+  static const std::vector<Operation> all = {dequantize(), matmul(), experts(), backward()};
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "io/npy/npy.hpp"
 #include "nf4/values.hpp"
+#include "plan/problems.hpp"
 
 #include <fmt/format.h>
 
@@ -62,16 +63,16 @@ operation::GivenActivations read_activations(const std::string& path, std::int64
   return {.tokens = tokens, .inputs = inputs, .values = nf4::to_doubles(type, bytes)};
 }
 
-void check_fit(const operation::GivenActivations& given, const std::vector<PlannedTensor>& tensors,
-               const std::string& path) {
+void check_fit(const operation::GivenActivations& given, const operation::Operation& operation,
+               const std::vector<PlannedTensor>& tensors, const record::RunOptions& options) {
   for (const PlannedTensor& planned : tensors) {
-    const auto& shape = planned.source.geometry.shape;
-    const std::int64_t wanted = shape.empty() ? 1 : shape.back();
+    const std::int64_t wanted = problems_of(operation, planned.source, options).front().inputs;
     if (wanted == given.inputs) continue;
     throw Error(ErrorKind::kInput,
                 fmt::format("--activations: {} has {} values a token, and tensor \"{}\" takes {}; "
                             "choose among tensors with --tensor",
-                            escaped(path), given.inputs, escaped(planned.source.name), wanted));
+                            escaped(options.activations_file), given.inputs,
+                            escaped(planned.source.name), wanted));
   }
 }
 

@@ -13,8 +13,9 @@ namespace nf4bench::plan {
 // bfloat16 or float32. Throws Error(kInput) when it is none or has fewer rows.
 operation::GivenActivations read_activations(const std::string& path, std::int64_t tokens);
 
-// Throws Error(kInput) when one of `tensors` takes rows of another length than those of `path`.
-void check_fit(const operation::GivenActivations& given, const std::vector<PlannedTensor>& tensors,
-               const std::string& path);
+// Throws Error(kInput) when `operation` with one of `tensors` takes rows of another length than
+// those of the file of `options`.
+void check_fit(const operation::GivenActivations& given, const operation::Operation& operation,
+               const std::vector<PlannedTensor>& tensors, const record::RunOptions& options);
 
 }  // namespace nf4bench::plan

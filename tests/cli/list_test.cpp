@@ -32,12 +32,13 @@ TEST(ListVariants, NamesTheCpuVariantsSimplestFirst) {
       names, testing::ElementsAre("dequantize reference", "dequantize multi_pass", "dequantize lut",
                                   "dequantize simd", "matmul reference", "matmul decode_blas",
                                   "matmul simd", "experts reference", "experts decode_all",
-                                  "experts loop", "experts grouped", "experts grouped_resident"));
+                                  "experts loop", "experts grouped", "experts grouped_resident",
+                                  "backward reference", "backward decode_blas", "backward simd"));
 }
 
 TEST(ListVariants, TableHasOneLineAVariant) {
   const Outcome outcome = nf4bench({"list", "variants", "--device", "cpu"});
-  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 13);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 16);
   EXPECT_THAT(outcome.out, HasSubstr("multi_pass"));
 }
 

@@ -273,7 +273,7 @@ Command list_command() {
       .suggests(device_words());
   command
       .add("--operation NAME", a->operation,
-           "Variants of this operation only: dequantize, matmul or experts")
+           "Variants of this operation only: dequantize, matmul, experts or backward")
       .one_of(operation_words());
   add_peers(command, a->peers, a->in_process);
   command.add("--format NAME", a->format, "table, json, csv, markdown [table]")

@@ -83,20 +83,21 @@ void add_operation_options(Command& command, record::RunOptions& o) {
   command.group = "What is computed";
   command
       .add("--operation NAME", o.operations,
-           "dequantize: decode a weight; matmul: multiply x by it; experts: x by some of a stack "
-           "[dequantize]",
+           "dequantize: decode a weight; matmul: multiply x by it; experts: x by some of a stack; "
+           "backward: the gradient of matmul with respect to x [dequantize]",
            kCommon | kList)
       .one_of(operation_words());
   command.add(
       "--tokens M", [&o](const Words& words) { o.tokens = parse_tokens(words); },
-      fmt::format("Rows of x that matmul and experts multiply with, 1 to {} [{}]", kMostTokens,
+      fmt::format("Rows of x, or of dY, of products, 1 to {} [{}]", kMostTokens,
                   fmt::join(o.tokens, ",")),
       kCommon | kMayBeNumber);
   command
       .add(
           "--activations WORD|FILE", [&o](const std::string& word) { take_activations(o, word); },
-          "x of matmul. normal: N(0, 1); outlier: the same with one channel in a hundred scaled by "
-          "100; or an array [M or more, K] in a .npy file [normal]",
+          "x of products, dY of backward. normal: N(0, 1); outlier: the same with one channel in a "
+          "hundred scaled by 100; or an array [M or more, K], of dY [M or more, N], in a .npy file "
+          "[normal]",
           kFiles)
       .suggests({"normal", "outlier"});
   command.add(
@@ -131,9 +132,10 @@ void add_operation_options(Command& command, record::RunOptions& o) {
           "[M or more, K] in a .npy file [uniform]",
           kFiles)
       .suggests({"uniform", "zipf:0.9", "normal:1.05:dead=0.2", "one", "balanced"});
-  command.add("--crossover", o.crossover,
-              "Measure matmul with more numbers of tokens, between those of --tokens, until it is "
-              "known where the fastest variant changes");
+  command.add(
+      "--crossover", o.crossover,
+      "Measure products with more numbers of tokens, between those of --tokens, until it is "
+      "known where the fastest variant changes");
 }
 
 void add_variant_options(Command& command, record::RunOptions& o) {
@@ -157,11 +159,12 @@ void add_variant_options(Command& command, record::RunOptions& o) {
               "Go without peers that cannot be used, with a warning; else the exit code is 3 when "
               "all others are measured");
   command
-      .add("--baseline NAME", o.baseline,
-           "The variant that speedups refer to, always measured [multi_kernel; on the CPU "
-           "multi_pass; of matmul chain_cublas and decode_blas; of experts grouped_any and "
-           "decode_all]; \"none\" for none",
-           kCommon)
+      .add(
+          "--baseline NAME", o.baseline,
+          "The variant that speedups refer to, always measured [multi_kernel; on the CPU "
+          "multi_pass; of matmul and backward chain_cublas and decode_blas; of experts grouped_any "
+          "and decode_all]; \"none\" for none",
+          kCommon)
       .suggests(baselines);
 }
 
