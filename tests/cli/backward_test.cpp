@@ -116,7 +116,8 @@ TEST(Backward, TableNamesItWithTheShapeOfTheLayer) {
   EXPECT_THAT(run_backward({"--shape", "96x128", "--tokens", "1,5"}),
               AllOf(Ends(0), Prints(AllOf(HasSubstr("backward  96x128  bf16"),
                                           ContainsRegex("\n.      5  reference +[0-9.]+ [mun]s"),
-                                          HasSubstr("TFLOP/s"), HasSubstr("exact")))));
+                                          HasSubstr("TFLOP/s"), HasSubstr("exact"),
+                                          HasSubstr("each weight was seen alone")))));
 }
 
 TEST(Backward, VariantsAreListed) {

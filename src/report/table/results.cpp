@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <ranges>
 
@@ -138,18 +139,23 @@ bool has_mark(const text::Sheet& sheet, char mark) {
   });
 }
 
+// How many products each output of a call is the sum of.
+std::int64_t inputs_of(const record::Measurement& m) {
+  const auto size = static_cast<double>(nf4::size_in_bytes(m.cell.output_type));
+  return std::llround(m.flops / 2.0 * size / static_cast<double>(m.bytes_written));
+}
+
 // Of how many inputs of products the weights were looked at, where these are the fewest; empty
 // where that is not known.
-std::string inputs_seen_text(const record::Report& report, const std::vector<Block>& blocks) {
+std::string inputs_seen_text(const std::vector<Block>& blocks) {
   std::optional<record::InputsSeen> fewest;
   std::int64_t inputs = 0;
   for (const Block& block : blocks) {
-    const record::ReportTensor* const tensor = find_tensor(report, block.first->cell.tensor);
     for (const Rows& cell : block.cells) {
       for (const record::Measurement* const m : cell) {
-        if (tensor == nullptr || !m->verification || !m->verification->accuracy) continue;
+        if (m->bytes_written == 0 || !m->verification || !m->verification->accuracy) continue;
         const std::optional<record::InputsSeen>& seen = m->verification->accuracy->inputs;
-        const std::int64_t all = tensor->geometry.shape.back();
+        const std::int64_t all = inputs_of(*m);
         if (!seen || (fewest && fewest->alone * all <= seen->alone * inputs)) continue;
         fewest = seen;
         inputs = all;
@@ -197,7 +203,7 @@ std::vector<std::string> legend_of(const record::Report& report, const std::vect
     marks += fmt::format("  {} not ranked: reads a weight that is no longer NF4", kReferenceMark);
   }
   std::vector<std::string> legend = {std::move(marks)};
-  if (std::string seen = inputs_seen_text(report, blocks); !seen.empty()) {
+  if (std::string seen = inputs_seen_text(blocks); !seen.empty()) {
     legend.push_back(std::move(seen));
   }
   if (has_throttled_samples(blocks)) {
