@@ -32,6 +32,16 @@ HWY_INLINE void decode_row(const Job& job, std::int64_t input, Range outputs, fl
   decode_split<kType>(job, row + outputs.first, row + outputs.last, even, odd);
 }
 
+// Rows lie too far apart for processors to see what comes next.
+HWY_INLINE void fetch_row(const Job& job, std::int64_t input, Range outputs) {
+  constexpr std::int64_t kLine = 64;
+  if (input >= job.inputs) return;
+  const std::int64_t end = (input * job.outputs + outputs.last + 1) / 2;
+  for (std::int64_t i = (input * job.outputs + outputs.first) / 2; i < end; i += kLine) {
+    __builtin_prefetch(job.packed + i);
+  }
+}
+
 // Adds the products of `inputs` decoded rows, from the first of `x` on, to the sums of kCount
 // tokens, for the outputs whose even or odd half begins at `w`.
 template <int kCount>
@@ -92,6 +102,7 @@ HWY_INLINE void multiply_tile(const Job& job, const SplitTokens& all, Range outp
   for (std::int64_t k = 0; k < job.inputs; k += kPanelInputs) {
     const std::int64_t rows = std::min(kPanelInputs, job.inputs - k);
     for (std::int64_t i = 0; i < rows; ++i) {
+      fetch_row(job, k + i + kPanelInputs, outputs);
       decode_row<kType>(job, k + i, outputs, scratch.rows[i], scratch.rows[i] + kPanelHalf);
     }
     const std::int64_t at = tokens.first * all.stride + k / 2;
