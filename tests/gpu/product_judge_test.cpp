@@ -6,6 +6,7 @@
 #include "nf4/synthetic.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
+#include "operation/backward.hpp"
 #include "operation/error_bound.hpp"
 #include "operation/matmul.hpp"
 #include "operation/product_run.hpp"
@@ -195,6 +196,25 @@ TEST_F(ProductControls, AreFailedOrPassedAsOnTheHost) {
     for (const Control& control : kControls) {
       ASSERT_TRUE(rows.contains(control.name)) << control.name;
       expect(control, rows.at(control.name));
+    }
+  }
+}
+
+// Columns that no block divides, and tokens that no tile does.
+TEST_F(ProductControls, BuiltInGradientsPassEveryProbeWithExactWeights) {
+  const kernels::Catalog& catalog = operation::backward().catalog(device_->info().kind);
+  for (const OutputType type : {OutputType::kFloat16, OutputType::kBfloat16}) {
+    for (const std::int64_t tokens : {1, 17}) {
+      const auto rows = test::run_products(
+          *device_, catalog,
+          {.tokens = tokens, .outputs = 512, .inputs = 330, .type = type, .is_backward = true});
+      EXPECT_EQ(rows.size(), catalog.variants.size());
+      for (const auto& [name, row] : rows) {
+        if (row.status == record::Status::kSkipped) continue;  // without cuBLAS
+        EXPECT_EQ(row.status, record::Status::kPassed) << name << ": " << row.reason;
+        ASSERT_TRUE(row.verification && row.verification->accuracy) << name;
+        EXPECT_EQ(row.verification->accuracy->weights, record::WeightClass::kExact) << name;
+      }
     }
   }
 }
