@@ -136,8 +136,9 @@ class OfTorch(unittest.TestCase):
             self.assertEqual([m["status"] for m in report["measurements"]], ["passed"] * 6, rows(report))
 
     def test_the_way_of_bitsandbytes_does_layers_of_experts(self):
+        # Of rows that are no multiple of 64 long, bitsandbytes 0.50.2 decodes wrong values where the CPU has AVX-512.
         for activation in "silu", "gptoss":
-            report = self.measure_experts_of_bitsandbytes("--shape", "8x64x128", "--part", "layer", "--activation",
+            report = self.measure_experts_of_bitsandbytes("--shape", "8x128x128", "--part", "layer", "--activation",
                                                           activation, "--variant", "mine.layer", "--baseline",
                                                           "mine.layer")
             self.assertEqual([m["status"] for m in report["measurements"]], ["passed"] * 2, rows(report))
