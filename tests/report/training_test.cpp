@@ -53,7 +53,8 @@ std::string rows_of(const std::vector<Timed>& all) {
 // Three tensors: forward 3 ms, again 3 ms, back 6 ms.
 TEST(TrainingStep, MultipliesTwiceForwardAndOnceBack) {
   const std::string rows = rows_of({{"matmul", "chain", 1e-3}, {"backward", "chain", 2e-3}});
-  EXPECT_NE(rows.find("| 1024 | chain | 3.000 ms | 6.000 ms | 12.000 ms |"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("| 1024 | chain | 3.000 ms | 6.000 ms | 12.000 ms |"), std::string::npos)
+      << rows;
 }
 
 TEST(TrainingStep, NamesTheFastestOfEachWhereTheyDiffer) {
