@@ -582,6 +582,11 @@ const Catalog& experts() {
   return none;
 }
 
+const Catalog& backward() {
+  static const Catalog none;
+  return none;
+}
+
 }  // namespace kernels::cuda
 
 }  // namespace nf4bench

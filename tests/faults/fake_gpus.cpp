@@ -180,4 +180,8 @@ const Catalog& experts() {
   return cpu::experts();
 }
 
+const Catalog& backward() {
+  return cpu::backward();
+}
+
 }  // namespace nf4bench::kernels::cuda
