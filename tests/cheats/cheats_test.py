@@ -37,8 +37,10 @@ EXIT_CODES = {"ok": 0, "refused": 3, "implausible": 6}
 BUILT_IN = {
     "DEQUANTIZE": (("reference", ["dequantize/reference"]), ("multi_pass", ["dequantize/multi_pass"]),
                    ("lut", ["dequantize/lut"]), ("simd", ["dequantize/simd_decode", "dequantize/simd"])),
-    "MATMUL": (("matmul_reference", ["matmul/reference"]), ("matmul_simd", ["matmul/simd_product", "matmul/simd"]),
-               ("matmul_decode_blas", ["matmul/simd_product", "matmul/blas_library", "matmul/decode_blas"])),
+    "MATMUL": (("matmul_reference", ["matmul/reference"]),
+               ("matmul_simd", ["matmul/simd_product", "matmul/simd_transposed", "matmul/simd"]),
+               ("matmul_decode_blas", ["matmul/simd_product", "matmul/simd_transposed", "matmul/blas_library",
+                                       "matmul/decode_blas"])),
 }
 
 

@@ -26,8 +26,8 @@ constexpr int kVectors = 4;
 
 // The part of a row in memory, as decode_part() wants it.
 template <OutputType kType>
-HWY_INLINE void decode_row(const Job& job, std::int64_t input, Range outputs, float* even,
-                           float* odd) {
+HWY_INLINE void decode_panel_row(const Job& job, std::int64_t input, Range outputs, float* even,
+                                 float* odd) {
   const std::int64_t row = input * job.outputs;
   decode_split<kType>(job, row + outputs.first, row + outputs.last, even, odd);
 }
@@ -95,7 +95,8 @@ HWY_INLINE void add_panel(PanelScratch& scratch, const ScratchUse& use, const Sp
 
 // Outputs and tokens that fit into the scratch.
 template <OutputType kType>
-HWY_INLINE void multiply_tile(const Job& job, const SplitTokens& all, Range outputs, Range tokens) {
+HWY_INLINE void multiply_panel_tile(const Job& job, const SplitTokens& all, Range outputs,
+                                    Range tokens) {
   PanelScratch& scratch = panel_scratch();
   const std::int64_t count = tokens.last - tokens.first;
   std::fill_n(scratch.sums[0], count * 2 * kPanelHalf, 0.0f);
@@ -103,7 +104,7 @@ HWY_INLINE void multiply_tile(const Job& job, const SplitTokens& all, Range outp
     const std::int64_t rows = std::min(kPanelInputs, job.inputs - k);
     for (std::int64_t i = 0; i < rows; ++i) {
       fetch_row(job, k + i + kPanelInputs, outputs);
-      decode_row<kType>(job, k + i, outputs, scratch.rows[i], scratch.rows[i] + kPanelHalf);
+      decode_panel_row<kType>(job, k + i, outputs, scratch.rows[i], scratch.rows[i] + kPanelHalf);
     }
     const std::int64_t at = tokens.first * all.stride + k / 2;
     add_panel(scratch, {.rows = rows, .tokens = count},
@@ -121,32 +122,32 @@ HWY_INLINE void multiply_tile(const Job& job, const SplitTokens& all, Range outp
 }
 
 template <OutputType kType>
-HWY_INLINE void multiply_type(const Job& job, const SplitTokens& x, Range outputs) {
+HWY_INLINE void multiply_panel_type(const Job& job, const SplitTokens& x, Range outputs) {
   for (std::int64_t m = 0; m < job.tokens; m += kPanelTokens) {
-    multiply_tile<kType>(job, x, outputs, {m, std::min(m + kPanelTokens, job.tokens)});
+    multiply_panel_tile<kType>(job, x, outputs, {m, std::min(m + kPanelTokens, job.tokens)});
   }
 }
 
-void multiply(const Job& job, const SplitTokens& x, Range outputs) {
+void multiply_in_panel(const Job& job, const SplitTokens& x, Range outputs) {
   switch (job.output_type) {
     case OutputType::kFloat16:
-      return multiply_type<OutputType::kFloat16>(job, x, outputs);
+      return multiply_panel_type<OutputType::kFloat16>(job, x, outputs);
     case OutputType::kBfloat16:
-      return multiply_type<OutputType::kBfloat16>(job, x, outputs);
+      return multiply_panel_type<OutputType::kBfloat16>(job, x, outputs);
     case OutputType::kFloat32:
-      return multiply_type<OutputType::kFloat32>(job, x, outputs);
+      return multiply_panel_type<OutputType::kFloat32>(job, x, outputs);
   }
 }
 
-void decode(const Job& job, std::int64_t input, Range outputs, float* w) {
+void decode_in_panel(const Job& job, std::int64_t input, Range outputs, float* w) {
   float* const odd = w + (outputs.last - outputs.first + 1) / 2;
   switch (job.output_type) {
     case OutputType::kFloat16:
-      return decode_row<OutputType::kFloat16>(job, input, outputs, w, odd);
+      return decode_panel_row<OutputType::kFloat16>(job, input, outputs, w, odd);
     case OutputType::kBfloat16:
-      return decode_row<OutputType::kBfloat16>(job, input, outputs, w, odd);
+      return decode_panel_row<OutputType::kBfloat16>(job, input, outputs, w, odd);
     case OutputType::kFloat32:
-      return decode_row<OutputType::kFloat32>(job, input, outputs, w, odd);
+      return decode_panel_row<OutputType::kFloat32>(job, input, outputs, w, odd);
   }
 }
 
@@ -158,8 +159,8 @@ HWY_AFTER_NAMESPACE();
 namespace nf4bench::kernels::cpu {
 namespace {
 
-HWY_EXPORT(multiply);
-HWY_EXPORT(decode);
+HWY_EXPORT(multiply_in_panel);
+HWY_EXPORT(decode_in_panel);
 
 }  // namespace
 
@@ -170,11 +171,12 @@ PanelScratch& panel_scratch() {
 
 void multiply_panel(const Job& job, const float* x, Range outputs) {
   const std::int64_t half = split_half(job.inputs);
-  HWY_DYNAMIC_DISPATCH(multiply)(job, {.even = x, .odd = x + half, .stride = 2 * half}, outputs);
+  const SplitTokens tokens = {.even = x, .odd = x + half, .stride = 2 * half};
+  HWY_DYNAMIC_DISPATCH(multiply_in_panel)(job, tokens, outputs);
 }
 
 void decode_part(const Job& job, std::int64_t input, Range outputs, float* w) {
-  HWY_DYNAMIC_DISPATCH(decode)(job, input, outputs, w);
+  HWY_DYNAMIC_DISPATCH(decode_in_panel)(job, input, outputs, w);
 }
 
 }  // namespace nf4bench::kernels::cpu
