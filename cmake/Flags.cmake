@@ -8,8 +8,10 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 # A target with the property NF4BENCH_UNOPTIMIZED compiles in less time than it takes to optimize.
-set(is_unoptimized
-    $<AND:$<CONFIG:Release>,$<BOOL:$<TARGET_PROPERTY:NF4BENCH_UNOPTIMIZED>>>)
+set(is_unoptimized $<BOOL:$<TARGET_PROPERTY:NF4BENCH_UNOPTIMIZED>>)
+if(NOT NF4BENCH_SANITIZE)
+  set(is_unoptimized $<AND:$<CONFIG:Release>,${is_unoptimized}>)
+endif()
 
 add_library(nf4bench_flags INTERFACE)
 target_compile_options(nf4bench_flags INTERFACE
@@ -47,14 +49,19 @@ if(NF4BENCH_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 
 # nf4bench_library(NAME [COLD | BARE] SOURCES...): a static library with the project's flags. COLD:
-# nothing in it is worth the time that full optimization takes. BARE: without precompiled headers.
+# nothing in it is worth the time that full optimization takes, or, with sanitizers, any. BARE:
+# without precompiled headers.
 function(nf4bench_library name)
   cmake_parse_arguments(ARG "COLD;BARE" "" "" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE nf4bench_flags)
   set_property(GLOBAL APPEND PROPERTY nf4bench_libraries ${name})
   if(ARG_COLD)
-    target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+    if(NF4BENCH_SANITIZE)
+      set_target_properties(${name} PROPERTIES NF4BENCH_UNOPTIMIZED ON)
+    else()
+      target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+    endif()
     nf4bench_precompile(${name} cold)
   elseif(NOT ARG_BARE)
     nf4bench_precompile(${name} hot)
