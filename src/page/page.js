@@ -266,17 +266,19 @@ function logTicks(low, high) {
 }
 const logScale = (low, high) => value => Math.log(value / low) / Math.log(high / low);
 
-// Lines over a logarithmic axis. `points`: {x, y, variant, index}; `levels`: [name, y];
-// `strong`: the variants that are named.
-function chart({caption, points, levels = [], xText, yText, isLog, strong}) {
+// Lines over a logarithmic axis. `points`: {x, y, variant, index}; `levels`: [name, y]; `roof`: what
+// bounds y, corners of a line [x, y] between which it is drawn; `strong`: the variants that are named.
+function chart({caption, points, levels = [], roof = [], xText, yText, isLog, strong}) {
   const [width, height, left, top] =
     isPrinting ? [340, 220, 48, 10] : [Math.min(560, innerWidth - 32), 300, 48, 10];
   const right = width - Math.min(110, 0.3 * width);
   const xs = unique(points.map(point => point.x)).sort((a, b) => a - b);
-  const ys = [...points.map(point => point.y), ...levels.map(([, y]) => y)].sort((a, b) => a - b);
+  const ys = [...points.map(point => point.y), ...[...levels, ...roof].map(([, y]) => y)]
+    .sort((a, b) => a - b);
   const [low, high] = [ys[0], ys.at(-1)];
   const ticks = isLog ? logTicks(low, high) : evenTicks(high);
-  const xShare = xs.length > 1 ? logScale(xs[0], xs.at(-1)) : () => 0.5;
+  const span = [...xs, ...roof.map(([value]) => value)].sort((a, b) => a - b);
+  const xShare = span[0] < span.at(-1) ? logScale(span[0], span.at(-1)) : () => 0.5;
   const yShare = isLog ? logScale(ticks[0], ticks.at(-1)) : value => value / ticks.at(-1);
   const x = value => left + 8 + (right - left - 16) * xShare(value);
   const y = value => top + (height - top - 26) * (1 - yShare(value));
@@ -308,6 +310,8 @@ function chart({caption, points, levels = [], xText, yText, isLog, strong}) {
   ticks.map(tick => [level('grid', tick), text('tick', left - 6, y(tick), yText(tick, true))]),
   places.map(value => text('place', x(value), height - 12, xText(value, true))),
   levels.map(([, value]) => level('level', value)),
+  roof.length > 0 && svg('path', {class: 'level',
+    d: `M${roof.map(([rx, ry]) => place({x: rx, y: ry})).join('L')}`}),
   lines.sort((a, b) => b.matches('.weak') - a.matches('.weak')),
   names.map(([name, ty]) =>
     text('word', right + 4, ty, name.length > 15 ? `${name.slice(0, 14)}\u2026` : name))));

@@ -115,6 +115,30 @@ function curves(report, rows, strong) {
     + 'allow. Each point leads to its row.', el('div', {class: 'charts'}, shown), more);
 }
 
+// What each variant does in a second over what it does with a byte of its traffic with the memory, as
+// counters tell: the roof is what that traffic and the arithmetic allow.
+function roofline(report, rows, strong) {
+  const copy = report.ceilings.copy_bytes_per_s;
+  const points = rows.filter(row => row.time && known(row.counters?.dram_bytes_read)
+    && known(row.counters.dram_bytes_written)).map(row => {
+    const work = row.flops || row.tensor.elements;
+    const {dram_bytes_read: read, dram_bytes_written: written} = row.counters;
+    return {x: work / (read + written), y: work / row.time, variant: row.variant, index: row.index};
+  }).filter(point => Number.isFinite(point.x));
+  if (!(copy > 0) || points.length === 0) return false;
+  const {flops, dtype} = rows[0];
+  const peak = (flops && report.ceilings.flops_per_s?.[dtype]) || Infinity;
+  const xs = points.map(point => point.x);
+  const [low, knee, high] = [Math.min(...xs) / 2, peak / copy, 2 * Math.max(...xs)];
+  const corners = low < knee && knee < high ? [low, knee, high] : [low, high];
+  const what = flops ? 'FLOP' : 'elements';
+  return el('div', {class: 'charts'}, chart({points, isLog: true,
+    caption: `Roofline: ${what} a second over ${what} a byte of traffic with the memory`,
+    roof: corners.map(x => [x, Math.min(x * copy, peak)]), strong,
+    xText: value => value.toPrecision(3),
+    yText: (value, isTick) => (isTick ? scaled(value, '', 2) : scaled(value, `${what}/s`))}));
+}
+
 const BINS = 61;  // odd: the median lies in the middle of one
 function histogram(row, reach) {
   const bins = new Array(BINS).fill(0);
@@ -126,7 +150,7 @@ function histogram(row, reach) {
   return strip(bins.map((number, i) =>
     number > 0 && upright('bin', (i + 0.5) / BINS, 20 - 18 * number / most)));
 }
-function oneCell(all, rows) {
+function oneCell(report, all, rows, strong) {
   const cells = groups(rows, row => cellName(row));
   const picked = all[state.get('cell')];
   const name = picked && cells.has(cellName(picked)) ? cellName(picked) : [...cells.keys()][0];
@@ -150,7 +174,7 @@ function oneCell(all, rows) {
     'Speed relative to the baseline, with its 95 % interval; the dashed rule is at 1.',
     hasSamples && ` Right: samples around their median, +/- ${(100 * reach).toPrecision(2)} %.`),
   tracks('', part.map(line)), part.filter(row => row.counters?.judgement).map(row =>
-    el('p', {}, swatch(row.variant), `: ${row.counters.judgement}`)));
+    el('p', {}, swatch(row.variant), `: ${row.counters.judgement}`)), roofline(report, part, strong));
 }
 
 const cellColumns = rows => CELL.filter(name => varies(rows, name))
@@ -228,7 +252,7 @@ function reportPage(report) {
     matrices(varies(all, 'geometry') ? [...rows, ...models] : rows,
       part => fastestCell(part, wins))),
     all.length > 0 && filters(all), isTimed && curves(report, rows, strong),
-    rows.length > 0 && [oneCell(all, rows), models.length > 0 && section('model',
+    rows.length > 0 && [oneCell(report, all, rows, strong), models.length > 0 && section('model',
       models[0].geometry === 'whole model' ? 'Whole model' : 'All tensors',
       'Each median times the number of tensors of its geometry, summed.',
       sheet('model', models, modelColumns(models), 30)),

@@ -149,6 +149,34 @@ class Report(Pages):
         self.assertEqual(captions, ["dequantize bf16 cold graph: GB/s over elements",
                                     "dequantize bf16 cold graph: time over elements"])
 
+    def test_draws_the_roofline_of_a_cell_whose_traffic_was_counted(self):
+        report = pages.load(REPORTS[4])
+        rows = [row for row in report["measurements"] if cell_of(row) == cell_of(report["measurements"][0])
+                and row["time_s"]]
+        for row in rows:
+            # As much traffic as a copy moves in half of that time, so at half of the roof.
+            moved = int(row["time_s"]["median"] * report["ceilings"]["copy_bytes_per_s"] / 2)
+            row["counters"] = pages.counters(moved // 4, moved - moved // 4)
+        rows[0]["counters"]["dram_bytes_written"] = None
+        question = """return all('#cell .chart').map(each => [each.getAttribute('aria-label'),
+            all('.mark', each).map(mark => [...mark.getAttribute('transform').matchAll(/[\\d.]+/g)].slice(0, 2).map(Number)),
+            [...each.querySelector('.level').getAttribute('d').matchAll(/[\\d.]+/g)].map(Number)]);"""
+        (((caption, marks, roof),),) = browser.ask([self.make.report(report)], question)
+        self.assertEqual(caption, "Roofline: FLOP a second over FLOP a byte of traffic with the memory")
+        self.assertEqual(len(marks), len(rows) - 1)
+        (left, low, right, high) = roof
+        gaps = [y - (low + (high - low) * (x - left) / (right - left)) for x, y in marks]
+        self.assertGreater(min(gaps), 5)
+        self.assertLess(max(gaps) - min(gaps), 1)
+        for row in rows:
+            row["counters"].update(dram_bytes_read=1000, dram_bytes_written=0)
+        (((_, _, bent),),) = browser.ask([self.make.report(report)], question)
+        self.assertEqual((len(roof), len(bent)), (4, 4))
+        rows[1]["counters"]["dram_bytes_read"] = 10**9
+        (((_, _, bent),),) = browser.ask([self.make.report(report)], question)
+        self.assertEqual((len(bent), bent[3], bent[5]), (6, bent[5], bent[3]))
+        self.assertEqual(self.ask(REPORTS[4], question), [])
+
     def test_shows_what_the_fragment_picks(self):
         rows = pages.load(REPORTS[4])["measurements"]
         counts = browser.ask([self.make.report(pages.load(REPORTS[4]))], "return all('#rows tbody tr').length;",
@@ -297,7 +325,10 @@ class Site(Pages):
 @unittest.skipIf(browser.CHROMIUM is None, "needs Chromium")
 class EveryPage(Pages):
     def test_loads_nothing_and_fits_narrow_and_wide_windows(self):
-        texts = [self.make.report(pages.load(path)) for path in REPORTS]
+        counted = pages.load(REPORTS[4])
+        for number, row in enumerate(counted["measurements"][:13]):
+            row["counters"] = pages.counters(10**7 + 10**6 * number, 1000)
+        texts = [self.make.report(report) for report in (*map(pages.load, REPORTS), counted)]
         for group in (texts, self.each_page(), self.each_page(pages.LONG)):
             answers = browser.ask(group, """
                 const root = document.documentElement;
