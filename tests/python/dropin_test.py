@@ -265,6 +265,65 @@ class DropIn(unittest.TestCase):
                                 assert torch.equal(x.grad, y.grad)
             """)
 
+    def test_serves_the_products_of_servers(self):
+        self.run_code("""
+            import bitsandbytes as bnb, bitsandbytes.functional as F
+
+            # Written anew in the shape of what servers do. vLLM and SGLang: an operator that is opaque to the
+            # compiler, imports within the call, and copies the product of each shard into a slice of `out`.
+            @torch.library.custom_op("server::apply", mutates_args=("out",))
+            def apply(x: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor, out: torch.Tensor) -> None:
+                from bitsandbytes import matmul_4bit
+                column = 0
+                for shard, state in enumerate(states):
+                    size = state.shape[0]
+                    out[:, column:column + size] = matmul_4bit(x, weight[ends[shard]:ends[shard + 1]].t(), state)
+                    column += size
+
+            def sharded(x):
+                wide = x.to(torch.bfloat16).reshape(-1, x.size(-1))
+                out = torch.empty(wide.shape[0], sum(state.shape[0] for state in states), dtype=torch.bfloat16,
+                                  device=x.device)
+                torch.ops.server.apply(wide, weight, ends, out)
+                return (out.to(x.dtype) + bias).view(*x.shape[:-1], -1)
+
+            # Text Generation Inference.
+            def whole(x):
+                return bnb.matmul_4bit(x, parts[0].t(), bias=bias[:states[0].shape[0]], quant_state=states[0])
+
+            torch.manual_seed(0)
+            for device in samples.DEVICES:
+                parts, states, values = [], [], []
+                for rows in (96, 32, 32):
+                    packed, state = F.quantize_4bit(torch.randn(rows, 256).bfloat16().to(device), quant_type="nf4",
+                                                    compress_statistics=True)
+                    values.append(samples.decoded(packed, state, torch.bfloat16))
+                    # Loading does away with the second level of scales.
+                    state.absmax = F.dequantize_blockwise(state.absmax, state.state2) + state.offset
+                    state.nested, state.state2, state.offset = False, None, None
+                    assert torch.equal(samples.decoded(packed, state, torch.bfloat16), values[-1])
+                    parts.append(packed); states.append(state)
+                weight, bias = torch.cat(parts), torch.randn(160, dtype=torch.bfloat16, device=device)
+                ends = torch.tensor([0, *(part.shape[0] for part in parts)]).cumsum(0)
+                for work, each, products in ((sharded, torch.cat(values), 3), (whole, values[0], 1),
+                                             (torch.compile(sharded, backend="aot_eager"), torch.cat(values), 3)):
+                    for shape in ((1, 256), (2, 256), (16, 256), (4, 16, 256), (300, 256)):
+                        x = torch.randn(shape, device=device).bfloat16()
+                        with samples.served() as calls, torch.inference_mode():
+                            results = [work(x)]
+                        assert calls["linear"] == products, (calls, shape)
+                        if device == "cuda" and x[..., 0].numel() <= 64:
+                            graph, result = samples.captured(lambda: work(x))
+                            x.copy_(torch.randn_like(x))
+                            graph.replay()
+                            results = [result]
+                        for result in results:
+                            error = samples.product_error(result.view(-1, result.shape[-1]), x.view(-1, 256), each,
+                                                          bias[:result.shape[-1]])
+                            # With shards the sum with the bias is rounded once more.
+                            assert error < (1 if work is whole else 2), error
+            """)
+
     def test_an_offset_in_16_bits_is_that_number(self):
         self.run_code("""
             import bitsandbytes as bnb, nf4bench.torch.kernels as kernels
