@@ -3,7 +3,7 @@
 
 #include "operation/copy/copy.hpp"
 
-#include "bench/run_report.hpp"
+#include "bench/run.hpp"
 #include "bench/runner.hpp"
 #include "compare/compare_reports.hpp"
 #include "device/devices.hpp"

@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "bench/run.hpp"
 #include "bench/run_plan.hpp"
-#include "bench/single_call.hpp"
 #include "cli/commands/run_jobs.hpp"
 #include "cli/files.hpp"
 #include "cli/progress.hpp"
