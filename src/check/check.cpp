@@ -1,7 +1,7 @@
 #include "check/check.hpp"
 
 #include "check/check_rows.hpp"
-#include "compare/report_faults.hpp"
+#include "compare/gate.hpp"
 #include "cuda/cards.hpp"
 #include "record/derived.hpp"
 #include "record/samples.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "compare/metric.hpp"
-#include "compare/run_noise.hpp"
+#include "compare/verdict.hpp"
 #include "report/report_input.hpp"
 
 #include <string>

@@ -2,7 +2,7 @@
 
 // What many reports say together of each model of GPU.
 
-#include "compare/cell_key.hpp"
+#include "compare/run_cells.hpp"
 #include "report/report_input.hpp"
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include "cli/commands/run_jobs.hpp"
 #include "cli/files.hpp"
 #include "cli/progress.hpp"
-#include "compare/ratios.hpp"
+#include "compare/compare_reports.hpp"
 #include "device/devices.hpp"
 #include "report/tables.hpp"
 #include "text/page.hpp"

@@ -2,7 +2,7 @@
 
 #include "compare/history/steps.hpp"
 #include "compare/run_cells.hpp"
-#include "compare/run_noise.hpp"
+#include "compare/verdict.hpp"
 #include "report/report_input.hpp"
 
 #include <cstddef>

@@ -1,6 +1,4 @@
-#include "compare/result/result_sheet.hpp"
-
-#include "compare/result/change_text.hpp"
+#include "compare/result_text.hpp"
 
 #include <fmt/format.h>
 
