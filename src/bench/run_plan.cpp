@@ -8,12 +8,10 @@
 #include "device/rotation.hpp"
 #include "operation/activations.hpp"
 #include "operation/experts.hpp"
-#include "plan/activations_file.hpp"
 #include "plan/experts.hpp"
-#include "plan/memory_plan.hpp"
 #include "plan/problems.hpp"
-#include "plan/routing_file.hpp"
 #include "plan/sources.hpp"
+#include "plan/token_files.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

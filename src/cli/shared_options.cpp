@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "operation/operation.hpp"
 #include "plan/presets.hpp"
-#include "plan/raw_words.hpp"
+#include "plan/words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

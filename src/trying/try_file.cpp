@@ -11,7 +11,7 @@
 #include "device/devices.hpp"
 #include "operation/operation.hpp"
 #include "peer/solution_file.hpp"
-#include "plan/shape.hpp"
+#include "plan/words.hpp"
 #include "report/host.hpp"
 #include "report/report_input.hpp"
 #include "report/tool.hpp"

@@ -9,7 +9,7 @@
 #include "device/devices.hpp"
 #include "exports/exported.hpp"
 #include "nf4/synthetic.hpp"
-#include "plan/memory_plan.hpp"
+#include "plan/problems.hpp"
 #include "report/report.hpp"
 #include "report/tables.hpp"
 

@@ -1,6 +1,5 @@
-#include "plan/name_filter.hpp"
-
 #include "base/error.hpp"
+#include "plan/words.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
-#include "plan/raw_words.hpp"
-
 #include "base/error.hpp"
+#include "plan/words.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

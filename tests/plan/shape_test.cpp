@@ -1,6 +1,5 @@
-#include "plan/shape.hpp"
-
 #include "base/error.hpp"
+#include "plan/words.hpp"
 
 #include <gtest/gtest.h>
 

@@ -16,9 +16,9 @@
 #include "operation/operation.hpp"
 #include "operation/weight.hpp"
 #include "operation/wrong_output.hpp"
-#include "plan/name_filter.hpp"
 #include "plan/plan.hpp"
 #include "plan/sources.hpp"
+#include "plan/words.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>

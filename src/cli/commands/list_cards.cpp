@@ -5,7 +5,7 @@
 #include "cuda/cards.hpp"
 #include "cuda/prediction.hpp"
 #include "cuda/shared_bytes.hpp"
-#include "plan/shape.hpp"
+#include "plan/words.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #include "cli/shared_options.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
-#include "plan/shape.hpp"
+#include "plan/words.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,9 @@
-#include "plan/raw_words.hpp"
+#include "plan/words.hpp"
 
+#include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "plan/shape.hpp"
+#include "nf4/format.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,11 +13,65 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace nf4bench::plan {
+namespace {
+
+// The whole of `text` as a positive decimal number; empty when it is none or does not fit.
+std::optional<std::int64_t> positive_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value <= 0) return std::nullopt;
+  return value;
+}
+
+bool fits_elements(const std::vector<std::int64_t>& shape) {
+  std::uint64_t elements = 1;
+  for (const std::int64_t extent : shape) {
+    const auto product = checked_multiply(elements, static_cast<std::uint64_t>(extent));
+    if (!product || *product > std::numeric_limits<std::int64_t>::max()) return false;
+    elements = *product;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_shape(const std::string& word, const char* option) {
+  std::vector<std::int64_t> shape;
+  std::string_view rest = word;
+  while (true) {
+    const std::size_t cross = rest.find('x');
+    const std::optional<std::int64_t> extent = positive_number(rest.substr(0, cross));
+    if (!extent) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: \"{}\" is not a shape; wanted positive numbers joined by x, "
+                              "as in 14336x4096 (out_features x in_features)",
+                              option, escaped(word)));
+    }
+    shape.push_back(*extent);
+    if (cross == std::string_view::npos) break;
+    rest.remove_prefix(cross + 1);
+  }
+  if (!fits_elements(shape)) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: \"{}\" has more elements than a 63-bit count can hold", option,
+                            escaped(word)));
+  }
+  return shape;
+}
+
+int check_blocksize(int blocksize, const char* option) {
+  if (nf4::is_legal_blocksize(blocksize)) return blocksize;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: the blocksize {} is not a power of two from {} to {}", option,
+                          blocksize, nf4::kMinBlocksize, nf4::kMaxBlocksize));
+}
+
 namespace {
 
 constexpr const char* kRaw = "--raw";
@@ -154,6 +209,28 @@ io::StackShape parse_stack_shape(const std::string& word) {
                             io::kShapeOption, escaped(word), shape.size()));
   }
   return {.name = word.substr(0, equals), .outputs = shape[0], .inputs = shape[1]};
+}
+
+namespace {
+
+// The library's matcher recurses once a character; names from a file may be of any length.
+constexpr std::size_t kMaxMatchedChars = 1024;
+
+}  // namespace
+
+NameFilter::NameFilter(const std::string& regex) {
+  if (regex.empty()) return;
+  try {
+    regex_.emplace(regex, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error& error) {
+    throw Error(ErrorKind::kUsage, fmt::format("--tensor: \"{}\" is no regular expression: {}",
+                                               escaped(regex), error.what()));
+  }
+}
+
+bool NameFilter::selects(const std::string& name) const {
+  if (!regex_) return true;
+  return std::regex_search(name.substr(0, kMaxMatchedChars), *regex_);
 }
 
 }  // namespace nf4bench::plan

@@ -18,4 +18,10 @@ operation::GivenActivations read_activations(const std::string& path, std::int64
 void check_fit(const operation::GivenActivations& given, const operation::Operation& operation,
                const std::vector<PlannedTensor>& tensors, const record::RunOptions& options);
 
+// The ids of the .npy file at `path`: an array [tokens or more, top_k]
+// of int32 or int64. Throws Error(kInput) when it is none, has fewer rows, or when a token of one
+// of `tensors` chooses another number of experts.
+std::vector<std::int64_t> read_ids(const std::string& path, std::int64_t tokens,
+                                   const std::vector<PlannedTensor>& tensors);
+
 }  // namespace nf4bench::plan
