@@ -12,7 +12,7 @@
 #include "io/writers/writers.hpp"
 #include "nf4/finiteness.hpp"
 #include "nf4/reference.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 #include "operation/operation.hpp"
 #include "operation/weight.hpp"
 #include "operation/wrong_output.hpp"
