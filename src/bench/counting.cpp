@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "bench/child_run.hpp"
 #include "device/counter_access.hpp"
-#include "record/limit.hpp"
+#include "record/counters.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

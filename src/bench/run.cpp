@@ -12,7 +12,6 @@
 #include "peer/peer_argument.hpp"
 #include "plan/problems.hpp"
 #include "record/samples.hpp"
-#include "report/crossover.hpp"
 #include "report/findings.hpp"
 #include "report/host.hpp"
 #include "report/ranking.hpp"

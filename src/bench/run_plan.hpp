@@ -8,8 +8,8 @@
 #include "peer/peer_argument.hpp"
 #include "plan/plan.hpp"
 #include "plan/sources.hpp"
+#include "record/report.hpp"
 #include "record/run_options.hpp"
-#include "record/shard.hpp"
 
 #include <deque>
 #include <functional>

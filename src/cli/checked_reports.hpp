@@ -1,7 +1,7 @@
 #pragma once
 
 #include "check/check.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "compare/metric.hpp"
 #include "compare/verdict.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #include "compare/comparability.hpp"
 #include "compare/verdict.hpp"
 #include "record/report.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/text.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>

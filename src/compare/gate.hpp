@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "compare/compare_reports.hpp"
 #include "json/json_text.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <cstdint>
 #include <string>

@@ -14,7 +14,7 @@
 namespace nf4bench::fleet {
 namespace {
 
-// The same as text, "+1.5 %"; empty when it is not known.
+// A logarithm of a ratio as a change, "+1.5 %"; empty when it is not known.
 std::string log_percent(const std::optional<double>& log) {
   return log ? text::format_change(std::expm1(*log)) : "";
 }
@@ -23,6 +23,7 @@ std::string if_known(const std::optional<double>& value, fmt::format_string<cons
   return value ? fmt::format(format, *value) : "";
 }
 
+// When its reports began.
 std::string dates_text(const Group& group) {
   if (group.units.empty()) return "";
   const auto [first, last] = std::ranges::minmax(group.units, {}, &Unit::started_at);

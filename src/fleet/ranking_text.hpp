@@ -25,7 +25,6 @@ double deviation_of(const Group& group, const GroupAnalysis& analysis, std::size
 
 std::string device_of(const Facts& facts);
 std::string facts_text(const Facts& facts);  // without the device
-std::string dates_text(const Group& group);  // when its reports began
 std::string rule_text(const Group& group, const GroupAnalysis& analysis);
 
 // "1 SLOW, 7 OK".

@@ -3,7 +3,7 @@
 // What many reports say together of each model of GPU.
 
 #include "compare/run_cells.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <cstddef>
 #include <map>

@@ -13,7 +13,7 @@
 #include "peer/solution_file.hpp"
 #include "plan/words.hpp"
 #include "report/host.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 #include "report/tool.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
+#include "check/check.hpp"
+
 #include "base/terminal.hpp"
-#include "check/check_text.hpp"
 #include "cli/checked_reports.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"

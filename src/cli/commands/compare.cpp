@@ -9,7 +9,7 @@
 #include "compare/history/history.hpp"
 #include "compare/result_text.hpp"
 #include "page/page.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>

@@ -6,7 +6,7 @@
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"
 #include "compare/history/history_text.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

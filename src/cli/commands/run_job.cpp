@@ -10,8 +10,8 @@
 #include "device/device_use.hpp"
 #include "device/devices.hpp"
 #include "plan/shard.hpp"
-#include "report/anonymous.hpp"
 #include "report/host.hpp"
+#include "report/report.hpp"
 #include "report/report_file.hpp"
 #include "report/tables.hpp"
 

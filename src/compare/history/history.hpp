@@ -3,7 +3,7 @@
 #include "compare/history/steps.hpp"
 #include "compare/run_cells.hpp"
 #include "compare/verdict.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <cstddef>
 #include <map>

@@ -1,4 +1,4 @@
-#include "record/limit.hpp"
+#include "record/counters.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +12,23 @@ namespace nf4bench::record {
 namespace {
 
 constexpr double kThreadsOfWarp = 32.0;
+
+// Units this near to the busiest are named, too: without it they would be next. Again a rule of
+// Nsight Compute.
+constexpr double kNextBusy = 0.1;
+
+// A kernel takes a microsecond or two if it does nothing: of a shorter one than this, half is that.
+constexpr double kShortKernelS = 4e-6;
+
+// A call of which the kernels take less than this share is mostly launching. A profiler's clocks
+// are not those of the timing, but never so far from them.
+constexpr double kKernelsShareOfCall = 0.5;
+
+// So many conflicts of all wavefronts: without them shared memory would serve a third more.
+constexpr double kManyConflicts = 0.25;
+
+// A reason that takes so much of the time between two instructions stands out.
+constexpr double kLongStall = 1.0 / 3.0;
 
 // A part of the GPU, and how busy it is.
 struct Unit {

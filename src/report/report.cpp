@@ -1,11 +1,32 @@
 #include "report/report.hpp"
+
+#include "base/files/input_file.hpp"
+#include "base/input_error.hpp"
+#include "base/text.hpp"
 #include "text/layout.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <new>
+
 namespace nf4bench::report {
+
+NamedReport read_report(const std::string& path) {
+  try {
+    return {.name = path, .report = report_from_json(read_input(path, kMostReportBytes), path)};
+  } catch (const std::bad_alloc&) {
+    throw input_error(escaped(path), "needs more memory than there is");
+  }
+}
+
+std::vector<NamedReport> read_reports(const std::vector<std::string>& paths) {
+  std::vector<NamedReport> reports;
+  reports.reserve(paths.size());
+  for (const std::string& path : paths) reports.push_back(read_report(path));
+  return reports;
+}
 
 std::string cell_words(const record::Cell& cell) {
   std::string words = cell.operation == record::kDequantize ? "" : cell.operation + ' ';
