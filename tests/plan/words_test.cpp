@@ -1,10 +1,13 @@
-#include "base/error.hpp"
 #include "plan/words.hpp"
+
+#include "base/error.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace nf4bench::plan {
 namespace {
@@ -105,6 +108,44 @@ TEST(StackShapeWords, AreANameAndTwoNumbers) {
   EXPECT_THAT(refusal(parse_stack_shape, "=1536x2048"), HasSubstr("wanted NAME=NxK"));
   EXPECT_THAT(refusal(parse_stack_shape, "a=8x1536x2048"), HasSubstr("has 3 numbers"));
   EXPECT_THAT(refusal(parse_stack_shape, "a=8y"), HasSubstr("--shape-of: \"8y\" is not a shape"));
+}
+
+using Shape = std::vector<std::int64_t>;
+
+TEST(Shape, MayHaveAnyRank) {
+  EXPECT_EQ(plan::parse_shape("100"), (Shape{100}));
+  EXPECT_EQ(plan::parse_shape("4096x14336"), (Shape{4096, 14336}));
+  EXPECT_EQ(plan::parse_shape("2x3x4x5"), (Shape{2, 3, 4, 5}));
+}
+
+TEST(Shape, LargestCountIsTwoToThe63MinusOne) {
+  EXPECT_EQ(plan::parse_shape("9223372036854775807"), (Shape{9223372036854775807}));
+  EXPECT_THROW(plan::parse_shape("9223372036854775808"), Error);
+  EXPECT_THROW(plan::parse_shape("4611686018427387904x2"), Error);
+  EXPECT_NO_THROW(plan::parse_shape("4611686018427387903x2"));
+}
+
+TEST(Blocksize, IsAPowerOfTwoFrom32To4096) {
+  for (int good = 32; good <= 4096; good *= 2) EXPECT_EQ(plan::check_blocksize(good), good);
+  for (const int bad : {-64, 0, 16, 33, 48, 8192}) EXPECT_THROW(plan::check_blocksize(bad), Error);
+}
+
+TEST(NameFilter, MatchesAnywhereInTheName) {
+  const plan::NameFilter filter("q_proj|k_proj");
+  EXPECT_TRUE(filter.selects("model.layers.0.self_attn.q_proj.weight"));
+  EXPECT_FALSE(filter.selects("model.layers.0.mlp.up_proj.weight"));
+}
+
+TEST(NameFilter, EmptyOneSelectsAll) {
+  EXPECT_TRUE(plan::NameFilter("").selects("anything"));
+}
+
+TEST(NameFilter, SurvivesANameOfAMillionCharacters) {
+  EXPECT_TRUE(plan::NameFilter("(a|b)*c?").selects(std::string(1000000, 'a')));
+}
+
+TEST(NameFilter, RefusesAMalformedExpression) {
+  EXPECT_THROW(plan::NameFilter("["), Error);
 }
 
 }  // namespace
