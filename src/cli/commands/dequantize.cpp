@@ -118,7 +118,7 @@ void warn_of_non_finite(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
   const std::string found = nf4::describe_non_finite(tensor, type);
   if (found.empty()) return;
   progress.clear();
-  write_stderr(fmt::format("nf4bench: warning: {}: {}\n", escaped(tensor.name), found));
+  warn(fmt::format("{}: {}", escaped(tensor.name), found));
 }
 
 // The entries that --tensor selects, all of them decodable.

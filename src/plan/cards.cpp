@@ -1,7 +1,7 @@
-#include "cli/commands/list_cards.hpp"
+#include "plan/cards.hpp"
 
+#include "base/error.hpp"
 #include "base/text.hpp"
-#include "cli/shared_options.hpp"
 #include "cuda/cards.hpp"
 #include "cuda/prediction.hpp"
 #include "cuda/shared_bytes.hpp"
@@ -16,7 +16,7 @@
 #include <cmath>
 #include <limits>
 
-namespace nf4bench::cli {
+namespace nf4bench::plan {
 namespace {
 
 using kernels::cuda::Card;
@@ -148,7 +148,7 @@ std::vector<const Card*> find_cards(const std::string& name) {
 // Without tokens: dequantization.
 kernels::Problem problem_of(const std::string& shape, nf4::OutputType type) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const std::vector<std::int64_t> sizes = plan::parse_shape(shape);
+  const std::vector<std::int64_t> sizes = parse_shape(shape);
   if (sizes.size() != 2 || std::ranges::any_of(sizes, [](auto size) { return size > kMost; })) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--shape: \"{}\" is no matrix of less than 2^31 rows and columns",
@@ -184,7 +184,8 @@ text::Section section_of(const Card& card, const std::vector<kernels::Problem>& 
 }
 
 // What it is, and the commands that put measurements in its place.
-std::vector<std::string> legend_of(const Words& shapes, const std::vector<std::int64_t>& tokens,
+std::vector<std::string> legend_of(const std::vector<std::string>& shapes,
+                                   const std::vector<std::int64_t>& tokens,
                                    const std::string& dtype) {
   const std::string run =
       fmt::format("nf4bench run --shape {} --dtype {}", fmt::join(shapes, " --shape "), dtype);
@@ -200,13 +201,15 @@ std::vector<std::string> legend_of(const Words& shapes, const std::vector<std::i
 }  // namespace
 
 text::Sheet sheet_of_cards(const CardQuestion& asked) {
-  const Words shapes = asked.shapes.empty() ? Words{"8192x8192"} : asked.shapes;
+  const std::vector<std::string> shapes =
+      asked.shapes.empty() ? std::vector<std::string>{"8192x8192"} : asked.shapes;
   const std::vector<std::int64_t> tokens =
       asked.tokens.empty() ? std::vector<std::int64_t>{1, 8, 64, 256} : asked.tokens;
   const std::string dtype = asked.dtype.empty() ? "float16" : asked.dtype;
+  const nf4::OutputType type = *output_type_named(dtype);
   std::vector<kernels::Problem> problems;
   for (const std::string& shape : shapes) {
-    kernels::Problem problem = problem_of(shape, parse_output_type(dtype));
+    kernels::Problem problem = problem_of(shape, type);
     problems.push_back(problem);
     for (const std::int64_t count : tokens) {
       problem.tokens = count;
@@ -220,4 +223,4 @@ text::Sheet sheet_of_cards(const CardQuestion& asked) {
   return sheet;
 }
 
-}  // namespace nf4bench::cli
+}  // namespace nf4bench::plan
