@@ -9,7 +9,7 @@
 
 namespace nf4bench::kernels::cuda {
 
-// Compares as operation/exact_bits.hpp defines it: two NaN are equal, all else agrees bit for bit.
+// Compares as operation/judge.hpp defines it: two NaN are equal, all else agrees bit for bit.
 void launch_compare(const OutputPairs& outputs, DeviceVerdict* verdicts, CUstream_st* stream);
 
 // Holds outputs to as many ProductBound each.

@@ -1,10 +1,8 @@
 #include "bench/cell.hpp"
 
-#include "bench/calibration.hpp"
-#include "bench/device_failure.hpp"
 #include "bench/energy.hpp"
-#include "bench/output_fault_text.hpp"
-#include "bench/round_order.hpp"
+#include "bench/fault.hpp"
+#include "bench/sampling.hpp"
 
 #include <fmt/format.h>
 

@@ -2,10 +2,9 @@
 
 #include "base/temporary_folder.hpp"
 #include "base/text.hpp"
-#include "bench/ncu_output.hpp"
-#include "bench/tool_run.hpp"
+#include "bench/child_run.hpp"
 #include "device/counter_access.hpp"
-#include "record/limit.hpp"
+#include "record/counters.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,7 +4,7 @@
 #include "bench/child_run.hpp"
 #include "device/devices.hpp"
 #include "report/host.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "bench/ncu_output.hpp"
+#include "bench/counting.hpp"
 
 #include <algorithm>
 #include <array>

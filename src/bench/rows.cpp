@@ -1,7 +1,6 @@
 #include "bench/rows.hpp"
 
 #include "operation/weight.hpp"
-#include "record/derived.hpp"
 #include "record/samples.hpp"
 
 #include <fmt/format.h>

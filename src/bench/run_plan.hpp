@@ -1,12 +1,15 @@
 #pragma once
 
-#include "bench/operation_plan.hpp"
+#include "bench/runner.hpp"
 #include "device/device.hpp"
 #include "io/checkpoint/checkpoint.hpp"
+#include "operation/operation.hpp"
+#include "peer/loaded_peers.hpp"
 #include "peer/peer_argument.hpp"
+#include "plan/plan.hpp"
 #include "plan/sources.hpp"
+#include "record/report.hpp"
 #include "record/run_options.hpp"
-#include "record/shard.hpp"
 
 #include <deque>
 #include <functional>
@@ -16,6 +19,24 @@
 #include <vector>
 
 namespace nf4bench::bench {
+
+// What is measured of one operation.
+struct OperationPlan {
+  operation::Operation operation;
+  record::RunOptions options;  // the baseline is that of this operation
+  peer::Peers peers;           // owns the names of the variants
+  std::vector<plan::SelectedVariant> variants;
+  std::vector<plan::PlannedTensor> tensors;
+
+  RunRequest request(device::Device& device) const {
+    return {device, operation, tensors, variants, options, clocks()};
+  }
+
+  // What peers do in their processes is no other program's doing.
+  Clocks clocks() const {
+    return {.read_load = [this] { return device::read_load("/", peers.processor_seconds()); }};
+  }
+};
 
 // Everything that "nf4bench run" has settled before it measures.
 struct RunPlan {

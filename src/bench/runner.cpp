@@ -1,8 +1,7 @@
 #include "bench/runner.hpp"
 
 #include "bench/cell.hpp"
-#include "bench/device_failure.hpp"
-#include "bench/probing.hpp"
+#include "bench/fault.hpp"
 #include "bench/rows.hpp"
 #include "bench/run_context.hpp"
 #include "bench/verification.hpp"

@@ -1,10 +1,11 @@
 #include "bench/verification.hpp"
 
-#include "bench/device_failure.hpp"
+#include "bench/fault.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -89,6 +90,102 @@ std::vector<Verdict> verdicts_of_loss(std::vector<Verdict> verdicts, const Calle
   }
   if (caller.index) verdicts[*caller.index] = {record::Status::kFailed, cause, std::nullopt};
   return verdicts;
+}
+
+namespace {
+
+// What steps may take on the host that are made before they are run.
+constexpr std::size_t kMostBatched = std::size_t{64} << 20;
+
+// The probes of one problem.
+class Prober {
+ public:
+  Prober(const RunContext& context, const kernels::Problem& problem, std::vector<Verdict> verdicts)
+      : context_(context), problem_(problem), verdicts_(std::move(verdicts)) {}
+
+  void run(const operation::Probe& probe, const nf4::Nf4Tensor& weight);
+  std::vector<Verdict> verdicts() { return std::move(verdicts_); }
+
+ private:
+  bool is_done() const;
+  void hold(device::Workload& workload, const nf4::Nf4Tensor& weight,
+            const std::vector<operation::ProbeStep>& steps);
+  void hold(const Trial& trial, std::size_t index, const operation::ProbeStep& step);
+
+  const RunContext& context_;
+  const kernels::Problem& problem_;
+  std::vector<Verdict> verdicts_;
+};
+
+bool Prober::is_done() const {
+  return context_.is_interrupted() ||
+         std::none_of(verdicts_.begin(), verdicts_.end(), [](const Verdict& verdict) {
+           return verdict.status == record::Status::kPassed;
+         });
+}
+
+// The steps of `probe` from `first` on, as many as may be held at once.
+std::vector<operation::ProbeStep> make_batch(const operation::Probe& probe,
+                                             const nf4::Nf4Tensor& weight, std::int64_t first) {
+  std::vector<operation::ProbeStep> steps;
+  std::size_t bytes = 0;
+  for (std::int64_t i = first; i < probe.steps && bytes < kMostBatched; ++i) {
+    steps.push_back(probe.make(weight, i));
+    bytes += steps.back().input.size() + steps.back().expected.size();
+  }
+  return steps;
+}
+
+void Prober::run(const operation::Probe& probe, const nf4::Nf4Tensor& weight) {
+  if (is_done()) return;
+  if (probe.change) return run({{}, probe.steps, probe.make}, probe.change(weight));
+  std::unique_ptr<device::Workload> workload;
+  for (std::int64_t first = 0; first < probe.steps && !is_done();) {
+    const std::vector<operation::ProbeStep> steps = make_batch(probe, weight, first);
+    if (!workload) {
+      workload = upload(context_, {.tensor = weight, .input = steps.front().input}, problem_,
+                        device::UploadPurpose::kVerify);
+    }
+    hold(*workload, weight, steps);
+    workload->forget_references();
+    first += static_cast<std::int64_t>(steps.size());
+  }
+}
+
+// All steps with one variant before the next, so that workspaces change hands seldom.
+void Prober::hold(device::Workload& workload, const nf4::Nf4Tensor& weight,
+                  const std::vector<operation::ProbeStep>& steps) {
+  for (std::size_t i = 0; i < verdicts_.size(); ++i) {
+    for (const operation::ProbeStep& step : steps) {
+      if (verdicts_[i].status != record::Status::kPassed || context_.is_interrupted()) break;
+      hold({workload, &weight, problem_, step.expected}, i, step);
+    }
+  }
+}
+
+void Prober::hold(const Trial& trial, std::size_t index, const operation::ProbeStep& step) {
+  operation::replace_input(trial.workload, problem_, step.input);
+  Verdict found = verify_variant(context_, trial, index);
+  if (found.status == record::Status::kFailed) found.reason = step.name + ": " + found.reason;
+  // Of weights that are 0 no single step can tell more.
+  const bool is_unseen = found.comparison && found.comparison->accuracy &&
+                         found.comparison->accuracy->weights == record::WeightClass::kUnseen;
+  if (is_unseen) found.comparison->accuracy->weights = record::WeightClass::kExact;
+  update(verdicts_[index], std::move(found));
+}
+
+}  // namespace
+
+std::vector<Verdict> probe_variants(const RunContext& context, const nf4::Nf4Tensor& weight,
+                                    const kernels::Problem& problem,
+                                    std::vector<Verdict> verdicts) {
+  if (!context.operation.probes) return verdicts;
+  Prober prober(context, problem, std::move(verdicts));
+  for (const operation::Probe& probe :
+       context.operation.probes(problem, context.options, context.device.info().kind)) {
+    prober.run(probe, weight);
+  }
+  return prober.verdicts();
 }
 
 }  // namespace nf4bench::bench

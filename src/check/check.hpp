@@ -3,7 +3,9 @@
 // Whether a report that somebody sent can be what it says. A report is text that anybody can write,
 // so that the answer is "plausible", never "true".
 
-#include "report/report_input.hpp"
+#include "json/json_text.hpp"
+#include "report/report.hpp"
+#include "text/sheet.hpp"
 
 #include <cstdint>
 #include <string>
@@ -52,11 +54,19 @@ struct Checked {
   bool is_plausible() const;
 };
 
-// What `report` alone shows. `now` is the time in UTC, as RFC 3339 writes it.
-std::vector<Finding> check_report(const record::Report& report, const std::string& now);
-
-// Every report of `reports`, what each shows alone and beside the others.
+// Every report of `reports`, what each shows alone and beside the others. `now` is the time in UTC,
+// as RFC 3339 writes it.
 std::vector<Checked> check_reports(const std::vector<report::NamedReport>& reports,
                                    const std::string& now);
+
+// check_rows.cpp: what the rows of `report` show.
+std::vector<Finding> check_rows(const record::Report& report);
+
+// What was found, for people: a section for each report with its findings, those that refuse it
+// first.
+text::Sheet check_sheet(const std::vector<Checked>& checked);
+
+// The same for programs.
+json::JsonText check_json(const std::vector<Checked>& checked);
 
 }  // namespace nf4bench::check

@@ -1,8 +1,6 @@
-#include "check/check_rows.hpp"
-
+#include "check/check.hpp"
 #include "operation/operation.hpp"
 #include "operation/weight.hpp"
-#include "record/derived.hpp"
 #include "record/samples.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 #include "cli/command.hpp"
 
 #include "base/nearest_names.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -156,6 +157,10 @@ std::vector<const Option*> Command::shown_options() const {
     if (!each.is_positional() && !each.is(kHidden)) found.push_back(&each);
   }
   return found;
+}
+
+void warn(const std::string& warning) {
+  write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
 }
 
 bool is_on(const std::string& what, const std::string& word) {

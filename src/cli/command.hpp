@@ -131,6 +131,9 @@ struct Command {
   std::function<ExitCode(const Context&)> run{};
 };
 
+// Says it on stderr, as a warning.
+void warn(const std::string& warning);
+
 // True for a flag's "true", "1", "yes" and "on", false for their opposites. Throws Error(kUsage)
 // that begins with `what`.
 bool is_on(const std::string& what, const std::string& word);

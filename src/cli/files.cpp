@@ -9,9 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -41,33 +39,6 @@ std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& con
   for (const std::string& path : inputs.reports) read.push_back({path, "a report that is read"});
   if (!context.config.empty()) read.push_back({context.config, "the configuration file"});
   return read;
-}
-
-std::vector<std::string> json_files(const std::string& input) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(input, error)) return {input};
-  std::vector<std::string> files;
-  auto entry = std::filesystem::recursive_directory_iterator(
-      input, std::filesystem::directory_options::skip_permission_denied, error);
-  for (; !error && entry != std::filesystem::recursive_directory_iterator();
-       entry.increment(error)) {
-    if (entry->path().extension() == ".json") files.push_back(entry->path().string());
-  }
-  if (error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: cannot be listed: {}", escaped(input), error.message()));
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-std::string beginning_of(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return "";  // a FIFO would wait
-  std::string beginning(256, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-  return beginning;
 }
 
 void check_text_output(const OutputTarget& target) {
@@ -115,8 +86,22 @@ io::WriteOptions write_options(const std::string& command, const OutputTarget& t
           }};
 }
 
+void make_folder(const std::string& option, const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return;
+  throw Error(ErrorKind::kOutput, fmt::format("{}: the folder {} cannot be made: {}", option,
+                                              escaped(path), error.message()));
+}
+
 text::Style table_style() {
   return text::report_style(terminal_of(STDOUT_FILENO));
+}
+
+void show_beside(bool stdout_is_taken,
+                 const std::function<std::string(const text::Style&)>& text_of) {
+  if (!stdout_is_taken) return write_stdout(text_of(table_style()));
+  draw_on_stderr(text_of(text::report_style(terminal_of(STDERR_FILENO))));
 }
 
 }  // namespace nf4bench::cli

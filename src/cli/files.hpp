@@ -32,13 +32,6 @@ struct CommandInputs {
 // All files that a command reads. A new kind of input is a line there.
 std::vector<FileRead> files_read(const CommandInputs& inputs, const Context& context);
 
-// The .json files at or below `input`, in alphabetic order; `input` itself when it is no folder.
-// Throws Error(kInput) for a folder that cannot be listed.
-std::vector<std::string> json_files(const std::string& input);
-
-// The first bytes of the regular file at `path`, which tell what it holds; empty where it is none.
-std::string beginning_of(const std::string& path);
-
 // For a text, such as a report: check_output(), and no name that readers of folders take for
 // tensors.
 void check_text_output(const OutputTarget& target);
@@ -57,7 +50,14 @@ OutputTarget tensor_target(const std::string& path, std::vector<FileRead> read, 
 // How files of tensors are written by `command`: `target` is checked for the path of each.
 io::WriteOptions write_options(const std::string& command, const OutputTarget& target);
 
+// Makes the folder that `option` names. Throws Error(kOutput).
+void make_folder(const std::string& option, const std::string& path);
+
 // How reports are shown on stdout.
 text::Style table_style();
+
+// Shows what `text_of` makes for a terminal: on stdout, or on stderr where that is taken.
+void show_beside(bool stdout_is_taken,
+                 const std::function<std::string(const text::Style&)>& text_of);
 
 }  // namespace nf4bench::cli

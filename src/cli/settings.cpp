@@ -1,7 +1,6 @@
 #include "cli/settings.hpp"
 
 #include "base/nearest_names.hpp"
-#include "base/terminal.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -37,6 +36,11 @@ std::set<std::string> variables_with(const std::string& prefix) {
     if (text.starts_with(prefix)) names.emplace(text.substr(0, text.find('=')));
   }
   return names;
+}
+
+// The environment variable for an option: NF4BENCH_RUN_MAX_TIME for max-time of run.
+std::string variable_of(const std::string& command, const std::string& option) {
+  return "NF4BENCH_" + upper(command) + "_" + upper(option);
 }
 
 // What is to be said of a variable that sets nothing.
@@ -92,10 +96,6 @@ bool Setting::is_active() const {
   return !is_overridden && (!option->is_flag() || is_on(name, words.back()));
 }
 
-std::string variable_of(const std::string& command, const std::string& option) {
-  return "NF4BENCH_" + upper(command) + "_" + upper(option);
-}
-
 std::vector<Setting> read_environment(const Command& command) {
   std::vector<Setting> settings;
   Words known;
@@ -117,7 +117,7 @@ std::vector<Setting> read_environment(const Command& command) {
   }
   for (const std::string& variable : variables_with(variable_of(command.name, ""))) {
     if (std::ranges::find(known, variable) != known.end()) continue;
-    write_stderr(fmt::format("nf4bench: warning: {}\n", warning_of(command, variable, known)));
+    warn(warning_of(command, variable, known));
   }
   return settings;
 }

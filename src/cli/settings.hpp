@@ -19,9 +19,6 @@ struct Setting {
   bool is_active() const;      // has an effect: is not overridden, and no flag switched off
 };
 
-// The environment variable for an option: NF4BENCH_RUN_MAX_TIME for max-time of run.
-std::string variable_of(const std::string& command, const std::string& option);
-
 // What the environment says of a command. Values of a repeated option are separated by semicolons,
 // those of a list by commas; an empty value sets nothing. Warns on stderr of variables that look
 // like the command's but set nothing. Throws Error(kUsage) that begins with the variable.

@@ -1,11 +1,10 @@
 #include "cli/shared_options.hpp"
 
 #include "base/nearest_names.hpp"
-#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "operation/operation.hpp"
 #include "plan/presets.hpp"
-#include "plan/raw_words.hpp"
+#include "plan/words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,15 +24,6 @@ double fraction_in(const std::string& option, const std::string& word) {
   throw Error(ErrorKind::kUsage,
               fmt::format("{}: found \"{}\", wanted a fraction above 0 and below 1, as 0.02 or 2%",
                           option, escaped(word)));
-}
-
-std::int64_t parse_token_count(const std::string& word) {
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-  const bool is_number = error == std::errc() && end == word.data() + word.size();
-  if (is_number && count >= 1 && count <= kMostTokens) return count;
-  throw Error(ErrorKind::kUsage, fmt::format("--tokens: \"{}\" is not a number from 1 to {}",
-                                             escaped(word), kMostTokens));
 }
 
 }  // namespace
@@ -93,10 +83,19 @@ std::vector<nf4::OutputType> parse_output_types(const Words& words) {
   return types;
 }
 
+std::int64_t parse_count(const std::string& option, const std::string& word, std::int64_t most) {
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+  const bool is_number = error == std::errc() && end == word.data() + word.size();
+  if (is_number && count >= 1 && count <= most) return count;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: \"{}\" is not a number from 1 to {}", option, escaped(word), most));
+}
+
 std::vector<std::int64_t> parse_tokens(const Words& words) {
   std::vector<std::int64_t> counts;
   for (const std::string& word : words) {
-    const std::int64_t count = parse_token_count(word);
+    const std::int64_t count = parse_count("--tokens", word, kMostTokens);
     if (std::ranges::find(counts, count) != counts.end()) {
       throw Error(ErrorKind::kUsage, fmt::format("--tokens: {} is there twice", count));
     }
@@ -105,7 +104,8 @@ std::vector<std::int64_t> parse_tokens(const Words& words) {
   return counts;
 }
 
-void add_absmax_flags(Command& command, nf4::AbsmaxKind& kind) {
+void add_scale_options(Command& command, int& blocksize, nf4::AbsmaxKind& kind) {
+  command.add("--blocksize N", blocksize, "Elements that share a scale: 32 to 4096 [=]");
   const auto other = [&kind](bool is_plain) {
     kind = is_plain ? nf4::AbsmaxKind::kPlain : nf4::AbsmaxKind::kNested;
   };
@@ -132,9 +132,7 @@ Option& add_peers(Command& command, Words& words, bool& in_process) {
 }
 
 void warn_of_absent(const peer::LoadedPeers& loaded) {
-  for (const std::string& warning : peer::absence_warnings(loaded)) {
-    write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
-  }
+  for (const std::string& warning : peer::absence_warnings(loaded)) warn(warning);
 }
 
 void add_input_options(Command& command, record::Inputs& inputs) {

@@ -95,13 +95,19 @@ nf4::OutputType parse_output_type(const std::string& word);
 // The empty list for "stored", which means the type that the state of each tensor names.
 std::vector<nf4::OutputType> parse_output_types(const Words& words);
 
+inline constexpr int kMostSeconds = 86400;  // of options that say how long
+
+// From 1 to `most`, as `option` has it.
+std::int64_t parse_count(const std::string& option, const std::string& word, std::int64_t most);
+
 inline constexpr std::int64_t kMostTokens = 65536;
 
 // Of --tokens: each from 1 to kMostTokens, none twice.
 std::vector<std::int64_t> parse_tokens(const Words& words);
 
-// --plain and --nested, which exclude each other; nested is the default.
-void add_absmax_flags(Command& command, nf4::AbsmaxKind& kind);
+// Of synthetic weights: --blocksize, and --plain and --nested, which exclude each other; nested is
+// the default.
+void add_scale_options(Command& command, int& blocksize, nf4::AbsmaxKind& kind);
 
 // --peer NAME=PATH, in every command that has variants.
 Option& add_peers(Command& command, Words& words, bool& in_process);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <filesystem>
 #include <functional>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "compare/metric.hpp"
-#include "compare/run_noise.hpp"
-#include "report/report_input.hpp"
+#include "compare/verdict.hpp"
+#include "report/report.hpp"
 
 #include <string>
 #include <vector>

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "compare/change.hpp"
 #include "compare/comparability.hpp"
-#include "compare/run_noise.hpp"
 #include "compare/verdict.hpp"
-#include "report/report_input.hpp"
+#include "record/report.hpp"
+#include "report/report.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -65,5 +64,17 @@ struct ComparisonResult {
 ComparisonResult compare_reports(const std::vector<report::NamedReport>& base,
                                  const std::vector<report::NamedReport>& fresh,
                                  const CompareOptions& options);
+
+// The times of one report over those of another, in the cells that both measured.
+struct TimeRatios {
+  std::int64_t cells = 0;
+  double mean = 1.0;  // geometric
+  double lowest = 1.0;
+  double highest = 1.0;
+  std::optional<double> clock;  // SM clocks likewise; absent where one report has none
+};
+
+// `fresh` over `base`. No verdict: see compare_reports() for that.
+TimeRatios time_ratios(const record::Report& base, const record::Report& fresh);
 
 }  // namespace nf4bench::compare

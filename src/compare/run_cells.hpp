@@ -1,15 +1,69 @@
 #pragma once
 
-#include "compare/cell_key.hpp"
 #include "compare/metric.hpp"
 #include "report/report.hpp"
+#include "text/sheet.hpp"
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::compare {
+
+// What makes measurements of different reports the same cell: the geometry, the variant and how it
+// was launched. Names of tensors and devices do not matter.
+struct CellKey {
+  record::Geometry geometry;
+  record::Cell cell;  // without a tensor and a device
+  std::string variant;
+
+  // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
+  auto operator<=>(const CellKey&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+CellKey key_of(const record::ReportTensor& tensor, const record::Measurement& measurement);
+
+// "4096x14336", "128x1536x2048 gate_up top 8"
+std::string shape_text(const CellKey& key);
+
+// Everything but the variant: "4096x14336 block 64 nested  bf16  cold graph"
+std::string block_text(const CellKey& key);
+
+// The fields that name a cell, spelt as in a report; people read the variant alone.
+text::Columns<CellKey> key_columns();
+
+// The same of an item with a member `key`.
+template <typename Item>
+text::Columns<Item> key_columns_of() {
+  text::Columns<Item> columns;
+  for (const text::ColumnOf<CellKey>& each : key_columns()) {
+    columns.push_back({each, [of = each.of](const Item& item) { return of(item.key); }});
+  }
+  return columns;
+}
+
+// The indices of `items` by block, both in order of appearance; `to_key` gives the key of an item.
+template <typename Item, typename Function>
+std::vector<std::vector<std::size_t>> blocks_of(const std::vector<Item>& items, Function&& to_key) {
+  std::vector<std::vector<std::size_t>> blocks;
+  std::map<CellKey, std::size_t> places;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    CellKey block = to_key(items[i]);
+    block.variant.clear();
+    const auto [place, is_new] = places.try_emplace(std::move(block), blocks.size());
+    if (is_new) blocks.emplace_back();
+    blocks[place->second].push_back(i);
+  }
+  return blocks;
+}
+
+// True when the variant matches any of `patterns` (names with * and ?), or there are none.
+bool is_selected(const CellKey& key, const std::vector<std::string>& patterns);
 
 // What one run says of one cell. The cost is the time, or the inverse of a ratio, so that more is
 // slower whatever the metric.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "bench/runner.hpp"
-#include "compare/run_noise.hpp"
+#include "compare/verdict.hpp"
 #include "device/device.hpp"
 #include "operation/dequantize.hpp"
 #include "plan/plan.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "doctor/aa_run.hpp"
+#include "doctor/checks/checks.hpp"
 #include "doctor/facts.hpp"
-#include "doctor/finding.hpp"
 #include "doctor/gpu_state.hpp"
 
 #include <optional>

@@ -57,8 +57,9 @@ text::Document document_of(const record::Report& report) {
     if (!each.empty()) document.paragraph(each);
   }
   for (text::Sheet& sheet : report::result_sheets(report)) document.table(std::move(sheet));
-  for (text::Sheet& sheet : report::model_sheets(report)) document.table(std::move(sheet));
-  document.table(report::training_sheet(report));
+  const report::Summaries all = report::summarize_variants(report);
+  for (text::Sheet& sheet : report::model_sheets(report, all)) document.table(std::move(sheet));
+  document.table(report::training_sheet(report, all));
   for (const std::string& warning : report.warnings) {
     document.item("warning", text::fitted(warning, 400));
   }

@@ -1,7 +1,6 @@
 #include "fleet/analysis.hpp"
 
-#include "compare/run_noise.hpp"
-#include "fleet/cause.hpp"
+#include "compare/verdict.hpp"
 #include "statistics/distributions.hpp"
 #include "statistics/statistics.hpp"
 #include "text/units.hpp"

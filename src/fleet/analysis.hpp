@@ -73,4 +73,8 @@ GroupAnalysis analyse(const Group& group);
 // inconclusive where a group is too small for verdicts.
 compare::GateDecision decide_gate(const Fleet& fleet, const std::vector<GroupAnalysis>& analyses);
 
+// Why the unit of `summary` may be slow, as far as the reports tell: "another process", "power
+// cap", "heat", "low clock", "memory only" or "unknown". Deviations beyond `threshold` count.
+std::string likely_cause(const Group& group, const UnitSummary& summary, double threshold);
+
 }  // namespace nf4bench::fleet

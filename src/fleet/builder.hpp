@@ -3,8 +3,8 @@
 #include "compare/comparability.hpp"
 #include "compare/run_cells.hpp"
 #include "fleet/fleet.hpp"
-#include "record/shard.hpp"
-#include "report/report_input.hpp"
+#include "record/report.hpp"
+#include "report/report.hpp"
 
 #include <cstdint>
 #include <map>

@@ -1,5 +1,4 @@
-#include "fleet/cause.hpp"
-
+#include "fleet/analysis.hpp"
 #include "statistics/statistics.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "compare/cell_key.hpp"
+#include "compare/run_cells.hpp"
 #include "record/device_info.hpp"
 
 #include <cstddef>

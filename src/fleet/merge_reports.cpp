@@ -2,7 +2,7 @@
 #include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "fleet/builder.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,3 @@
-#include "fleet/judged_text.hpp"
 #include "fleet/ranking_text.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,4 @@
-#include "fleet/ranking_sheet.hpp"
-
-#include "fleet/judged_text.hpp"
+#include "fleet/ranking_text.hpp"
 #include "text/layout.hpp"
 #include "text/units.hpp"
 

@@ -3,11 +3,45 @@
 #include "fleet/analysis.hpp"
 #include "text/document.hpp"
 #include "text/page.hpp"
+#include "text/sheet.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace nf4bench::fleet {
+
+// What the table, the Markdown and the page of a judged fleet say in the same words.
+
+// A logarithm of a ratio as a change: 0.02 is 2 % slower.
+std::optional<double> relative(const std::optional<double>& log);
+
+// `text`, or "unknown" where it is empty.
+std::string known(const std::string& text);
+
+// How much longer a unit takes in a cell than the median of the units, as a logarithm.
+double deviation_of(const Group& group, const GroupAnalysis& analysis, std::size_t unit,
+                    std::size_t cell);
+
+std::string device_of(const Facts& facts);
+std::string facts_text(const Facts& facts);  // without the device
+std::string rule_text(const Group& group, const GroupAnalysis& analysis);
+
+// "1 SLOW, 7 OK".
+std::string count_text(const std::vector<GroupAnalysis>& analyses);
+
+// The units of a group by rank; all of them, or those that are remarkable and the `most` slowest.
+text::Sheet units_sheet(const Group& group, const GroupAnalysis& analysis, std::size_t most);
+
+// The cells of a group, in its order.
+text::Sheet cells_sheet(const Group& group, const GroupAnalysis& analysis);
+
+// The `most` of them that a unit measured and that differ most, those first.
+text::Sheet spread_sheet(const Group& group, const GroupAnalysis& analysis, std::size_t most);
+
+// The `most` cells of `unit` in which it is slowest, those first, beside the other units' times.
+text::Sheet unit_cells_sheet(const Group& group, const GroupAnalysis& analysis, std::size_t unit,
+                             std::size_t most);
 
 // A fleet that was judged. Borrowed.
 struct JudgedFleet {

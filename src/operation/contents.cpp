@@ -1,7 +1,7 @@
 #include "operation/contents.hpp"
 
 #include "layer.hpp"
-#include "operation/error_bound.hpp"
+#include "operation/judge.hpp"
 #include "operation/layer_truth.hpp"
 #include "operation/routing.hpp"
 #include "operation/weight.hpp"

@@ -2,7 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "nf4/reference.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 #include "operation/weight.hpp"
 #include "operation/wrong_output.hpp"
 

@@ -1,9 +1,9 @@
 #include "operation/experts.hpp"
 
-#include "operation/error_bound.hpp"
-#include "operation/experts_probes.hpp"
+#include "operation/judge.hpp"
 #include "operation/layer_truth.hpp"
 #include "operation/matmul.hpp"
+#include "operation/probes.hpp"
 #include "operation/routing.hpp"
 
 #include <memory>

@@ -1,13 +1,11 @@
-#include "operation/experts_probes.hpp"
-
 #include "layer.hpp"
 #include "nf4/random.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
-#include "operation/error_bound.hpp"
 #include "operation/experts.hpp"
-#include "operation/product_probes.hpp"
+#include "operation/judge.hpp"
+#include "operation/probes.hpp"
 #include "operation/routing.hpp"
 #include "operation/weight.hpp"
 

@@ -3,8 +3,8 @@
 #include "base/parallel.hpp"
 #include "layer.hpp"
 #include "nf4/format.hpp"
-#include "operation/error_bound.hpp"
-#include "operation/product_rows.hpp"
+#include "operation/judge.hpp"
+#include "operation/product_truth.hpp"
 #include "operation/routing.hpp"
 
 #include <algorithm>

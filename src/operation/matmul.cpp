@@ -1,8 +1,8 @@
 #include "operation/matmul.hpp"
 
 #include "operation/activations.hpp"
-#include "operation/error_bound.hpp"
-#include "operation/product_probes.hpp"
+#include "operation/judge.hpp"
+#include "operation/probes.hpp"
 #include "operation/product_truth.hpp"
 #include "operation/routing.hpp"
 #include "operation/weight.hpp"
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace nf4bench::operation {
 namespace {
@@ -106,6 +107,35 @@ std::int64_t most_outputs(std::int64_t most_values, std::int64_t inputs) {
 
 const Operation& matmul() {
   static const Operation operation = make_matmul();
+  return operation;
+}
+
+namespace {
+
+std::vector<kernels::Problem> transposed_problems(const kernels::Problem& weight,
+                                                  const record::RunOptions& options) {
+  std::vector<kernels::Problem> problems = matmul().problems(weight, options);
+  for (kernels::Problem& problem : problems) {
+    std::swap(problem.outputs, problem.inputs);
+    problem.transposed = true;
+  }
+  return problems;
+}
+
+Operation make_backward() {
+  Operation operation = matmul();
+  operation.name = "backward";
+  operation.problems = transposed_problems;
+  operation.catalog = [](record::DeviceKind kind) -> const kernels::Catalog& {
+    return kind == record::DeviceKind::kCuda ? kernels::cuda::backward() : kernels::cpu::backward();
+  };
+  return operation;
+}
+
+}  // namespace
+
+const Operation& backward() {
+  static const Operation operation = make_backward();
   return operation;
 }
 

@@ -12,4 +12,9 @@ const Operation& matmul();
 // made of. How many outputs of `inputs` products each that are.
 std::int64_t most_outputs(std::int64_t most_values, std::int64_t inputs);
 
+// The gradient of a layer y = x W^T with respect to x: dX[tokens, inputs] = dY[tokens, outputs]
+// W[outputs, inputs]. As matmul() with a weight that lies transposed: a problem's inputs are the
+// outputs of the layer, and its outputs the layer's inputs.
+const Operation& backward();
+
 }  // namespace nf4bench::operation

@@ -1,7 +1,6 @@
 #include "operation/operation.hpp"
 
 #include "base/nearest_names.hpp"
-#include "operation/backward.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/experts.hpp"
 #include "operation/matmul.hpp"

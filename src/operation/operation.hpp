@@ -7,7 +7,7 @@
 #include "device/work.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/tensor.hpp"
-#include "operation/probe.hpp"
+#include "operation/probes.hpp"
 #include "operation/routing.hpp"
 #include "record/device_info.hpp"
 #include "record/run_options.hpp"

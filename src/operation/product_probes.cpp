@@ -1,12 +1,11 @@
-#include "operation/product_probes.hpp"
-
 #include "base/parallel.hpp"
 #include "nf4/random.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
-#include "operation/error_bound.hpp"
-#include "operation/product_rows.hpp"
+#include "operation/judge.hpp"
+#include "operation/probes.hpp"
+#include "operation/product_truth.hpp"
 
 #include <fmt/format.h>
 

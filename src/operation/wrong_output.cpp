@@ -4,8 +4,7 @@
 #include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/values.hpp"
-#include "operation/error_bound.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "record/report.hpp"
 #include "record/run_options.hpp"
-#include "record/shard.hpp"
 
 #include <functional>
 #include <optional>

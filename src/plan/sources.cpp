@@ -5,8 +5,7 @@
 #include "nf4/synthetic.hpp"
 #include "operation/operation.hpp"
 #include "plan/presets.hpp"
-#include "plan/raw_words.hpp"
-#include "plan/shape.hpp"
+#include "plan/words.hpp"
 
 #include <fmt/format.h>
 

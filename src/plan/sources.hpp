@@ -2,8 +2,8 @@
 
 #include "base/error.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "plan/name_filter.hpp"
 #include "plan/plan.hpp"
+#include "plan/words.hpp"
 #include "record/run_options.hpp"
 
 #include <cstdint>

@@ -61,6 +61,13 @@ struct Cell {
     return all;
   }
 
+  // The same cell of any operation: equal for a product forward and the one back.
+  Cell over_all_operations() const {
+    Cell all = *this;
+    all.operation.clear();
+    return all;
+  }
+
   // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
   auto operator<=>(const Cell&) const = default;  // NOLINT(modernize-use-nullptr)
 };

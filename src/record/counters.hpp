@@ -1,5 +1,7 @@
 #pragma once
 
+// What was counted while a kernel ran, and what limits it.
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -57,5 +59,24 @@ struct Counters {
   std::string judgement{};    // in words; empty where nothing was counted
   std::string unavailable{};  // why nothing was; empty when it was
 };
+
+// What is known of the call that was counted.
+struct CountedCall {
+  std::int64_t bytes_read = 0;     // that it needs
+  std::int64_t elements = 0;       // of the weight
+  std::optional<double> time_s{};  // its median, as it was timed without a profiler
+};
+
+struct Judgement {
+  Limit limit = Limit::kUnknown;
+  std::string text;  // one sentence
+};
+
+// A unit that is so busy limits a kernel: the rules of Nsight Compute call for less work there from
+// 80 % on, and speak of latency where nothing reaches 60 %.
+inline constexpr double kBusy = 0.8;
+inline constexpr double kHalfBusy = 0.6;
+
+Judgement limit_of(const Counters& counters, const CountedCall& call);
 
 }  // namespace nf4bench::record

@@ -4,7 +4,6 @@
 #include "record/geometry.hpp"
 #include "record/measurement.hpp"
 #include "record/settings.hpp"
-#include "record/shard.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -17,6 +16,20 @@ namespace nf4bench::record {
 inline constexpr const char* kReportSchema = "nf4bench.report";
 inline constexpr const char* kReportSchemaVersion = "1.0.0";
 inline constexpr const char* kToolName = "nf4bench";
+
+// Which of the tasks a run is that somebody started together, one for each GPU.
+struct Shard {
+  int index = 0;       // from 0
+  int count = 0;       // of the tasks; 0: not known
+  bool split = false;  // they share the geometries; else each measures all of them
+  std::string origin;  // who says so: "--shard", "SLURM_PROCID"
+};
+
+// "shard 2 of 8"; without the number of tasks "shard 2".
+inline std::string shard_text(int index, int count) {
+  const std::string text = "shard " + std::to_string(index);
+  return count > 0 ? text + " of " + std::to_string(count) : text;
+}
 
 // A tensor as the report describes it.
 struct ReportTensor {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "record/device_info.hpp"
 #include "record/measurement.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace nf4bench::record {
 
@@ -44,5 +47,22 @@ double cost_of_company(const Measurement& measurement);
 // that their intervals do not meet. Not if the cycles (median x mean clock, where both clocks are
 // known) differ by less: then the clock has changed, as heat and power make it, not the variant.
 bool depends_on_company(const Measurement& measurement);
+
+// What follows of rows from the device's rates, too: computed when a row is made, and again by
+// whoever doubts it.
+
+// A measured rate or clock may exceed the nominal one by as much as clocks do.
+inline constexpr double kPeakTolerance = 1.02;
+
+// The memory's peak binds where buffers rotate that are so many times as large as the last-level
+// cache.
+inline constexpr int kLargeRotation = 4;
+
+// Fills in bytes_per_s, flops_per_s, fraction_of_copy and roof of a row with a time; what they need
+// may be missing, then they are.
+void derive_rates(Measurement& row, const Ceilings& ceilings);
+
+// Fills in the speedup of every row of one cell that passed, if the baseline's row did.
+void derive_speedups(const std::string& baseline, std::vector<Measurement>& rows);
 
 }  // namespace nf4bench::record

@@ -1,6 +1,5 @@
-#include "report/anonymous.hpp"
-
 #include "base/sha256.hpp"
+#include "report/report.hpp"
 
 #include <algorithm>
 #include <regex>

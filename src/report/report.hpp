@@ -22,6 +22,21 @@ inline constexpr std::uint64_t kMostReportBytes = std::uint64_t{1} << 30;
 // Throws Error(kInput).
 record::Report report_from_json(std::string text, const std::string& source);
 
+// A report and the file it came from.
+struct NamedReport {
+  std::string name;
+  record::Report report;
+};
+
+// Reads the report in the regular file at `path`, see read_input(). Throws Error(kInput).
+NamedReport read_report(const std::string& path);
+
+std::vector<NamedReport> read_reports(const std::vector<std::string>& paths);
+
+// `report` without what tells whose machine it is of: the host's name, the folders of files, the
+// address of the GPU. Of its UUID a hash is left, which tells boards apart.
+record::Report anonymous(record::Report report);
+
 // A cell in words, without its tensor: "bfloat16 cold graph", "matmul bfloat16 8 tokens hot graph".
 std::string cell_words(const record::Cell& cell);
 

@@ -2,7 +2,7 @@
 #include "json/fields.hpp"
 #include "record/fields.hpp"
 #include "record/samples.hpp"
-#include "report/crossover.hpp"
+#include "report/ranking.hpp"
 #include "report/report.hpp"
 
 #include <fmt/format.h>

@@ -13,13 +13,16 @@ namespace nf4bench::report {
 // A sheet for each operation, with a section for each geometry and cell and a row for each variant.
 std::vector<text::Sheet> result_sheets(const record::Report& report);
 
+// These two take what summarize_variants() said of `report`.
+using Summaries = std::vector<record::VariantSummary>;
+
 // A sheet for each operation: all geometries together and the time of the whole model, a section
 // for each cell. None of what a single geometry says already.
-std::vector<text::Sheet> model_sheets(const record::Report& report);
+std::vector<text::Sheet> model_sheets(const record::Report& report, const Summaries& all);
 
 // What the products of a step of QLoRA training take together, where a report has those forward and
 // those back; else without sections. Adapters, attention and loss are no part of it.
-text::Sheet training_sheet(const record::Report& report);
+text::Sheet training_sheet(const record::Report& report, const Summaries& all);
 
 // Which variant is the fastest with how many tokens; no section without several numbers of tokens.
 text::Sheet crossover_sheet(const record::Report& report);

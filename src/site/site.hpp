@@ -2,8 +2,8 @@
 
 // What many reports say together of each model of GPU.
 
-#include "compare/cell_key.hpp"
-#include "report/report_input.hpp"
+#include "compare/run_cells.hpp"
+#include "report/report.hpp"
 
 #include <cstddef>
 #include <map>

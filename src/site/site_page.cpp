@@ -3,17 +3,108 @@
 #include "json/json_text.hpp"
 #include "page/page.hpp"
 #include "report/tool.hpp"
-#include "site/site_sheets.hpp"
 #include "text/document.hpp"
 #include "text/printers.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
+#include <set>
+#include <utility>
 
 namespace nf4bench::site {
 namespace {
+
+using text::Unit;
+using text::Value;
+
+// A variant on one geometry, with any number of tokens.
+struct Line {
+  const Entry* first = nullptr;
+  std::map<std::int64_t, const Entry*> at;  // by tokens; 0: the operation has none
+
+  std::int64_t boards() const { return static_cast<std::int64_t>(widest().boards); }
+  const Entry& widest() const {
+    return *std::max_element(at.begin(), at.end(), [](const auto& a, const auto& b) {
+              return a.second->spread() < b.second->spread();
+            })->second;
+  }
+  text::Value::Words builds() const {
+    std::set<std::string> builds;
+    for (const auto& [tokens, entry] : at) builds.insert(entry->build);
+    return {builds.begin(), builds.end()};
+  }
+};
+
+bool is_same_line(const Entry& a, const Entry& b) {
+  return a.key.geometry == b.key.geometry && a.key.variant == b.key.variant;
+}
+
+text::Columns<Line> line_columns(const std::set<std::int64_t>& tokens) {
+  text::Columns<Line> columns = {
+      {{.name = "geometry"}, [](const Line& line) { return geometry_text(line.first->key); }},
+      {{.name = "variant", .most = 40}, [](const Line& line) { return line.first->key.variant; }}};
+  for (const std::int64_t count : tokens) {
+    columns.push_back(
+        {{.name = count == 0 ? "time" : fmt::format("{} tok", count), .unit = Unit::kSeconds},
+         [count](const Line& line) {
+           const auto entry = line.at.find(count);
+           return entry == line.at.end() ? Value() : Value(entry->second->time_s);
+         }});
+  }
+  const bool has_tokens = tokens.count(0) == 0;
+  const text::Columns<Line> more = {
+      {{.name = "speedup", .unit = Unit::kRatio},
+       [=](const Line& line) {
+         const auto& speedup = line.first->speedup;
+         return speedup && !has_tokens ? Value(speedup->ratio) : Value();
+       }},
+      {{.name = "over"},
+       [=](const Line& line) {
+         const auto& speedup = line.first->speedup;
+         return speedup && !has_tokens ? Value(speedup->baseline) : Value();
+       }},
+      {{.name = "of copy", .unit = Unit::kFraction},
+       [=](const Line& line) {
+         return has_tokens ? Value() : Value(line.first->fraction_of_copy);
+       }},
+      {{.name = "boards"}, [](const Line& line) { return line.boards(); }},
+      {{.name = "spread", .unit = Unit::kSpread},
+       [](const Line& line) { return line.widest().spread(); }},
+      {{.name = "build"}, [](const Line& line) { return line.builds(); }}};
+  columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
+}
+
+using Entries = std::vector<Entry>::const_iterator;
+
+// The times of [first, last), all of one operation.
+text::Sheet times_sheet(Entries first, const Entries last) {
+  std::set<std::int64_t> tokens;
+  for (Entries each = first; each != last; ++each) tokens.insert(each->key.cell.tokens);
+  const text::Columns<Line> columns = line_columns(tokens);
+  text::Sheet sheet = text::empty_sheet(columns);
+  while (first != last) {
+    const record::Cell mode = first->key.cell.over_all_tokens();
+    text::Section& section = sheet.sections.emplace_back();
+    section.title = report::cell_name(mode);
+    while (first != last && first->key.cell.over_all_tokens() == mode) {
+      Line line = {.first = &*first, .at = {}};
+      for (; first != last && is_same_line(*first, *line.first) &&
+             first->key.cell.over_all_tokens() == mode;
+           ++first) {
+        line.at[first->key.cell.tokens] = &*first;
+      }
+      section.rows.push_back(text::row_of(columns, line));
+    }
+  }
+  return sheet;
+}
 
 // What anybody can run who has a card that is missing.
 const std::vector<std::string> kCommands = {
@@ -22,6 +113,93 @@ const std::vector<std::string> kCommands = {
     "nf4bench run --preset llama-3.1-8b --operation matmul --tokens 1,8,64 --anonymous --json "
     "matmul.json",
     "nf4bench check dequantize.json matmul.json"};
+
+// Every entry of a card, for programs.
+text::Sheet entries_sheet(const Card& card) {
+  const text::Columns<Entry> columns = {
+      {{.key = "geometry"}, [](const Entry& entry) { return geometry_text(entry.key); }},
+      {{.key = "operation"}, [](const Entry& entry) { return entry.key.cell.operation; }},
+      {{.key = "dtype"}, [](const Entry& entry) { return to_string(entry.key.cell.output_type); }},
+      {{.key = "tokens"},
+       [](const Entry& entry) {
+         return entry.key.cell.tokens > 0 ? Value(entry.key.cell.tokens) : Value();
+       }},
+      {{.key = "cache"}, [](const Entry& entry) { return to_string(entry.key.cell.cache); }},
+      {{.key = "launch"}, [](const Entry& entry) { return to_string(entry.key.cell.launch); }},
+      {{.key = "variant"}, [](const Entry& entry) { return entry.key.variant; }},
+      {{.key = "reference_line"}, [](const Entry& entry) { return entry.reference_line; }},
+      {{.key = "time"}, [](const Entry& entry) { return entry.time_s; }},
+      {{.key = "lowest"}, [](const Entry& entry) { return entry.lowest_s; }},
+      {{.key = "highest"}, [](const Entry& entry) { return entry.highest_s; }},
+      {{.key = "spread"}, [](const Entry& entry) { return entry.spread(); }},
+      {{.key = "boards"}, [](const Entry& entry) { return entry.boards; }},
+      {{.key = "speedup.ratio"},
+       [](const Entry& entry) { return entry.speedup ? Value(entry.speedup->ratio) : Value(); }},
+      {{.key = "speedup.baseline"},
+       [](const Entry& entry) { return entry.speedup ? Value(entry.speedup->baseline) : Value(); }},
+      {{.key = "fraction_of_copy"}, [](const Entry& entry) { return entry.fraction_of_copy; }},
+      {{.key = "build"}, [](const Entry& entry) { return entry.build; }},
+      {{.key = "senders"}, [](const Entry& entry) { return entry.senders; }}};
+  return text::sheet_of(columns, card.entries);
+}
+
+// The same for people: a sheet for each operation, a section for each type and mode, times by
+// tokens.
+std::vector<text::Sheet> times_sheets(const Card& card) {
+  std::vector<text::Sheet> sheets;
+  for (Entries first = card.entries.begin(); first != card.entries.end();) {
+    const Entries last = std::find_if(first, card.entries.end(), [&](const Entry& entry) {
+      return entry.key.cell.operation != first->key.cell.operation;
+    });
+    sheets.push_back(times_sheet(first, last));
+    first = last;
+  }
+  return sheets;
+}
+
+// A row for each card, with the fastest of a few cells.
+text::Sheet cards_sheet(const Site& site) {
+  using text::Column;
+  std::vector<SharedCell> shared = shared_cells(site);
+  const auto words = [](const std::set<std::string>& set) {
+    return Value::Words(set.begin(), set.end());
+  };
+  text::Columns<Card> columns = {
+      {{.name = "card", .key = "name"}, [](const Card& card) { return card.name; }},
+      {{.key = "file"}, [](const Card& card) { return card.file; }},
+      {{.name = "boards", .key = "boards"}, [](const Card& card) { return card.boards.size(); }},
+      {{.name = "reports", .key = "reports"}, [](const Card& card) { return card.reports; }},
+      {{.name = "sent by", .key = "senders"},
+       [=](const Card& card) { return words(card.senders); }},
+      {{.name = "newest build", .key = "build"}, [](const Card& card) { return card.build; }},
+      {{.name = "newest report", .key = "newest_at"},
+       [](const Card& card) { return card.newest_at; }},
+      {{.name = "copy", .unit = Unit::kBytesPerSecond, .key = "copy_bytes_per_s"},
+       [](const Card& card) { return card.copy_bytes_per_s; }},
+      {{.key = "fastest"}, [shared](const Card& card) {
+         return json::json_array_of(shared, [&](const SharedCell& cell) {
+           const auto found = cell.fastest_s.find(card.name);
+           return found == cell.fastest_s.end() ? json::json_null()
+                                                : json::json_number(found->second);
+         });
+       }}};
+  for (SharedCell& cell : shared) {
+    columns.push_back({Column{.name = cell.name, .unit = Unit::kSeconds},
+                       [fastest = std::move(cell.fastest_s)](const Card& card) {
+                         const auto found = fastest.find(card.name);
+                         return found == fastest.end() ? Value() : Value(found->second);
+                       }});
+  }
+  return text::sheet_of(columns, site.cards);
+}
+
+text::Sheet left_out_sheet(const Site& site) {
+  return text::sheet_of(text::Columns<LeftOut>{{{.name = "report", .key = "report", .most = 120},
+                                                [](const LeftOut& each) { return each.report; }},
+                                               {{.name = "why", .key = "reason", .most = 300},
+                                                [](const LeftOut& each) { return each.reason; }}},
+                        site.left_out);
+}
 
 std::string about(const Site& site) {
   std::size_t reports = 0;

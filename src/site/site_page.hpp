@@ -1,6 +1,7 @@
 #pragma once
 
 #include "site/site.hpp"
+#include "text/sheet.hpp"
 
 #include <string>
 #include <vector>

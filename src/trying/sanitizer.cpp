@@ -1,7 +1,7 @@
 #include "trying/sanitizer.hpp"
 
 #include "base/temporary_folder.hpp"
-#include "bench/tool_run.hpp"
+#include "bench/child_run.hpp"
 
 #include <fmt/format.h>
 

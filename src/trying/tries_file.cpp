@@ -4,17 +4,22 @@
 #include "base/error.hpp"
 #include "base/file_lock.hpp"
 #include "base/files/input_file.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "json/json_text.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <fcntl.h>
+#include <span>
 #include <sstream>
+#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <vector>
 
 namespace nf4bench::trying {
 namespace {
@@ -69,6 +74,139 @@ Tries read_tries(const fs::path& path, const std::string& name) {
     }
   }
   return tries;
+}
+
+namespace {
+
+using json::JsonMember;
+using json::JsonText;
+
+JsonText object(const std::vector<JsonMember>& members) {
+  return json::json_object(members, json::JsonLayout::kOneLine);
+}
+
+std::string_view status_text(Status status) {
+  switch (status) {
+    case Status::kOk:
+      return "PASSED";
+    case Status::kWrong:
+    case Status::kStateful:
+      return "INCORRECT_NUMERICAL";
+    case Status::kCompileError:
+      return "COMPILE_ERROR";
+    case Status::kTimeout:
+      return "TIMEOUT";
+    default:
+      return "RUNTIME_ERROR";
+  }
+}
+
+// Eight, four, four, four and twelve digits, the same for the same problem.
+std::string uuid_of(const std::string& problem) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(problem)));
+  const std::string digits = hash.hex();
+  return fmt::format("{}-{}-{}-{}-{}", digits.substr(0, 8), digits.substr(8, 4),
+                     digits.substr(12, 4), digits.substr(16, 4), digits.substr(20, 12));
+}
+
+JsonText workload_of(const TriedCell* cell, const std::string& definition) {
+  std::vector<JsonMember> axes;
+  std::vector<JsonMember> inputs;
+  const JsonText random = object({{"type", json::json_string("random")}});
+  if (cell != nullptr) {
+    if (cell->tokens > 0) {
+      axes.push_back({"M", json::json_integer(cell->tokens)});
+      inputs.push_back({"x", random});
+    }
+    axes.push_back({"N", json::json_integer(cell->shape.front())});
+    axes.push_back({"K", json::json_integer(cell->shape.back())});
+    axes.push_back({"blocksize", json::json_integer(cell->blocksize)});
+    axes.push_back({"nested", json::json_integer(cell->nested ? 1 : 0)});
+    inputs.push_back({"weight", random});
+  }
+  const JsonText all = object(axes);
+  const std::string type = cell == nullptr ? "" : to_string(cell->output_type);
+  return object({{"uuid", json::json_string(uuid_of(definition + all.text + type))},
+                 {"axes", all},
+                 {"inputs", object(inputs)}});
+}
+
+JsonText correctness_of(const TriedCell& cell) {
+  const bool is_bits = cell.status == Status::kOk && cell.tokens == 0;
+  const JsonText unknown = json::json_string("NaN");
+  std::vector<JsonMember> extra{{"mismatches", json::json_integer(cell.mismatches)}};
+  if (cell.max_error) {
+    extra.push_back({"max_error_over_rms_of_truth", json::json_number(*cell.max_error)});
+  }
+  return object({{"max_relative_error", is_bits ? json::json_number(0.0) : unknown},
+                 {"max_absolute_error", is_bits ? json::json_number(0.0) : unknown},
+                 {"extra", object(extra)}});
+}
+
+JsonText performance_of(const TriedCell& cell) {
+  constexpr double kMs = 1e3;
+  const double time_s = cell.median_s.value_or(0.0);
+  const double speedup = cell.baseline ? cell.baseline->ratio : 0.0;
+  return object({{"latency_ms", json::json_number(kMs * time_s)},
+                 {"reference_latency_ms", json::json_number(kMs * time_s * speedup)},
+                 {"speedup_factor", json::json_number(speedup)}});
+}
+
+std::string log_of(const Attempt& attempt, const TriedCell* cell) {
+  const Status status = cell == nullptr ? attempt.status : cell->status;
+  const std::string& reason = cell == nullptr ? attempt.reason : cell->reason;
+  std::string log = to_string(status);
+  if (cell != nullptr) {
+    const char* gap = cell->variant.empty() ? "" : ".";
+    log = fmt::format("{}{}{} in {}: {}", attempt.file, gap, cell->variant,
+                      to_string(cell->output_type), log);
+  }
+  if (!reason.empty()) log += ": " + reason;
+  for (const peer::Diagnostic& error : attempt.errors) {
+    log += fmt::format("\n{}:{}:{}: {}", error.file, error.line, error.column, error.message);
+  }
+  return log;
+}
+
+std::string line_of(const Attempt& attempt, const TriedCell* cell) {
+  const Status status = cell == nullptr ? attempt.status : cell->status;
+  const std::string operation = cell == nullptr ? "" : "_" + cell->operation;
+  std::string definition = "nf4" + operation;
+  std::string solution = attempt.file;
+  if (attempt.solves && !attempt.solves->definition.empty()) {
+    definition = attempt.solves->definition;
+  }
+  if (attempt.solves && !attempt.solves->name.empty()) solution = attempt.solves->name;
+  const std::string& device = attempt.device;
+  const bool has_outputs = cell != nullptr && (status == Status::kOk || status == Status::kWrong ||
+                                               status == Status::kStateful);
+  const JsonText environment =
+      object({{"hardware", json::json_string(device.empty() ? "none" : device)},
+              {"libs", object({{"nf4bench", json::json_string(attempt.version)}})}});
+  const JsonText evaluation =
+      object({{"status", json::json_string(status_text(status))},
+              {"environment", environment},
+              {"timestamp", json::json_string(attempt.at)},
+              {"log", json::json_string(log_of(attempt, cell))},
+              {"correctness", has_outputs ? correctness_of(*cell) : json::json_null()},
+              {"performance", status == Status::kOk && cell != nullptr ? performance_of(*cell)
+                                                                       : json::json_null()}});
+  return object({{"definition", json::json_string(definition)},
+                 {"workload", workload_of(cell, definition)},
+                 {"solution", json::json_string(solution)},
+                 {"evaluation", evaluation}})
+             .text +
+         '\n';
+}
+
+}  // namespace
+
+std::string trace_of(const Attempt& attempt) {
+  if (attempt.cells.empty()) return line_of(attempt, nullptr);
+  std::string lines;
+  for (const TriedCell& cell : attempt.cells) lines += line_of(attempt, &cell);
+  return lines;
 }
 
 }  // namespace nf4bench::trying

@@ -26,4 +26,9 @@ struct Tries {
 };
 Tries read_tries(const std::filesystem::path& path, const std::string& name);
 
+// A try as SOL-ExecBench and FlashInfer-Bench keep it: a line of JSON, with its end, for each cell;
+// one without axes where nothing ran. Their statuses are fewer: `log` has ours and the reason. An
+// error that is not known is "NaN", and a speedup without a baseline 0, as they write them.
+std::string trace_of(const Attempt& attempt);
+
 }  // namespace nf4bench::trying

@@ -11,9 +11,9 @@
 #include "device/devices.hpp"
 #include "operation/operation.hpp"
 #include "peer/solution_file.hpp"
-#include "plan/shape.hpp"
+#include "plan/words.hpp"
 #include "report/host.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 #include "report/tool.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "bench/calibration.hpp"
+#include "bench/sampling.hpp"
 
 #include <gtest/gtest.h>
 

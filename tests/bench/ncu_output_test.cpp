@@ -1,7 +1,5 @@
 // What "ncu --csv --page raw" prints, and what is made of it.
 
-#include "bench/ncu_output.hpp"
-
 #include "bench/counting.hpp"
 
 #include <gmock/gmock.h>

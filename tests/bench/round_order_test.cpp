@@ -1,4 +1,4 @@
-#include "bench/round_order.hpp"
+#include "bench/sampling.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-#include "compare/ratios.hpp"
-
+#include "compare/compare_reports.hpp"
 #include "compare/report_maker.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 #include "source_dir.hpp"
 
 #include <fmt/format.h>

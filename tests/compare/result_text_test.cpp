@@ -1,4 +1,4 @@
-#include "compare/result/result_text.hpp"
+#include "compare/result_text.hpp"
 
 #include "compare/report_maker.hpp"
 

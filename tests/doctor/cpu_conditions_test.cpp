@@ -3,7 +3,6 @@
 #include "doctor/checks/cpu_conditions.hpp"
 
 #include "device/cpu/small_files.hpp"
-#include "doctor/control_group.hpp"
 #include "scratch.hpp"
 
 #include <gmock/gmock.h>

@@ -2,8 +2,8 @@
 
 // Facts about machines that are fit, written by hand. Tests change them in one place.
 
+#include "doctor/checks/checks.hpp"
 #include "doctor/facts.hpp"
-#include "doctor/finding.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "compare/run_cells.hpp"
 #include "fleet/analysis.hpp"
 #include "fleet/builder.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 #include "source_dir.hpp"
 
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
-#include "compare/result/result_text.hpp"
+#include "compare/result_text.hpp"
 #include "io/raw_files.hpp"
 #include "report/report.hpp"
 #include "report/tables.hpp"

@@ -2,7 +2,7 @@
 
 #include "compare/compare_reports.hpp"
 #include "compare/gate.hpp"
-#include "compare/result/result_text.hpp"
+#include "compare/result_text.hpp"
 #include "exports/export.hpp"
 #include "fuzz/strict_json.hpp"
 #include "fuzz/targets.hpp"

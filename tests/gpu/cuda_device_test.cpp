@@ -3,7 +3,7 @@
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 #include "operation/weight.hpp"
 
 #include <cuda_runtime_api.h>

@@ -7,8 +7,7 @@
 #include "nf4/synthetic.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
-#include "operation/error_bound.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 #include "operation/product_truth.hpp"
 #include "operation/weight.hpp"
 

@@ -4,7 +4,7 @@
 #include "nf4/synthetic.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
-#include "operation/error_bound.hpp"
+#include "operation/judge.hpp"
 #include "operation/weight.hpp"
 
 #include <gtest/gtest.h>

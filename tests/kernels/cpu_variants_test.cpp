@@ -4,7 +4,7 @@
 #include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 #include "source_dir.hpp"
 
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include "nf4/reference.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
-#include "operation/error_bound.hpp"
+#include "operation/judge.hpp"
 #include "operation/product_truth.hpp"
 #include "operation/weight.hpp"
 

@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "nf4/narrow_oracle.hpp"
 #include "nf4/synthetic.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 
 #include <gtest/gtest.h>
 

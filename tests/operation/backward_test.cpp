@@ -1,9 +1,8 @@
-#include "operation/backward.hpp"
-
 #include "device/devices.hpp"
 #include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/values.hpp"
+#include "operation/matmul.hpp"
 #include "operation/product_run.hpp"
 #include "operation/product_truth.hpp"
 #include "operation/weight.hpp"

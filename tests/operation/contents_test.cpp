@@ -2,7 +2,6 @@
 
 #include "nf4/synthetic.hpp"
 #include "operation/activations.hpp"
-#include "operation/backward.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/matmul.hpp"
 #include "operation/weight.hpp"

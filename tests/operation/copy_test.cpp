@@ -3,13 +3,13 @@
 
 #include "operation/copy/copy.hpp"
 
-#include "bench/run_report.hpp"
+#include "bench/run.hpp"
 #include "bench/runner.hpp"
 #include "compare/compare_reports.hpp"
 #include "device/devices.hpp"
 #include "exports/exported.hpp"
 #include "nf4/synthetic.hpp"
-#include "plan/memory_plan.hpp"
+#include "plan/problems.hpp"
 #include "report/report.hpp"
 #include "report/tables.hpp"
 

@@ -1,10 +1,9 @@
-#include "operation/error_bound.hpp"
-
 #include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
+#include "operation/judge.hpp"
 #include "operation/weight.hpp"
 
 #include <gtest/gtest.h>

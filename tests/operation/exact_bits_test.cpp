@@ -1,6 +1,5 @@
-#include "operation/exact_bits.hpp"
-
 #include "base/error.hpp"
+#include "operation/judge.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "device/devices.hpp"
 #include "nf4/arithmetic.hpp"
 #include "nf4/values.hpp"
-#include "operation/product_probes.hpp"
+#include "operation/probes.hpp"
 #include "operation/product_run.hpp"
 #include "operation/weight.hpp"
 

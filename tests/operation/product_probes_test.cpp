@@ -1,9 +1,8 @@
-#include "operation/product_probes.hpp"
-
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "nf4/values.hpp"
-#include "operation/error_bound.hpp"
+#include "operation/judge.hpp"
+#include "operation/probes.hpp"
 #include "operation/weight.hpp"
 
 #include <gtest/gtest.h>

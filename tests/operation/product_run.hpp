@@ -6,7 +6,6 @@
 #include "bench/runner.hpp"
 #include "device/device.hpp"
 #include "nf4/synthetic.hpp"
-#include "operation/backward.hpp"
 #include "operation/experts.hpp"
 #include "operation/matmul.hpp"
 #include "plan/plan.hpp"

@@ -2,7 +2,7 @@
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 #include "operation/matmul.hpp"
 #include "operation/weight.hpp"
 

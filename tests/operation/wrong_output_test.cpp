@@ -5,8 +5,7 @@
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "nf4/values.hpp"
-#include "operation/error_bound.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 #include "operation/weight.hpp"
 
 #include <gtest/gtest.h>

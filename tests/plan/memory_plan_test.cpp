@@ -1,5 +1,3 @@
-#include "plan/memory_plan.hpp"
-
 #include "base/error.hpp"
 #include "bench/fake_run.hpp"
 #include "nf4/synthetic.hpp"

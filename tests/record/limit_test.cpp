@@ -1,6 +1,6 @@
 // What limits a kernel with these counters.
 
-#include "record/limit.hpp"
+#include "record/counters.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-#include "report/crossover.hpp"
-
+#include "report/ranking.hpp"
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
 #include "report/tables.hpp"

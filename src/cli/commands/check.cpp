@@ -1,8 +1,9 @@
+#include "check/check.hpp"
+
 #include "base/terminal.hpp"
-#include "check/check_text.hpp"
-#include "cli/checked_reports.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
+#include "cli/report_files.hpp"
 #include "text/page.hpp"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ ExitCode check_all(const Arguments& arguments) {
 Command check_command() {
   const auto a = std::make_shared<Arguments>();
   Command command("check", "Say whether reports that others sent are plausible", kExamples);
-  command.add("input", a->inputs, "Folders of reports, or reports", kRequired | kTakesAll | kFiles);
+  add_report_inputs(command, a->inputs);
   command.add("--json", a->json, "Print JSON instead of a table");
   command.run = [a](const Context&) { return check_all(*a); };
   return command;

@@ -5,14 +5,11 @@
 #include "cli/shared_options.hpp"
 #include "compare/baseline_store.hpp"
 #include "compare/compare_reports.hpp"
-#include "compare/confirmation.hpp"
 #include "compare/gate.hpp"
 #include "compare/history/history.hpp"
-#include "compare/report_faults.hpp"
-#include "compare/result/change_text.hpp"
-#include "compare/result/result_text.hpp"
+#include "compare/result_text.hpp"
 #include "page/page.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>

@@ -12,13 +12,13 @@
 #include "io/writers/writers.hpp"
 #include "nf4/finiteness.hpp"
 #include "nf4/reference.hpp"
-#include "operation/exact_bits.hpp"
+#include "operation/judge.hpp"
 #include "operation/operation.hpp"
 #include "operation/weight.hpp"
 #include "operation/wrong_output.hpp"
-#include "plan/name_filter.hpp"
 #include "plan/plan.hpp"
 #include "plan/sources.hpp"
+#include "plan/words.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -118,7 +118,7 @@ void warn_of_non_finite(const nf4::Nf4Tensor& tensor, nf4::OutputType type,
   const std::string found = nf4::describe_non_finite(tensor, type);
   if (found.empty()) return;
   progress.clear();
-  write_stderr(fmt::format("nf4bench: warning: {}: {}\n", escaped(tensor.name), found));
+  warn(fmt::format("{}: {}", escaped(tensor.name), found));
 }
 
 // The entries that --tensor selects, all of them decodable.

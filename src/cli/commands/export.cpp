@@ -4,7 +4,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

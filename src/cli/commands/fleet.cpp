@@ -2,7 +2,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "fleet/fleet_file.hpp"
-#include "fleet/judged_text.hpp"
 #include "fleet/ranking_text.hpp"
 #include "page/page.hpp"
 

@@ -4,9 +4,10 @@
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
+#include "cli/report_files.hpp"
 #include "cli/shared_options.hpp"
 #include "compare/history/history_text.hpp"
-#include "report/report_input.hpp"
+#include "report/report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -73,11 +74,7 @@ compare::History history_of(const Arguments& arguments) {
                                    .units = arguments.units});
   Reports reports;
   for (const std::string& input : arguments.inputs) add_reports(builder, input, reports);
-  if (reports.count == 0) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: holds no report as \"nf4bench run --json\" "
-                                               "writes it",
-                                               escaped(arguments.inputs.front())));
-  }
+  if (reports.count == 0) throw no_report(arguments.inputs);
   check_variant_patterns(arguments.comparing.variants, reports.variants);
   compare::History history = builder.finish();
   if (!history.devices.empty()) return history;
@@ -104,7 +101,7 @@ ExitCode show(const Arguments& arguments) {
 Command history_command() {
   const auto a = std::make_shared<Arguments>();
   Command command("history", "Show how cells changed over many reports, and when", kExamples);
-  command.add("input", a->inputs, "Folders of reports, or reports", kRequired | kTakesAll | kFiles);
+  add_report_inputs(command, a->inputs);
   add_comparing(
       command, a->comparing, "The smallest step to tell [4 x the noise]",
       "By how much medians differ from run to run, at least [0.5% on a GPU, 5% on a CPU]");

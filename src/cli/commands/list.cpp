@@ -1,11 +1,11 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/list_cards.hpp"
 #include "cli/shared_options.hpp"
 #include "device/cpu/shared_arena.hpp"
 #include "device/devices.hpp"
 #include "operation/operation.hpp"
+#include "plan/cards.hpp"
 #include "plan/presets.hpp"
 #include "text/page.hpp"
 #include "text/printers.hpp"
@@ -48,7 +48,7 @@ struct Arguments {
   std::string operation;  // empty: all
   Words peers;
   bool in_process = false;
-  CardQuestion cards;
+  plan::CardQuestion cards;
   std::string format = "table";
   bool json = false;
 };
@@ -237,9 +237,9 @@ Listing make_listing(const Arguments& arguments) {
     throw Error(ErrorKind::kUsage, "list: --device and --peer go with \"list variants\" only");
   }
   if (arguments.what == "cards") {
-    CardQuestion asked = arguments.cards;
+    plan::CardQuestion asked = arguments.cards;
     asked.name = arguments.name;
-    return {sheet_of_cards(asked), ""};
+    return {plan::sheet_of_cards(asked), ""};
   }
   return arguments.what == "devices" ? list_all_devices() : list_presets(arguments);
 }
@@ -280,7 +280,7 @@ Command list_command() {
       .one_of({"table", "json", "csv", "markdown"});
   command.add("--json", a->json, "Print JSON instead of a table").excludes("--format");
   command.group = "Of cards";
-  CardQuestion& cards = a->cards;
+  plan::CardQuestion& cards = a->cards;
   command.add("--shape OUTxIN", cards.shapes, "A weight (repeatable) [8192x8192]");
   command.add(
       "--tokens M", [&cards](const Words& words) { cards.tokens = parse_tokens(words); },

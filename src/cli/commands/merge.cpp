@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
+#include "cli/report_files.hpp"
 #include "fleet/builder.hpp"
 #include "fleet/fleet_file.hpp"
 #include "report/host.hpp"
@@ -77,9 +78,7 @@ ExitCode merge(const Arguments& arguments, const Context& context) {
   }
   if (fleet.groups.empty()) {
     write_stderr(fleet::left_out_text("not read", fleet.unread));
-    throw Error(ErrorKind::kInput, fmt::format("{}: holds no report as \"nf4bench run --json\" "
-                                               "writes it",
-                                               escaped(arguments.inputs.front())));
+    throw no_report(arguments.inputs);
   }
   write_text(target, [&](const json::TextSink& sink) { fleet::write_fleet(fleet, sink); });
   write_stderr(fleet::merge_text(fleet));
@@ -91,7 +90,7 @@ ExitCode merge(const Arguments& arguments, const Context& context) {
 Command merge_command() {
   const auto a = std::make_shared<Arguments>();
   Command command("merge", "Merge the reports of many GPUs into one file", kExamples);
-  command.add("input", a->inputs, "Folders of reports, or reports", kRequired | kTakesAll | kFiles);
+  add_report_inputs(command, a->inputs);
   command.add("-o,--output FILE", a->output, "Where to; \"-\" is stdout", kRequired | kFiles);
   command
       .add("--by NAME", a->by,

@@ -1,7 +1,5 @@
 #include "base/files/input_file.hpp"
-#include "base/text.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/run_jobs.hpp"
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
@@ -13,13 +11,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 namespace nf4bench::cli {
 namespace {
 
-constexpr int kMostSeconds = 86400;
+constexpr std::int64_t kMostExperts = 1024;  // of a token
 
 constexpr char kExamples[] = R"(Examples:
   nf4bench run data/llama_layer.safetensors      the sample layer
@@ -33,16 +30,6 @@ Some variants at one size, in half precision, cold and hot:
 All GPUs of this machine at once:
   nf4bench run --preset llama-3.1-8b --device all
 Exit codes: 0 all verified, 2 usage, 3 bad input or a peer that cannot be used, 4 a variant is wrong, 5 no usable device, 6 nothing could be measured, 130 or 143 interrupted (the report so far is kept).)";
-
-std::int64_t parse_top_k(const std::string& word) {
-  constexpr std::int64_t kMost = 1024;
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-  const bool is_number = error == std::errc() && end == word.data() + word.size();
-  if (is_number && count >= 1 && count <= kMost) return count;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--top-k: \"{}\" is not a number from 1 to {}", escaped(word), kMost));
-}
 
 // x of a product: how it is drawn, or the file that it comes from.
 void take_activations(record::RunOptions& o, const std::string& word) {
@@ -74,8 +61,7 @@ void add_tensor_options(Command& command, record::RunOptions& o) {
       "--all-tensors", o.all_tensors,
       "Time every tensor, not one of each geometry (shape, blocksize, nested or plain, type)");
   command.group = "Synthetic tensors (--shape, --preset)";
-  command.add("--blocksize N", o.blocksize, "Elements that share a scale: 32 to 4096 [=]");
-  add_absmax_flags(command, o.absmax_kind);
+  add_scale_options(command, o.blocksize, o.absmax_kind);
   command.add("--seed N", o.seed, "Seed of data and of the order of turns [=]");
 }
 
@@ -117,7 +103,8 @@ void add_operation_options(Command& command, record::RunOptions& o) {
       "gptoss of both in turns, or relu2, which has no gates [as the preset's model does, "
       "else silu]");
   command.add(
-      "--top-k K", [&o](const std::string& word) { o.top_k = parse_top_k(word); },
+      "--top-k K",
+      [&o](const std::string& word) { o.top_k = parse_count("--top-k", word, kMostExperts); },
       "Experts that each token chooses [as the preset's model or a config.json says]",
       kMayBeNumber);
   command

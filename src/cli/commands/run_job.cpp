@@ -4,15 +4,14 @@
 #include "base/text.hpp"
 #include "bench/run.hpp"
 #include "bench/run_plan.hpp"
-#include "bench/single_call.hpp"
-#include "cli/commands/run_jobs.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/progress.hpp"
 #include "device/device_use.hpp"
 #include "device/devices.hpp"
 #include "plan/shard.hpp"
-#include "report/anonymous.hpp"
 #include "report/host.hpp"
+#include "report/report.hpp"
 #include "report/report_file.hpp"
 #include "report/tables.hpp"
 
@@ -24,7 +23,6 @@
 #include <filesystem>
 #include <initializer_list>
 #include <set>
-#include <unistd.h>
 #include <utility>
 
 namespace nf4bench::cli {
@@ -150,22 +148,12 @@ void RunEnding::abandon(const std::string& problem) const {
 
 void RunEnding::show_table() const {
   if (options_.quiet) return;
-  const bool stdout_is_taken = options_.json == "-";
-  const Terminal terminal = terminal_of(stdout_is_taken ? STDERR_FILENO : STDOUT_FILENO);
-  const std::string table = report::to_table(report_, text::report_style(terminal));
-  if (stdout_is_taken) {
-    draw_on_stderr(table);
-  } else {
-    write_stdout(table);
-  }
+  show_beside(options_.json == "-",
+              [this](const text::Style& style) { return report::to_table(report_, style); });
 }
 
-void warn(const std::string& warning) {
-  write_stderr(fmt::format("nf4bench: warning: {}\n", warning));
-}
-
-// Adds a warning, which may be empty, to the report as well.
-void warn(record::Report& report, const std::string& warning) {
+// Says a warning, which may be empty, in the report as well.
+void warn_in(record::Report& report, const std::string& warning) {
   if (warning.empty()) return;
   report.warnings.push_back(warning);
   warn(warning);
@@ -224,8 +212,7 @@ bench::RunParts parts_of(record::RunOptions options) {
 ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
   bench::RunParts parts = parts_of(asked);
   const OutputTarget output = choose_output(parts, context);
-  bench::RunPlan plan =
-      bench::make_plan(std::move(parts), [](const std::string& warning) { warn(warning); });
+  bench::RunPlan plan = bench::make_plan(std::move(parts), warn);
   const record::RunOptions& options = plan.options;
   if (options.single_call > 0) {
     bench::make_single_call(plan);
@@ -245,7 +232,7 @@ ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
       options.json, report, [&output] { check_output(output); }, text_of);
   const RunEnding ending(report, file, options);
   const device::DeviceUse use(plan.device->info());
-  warn(report, use.company_at_start());
+  warn_in(report, use.company_at_start());
   try {
     ProgressLine progress(options.quiet ? ProgressMode::kSilent : ProgressMode::kAuto);
     const auto end_the_process = [&](const std::string& problem) {
@@ -263,7 +250,7 @@ ExitCode run_on_one(const record::RunOptions& asked, const Context& context) {
     ending.break_off(error.what());
     throw;
   }
-  warn(report, use.company_meanwhile());
+  warn_in(report, use.company_meanwhile());
   return with_absent_peers(ending.publish(), plan);
 }
 

@@ -2,10 +2,10 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "bench/device_runs.hpp"
-#include "cli/commands/run_jobs.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/progress.hpp"
-#include "compare/ratios.hpp"
+#include "compare/compare_reports.hpp"
 #include "device/devices.hpp"
 #include "report/tables.hpp"
 #include "text/page.hpp"
@@ -14,7 +14,6 @@
 
 #include <filesystem>
 #include <system_error>
-#include <unistd.h>
 
 namespace nf4bench::cli {
 namespace {
@@ -139,7 +138,7 @@ class SeveralDevices {
 };
 
 // Several reports need a folder, which is made.
-std::string make_folder(const std::string& path) {
+std::string report_folder(const std::string& path) {
   std::error_code error;
   if (path == "-" || (fs::exists(path, error) && !fs::is_directory(path, error))) {
     throw Error(ErrorKind::kUsage,
@@ -147,16 +146,12 @@ std::string make_folder(const std::string& path) {
                             "name a folder",
                             escaped(path)));
   }
-  fs::create_directories(path, error);
-  if (error) {
-    throw Error(ErrorKind::kOutput, fmt::format("--json: the folder {} cannot be made: {}",
-                                                escaped(path), error.message()));
-  }
+  make_folder("--json", path);
   return path.ends_with('/') ? path : path + "/";
 }
 
 std::string folder_in(const std::string& folder, const char* name) {
-  return folder.empty() ? "" : make_folder(folder + name);
+  return folder.empty() ? "" : report_folder(folder + name);
 }
 
 std::vector<std::string> SeveralDevices::names(const char* word) const {
@@ -209,14 +204,14 @@ ExitCode SeveralDevices::show_dry_run() {
 }
 
 ExitCode SeveralDevices::measure_both_ways() {
-  const std::string folder = options_.json.empty() ? "" : make_folder(options_.json);
+  const std::string folder = options_.json.empty() ? "" : report_folder(options_.json);
   const std::vector<DeviceResult> together =
       measure({.folder = folder_in(folder, "together/"), .at_once = true, .word = " together"});
   const ExitCode first = code_of_all(together);
   if (interruption()) return first;
   const std::vector<DeviceResult> alone =
       measure({.folder = folder_in(folder, "alone/"), .at_once = false, .word = " alone"});
-  show(together_table(together, alone, text::report_style(terminal_of(STDOUT_FILENO))));
+  show(together_table(together, alone, table_style()));
   std::vector<DeviceResult> all = together;
   all.insert(all.end(), alone.begin(), alone.end());
   return code_of_all(all);
@@ -230,13 +225,13 @@ ExitCode SeveralDevices::run() {
   }
   if (options_.dry_run) return show_dry_run();
   if (options_.together_and_alone) return measure_both_ways();
-  const std::string folder = options_.json.empty() ? "" : make_folder(options_.json);
+  const std::string folder = options_.json.empty() ? "" : report_folder(options_.json);
   const std::vector<DeviceResult> results =
       measure({.folder = folder, .at_once = !options_.in_turn});
   for (const DeviceResult& each : results) {
     if (each.report) show(report::to_table(*each.report, table_style()) + "\n");
   }
-  show(results_table(results, text::report_style(terminal_of(STDOUT_FILENO))));
+  show(results_table(results, table_style()));
   return code_of_all(results);
 }
 

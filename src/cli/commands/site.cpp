@@ -1,8 +1,8 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "cli/checked_reports.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
+#include "cli/report_files.hpp"
 #include "site/site_page.hpp"
 
 #include <fmt/format.h>
@@ -80,12 +80,7 @@ ExitCode write_site(const Arguments& arguments, const Context& context) {
                              },
                          .force = arguments.force};
   const std::filesystem::path folder = arguments.output;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Error(ErrorKind::kOutput, fmt::format("--output: cannot make the folder {}: {}",
-                                                escaped(arguments.output), error.message()));
-  }
+  make_folder("--output", arguments.output);
   const std::vector<site::File> files = site::site_files(site);
   for (const site::File& file : files) {
     target.path = (folder / file.name).string();

@@ -5,7 +5,7 @@
 #include "cli/shared_options.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
-#include "plan/shape.hpp"
+#include "plan/words.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -110,8 +110,7 @@ Command synth_command() {
               "FILE.safetensors, or FOLDER/ for .npy files (required)", kRequired | kFiles);
   command.add("--shape [NAME=]OUTxIN", a->shapes, "A tensor to write (repeatable, required)",
               kRequired);
-  command.add("--blocksize N", a->spec.blocksize, "Elements that share a scale: 32 to 4096 [=]");
-  add_absmax_flags(command, a->spec.absmax_kind);
+  add_scale_options(command, a->spec.blocksize, a->spec.absmax_kind);
   command
       .add(
           "--dtype TYPE", [a](const std::string& word) { a->spec.dtype = parse_output_type(word); },

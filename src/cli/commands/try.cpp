@@ -7,7 +7,6 @@
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
 #include "report/host.hpp"
-#include "trying/trace.hpp"
 #include "trying/tries_file.hpp"
 #include "trying/try_file.hpp"
 #include "trying/try_sheet.hpp"
@@ -25,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostSeconds = 86400;
 constexpr std::chrono::milliseconds kNap{200};  // between two looks at a file that is watched
 
 constexpr char kExamples[] = R"(Examples:
@@ -71,25 +69,12 @@ ExitCode code_of(trying::Status status) {
   }
 }
 
-void make_folder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (!error) return;
-  throw Error(ErrorKind::kOutput, fmt::format("--keep: the folder {} cannot be made: {}",
-                                              escaped(path), error.message()));
-}
-
 void show(const trying::Attempt& attempt, const Arguments& arguments) {
   const bool is_on_stdout = !arguments.json.empty();
   if (is_on_stdout) write_stdout(trying::to_json(attempt) + "\n");
   if (arguments.quiet) return;
-  const Terminal terminal = terminal_of(is_on_stdout ? STDERR_FILENO : STDOUT_FILENO);
-  const std::string text = trying::to_text(attempt, text::report_style(terminal));
-  if (is_on_stdout) {
-    draw_on_stderr(text);
-  } else {
-    write_stdout(text);
-  }
+  show_beside(is_on_stdout,
+              [&](const text::Style& style) { return trying::to_text(attempt, style); });
 }
 
 // Shows progress and what the kernel itself writes. What the run says of it the try says, too.
@@ -186,7 +171,7 @@ ExitCode run(Arguments arguments) {
     arguments.options.shapes = {"1024x1024", "4096x4096", "8192x8192"};
   }
   check_trace(arguments);
-  if (!arguments.keep.empty()) make_folder(arguments.keep);
+  if (!arguments.keep.empty()) make_folder("--keep", arguments.keep);
   const std::atomic<bool>& interrupted = watch_for_interruption();
   if (!arguments.watch) return try_once(arguments, interrupted);
   while (true) {
@@ -213,8 +198,7 @@ void add_problem_options(Command& command, record::RunOptions& o) {
           "--dtype TYPE", [&o](const Words& words) { o.output_types = parse_output_types(words); },
           "Output types: float16, bfloat16, float32 [bfloat16, or the first that its kernels name]")
       .suggests(output_type_words());
-  command.add("--blocksize N", o.blocksize, "Elements that share a scale: 32 to 4096 [=]");
-  add_absmax_flags(command, o.absmax_kind);
+  add_scale_options(command, o.blocksize, o.absmax_kind);
   command
       .add("--device NAME", o.device,
            "cuda, cuda:N or cpu [of a .cpp file cpu, of a .cu file cuda, else the first GPU or the "

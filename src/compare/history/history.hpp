@@ -2,8 +2,8 @@
 
 #include "compare/history/steps.hpp"
 #include "compare/run_cells.hpp"
-#include "compare/run_noise.hpp"
-#include "report/report_input.hpp"
+#include "compare/verdict.hpp"
+#include "report/report.hpp"
 
 #include <cstddef>
 #include <map>

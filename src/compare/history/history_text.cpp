@@ -1,7 +1,7 @@
 #include "compare/history/history_text.hpp"
 
 #include "base/text.hpp"
-#include "compare/result/change_text.hpp"
+#include "compare/result_text.hpp"
 #include "text/layout.hpp"
 #include "text/printers.hpp"
 #include "text/units.hpp"

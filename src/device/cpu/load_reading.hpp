@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/cpu/processor_times.hpp"
-#include "record/host_load.hpp"
+#include "record/measurement.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,16 +1,36 @@
 #pragma once
 
-// The checks, one for each subject. Each is a pure function of the facts that it judges.
-
 #include "doctor/aa_run.hpp"
 #include "doctor/facts.hpp"
-#include "doctor/finding.hpp"
 #include "doctor/gpu_state.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nf4bench::doctor {
+
+// How much a finding says against a measurement. The order matters: later is worse.
+enum class Severity : std::uint8_t {
+  kOk,         // as it should be
+  kNote,       // good to know, or not known
+  kWarning,    // times may be off, or not the same tomorrow
+  kWorthless,  // a gate run here decides nothing
+};
+
+const char* to_string(Severity severity);
+
+// What one check found.
+struct Finding {
+  std::string check;  // "clocks": a word that stays the same in all versions
+  Severity severity = Severity::kOk;
+  std::string found;   // one sentence without its full stop
+  std::string why;     // it matters
+  std::string remedy;  // a command, or what else to do; empty when nothing needs to be done
+};
+
+// The checks, one for each subject. Each is a pure function of the facts that it judges.
 
 // noise_check.cpp; `noise` is absent when the variant could not be measured.
 Finding check_noise(const AaRun& aa, const std::optional<AaNoise>& noise);
@@ -32,21 +52,21 @@ Finding check_driver(const device::DriverFacts& driver, const record::DeviceInfo
 Finding check_architectures(const std::string& architectures, const record::DeviceInfo& device);
 Finding check_counters(const device::CounterAccess& access);
 
+// The same file; absent where `kernel` is not that of WSL 2.
+std::optional<Finding> check_wsl(const std::string& kernel);
+
 // cpu_checks.cpp: what happens on the processors of the CPU device.
 Finding check_load(const CpuConditions& cpu);
 Finding check_stolen_time(const CpuConditions& cpu);
 Finding check_cpu_limit(const CpuConditions& cpu);
 Finding check_cpu_clocks(const CpuConditions& cpu);
 
-// cpu_setup_checks.cpp: how they are set up.
+// The same file: how they are set up.
 Finding check_governor(const CpuSetup& setup);
 Finding check_boost(const CpuSetup& setup);
 Finding check_smt(const CpuSetup& setup, int threads);
 Finding check_virtual_machine(const CpuSetup& setup);
 Finding check_missing_cuda(const DoctorFacts& facts);
-
-// wsl_check.cpp; absent where `kernel` is not that of WSL 2.
-std::optional<Finding> check_wsl(const std::string& kernel);
 
 // What a finding says about a fact that cannot be read.
 inline constexpr char kUnknown[] = "unknown";

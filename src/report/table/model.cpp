@@ -1,4 +1,3 @@
-#include "report/crossover.hpp"
 #include "report/ranking.hpp"
 #include "report/table/columns.hpp"
 #include "report/tables.hpp"
@@ -165,11 +164,11 @@ bool is_whole(const record::Report& report, const CellSummary& cell) {
 }
 
 // The totals of whole models, in order of appearance.
-std::vector<Summary> summaries_of(const record::Report& report) {
+std::vector<Summary> summaries_of(const record::Report& report, const Summaries& all) {
   std::vector<CellSummary> cells;
-  for (record::VariantSummary& s : summarize_variants(report)) {
+  for (const record::VariantSummary& s : all) {
     if (cells.empty() || cells.back().front().cell != s.cell) cells.emplace_back();
-    cells.back().push_back(std::move(s));
+    cells.back().push_back(s);
   }
   std::erase_if(cells, [&](const CellSummary& cell) { return !is_whole(report, cell); });
   std::vector<Summary> summaries;
@@ -190,10 +189,10 @@ std::vector<Summary> summaries_of(const record::Report& report) {
 
 }  // namespace
 
-std::vector<text::Sheet> model_sheets(const record::Report& report) {
+std::vector<text::Sheet> model_sheets(const record::Report& report, const Summaries& all) {
   std::vector<text::Sheet> sheets;
   std::string operation;
-  for (const Summary& summary : summaries_of(report)) {
+  for (const Summary& summary : summaries_of(report, all)) {
     const record::Cell& cell = summary.front().front().cell;
     const auto columns = model_columns(cell.tokens > 0);
     text::Section section = section_of(report, summary, columns);

@@ -136,8 +136,9 @@ std::string to_table(const record::Report& report, const text::Style& style) {
   append_preamble(page, report);
   page.paragraph(doubt_of_times(report), 0, text::Tone::kDoubt);
   for (const text::Sheet& sheet : result_sheets(report)) page.table(sheet);
-  for (const text::Sheet& sheet : model_sheets(report)) page.table(sheet);
-  page.table(training_sheet(report));
+  const Summaries all = summarize_variants(report);
+  for (const text::Sheet& sheet : model_sheets(report, all)) page.table(sheet);
+  page.table(training_sheet(report, all));
   page.table(crossover_sheet(report));
   append_outcome(page, report);
   return page.take();

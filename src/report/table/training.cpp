@@ -26,13 +26,6 @@ struct Step {
   double time_s() const { return 2.0 * *forward->model_time_s + *back->model_time_s; }
 };
 
-// The cell of a product forward and of the one back are the same but for this.
-record::Cell mode_of(const VariantSummary& s) {
-  record::Cell mode = s.cell;
-  mode.operation.clear();
-  return mode;
-}
-
 std::vector<const VariantSummary*> whole(const std::vector<VariantSummary>& all,
                                          std::string_view operation) {
   std::vector<const VariantSummary*> found;
@@ -53,10 +46,10 @@ std::vector<Step> steps_of(const record::Cell& mode,
     if (least == nullptr || *s->model_time_s < *least->model_time_s) least = s;
   };
   for (const VariantSummary* f : forward) {
-    if (mode_of(*f) != mode) continue;
+    if (f->cell.over_all_operations() != mode) continue;
     take_faster(best.forward, f);
     for (const VariantSummary* b : back) {
-      if (mode_of(*b) != mode || b->cells != f->cells) continue;
+      if (b->cell.over_all_operations() != mode || b->cells != f->cells) continue;
       take_faster(best.back, b);
       if (b->variant == f->variant) steps.push_back({f, b});
     }
@@ -97,8 +90,7 @@ text::Columns<Step> columns_over(double baseline_s) {
 
 }  // namespace
 
-text::Sheet training_sheet(const record::Report& report) {
-  const std::vector<VariantSummary> all = summarize_variants(report);
+text::Sheet training_sheet(const record::Report& report, const Summaries& all) {
   const auto forward = whole(all, "matmul");
   const auto back = whole(all, "backward");
   const std::string& baseline = record::baseline_of(report.settings, "backward");
@@ -106,7 +98,7 @@ text::Sheet training_sheet(const record::Report& report) {
   sheet.leading = 2;
   record::Cell last;
   for (const VariantSummary* f : forward) {
-    const record::Cell mode = mode_of(*f);
+    const record::Cell mode = f->cell.over_all_operations();
     if (mode == last) continue;  // variants of a cell stand together
     const std::vector<Step> steps = steps_of(mode, forward, back);
     if (steps.empty()) continue;
