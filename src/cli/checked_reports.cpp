@@ -1,6 +1,6 @@
 #include "cli/checked_reports.hpp"
 
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/files.hpp"

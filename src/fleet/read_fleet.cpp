@@ -1,4 +1,4 @@
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "fleet/fleet_file.hpp"
 #include "json/json_node.hpp"
 #include "report/report.hpp"

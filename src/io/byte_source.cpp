@@ -1,7 +1,7 @@
 #include "io/byte_source.hpp"
 
-#include "base/files/input_file.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>

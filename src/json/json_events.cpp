@@ -1,6 +1,6 @@
 #include "json/json_events.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "json/key_ledger.hpp"
 

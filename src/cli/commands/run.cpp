@@ -1,4 +1,4 @@
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/run_jobs.hpp"

@@ -1,7 +1,7 @@
 #include "io/checkpoint/checkpoint.hpp"
 
 #include "base/atomic_file.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "io/checkpoint/entry_reader.hpp"
 #include "io/checkpoint/expert_stack.hpp"

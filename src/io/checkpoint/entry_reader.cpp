@@ -1,6 +1,6 @@
 #include "io/checkpoint/entry_reader.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "nf4/arithmetic.hpp"
 

@@ -1,6 +1,6 @@
 #include "io/checkpoint/npy_folder.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/look_alike.hpp"
 #include "io/npy/npy.hpp"

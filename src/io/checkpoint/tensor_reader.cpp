@@ -1,6 +1,6 @@
 #include "io/checkpoint/tensor_reader.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "io/checkpoint/inventory.hpp"

@@ -1,7 +1,7 @@
 #include "io/npy/npy_dict.hpp"
 
 #include "base/checked.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/stored_tensors.hpp"
 

@@ -1,7 +1,7 @@
 #include "io/npz/zip_directory.hpp"
 
 #include "base/checked.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "io/little_endian.hpp"
 #include "io/npz/zip_members.hpp"
 

@@ -1,6 +1,6 @@
 #include "io/npz/zip_members.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "io/little_endian.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "io/safetensors/safetensors_header.hpp"
 
 #include "base/checked.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/little_endian.hpp"
 #include "io/look_alike.hpp"

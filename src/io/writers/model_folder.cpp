@@ -1,6 +1,6 @@
 #include "io/writers/model_folder.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/byte_source.hpp"
 #include "io/checkpoint/inventory.hpp"
