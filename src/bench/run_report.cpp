@@ -1,8 +1,8 @@
 #include "bench/run_report.hpp"
 
 #include "base/text.hpp"
-#include "nf4/fingerprint.hpp"
 #include "nf4/finiteness.hpp"
+#include "nf4/tensor.hpp"
 #include "peer/peer_argument.hpp"
 #include "report/host.hpp"
 #include "report/tool.hpp"

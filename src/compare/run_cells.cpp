@@ -2,7 +2,7 @@
 
 #include "record/leaves.hpp"
 #include "record/samples.hpp"
-#include "statistics/log_error.hpp"
+#include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "base/input_file.hpp"
 #include "fleet/fleet_file.hpp"
-#include "json/json_node.hpp"
+#include "json/json_tree.hpp"
 #include "report/report.hpp"
 
 #include <fmt/format.h>

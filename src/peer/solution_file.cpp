@@ -5,7 +5,6 @@
 #include "base/input_file.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
-#include "json/json_node.hpp"
 #include "json/json_tree.hpp"
 #include "peer/compile_cache.hpp"
 
