@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>

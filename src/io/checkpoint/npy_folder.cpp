@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "io/look_alike.hpp"
+#include "io/byte_source.hpp"
 #include "io/npy/npy.hpp"
 #include "io/stored_tensors.hpp"
 

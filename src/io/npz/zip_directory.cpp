@@ -2,7 +2,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "io/little_endian.hpp"
+#include "io/byte_source.hpp"
 #include "io/npz/zip_members.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "io/npz/zip_members.hpp"
 
 #include "base/error.hpp"
-#include "io/little_endian.hpp"
+#include "io/byte_source.hpp"
 
 #include <fmt/format.h>
 
