@@ -1,7 +1,6 @@
 #include "bench/run_plan.hpp"
 
 #include "device/devices.hpp"
-#include "device/rotation.hpp"
 #include "operation/activations.hpp"
 #include "operation/experts.hpp"
 #include "plan/activations_file.hpp"

@@ -5,7 +5,6 @@
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
-#include "device/rotation.hpp"
 #include "operation/operation.hpp"
 #include "plan/run_options_json.hpp"
 

@@ -2,9 +2,9 @@
 
 #include "base/error.hpp"
 #include "base/kept_thread.hpp"
+#include "device/buffer_sets.hpp"
 #include "device/cpu/cpu_executor.hpp"
 #include "device/cpu/shared_arena.hpp"
-#include "device/turns.hpp"
 #include "operation/operation.hpp"
 #include "peer/peers.hpp"
 #include "peer/process/message.hpp"
