@@ -3,7 +3,7 @@
 #include "bench/runner.hpp"
 #include "device/device.hpp"
 #include "operation/operation.hpp"
-#include "peer/loaded_peers.hpp"
+#include "peer/peers.hpp"
 #include "plan/plan.hpp"
 #include "record/run_options.hpp"
 

@@ -8,8 +8,6 @@
 #include "json/json_tree.hpp"
 #include "peer/compile_cache.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <span>
