@@ -1,5 +1,9 @@
 #include "base/error.hpp"
 
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+
 namespace nf4bench {
 
 ExitCode exit_code(ErrorKind kind) {
@@ -17,6 +21,20 @@ ExitCode exit_code(ErrorKind kind) {
       return ExitCode::kNotComparable;
   }
   return ExitCode::kUsage;
+}
+
+Error input_error(std::string_view where, std::string_view what) {
+  return {ErrorKind::kInput, fmt::format("{}: {}", where, what)};
+}
+
+Error input_error(std::string_view where, std::string_view field, std::string_view found,
+                  std::string_view wanted) {
+  return {ErrorKind::kInput,
+          fmt::format("{}: {}: found {}, wanted {}", where, field, found, wanted)};
+}
+
+std::string in_quotes(std::string_view name) {
+  return fmt::format("\"{}\"", escaped(name));
 }
 
 }  // namespace nf4bench

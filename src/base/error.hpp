@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace nf4bench {
 
@@ -42,5 +43,16 @@ enum class ExitCode : int {
 
 // The exit code that an uncaught error of this kind ends the process with.
 ExitCode exit_code(ErrorKind kind);
+
+// The error every reader of an input throws: "<where>: <what>", kind kInput. `where` must be safe
+// to print: parts of it that come from a file have been through escaped().
+Error input_error(std::string_view where, std::string_view what);
+
+// "<where>: <field>: found <found>, wanted <wanted>".
+Error input_error(std::string_view where, std::string_view field, std::string_view found,
+                  std::string_view wanted);
+
+// `name` in double quotes, with everything escaped that could disturb a terminal.
+std::string in_quotes(std::string_view name);
 
 }  // namespace nf4bench

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "bench/run_context.hpp"
-#include "device/cpu/thread_watch.hpp"
+#include "device/cpu/host_load.hpp"
 #include "record/measurement.hpp"
 
 #include <cstddef>

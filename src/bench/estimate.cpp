@@ -2,7 +2,7 @@
 
 #include "bench/cell.hpp"
 #include "bench/energy.hpp"
-#include "device/rotation.hpp"
+#include "device/devices.hpp"
 #include "operation/weight.hpp"
 #include "plan/problems.hpp"
 

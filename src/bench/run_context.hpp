@@ -3,7 +3,7 @@
 #include "bench/progress.hpp"
 #include "bench/runner.hpp"
 #include "bench/watchdog.hpp"
-#include "device/cpu/thread_watch.hpp"
+#include "device/cpu/host_load.hpp"
 #include "operation/operation.hpp"
 
 #include <atomic>

@@ -5,7 +5,6 @@
 #include "base/nearest_names.hpp"
 #include "base/text.hpp"
 #include "device/devices.hpp"
-#include "device/rotation.hpp"
 #include "operation/activations.hpp"
 #include "operation/experts.hpp"
 #include "plan/experts.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "device/cpu/load_reading.hpp"
-#include "device/cpu/thread_watch.hpp"
+#include "device/cpu/host_load.hpp"
 #include "operation/operation.hpp"
 #include "plan/plan.hpp"
 #include "record/measurement.hpp"

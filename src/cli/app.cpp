@@ -6,7 +6,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/help.hpp"
 #include "cli/settings.hpp"
-#include "peer/process/guest.hpp"
+#include "peer/process/peer_process.hpp"
 #include "report/tool.hpp"
 
 #include <CLI/CLI.hpp>

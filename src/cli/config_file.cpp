@@ -1,4 +1,4 @@
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/nearest_names.hpp"
 #include "base/text.hpp"
 #include "cli/settings.hpp"

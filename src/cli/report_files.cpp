@@ -1,6 +1,6 @@
 #include "cli/report_files.hpp"
 
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "report/host.hpp"

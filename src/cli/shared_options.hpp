@@ -2,7 +2,7 @@
 
 #include "cli/command.hpp"
 #include "compare/metric.hpp"
-#include "peer/loaded_peers.hpp"
+#include "peer/peers.hpp"
 #include "record/fields.hpp"
 #include "record/run_options.hpp"
 #include "report/report.hpp"

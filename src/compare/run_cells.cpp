@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "record/leaves.hpp"
 #include "record/samples.hpp"
-#include "statistics/log_error.hpp"
+#include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 #include "base/kept_thread.hpp"
 #include "device/buffer_sets.hpp"
 #include "device/output_fault.hpp"
-#include "device/turns.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -436,9 +435,7 @@ std::vector<std::byte> BufferedWorkload::read(const std::byte* from, std::size_t
 }
 
 bool BufferedWorkload::is_untouched(std::size_t set) {
-  const std::vector<std::byte> start = read(sets_.sets()[set].output, kMostLookedAt);
-  return std::all_of(start.begin(), start.end(),
-                     [](std::byte byte) { return byte == std::byte{kPoisonByte}; });
+  return is_poison(read(sets_.sets()[set].output, kMostLookedAt));
 }
 
 }  // namespace

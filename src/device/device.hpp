@@ -1,6 +1,5 @@
 #pragma once
 
-#include "device/poison.hpp"
 #include "device/work.hpp"
 #include "record/cell.hpp"
 #include "record/device_info.hpp"

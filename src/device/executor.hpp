@@ -1,9 +1,9 @@
 #pragma once
 
 #include "device/device.hpp"
-#include "device/elsewhere.hpp"
 #include "device/work.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +13,9 @@
 #include <vector>
 
 namespace nf4bench::device {
+
+// What a call may have left to other threads gets so much time to be done.
+inline constexpr std::chrono::milliseconds kPatience{4};
 
 // An output that calls wrote, and what the last of them was to leave there.
 struct Written {
@@ -30,6 +33,58 @@ struct CallRange {
   record::CacheMode cache = record::CacheMode::kCold;
   int from = 0;  // those before this one are left to somebody else
 };
+
+// Something that is copied right behind the last call of a sample, before anything that is late can
+// be written.
+struct OutputCopy {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  std::int64_t bytes = 0;
+};
+
+// The calls of a variant on the buffers of a workload, on a device whose time only another process
+// can read.
+struct CallsElsewhere {
+  std::uintptr_t workload = 0;  // what was made ready for another one is of no use
+  kernels::Launch launch{};
+  std::size_t sets = 1;
+  ForeignLines foreign_lines = ForeignLines::kStored;
+  std::function<std::vector<kernels::Job>()> jobs;  // of all calls that there are, see place_of()
+};
+
+// Takes samples of one variant in that process. Errors of the device and of that process are thrown
+// as Error(kDevice).
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+
+  // Warms up and records what the samples of a spec need.
+  virtual void prepare(const CallsElsewhere& calls, const SampleSpec& spec) = 0;
+
+  // Takes a sample of a range that is prepared.
+  virtual Sample take(const SampleSpec& spec, const CallRange& range,
+                      const std::vector<OutputCopy>& copies) = 0;
+
+  // Makes the calls of prepared ranges, back to back, and compares what that process says of their
+  // time with this one's clock.
+  virtual void repeat(const SampleSpec& spec, const std::vector<CallRange>& ranges) = 0;
+};
+
+// What Variant::launch_elsewhere holds where samples are taken there, too.
+struct LaunchElsewhere {
+  std::function<double(const std::vector<kernels::Job>& jobs, const kernels::Launch& launch)> call;
+  Sampler* sampler = nullptr;
+
+  double operator()(const std::vector<kernels::Job>& jobs, const kernels::Launch& launch) const {
+    return call(jobs, launch);
+  }
+};
+
+// Null when the samples of `variant` are taken here.
+inline Sampler* sampler_of(const kernels::Variant& variant) {
+  const auto* const elsewhere = variant.launch_elsewhere.target<LaunchElsewhere>();
+  return elsewhere == nullptr ? nullptr : elsewhere->sampler;
+}
 
 // Calls of one variant on the sets of a workload, as something to be timed.
 struct Calls {

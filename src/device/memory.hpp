@@ -1,9 +1,8 @@
 #pragma once
 
-#include "device/poison.hpp"
-
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <span>
 #include <utility>
 
@@ -16,6 +15,25 @@ inline constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t aligned_bytes(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
+
+// Outputs are filled with this byte before a variant runs. No weight has such a value, and it is no
+// NaN, so that an element left unwritten never passes for a decoded one.
+inline constexpr unsigned char kPoisonByte = 0xeb;
+
+// Where poison is laid in an output: in pieces of kPoisonPiece bytes, at `first` and every `stride`
+// bytes from there, as far as the output goes. Both are multiples of kPoisonPiece.
+inline constexpr std::int64_t kPoisonPiece = 32;
+struct PoisonPattern {
+  std::int64_t first = 0;
+  std::int64_t stride = kPoisonPiece;  // as it stands: everywhere
+};
+
+// One piece in some 16 to 32 of an output of `bytes`, in more of a small one, drawn from `random`:
+// so that no stretch of a kilobyte can be left as it is, and nobody knows where.
+PoisonPattern strewn_poison(std::int64_t bytes, std::mt19937_64& random);
+
+// True when all of `bytes` are poison.
+bool is_poison(std::span<const std::byte> bytes);
 
 // How the sets of a rotation lie in memory.
 enum class Layout : std::uint8_t {
@@ -94,6 +112,38 @@ class Buffer {
   Memory* memory_ = nullptr;
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
+};
+
+// A buffer that variants write: it ends exactly where its content does, or lies between guard bytes
+// that nobody may write.
+class GuardedBuffer {
+ public:
+  GuardedBuffer() = default;
+  // `guard` is a multiple of the alignment, or 0.
+  GuardedBuffer(Memory& memory, std::int64_t bytes, std::int64_t guard)
+      : memory_(&memory),
+        block_(memory, bytes + 2 * guard, Access::kWrite),
+        bytes_(bytes),
+        guard_(guard) {}
+
+  std::byte* data() const { return block_.data() == nullptr ? nullptr : block_.data() + guard_; }
+  std::int64_t bytes() const { return bytes_; }
+
+  // Fills content and guards with the poison byte.
+  void poison() const;
+
+  // Throws Error(kDevice) naming `what` when a guard byte is no longer what poison() left there.
+  // The work that might have written it has completed. Of a buffer that is larger than needed,
+  // `used` bytes are content and the guard is behind them.
+  void check_guards(const char* what, std::int64_t used) const;
+
+ private:
+  bool is_intact(const std::byte* first) const;
+
+  Memory* memory_ = nullptr;
+  Buffer block_;
+  std::int64_t bytes_ = 0;
+  std::int64_t guard_ = 0;
 };
 
 }  // namespace nf4bench::device

@@ -1,14 +1,11 @@
 #include "device/output_fault.hpp"
 
+#include "device/memory.hpp"
+
 #include <algorithm>
 
 namespace nf4bench::device {
 namespace {
-
-bool is_poison(std::span<const std::byte> value) {
-  return std::all_of(value.begin(), value.end(),
-                     [](std::byte byte) { return byte == std::byte{kPoisonByte}; });
-}
 
 // Elements that are not what they should be, by what they are instead.
 struct Count {

@@ -1,5 +1,6 @@
 #include "doctor/examination.hpp"
 
+#include "device/cpu/cpu_facts.hpp"
 #include "device/cpu/small_files.hpp"
 #include "device/nvml/nvml.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "device/counter_access.hpp"
 #include "device/device.hpp"
-#include "device/nvml/gpu_condition.hpp"
+#include "device/nvml/nvml.hpp"
 #include "doctor/aa_run.hpp"
 #include "doctor/checks/cpu_conditions.hpp"
 

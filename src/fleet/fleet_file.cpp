@@ -1,8 +1,8 @@
 #include "fleet/fleet_file.hpp"
 
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "fleet/ranking_text.hpp"
-#include "json/json_node.hpp"
+#include "json/json_tree.hpp"
 #include "report/report.hpp"
 #include "report/tool.hpp"
 #include "text/printers.hpp"

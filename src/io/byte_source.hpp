@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nf4bench::io {
@@ -72,5 +73,18 @@ struct ByteRange {
 // Hands the bytes of `range` to `sink`, in pieces of at most `most` bytes.
 void read_in_pieces(const ByteSource& source, const ByteRange& range, const ByteSink& sink,
                     std::uint64_t most = std::uint64_t{16} << 20);
+
+// The little-endian number in the `width` (at most 8) bytes from `begin` on; they must be there.
+inline std::uint64_t number_at(std::string_view bytes, std::size_t begin, std::size_t width) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < width; ++i) {
+    value |= std::uint64_t{static_cast<unsigned char>(bytes[begin + i])} << (8 * i);
+  }
+  return value;
+}
+
+// What kind of file it is instead of a safetensors file, judged by its first bytes: "a Git LFS
+// pointer (run git lfs pull)", "a gzip archive", ...; empty when nothing is recognised.
+std::string_view look_alike(std::string_view first_bytes);
 
 }  // namespace nf4bench::io

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/field.hpp"
-#include "json/json_node.hpp"
 #include "json/json_text.hpp"
+#include "json/json_tree.hpp"
 #include "statistics/statistics.hpp"
 
 #include <cmath>

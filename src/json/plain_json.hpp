@@ -1,7 +1,6 @@
 #pragma once
 
 #include "json/json_events.hpp"
-#include "json/key_ledger.hpp"
 
 #include <charconv>
 #include <cstddef>

@@ -2,9 +2,12 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
+
+#include <span>
 
 namespace nf4bench::nf4 {
 namespace {
@@ -74,6 +77,20 @@ void validate(const Nf4Tensor& tensor) {
 std::string shape_to_string(const std::vector<std::int64_t>& shape) {
   if (shape.empty()) return "scalar";
   return fmt::format("{}", fmt::join(shape, "x"));
+}
+
+std::string fingerprint(const Nf4Tensor& tensor) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(tensor.packed)));
+  if (tensor.is_nested()) {
+    hash.update(std::as_bytes(std::span(tensor.absmax_codes)));
+    hash.update(std::as_bytes(std::span(tensor.nested_absmax)));
+    hash.update(std::as_bytes(std::span(tensor.nested_map)));
+    hash.update(std::as_bytes(std::span(&tensor.nested_offset, 1)));
+  } else {
+    hash.update(std::as_bytes(std::span(tensor.absmax)));
+  }
+  return hash.hex();
 }
 
 }  // namespace nf4bench::nf4

@@ -51,4 +51,9 @@ void validate(const Nf4Tensor& tensor);
 // "4096x4096"; "scalar" for rank 0.
 std::string shape_to_string(const std::vector<std::int64_t>& shape);
 
+// SHA-256 over the little-endian bytes of packed weight, absmax (or its codes), nested absmax,
+// nested map and nested offset, in that order. Two tensors with the same fingerprint decode to the
+// same values.
+std::string fingerprint(const Nf4Tensor& tensor);
+
 }  // namespace nf4bench::nf4

@@ -1,6 +1,6 @@
 #include "operation/wrong_output.hpp"
 
-#include "device/poison.hpp"
+#include "device/memory.hpp"
 #include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/values.hpp"
@@ -67,11 +67,6 @@ std::optional<double> finite(double value) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-bool is_poison(std::span<const std::byte> value) {
-  return std::ranges::all_of(value,
-                             [](std::byte byte) { return byte == std::byte{device::kPoisonByte}; });
-}
-
 // An output that is wrong at some elements.
 struct Wrong {
   nf4::OutputType type;
@@ -92,7 +87,7 @@ struct Wrong {
 WrongPattern pattern_of_output(const Wrong& wrong) {
   const std::int64_t first = wrong.found.first_mismatch.value_or(0);
   const bool is_tail = first > 0 && wrong.found.mismatches == wrong.found.compared - first;
-  const auto holds_poison = [&](std::int64_t i) { return is_poison(wrong.at(i)); };
+  const auto holds_poison = [&](std::int64_t i) { return device::is_poison(wrong.at(i)); };
   const auto is_zero = [&](std::int64_t i) {
     return nf4::value_at(wrong.type, wrong.actual, i) == 0.0;
   };

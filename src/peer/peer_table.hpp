@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,5 +38,13 @@ std::vector<PeerEntry> read_python_table(const nf4bench_peer_table& table);
 
 // `text`, which may be null or have no end, as far as anybody would read it.
 std::string bounded_text(const char* text, std::size_t max_chars);
+
+enum class FieldKind : std::uint8_t { kPointer, kInteger, kFloat };
+
+// What a member of nf4bench_peer_job is; none: it has none of this name.
+std::optional<FieldKind> field_kind(const std::string& name);
+
+// Its value, in the first bytes: those of a pointer, of a float, or of a 64-bit integer.
+std::uint64_t field_bits(const nf4bench_peer_job& job, const std::string& name);
 
 }  // namespace nf4bench::peer

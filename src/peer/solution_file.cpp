@@ -2,14 +2,11 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
-#include "json/json_node.hpp"
 #include "json/json_tree.hpp"
 #include "peer/compile_cache.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>

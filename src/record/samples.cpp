@@ -1,6 +1,6 @@
 #include "record/samples.hpp"
 
-#include "statistics/log_error.hpp"
+#include "statistics/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "report/host.hpp"
 
 #include "base/error.hpp"
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/parallel.hpp"
 #include "base/sha256.hpp"
 

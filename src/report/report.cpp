@@ -1,7 +1,7 @@
 #include "report/report.hpp"
 
-#include "base/files/input_file.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 #include "text/layout.hpp"
 #include "text/units.hpp"

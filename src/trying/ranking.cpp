@@ -2,7 +2,7 @@
 
 #include "nf4/tensor.hpp"
 #include "statistics/distributions.hpp"
-#include "statistics/log_error.hpp"
+#include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 

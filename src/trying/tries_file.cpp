@@ -3,7 +3,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/file_lock.hpp"
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "json/json_text.hpp"

@@ -1,7 +1,7 @@
 #include "trying/try_file.hpp"
 
 #include "base/error.hpp"
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/sha256.hpp"
 #include "base/signals.hpp"
 #include "base/temporary_folder.hpp"

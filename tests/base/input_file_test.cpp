@@ -1,4 +1,4 @@
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"

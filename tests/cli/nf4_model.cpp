@@ -2,7 +2,6 @@
 
 #include "base/atomic_file.hpp"
 #include "cli/process.hpp"
-#include "io/writers/state_dict.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
 

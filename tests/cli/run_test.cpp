@@ -1,6 +1,5 @@
 #include "cli/outcome.hpp"
 #include "cpu/stream_memory.hpp"
-#include "io/writers/state_dict.hpp"
 #include "io/writers/writers.hpp"
 #include "nf4/synthetic.hpp"
 #include "source_dir.hpp"

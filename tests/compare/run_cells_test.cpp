@@ -2,7 +2,7 @@
 
 #include "compare/report_maker.hpp"
 #include "record/samples.hpp"
-#include "statistics/log_error.hpp"
+#include "statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
 

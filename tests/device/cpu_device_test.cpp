@@ -2,6 +2,7 @@
 #include "cpu/stream_memory.hpp"
 #include "device/cpu/cpu_facts.hpp"
 #include "device/devices.hpp"
+#include "device/memory.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
@@ -23,6 +24,16 @@ namespace {
 
 constexpr device::SampleSpec kCold = {record::CacheMode::kCold, record::LaunchMode::kStream, 1};
 constexpr device::SampleSpec kHot = {record::CacheMode::kHot, record::LaunchMode::kStream, 1};
+
+TEST(CpuFacts, AreOfARealMachine) {
+  EXPECT_FALSE(device::cpu_name().empty());
+  EXPECT_EQ(device::cpu_name().find('\n'), std::string::npos);
+  EXPECT_GE(device::last_level_cache_bytes(), 256 << 10);
+  EXPECT_LE(device::last_level_cache_bytes(), std::int64_t{64} << 30);
+  EXPECT_GT(device::physical_memory_bytes(), 64 << 20);
+  EXPECT_GT(device::available_memory_bytes(), 0);
+  EXPECT_LE(device::available_memory_bytes(), device::physical_memory_bytes());
+}
 
 // One workload for all tests, because its buffer sets are five times as large as the caches: more
 // than a gigabyte on a server.

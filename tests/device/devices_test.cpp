@@ -1,7 +1,6 @@
 #include "device/devices.hpp"
 
 #include "base/error.hpp"
-#include "device/rotation.hpp"
 
 #include <gtest/gtest.h>
 

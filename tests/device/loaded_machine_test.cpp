@@ -1,7 +1,8 @@
 // Times on a machine with other work. Bounds are wide: this machine may have other work already.
 
 #include "device/burners.hpp"
-#include "device/cpu/load_reading.hpp"
+#include "device/cpu/cpu_facts.hpp"
+#include "device/cpu/host_load.hpp"
 #include "device/devices.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"

@@ -2,6 +2,7 @@
 
 #include "doctor/checks/cpu_conditions.hpp"
 
+#include "device/cpu/cpu_facts.hpp"
 #include "device/cpu/small_files.hpp"
 #include "scratch.hpp"
 

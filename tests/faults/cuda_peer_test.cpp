@@ -8,8 +8,8 @@
 #include "faults/fake_cuda_runtime.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
-#include "peer/loaded_peers.hpp"
-#include "peer/process/guest.hpp"
+#include "peer/peers.hpp"
+#include "peer/process/peer_process.hpp"
 #include "plan/plan.hpp"
 
 #include <gmock/gmock.h>

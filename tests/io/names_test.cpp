@@ -1,5 +1,5 @@
 #include "io/name_table.hpp"
-#include "json/key_ledger.hpp"
+#include "json/json_events.hpp"
 
 #include <gtest/gtest.h>
 

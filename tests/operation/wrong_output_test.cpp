@@ -1,6 +1,6 @@
 #include "operation/wrong_output.hpp"
 
-#include "device/poison.hpp"
+#include "device/memory.hpp"
 #include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"

@@ -1,4 +1,4 @@
-#include "peer/gpu_code.hpp"
+#include "peer/shared_library.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // What is known of a kernel before it runs: how many of its warps fit, what its code has.
 
-#include "peer/kernel/instruction_mix.hpp"
-#include "peer/kernel/occupancy.hpp"
+#include "peer/kernel/kernel_facts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/weight.hpp"
-#include "peer/loaded_peers.hpp"
+#include "peer/peers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

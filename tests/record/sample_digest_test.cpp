@@ -1,5 +1,5 @@
 #include "record/samples.hpp"
-#include "statistics/log_error.hpp"
+#include "statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"

@@ -1,9 +1,9 @@
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
+#include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
-#include "device/rotation.hpp"
 #include "operation/operation.hpp"
 #include "plan/run_options_json.hpp"
 

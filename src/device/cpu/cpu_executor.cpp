@@ -14,9 +14,6 @@
 namespace nf4bench::device {
 namespace {
 
-// What is left to other threads gets so much time to be done.
-constexpr std::chrono::milliseconds kPatience{4};
-
 class CpuExecutor final : public Executor {
  public:
   CpuExecutor(int threads, CpuMemory& memory) : threads_(threads), memory_(memory) {}

@@ -1,13 +1,12 @@
 #include "device/cpu/cpu_facts.hpp"
 
-#include "device/cpu/processor_times.hpp"
 #include "device/cpu/small_files.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sched.h>
 #include <string_view>
 #include <sys/utsname.h>
 #include <system_error>
@@ -62,6 +61,17 @@ std::string cpu_name() {
   if (std::string name = value_after("/proc/cpuinfo", "model name"); !name.empty()) return name;
   utsname system{};
   return uname(&system) == 0 ? std::string(system.machine) + " processor" : "processor";
+}
+
+std::vector<int> allowed_processors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) CPU_SET(0, &allowed);
+  std::vector<int> processors;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (CPU_ISSET(processor, &allowed)) processors.push_back(processor);
+  }
+  return processors;
 }
 
 std::int64_t last_level_cache_bytes() {

@@ -1,14 +1,12 @@
 #include "base/error.hpp"
 #include "device/buffered_workload.hpp"
-#include "device/cuda/cuda_context.hpp"
 #include "device/cuda/cuda_executor.hpp"
 #include "device/cuda/cuda_memory.hpp"
 #include "device/cuda/cuda_products.hpp"
-#include "device/cuda/cuda_shared_buffers.hpp"
+#include "device/cuda/cuda_resources.hpp"
 #include "device/device.hpp"
 #include "device/devices.hpp"
 #include "device/nvml/nvml.hpp"
-#include "device/rotation.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "device/cuda/cuda_timing.hpp"
-#include "device/poison.hpp"
+#include "device/memory.hpp"
 
 #include <cuda_profiler_api.h>
 

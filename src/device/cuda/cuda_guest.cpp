@@ -2,22 +2,18 @@
 // started it.
 
 #include "base/error.hpp"
-#include "device/cuda/cuda_context.hpp"
-#include "device/cuda/cuda_shared_buffers.hpp"
+#include "device/cuda/cuda_memory.hpp"
+#include "device/cuda/cuda_resources.hpp"
 #include "device/cuda/cuda_timing.hpp"
 #include "device/devices.hpp"
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <map>
 #include <thread>
 
 namespace nf4bench::device {
 namespace {
-
-// What is left to threads gets so much time to be launched.
-constexpr std::chrono::milliseconds kPatience{4};
 
 // The description of a device that is the current one from now on.
 record::DeviceInfo chosen(int index) {

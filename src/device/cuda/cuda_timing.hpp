@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/cuda/cuda_context.hpp"
+#include "device/cuda/cuda_resources.hpp"
 #include "device/executor.hpp"
 
 #include <cstddef>

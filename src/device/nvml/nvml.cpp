@@ -1,7 +1,6 @@
 #include "device/nvml/nvml.hpp"
 
 #include "device/nvml/nvml_library.hpp"
-#include "device/nvml/other_processes.hpp"
 
 #include <array>
 #include <unistd.h>

@@ -162,6 +162,21 @@ std::optional<NvLinks> nvlinks(const Library& library) {
 
 }  // namespace
 
+std::optional<OtherProcesses> others_of(const std::optional<std::vector<GpuProcess>>& processes,
+                                        std::uint32_t own_pid) {
+  if (!processes || processes->empty()) return std::nullopt;
+  OtherProcesses others;
+  for (const GpuProcess& process : *processes) {
+    if (process.pid == own_pid) {
+      others.sees_itself = true;
+    } else {
+      others.listed.push_back(process);
+    }
+  }
+  others.count = static_cast<int>(others.listed.size()) - (others.sees_itself ? 0 : 1);
+  return others;
+}
+
 DriverFacts Nvml::driver() const {
   DriverFacts facts;
   facts.version = driver_version();

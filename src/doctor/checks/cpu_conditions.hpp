@@ -1,6 +1,6 @@
 #pragma once
 
-#include "device/cpu/processor_times.hpp"
+#include "device/cpu/host_load.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,5 @@
 #include "base/text.hpp"
-#include "device/nvml/other_processes.hpp"
+#include "device/nvml/nvml.hpp"
 #include "doctor/checks/checks.hpp"
 #include "statistics/statistics.hpp"
 

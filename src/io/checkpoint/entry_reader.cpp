@@ -1,12 +1,11 @@
 #include "io/checkpoint/entry_reader.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "nf4/arithmetic.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -1,7 +1,7 @@
 #include "io/checkpoint/expert_stack.hpp"
 
 #include "base/checked.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/byte_source.hpp"
 #include "json/json_events.hpp"

@@ -1,7 +1,7 @@
 #include "io/checkpoint/inventory.hpp"
 
 #include "base/atomic_file.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/checkpoint/npy_folder.hpp"
 #include "io/safetensors/safetensors_header.hpp"

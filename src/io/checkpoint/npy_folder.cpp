@@ -1,8 +1,8 @@
 #include "io/checkpoint/npy_folder.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
-#include "io/look_alike.hpp"
+#include "io/byte_source.hpp"
 #include "io/npy/npy.hpp"
 #include "io/stored_tensors.hpp"
 

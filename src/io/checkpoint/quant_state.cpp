@@ -1,7 +1,7 @@
 #include "io/checkpoint/quant_state.hpp"
 
 #include "base/checked.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/stored_tensors.hpp"
 #include "json/json_events.hpp"

@@ -1,7 +1,6 @@
 #include "io/checkpoint/raw_dump.hpp"
 
 #include "base/error.hpp"
-#include "base/input_error.hpp"
 #include "io/checkpoint/inventory.hpp"
 #include "io/checkpoint/npy_folder.hpp"
 #include "io/checkpoint/quant_state.hpp"

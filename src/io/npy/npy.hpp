@@ -1,7 +1,7 @@
 #pragma once
 
 #include "io/byte_source.hpp"
-#include "io/element_type.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,7 @@
 #include "io/npz/npz_archive.hpp"
 
 #include "base/checked.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "io/npz/zip_directory.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <exception>
 #include <iterator>
 #include <mutex>

@@ -1,8 +1,8 @@
 #include "io/npz/zip_directory.hpp"
 
 #include "base/checked.hpp"
-#include "base/input_error.hpp"
-#include "io/little_endian.hpp"
+#include "base/error.hpp"
+#include "io/byte_source.hpp"
 #include "io/npz/zip_members.hpp"
 
 #include <fmt/format.h>

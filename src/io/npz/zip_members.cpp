@@ -1,7 +1,7 @@
 #include "io/npz/zip_members.hpp"
 
-#include "base/input_error.hpp"
-#include "io/little_endian.hpp"
+#include "base/error.hpp"
+#include "io/byte_source.hpp"
 
 #include <fmt/format.h>
 

@@ -1,16 +1,14 @@
 #include "io/safetensors/safetensors_header.hpp"
 
 #include "base/checked.hpp"
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
-#include "io/little_endian.hpp"
-#include "io/look_alike.hpp"
+#include "io/byte_source.hpp"
 #include "json/json_events.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>

@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "io/element_type.hpp"
+#include "io/stored_tensors.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "io/writers/model_config.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
 #include "io/writers/model_folder.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "io/byte_source.hpp"
 #include "io/checkpoint/inventory.hpp"
-#include "io/writers/output_check.hpp"
+#include "io/writers/writers.hpp"
 #include "json/json_text.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,6 @@
 #include <set>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace nf4bench::io {
 namespace {

@@ -1,7 +1,5 @@
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
-#include "io/writers/output_check.hpp"
-#include "io/writers/state_dict.hpp"
 #include "io/writers/writers.hpp"
 
 #include <fmt/format.h>

@@ -2,8 +2,6 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "io/safetensors/safetensors_header.hpp"
-#include "io/writers/output_check.hpp"
-#include "io/writers/state_dict.hpp"
 #include "io/writers/writers.hpp"
 #include "json/json_text.hpp"
 
@@ -12,8 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <numeric>
-#include <tuple>
 
 namespace nf4bench::io {
 namespace {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "base/atomic_file.hpp"
+#include "base/error.hpp"
 #include "io/byte_source.hpp"
+#include "io/stored_tensors.hpp"
 #include "nf4/tensor.hpp"
 
 #include <cstdint>
@@ -57,5 +59,24 @@ void write_nf4_safetensors(const std::filesystem::path& path,
 void write_nf4_npy_folder(const std::filesystem::path& folder,
                           std::span<const nf4::Nf4Tensor> tensors,
                           const WriteOptions& options = {});
+
+// The entries of bitsandbytes' state dict for `tensor`: weight, absmax, quant_map, quant state and,
+// when nested, nested_absmax and nested_quant_map. They borrow from `tensor`. Throws Error(kOutput)
+// for an offset that JSON cannot hold.
+std::vector<OutputTensor> state_dict_entries(const nf4::Nf4Tensor& tensor);
+
+// The element type of `tensor`. Throws Error(kOutput) naming `path` and the tensor when its shape
+// and bytes do not agree with the type, or when its name is not UTF-8.
+ElementType checked_type(const std::filesystem::path& path, const OutputTensor& tensor);
+
+// Writes the bytes of `tensor` to `file`, whose path messages name. Throws Error(kOutput) when they
+// are not as many as it promised.
+void write_bytes(const std::filesystem::path& path, const OutputTensor& tensor, AtomicFile& file);
+
+// The check of `options` for the file of this path; empty when there is none.
+AtomicFile::Check check_of(const WriteOptions& options, const std::filesystem::path& path);
+
+// The error for something that cannot be written to `path`.
+Error output_error(const std::filesystem::path& path, std::string_view what);
 
 }  // namespace nf4bench::io

@@ -2,18 +2,16 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "json/fields.hpp"
 #include "json/json_tree.hpp"
 #include "peer/compile_cache.hpp"
 #include "peer/generic_peer.hpp"
-#include "peer/kernel/job_fields.hpp"
 #include "peer/kernel/kernel_source.hpp"
 #include "peer/kernel/launch_size.hpp"
 #include "peer/kernel/nvrtc.hpp"
-#include "peer/kernel/occupancy.hpp"
 #include "peer/peer_table.hpp"
 #include "record/fields.hpp"
 
@@ -21,13 +19,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -95,28 +90,6 @@ std::string expression_for(const KernelSource& kernel, nf4::OutputType type) {
   return fmt::format("{}<{}>", kernel.name, name);
 }
 
-std::int64_t number_before(const std::string& line, const char* words) {
-  std::smatch match;
-  const std::regex wanted(fmt::format(R"((\d+) {})", words));
-  return std::regex_search(line, match, wanted) ? std::stoll(match[1]) : 0;
-}
-
-// From what ptxas says behind the kernel's name.
-KernelFacts facts_in(const std::string& log, const std::string& symbol) {
-  KernelFacts facts;
-  const std::size_t at = log.find(fmt::format("entry function '{}'", symbol));
-  if (at == std::string::npos) return facts;
-  std::istringstream lines(log.substr(at));
-  std::string line;
-  std::getline(lines, line);
-  while (std::getline(lines, line) && line.find("entry function '") == std::string::npos) {
-    facts.spill_bytes += number_before(line, "bytes spill stores");
-    facts.registers += static_cast<int>(number_before(line, "registers"));
-    facts.shared_bytes += number_before(line, "bytes smem");
-  }
-  return facts;
-}
-
 struct Made {
   KernelProgram program;
   Cubin cubin;
@@ -166,37 +139,6 @@ KernelProgram read_program(const std::string& path) {
   return program;
 }
 
-std::optional<double> whole(const std::string& text, const Sizes& sizes, double low, double high) {
-  const double value = evaluate(text, sizes);
-  const bool fits = value >= low && value <= high && std::floor(value) == value;
-  return fits ? std::optional(value) : std::nullopt;
-}
-
-bool read_sizes(const std::vector<std::string>& texts, const Sizes& sizes,
-                const std::array<double, 3>& most, std::array<unsigned, 3>& result) {
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::optional<double> value = whole(texts[i], sizes, 1.0, most[i]);
-    if (!value) return false;
-    result[i] = static_cast<unsigned>(*value);
-  }
-  return true;
-}
-
-// How a kernel is launched, without its function and arguments. None: an expression comes to
-// something that cannot be launched.
-std::optional<KernelLaunch> launch_of(const KernelSource& kernel, Sizes sizes) {
-  constexpr double kMostThreads = 1024;
-  KernelLaunch launch;
-  if (!read_sizes(kernel.block, sizes, {1024, 1024, 64}, launch.block)) return std::nullopt;
-  sizes[kBlockSize] = double{1} * launch.block[0] * launch.block[1] * launch.block[2];
-  if (sizes[kBlockSize] > kMostThreads) return std::nullopt;
-  if (!read_sizes(kernel.grid, sizes, {2147483647, 65535, 65535}, launch.grid)) return std::nullopt;
-  const std::optional<double> shared = whole(kernel.shared, sizes, 0.0, 1 << 20);
-  if (!shared) return std::nullopt;
-  launch.shared_bytes = static_cast<unsigned>(*shared);
-  return launch;
-}
-
 std::optional<double> occupancy_of(const KernelSource& kernel, const KernelFacts& facts,
                                    const kernels::Problem& problem,
                                    const kernels::DeviceFacts& device) {
@@ -207,10 +149,6 @@ std::optional<double> occupancy_of(const KernelSource& kernel, const KernelFacts
       {.threads = static_cast<int>(launch->block[0] * launch->block[1] * launch->block[2]),
        .registers = facts.registers,
        .shared_bytes = facts.shared_bytes + launch->shared_bytes});
-}
-
-std::optional<double> workspace_of(const KernelSource& kernel, const Sizes& sizes) {
-  return whole(kernel.workspace, sizes, 0.0, static_cast<double>(kMostWorkspace));
 }
 
 // The launch of the last sizes: that of a problem is read once, and not at every call that is

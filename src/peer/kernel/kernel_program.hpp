@@ -1,37 +1,15 @@
 #pragma once
 
-#include "base/field.hpp"
-#include "peer/kernel/instruction_mix.hpp"
+#include "peer/kernel/kernel_facts.hpp"
 #include "peer/peer_host.hpp"
 #include "variant.hpp"
 
-#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace nf4bench::peer {
-
-// What is known of a kernel before it runs.
-struct KernelFacts {
-  int registers = 0;              // of a thread
-  std::int64_t spill_bytes = 0;   // that a thread stores to memory for want of registers
-  std::int64_t shared_bytes = 0;  // of a block, without what its directive adds
-  // Warps that a multiprocessor holds at once, of those that it has room for; none: not known.
-  std::optional<double> occupancy{};
-  // Of a kernel that decodes into one type, where there is a disassembler.
-  std::optional<InstructionMix> instructions{};
-};
-
-template <Is<KernelFacts> Facts, class F>
-void fields(Facts& k, F&& f) {
-  f("registers", k.registers);
-  f("spill_bytes", k.spill_bytes);
-  f("shared_bytes", k.shared_bytes);
-  f("occupancy", k.occupancy, kLater);
-  f("instructions_per_element", k.instructions, kLater);
-}
 
 // True for a .cu file with directives: it has no host code and is compiled by NVRTC.
 bool is_kernel_file(const std::string& path);

@@ -1,7 +1,6 @@
 #include "peer/kernel/kernel_source.hpp"
 
 #include "base/text.hpp"
-#include "peer/kernel/job_fields.hpp"
 #include "peer/kernel/launch_size.hpp"
 #include "peer/peer_table.hpp"
 
@@ -14,7 +13,6 @@
 #include <regex>
 #include <sstream>
 #include <stdexcept>
-#include <utility>
 
 namespace nf4bench::peer {
 namespace {

@@ -1,5 +1,7 @@
 #include "peer/kernel/launch_size.hpp"
 
+#include "peer/generic_peer.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -130,6 +132,43 @@ Sizes sizes_of(const kernels::Problem& problem, const kernels::DeviceFacts& devi
 
 double evaluate(const std::string& text, const Sizes& sizes) {
   return Expression(text, sizes).whole();
+}
+
+namespace {
+
+std::optional<double> whole(const std::string& text, const Sizes& sizes, double low, double high) {
+  const double value = evaluate(text, sizes);
+  const bool fits = value >= low && value <= high && std::floor(value) == value;
+  return fits ? std::optional(value) : std::nullopt;
+}
+
+bool read_sizes(const std::vector<std::string>& texts, const Sizes& sizes,
+                const std::array<double, 3>& most, std::array<unsigned, 3>& result) {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::optional<double> value = whole(texts[i], sizes, 1.0, most[i]);
+    if (!value) return false;
+    result[i] = static_cast<unsigned>(*value);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<KernelLaunch> launch_of(const KernelSource& kernel, Sizes sizes) {
+  constexpr double kMostThreads = 1024;
+  KernelLaunch launch;
+  if (!read_sizes(kernel.block, sizes, {1024, 1024, 64}, launch.block)) return std::nullopt;
+  sizes[kBlockSize] = double{1} * launch.block[0] * launch.block[1] * launch.block[2];
+  if (sizes[kBlockSize] > kMostThreads) return std::nullopt;
+  if (!read_sizes(kernel.grid, sizes, {2147483647, 65535, 65535}, launch.grid)) return std::nullopt;
+  const std::optional<double> shared = whole(kernel.shared, sizes, 0.0, 1 << 20);
+  if (!shared) return std::nullopt;
+  launch.shared_bytes = static_cast<unsigned>(*shared);
+  return launch;
+}
+
+std::optional<double> workspace_of(const KernelSource& kernel, const Sizes& sizes) {
+  return whole(kernel.workspace, sizes, 0.0, static_cast<double>(kMostWorkspace));
 }
 
 }  // namespace nf4bench::peer

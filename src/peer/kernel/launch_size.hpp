@@ -1,9 +1,12 @@
 #pragma once
 
+#include "peer/cuda_tools.hpp"
+#include "peer/kernel/kernel_source.hpp"
 #include "variant.hpp"
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace nf4bench::peer {
@@ -23,5 +26,12 @@ Sizes sizes_of(const kernels::Problem& problem, const kernels::DeviceFacts& devi
 // What "ceil(elements/4096)" comes to: numbers, names, + - * /, brackets, ceil, floor, min and max,
 // in double precision. Throws std::invalid_argument saying what is wrong with `text`.
 double evaluate(const std::string& text, const Sizes& sizes);
+
+// How a kernel is launched, without its function and arguments. None: an expression comes to
+// something that cannot be launched.
+std::optional<KernelLaunch> launch_of(const KernelSource& kernel, Sizes sizes);
+
+// Bytes of its workspace; none: its expression comes to no size.
+std::optional<double> workspace_of(const KernelSource& kernel, const Sizes& sizes);
 
 }  // namespace nf4bench::peer

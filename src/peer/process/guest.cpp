@@ -1,13 +1,12 @@
-#include "peer/process/guest.hpp"
-
 #include "base/error.hpp"
 #include "base/kept_thread.hpp"
+#include "device/buffer_sets.hpp"
 #include "device/cpu/cpu_executor.hpp"
 #include "device/cpu/shared_arena.hpp"
-#include "device/turns.hpp"
 #include "operation/operation.hpp"
 #include "peer/peers.hpp"
 #include "peer/process/message.hpp"
+#include "peer/process/peer_process.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -27,9 +26,6 @@
 
 namespace nf4bench::peer {
 namespace {
-
-// What is left to other threads gets so much time to be done.
-constexpr std::chrono::milliseconds kPatience{4};
 
 constexpr std::size_t kPage = 4096;
 
@@ -143,7 +139,7 @@ class CpuGuest final : public device::GuestDevice {
   void run(const char* what, const std::function<void()>& calls) override {
     executor_->run(what, calls);
   }
-  void wait_for_others() override { std::this_thread::sleep_for(kPatience); }
+  void wait_for_others() override { std::this_thread::sleep_for(device::kPatience); }
   bool is_broken() const override { return false; }
   void prepare(const device::Calls&, const device::SampleSpec&) override { refuse(); }
   device::Sample take(const device::Calls&, const device::SampleSpec&, const device::CallRange&,

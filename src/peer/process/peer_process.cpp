@@ -3,7 +3,6 @@
 #include "base/error.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
-#include "peer/process/guest.hpp"
 #include "peer/process/message.hpp"
 
 #include <fmt/format.h>

@@ -25,8 +25,8 @@ struct Exchange {
   std::string failure;  // how and why it has ended, then
 };
 
-// A process of this program that holds a peer (see guest.hpp). It works while it is to answer, and
-// is stopped with all its threads in between. It has streams, a process group and limits of its
+// A process of this program that holds a peer (see serve_peer()). It works while it is to answer,
+// and is stopped with all its threads in between. It has streams, a process group and limits of its
 // own, and none of this process's files.
 class PeerProcess {
  public:
@@ -68,5 +68,12 @@ class PeerProcess {
   std::string failure_;
   double processor_seconds_ = 0.0;  // once it has ended
 };
+
+// The argument that makes this program the process of a peer.
+inline constexpr const char* kServePeer = "--serve-peer";
+
+// The main function of such a process, in guest.cpp: loads the peer that it is told to load, and
+// calls its variants, until its socket is closed. Returns the exit code.
+int serve_peer();
 
 }  // namespace nf4bench::peer

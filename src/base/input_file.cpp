@@ -1,6 +1,6 @@
-#include "base/files/input_file.hpp"
+#include "base/input_file.hpp"
 
-#include "base/input_error.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>

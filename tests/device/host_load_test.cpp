@@ -1,7 +1,6 @@
-#include "device/cpu/load_reading.hpp"
+#include "device/cpu/host_load.hpp"
 
 #include "base/parallel.hpp"
-#include "device/cpu/thread_watch.hpp"
 
 #include <gtest/gtest.h>
 
