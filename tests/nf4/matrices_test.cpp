@@ -59,5 +59,36 @@ TEST(Matrices, AreRefusedWhereTheyBeginWithinABlock) {
   EXPECT_THROW(nf4::matrix_of(stack, 1), Error);
 }
 
+TEST(Matrices, ScalesThatBecomePlainDecodeToTheSame) {
+  for (const auto kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
+    const nf4::Nf4Tensor before = stack_of({2, 150, 64}, kind);
+    nf4::Nf4Tensor after = before;
+    nf4::make_plain(after);
+    nf4::validate(after);
+    EXPECT_FALSE(after.is_nested());
+    EXPECT_EQ(nf4::reference_dequantize(after, nf4::OutputType::kFloat32),
+              nf4::reference_dequantize(before, nf4::OutputType::kFloat32));
+  }
+}
+
+TEST(Matrices, ThatAreJoinedDecodeToWhatTheStackDoes) {
+  const nf4::Nf4Tensor stack = stack_of({3, 200, 64}, nf4::AbsmaxKind::kNested);
+  nf4::Nf4Tensor joined = nf4::matrix_of(stack, 0);
+  for (std::int64_t i = 1; i < 3; ++i) nf4::append(joined, nf4::matrix_of(stack, i));
+  joined.shape = stack.shape;
+  nf4::validate(joined);
+  EXPECT_EQ(nf4::reference_dequantize(joined, nf4::OutputType::kFloat32),
+            nf4::reference_dequantize(stack, nf4::OutputType::kFloat32));
+}
+
+TEST(Matrices, AreNotJoinedWithinABlockOrWithOtherBlocks) {
+  nf4::Nf4Tensor uneven = stack_of({5, 8}, nf4::AbsmaxKind::kPlain);
+  EXPECT_THROW(nf4::append(uneven, uneven), Error);
+  nf4::Nf4Tensor whole = stack_of({5, 64}, nf4::AbsmaxKind::kPlain);
+  nf4::Nf4Tensor other = whole;
+  other.blocksize = 128;
+  EXPECT_THROW(nf4::append(whole, other), Error);
+}
+
 }  // namespace
 }  // namespace nf4bench

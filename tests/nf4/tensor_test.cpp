@@ -52,6 +52,39 @@ TEST(Tensor, CountsTheBytesOfTheFormat) {
   EXPECT_EQ(nf4::bytes_read(tensor), 8388608 + 262144 + 4 * 1024 + 4 * 256);
 }
 
+// sha256sum says the same of a file with these bytes.
+TEST(Tensor, FingerprintIsThatOfItsBytesInTheirOrder) {
+  nf4::Nf4Tensor tensor;
+  tensor.absmax_kind = nf4::AbsmaxKind::kPlain;
+  tensor.packed = {0x12, 0x34};
+  tensor.absmax = {1.0f};
+  EXPECT_EQ(nf4::fingerprint(tensor),
+            "d8b11410f742db43e0f0e11f367f1242ccd0048a684af7e10ecf73926d693131");
+  tensor.absmax_kind = nf4::AbsmaxKind::kNested;
+  tensor.absmax_codes = {0x56};
+  tensor.nested_absmax = {1.0f};
+  tensor.nested_map = {0.5f};
+  tensor.nested_offset = 2.0f;
+  EXPECT_EQ(nf4::fingerprint(tensor),
+            "7fffb78bb0d8dfb44e4f087808b064fb0f9ecf3648f95a2301ba3d7b0c909223");
+}
+
+// Each part alone makes another of it.
+TEST(Tensor, FingerprintSeesEveryPart) {
+  const nf4::Nf4Tensor tensor = sample(nf4::AbsmaxKind::kNested);
+  const auto changed = [&](const std::function<void(nf4::Nf4Tensor&)>& change) {
+    nf4::Nf4Tensor other = tensor;
+    change(other);
+    return nf4::fingerprint(other) != nf4::fingerprint(tensor);
+  };
+  EXPECT_TRUE(changed([](nf4::Nf4Tensor& t) { t.packed.back() ^= 1; }));
+  EXPECT_TRUE(changed([](nf4::Nf4Tensor& t) { t.absmax_codes.back() ^= 1; }));
+  EXPECT_TRUE(changed([](nf4::Nf4Tensor& t) { t.nested_absmax.back() += 1.0f; }));
+  EXPECT_TRUE(changed([](nf4::Nf4Tensor& t) { t.nested_map.back() += 1.0f; }));
+  EXPECT_TRUE(changed([](nf4::Nf4Tensor& t) { t.nested_offset += 1.0f; }));
+  EXPECT_FALSE(changed([](nf4::Nf4Tensor& t) { t.name = "other"; }));
+}
+
 TEST(Tensor, RefusesWrongLengths) {
   expect_refusal(nf4::AbsmaxKind::kPlain, [](nf4::Nf4Tensor& t) { t.packed.pop_back(); },
                  {"packed weight", "192", "193"});
