@@ -271,7 +271,7 @@ class DropIn(unittest.TestCase):
 
             # Written anew in the shape of what servers do. vLLM and SGLang: an operator that is opaque to the
             # compiler, imports within the call, and copies the product of each shard into a slice of `out`.
-            @torch.library.custom_op("server::apply", mutates_args=("out",))
+            @torch.library.custom_op("stand_in::apply", mutates_args=("out",))
             def apply(x: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor, out: torch.Tensor) -> None:
                 from bitsandbytes import matmul_4bit
                 column = 0
@@ -284,7 +284,7 @@ class DropIn(unittest.TestCase):
                 wide = x.to(torch.bfloat16).reshape(-1, x.size(-1))
                 out = torch.empty(wide.shape[0], sum(state.shape[0] for state in states), dtype=torch.bfloat16,
                                   device=x.device)
-                torch.ops.server.apply(wide, weight, ends, out)
+                torch.ops.stand_in.apply(wide, weight, ends, out)
                 return (out.to(x.dtype) + bias).view(*x.shape[:-1], -1)
 
             # Text Generation Inference.
