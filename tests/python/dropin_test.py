@@ -268,10 +268,11 @@ class DropIn(unittest.TestCase):
     def test_serves_the_products_of_servers(self):
         self.run_code("""
             import bitsandbytes as bnb, bitsandbytes.functional as F
+            from torch import library as registry
 
             # Written anew in the shape of what servers do. vLLM and SGLang: an operator that is opaque to the
             # compiler, imports within the call, and copies the product of each shard into a slice of `out`.
-            @torch.library.custom_op("stand_in::apply", mutates_args=("out",))
+            @registry.custom_op("stand_in::apply", mutates_args=("out",))
             def apply(x: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor, out: torch.Tensor) -> None:
                 from bitsandbytes import matmul_4bit
                 column = 0
