@@ -8,6 +8,8 @@ A fence marked "sh gpu" needs a GPU: its nf4bench commands are only checked for 
 A run on the CPU device is made short by --max-time 0.03, and its preset replaced by a small shape; a try likewise.
 Reports that a "compare", "history", "merge", "site" or "export" reads and that no command before it wrote are supplied,
 and stored as the baseline "main"; its verdict on such short runs is noise and may be any.
+Tables between "made by: COMMAND" and "made", in comments, are what the command prints in the folder of their page;
+--write makes them anew.
 Links of all pages are followed within the checkout: the file and the heading must exist.
 Prints what failed, then counts. Exit code 1 when a command or a link failed or no command was found.
 """
@@ -27,6 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BINARY_AS_SHOWN = "./build/nf4bench"
 # Parts of a shell line that end one command and start the next.
 SEPARATORS = {"&&", "|", ";", "||"}
+MADE = re.compile(r"(<!-- made by: (.+?) -->\n\n).*?(<!-- made -->)", re.DOTALL)
 TIME_LIMIT_S = 120
 # What "compare" may say of two runs (nothing changed, the gate failed, not sure), "doctor" of a
 # machine, "fleet" of a few.
@@ -69,6 +72,16 @@ def broken_links(path):
             continue
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors_of(target)):
             yield link
+
+
+def with_tables(path, binary):
+    """The text of a Markdown file with its tables made anew."""
+    def made(match):
+        command = re.sub(r"\bnf4bench\b", lambda _: shlex.quote(binary), match[2])
+        printed = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=path.parent, check=True,
+                                 stdout=subprocess.PIPE, text=True, timeout=TIME_LIMIT_S).stdout.strip("\n")
+        return f"{match[1]}{printed}\n\n{match[3]}"
+    return MADE.sub(made, path.read_text(encoding="utf-8"))
 
 
 def commands_of(path):
@@ -229,8 +242,14 @@ class Checker:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", help="the nf4bench to run the commands with")
+    parser.add_argument("--write", action="store_true", help="make the tables of the pages anew, and no more")
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.binary).resolve(strict=True))
+    pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "data/README.md"]
+    if arguments.write:
+        for path in pages:
+            path.write_text(with_tables(path, binary), encoding="utf-8")
+        return 0
 
     failures = 0
     with tempfile.TemporaryDirectory() as name:
@@ -239,8 +258,10 @@ def main():
         for folder in ("data", "docs/examples/python", "docs/examples/try", "docs/results/h200-x4"):
             shutil.copytree(ROOT / folder, scratch / folder)
         checker = Checker(binary, scratch)
-        pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "data/README.md"]
         for path in pages:
+            if with_tables(path, binary) != path.read_text(encoding="utf-8"):
+                failures += 1
+                print(f"{path.relative_to(ROOT)}: a table is not what its command prints; --write makes it anew")
             for link in broken_links(path):
                 failures += 1
                 print(f"{path.relative_to(ROOT)}: {link} leads nowhere")

@@ -207,13 +207,23 @@ MODELS = {"llama-3.1-8b": models.llama, "qwen3-30b-a3b": models.qwen3_moe}
 LAYERS = {"llama-3.1-8b": "32 of 32", "qwen3-30b-a3b": "8 of 48"}
 
 
-def show(part, batch, result):
-    for name, each in result.items():
-        if not isinstance(each, dict) or "bitsandbytes" not in each:
-            continue
+# Of each part: what is shown, its name, and whether more of it is better.
+SHOWN = {"layers": [("graph_ms", "linear layers of a step, CUDA graph, ms", False),
+                    ("eager_us_a_layer", "the same, eager, us a layer", False)],
+         "step": [("ms", "a whole step, static cache, CUDA graph, ms", False)],
+         "compiled": [("tokens_per_second", "compiled by torch.compile, tokens/s", True)],
+         "generate": [("tokens_per_second", "`generate`, eager, tokens/s", True)],
+         "prefill": [("ms", "prefill of 2,048 tokens, eager, ms", False)],
+         "training": [("ms", "a step of QLoRA training, sequences of 1,024 tokens, ms", False)]}
+
+
+def rows(part, batch, result):
+    """Yields rows of a Markdown table: bitsandbytes' own code, the drop-in, and how many times as fast."""
+    for field, what, is_rate in SHOWN[part]:
+        each = result[field]
         theirs, ours = (each[who]["median"] if isinstance(each[who], dict) else each[who] for who, _ in BOTH)
-        print(f"{part:9s} batch {batch:3d} {name:18s} bitsandbytes {theirs:9.3f}  nf4bench {ours:9.3f}  "
-              f"{theirs / ours:.3f}", flush=True)
+        times = " | ".join(f"{value:,.{0 if value >= 1000 else 1 if value >= 100 else 2}f}" for value in (theirs, ours))
+        yield f"| {what} | {batch} | {times} | {ours / theirs if is_rate else theirs / ours:.2f}x |"
 
 
 def save(path, model, part, results):
@@ -241,12 +251,13 @@ def main():
     device = "cuda"
     model = MODELS[options.model](device)
     print(f"built in {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"| what | batch | bitsandbytes {bnb.__version__} | with the drop-in | ratio |\n|" + " --- |" * 5, flush=True)
     for part in parts:
         results = {}
         with torch.set_grad_enabled(part == "training"):
             for batch, result in PARTS[part](model, [int(each) for each in options.batch.split(",")], device):
                 results[str(batch)] = result
-                show(part, batch, result)
+                print(*rows(part, batch, result), sep="\n", flush=True)
                 if options.json:
                     save(options.json, options.model, part, results)
         print(f"{part} after {time.monotonic() - begin:.0f} s", flush=True)

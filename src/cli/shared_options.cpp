@@ -157,13 +157,15 @@ void add_one_input(Command& command, record::Inputs& inputs) {
   add_input_options(command, inputs);
 }
 
+void add_variant_patterns(Command& command, Words& patterns) {
+  command.add("--variant NAME", patterns, "Only these variants; * and ? are wildcards [all]", kList)
+      .suggests(operation::built_in_variant_names());
+}
+
 void add_comparing(Command& command, Comparing& target, const char* threshold, const char* noise) {
   command.add("--metric NAME", choice(target.metric, choices_of(compare::kMetrics)),
               "time, speedup, fraction_of_copy or energy [time]");
-  command
-      .add("--variant NAME", target.variants, "Only these variants; * and ? are wildcards [all]",
-           kList)
-      .suggests(operation::built_in_variant_names());
+  add_variant_patterns(command, target.variants);
   command.add("--threshold FRACTION", fraction(target.threshold), threshold, kMayBeNumber);
   command.add("--noise FRACTION", fraction(target.noise), noise, kMayBeNumber);
 }

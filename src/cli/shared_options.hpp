@@ -121,6 +121,9 @@ void add_input_options(Command& command, record::Inputs& inputs);
 // The argument "input" of a command that reads one input, which --raw may give instead, and these.
 void add_one_input(Command& command, record::Inputs& inputs);
 
+// --variant of commands that show what was measured.
+void add_variant_patterns(Command& command, Words& patterns);
+
 // --metric, --variant, --threshold and --noise of commands that compare.
 struct Comparing {
   compare::Metric metric = compare::Metric::kTime;

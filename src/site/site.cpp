@@ -101,7 +101,9 @@ Entry entry_of(const CellKey& key, const std::vector<Reading>& readings) {
           .highest_s = *highest,
           .boards = times.size(),
           .speedup = newest.row->speedup,
+          .bytes_per_s = newest.row->bytes_per_s,
           .fraction_of_copy = newest.row->fraction_of_copy,
+          .fraction_of_stream = newest.row->fraction_of_stream,
           .build = build,
           .senders = {senders.begin(), senders.end()}};
 }

@@ -29,7 +29,9 @@ struct Entry {
   double highest_s = 0.0;
   std::size_t boards = 0;
   std::optional<record::Speedup> speedup{};  // of the newest report
-  std::optional<double> fraction_of_copy{};  // likewise
+  std::optional<double> bytes_per_s{};       // likewise
+  std::optional<double> fraction_of_copy{};
+  std::optional<double> fraction_of_stream{};
   std::string build;
   std::vector<std::string> senders;
 

@@ -41,11 +41,17 @@ struct Line {
   }
 };
 
+bool has_one_build(const Card& card) {
+  return std::ranges::all_of(card.entries,
+                             [&](const Entry& entry) { return entry.build == card.build; });
+}
+
 bool is_same_line(const Entry& a, const Entry& b) {
   return a.key.geometry == b.key.geometry && a.key.variant == b.key.variant;
 }
 
-text::Columns<Line> line_columns(const std::set<std::int64_t>& tokens) {
+// Of boards and builds only where there are several: else about() has said it.
+text::Columns<Line> line_columns(const Card& card, const std::set<std::int64_t>& tokens) {
   text::Columns<Line> columns = {
       {{.name = "geometry"}, [](const Line& line) { return geometry_text(line.first->key); }},
       {{.name = "variant", .most = 40}, [](const Line& line) { return line.first->key.variant; }}};
@@ -69,14 +75,22 @@ text::Columns<Line> line_columns(const std::set<std::int64_t>& tokens) {
          const auto& speedup = line.first->speedup;
          return speedup && !has_tokens ? Value(speedup->baseline) : Value();
        }},
+      {{.name = "GB/s", .unit = Unit::kBytesPerSecond},
+       [=](const Line& line) { return has_tokens ? Value() : Value(line.first->bytes_per_s); }},
       {{.name = "of copy", .unit = Unit::kFraction},
        [=](const Line& line) {
          return has_tokens ? Value() : Value(line.first->fraction_of_copy);
        }},
-      {{.name = "boards"}, [](const Line& line) { return line.boards(); }},
+      {{.name = "of stream", .unit = Unit::kFraction},
+       [=](const Line& line) {
+         return has_tokens ? Value() : Value(line.first->fraction_of_stream);
+       }},
+      {{.name = card.boards.size() > 1 ? "boards" : ""},
+       [](const Line& line) { return line.boards(); }},
       {{.name = "spread", .unit = Unit::kSpread},
        [](const Line& line) { return line.widest().spread(); }},
-      {{.name = "build"}, [](const Line& line) { return line.builds(); }}};
+      {{.name = has_one_build(card) ? "" : "build"},
+       [](const Line& line) { return line.builds(); }}};
   columns.insert(columns.end(), more.begin(), more.end());
   return columns;
 }
@@ -84,10 +98,10 @@ text::Columns<Line> line_columns(const std::set<std::int64_t>& tokens) {
 using Entries = std::vector<Entry>::const_iterator;
 
 // The times of [first, last), all of one operation.
-text::Sheet times_sheet(Entries first, const Entries last) {
+text::Sheet times_sheet(const Card& card, Entries first, const Entries last) {
   std::set<std::int64_t> tokens;
   for (Entries each = first; each != last; ++each) tokens.insert(each->key.cell.tokens);
-  const text::Columns<Line> columns = line_columns(tokens);
+  const text::Columns<Line> columns = line_columns(card, tokens);
   text::Sheet sheet = text::empty_sheet(columns);
   while (first != last) {
     const record::Cell mode = first->key.cell.over_all_tokens();
@@ -151,7 +165,7 @@ std::vector<text::Sheet> times_sheets(const Card& card) {
     const Entries last = std::find_if(first, card.entries.end(), [&](const Entry& entry) {
       return entry.key.cell.operation != first->key.cell.operation;
     });
-    sheets.push_back(times_sheet(first, last));
+    sheets.push_back(times_sheet(card, first, last));
     first = last;
   }
   return sheets;
@@ -273,6 +287,17 @@ std::vector<File> site_files(const Site& site) {
   std::vector<File> files = {{"index.html", index_page(site)}};
   for (const Card& card : site.cards) files.push_back({card.file, card_page(card)});
   return files;
+}
+
+std::string site_markdown(const Site& site) {
+  text::Document document;
+  for (const Card& card : site.cards) {
+    document.paragraph(fmt::format("{}: {}; copy {} GB/s", card.name, about(card),
+                                   text::format_gigabytes(card.copy_bytes_per_s)));
+    if (card.boards.size() > 1) document.paragraph(kRule);
+    for (text::Sheet& sheet : times_sheets(card)) document.table(std::move(sheet));
+  }
+  return text::markdown(document);
 }
 
 }  // namespace nf4bench::site

@@ -23,6 +23,7 @@ using test::read_file;
 using test::ScratchFolder;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kResults = NF4BENCH_SOURCE_DIR "/docs/results/";
 
@@ -102,6 +103,36 @@ TEST_F(SiteCommand, TakesTheNewestBuildAndTheMedianOfItsBoards) {
   EXPECT_EQ(newest["boards"], 1);
   EXPECT_EQ(newest["build"], "0.1.0 3de8a140 (changed)");
   EXPECT_TRUE(newest["spread"].is_null());
+}
+
+// What is printed of reports of H200s where no folder for pages is named.
+std::string printed(const std::vector<std::string>& names, const std::string& variants) {
+  std::vector<std::string> words = {"site", "--variant", variants};
+  for (const std::string& name : names) words.push_back(kResults + "h200/" + name);
+  return test::nf4bench(words).out;
+}
+
+TEST_F(SiteCommand, PrintsMarkdownWhereThereIsNoFolderForPages) {
+  const std::string text = printed({"geometries.json", "launches.json"}, "fused,bitsandbytes");
+  EXPECT_THAT(text, HasSubstr("\nNVIDIA H200: 2 reports of 1 board, the newest of 2026-11-22 "));
+  EXPECT_THAT(text, HasSubstr("\n| 8192x8192 nested/64 | fused | 42.352 us | 1.846x | "
+                              "bitsandbytes | 3987 | 93.8 % | 99.2 % |\n"));
+  EXPECT_THAT(text, HasSubstr("\n#### bf16  cold spaced\n"));
+  EXPECT_THAT(text, Not(HasSubstr("multi")));
+  EXPECT_THAT(printed({"matmul-spaced.json"}, "fus*"),
+              HasSubstr("\n| geometry | variant | 1 tok | 8 tok | 64 tok |\n"));
+}
+
+TEST_F(SiteCommand, ShowsBoardsAndBuildsWhereThereAreSeveral) {
+  EXPECT_THAT(printed({"geometries-one-board.json", "geometries-other-board.json"}, "fused"),
+              HasSubstr(" of stream | boards | spread |\n"));
+  EXPECT_THAT(printed({"geometries.json", "matmul-spaced.json"}, "fused"),
+              HasSubstr(" of stream | boards | build |\n"));
+}
+
+TEST_F(SiteCommand, RefusesAVariantThatNoReportHas) {
+  EXPECT_THAT(test::nf4bench({"site", kResults + "h200/plain.json", "--variant", "fusd"}),
+              test::Ends(2, HasSubstr("\"fusd\" is none of those in the reports")));
 }
 
 TEST_F(SiteCommand, LeavesOutAndNamesWhatCannotBeTrue) {

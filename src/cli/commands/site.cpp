@@ -3,6 +3,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/report_files.hpp"
+#include "cli/shared_options.hpp"
+#include "compare/run_cells.hpp"
 #include "site/site_page.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +12,8 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace nf4bench::cli {
@@ -18,23 +22,30 @@ namespace {
 constexpr char kExamples[] = R"(Examples:
   Pages of all cards that a folder of reports is about; open site/index.html:
     nf4bench site results/ -o site/
-A folder inside of it has the name of who sent the reports there. Reports that "nf4bench check" refuses are left out, and the first page names them.
+  The times of two reports as Markdown, of two variants:
+    nf4bench site geometries.json launches.json --variant fused,multi_kernel
+A folder inside of results/ has the name of who sent the reports there. Reports that "nf4bench check" refuses are left out, and the first page names them.
 Exit codes: 0 written, 2 usage, 3 bad input or no report that counts.)";
 
 struct Arguments {
-  std::string input;
-  std::string output;
+  Words inputs;
+  std::string output;  // empty: Markdown on stdout
+  Words variants;
   bool force = false;
 };
 
-// A folder of `root` has the name of who sent what is in it; else the machine has to do.
-std::string sender_of(const report::NamedReport& report, const std::string& root) {
-  const std::filesystem::path inside = std::filesystem::path(report.name).lexically_relative(root);
-  const bool is_in_folder = std::distance(inside.begin(), inside.end()) > 1;
-  return is_in_folder ? inside.begin()->string() : report.report.host.name;
+// A folder of an input has the name of who sent what is in it; else the machine has to do.
+std::string sender_of(const report::NamedReport& report, const Words& inputs) {
+  for (const std::string& root : inputs) {
+    const std::filesystem::path inside =
+        std::filesystem::path(report.name).lexically_relative(root);
+    const bool is_in_folder = std::distance(inside.begin(), inside.end()) > 1;
+    if (is_in_folder && *inside.begin() != "..") return inside.begin()->string();
+  }
+  return report.report.host.name;
 }
 
-site::Site site_of(const CheckedReports& all, const std::string& root) {
+site::Site site_of(const CheckedReports& all, const Arguments& arguments) {
   std::vector<site::LeftOut> refused;
   std::vector<site::Sent> sent;
   const std::size_t unread = all.checked.size() - all.reports.size();
@@ -42,7 +53,7 @@ site::Site site_of(const CheckedReports& all, const std::string& root) {
     const check::Checked& checked = all.checked[i];
     if (checked.is_plausible()) {
       const report::NamedReport& report = all.reports[i - unread];
-      sent.push_back({&report, sender_of(report, root)});
+      sent.push_back({&report, sender_of(report, arguments.inputs)});
       continue;
     }
     for (const check::Finding& finding : checked.findings) {
@@ -54,19 +65,36 @@ site::Site site_of(const CheckedReports& all, const std::string& root) {
     }
   }
   site::Site site = site::make_site(sent);
+  for (site::Card& card : site.cards) {
+    std::erase_if(card.entries, [&](const site::Entry& entry) {
+      return !compare::is_selected(entry.key, arguments.variants);
+    });
+  }
   site.left_out.insert(site.left_out.begin(), refused.begin(), refused.end());
   return site;
 }
 
-ExitCode write_site(const Arguments& arguments, const Context& context) {
-  const CheckedReports all = read_and_check({arguments.input});
-  const site::Site site = site_of(all, arguments.input);
+// Names what is left out.
+site::Site read_site(const CheckedReports& all, const Arguments& arguments) {
+  std::set<std::string> measured;
+  for (const report::NamedReport& each : all.reports)
+    measured.merge(measured_variants(each.report));
+  check_variant_patterns(arguments.variants, measured);
+  site::Site site = site_of(all, arguments);
   for (const site::LeftOut& each : site.left_out) {
     write_stderr(fmt::format("left out: {}: {}\n", escaped(each.report), escaped(each.reason)));
   }
-  if (site.cards.empty()) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: all of its reports are left out", escaped(arguments.input)));
+  if (!site.cards.empty()) return site;
+  throw Error(ErrorKind::kInput, fmt::format("{}: all of the reports are left out",
+                                             escaped(arguments.inputs.front())));
+}
+
+ExitCode write_site(const Arguments& arguments, const Context& context) {
+  const CheckedReports all = read_and_check(arguments.inputs);
+  const site::Site site = read_site(all, arguments);
+  if (arguments.output.empty()) {
+    write_stdout(site::site_markdown(site));
+    return ExitCode::kOk;
   }
   std::vector<std::string> paths;
   for (const report::NamedReport& report : all.reports) paths.push_back(report.name);
@@ -101,9 +129,10 @@ ExitCode write_site(const Arguments& arguments, const Context& context) {
 Command site_command() {
   const auto a = std::make_shared<Arguments>();
   Command command("site", "Write static pages of the cards that many reports are about", kExamples);
-  command.add("folder", a->input, "A folder of reports, at any depth", kRequired | kFiles);
-  command.add("-o,--output FOLDER", a->output, "Where to; made if it is not there",
-              kRequired | kFiles);
+  add_report_inputs(command, a->inputs);
+  command.add("-o,--output FOLDER", a->output,
+              "Where to; made if it is not there [the same times as Markdown on stdout]", kFiles);
+  add_variant_patterns(command, a->variants);
   add_force_option(command, a->force);
   command.run = [a](const Context& context) { return write_site(*a, context); };
   return command;
