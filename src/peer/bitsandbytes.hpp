@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/shared_library.hpp"
 #include "peer/cuda_tools.hpp"
-#include "peer/shared_library.hpp"
 #include "variant.hpp"
 
 #include <array>

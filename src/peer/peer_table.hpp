@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/shared_library.hpp"
 #include "nf4bench_peer.h"
-#include "peer/shared_library.hpp"
 
 #include <array>
 #include <cstddef>

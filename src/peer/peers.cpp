@@ -2,12 +2,13 @@
 
 #include "base/error.hpp"
 #include "base/kept_thread.hpp"
+#include "base/shared_library.hpp"
 #include "base/text.hpp"
 #include "peer/bitsandbytes.hpp"
 #include "peer/generic_peer.hpp"
+#include "peer/gpu_code.hpp"
 #include "peer/kernel/kernel_program.hpp"
 #include "peer/python/python_file.hpp"
-#include "peer/shared_library.hpp"
 #include "peer/solution_file.hpp"
 #include "peer/source_file.hpp"
 

@@ -2,11 +2,11 @@
 
 #include "base/atomic_file.hpp"
 #include "base/child_process.hpp"
+#include "base/shared_library.hpp"
 #include "base/text.hpp"
 #include "peer/compile_cache.hpp"
 #include "peer/embedded.hpp"
 #include "peer/kernel/kernel_program.hpp"
-#include "peer/shared_library.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

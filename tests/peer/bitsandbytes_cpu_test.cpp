@@ -85,7 +85,7 @@ class BitsandbytesForProcessor : public testing::Test {
  protected:
   static peer::BitsandbytesCpu find(const char* processor) {
     setenv("NF4BENCH_TEST_BNB_CPU", processor, 1);
-    const peer::SharedLibrary library(TEST_BNB_CPU);
+    const SharedLibrary library(TEST_BNB_CPU);
     const peer::BitsandbytesCpu found = peer::find_bitsandbytes_cpu(library);
     unsetenv("NF4BENCH_TEST_BNB_CPU");
     return found;

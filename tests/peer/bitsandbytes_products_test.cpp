@@ -101,7 +101,7 @@ class Products : public testing::Test {
     return names;
   }
 
-  peer::SharedLibrary library_;
+  SharedLibrary library_;
   std::vector<kernels::Variant> variants_;
   FakeCall* calls_;
   int* count_;

@@ -53,7 +53,7 @@ class Bitsandbytes : public testing::Test {
   // The calls since the fixture was made.
   std::vector<FakeCall> calls() const { return {calls_, calls_ + *count_}; }
 
-  peer::SharedLibrary library_;
+  SharedLibrary library_;
   peer::BitsandbytesLibrary found_;
   std::vector<kernels::Variant> variants_;
   FakeCall* calls_;

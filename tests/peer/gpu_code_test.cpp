@@ -1,4 +1,4 @@
-#include "peer/shared_library.hpp"
+#include "peer/gpu_code.hpp"
 
 #include <gtest/gtest.h>
 

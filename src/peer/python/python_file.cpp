@@ -2,10 +2,10 @@
 
 #include "base/child_process.hpp"
 #include "base/error.hpp"
+#include "base/shared_library.hpp"
 #include "base/text.hpp"
 #include "nf4/format.hpp"
 #include "peer/embedded.hpp"
-#include "peer/shared_library.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "peer/shared_library.hpp"
+#include "peer/gpu_code.hpp"
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -7,29 +7,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <dlfcn.h>
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <sys/stat.h>
 
 namespace nf4bench::peer {
 namespace {
-
-// The dynamic linker names the file that it could not load: `path` itself, or one that it needs.
-[[noreturn]] void explain_failure(const std::string& path) {
-  const char* const said = dlerror();
-  const std::string message = said == nullptr ? "no reason given" : said;
-  const bool lacks_other = !message.starts_with(path) &&
-                           message.find("cannot open shared object file") != std::string::npos;
-  throw Error(
-      ErrorKind::kInput,
-      fmt::format("cannot load {}: {}{}", escaped(path), escaped(message, 400),
-                  lacks_other ? "; put the folder of what it needs into LD_LIBRARY_PATH" : ""));
-}
 
 // A fat binary: a header, followed by its entries. The layout is not documented, so whatever looks
 // different is skipped.
@@ -82,32 +67,6 @@ void read_entries(std::span<const std::byte> bytes, Found& found) {
 }
 
 }  // namespace
-
-void require_regular_file(const std::string& path) {
-  struct stat facts = {};
-  if (stat(path.c_str(), &facts) != 0) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot open {}: {}", escaped(path), std::strerror(errno)));
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is no regular file", escaped(path)));
-  }
-}
-
-SharedLibrary::SharedLibrary(const std::string& path) {
-  require_regular_file(path);
-  handle_.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (handle_ == nullptr) explain_failure(path);
-  borrowed_ = handle_.get();
-}
-
-void* SharedLibrary::find(const char* symbol) const {
-  return dlsym(borrowed_, symbol);
-}
-
-void SharedLibrary::Close::operator()(void* handle) const {
-  dlclose(handle);
-}
 
 // Machine code runs on devices of the same major version with the same or a higher minor version.
 // PTX runs on all later devices.

@@ -1,12 +1,9 @@
 #pragma once
 
-#include <cstddef>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
-namespace nf4bench::peer {
+namespace nf4bench {
 
 // Throws Error(kInput) unless `path` leads to one. To be asked before code is loaded from there,
 // because opening a pipe would wait for a writer.
@@ -33,21 +30,4 @@ class SharedLibrary {
   void* borrowed_ = nullptr;  // still usable after keep()
 };
 
-// The architectures (90 for sm_90) for which a library holds GPU code, as CUDA's fat binaries list
-// them; sorted, each once. Empty when there is none, or when its form is not known.
-struct GpuCode {
-  std::vector<int> binaries;
-  std::vector<int> ptx;
-
-  // True unless all of the code is known to be for other devices.
-  bool may_run_on(int compute_capability) const;
-};
-
-GpuCode gpu_code_of(std::span<const std::byte> library);
-
-// Throws Error(kInput) when the library at `path` has code only for other devices. To be called
-// before anything is launched, because bitsandbytes ends the whole process when a launch fails. 0
-// is an unknown device.
-void require_gpu_code(const std::string& path, int compute_capability);
-
-}  // namespace nf4bench::peer
+}  // namespace nf4bench
