@@ -77,13 +77,14 @@ std::string launch_kernel(const KernelLaunch& launch, CUstream_st* stream) {
 }  // namespace
 
 std::optional<CudaTools> cuda_tools() {
-  return CudaTools{.add_offset = kernels::cuda::launch_add_offset,
-                   .default_stream_waits_for = kernels::cuda::default_stream_waits_for,
-                   .wait_for_default_stream = kernels::cuda::wait_for_default_stream,
-                   .codebook = kernels::cuda::device_codebook,
-                   .decode_then_cublas = kernels::cuda::decode_then_cublas,
-                   .load_kernel = load_kernel,
-                   .launch_kernel = launch_kernel};
+  return CudaTools{
+      .for_bitsandbytes = {.add_offset = kernels::cuda::launch_add_offset,
+                           .default_stream_waits_for = kernels::cuda::default_stream_waits_for,
+                           .wait_for_default_stream = kernels::cuda::wait_for_default_stream,
+                           .codebook = kernels::cuda::device_codebook,
+                           .decode_then_cublas = kernels::cuda::decode_then_cublas},
+      .load_kernel = load_kernel,
+      .launch_kernel = launch_kernel};
 }
 
 }  // namespace nf4bench::peer

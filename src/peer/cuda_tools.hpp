@@ -1,9 +1,8 @@
 #pragma once
 
-#include "variant.hpp"
+#include "bitsandbytes/cuda_calls.hpp"
 
 #include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -28,19 +27,7 @@ struct KernelLaunch {
 // The few calls of CUDA that are needed to run other libraries' kernels. Tests replace them, and so
 // test everything else without CUDA.
 struct CudaTools {
-  // Enqueues scales[b] += *offset, which is in the device's memory.
-  void (*add_offset)(float* scales, std::int64_t count, const float* offset,
-                     CUstream_st* stream) = nullptr;
-
-  // Order between a stream and the default stream, for libraries that launch on the latter.
-  void (*default_stream_waits_for)(CUstream_st* stream) = nullptr;
-  void (*wait_for_default_stream)(CUstream_st* stream) = nullptr;
-
-  // The codebook in the memory of the current device.
-  const float* (*codebook)() = nullptr;
-
-  // A product by `decode`, which writes the decoded weight into memory, and cuBLAS.
-  kernels::Variant (*decode_then_cublas)(const kernels::Variant& decode) = nullptr;
+  bitsandbytes::CudaCalls for_bitsandbytes;
 
   // Loads a kernel, which stays until the process ends, and launches one; says what was wrong, or
   // nothing.

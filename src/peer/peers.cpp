@@ -4,7 +4,7 @@
 #include "base/kept_thread.hpp"
 #include "base/shared_library.hpp"
 #include "base/text.hpp"
-#include "peer/bitsandbytes.hpp"
+#include "bitsandbytes/bitsandbytes.hpp"
 #include "peer/generic_peer.hpp"
 #include "peer/gpu_code.hpp"
 #include "peer/kernel/kernel_program.hpp"
@@ -43,10 +43,10 @@ class Names {
 
 std::vector<kernels::Variant> bitsandbytes_on_cpu(const SharedLibrary& library,
                                                   const PeerHost& host, const Names& name) {
-  const BitsandbytesCpu found = find_bitsandbytes_cpu(library);
-  if (host.operation == kMatmul) return bitsandbytes_cpu_products(found, name(""));
+  const bitsandbytes::CpuLibrary found = bitsandbytes::find_cpu_library(library);
+  if (host.operation == kMatmul) return bitsandbytes::cpu_products(found, name(""));
   if (host.operation != kDequantize) return {};
-  return bitsandbytes_cpu_variants(found, name(""), name("_decode"));
+  return bitsandbytes::cpu_variants(found, name(""), name("_decode"));
 }
 
 std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
@@ -58,17 +58,18 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
                 "this nf4bench was built without CUDA, which bitsandbytes' "
                 "kernels for CUDA devices need");
   }
-  const BitsandbytesLibrary found = find_bitsandbytes(library);
+  const bitsandbytes::CudaLibrary found = bitsandbytes::find_cuda_library(library);
   require_gpu_code(argument.path, host.compute_capability);
   if (host.operation == kMatmul) {
-    return bitsandbytes_products(found, *host.tools,
-                                 {.chosen = name(""),
-                                  .gemm = name("_gemm"),
-                                  .gemv = name("_gemv"),
-                                  .chain = name("_chain")});
+    return bitsandbytes::cuda_products(found, host.tools->for_bitsandbytes,
+                                       {.chosen = name(""),
+                                        .gemm = name("_gemm"),
+                                        .gemv = name("_gemv"),
+                                        .chain = name("_chain")});
   }
   if (host.operation != kDequantize) return {};
-  return bitsandbytes_variants(found, *host.tools, name(""), name("_decode"));
+  return bitsandbytes::cuda_variants(found, host.tools->for_bitsandbytes, name(""),
+                                     name("_decode"));
 }
 
 // Throws Error(kInput) when the library cannot be used on `host`.
@@ -82,7 +83,7 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
   std::vector<kernels::Variant> variants;
   if (has_peer_table(library)) {
     variants = generic_variants(read_peer_table(library), argument.name, host, strings);
-  } else if (is_bitsandbytes(library) || is_bitsandbytes_cpu(library)) {
+  } else if (bitsandbytes::is_cuda_library(library) || bitsandbytes::is_cpu_library(library)) {
     variants = bitsandbytes_on(library, argument, host, {argument.name, strings});
   } else {
     throw Error(ErrorKind::kInput,

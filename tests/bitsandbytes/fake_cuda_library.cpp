@@ -3,7 +3,7 @@
 //   FAKE_LACKS_BF16      without one of the functions
 //   FAKE_WITHOUT_GEMM    as builds before 0.50
 
-#include "peer/fake_bitsandbytes.hpp"
+#include "bitsandbytes/fake_cuda_library.hpp"
 
 #include "nf4/arithmetic.hpp"
 #include "nf4/format.hpp"

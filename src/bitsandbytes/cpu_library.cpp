@@ -1,7 +1,7 @@
+#include "bitsandbytes/decoders.hpp"
 #include "nf4/arithmetic.hpp"
-#include "peer/bitsandbytes/decoders.hpp"
 
-namespace nf4bench::peer {
+namespace nf4bench::bitsandbytes {
 namespace {
 
 constexpr DecoderNames kDecoders = {
@@ -29,7 +29,7 @@ std::size_t scales_bytes(const kernels::Problem& problem) {
   return problem.nested ? static_cast<std::size_t>(problem.blocks) * sizeof(float) : 0;
 }
 
-void decode_scales(const BitsandbytesCpu& library, const kernels::Job& job, float* scales) {
+void decode_scales(const CpuLibrary& library, const kernels::Job& job, float* scales) {
   using Decode = void (*)(const float* map, const std::uint8_t* codes, const float* absmax,
                           float* out, long long blocksize, long long count);
   if (!job.nested) return;
@@ -39,7 +39,7 @@ void decode_scales(const BitsandbytesCpu& library, const kernels::Job& job, floa
   for (std::int64_t block = 0; block < job.blocks; ++block) scales[block] += *job.nested_offset;
 }
 
-void decode_weight(const BitsandbytesCpu& library, const kernels::Job& job) {
+void decode_weight(const CpuLibrary& library, const kernels::Job& job) {
   using Decode = void (*)(const std::uint8_t* packed, const float* absmax, void* out,
                           long long blocksize, long long rows, long long columns);
   const auto decode =
@@ -47,7 +47,7 @@ void decode_weight(const BitsandbytesCpu& library, const kernels::Job& job) {
   decode(job.packed, scales_of(job), job.output, blocksize_of(job), job.outputs, job.inputs);
 }
 
-const char* why_not_decoded(const BitsandbytesCpu& library, const kernels::Problem& problem) {
+const char* why_not_decoded(const CpuLibrary& library, const kernels::Problem& problem) {
   if (problem.inputs % 2 != 0) return "rows of an odd length; bitsandbytes leaves them to PyTorch";
   if (library.has_avx512 && blocksize_of(problem) >= kInexactBlocksize) {
     return "blocks of 2048 and more; bitsandbytes leaves them to PyTorch";
@@ -108,14 +108,14 @@ void arrange_scales(const kernels::Job& job, const float* scales, std::uint16_t*
   }
 }
 
-void arrange(const BitsandbytesCpu& library, const kernels::Job& job) {
+void arrange(const CpuLibrary& library, const kernels::Job& job) {
   const Arranged parts = parts_of(job);
   decode_scales(library, job, parts.decoded);
   arrange_weight(job, parts.weight);
   arrange_scales(job, job.nested ? parts.decoded : job.absmax, parts.scales);
 }
 
-void multiply(const BitsandbytesCpu& library, const kernels::Job& job) {
+void multiply(const CpuLibrary& library, const kernels::Job& job) {
   using Multiply = void (*)(std::int64_t m, std::int64_t n, std::int64_t k, const void* x,
                             const std::uint8_t* weight, const std::uint16_t* scales, void* y,
                             std::int64_t blocksize, std::int64_t x_stride, std::int64_t y_stride);
@@ -125,7 +125,7 @@ void multiply(const BitsandbytesCpu& library, const kernels::Job& job) {
                                                blocksize_of(job), job.inputs, job.outputs);
 }
 
-const char* why_not_multiplied(const BitsandbytesCpu& library, const kernels::Problem& problem) {
+const char* why_not_multiplied(const CpuLibrary& library, const kernels::Problem& problem) {
   if (library.multiply == nullptr) {
     return "no product in this build or for this processor (AVX512-BF16); bitsandbytes decodes "
            "and leaves it to PyTorch";
@@ -140,20 +140,19 @@ const char* why_not_multiplied(const BitsandbytesCpu& library, const kernels::Pr
 
 }  // namespace
 
-bool is_bitsandbytes_cpu(const SharedLibrary& library) {
+bool is_cpu_library(const SharedLibrary& library) {
   return has_decoders(library, kDecoders);
 }
 
-BitsandbytesCpu find_bitsandbytes_cpu(const SharedLibrary& library) {
-  BitsandbytesCpu found = {find_decoders(library, kDecoders)};
+CpuLibrary find_cpu_library(const SharedLibrary& library) {
+  CpuLibrary found = {find_decoders(library, kDecoders)};
   if (says(library, kHasBfloat16)) found.multiply = library.find(kMultiply);
   found.has_avx512 = says(library, kHasAvx512);
   return found;
 }
 
-std::vector<kernels::Variant> bitsandbytes_cpu_variants(const BitsandbytesCpu& library,
-                                                        const char* chain_name,
-                                                        const char* decode_name) {
+std::vector<kernels::Variant> cpu_variants(const CpuLibrary& library, const char* chain_name,
+                                           const char* decode_name) {
   Decoding decoding;
   decoding.chain_summary = "three passes of bitsandbytes' library; plain absmax: one";
   decoding.decode_summary = "its last pass alone, on scales decoded before";
@@ -174,8 +173,7 @@ std::vector<kernels::Variant> bitsandbytes_cpu_variants(const BitsandbytesCpu& l
   return decoding_variants(decoding, chain_name, decode_name);
 }
 
-std::vector<kernels::Variant> bitsandbytes_cpu_products(const BitsandbytesCpu& library,
-                                                        const char* name) {
+std::vector<kernels::Variant> cpu_products(const CpuLibrary& library, const char* name) {
   kernels::Variant variant;
   variant.name = name;
   variant.summary = "bitsandbytes' product, on weights arranged for it before";
@@ -193,4 +191,4 @@ std::vector<kernels::Variant> bitsandbytes_cpu_products(const BitsandbytesCpu& l
   return {variant};
 }
 
-}  // namespace nf4bench::peer
+}  // namespace nf4bench::bitsandbytes

@@ -1,8 +1,8 @@
-#include "peer/bitsandbytes.hpp"
+#include "bitsandbytes/bitsandbytes.hpp"
 
 #include <cstdint>
 
-namespace nf4bench::peer {
+namespace nf4bench::bitsandbytes {
 namespace {
 
 constexpr std::int64_t kAlways = 4;    // up to so many tokens on every device
@@ -157,10 +157,10 @@ class Choice {
 
 }  // namespace
 
-bool bitsandbytes_fuses(const kernels::Problem& problem, const kernels::DeviceFacts& device) {
+bool fuses(const kernels::Problem& problem, const kernels::DeviceFacts& device) {
   const std::int64_t blocksize = std::int64_t{1} << problem.block_shift;
   if (problem.tokens > kMost || problem.inputs % blocksize != 0) return false;
   return problem.tokens <= kAlways || problem.tokens <= Choice(problem, device).most_tokens();
 }
 
-}  // namespace nf4bench::peer
+}  // namespace nf4bench::bitsandbytes

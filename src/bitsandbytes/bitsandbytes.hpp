@@ -1,14 +1,14 @@
 #pragma once
 
 #include "base/shared_library.hpp"
-#include "peer/cuda_tools.hpp"
+#include "bitsandbytes/cuda_calls.hpp"
 #include "variant.hpp"
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
-namespace nf4bench::peer {
+namespace nf4bench::bitsandbytes {
 
 // Functions of bitsandbytes that dequantize; every build for a kind of device has all of them.
 struct Decoders {
@@ -28,7 +28,7 @@ struct BlockwiseCodes {
 
 // The CUDA functions of libbitsandbytes, and how they are called. Scales are decoded as
 // out[b] = map[codes[b]] * absmax[b / blocksize]; for weights the map is ignored.
-struct BitsandbytesLibrary : Decoders {
+struct CudaLibrary : Decoders {
   // Products of tokens by weights that are decoded on the way, and of one token, by OutputType;
   // null in builds without them.
   std::array<void*, 3> gemm = {};
@@ -41,7 +41,7 @@ struct BitsandbytesLibrary : Decoders {
 };
 
 // The functions of libbitsandbytes for the CPU.
-struct BitsandbytesCpu : Decoders {
+struct CpuLibrary : Decoders {
   // Products with weights that were arranged for it; null in builds or on processors without
   // bfloat16 instructions.
   void* multiply = nullptr;
@@ -49,22 +49,20 @@ struct BitsandbytesCpu : Decoders {
 };
 
 // True when `library` exports any of the functions that dequantize on a CUDA device, or on the CPU.
-bool is_bitsandbytes(const SharedLibrary& library);
-bool is_bitsandbytes_cpu(const SharedLibrary& library);
+bool is_cuda_library(const SharedLibrary& library);
+bool is_cpu_library(const SharedLibrary& library);
 
 // Throws Error(kInput) naming those of them that are missing.
-BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library);
-BitsandbytesCpu find_bitsandbytes_cpu(const SharedLibrary& library);
+CudaLibrary find_cuda_library(const SharedLibrary& library);
+CpuLibrary find_cpu_library(const SharedLibrary& library);
 
 // `chain_name`: the three launches of Unsloth's fast_dequantize, or of its Python code on the CPU
 // (absmax, offset, weight; plain tensors need only the last one). `decode_name`: only the last
 // launch, on scales decoded beforehand. All names are borrowed.
-std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
-                                                    const CudaTools& tools, const char* chain_name,
-                                                    const char* decode_name);
-std::vector<kernels::Variant> bitsandbytes_cpu_variants(const BitsandbytesCpu& library,
-                                                        const char* chain_name,
-                                                        const char* decode_name);
+std::vector<kernels::Variant> cuda_variants(const CudaLibrary& library, const CudaCalls& cuda,
+                                            const char* chain_name, const char* decode_name);
+std::vector<kernels::Variant> cpu_variants(const CpuLibrary& library, const char* chain_name,
+                                           const char* decode_name);
 
 // Names of variants; borrowed.
 struct ProductNames {
@@ -79,19 +77,17 @@ struct ProductNames {
 // calls it. `chain`: its three launches that decode the weight, and cuBLAS. `chosen`: the one of
 // these that its Python code takes; where the build has no `gemm`, as that of 0.49 does. Functions
 // that the build lacks are a reason of the variants that need them.
-std::vector<kernels::Variant> bitsandbytes_products(const BitsandbytesLibrary& library,
-                                                    const CudaTools& tools,
-                                                    const ProductNames& names);
+std::vector<kernels::Variant> cuda_products(const CudaLibrary& library, const CudaCalls& cuda,
+                                            const ProductNames& names);
 
 // `name`: its matrix product on the CPU, on weights and scales that are arranged for it beforehand,
 // as its Linear4bit does once.
-std::vector<kernels::Variant> bitsandbytes_cpu_products(const BitsandbytesCpu& library,
-                                                        const char* name);
+std::vector<kernels::Variant> cpu_products(const CpuLibrary& library, const char* name);
 
 // Whether bitsandbytes 0.50 multiplies `problem` by its kernel that decodes as it goes
 // (cgemm_4bit_*), or decodes the weight into memory and leaves the product to cuBLAS. Its Python
 // code chooses by the device, the type and the sizes; recorded answers of that code are in
-// tests/peer/bitsandbytes_choices.txt.
-bool bitsandbytes_fuses(const kernels::Problem& problem, const kernels::DeviceFacts& device);
+// tests/bitsandbytes/choices.txt.
+bool fuses(const kernels::Problem& problem, const kernels::DeviceFacts& device);
 
-}  // namespace nf4bench::peer
+}  // namespace nf4bench::bitsandbytes

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "peer/bitsandbytes.hpp"
+#include "bitsandbytes/bitsandbytes.hpp"
 
 #include <functional>
 
-namespace nf4bench::peer {
+namespace nf4bench::bitsandbytes {
 
 // The symbols of Decoders, and the build that has them, in words.
 struct DecoderNames {
@@ -30,7 +30,7 @@ struct Decoding {
   const char* decode_summary = "";
 };
 
-// bitsandbytes_variants().
+// cuda_variants().
 std::vector<kernels::Variant> decoding_variants(const Decoding& decoding, const char* chain_name,
                                                 const char* decode_name);
 
@@ -43,4 +43,4 @@ inline int blocksize_of(const kernels::Problem& problem) {
   return 1 << problem.block_shift;
 }
 
-}  // namespace nf4bench::peer
+}  // namespace nf4bench::bitsandbytes

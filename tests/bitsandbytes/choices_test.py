@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Asks bitsandbytes itself what its CUDA path multiplies with, and compares with what was recorded.
 
-  bitsandbytes_choices_test.py            compares; exits with 77 where bitsandbytes is not installed
-  bitsandbytes_choices_test.py --record   writes bitsandbytes_choices.txt anew
+  choices_test.py            compares; exits with 77 where bitsandbytes is not installed
+  choices_test.py --record   writes choices.txt anew
 
 The function that chooses needs no device and no PyTorch: it is taken out of the installed package
 and asked about devices that are not here. Cases are added until every line of it that returns has
@@ -17,7 +17,7 @@ import random
 import sys
 import types
 
-RECORD = pathlib.Path(__file__).with_name("bitsandbytes_choices.txt")
+RECORD = pathlib.Path(__file__).with_name("choices.txt")
 FUNCTION = "_gemm_4bit_use_custom_cuda"
 MOST_TOKENS = 1536  # beyond, the caller of the function decides
 TYPES = ("float16", "bfloat16", "float32")
@@ -126,7 +126,7 @@ def main():
         lines = [line_of(chooser, case) for case in choose_cases(chooser)]
         head = "# Compute capability, multiprocessors, type, outputs, inputs, and the tokens up to\n" \
                "# 1536 that bitsandbytes 0.50.2 multiplies by its fused kernel. Written by\n" \
-               "# bitsandbytes_choices_test.py.\n"
+               "# choices_test.py.\n"
         RECORD.write_text(head + "\n".join(lines) + "\n")
         return 0
     recorded = [line for line in RECORD.read_text().splitlines() if not line.startswith("#")]

@@ -1,6 +1,6 @@
 // Which way bitsandbytes goes, by answers that were recorded from its own code.
 
-#include "peer/bitsandbytes.hpp"
+#include "bitsandbytes/bitsandbytes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST(BitsandbytesChoice, IsThatOfItsOwnCode) {
     const std::set<int> fused = numbers_in(ranges);
     for (int tokens = 1; tokens <= 1600; ++tokens) {
       problem.tokens = tokens;
-      ASSERT_EQ(peer::bitsandbytes_fuses(problem, device), fused.contains(tokens)) << tokens;
+      ASSERT_EQ(bitsandbytes::fuses(problem, device), fused.contains(tokens)) << tokens;
     }
     ++cases;
   }
@@ -60,14 +60,11 @@ TEST(BitsandbytesChoice, FusesNothingWhereBlocksReachFromRowToRow) {
   problem.inputs = 3420;
   problem.tokens = 1;
   problem.block_shift = 6;
-  EXPECT_FALSE(
-      peer::bitsandbytes_fuses(problem, {.compute_capability = 90, .multiprocessors = 132}));
+  EXPECT_FALSE(bitsandbytes::fuses(problem, {.compute_capability = 90, .multiprocessors = 132}));
   problem.inputs = 3456;
-  EXPECT_TRUE(
-      peer::bitsandbytes_fuses(problem, {.compute_capability = 90, .multiprocessors = 132}));
+  EXPECT_TRUE(bitsandbytes::fuses(problem, {.compute_capability = 90, .multiprocessors = 132}));
   problem.block_shift = 8;
-  EXPECT_FALSE(
-      peer::bitsandbytes_fuses(problem, {.compute_capability = 90, .multiprocessors = 132}));
+  EXPECT_FALSE(bitsandbytes::fuses(problem, {.compute_capability = 90, .multiprocessors = 132}));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-#include "peer/bitsandbytes/decoders.hpp"
+#include "bitsandbytes/decoders.hpp"
 
 #include <algorithm>
 #include <limits>
 
-namespace nf4bench::peer {
+namespace nf4bench::bitsandbytes {
 namespace {
 
 constexpr DecoderNames kDecoders = {
@@ -46,11 +46,11 @@ const char* unsupported(const kernels::Problem& problem, const kernels::DeviceFa
 // Makes `launches`. A library without streams launches on the default stream, so the launches are
 // put in order with `stream`.
 template <class Launches>
-void in_order(const BitsandbytesLibrary& library, const CudaTools& tools, CUstream_st* stream,
+void in_order(const CudaLibrary& library, const CudaCalls& cuda, CUstream_st* stream,
               Launches launches) {
-  if (!library.takes_stream) tools.default_stream_waits_for(stream);
+  if (!library.takes_stream) cuda.default_stream_waits_for(stream);
   launches();
-  if (!library.takes_stream) tools.wait_for_default_stream(stream);
+  if (!library.takes_stream) cuda.wait_for_default_stream(stream);
 }
 
 // Bytes of the workspace that decode_scales() needs.
@@ -61,11 +61,11 @@ std::size_t scales_bytes(const kernels::Problem& problem, const kernels::Launch&
 
 // Enqueues the two launches that decode the scales of a nested `job` into its workspace; nothing
 // for a plain one.
-void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
-                   const kernels::Job& job, const kernels::Launch& launch) {
+void decode_scales(const CudaLibrary& library, const CudaCalls& cuda, const kernels::Job& job,
+                   const kernels::Launch& launch) {
   if (!job.nested) return;
   auto* const scales = static_cast<float*>(job.workspace);
-  in_order(library, tools, launch.stream, [&] {
+  in_order(library, cuda, launch.stream, [&] {
     library.call(library.decode_absmax,
                  {.map = job.nested_map,
                   .codes = job.absmax_codes,
@@ -74,13 +74,13 @@ void decode_scales(const BitsandbytesLibrary& library, const CudaTools& tools,
                   .count = job.blocks},
                  scales, launch.stream);
   });
-  tools.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
+  cuda.add_offset(scales, job.blocks, job.nested_offset, launch.stream);
 }
 
 }  // namespace
 
-void BitsandbytesLibrary::call(void* function, const BlockwiseCodes& input, void* out,
-                               CUstream_st* stream) const {
+void CudaLibrary::call(void* function, const BlockwiseCodes& input, void* out,
+                       CUstream_st* stream) const {
   using WithStream =
       void (*)(const float*, const std::uint8_t*, const float*, void*, int, int, CUstream_st*);
   using WithoutStream = void (*)(const float*, const std::uint8_t*, const float*, void*, int, int);
@@ -94,12 +94,12 @@ void BitsandbytesLibrary::call(void* function, const BlockwiseCodes& input, void
   }
 }
 
-bool is_bitsandbytes(const SharedLibrary& library) {
+bool is_cuda_library(const SharedLibrary& library) {
   return has_decoders(library, kDecoders);
 }
 
-BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library) {
-  BitsandbytesLibrary found = {find_decoders(library, kDecoders)};
+CudaLibrary find_cuda_library(const SharedLibrary& library) {
+  CudaLibrary found = {find_decoders(library, kDecoders)};
   found.takes_stream = library.find(kWithoutStream) == nullptr;
   for (std::size_t i = 0; i < kGemm.size() && found.takes_stream; ++i) {
     found.gemm[i] = library.find(kGemm[i]);
@@ -108,17 +108,16 @@ BitsandbytesLibrary find_bitsandbytes(const SharedLibrary& library) {
   return found;
 }
 
-std::vector<kernels::Variant> bitsandbytes_variants(const BitsandbytesLibrary& library,
-                                                    const CudaTools& tools, const char* chain_name,
-                                                    const char* decode_name) {
+std::vector<kernels::Variant> cuda_variants(const CudaLibrary& library, const CudaCalls& cuda,
+                                            const char* chain_name, const char* decode_name) {
   Decoding decoding;
   decoding.chain_summary = "three launches of bitsandbytes' library; plain absmax: one";
   decoding.decode_summary = "its last launch alone, on scales decoded before";
-  decoding.scales = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
-    decode_scales(library, tools, job, launch);
+  decoding.scales = [library, cuda](const kernels::Job& job, const kernels::Launch& launch) {
+    decode_scales(library, cuda, job, launch);
   };
-  decoding.weight = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
-    in_order(library, tools, launch.stream, [&] {
+  decoding.weight = [library, cuda](const kernels::Job& job, const kernels::Launch& launch) {
+    in_order(library, cuda, launch.stream, [&] {
       library.call(library.decode_weight[number_of(job.output_type)],
                    {.codes = job.packed,
                     .absmax = scales_of(job),
@@ -148,7 +147,7 @@ const char* unfit(const kernels::Problem& problem) {
   return nullptr;
 }
 
-void launch_gemm(const BitsandbytesLibrary& library, const kernels::Job& job,
+void launch_gemm(const CudaLibrary& library, const kernels::Job& job,
                  const kernels::Launch& launch) {
   using Gemm =
       void (*)(const void* x, const std::uint8_t* weights, const float* absmax,
@@ -161,7 +160,7 @@ void launch_gemm(const BitsandbytesLibrary& library, const kernels::Job& job,
        launch.stream);
 }
 
-kernels::Variant make_gemm(const BitsandbytesLibrary& library, const char* name) {
+kernels::Variant make_gemm(const CudaLibrary& library, const char* name) {
   kernels::Variant variant;
   variant.name = name;
   variant.summary = "bitsandbytes' kernel that decodes as it multiplies";
@@ -179,7 +178,7 @@ kernels::Variant make_gemm(const BitsandbytesLibrary& library, const char* name)
   return variant;
 }
 
-void launch_gemv(const BitsandbytesLibrary& library, const float* codebook, const kernels::Job& job,
+void launch_gemv(const CudaLibrary& library, const float* codebook, const kernels::Job& job,
                  const kernels::Launch& launch) {
   using Gemv = void (*)(int m, int n, int k, const void* x, const std::uint8_t* weights,
                         const float* absmax, const float* codebook, void* y, int lda, int ldb,
@@ -191,8 +190,7 @@ void launch_gemv(const BitsandbytesLibrary& library, const float* codebook, cons
        (inputs + 1) / 2, outputs, blocksize_of(job), launch.stream);
 }
 
-kernels::Variant make_gemv(const BitsandbytesLibrary& library, const CudaTools& tools,
-                           const char* name) {
+kernels::Variant make_gemv(const CudaLibrary& library, const CudaCalls& cuda, const char* name) {
   kernels::Variant variant;
   variant.name = name;
   variant.summary = "its kernel for one token; nested scales are decoded by two launches before";
@@ -208,17 +206,16 @@ kernels::Variant make_gemv(const BitsandbytesLibrary& library, const CudaTools& 
     return unfit(problem);
   };
   variant.workspace_bytes = scales_bytes;
-  variant.launch = [library, tools](const kernels::Job& job, const kernels::Launch& launch) {
-    decode_scales(library, tools, job, launch);
-    launch_gemv(library, tools.codebook(), job, launch);
+  variant.launch = [library, cuda](const kernels::Job& job, const kernels::Launch& launch) {
+    decode_scales(library, cuda, job, launch);
+    launch_gemv(library, cuda.codebook(), job, launch);
   };
   return variant;
 }
 
-kernels::Variant make_chain(const BitsandbytesLibrary& library, const CudaTools& tools,
-                            const char* name) {
+kernels::Variant make_chain(const CudaLibrary& library, const CudaCalls& cuda, const char* name) {
   kernels::Variant variant =
-      tools.decode_then_cublas(bitsandbytes_variants(library, tools, name, name).front());
+      cuda.decode_then_cublas(cuda_variants(library, cuda, name, name).front());
   variant.name = name;
   variant.summary = "bitsandbytes decodes the weight into memory, then cuBLAS";
   variant.traits.mirrors = kMirrors;
@@ -227,7 +224,7 @@ kernels::Variant make_chain(const BitsandbytesLibrary& library, const CudaTools&
 
 // The variants that the library's own code chooses from.
 struct Alternatives {
-  BitsandbytesLibrary functions;
+  CudaLibrary functions;
   kernels::Variant gemm;
   kernels::Variant gemv;
   kernels::Variant chain;
@@ -235,7 +232,7 @@ struct Alternatives {
   const kernels::Variant& choose(const kernels::Problem& problem,
                                  const kernels::DeviceFacts& device) const {
     if (functions.gemm[number_of(problem.output_type)] != nullptr) {
-      return bitsandbytes_fuses(problem, device) ? gemm : chain;
+      return fuses(problem, device) ? gemm : chain;
     }
     return why_unsupported(gemv, problem, device) == nullptr ? gemv : chain;
   }
@@ -263,14 +260,13 @@ kernels::Variant make_chosen(const Alternatives& all, const char* name) {
 
 }  // namespace
 
-std::vector<kernels::Variant> bitsandbytes_products(const BitsandbytesLibrary& library,
-                                                    const CudaTools& tools,
-                                                    const ProductNames& names) {
+std::vector<kernels::Variant> cuda_products(const CudaLibrary& library, const CudaCalls& cuda,
+                                            const ProductNames& names) {
   const Alternatives all = {.functions = library,
                             .gemm = make_gemm(library, names.gemm),
-                            .gemv = make_gemv(library, tools, names.gemv),
-                            .chain = make_chain(library, tools, names.chain)};
+                            .gemv = make_gemv(library, cuda, names.gemv),
+                            .chain = make_chain(library, cuda, names.chain)};
   return {make_chosen(all, names.chosen), all.gemm, all.gemv, all.chain};
 }
 
-}  // namespace nf4bench::peer
+}  // namespace nf4bench::bitsandbytes

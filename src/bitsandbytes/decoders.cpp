@@ -1,4 +1,4 @@
-#include "peer/bitsandbytes/decoders.hpp"
+#include "bitsandbytes/decoders.hpp"
 
 #include "base/error.hpp"
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace nf4bench::peer {
+namespace nf4bench::bitsandbytes {
 
 bool has_decoders(const SharedLibrary& library, const DecoderNames& names) {
   return library.find(names.absmax) != nullptr ||
@@ -65,4 +65,4 @@ std::vector<kernels::Variant> decoding_variants(const Decoding& decoding, const 
   return {chain, decode};
 }
 
-}  // namespace nf4bench::peer
+}  // namespace nf4bench::bitsandbytes

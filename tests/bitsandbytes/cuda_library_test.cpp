@@ -1,14 +1,13 @@
 // How libbitsandbytes is called. A stand-in exports the same functions, decodes on the host and
 // records its calls.
 
-#include "peer/bitsandbytes.hpp"
-
+#include "bitsandbytes/bitsandbytes.hpp"
+#include "bitsandbytes/fake_cuda_library.hpp"
 #include "device/devices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/weight.hpp"
-#include "peer/fake_bitsandbytes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +29,7 @@ void add_offset(float* scales, std::int64_t count, const float* offset, CUstream
   for (std::int64_t i = 0; i < count; ++i) scales[i] += *offset;
 }
 
-const peer::CudaTools kHostTools = {
+const bitsandbytes::CudaCalls kHostTools = {
     .add_offset = add_offset,
     .default_stream_waits_for = [](CUstream_st*) { steps.emplace_back("default waits"); },
     .wait_for_default_stream = [](CUstream_st*) { steps.emplace_back("stream waits"); }};
@@ -39,8 +38,8 @@ class Bitsandbytes : public testing::Test {
  protected:
   explicit Bitsandbytes(const char* path = TEST_BNB)
       : library_(path),
-        found_(peer::find_bitsandbytes(library_)),
-        variants_(peer::bitsandbytes_variants(found_, kHostTools, "bnb", "bnb_decode")),
+        found_(bitsandbytes::find_cuda_library(library_)),
+        variants_(bitsandbytes::cuda_variants(found_, kHostTools, "bnb", "bnb_decode")),
         calls_(static_cast<FakeCall*>(library_.find("fake_calls"))),
         count_(static_cast<int*>(library_.find("fake_call_count"))) {
     *count_ = 0;
@@ -54,7 +53,7 @@ class Bitsandbytes : public testing::Test {
   std::vector<FakeCall> calls() const { return {calls_, calls_ + *count_}; }
 
   SharedLibrary library_;
-  peer::BitsandbytesLibrary found_;
+  bitsandbytes::CudaLibrary found_;
   std::vector<kernels::Variant> variants_;
   FakeCall* calls_;
   int* count_;

@@ -1,9 +1,9 @@
 // How libbitsandbytes' matrix products are called. A stand-in exports the same functions,
 // multiplies on the host and records its calls.
 
+#include "bitsandbytes/bitsandbytes.hpp"
+#include "bitsandbytes/fake_cuda_library.hpp"
 #include "nf4/arithmetic.hpp"
-#include "peer/bitsandbytes.hpp"
-#include "peer/fake_bitsandbytes.hpp"
 #include "peer/product.hpp"
 
 #include <gmock/gmock.h>
@@ -68,11 +68,11 @@ kernels::Variant decode_then_multiply(const kernels::Variant& decode) {
   return variant;
 }
 
-const peer::CudaTools kHostTools = {.add_offset = add_offset,
-                                    .default_stream_waits_for = [](CUstream_st*) {},
-                                    .wait_for_default_stream = [](CUstream_st*) {},
-                                    .codebook = codebook,
-                                    .decode_then_cublas = decode_then_multiply};
+const bitsandbytes::CudaCalls kHostTools = {.add_offset = add_offset,
+                                            .default_stream_waits_for = [](CUstream_st*) {},
+                                            .wait_for_default_stream = [](CUstream_st*) {},
+                                            .codebook = codebook,
+                                            .decode_then_cublas = decode_then_multiply};
 
 constexpr kernels::DeviceFacts kHopper = {.compute_capability = 90, .multiprocessors = 132};
 
@@ -80,8 +80,8 @@ class Products : public testing::Test {
  protected:
   explicit Products(const char* path = TEST_BNB)
       : library_(path),
-        variants_(peer::bitsandbytes_products(
-            peer::find_bitsandbytes(library_), kHostTools,
+        variants_(bitsandbytes::cuda_products(
+            bitsandbytes::find_cuda_library(library_), kHostTools,
             {.chosen = "bnb", .gemm = "bnb_gemm", .gemv = "bnb_gemv", .chain = "bnb_chain"})),
         calls_(static_cast<FakeCall*>(library_.find("fake_calls"))),
         count_(static_cast<int*>(library_.find("fake_call_count"))) {

@@ -1,9 +1,9 @@
 // libbitsandbytes for the CPU: a stand-in, and the real one where NF4BENCH_BITSANDBYTES_CPU names
 // it.
 
+#include "bitsandbytes/bitsandbytes.hpp"
 #include "nf4/reference.hpp"
 #include "operation/dequantize.hpp"
-#include "peer/bitsandbytes.hpp"
 #include "peer/peers.hpp"
 #include "peer/product.hpp"
 
@@ -83,10 +83,10 @@ TEST_P(BitsandbytesOnCpu, Multiplies) {
 
 class BitsandbytesForProcessor : public testing::Test {
  protected:
-  static peer::BitsandbytesCpu find(const char* processor) {
+  static bitsandbytes::CpuLibrary find(const char* processor) {
     setenv("NF4BENCH_TEST_BNB_CPU", processor, 1);
     const SharedLibrary library(TEST_BNB_CPU);
-    const peer::BitsandbytesCpu found = peer::find_bitsandbytes_cpu(library);
+    const bitsandbytes::CpuLibrary found = bitsandbytes::find_cpu_library(library);
     unsetenv("NF4BENCH_TEST_BNB_CPU");
     return found;
   }
@@ -109,14 +109,14 @@ kernels::Problem problem(std::int64_t outputs, std::int64_t inputs, int block_sh
 }
 
 TEST_F(BitsandbytesForProcessor, WithoutBfloat16InstructionsMultipliesNothing) {
-  const auto with = peer::bitsandbytes_cpu_products(find("new"), "bnb");
+  const auto with = bitsandbytes::cpu_products(find("new"), "bnb");
   EXPECT_EQ(why_not(with[0], problem(64, 128)), "");
-  const auto without = peer::bitsandbytes_cpu_products(find("plain"), "bnb");
+  const auto without = bitsandbytes::cpu_products(find("plain"), "bnb");
   EXPECT_THAT(why_not(without[0], problem(64, 128)), HasSubstr("AVX512-BF16"));
 }
 
 TEST_F(BitsandbytesForProcessor, SaysWhatItCannotMultiply) {
-  const kernels::Variant product = peer::bitsandbytes_cpu_products(find("new"), "bnb")[0];
+  const kernels::Variant product = bitsandbytes::cpu_products(find("new"), "bnb")[0];
   EXPECT_THAT(why_not(product, problem(48, 128)), HasSubstr("multiple of 32"));
   EXPECT_THAT(why_not(product, problem(64, 100)), HasSubstr("whole blocks"));
   kernels::Problem float16 = problem(64, 128);
@@ -125,11 +125,11 @@ TEST_F(BitsandbytesForProcessor, SaysWhatItCannotMultiply) {
 }
 
 TEST_F(BitsandbytesForProcessor, SaysWhatItLeavesToPyTorch) {
-  const kernels::Variant chain = peer::bitsandbytes_cpu_variants(find("new"), "bnb", "bnb_d")[0];
+  const kernels::Variant chain = bitsandbytes::cpu_variants(find("new"), "bnb", "bnb_d")[0];
   EXPECT_THAT(why_not(chain, problem(5, 77)), HasSubstr("odd length"));
   EXPECT_THAT(why_not(chain, problem(64, 4096, 11)), HasSubstr("2048"));
   EXPECT_EQ(why_not(chain, problem(64, 4096, 10)), "");
-  const kernels::Variant plain = peer::bitsandbytes_cpu_variants(find("plain"), "b", "b_d")[0];
+  const kernels::Variant plain = bitsandbytes::cpu_variants(find("plain"), "b", "b_d")[0];
   EXPECT_EQ(why_not(plain, problem(64, 4096, 11)), "");
 }
 
