@@ -179,6 +179,12 @@ std::optional<Judgement> waiting(const Unit& busiest, const Counters& c) {
 
 }  // namespace
 
+std::string text_of(const Counters& counters) {
+  const std::string launch = counters.launch ? text_of(*counters.launch) : "";
+  return launch.empty() ? counters.judgement
+                        : fmt::format("{}. It has {}", counters.judgement, launch);
+}
+
 std::optional<double> many_conflicts(const Counters& counters) {
   if (!counters.shared_conflicts || counters.shared_wavefronts.value_or(0) <= 0) {
     return std::nullopt;

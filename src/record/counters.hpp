@@ -82,6 +82,10 @@ inline constexpr double kHalfBusy = 0.6;
 
 Judgement limit_of(const Counters& counters, const CountedCall& call);
 
+// The judgement, and how the kernel is launched: "DRAM limits it: 91 % of its peak. It has 32
+// registers, ...", without an end.
+std::string text_of(const Counters& counters);
+
 // Conflicts over banks, of all wavefronts of shared memory, where they are so many that without
 // them it would serve a third more; none where they are few, or were not counted.
 std::optional<double> many_conflicts(const Counters& counters);

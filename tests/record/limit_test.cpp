@@ -206,7 +206,7 @@ TEST(Limit, ALaunchIsToldByWhatIsKnownOfIt) {
   EXPECT_EQ(record::text_of(launch),
             "32 registers, 1024 bytes of shared memory, 3.88 waves, 100 % of a multiprocessor's "
             "warps");
-  EXPECT_EQ(record::text_of({}), "");
+  EXPECT_EQ(record::text_of(record::Launch{}), "");
 }
 
 // What is not known of the call is left out of the sentence.
