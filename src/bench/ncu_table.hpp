@@ -1,6 +1,7 @@
 #pragma once
 
-// The table that "ncu --csv --page raw" prints.
+// The table that "ncu --csv" prints: a row for each kernel, as of "--page raw", or for each metric
+// of one, as of other pages.
 
 #include <map>
 #include <string>
