@@ -24,7 +24,6 @@ constexpr double kShortKernelS = 4e-6;
 // are not those of the timing, but never so far from them.
 constexpr double kKernelsShareOfCall = 0.5;
 
-// So many conflicts of all wavefronts: without them shared memory would serve a third more.
 constexpr double kManyConflicts = 0.25;
 
 // A reason that takes so much of the time between two instructions stands out.
@@ -148,18 +147,15 @@ std::optional<Judgement> launching(const Counters& c, const CountedCall& call) {
 }
 
 std::optional<Judgement> conflicts(const Counters& c) {
-  if (!c.shared_conflicts || c.shared_wavefronts.value_or(0) <= 0 || c.stalls.empty()) {
-    return std::nullopt;
-  }
-  const double share =
-      static_cast<double>(*c.shared_conflicts) / static_cast<double>(*c.shared_wavefronts);
+  const std::optional<double> share = many_conflicts(c);
+  if (!share || c.stalls.empty()) return std::nullopt;
   const Stall& longest = c.stalls.front();
   const bool is_for_shared =
       longest.reason == "short_scoreboard" || longest.reason == "mio_throttle";
-  if (share < kManyConflicts || !is_for_shared) return std::nullopt;
+  if (!is_for_shared) return std::nullopt;
   return Judgement{Limit::kShared,
                    fmt::format("conflicts in shared memory limit it: {} of its wavefronts, and {}",
-                               percent(share), stall_text(c, longest))};
+                               percent(*share), stall_text(c, longest))};
 }
 
 std::optional<Judgement> waiting(const Unit& busiest, const Counters& c) {
@@ -172,10 +168,31 @@ std::optional<Judgement> waiting(const Unit& busiest, const Counters& c) {
     text +=
         fmt::format(", with {} of the warps that there is room for", percent(*c.warps_fraction));
   }
+  const std::string reason = c.launch ? why_few_warps(*c.launch) : "";
+  if (!reason.empty()) {
+    text += ": its " + reason;
+  } else if (c.launch && c.launch->waves.value_or(1.0) < 1.0) {
+    text += fmt::format(": its grid is {:.2g} waves", *c.launch->waves);
+  }
   return Judgement{Limit::kLatency, text};
 }
 
 }  // namespace
+
+std::string text_of(const Counters& counters) {
+  const std::string launch = counters.launch ? text_of(*counters.launch) : "";
+  return launch.empty() ? counters.judgement
+                        : fmt::format("{}. It has {}", counters.judgement, launch);
+}
+
+std::optional<double> many_conflicts(const Counters& counters) {
+  if (!counters.shared_conflicts || counters.shared_wavefronts.value_or(0) <= 0) {
+    return std::nullopt;
+  }
+  const double share = static_cast<double>(*counters.shared_conflicts) /
+                       static_cast<double>(*counters.shared_wavefronts);
+  return share < kManyConflicts ? std::nullopt : std::optional(share);
+}
 
 // A unit that is busy is the answer whatever else there is; one that is half so only where nothing
 // explains why it is not busier.

@@ -2,6 +2,8 @@
 
 // What was counted while a kernel ran, and what limits it.
 
+#include "record/launch.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -55,6 +57,7 @@ struct Counters {
   std::optional<std::int64_t> instructions{};  // of warps
   std::vector<Stall> stalls{};                 // the longest first; issuing is none
   std::optional<double> issue_cycles{};  // between two instructions of a warp, stalls included
+  std::optional<Launch> launch{};        // of the kernel that takes longest
   Limit limit = Limit::kUnknown;
   std::string judgement{};    // in words; empty where nothing was counted
   std::string unavailable{};  // why nothing was; empty when it was
@@ -78,5 +81,13 @@ inline constexpr double kBusy = 0.8;
 inline constexpr double kHalfBusy = 0.6;
 
 Judgement limit_of(const Counters& counters, const CountedCall& call);
+
+// The judgement, and how the kernel is launched: "DRAM limits it: 91 % of its peak. It has 32
+// registers, ...", without an end.
+std::string text_of(const Counters& counters);
+
+// Conflicts over banks, of all wavefronts of shared memory, where they are so many that without
+// them it would serve a third more; none where they are few, or were not counted.
+std::optional<double> many_conflicts(const Counters& counters);
 
 }  // namespace nf4bench::record

@@ -401,6 +401,7 @@ void fields(Counted& c, F&& f) {
   f("instructions", c.instructions);
   f("stalls", c.stalls);
   f("issue_cycles", c.issue_cycles);
+  f("launch", c.launch, kLater);
   f("limit", c.limit);
   f("judgement", c.judgement, kOrNull);
   f("unavailable", c.unavailable, kOrNull);

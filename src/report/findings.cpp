@@ -101,8 +101,8 @@ std::vector<std::string> why_findings(const record::Report& report) {
   std::vector<std::string> findings;
   for (const record::Measurement& m : report.measurements) {
     if (!m.counters || !is_any_counted) continue;
-    const std::string& said =
-        m.counters->kernels > 0 ? m.counters->judgement : m.counters->unavailable;
+    const std::string said =
+        m.counters->kernels > 0 ? text_of(*m.counters) : m.counters->unavailable;
     findings.push_back(
         fmt::format("{} at {} {}: {}.", m.variant, m.cell.tensor, cell_words(m.cell), said));
   }

@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "operation/weight.hpp"
 #include "report/report.hpp"
+#include "trying/hints.hpp"
 #include "trying/try_file.hpp"
 
 #include <fmt/format.h>
@@ -128,15 +129,6 @@ class Company {
   const Measurement& mine_;
 };
 
-// What the compiler's facts alone advise.
-std::string hint_for(const peer::KernelFacts& kernel) {
-  if (kernel.spill_bytes == 0) return "";
-  return fmt::format(
-      "it spills {} bytes a thread to memory: let a thread hold fewer values at a time, or raise "
-      "its limit of registers",
-      kernel.spill_bytes);
-}
-
 // The kernel's own, launched for the problem of a row.
 std::optional<peer::KernelFacts> facts_of(const record::Report& report, const TriedCell& cell,
                                           const std::string& program, const std::string& sass) {
@@ -174,7 +166,8 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
     if (row.verification->accuracy) cell.max_error = row.verification->accuracy->max_error;
   }
   cell.kernel = facts_of(report, cell, attempt.program, sass);
-  if (cell.kernel) cell.hint = hint_for(*cell.kernel);
+  cell.counters = row.counters;
+  cell.hint = hint_for(cell, report.device.multiprocessors);
   if (!row.time_s || row.samples_s.empty()) return cell;
   cell.median_s = row.time_s->median;
   cell.ci95 = row.time_s->ci95;
@@ -187,7 +180,6 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
   cell.baseline = company.baseline();
   if (!attempt.last.empty()) cell.last = company.last(attempt.last);
   cell.disturbed = row.load && row.load->disturbed;
-  cell.counters = row.counters;
   return cell;
 }
 

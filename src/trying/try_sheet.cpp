@@ -75,8 +75,8 @@ std::string kernel_text(const TriedCell& cell) {
   const peer::KernelFacts& k = *cell.kernel;
   std::string words = cell.variant.empty() ? "kernel" : "kernel " + cell.variant;
   words += fmt::format(": {} registers", k.registers);
-  if (k.occupancy)
-    words += fmt::format(", {:.0f} % of a multiprocessor's warps", *k.occupancy * 100);
+  if (k.launch && k.launch->occupancy)
+    words += fmt::format(", {:.0f} % of a multiprocessor's warps", *k.launch->occupancy * 100);
   if (!k.instructions) return words;
   std::string kinds;
   fields(*k.instructions, [&](const char* name, const double& count) {
@@ -138,7 +138,7 @@ void tell_why(const Attempt& attempt, text::Page& page) {
     if (cell.counters->kernels == 0) {
       reasons.insert(cell.counters->unavailable);
     } else {
-      page.paragraph(fmt::format("{}: {}", name_of(cell), cell.counters->judgement), 2);
+      page.paragraph(fmt::format("{}: {}", name_of(cell), text_of(*cell.counters)), 2);
     }
   }
   for (const std::string& reason : reasons) {

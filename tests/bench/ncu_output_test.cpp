@@ -74,7 +74,10 @@ TEST(NcuOutput, EveryMetricThatIsReadIsAskedFor) {
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
         "sm__issue_active.avg.pct_of_peak_sustained_elapsed", "smsp__inst_executed.sum",
         "sm__warps_active.avg.pct_of_peak_sustained_active",
-        "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio"}) {
+        "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+        "launch__grid_size", "launch__registers_per_thread", "launch__waves_per_multiprocessor",
+        "launch__shared_mem_per_block_dynamic", "launch__occupancy_limit_shared_mem",
+        "sm__maximum_warps_per_active_cycle_pct"}) {
     EXPECT_THAT(bench::ncu_metrics(), Contains(metric));
   }
 }
@@ -154,6 +157,84 @@ TEST(NcuOutput, TheLongestStallComesFirstAndIssuingIsNone) {
   EXPECT_EQ(c->stalls[0].cycles, 8.5);
   EXPECT_EQ(c->stalls[1].reason, "barrier");
   EXPECT_EQ(c->issue_cycles, 12.0);
+}
+
+constexpr char kLaunch[] =
+    ",\"gpu__time_duration.sum\",\"launch__grid_size\",\"launch__block_size\","
+    "\"launch__registers_per_thread\",\"launch__shared_mem_per_block_static\","
+    "\"launch__shared_mem_per_block_dynamic\",\"launch__waves_per_multiprocessor\","
+    "\"sm__maximum_warps_per_active_cycle_pct\",\"launch__occupancy_limit_warps\","
+    "\"launch__occupancy_limit_blocks\",\"launch__occupancy_limit_registers\","
+    "\"launch__occupancy_limit_shared_mem\"";
+constexpr char kLaunchUnits[] =
+    ",\"nsecond\",\"\",\"thread\",\"register/thread\",\"byte/block\",\"Kbyte/block\",\"\",\"%\","
+    "\"block\",\"block\",\"block\",\"block\"";
+
+TEST(NcuOutput, TheLaunchIsThatOfTheKernelThatTakesLongest) {
+  const auto c = counters_in(table(kLaunch, kLaunchUnits,
+                                   {",\"900\",\"1\",\"32\",\"16\",\"0\",\"0\",\"0.01\",\"100\","
+                                    "\"64\",\"32\",\"128\",\"32\"",
+                                    ",\"9,000\",\"56,792,576\",\"256\",\"128\",\"1,024\",\"16\","
+                                    "\"215,123.4\",\"25\",\"8\",\"32\",\"2\",\"2\"",
+                                    ",\"8,000\",\"2\",\"64\",\"17\",\"0\",\"0\",\"0.02\",\"100\","
+                                    "\"64\",\"32\",\"128\",\"32\""}));
+  ASSERT_TRUE(c && c->launch);
+  EXPECT_EQ(c->launch->grid, 56'792'576);
+  EXPECT_EQ(c->launch->block, 256);
+  EXPECT_EQ(c->launch->registers, 128);
+  EXPECT_EQ(c->launch->shared_bytes, 1024 + 16'000);
+  EXPECT_EQ(c->launch->waves, 215'123.4);
+  EXPECT_EQ(c->launch->occupancy, 0.25);
+  EXPECT_EQ(c->launch->occupancy_limit, record::Resource::kRegisters);
+}
+
+TEST(NcuOutput, OfALaunchWhatIsNotToldIsAbsent) {
+  const auto c = counters_in(table(kLaunch, kLaunchUnits,
+                                   {",\"900\",\"n/a\",\"256\",\"32\",\"1,024\",\"n/a\",\"n/a\","
+                                    "\"n/a\",\"8\",\"32\",\"2\",\"n/a\""}));
+  ASSERT_TRUE(c && c->launch);
+  EXPECT_EQ(c->launch->block, 256);
+  EXPECT_FALSE(c->launch->grid);
+  EXPECT_FALSE(c->launch->shared_bytes) << "a part of it would be too little";
+  EXPECT_FALSE(c->launch->waves);
+  EXPECT_FALSE(c->launch->occupancy);
+  EXPECT_FALSE(c->launch->occupancy_limit) << "what was not told may be less";
+}
+
+TEST(NcuOutput, WhereAllRunOutTogetherItIsWarps) {
+  const auto c = counters_in(table(kLaunch, kLaunchUnits,
+                                   {",\"900\",\"9\",\"1,024\",\"32\",\"0\",\"0\",\"1\",\"100\","
+                                    "\"2\",\"32\",\"2\",\"2\""}));
+  EXPECT_EQ(c->launch->occupancy_limit, record::Resource::kWarps);
+}
+
+// Of a kernel without an ID, too, and with a metric that the GPU does not have.
+TEST(NcuOutput, ATableMayHaveARowForEachMetric) {
+  constexpr char kRow[] =
+      R"csv(","4711","nf4bench","127.0.0.1","decode(Job, ""x"")","1","7","(256, 1, 1)","(4096, 1, 1)","0","9.0","Command line profiler metrics",)csv";
+  std::string text =
+      R"("ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value")";
+  for (const char* const row :
+       {R"(0"gpu__time_duration.sum","nsecond","36,520")",
+        R"(0"dram__bytes_read.sum","byte","56,792,576")",
+        R"(0"launch__registers_per_thread","register/thread","32")",
+        R"(0"lts__t_sector_hit_rate.pct","%","12.5")", R"(0"smsp__inst_executed.sum","","n/a")",
+        R"(1"gpu__time_duration.sum","nsecond","1,000")", R"(1"dram__bytes_read.sum","byte","24")",
+        R"(1"launch__registers_per_thread","register/thread","16")"}) {
+    text += std::string("\n\"") + row[0] + kRow + (row + 1);
+  }
+  const auto c = counters_in("==PROF== Connected to process 4711\n" + text + "\n\"2\",\"torn\n");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->kernels, 2);
+  EXPECT_DOUBLE_EQ(*c->seconds, 37.52e-6);
+  EXPECT_EQ(c->dram_bytes_read, 56'792'600);
+  EXPECT_EQ(c->l2_hit_fraction, 0.125);
+  EXPECT_FALSE(c->instructions);
+  EXPECT_EQ(c->launch->registers, 32);
+  EXPECT_EQ(counters_in("\"ID\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+                        "\"\",\"smsp__inst_executed.sum\",\"inst\",\"7\"\n")
+                ->instructions,
+            7);
 }
 
 TEST(NcuOutput, WhatIsNoTableIsNone) {

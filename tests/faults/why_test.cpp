@@ -28,9 +28,9 @@ using testing::Not;
 
 constexpr char kTable[] =
     R"csv(==PROF== Connected to process 4711 (/usr/bin/nf4bench)
-"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","gpu__time_duration.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed","smsp__inst_executed.sum"
-"","","","","","","","","","","","nsecond","%","inst"
-"0","4711","nf4bench","127.0.0.1","decode(Job)","1","7","(256, 1, 1)","(4096, 1, 1)","0","9.0","36,520","91","n/a"
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","gpu__time_duration.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed","smsp__inst_executed.sum","launch__grid_size","launch__block_size","launch__registers_per_thread","launch__waves_per_multiprocessor","sm__maximum_warps_per_active_cycle_pct"
+"","","","","","","","","","","","nsecond","%","inst","","","register/thread","",""
+"0","4711","nf4bench","127.0.0.1","decode(Job)","1","7","(256, 1, 1)","(4096, 1, 1)","0","9.0","36,520","91","n/a","4,096","256","32","3.88","n/a"
 )csv";
 
 // `then` is what it does once its program has ended.
@@ -77,11 +77,15 @@ TEST_F(Why, GivesEachVariantItsCountersAndASentence) {
     EXPECT_EQ(counters.at("kernels"), 1);
     EXPECT_EQ(counters.at("dram_fraction"), 0.91);
     EXPECT_TRUE(counters.at("instructions").is_null());
+    EXPECT_EQ(counters.at("launch").at("grid"), 4096);
+    EXPECT_EQ(counters.at("launch").at("registers"), 32);
+    EXPECT_TRUE(counters.at("launch").at("occupancy").is_null());
     EXPECT_EQ(counters.at("limit"), "dram");
     EXPECT_EQ(counters.at("judgement"), "DRAM limits it: 91 % of its peak");
     EXPECT_TRUE(counters.at("unavailable").is_null());
   }
   EXPECT_THAT(outcome.out, HasSubstr("why: simd at t0"));
+  EXPECT_THAT(outcome.out, HasSubstr("It has 32 registers,"));
 }
 
 TEST_F(Why, IsAskedOfCallsThatWereTimedAndTakesNothingElse) {

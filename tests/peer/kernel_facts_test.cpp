@@ -11,27 +11,53 @@ namespace nf4bench {
 namespace {
 
 using peer::instruction_mix;
-using peer::occupancy;
+
+// Of blocks of a kernel on a GPU of this compute capability.
+record::Launch launch_on(int capability, const record::Launch& launch) {
+  return peer::with_occupancy(launch, {.compute_capability = capability, .multiprocessors = 132});
+}
+
+std::optional<double> occupancy(int capability, const record::Launch& launch) {
+  return launch_on(capability, launch).occupancy;
+}
 
 TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
-  EXPECT_EQ(occupancy(90, {.threads = 256, .registers = 32}), 1.0);
-  EXPECT_EQ(occupancy(90, {.threads = 256, .registers = 33}), 0.75);  // 40 are taken
-  EXPECT_EQ(occupancy(90, {.threads = 32, .registers = 16}), 0.5);    // 32 blocks
-  EXPECT_EQ(occupancy(86, {.threads = 32, .registers = 16}), 16.0 / 48.0);
-  EXPECT_EQ(occupancy(90, {.threads = 1024, .registers = 65}), 0.0);
-  EXPECT_EQ(occupancy(75, {.threads = 1024, .registers = 64}), 1.0);
+  EXPECT_EQ(occupancy(90, {.block = 256, .registers = 32}), 1.0);
+  EXPECT_EQ(occupancy(90, {.block = 256, .registers = 33}), 0.75);  // 40 are taken
+  EXPECT_EQ(occupancy(90, {.block = 32, .registers = 16}), 0.5);    // 32 blocks
+  EXPECT_EQ(occupancy(86, {.block = 32, .registers = 16}), 16.0 / 48.0);
+  EXPECT_EQ(occupancy(90, {.block = 1024, .registers = 65}), 0.0);
+  EXPECT_EQ(occupancy(75, {.block = 1024, .registers = 64}), 1.0);
 }
 
 TEST(Occupancy, OfSharedMemoryTheSystemHasAKibibyteOfEachBlock) {
-  EXPECT_EQ(occupancy(90, {.threads = 256, .registers = 32, .shared_bytes = 75 << 10}), 0.375);
-  EXPECT_EQ(occupancy(90, {.threads = 256, .registers = 32, .shared_bytes = (75 << 10) + 1}), 0.25);
-  EXPECT_EQ(occupancy(75, {.threads = 256, .registers = 32, .shared_bytes = 32 << 10}), 0.5);
-  EXPECT_EQ(occupancy(90, {.threads = 256, .registers = 32, .shared_bytes = 228 << 10}), 0.0);
+  EXPECT_EQ(occupancy(90, {.block = 256, .registers = 32, .shared_bytes = 75 << 10}), 0.375);
+  EXPECT_EQ(occupancy(90, {.block = 256, .registers = 32, .shared_bytes = (75 << 10) + 1}), 0.25);
+  EXPECT_EQ(occupancy(75, {.block = 256, .registers = 32, .shared_bytes = 32 << 10}), 0.5);
+  EXPECT_EQ(occupancy(90, {.block = 256, .registers = 32, .shared_bytes = 228 << 10}), 0.0);
+}
+
+TEST(Occupancy, HasAReason) {
+  using record::Resource;
+  const auto limit = [](const record::Launch& launch) {
+    return launch_on(90, launch).occupancy_limit;
+  };
+  EXPECT_EQ(limit({.block = 256, .registers = 33}), Resource::kRegisters);
+  EXPECT_EQ(limit({.block = 32, .registers = 16}), Resource::kBlocks);
+  EXPECT_EQ(limit({.block = 256, .registers = 32, .shared_bytes = 75 << 10}), Resource::kShared);
+  EXPECT_EQ(limit({.block = 1024, .registers = 32}), Resource::kWarps)
+      << "registers end there, too";
+}
+
+TEST(Occupancy, TellsWaves) {
+  EXPECT_EQ(launch_on(90, {.grid = 132 * 2, .block = 256, .registers = 32}).waves, 0.25);
+  EXPECT_EQ(launch_on(90, {.grid = 132 * 9, .block = 1024, .registers = 64}).waves, 9.0);
+  EXPECT_FALSE(launch_on(90, {.grid = 9, .block = 1024, .registers = 65}).waves) << "none fits";
 }
 
 TEST(Occupancy, IsNotKnownOfEveryGpu) {
-  EXPECT_FALSE(occupancy(61, {.threads = 256, .registers = 32}));
-  EXPECT_FALSE(occupancy(0, {.threads = 256, .registers = 32}));
+  EXPECT_FALSE(occupancy(61, {.block = 256, .registers = 32}));
+  EXPECT_FALSE(occupancy(0, {.block = 256, .registers = 32}));
 }
 
 // As cuobjdump prints a function, the code of each instruction left out.

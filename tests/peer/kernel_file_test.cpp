@@ -313,7 +313,9 @@ __global__ void __maxnreg__(24) spills(nf4bench_peer_job job) {
   EXPECT_GT(facts->registers, 8);
   EXPECT_GT(facts->spill_bytes, 0);
   EXPECT_EQ(facts->shared_bytes, 400);
-  EXPECT_EQ(facts->occupancy, 0.5);            // 32 blocks of one warp
+  ASSERT_TRUE(facts->launch);
+  EXPECT_EQ(facts->launch->grid, 1);
+  EXPECT_EQ(facts->launch->occupancy, 0.5);    // 32 blocks of one warp
   EXPECT_EQ(peer::disassembled(program), "");  // what it writes depends on the job
   EXPECT_FALSE(peer::kernel_facts(program, "another", decoding_of(64), {}, ""));
   EXPECT_FALSE(peer::kernel_facts(folder_.path("none"), "", decoding_of(64), {}, ""));
@@ -325,7 +327,8 @@ TEST_F(KernelFile, TellsWhatItsMachineCodeHas) {
   const auto facts =
       peer::kernel_facts(program, "", decoding_of(64), {.compute_capability = 90}, sass);
   ASSERT_TRUE(facts);
-  EXPECT_EQ(facts->occupancy, 1.0);
+  ASSERT_TRUE(facts->launch);
+  EXPECT_EQ(facts->launch->occupancy, 1.0);
   if (sass.empty()) GTEST_SKIP() << "no cuobjdump";
   ASSERT_TRUE(facts->instructions);
   EXPECT_GT(facts->instructions->issued, 20.0);  // an element a thread

@@ -152,6 +152,63 @@ TEST(Limit, ThresholdsBelongToTheBusySide) {
   EXPECT_THAT(limit_of(counters, kCall).text, HasSubstr("limits it"));
 }
 
+std::string sentence_of(const record::Launch& launch) {
+  Counters counters = idle();
+  counters.stalls = {{"long_scoreboard", 7.5}};
+  counters.launch = launch;
+  return limit_of(counters, kCall).text;
+}
+
+TEST(Limit, OfLatencySaysWhatWarpsAreShortOf) {
+  const record::Launch launch = {.block = 32,
+                                 .registers = 128,
+                                 .shared_bytes = 49'152,
+                                 .occupancy = 0.25,
+                                 .occupancy_limit = record::Resource::kRegisters};
+  EXPECT_THAT(sentence_of(launch), HasSubstr("with 40 % of the warps that there is room for: its "
+                                             "128 registers a thread leave room for 25 % of a "
+                                             "multiprocessor's warps"));
+  record::Launch other = launch;
+  other.occupancy_limit = record::Resource::kShared;
+  EXPECT_THAT(sentence_of(other), HasSubstr(": its 49152 bytes of shared memory a block leave"));
+  other.occupancy_limit = record::Resource::kBlocks;
+  EXPECT_THAT(sentence_of(other), HasSubstr(": its blocks of no more than 32 threads leave room"));
+  EXPECT_THAT(sentence_of({.waves = 0.484, .occupancy = 1.0}),
+              HasSubstr("room for: its grid is 0.48 waves"));
+}
+
+TEST(Limit, OfLatencyBlamesNothingThatLeavesRoomOrIsNotKnown) {
+  const record::Launch launch = {
+      .registers = 128, .occupancy = 0.25, .occupancy_limit = record::Resource::kRegisters};
+  for (void (*const change)(record::Launch&) :
+       {+[](record::Launch& l) { l.occupancy = 0.75; },
+        +[](record::Launch& l) { l.occupancy_limit = record::Resource::kWarps; },
+        +[](record::Launch& l) { l.occupancy_limit = record::Resource::kShared; },
+        +[](record::Launch& l) { l.registers.reset(); },
+        +[](record::Launch& l) { l.occupancy.reset(); },
+        +[](record::Launch& l) {
+          l.occupancy = 1.0;
+          l.waves = 1.0;
+        }}) {
+    record::Launch other = launch;
+    change(other);
+    EXPECT_TRUE(sentence_of(other).ends_with("with 40 % of the warps that there is room for"));
+  }
+}
+
+TEST(Limit, ALaunchIsToldByWhatIsKnownOfIt) {
+  record::Launch launch = {.grid = 4096, .block = 256, .registers = 32, .shared_bytes = 0};
+  EXPECT_EQ(record::text_of(launch), "32 registers, 4096 blocks of 256 threads");
+  launch.grid.reset();
+  launch.shared_bytes = 1024;
+  launch.waves = 3.879;
+  launch.occupancy = 1.0;
+  EXPECT_EQ(record::text_of(launch),
+            "32 registers, 1024 bytes of shared memory, 3.88 waves, 100 % of a multiprocessor's "
+            "warps");
+  EXPECT_EQ(record::text_of(record::Launch{}), "");
+}
+
 // What is not known of the call is left out of the sentence.
 TEST(Limit, NeedsNothingButCounters) {
   Counters counters = idle();

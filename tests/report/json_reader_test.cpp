@@ -212,6 +212,7 @@ TEST(JsonReader, ReadsCountersAndTakesNullForWhatWasNotCounted) {
   written.dram_bytes_read = 17039360;
   written.shared_conflicts = 0;
   written.stalls = {{"mio_throttle", 4.5}, {"wait", 1.25}};
+  written.launch = {.grid = 512, .occupancy_limit = record::Resource::kBlocks};
   written.limit = record::Limit::kShared;
   written.judgement = "conflicts in shared memory limit it";
   const std::string text = report::to_json(counted);
@@ -221,6 +222,9 @@ TEST(JsonReader, ReadsCountersAndTakesNullForWhatWasNotCounted) {
   EXPECT_EQ(read.shared_conflicts, 0);
   EXPECT_FALSE(read.dram_bytes_written);
   EXPECT_EQ(read.stalls.at(1).reason, "wait");
+  EXPECT_EQ(read.launch->grid, 512);
+  EXPECT_FALSE(read.launch->occupancy);
+  EXPECT_EQ(read.launch->occupancy_limit, record::Resource::kBlocks);
   EXPECT_EQ(read.limit, record::Limit::kShared);
   EXPECT_FALSE(again.measurements[1].counters);
   EXPECT_EQ(report::to_json(again), text);

@@ -240,7 +240,7 @@ class Schema(unittest.TestCase):
                 if name.endswith("_bytes") or name in ("read", "written"):
                     sizes += 1
                     self.assertRegex(field["description"], r"\b[Bb]ytes\b")
-        self.assertEqual(sizes, 7)
+        self.assertEqual(sizes, 8)
 
     def test_lets_minor_versions_add_fields(self):
         report = gpu_report()

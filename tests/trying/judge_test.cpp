@@ -161,6 +161,7 @@ TEST(TryJudge, CountersOfARowAreThoseOfTheTry) {
   counted.counters.emplace().kernels = 1;
   counted.counters->dram_fraction = 0.91;
   counted.counters->stalls = {{"long_scoreboard", 7.5}};
+  counted.counters->launch = {.grid = 32, .block = 64, .registers = 40, .shared_bytes = 512};
   counted.counters->limit = record::Limit::kDram;
   counted.counters->judgement = "DRAM limits it: 91 % of its peak";
   const Attempt attempt = judged(report_of({counted, row("simd", record::Status::kPassed, 2e-5)}));
@@ -170,7 +171,14 @@ TEST(TryJudge, CountersOfARowAreThoseOfTheTry) {
   EXPECT_EQ(read.cells[0].counters->limit, record::Limit::kDram);
   EXPECT_EQ(read.cells[0].counters->stalls.at(0).reason, "long_scoreboard");
   EXPECT_FALSE(read.cells[0].counters->alu_fraction);
+  EXPECT_EQ(read.cells[0].counters->launch->shared_bytes, 512);
+  EXPECT_FALSE(read.cells[0].counters->launch->occupancy);
   EXPECT_THAT(trying::to_text(attempt, {}), HasSubstr("8x64 fp16: DRAM limits it: 91 % of"));
+  EXPECT_THAT(trying::to_text(attempt, {}), HasSubstr("It has 40 registers"));
+
+  record::Report report = report_of({counted});
+  report.device.multiprocessors = 132;
+  EXPECT_THAT(judged(report).cells.at(0).hint, HasSubstr("100 of 132 multiprocessors have none"));
 
   counted.counters.emplace().unavailable = "ncu is not there";
   const Attempt failed = judged(report_of({counted, counted}));

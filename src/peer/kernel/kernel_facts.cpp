@@ -150,7 +150,7 @@ std::vector<Pipe> pipes() {
 
 // From the CUDA C++ programming guide, "Technical specifications per compute capability".
 struct Multiprocessor {
-  int compute_capability;
+  int capability;
   int warps;
   int blocks;
   std::int64_t shared_kib;
@@ -163,11 +163,11 @@ constexpr std::array kMultiprocessors = {
     Multiprocessor{103, 64, 32, 228}, Multiprocessor{120, 48, 24, 100},
     Multiprocessor{121, 48, 24, 100}};
 
-constexpr int kWarp = 32;
-constexpr int kQuarters = 4;                // of a multiprocessor: each has its own registers
-constexpr int kRegistersOfQuarter = 16384;  // of all GPUs since 5.0
-constexpr int kRegisterUnit = 256;          // a warp gets them in these
-constexpr int kAmpere = 80;                 // from here on a block has shared memory of the system
+constexpr std::int64_t kWarp = 32;
+constexpr std::int64_t kQuarters = 4;  // of a multiprocessor: each has its own registers
+constexpr std::int64_t kRegistersOfQuarter = 16384;  // of all GPUs since 5.0
+constexpr std::int64_t kRegisterUnit = 256;          // a warp gets them in these
+constexpr int kAmpere = 80;  // from here on a block has shared memory of the system
 
 template <typename Number>
 constexpr Number rounded_up(Number value, Number unit) {
@@ -204,24 +204,33 @@ std::optional<InstructionMix> instruction_mix(const std::string& sass, const std
   return mix;
 }
 
-std::optional<double> occupancy(int compute_capability, const BlockNeeds& block) {
+record::Launch with_occupancy(record::Launch launch, const kernels::DeviceFacts& device) {
+  using record::Resource;
   const auto* const found =
-      std::find_if(kMultiprocessors.begin(), kMultiprocessors.end(),
-                   [&](const auto& each) { return each.compute_capability == compute_capability; });
-  if (found == kMultiprocessors.end() || block.threads <= 0) return std::nullopt;
-  const int warps = (block.threads + kWarp - 1) / kWarp;
-  std::int64_t blocks = std::min(found->blocks, found->warps / warps);
-  if (block.registers > 0) {
-    const int of_warp = rounded_up(block.registers * kWarp, kRegisterUnit);
+      std::ranges::find(kMultiprocessors, device.compute_capability, &Multiprocessor::capability);
+  if (found == kMultiprocessors.end() || launch.block.value_or(0) <= 0) return launch;
+  const std::int64_t warps = (*launch.block + kWarp - 1) / kWarp;
+  std::int64_t blocks = found->warps / warps;
+  launch.occupancy_limit = Resource::kWarps;
+  const auto limit = [&](std::int64_t most, Resource resource) {
+    if (most >= blocks) return;
+    blocks = most;
+    launch.occupancy_limit = resource;
+  };
+  limit(found->blocks, Resource::kBlocks);
+  if (launch.registers.value_or(0) > 0) {
+    const std::int64_t of_warp = rounded_up(*launch.registers * kWarp, kRegisterUnit);
     const bool fits = of_warp * rounded_up(warps, kQuarters) <= kRegistersOfQuarter * kQuarters;
-    const int most = kRegistersOfQuarter / of_warp * kQuarters / warps;
-    blocks = std::min<std::int64_t>(blocks, fits ? most : 0);
+    limit(fits ? kRegistersOfQuarter / of_warp * kQuarters / warps : 0, Resource::kRegisters);
   }
-  const std::int64_t reserved = compute_capability >= kAmpere ? 1024 : 0;
-  const std::int64_t unit = compute_capability >= kAmpere ? 128 : 256;
-  const std::int64_t shared = rounded_up(block.shared_bytes + reserved, unit);
-  if (shared > 0) blocks = std::min(blocks, found->shared_kib * 1024 / shared);
-  return static_cast<double>(blocks * warps) / found->warps;
+  const bool has_reserved = device.compute_capability >= kAmpere;
+  const std::int64_t shared = rounded_up<std::int64_t>(
+      launch.shared_bytes.value_or(0) + (has_reserved ? 1024 : 0), has_reserved ? 128 : 256);
+  if (shared > 0) limit(found->shared_kib * 1024 / shared, Resource::kShared);
+  launch.occupancy = static_cast<double>(blocks * warps) / found->warps;
+  const auto held = static_cast<double>(blocks * device.multiprocessors);
+  if (launch.grid && held > 0.0) launch.waves = static_cast<double>(*launch.grid) / held;
+  return launch;
 }
 
 KernelFacts facts_in(const std::string& log, const std::string& symbol) {

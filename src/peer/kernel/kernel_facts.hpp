@@ -1,6 +1,8 @@
 #pragma once
 
 #include "base/field.hpp"
+#include "problem.hpp"
+#include "record/launch.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -35,25 +37,17 @@ void fields(Mix& m, F&& f) {
 std::optional<InstructionMix> instruction_mix(const std::string& sass, const std::string& symbol,
                                               int bytes_per_element);
 
-// What a block of a kernel takes of a multiprocessor.
-struct BlockNeeds {
-  int threads = 0;
-  int registers = 0;              // of a thread
-  std::int64_t shared_bytes = 0;  // static and dynamic
-};
-
-// Warps that a multiprocessor holds at once of those that it has room for, from 0 (not even one
-// block fits) to 1. As the driver counts it, but without a context; none for GPUs that are not
-// known.
-std::optional<double> occupancy(int compute_capability, const BlockNeeds& block);
+// `launch` with what follows from its blocks, registers and shared memory: occupancy (0: not even
+// one block fits), what limits it, and waves. As the driver counts it, but without a context; as it
+// was for GPUs that are not known.
+record::Launch with_occupancy(record::Launch launch, const kernels::DeviceFacts& device);
 
 // What is known of a kernel before it runs.
 struct KernelFacts {
-  int registers = 0;              // of a thread
-  std::int64_t spill_bytes = 0;   // that a thread stores to memory for want of registers
-  std::int64_t shared_bytes = 0;  // of a block, without what its directive adds
-  // Warps that a multiprocessor holds at once, of those that it has room for; none: not known.
-  std::optional<double> occupancy{};
+  int registers = 0;                       // of a thread
+  std::int64_t spill_bytes = 0;            // that a thread stores to memory for want of registers
+  std::int64_t shared_bytes = 0;           // of a block, without what its directive adds
+  std::optional<record::Launch> launch{};  // for its problem; none: it cannot be launched so
   // Of a kernel that decodes into one type, where there is a disassembler.
   std::optional<InstructionMix> instructions{};
 };
@@ -63,7 +57,7 @@ void fields(Facts& k, F&& f) {
   f("registers", k.registers);
   f("spill_bytes", k.spill_bytes);
   f("shared_bytes", k.shared_bytes);
-  f("occupancy", k.occupancy, kLater);
+  f("launch", k.launch, kLater);
   f("instructions_per_element", k.instructions, kLater);
 }
 

@@ -139,16 +139,19 @@ KernelProgram read_program(const std::string& path) {
   return program;
 }
 
-std::optional<double> occupancy_of(const KernelSource& kernel, const KernelFacts& facts,
-                                   const kernels::Problem& problem,
-                                   const kernels::DeviceFacts& device) {
+std::optional<record::Launch> launch_facts(const KernelSource& kernel, const KernelFacts& facts,
+                                           const kernels::Problem& problem,
+                                           const kernels::DeviceFacts& device) {
   const auto launch = launch_of(kernel, sizes_of(problem, device));
   if (!launch) return std::nullopt;
-  return occupancy(
-      device.compute_capability,
-      {.threads = static_cast<int>(launch->block[0] * launch->block[1] * launch->block[2]),
-       .registers = facts.registers,
-       .shared_bytes = facts.shared_bytes + launch->shared_bytes});
+  const auto product = [](const std::array<unsigned, 3>& sizes) {
+    return std::int64_t{sizes[0]} * sizes[1] * sizes[2];
+  };
+  return with_occupancy({.grid = product(launch->grid),
+                         .block = product(launch->block),
+                         .registers = facts.registers,
+                         .shared_bytes = facts.shared_bytes + launch->shared_bytes},
+                        device);
 }
 
 // The launch of the last sizes: that of a problem is read once, and not at every call that is
@@ -356,7 +359,7 @@ std::optional<KernelFacts> kernel_facts(const std::string& path, const std::stri
     const CompiledKernel* const compiled = compiled_for(entry, problem.output_type);
     if (compiled != nullptr && (kernel.empty() || entry.source.name == kernel)) {
       KernelFacts facts = compiled->facts;
-      facts.occupancy = occupancy_of(entry.source, facts, problem, device);
+      facts.launch = launch_facts(entry.source, facts, problem, device);
       if (has_countable_stores(entry)) {
         facts.instructions =
             instruction_mix(sass, compiled->symbol, nf4::size_in_bytes(compiled->type));

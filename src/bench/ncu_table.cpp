@@ -1,0 +1,124 @@
+#include "bench/ncu_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace nf4bench::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// The words of a line of CSV; a quote within quotes is written twice.
+Words words_in(const std::string& line) {
+  Words words(1);
+  bool is_quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char letter = line[i];
+    if (letter == '"') {
+      const bool is_double = is_quoted && i + 1 < line.size() && line[i + 1] == '"';
+      if (is_double) words.back() += line[++i];
+      if (!is_double) is_quoted = !is_quoted;
+    } else if (letter == ',' && !is_quoted) {
+      words.emplace_back();
+    } else if (letter != '\r') {
+      words.back() += letter;
+    }
+  }
+  return words;
+}
+
+// How much one of `unit` is of bytes, seconds, a whole or a count, each also per something else
+// ("byte/block"); empty: nobody knows.
+std::optional<double> scale_of(const std::string& unit) {
+  struct Unit {
+    std::string_view name;
+    double scale;
+  };
+  constexpr std::array kUnits = {
+      Unit{"", 1.0},       Unit{"%", 0.01},       Unit{"byte", 1.0},     Unit{"Kbyte", 1e3},
+      Unit{"Mbyte", 1e6},  Unit{"Gbyte", 1e9},    Unit{"Tbyte", 1e12},   Unit{"inst", 1.0},
+      Unit{"Kinst", 1e3},  Unit{"Minst", 1e6},    Unit{"Ginst", 1e9},    Unit{"warp", 1.0},
+      Unit{"cycle", 1.0},  Unit{"nsecond", 1e-9}, Unit{"usecond", 1e-6}, Unit{"msecond", 1e-3},
+      Unit{"second", 1.0}, Unit{"ns", 1e-9},      Unit{"us", 1e-6},      Unit{"ms", 1e-3},
+      Unit{"s", 1.0},      Unit{"block", 1.0},    Unit{"thread", 1.0},   Unit{"register", 1.0}};
+  const auto* const found =
+      std::ranges::find(kUnits, std::string_view(unit).substr(0, unit.find('/')), &Unit::name);
+  return found == kUnits.end() ? std::nullopt : std::optional(found->scale);
+}
+
+// "1,234.5"; empty for "n/a", "nan" and the like, and what is below zero.
+std::optional<double> number_in(std::string text) {
+  std::erase(text, ',');
+  double value = 0.0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  const bool is_number = error == std::errc() && rest == end && std::isfinite(value);
+  return is_number && value >= 0.0 ? std::optional(value) : std::nullopt;
+}
+
+NcuKernel kernel_in(const Words& names, const Words& units, const Words& words) {
+  NcuKernel kernel;
+  const std::size_t columns = std::min({names.size(), units.size(), words.size()});
+  for (std::size_t i = 0; i < columns; ++i) {
+    const std::optional<double> scale = scale_of(units[i]);
+    const std::optional<double> value = number_in(words[i]);
+    if (!scale || !value) continue;
+    // Divided, a share of 91.2 % is 0.912 and not the number next to it.
+    kernel[names[i]] = *scale < 1.0 ? *value / std::round(1.0 / *scale) : *value * *scale;
+  }
+  return kernel;
+}
+
+// A table with a row for each metric of a kernel: where the words of a row are.
+struct MetricColumns {
+  std::size_t name, unit, value;
+};
+
+std::optional<MetricColumns> metric_columns(const Words& names) {
+  const auto place = [&](const char* name) {
+    return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  };
+  const MetricColumns at = {place("Metric Name"), place("Metric Unit"), place("Metric Value")};
+  const bool has_all = std::max({at.name, at.unit, at.value}) < names.size();
+  return has_all ? std::optional(at) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<NcuKernel> ncu_kernels_in(const std::string& text) {
+  std::vector<NcuKernel> kernels;
+  Words names;
+  Words units;
+  std::optional<MetricColumns> metric;
+  std::optional<std::string> last_id;  // of such a table
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("\"ID\",")) {
+      names = words_in(line);
+      units.clear();
+      metric = metric_columns(names);
+      last_id.reset();
+    } else if (!names.empty() && line.starts_with('"')) {
+      const Words words = words_in(line);
+      if (metric) {
+        if (words.size() < names.size()) continue;
+        if (words[0] != last_id) kernels.emplace_back();
+        last_id = words[0];
+        kernels.back().merge(
+            kernel_in({words[metric->name]}, {words[metric->unit]}, {words[metric->value]}));
+      } else if (units.empty()) {
+        units = words;
+      } else {
+        kernels.push_back(kernel_in(names, units, words));
+      }
+    }
+  }
+  return kernels;
+}
+
+}  // namespace nf4bench::bench

@@ -1,0 +1,87 @@
+#include "trying/hints.hpp"
+
+#include "record/counters.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <vector>
+
+namespace nf4bench::trying {
+namespace {
+
+constexpr std::int64_t kWarp = 32;
+
+// What hints are made of.
+struct Known {
+  const TriedCell& cell;
+  record::Launch launch;
+  int multiprocessors = 0;
+};
+
+std::string spills(const Known& known) {
+  if (!known.cell.kernel || known.cell.kernel->spill_bytes == 0) return "";
+  return fmt::format(
+      "it spills {} bytes a thread to memory: let a thread hold fewer values at a time, or raise "
+      "its limit of registers",
+      known.cell.kernel->spill_bytes);
+}
+
+std::string idle_lanes(const Known& known) {
+  const std::int64_t lanes = known.launch.block.value_or(0) % kWarp;
+  if (lanes == 0) return "";
+  return fmt::format(
+      "of the last warp of its blocks of {} threads {} have nothing to do: take a multiple of {}",
+      *known.launch.block, kWarp - lanes, kWarp);
+}
+
+std::string idle_multiprocessors(const Known& known) {
+  const std::int64_t grid = known.launch.grid.value_or(known.multiprocessors);
+  if (grid >= known.multiprocessors) return "";
+  return fmt::format(
+      "{} of {} multiprocessors have none of its blocks, which are {}: let a block do less, and "
+      "have more of them",
+      known.multiprocessors - grid, known.multiprocessors, grid);
+}
+
+// Many fast kernels have few warps: what was counted knows whether they are too few.
+std::string few_warps(const Known& known) {
+  const auto& counters = known.cell.counters;
+  const bool is_counted = counters && counters->kernels > 0;
+  if (is_counted && counters->limit != record::Limit::kLatency) return "";
+  const std::string reason = record::why_few_warps(known.launch);
+  if (reason.empty()) return "";
+  return fmt::format("its {}: {}", reason,
+                     is_counted
+                         ? "with less of that, more of them hide what others wait for"
+                         : "less of that helps where latency limits it, which --why would tell");
+}
+
+std::string bank_conflicts(const Known& known) {
+  const auto share =
+      known.cell.counters ? record::many_conflicts(*known.cell.counters) : std::optional<double>();
+  if (!share) return "";
+  return fmt::format(
+      "{:.0f} % of its wavefronts of shared memory are conflicts over banks: pad its rows, or "
+      "permute their columns, so that lanes of a warp take different banks",
+      *share * 100.0);
+}
+
+constexpr std::array kHints = {spills, idle_lanes, idle_multiprocessors, few_warps, bank_conflicts};
+
+}  // namespace
+
+// What ran is known better than what was to be launched.
+std::string hint_for(const TriedCell& cell, int multiprocessors) {
+  Known known = {.cell = cell, .launch = {}, .multiprocessors = multiprocessors};
+  if (cell.kernel && cell.kernel->launch) known.launch = *cell.kernel->launch;
+  if (cell.counters && cell.counters->launch) known.launch = *cell.counters->launch;
+  std::vector<std::string> hints;
+  for (const auto& hint : kHints) {
+    if (std::string words = hint(known); !words.empty()) hints.push_back(std::move(words));
+  }
+  return fmt::format("{}", fmt::join(hints, "; "));
+}
+
+}  // namespace nf4bench::trying

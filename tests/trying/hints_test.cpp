@@ -1,0 +1,124 @@
+// What is advised to the author of a kernel, and from which facts.
+
+#include "trying/hints.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace nf4bench {
+namespace {
+
+using record::Resource;
+using trying::TriedCell;
+
+constexpr int kMultiprocessors = 132;
+
+// A kernel of which nothing is to be said.
+TriedCell sound() {
+  TriedCell cell;
+  peer::KernelFacts& kernel = cell.kernel.emplace();
+  kernel.registers = 32;
+  kernel.launch = {.grid = 4096,
+                   .block = 256,
+                   .registers = 32,
+                   .shared_bytes = 0,
+                   .waves = 3.88,
+                   .occupancy = 1.0,
+                   .occupancy_limit = Resource::kWarps};
+  return cell;
+}
+
+void add_counters(TriedCell& cell, record::Limit limit) {
+  record::Counters& counters = cell.counters.emplace();
+  counters.kernels = 1;
+  counters.shared_conflicts = 100;
+  counters.shared_wavefronts = 1000;
+  counters.limit = limit;
+}
+
+std::string hint_of(void (*change)(TriedCell& cell)) {
+  TriedCell cell = sound();
+  change(cell);
+  return trying::hint_for(cell, kMultiprocessors);
+}
+
+TEST(Hints, AreNoneWhereNothingIsWrongOrKnown) {
+  EXPECT_EQ(hint_of([](TriedCell&) {}), "");
+  EXPECT_EQ(hint_of([](TriedCell& c) { add_counters(c, record::Limit::kLatency); }), "");
+  EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel.reset(); }), "");
+  EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel->launch.reset(); }), "");
+  EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel->launch = record::Launch{}; }), "");
+}
+
+TEST(Hints, TellOfSpills) {
+  EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel->spill_bytes = 48; }),
+            "it spills 48 bytes a thread to memory: let a thread hold fewer values at a time, or "
+            "raise its limit of registers");
+}
+
+TEST(Hints, TellOfLanesThatHaveNothingToDo) {
+  EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel->launch->block = 100; }),
+            "of the last warp of its blocks of 100 threads 28 have nothing to do: take a multiple "
+            "of 32");
+}
+
+TEST(Hints, TellOfMultiprocessorsWithoutABlock) {
+  EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel->launch->grid = 64; }),
+            "68 of 132 multiprocessors have none of its blocks, which are 64: let a block do less, "
+            "and have more of them");
+  EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel->launch->grid = kMultiprocessors; }), "");
+}
+
+TEST(Hints, TellWhatWarpsAreShortOf) {
+  EXPECT_EQ(hint_of([](TriedCell& c) {
+              c.kernel->launch->registers = 168;
+              c.kernel->launch->occupancy = 0.1875;
+              c.kernel->launch->occupancy_limit = Resource::kRegisters;
+            }),
+            "its 168 registers a thread leave room for 19 % of a multiprocessor's warps: less of "
+            "that helps where latency limits it, which --why would tell");
+  EXPECT_EQ(hint_of([](TriedCell& c) {
+              c.kernel->launch->shared_bytes = 114'000;
+              c.kernel->launch->occupancy = 0.25;
+              c.kernel->launch->occupancy_limit = Resource::kShared;
+            }),
+            "its 114000 bytes of shared memory a block leave room for 25 % of a multiprocessor's "
+            "warps: less of that helps where latency limits it, which --why would tell");
+}
+
+// The counters are also of kernels of which nothing else is known.
+TEST(Hints, TellOfFewWarpsWhereTheyWereCountedOnlyIfLatencyLimits) {
+  const auto counted = [](TriedCell& c) {
+    c.kernel.reset();
+    add_counters(c, record::Limit::kLatency);
+    c.counters->launch = {
+        .registers = 168, .occupancy = 0.1875, .occupancy_limit = Resource::kRegisters};
+  };
+  EXPECT_EQ(hint_of(counted),
+            "its 168 registers a thread leave room for 19 % of a multiprocessor's warps: with less "
+            "of that, more of them hide what others wait for");
+  TriedCell cell = sound();
+  counted(cell);
+  cell.counters->limit = record::Limit::kDram;
+  EXPECT_EQ(trying::hint_for(cell, kMultiprocessors), "");
+}
+
+TEST(Hints, TellOfConflictsOverBanks) {
+  EXPECT_EQ(hint_of([](TriedCell& c) {
+              add_counters(c, record::Limit::kShared);
+              c.counters->shared_conflicts = 620;
+            }),
+            "62 % of its wavefronts of shared memory are conflicts over banks: pad its rows, or "
+            "permute their columns, so that lanes of a warp take different banks");
+}
+
+TEST(Hints, StandBesideEachOther) {
+  const std::string hint = hint_of([](TriedCell& c) {
+    c.kernel->launch->block = 100;
+    c.kernel->launch->grid = 64;
+  });
+  EXPECT_THAT(hint, testing::MatchesRegex("of the last warp .* of 32; 68 of 132 multipro.*"));
+}
+
+}  // namespace
+}  // namespace nf4bench
