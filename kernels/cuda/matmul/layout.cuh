@@ -43,12 +43,16 @@ __host__ __device__ constexpr int lane_row(int lane, int second) {
 
 // With products of single warps: of a block of 64 inputs, a quarter of a stage, lane t has inputs
 // 16 t to 16 t + 15, which are two words of a row and 32 bytes of a token, in two halves: bytes of
-// swizzled rows.
+// swizzled rows, or of a token's whole stage, which 16 bytes keep from the next one's banks.
 __host__ __device__ constexpr int word_place(int row, int quarter, int t) {
   return row * kBoxBytes + ((quarter * 32 + t * 8) ^ (row & 7) << 4);
 }
 __host__ __device__ constexpr int half_place(int token, int t, int half) {
   return token * kBoxBytes + ((t * 32 + half * 16) ^ (token & 7) << 4);
+}
+inline constexpr int kTokenRowBytes = 512 + 16;
+__host__ __device__ constexpr int half_place_in_row(int token, int quarter, int t, int half) {
+  return token * kTokenRowBytes + quarter * 128 + t * 32 + half * 16;
 }
 
 // mma_linear with 2 to 16 tokens. A lane's row g of a box of 16; row g + 8 is 8 further down. So

@@ -10,6 +10,18 @@ namespace nf4bench::kernels::cuda {
 namespace {
 
 constexpr int kCombineThreads = 256;
+constexpr int kSlotsAtOnce = 8;
+
+// Of four values the first `count`, or all together where it is 0.
+__device__ __forceinline__ void load_parts(float (&parts)[4], const float* from, int count) {
+  if (count == 0) {
+    const float4 four = *reinterpret_cast<const float4*>(from);
+    parts[0] = four.x, parts[1] = four.y, parts[2] = four.z, parts[3] = four.w;
+    return;
+  }
+#pragma unroll
+  for (int c = 0; c < 4; ++c) parts[c] = c < count ? from[c] : 0.0f;
+}
 
 template <OutputType kType>
 __global__ void __launch_bounds__(kCombineThreads)
@@ -23,21 +35,27 @@ __global__ void __launch_bounds__(kCombineThreads)
   const std::int64_t n = index % columns * 4;
   const auto count = static_cast<int>(min(job.outputs - n, std::int64_t{4}));
   float total[4] = {};
-  for (std::int64_t i = 0; i < job.group.top_k; ++i) {
-    const std::int64_t slot = token * job.group.top_k + i;
-    if (expert_of(job, slot) < 0) continue;
-    const float* from = sums + slot * job.outputs + n;
-    float four[4] = {};
-    if (job.outputs % 4 == 0) {
-      *reinterpret_cast<float4*>(four) = *reinterpret_cast<const float4*>(from);
-    } else {
+  const float* from = sums + token * job.group.top_k * job.outputs + n;
+  for (std::int64_t first = token * job.group.top_k, end = first + job.group.top_k; first < end;
+       first += kSlotsAtOnce) {
+    // All are asked for at once, also what a slot without an expert has left.
+    float parts[kSlotsAtOnce][4];
+    bool is_one[kSlotsAtOnce];
 #pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        if (c < count) four[c] = from[c];
-      }
+    for (int i = 0; i < kSlotsAtOnce; ++i) {
+      is_one[i] = first + i < end;
+      if (!is_one[i]) continue;
+      load_parts(parts[i], from, job.outputs % 4 == 0 ? 0 : count);
+      from += job.outputs;
+      is_one[i] = expert_of(job, first + i) >= 0;
     }
 #pragma unroll
-    for (int c = 0; c < 4; ++c) total[c] = __fadd_rn(total[c], four[c]);
+    for (int i = 0; i < kSlotsAtOnce; ++i) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        if (is_one[i]) total[c] = __fadd_rn(total[c], parts[i][c]);
+      }
+    }
   }
   auto* to = static_cast<std::uint16_t*>(job.output) + token * job.outputs + n;
 #pragma unroll

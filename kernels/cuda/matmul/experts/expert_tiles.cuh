@@ -40,67 +40,74 @@ __device__ __forceinline__ void count_by_ends(const Job& job, const ExpertTables
   }
 }
 
-// Turns counts of rows, in tables.rows, into where they begin. By one warp.
+// Turns counts of rows, in tables.rows, into where they begin. By one warp, each lane of which has
+// some neighbouring experts.
 __device__ __forceinline__ void begin_experts(const ExpertTables& tables, int experts,
                                               int tile_rows) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  int rows_before = 0;
-  int tiles_before = 0;
-  for (int first = 0; first < experts; first += 32) {
-    const int expert = first + lane;
-    const int rows = expert < experts ? tables.rows[expert] : 0;
-    const int tiles = (rows + tile_rows - 1) / tile_rows;
-    int rows_until = rows;
-    int tiles_until = tiles;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-      const int more_rows = __shfl_up_sync(0xffffffffu, rows_until, step);
-      const int more_tiles = __shfl_up_sync(0xffffffffu, tiles_until, step);
-      if (lane >= step) {
-        rows_until += more_rows;
-        tiles_until += more_tiles;
-      }
-    }
-    if (expert < experts) {
-      tables.rows[expert] = rows_before + rows_until - rows;
-      tables.tiles[expert] = tiles_before + tiles_until - tiles;
-    }
-    rows_before += __shfl_sync(0xffffffffu, rows_until, 31);
-    tiles_before += __shfl_sync(0xffffffffu, tiles_until, 31);
+  const int share = (experts + 31) / 32;
+  const int first = min(lane * share, experts);
+  const int last = min(first + share, experts);
+  const auto tiles_of = [&](int rows) { return (rows + tile_rows - 1) / tile_rows; };
+  int rows = 0;
+  int tiles = 0;
+  for (int expert = first; expert < last; ++expert) {
+    rows += tables.rows[expert];
+    tiles += tiles_of(tables.rows[expert]);
   }
-  if (lane == 0) {
-    tables.rows[experts] = rows_before;
-    tables.tiles[experts] = tiles_before;
+  const int own_rows = rows;
+  const int own_tiles = tiles;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const int more_rows = __shfl_up_sync(0xffffffffu, rows, step);
+    const int more_tiles = __shfl_up_sync(0xffffffffu, tiles, step);
+    if (lane >= step) {
+      rows += more_rows;
+      tiles += more_tiles;
+    }
+  }
+  if (lane == 31) {
+    tables.rows[experts] = rows;
+    tables.tiles[experts] = tiles;
+  }
+  rows -= own_rows;
+  tiles -= own_tiles;
+  for (int expert = first; expert < last; ++expert) {
+    const int count = tables.rows[expert];
+    tables.rows[expert] = rows;
+    tables.tiles[expert] = tiles;
+    rows += count;
+    tiles += tiles_of(count);
   }
 }
 
-// A block's tiles, stage by stage.
+// A block's tiles, stage by stage. By whole warps: each lane looks up a tile, for one after the
+// other they would take as long as a stage each.
 class ExpertWalk {
  public:
   __device__ __forceinline__ ExpertWalk(const GroupedPlan& plan, const ExpertTables& tables)
-      : plan_(plan), tables_(tables), index_(static_cast<int>(blockIdx.x)) {
+      : plan_(plan),
+        tables_(tables),
+        index_(static_cast<int>(blockIdx.x)),
+        end_(tables.tiles[plan.experts] * plan.row_groups) {
     enter_tile();
   }
 
   __device__ __forceinline__ bool valid() const { return index_ < end_; }
   __device__ __forceinline__ int stage() const { return stage_; }
   __device__ __forceinline__ bool begins_tile() const { return stage_ == 0; }
-  __device__ __forceinline__ int expert() const { return expert_; }
+  __device__ __forceinline__ int expert() const { return tile_.expert; }
   // Of the expert's matrix, and of the whole stack.
-  __device__ __forceinline__ int row_of_matrix() const { return row_; }
-  __device__ __forceinline__ int first_row() const { return expert_ * plan_.outputs + row_; }
-  // Of the slots, among those of the expert and among those of all.
-  __device__ __forceinline__ int slot_of_expert() const { return tile_ * plan_.tile_slots; }
-  __device__ __forceinline__ int first_slot() const {
-    return tables_.rows[expert_] + slot_of_expert();
+  __device__ __forceinline__ int row_of_matrix() const { return tile_.row; }
+  __device__ __forceinline__ int first_row() const {
+    return tile_.expert * plan_.outputs + tile_.row;
   }
+  // Of the slots, among those of all, sorted by expert.
+  __device__ __forceinline__ int first_slot() const { return tile_.first_slot; }
   // The same in words of gathered rows.
   __device__ __forceinline__ int first_token() const { return first_slot(); }
   __device__ __forceinline__ int tokens_end(int) const { return first_slot() + slots(); }
-  __device__ __forceinline__ int slots() const {
-    const int left = tables_.rows[expert_ + 1] - first_slot();
-    return min(left, plan_.tile_slots);
-  }
+  __device__ __forceinline__ int slots() const { return tile_.slots; }
 
   __device__ __forceinline__ void advance() {
     if (++stage_ == plan_.stages) advance_tile();
@@ -111,11 +118,31 @@ class ExpertWalk {
   }
 
  private:
+  struct Tile {
+    int expert;
+    int row;  // of its matrix
+    int first_slot;
+    int slots;
+  };
+
   __device__ __forceinline__ void enter_tile() {
+    constexpr int kLanes = 32;
     stage_ = 0;
-    end_ = tables_.tiles[plan_.experts] * plan_.row_groups;
     if (!valid()) return;
-    const int tile = index_ / plan_.row_groups;
+    if (turn_ == kLanes) {
+      const int lane = static_cast<int>(threadIdx.x % kLanes);
+      found_ = look_up(index_ + lane * static_cast<int>(gridDim.x));
+      turn_ = 0;
+    }
+    const auto of_turn = [&](int value) { return __shfl_sync(0xffffffffu, value, turn_); };
+    tile_ = {of_turn(found_.expert), of_turn(found_.row), of_turn(found_.first_slot),
+             of_turn(found_.slots)};
+    ++turn_;
+  }
+
+  // Beyond the last tile what it says means nothing.
+  __device__ __forceinline__ Tile look_up(int index) const {
+    const int tile = index / plan_.row_groups;
     int first = 0;  // the last expert whose tiles begin no later
     int last = plan_.experts - 1;
     while (first < last) {
@@ -126,23 +153,23 @@ class ExpertWalk {
         last = middle - 1;
       }
     }
-    expert_ = first;
-    const int begin = tables_.tiles[expert_];
-    const int tiles = tables_.tiles[expert_ + 1] - begin;
-    const int within = index_ - begin * plan_.row_groups;
+    const int begin = tables_.tiles[first];
+    const int tiles = max(tables_.tiles[first + 1] - begin, 1);
+    const int within = index - begin * plan_.row_groups;
     const int group = within / tiles;
-    tile_ = within - group * tiles;
-    row_ = group * plan_.tile_outputs;
+    const int first_slot = tables_.rows[first] + (within - group * tiles) * plan_.tile_slots;
+    return {first, group * plan_.tile_outputs, first_slot,
+            min(tables_.rows[first + 1] - first_slot, plan_.tile_slots)};
   }
 
   const GroupedPlan& plan_;
   ExpertTables tables_;
   int index_;
-  int end_ = 0;
-  int expert_ = 0;
-  int row_ = 0;
-  int tile_ = 0;
+  int end_;
   int stage_ = 0;
+  Tile tile_ = {};   // this one
+  Tile found_ = {};  // the lane's
+  int turn_ = 32;    // the lane whose tile is next
 };
 
 }  // namespace nf4bench::kernels::cuda

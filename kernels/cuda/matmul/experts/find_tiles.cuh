@@ -21,7 +21,8 @@ struct GroupedShared {
   static constexpr int kSlotLists = kTileTable + (kMostExperts + 4) * 4;
   static constexpr int kExperts = kSlotLists + kLists * kListBytes;
   static constexpr int kOrder = kExperts + (kIsRouted ? 0 : kMostOwnSlots * 2);
-  static constexpr int kBytes = kOrder + (kIsRouted ? 0 : kMostOwnSlots * 2);
+  static constexpr int kSlotWeights = kOrder + (kIsRouted ? 0 : kMostOwnSlots * 2);
+  static constexpr int kBytes = kSlotWeights + (kIsRouted ? 0 : kMostOwnSlots * 4);
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -33,8 +34,8 @@ __device__ __forceinline__ ExpertTables tables_of(std::uint8_t* shared) {
           reinterpret_cast<int*>(shared + At::kTileTable)};
 }
 
-// Places the slots of experts behind each other. By one warp, in the order of the slots;
-// tables.rows has where each expert begins, and for a while where its next slot goes.
+// Places the slots of experts behind each other, in their order. By one warp. Of tables.rows, where
+// each expert begins, the upper half counts those that are placed.
 __device__ __forceinline__ void order_slots(const ExpertTables& tables, const short* experts,
                                             short* order, const GroupedPlan& plan) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -43,24 +44,16 @@ __device__ __forceinline__ void order_slots(const ExpertTables& tables, const sh
     const int expert = slot < plan.slots ? experts[slot] : -1;
     const unsigned same = __match_any_sync(0xffffffffu, expert);
     const int before = __popc(same & ((1u << lane) - 1));
-    if (expert >= 0) order[tables.rows[expert] + before] = static_cast<short>(slot);
+    const int rows = expert >= 0 ? tables.rows[expert] : 0;
+    if (expert >= 0) order[(rows & 0xffff) + (rows >> 16) + before] = static_cast<short>(slot);
     __syncwarp();
-    if (expert >= 0 && before == 0) tables.rows[expert] += __popc(same);
-    __syncwarp();
-  }
-  // Each has moved on to where the next one begins.
-  for (int first = (plan.experts - 1) / 32 * 32; first >= 0; first -= 32) {
-    const int expert = first + lane;
-    const int end = expert < plan.experts ? tables.rows[expert] : 0;
-    __syncwarp();
-    if (expert < plan.experts) tables.rows[expert + 1] = end;
+    if (expert >= 0 && before == 0) tables.rows[expert] = rows + (__popc(same) << 16);
     __syncwarp();
   }
-  if (lane == 0) tables.rows[0] = 0;
 }
 
-// Fills the tables, and without a launch before the experts of all slots and their order. By all
-// threads.
+// Fills the tables, and without a launch before the experts of all slots, their order and their
+// weights. By all threads.
 template <class Shape, bool kIsRouted>
 __device__ __forceinline__ void find_tiles(const Job& job, const GroupedPlan& plan,
                                            const RoutedRows& routed, std::uint8_t* shared) {
@@ -73,8 +66,12 @@ __device__ __forceinline__ void find_tiles(const Job& job, const GroupedPlan& pl
   } else {
     using At = GroupedShared<Shape, false>;
     auto* experts = reinterpret_cast<short*>(shared + At::kExperts);
+    auto* weights = reinterpret_cast<float*>(shared + At::kSlotWeights);
     for (int i = threadIdx.x; i < plan.experts; i += Shape::kThreads) tables.rows[i] = 0;
     __syncthreads();
+    for (int slot = threadIdx.x; slot < plan.slots; slot += Shape::kThreads) {
+      weights[slot] = slot_weight(job, slot);
+    }
     if (!job.group.ends) {
       for (int slot = threadIdx.x; slot < plan.slots; slot += Shape::kThreads) {
         const int expert = chosen_expert(job, slot);
@@ -92,6 +89,8 @@ __device__ __forceinline__ void find_tiles(const Job& job, const GroupedPlan& pl
         order_slots(tables, experts, reinterpret_cast<short*>(shared + At::kOrder), plan);
       }
     }
+    __syncthreads();
+    for (int i = threadIdx.x; i < plan.experts; i += Shape::kThreads) tables.rows[i] &= 0xffff;
   }
   __syncthreads();
 }

@@ -14,7 +14,7 @@ namespace nf4bench::kernels::cuda {
 template <class Shape, OutputType kType, bool kIsRouted>
 void launch_grouped_shape(const Job& job, const Launch& launch) {
   constexpr auto kBytes = static_cast<std::size_t>(GroupedShared<Shape, kIsRouted>::kBytes);
-  static_assert(kBytes <= 227 << 10);
+  static_assert(kBytes <= (228 << 10) / Shape::kBlocks - 1024);
   const GroupedPlan plan = plan_grouped(job, Shape::kRows, Shape::kTokens, 256);
   const GroupedWorkspace parts(job, kIsRouted);
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
@@ -35,9 +35,9 @@ void launch_grouped_shape(const Job& job, const Launch& launch) {
   Job stack = job;
   stack.outputs = job.group.experts * job.outputs;
   const std::int64_t tiles = most_tiles(job, Shape::kTokens) * plan.row_groups;
-  const Grid grid = {
-      static_cast<unsigned>(std::min<std::int64_t>(tiles, launch.device.multiprocessors)),
-      Shape::kThreads, kBytes};
+  const Grid grid = {static_cast<unsigned>(std::min<std::int64_t>(
+                         tiles, launch.device.multiprocessors * Shape::kBlocks)),
+                     Shape::kThreads, kBytes};
   launch_grid(launch, grid, grouped_wgmma<Shape, kType, kIsRouted>,
               weight_map(stack, launch.device, kGroupRows), gathered, stack, plan, routed, sums,
               stage_scales(stack));
@@ -47,9 +47,11 @@ void launch_grouped_shape(const Job& job, const Launch& launch) {
 template <int kChoice>
 void launch_grouped(const Job& job, const Launch& launch) {
   static constexpr GroupedChoice kGrouped = kGroupedChoices[kChoice];
-  static constexpr WgmmaConfig kConfig = kWgmmaConfigs[kGrouped.config];
+  static constexpr WgmmaConfig kConfig = kGrouped.config;
+  static constexpr TokenLayout kLayout =
+      kGrouped.is_routed ? TokenLayout::kSwizzled : TokenLayout::kRows;
   using Shape = WgmmaShape<kConfig.tokens, kConfig.groups, kConfig.weight_slots,
-                           kConfig.token_slots, kConfig.slot_quarters>;
+                           kConfig.token_slots, kConfig.slot_quarters, kLayout>;
   if (job.output_type == OutputType::kFloat16) {
     launch_grouped_shape<Shape, OutputType::kFloat16, kGrouped.is_routed>(job, launch);
   } else {

@@ -7,19 +7,33 @@
 
 namespace nf4bench::kernels::cuda {
 
-// One of kWgmmaConfigs, and whether a launch before sorts the slots. What a stage and the rest of a
-// tile take on an H200, in nanoseconds.
+// What it is compiled for, and whether a launch before sorts the slots. What a stage and the rest
+// of a tile take on an H200, in nanoseconds.
 struct GroupedChoice {
-  WgmmaConfigIndex config;
+  WgmmaConfig config;
   bool is_routed;
   int stage_ns;
   int tile_ns;
 };
 
-inline constexpr GroupedChoice kGroupedChoices[] = {
-    {kFor8, false, 570, 1400},      {kFor16, false, 740, 1550},     {kFor8, true, 570, 1400},
-    {kFor16, true, 740, 1550},      {kFor32Tall, true, 1400, 1000}, {kFor64Tall, true, 1660, 1500},
-    {kFor96Tall, true, 2060, 2000}, {kFor256, true, 2780, 4500}};
+// Of two blocks a multiprocessor one multiplies while the other is at the end of a tile, and what
+// is left for the last tiles is half as much.
+inline constexpr WgmmaConfig kFor8Small = {.tokens = 8,
+                                           .groups = 1,
+                                           .weight_slots = 4,
+                                           .token_slots = 4,
+                                           .slot_quarters = 4,
+                                           .call_ns = 1900,
+                                           .costs = {}};
+
+inline constexpr GroupedChoice kGroupedChoices[] = {{kFor8Small, false, 600, 800},
+                                                    {kWgmmaConfigs[kFor16], false, 660, 1200},
+                                                    {kFor8Small, true, 600, 800},
+                                                    {kWgmmaConfigs[kFor16], true, 660, 1200},
+                                                    {kWgmmaConfigs[kFor32Tall], true, 1330, 700},
+                                                    {kWgmmaConfigs[kFor64Tall], true, 1570, 1500},
+                                                    {kWgmmaConfigs[kFor96Tall], true, 2060, 2000},
+                                                    {kWgmmaConfigs[kFor256], true, 2780, 4500}};
 inline constexpr int kGroupedChoiceCount = sizeof(kGroupedChoices) / sizeof(GroupedChoice);
 
 // Launches the index-th.
@@ -41,8 +55,8 @@ struct GroupedWorkspace {
 
 // Nanoseconds on an H200 where tokens choose evenly.
 inline double time_of(const Problem& problem, const GroupedChoice& choice) {
-  const WgmmaConfig& config = kWgmmaConfigs[choice.config];
-  constexpr double kBlocks = 132.0;
+  const WgmmaConfig& config = choice.config;
+  const double kBlocks = 132.0 * blocks_of(config.groups);
   const double tiles = expected_tiles(problem, config.tokens) *
                        static_cast<double>(block_count(problem.outputs, config.rows()));
   const auto stages = static_cast<double>(block_count(problem.inputs, 256));

@@ -5,9 +5,8 @@
 // weights and scales; a tile's slots are those of one expert, and whole tiles are all that a block
 // does, so that a row's sums do not depend on how many other rows there are.
 //
-// With few slots each block counts them by expert itself, and its tokens' warp copies the rows of a
-// tile from where they lie, by cp.async. With many a launch before has sorted and gathered them,
-// and the copy engine brings them.
+// With few slots each block counts them by expert itself, and the copy engine brings the rows of a
+// tile one by one from where they lie. With many a launch before has sorted and gathered them.
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/experts/produce_rows.cuh"
@@ -126,7 +125,7 @@ __global__ void __maxnreg__(Shape::kRegisters)
   } else if (producer == kWeightsWarp && threadIdx.x % 32 == 0) {
     const WgmmaRings<Shape> rings(shared_address(shared));
     rings.weights.init(1 + kScaleWarps, Shape::kGroups * 4);
-    rings.tokens.init(kIsRouted ? 1 : 32 + 1, Shape::kGroups * 4);
+    rings.tokens.init(1, Shape::kGroups * 4);
     publish_barriers();
   }
   allow_next_kernel();

@@ -35,56 +35,52 @@ __device__ __forceinline__ ListedSlot* list_tile(const Job& job, const RoutedRow
     int slot = walk.first_slot() + i;
     if constexpr (kIsRouted) {
       slot = __ldg(routed.order + slot);
-    } else if (!job.group.ends) {
-      slot = reinterpret_cast<const short*>(shared + At::kOrder)[slot];
+      list[i] = list_slot(job, slot);
+    } else {
+      if (!job.group.ends) slot = reinterpret_cast<const short*>(shared + At::kOrder)[slot];
+      list[i] = {slot, reinterpret_cast<const float*>(shared + At::kSlotWeights)[slot]};
     }
-    list[i] = list_slot(job, slot);
   }
   __syncwarp();
   return list;
 }
 
-// Copies the rows of tiles from where they lie. By a warp, each lane of which has 16 bytes of a
-// row's 256 inputs; rows that a tile lacks are left as they are, for nobody stores their outputs.
+// Has the copy engine bring the rows of tiles from where they lie. By a warp, each lane of which
+// has a row; those that a tile lacks are left as they are, for nobody stores their outputs.
 template <class Shape>
 __device__ __forceinline__ void copy_rows(const Job& job, const GroupedPlan& plan,
                                           const RoutedRows& routed, std::uint8_t* shared) {
   using At = GroupedShared<Shape, false>;
-  static_assert(Shape::kSlotQuarters == 4 && Shape::kTokens <= 32);
+  static_assert(Shape::kTokenLayout == TokenLayout::kRows && Shape::kTokens <= 32);
   const WgmmaRings<Shape> rings(shared_address(shared));
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const auto* inputs = static_cast<const std::uint16_t*>(job.input) + lane * 8;
+  const auto inputs = static_cast<int>(job.inputs);
   const unsigned slots_a_row = job.group.slots_have_rows ? 1 : plan.top_k;
   RingPosition<Shape::kTokenSlots> at;
   RingPosition<At::kLists> list_at;
-  unsigned row = 0;  // of x, of this lane's slot
+  const std::uint16_t* row = nullptr;  // of this lane's slot
+  fence_global_proxies();
   for (ExpertWalk walk(plan, tables_of<Shape, false>(shared)); walk.valid(); walk.advance()) {
     wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);
     const int count = walk.slots();
     if (walk.begins_tile()) {
       const ListedSlot* list = list_tile<Shape, false>(job, routed, walk, shared, list_at.slot);
-      row = lane < count ? static_cast<unsigned>(list[lane].slot) / slots_a_row : 0;
+      const unsigned index =
+          lane < count ? static_cast<unsigned>(list[lane].slot) / slots_a_row : 0;
+      row = static_cast<const std::uint16_t*>(job.input) + std::int64_t{index} * inputs;
       list_at.advance();
     }
     const int first = walk.stage() * 256;
-    const bool is_inside = first + lane * 8 < job.inputs;
-    const std::uint32_t target = shared_address(shared) + Shape::kActivations +
-                                 at.slot * Shape::kTokenSlotBytes + lane / 8 * Shape::kQuarterBytes;
-#pragma unroll
-    for (int i = 0; i < Shape::kTokens; ++i) {
-      const unsigned from_row = __shfl_sync(0xffffffffu, row, i);
-      if (i >= count) continue;
-      const std::uint16_t* from =
-          inputs + std::int64_t{from_row} * job.inputs + (is_inside ? first : -lane * 8);
-      copy_async<16>(target + swizzled(i, lane % 8), from, is_inside);
+    const int bytes = min(inputs - first, 256) * 2;
+    const std::uint32_t barrier = rings.tokens.full(at.slot);
+    if (lane == 0) arrive_expecting(barrier, count * bytes);
+    if (lane < count) {
+      copy_bulk(shared_address(shared) + Shape::kActivations + at.slot * Shape::kTokenSlotBytes +
+                    lane * kTokenRowBytes,
+                row + first, bytes, barrier);
     }
-    arrive_with_copies(rings.tokens.full(at.slot));
-    __syncwarp();
-    if (lane == 0) arrive(rings.tokens.full(at.slot));
     at.advance();
   }
-  commit_copies();
-  wait_for_copies<0>();
 }
 
 // Where weights are scaled, few slots of a tile are multiplied by products for as many: calls

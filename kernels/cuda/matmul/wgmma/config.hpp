@@ -27,6 +27,11 @@ struct WgmmaConfig {
   constexpr int rows() const { return groups * kGroupRows; }  // of a tile
 };
 
+// That a multiprocessor has.
+constexpr int blocks_of(int groups) {
+  return groups == 1 ? 2 : 1;
+}
+
 // In the order of kWgmmaConfigs. Tall: of three consumer warpgroups.
 enum WgmmaConfigIndex {
   kFor8,

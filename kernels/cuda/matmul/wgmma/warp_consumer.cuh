@@ -36,8 +36,7 @@ class WarpConsumer {
       const int row = static_cast<int>(threadIdx.x / 128) * kGroupRows + lane_row(lane, i);
       words_[i] = keep(shared_ + Shape::kWeights + word_place(row, quarter_, lane % 4));
       scales_[i] = keep(shared_ + Shape::kScales + row * 16 + quarter_ * 4);
-      tokens_[i] = keep(shared_ + Shape::kActivations + quarter_ * Shape::kQuarterBytes +
-                        half_place(lane / 4, lane % 4, i));
+      tokens_[i] = keep(shared_ + Shape::kActivations + token_place(quarter_, i));
     }
     table_ = keep(shared_ + Shape::kTable + lane * 4);
     zero_ = load_shared_8(shared_ + Shape::kZero).x;
@@ -104,6 +103,16 @@ class WarpConsumer {
 
  private:
   static constexpr int kEights = Shape::kTokens / 8;
+  static constexpr bool kHasRows = Shape::kTokenLayout == TokenLayout::kRows;
+  static constexpr int kEightBytes = 8 * (kHasRows ? kTokenRowBytes : kBoxBytes);
+
+  // Half of this lane's inputs of a quarter, of the first eight tokens, in a slot.
+  __device__ __forceinline__ static int token_place(int quarter, int half) {
+    const int token = static_cast<int>(threadIdx.x % 32 / 4);
+    const int t = static_cast<int>(threadIdx.x % 4);
+    if constexpr (kHasRows) return half_place_in_row(token, quarter, t, half);
+    return quarter * Shape::kQuarterBytes + half_place(token, t, half);
+  }
 
   // Of a block: the words of a lane's two rows, and their scales.
   struct Rows {
@@ -139,8 +148,8 @@ class WarpConsumer {
     for (int eight = 0; eight < kEights; ++eight) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        tokens[eight][i] =
-            load_shared_16(tokens_[i] + tokens_at_.slot * Shape::kTokenSlotBytes + eight * 1024);
+        tokens[eight][i] = load_shared_16(tokens_[i] + tokens_at_.slot * Shape::kTokenSlotBytes +
+                                          eight * kEightBytes);
         read |= tokens[eight][i].x & zero_;
       }
     }
@@ -173,9 +182,9 @@ class WarpConsumer {
                                                        row * 16 + quarter * 4));
 #pragma unroll
         for (int eight = 0; eight < kEights; ++eight) {
-          tokens[eight][i] = load_shared_16(
-              shared_ + Shape::kActivations + tokens_at_.slot * Shape::kTokenSlotBytes +
-              quarter * Shape::kQuarterBytes + half_place(lane / 4, lane % 4, i) + eight * 1024);
+          tokens[eight][i] = load_shared_16(shared_ + Shape::kActivations +
+                                            tokens_at_.slot * Shape::kTokenSlotBytes +
+                                            token_place(quarter, i) + eight * kEightBytes);
           read |= tokens[eight][i].x & zero_;
         }
       }

@@ -18,9 +18,13 @@ enum ProducerWarp { kWeightsWarp = 0, kTokensWarp = 1, kFirstScalesWarp = 2 };
 inline constexpr int kGroupBoxBytes = kGroupRows * kBoxBytes;
 inline constexpr int kQuarterInputs = 64;  // of a quarter of a stage
 
+// How a slot of the ring of activations has them: 64 inputs of all tokens behind each other,
+// swizzled, or a stage of each token as half_place_in_row() says.
+enum class TokenLayout { kSwizzled, kRows };
+
 // What follows from a WgmmaConfig, whose first five fields these are.
 template <int kTokensValue, int kGroupsValue, int kWeightSlotsValue, int kTokenSlotsValue,
-          int kSlotQuartersValue>
+          int kSlotQuartersValue, TokenLayout kTokenLayoutValue = TokenLayout::kSwizzled>
 struct WgmmaShape {
   static constexpr int kTokens = kTokensValue;
   static constexpr int kGroups = kGroupsValue;
@@ -29,6 +33,7 @@ struct WgmmaShape {
   static constexpr int kWeightSlots = kWeightSlotsValue;
   static constexpr int kTokenSlots = kTokenSlotsValue;
   static constexpr int kSlotQuarters = kSlotQuartersValue;
+  static constexpr TokenLayout kTokenLayout = kTokenLayoutValue;
   // Whether products are those of single warps, else of warpgroups.
   static constexpr bool kWarpProducts = kTokens <= 16;
   // Scales are multiplied with sums over a block where these find registers, else with weights.
@@ -46,10 +51,11 @@ struct WgmmaShape {
 
   static constexpr int kRows = kGroups * kGroupRows;  // of a tile
   static constexpr int kThreads = kGroups * 128 + 128;
+  static constexpr int kBlocks = blocks_of(kGroups);
   static constexpr int kSums = kTokens / 2;  // of a lane
   static constexpr int kPieces = kSums / 4;  // of 16 bytes, that these are
   // Registers a thread that a block begins with, and that a consumer goes on with.
-  static constexpr int kRegisters = 65536 / kThreads / 8 * 8;
+  static constexpr int kRegisters = 65536 / (kThreads * kBlocks) / 8 * 8;
   static constexpr int kProducerRegisters = kGroups == 3 ? 48 : 40;
   static constexpr int kConsumerRegisters =
       (kRegisters * kThreads - kProducerRegisters * 128) / (kGroups * 128) / 8 * 8;
@@ -60,7 +66,8 @@ struct WgmmaShape {
   static constexpr int kWeightSlotBytes = kGroups * kGroupBoxBytes;
   static constexpr int kActivations = kWeights + kWeightSlots * kWeightSlotBytes;
   static constexpr int kQuarterBytes = kTokens * 128;
-  static constexpr int kTokenSlotBytes = kSlotQuarters * kQuarterBytes;
+  static constexpr int kTokenSlotBytes =
+      kTokenLayout == TokenLayout::kRows ? kTokens * kTokenRowBytes : kSlotQuarters * kQuarterBytes;
   static constexpr int kScales = kActivations + kTokenSlots * kTokenSlotBytes;
   // Of four blocks of a row: as float32, or as 16-bit values.
   static constexpr int kRowScaleBytes = kScaleSums ? 16 : 8;
