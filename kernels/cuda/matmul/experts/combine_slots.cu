@@ -12,15 +12,11 @@ namespace {
 constexpr int kCombineThreads = 256;
 constexpr int kSlotsAtOnce = 8;
 
-// Of four values the first `count`, or all together where it is 0.
-__device__ __forceinline__ void load_parts(float (&parts)[4], const float* from, int count) {
-  if (count == 0) {
-    const float4 four = *reinterpret_cast<const float4*>(from);
-    parts[0] = four.x, parts[1] = four.y, parts[2] = four.z, parts[3] = four.w;
-    return;
-  }
-#pragma unroll
-  for (int c = 0; c < 4; ++c) parts[c] = c < count ? from[c] : 0.0f;
+// Of four values the first `count`, or all together where all rows begin at 16 bytes.
+__device__ __forceinline__ float4 load_parts(const float* from, int count, bool together) {
+  if (together) return *reinterpret_cast<const float4*>(from);
+  return {from[0], count > 1 ? from[1] : 0.0f, count > 2 ? from[2] : 0.0f,
+          count > 3 ? from[3] : 0.0f};
 }
 
 template <OutputType kType>
@@ -34,27 +30,32 @@ __global__ void __launch_bounds__(kCombineThreads)
   const std::int64_t token = index / columns;
   const std::int64_t n = index % columns * 4;
   const auto count = static_cast<int>(min(job.outputs - n, std::int64_t{4}));
+  std::int64_t sorted = 0;  // slots that have an expert, where ids are the ends of theirs
+  for (std::int64_t i = 0; job.group.ends && i < job.group.experts; ++i) {
+    sorted = max(sorted, id_at(job, i));
+  }
   float total[4] = {};
   const float* from = sums + token * job.group.top_k * job.outputs + n;
   for (std::int64_t first = token * job.group.top_k, end = first + job.group.top_k; first < end;
        first += kSlotsAtOnce) {
     // All are asked for at once, also what a slot without an expert has left.
-    float parts[kSlotsAtOnce][4];
+    float4 parts[kSlotsAtOnce];
     bool is_one[kSlotsAtOnce];
 #pragma unroll
     for (int i = 0; i < kSlotsAtOnce; ++i) {
       is_one[i] = first + i < end;
       if (!is_one[i]) continue;
-      load_parts(parts[i], from, job.outputs % 4 == 0 ? 0 : count);
+      parts[i] = load_parts(from, count, job.outputs % 4 == 0);
       from += job.outputs;
-      is_one[i] = expert_of(job, first + i) >= 0;
+      is_one[i] = job.group.ends ? first + i < sorted : chosen_expert(job, first + i) >= 0;
     }
 #pragma unroll
     for (int i = 0; i < kSlotsAtOnce; ++i) {
-#pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        if (is_one[i]) total[c] = __fadd_rn(total[c], parts[i][c]);
-      }
+      if (!is_one[i]) continue;
+      total[0] = __fadd_rn(total[0], parts[i].x);
+      total[1] = __fadd_rn(total[1], parts[i].y);
+      total[2] = __fadd_rn(total[2], parts[i].z);
+      total[3] = __fadd_rn(total[3], parts[i].w);
     }
   }
   auto* to = static_cast<std::uint16_t*>(job.output) + token * job.outputs + n;

@@ -81,8 +81,9 @@ __device__ __forceinline__ void begin_experts(const ExpertTables& tables, int ex
   }
 }
 
-// A block's tiles, stage by stage. By whole warps: each lane looks up a tile, for one after the
-// other they would take as long as a stage each.
+// A block's tiles, stage by stage. With kByLanes whole warps walk together, and each lane looks up
+// a tile: one after the other they would take as long as a stage each. It takes some registers.
+template <bool kByLanes>
 class ExpertWalk {
  public:
   __device__ __forceinline__ ExpertWalk(const GroupedPlan& plan, const ExpertTables& tables)
@@ -129,6 +130,10 @@ class ExpertWalk {
     constexpr int kLanes = 32;
     stage_ = 0;
     if (!valid()) return;
+    if constexpr (!kByLanes) {
+      tile_ = look_up(index_);
+      return;
+    }
     if (turn_ == kLanes) {
       const int lane = static_cast<int>(threadIdx.x % kLanes);
       found_ = look_up(index_ + lane * static_cast<int>(gridDim.x));

@@ -27,7 +27,7 @@ struct GroupedRingShared {
 // 2t + 1 a lane.
 template <class Shape, OutputType kType, class Consumer>
 __device__ __forceinline__ void store_tile(const Job& job, const GroupedPlan& plan,
-                                           const RoutedRows& routed, const ExpertWalk& walk,
+                                           const RoutedRows& routed, const ExpertWalk<false>& walk,
                                            const RingGroup<Shape>& group, const Consumer& consumer,
                                            float* sums) {
   const int row = walk.row_of_matrix() + group.index * Shape::kWarpRows +
@@ -73,9 +73,9 @@ __device__ __forceinline__ void multiply_grouped(const Job& job, const GroupedPl
     tables.tiles[i] = routed.tiles[i];
   }
   __syncthreads();
-  ExpertWalk walk(plan, tables);
+  ExpertWalk<false> walk(plan, tables);
   if (threadIdx.x >= Shape::kConsumers) {
-    RingProducer<Shape, kType, kTarget, ExpertWalk> producer(
+    RingProducer<Shape, kType, kTarget, ExpertWalk<false>> producer(
         job, walk, layout, shared, static_cast<int>(threadIdx.x) - Shape::kConsumers);
     while (producer.valid()) producer.produce();
     producer.finish();

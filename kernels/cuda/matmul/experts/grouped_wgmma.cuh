@@ -131,14 +131,14 @@ __global__ void __maxnreg__(Shape::kRegisters)
   allow_next_kernel();
   wait_for_previous_kernel();
   find_tiles<Shape, kIsRouted>(job, plan, routed, shared);
-  const auto walk = [&] { return ExpertWalk(plan, tables_of<Shape, kIsRouted>(shared)); };
+  const auto walk = [&] { return LaneWalk(plan, tables_of<Shape, kIsRouted>(shared)); };
   if (producer >= 0) {
     give_back_registers<Shape::kProducerRegisters>();
     if (producer >= kFirstScalesWarp) {
       produce_scales<Shape, kType>(job, walk(), scales, shared);
     } else if (producer == kWeightsWarp) {
       produce_weights<Shape>(weights, walk(), shared_address(shared),
-                             [&](const ExpertWalk& at) { prefetch_scales<Shape>(job, at); });
+                             [&](const LaneWalk& at) { prefetch_scales<Shape>(job, at); });
     } else if constexpr (kIsRouted) {
       copy_routed_rows<Shape>(gathered, job, plan, routed, shared);
     } else {

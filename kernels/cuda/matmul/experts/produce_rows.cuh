@@ -20,11 +20,13 @@ inline constexpr int kPartSlots = 32;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
+using LaneWalk = ExpertWalk<true>;
+
 // Writes the list of a tile, which its first activations say is there. Those who multiply read it
 // rather than walk themselves, for which all of them would wait at the end of a tile. By a warp.
 template <class Shape, bool kIsRouted>
 __device__ __forceinline__ ListedSlot* list_tile(const Job& job, const RoutedRows& routed,
-                                                 const ExpertWalk& walk, std::uint8_t* shared,
+                                                 const LaneWalk& walk, std::uint8_t* shared,
                                                  int place) {
   using At = GroupedShared<Shape, kIsRouted>;
   auto* header = reinterpret_cast<TileHeader*>(shared + At::kSlotLists + place * At::kListBytes);
@@ -60,7 +62,7 @@ __device__ __forceinline__ void copy_rows(const Job& job, const GroupedPlan& pla
   RingPosition<At::kLists> list_at;
   const std::uint16_t* row = nullptr;  // of this lane's slot
   fence_global_proxies();
-  for (ExpertWalk walk(plan, tables_of<Shape, false>(shared)); walk.valid(); walk.advance()) {
+  for (LaneWalk walk(plan, tables_of<Shape, false>(shared)); walk.valid(); walk.advance()) {
     wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);
     const int count = walk.slots();
     if (walk.begins_tile()) {
@@ -115,7 +117,7 @@ __device__ __forceinline__ void copy_routed_rows(const GatheredRows& rows, const
   RingPosition<Shape::kTokenSlots> at;
   RingPosition<At::kLists> list_at;
   fence_global_proxies();
-  for (ExpertWalk walk(plan, tables_of<Shape, true>(shared)); walk.valid(); walk.advance()) {
+  for (LaneWalk walk(plan, tables_of<Shape, true>(shared)); walk.valid(); walk.advance()) {
     int slots = 0;
     with_slots<Shape>(walk.slots(), [&](auto count) { slots = decltype(count)::value; });
 #pragma unroll 1
@@ -153,7 +155,7 @@ __device__ __forceinline__ void copy_routed_rows(const GatheredRows& rows, const
 // Has L2 fetch the scales of a tile's rows, which are asked for one stage ahead only: too late
 // where tiles are short. By a warp.
 template <class Shape>
-__device__ __forceinline__ void prefetch_scales(const Job& job, const ExpertWalk& walk) {
+__device__ __forceinline__ void prefetch_scales(const Job& job, const LaneWalk& walk) {
   constexpr int kLine = 128;
   const auto* scales =
       job.nested ? job.absmax_codes : reinterpret_cast<const std::uint8_t*>(job.absmax);
