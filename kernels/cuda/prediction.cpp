@@ -12,9 +12,6 @@ Prediction predict(const Problem& problem, const DeviceFacts& device) {
     prediction.ns = dequantize_ns(problem, device);
     return prediction;
   }
-  if (device.compute_capability < 80 && problem.output_type != OutputType::kFloat16) {
-    return prediction;
-  }
   const ProductChoice choice = choose_product(problem, device);
   const bool is_own = choice.beats_blas();
   prediction.kernel =

@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace nf4bench::kernels::cuda {
 
@@ -117,6 +118,56 @@ __device__ __forceinline__ void store_shared_16(std::uint32_t address, float4 va
                : "memory");
 }
 
+// Copies from global to shared memory that run beside the thread, on Turing in it: kBytes bytes, 4,
+// 8 or 16 as both addresses are multiples of, or zeros where `inside` is false. 16 go past L1.
+template <int kBytes>
+__device__ __forceinline__ void copy_async(std::uint32_t target, const void* source, bool inside) {
+#if __CUDA_ARCH__ < 800
+  using Value = std::conditional_t<kBytes == 16, uint4,
+                                   std::conditional_t<kBytes == 8, uint2, std::uint32_t>>;
+  Value value = {};
+  if (inside) value = __ldg(static_cast<const Value*>(source));
+  *static_cast<Value*>(__cvta_shared_to_generic(target)) = value;
+#else
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
+                 "r"(inside ? 16 : 0)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(source),
+                 "n"(kBytes), "r"(inside ? kBytes : 0)
+                 : "memory");
+  }
+#endif
+}
+
+// 16 bytes, for which L2 gets the 128 around.
+__device__ __forceinline__ void copy_async_by_line(std::uint32_t target, const void* source,
+                                                   bool inside) {
+#if __CUDA_ARCH__ < 800
+  copy_async<16>(target, source, inside);
+#else
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
+               "r"(inside ? 16 : 0)
+               : "memory");
+#endif
+}
+
+// Ends a group of this thread's copies; an empty group is allowed.
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Until all of this thread's groups but the newest kPending have arrived.
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+#endif
+}
+
 // A 64-bit counter in global memory. Relaxed: it orders nothing, and nobody waits for it.
 __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* counter) {
   unsigned long long value = 0;
@@ -220,40 +271,6 @@ __device__ __forceinline__ void mma_m16n8k32_unsigned(int (&d)[4], const std::ui
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// Copies from global to shared memory that run beside the thread: kBytes bytes, 4, 8 or 16 as both
-// addresses are multiples of, or zeros where `inside` is false. 16 go past L1.
-template <int kBytes>
-__device__ __forceinline__ void copy_async(std::uint32_t target, const void* source, bool inside) {
-  if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
-                 "r"(inside ? 16 : 0)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(target), "l"(source),
-                 "n"(kBytes), "r"(inside ? kBytes : 0)
-                 : "memory");
-  }
-}
-
-// 16 bytes, for which L2 gets the 128 around.
-__device__ __forceinline__ void copy_async_by_line(std::uint32_t target, const void* source,
-                                                   bool inside) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(target), "l"(source),
-               "r"(inside ? 16 : 0)
-               : "memory");
-}
-
-// Ends a group of this thread's copies; an empty group is allowed.
-__device__ __forceinline__ void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Until all of this thread's groups but the newest kPending have arrived.
-template <int kPending>
-__device__ __forceinline__ void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
 // Barriers in shared memory. A phase takes `arrivals` arrivals, and on Hopper all bytes announced

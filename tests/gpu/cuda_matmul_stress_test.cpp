@@ -117,11 +117,8 @@ class CudaMatmulStress : public GpuTest {
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
 
-  // Turing has no bfloat16, and one kernel for several tokens.
+  // Which has no wgmma_decode and no mma_linear.
   static bool is_turing() { return device_->info().compute_capability < 80; }
-  static nf4::OutputType type() {
-    return is_turing() ? nf4::OutputType::kFloat16 : nf4::OutputType::kBfloat16;
-  }
 
   // Differences from what the first launch gave, in all launches.
   void stress(const kernels::Variant& variant, const StressedProduct& product) {
@@ -208,7 +205,7 @@ TEST_F(CudaMatmulStress, EveryLaunchGivesTheSameBits) {
                                    {{8192, 2048}}, {{8192, 4096}, {32}}, {{18944, 3584}, {64}}};
   for (const auto& [shape, token_counts] : cases) {
     for (const std::int64_t tokens : token_counts) {
-      const StressedProduct product(shape, tokens, type());
+      const StressedProduct product(shape, tokens, nf4::OutputType::kBfloat16);
       for (const kernels::Variant& variant : kernels::cuda::matmul().variants) {
         SCOPED_TRACE(::testing::Message() << tokens << " tokens, " << shape[0] << "x" << shape[1]);
         const std::string name = variant.name;
@@ -229,7 +226,7 @@ TEST_F(CudaMatmulStress, ProductsOfTwoPrioritiesBothFinish) {
   const std::vector<Case> cases = {
       {{8192, 4096}, 32}, {{18944, 3584}, 64}, {{1024, 4096}, 8}, {{100, 16384}, 16}};
   for (const auto& [shape, tokens] : cases) {
-    const StressedProduct product(shape, tokens, type());
+    const StressedProduct product(shape, tokens, nf4::OutputType::kBfloat16);
     const int all = device_->info().multiprocessors;
     for (const kernels::Variant& variant : kernels::cuda::matmul().variants) {
       for (const int room : {1, all / 2 - 5, all - 3}) {

@@ -174,7 +174,10 @@ TEST(CudaChoice, EachCardGetsWhatItCanDo) {
   }
   // One token's activations take more shared memory than this has.
   expect_choices(kAda, {{1, 8192, 8192, "mma_ring"}});
-  expect_choices(kTuring, {{1, 8192, 8192, "gemv_shuffle"}, {2, 8192, 8192, "none"}});
+  expect_choices(kTuring, {{1, 8192, 8192, "gemv_shuffle"},
+                           {2, 8192, 8192, "mma_ring"},
+                           {16, 5842, 4308, "mma_table"},
+                           {512, 8192, 8192, "mma_ring"}});
   Problem in_float16 = make_problem(128, 8192, 8192);
   in_float16.output_type = kernels::OutputType::kFloat16;
   EXPECT_EQ(choice(kTuring, in_float16), "mma_ring");
@@ -235,21 +238,32 @@ TEST(CudaPrediction, NothingIsFasterThanItsRoof) {
     for (const std::int64_t tokens : {0, 1, 4, 8, 16, 64, 256, 1024, 8192}) {
       for (const auto& [outputs, inputs] :
            {std::pair<std::int64_t, std::int64_t>{1024, 4096}, {8192, 8192}, {28672, 8192}}) {
-        Problem problem = make_problem(tokens, outputs, inputs);
-        problem.output_type = kernels::OutputType::kFloat16;
-        const kernels::cuda::Prediction predicted = kernels::cuda::predict(problem, card.facts);
-        ASSERT_NE(predicted.kernel, nullptr);
-        EXPECT_GT(predicted.ns, std::max(predicted.roof.memory_ns, predicted.roof.tensor_ns))
-            << card.name << ", " << tokens << " tokens, " << outputs << "x" << inputs;
+        for (const auto type : {kernels::OutputType::kFloat16, kernels::OutputType::kBfloat16}) {
+          Problem problem = make_problem(tokens, outputs, inputs);
+          problem.output_type = type;
+          const kernels::cuda::Prediction predicted = kernels::cuda::predict(problem, card.facts);
+          ASSERT_NE(predicted.kernel, nullptr);
+          EXPECT_GT(predicted.ns, std::max(predicted.roof.memory_ns, predicted.roof.tensor_ns))
+              << card.name << ", " << tokens << " tokens, " << outputs << "x" << inputs;
+        }
       }
     }
   }
 }
 
-// cuBLAS has no tensor cores for it either, and nobody knows what it takes then.
-TEST(CudaPrediction, ThereIsNoneOfBfloat16OnTuring) {
-  EXPECT_EQ(kernels::cuda::predict(make_problem(64, 8192, 8192), kTuring).kernel, nullptr);
-  EXPECT_STREQ(kernels::cuda::predict(make_problem(0, 8192, 8192), kTuring).kernel, "fused");
+// Ours goes through float16, cuBLAS has no tensor cores for it.
+TEST(CudaPrediction, OfBfloat16OnTuringIsOurs) {
+  for (const std::int64_t tokens : {8, 64, 512, 4096}) {
+    const Problem problem = make_problem(tokens, 8192, 8192);
+    Problem in_float16 = problem;
+    in_float16.output_type = kernels::OutputType::kFloat16;
+    const kernels::cuda::Prediction predicted = kernels::cuda::predict(problem, kTuring);
+    EXPECT_STREQ(predicted.kernel, "mma_ring");
+    EXPECT_LT(predicted.ns, predicted.resident_ns);
+    const double float16_ns = kernels::cuda::mma_ring_ns(in_float16, kTuring);
+    EXPECT_GT(predicted.ns, float16_ns);
+    EXPECT_LT(predicted.ns, float16_ns * 1.2);
+  }
 }
 
 }  // namespace

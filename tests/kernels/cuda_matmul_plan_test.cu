@@ -297,7 +297,7 @@ TEST(TablePlan, FitsEveryDeviceAndItsWorkspace) {
       for (const std::int64_t inputs : {1, 96, 3420, 4096, 8192}) {
         const Problem problem = make_problem(tokens, outputs, inputs);
         for (const DeviceFacts& device : devices) {
-          with_table_traits(problem, choose_row_warps(problem, device), [&](auto traits) {
+          with_table_traits(problem, choose_tiles(problem, device), [&](auto traits) {
             using Traits = decltype(traits);
             using Layout = TableLayout<Traits>;
             const TableShape shape = table_shape<Traits>(problem, device);

@@ -1,6 +1,7 @@
 #include "cuda/matmul/costs.hpp"
 
 #include "cuda/cards.hpp"
+#include "cuda/matmul/float16_tokens.hpp"
 #include "cuda/matmul/linear/linear_plan.hpp"
 #include "cuda/matmul/ring/ring_choice.hpp"
 #include "cuda/matmul/wgmma/config.hpp"
@@ -67,10 +68,22 @@ double instructions_ns(const Problem& problem, const DeviceFacts& device, double
          (rates_of(device).clock * device.multiprocessors);
 }
 
-// What tensor cores take at the rate that a BLAS reaches.
+// What tensor cores take at the rate that a BLAS reaches. For bfloat16 on Turing it has none of
+// them, but 64 lanes of float32 a multiprocessor.
 double products_ns(const Problem& problem, const DeviceFacts& device) {
+  const DeviceRates rates = rates_of(device);
+  const double rate = takes_float16_tokens(problem, device) ? 64 * rates.clock : rates.blas;
   return static_cast<double>(problem.elements) * static_cast<double>(problem.tokens) /
-         (rates_of(device).blas * device.multiprocessors);
+         (rate * device.multiprocessors);
+}
+
+// Of the launch before products of bfloat16 on Turing, which reads tokens twice and writes them.
+double float16_tokens_ns(const Problem& problem, const DeviceFacts& device) {
+  if (!takes_float16_tokens(problem, device)) return 0;
+  constexpr double kCallNs = 3000;
+  const DeviceRates rates = rates_of(device);
+  const double bytes = 6.0 * static_cast<double>(problem.tokens * problem.inputs);
+  return scaled_ns(kCallNs, rates) + bytes / rates.bytes;
 }
 
 }  // namespace
@@ -99,15 +112,19 @@ double gemv_shuffle_ns(const Problem& problem, const DeviceFacts& device) {
   return 3500 + std::max(traffic_ns(problem, rates), instructions_ns(problem, device, 0.097));
 }
 
-// It decodes the weight again for each 64 tokens.
+// It decodes the weight again for each tile of tokens.
 double mma_table_ns(const Problem& problem, const DeviceFacts& device) {
   const DeviceRates rates = rates_of(device);
-  const double cycles = problem.tokens <= 16 ? 0.08 : problem.tokens <= 32 ? 0.13 : 0.165;
-  const auto passes = static_cast<double>(block_count(problem.tokens, 64));
+  const bool is_turing = device.compute_capability < 80;
+  const std::int64_t tile = !is_turing ? 64 : problem.inputs % 32 == 0 ? 16 : 8;
+  const std::int64_t tokens = std::min(problem.tokens, tile);
+  const double cycles = tokens <= 16 ? 0.08 : tokens <= 32 ? 0.13 : 0.165;
+  const auto passes = static_cast<double>(block_count(problem.tokens, tile));
   const double instructions = instructions_ns(problem, device, cycles) * passes;
-  const double products =
-      static_cast<double>(problem.elements) * passes * 64 / (rates.mma * device.multiprocessors);
-  return 7000 + std::max({traffic_ns(problem, rates), instructions, products});
+  const double products = static_cast<double>(problem.elements) * passes *
+                          static_cast<double>(tile) / (rates.mma * device.multiprocessors);
+  return 7000 + float16_tokens_ns(problem, device) +
+         std::max({traffic_ns(problem, rates), instructions, products});
 }
 
 double mma_ring_ns(const Problem& problem, const DeviceFacts& device) {
@@ -120,7 +137,8 @@ double mma_ring_ns(const Problem& problem, const DeviceFacts& device) {
     constexpr double kStageProducts = double{Shape::kRows} * Shape::kTokens * Shape::kInputs;
     const double stages_ns = scaled_ns(static_cast<double>(time_of(plan, Choice::kCosts)), rates);
     const double products = static_cast<double>(stages_of(plan)) * kStageProducts / rates.mma;
-    return scaled_ns(kCallNs, rates) + std::max({stages_ns, products, traffic_ns(problem, rates)});
+    return scaled_ns(kCallNs, rates) + float16_tokens_ns(problem, device) +
+           std::max({stages_ns, products, traffic_ns(problem, rates)});
   });
 }
 

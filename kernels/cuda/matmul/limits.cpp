@@ -40,11 +40,8 @@ const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& 
   return nullptr;
 }
 
-const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts& device) {
+const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts&) {
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
-  if (device.compute_capability < 80 && problem.output_type != OutputType::kFloat16) {
-    return "needs bfloat16 products of compute capability 8.0";
-  }
   if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
   if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
@@ -61,10 +58,7 @@ const char* gemv_shuffle_unsupported(const Problem& problem, const DeviceFacts&)
   return nullptr;
 }
 
-const char* mma_table_unsupported(const Problem& problem, const DeviceFacts& device) {
-  if (device.compute_capability < 80) {
-    return "needs copies into shared memory and bfloat16 products of compute capability 8.0";
-  }
+const char* mma_table_unsupported(const Problem& problem, const DeviceFacts&) {
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   constexpr std::int64_t kMi = std::int64_t{1} << 20;
   if (problem.tokens > 256 * kMi || problem.outputs > 256 * kMi || problem.inputs > 16 * kMi) {

@@ -9,8 +9,8 @@ namespace nf4bench::kernels::cuda {
 
 const char* mma_linear_unsupported(const Problem& problem, const DeviceFacts& device);
 const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& device);
-const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts& device);
+const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts&);
 const char* gemv_shuffle_unsupported(const Problem& problem, const DeviceFacts& device);
-const char* mma_table_unsupported(const Problem& problem, const DeviceFacts& device);
+const char* mma_table_unsupported(const Problem& problem, const DeviceFacts&);
 
 }  // namespace nf4bench::kernels::cuda

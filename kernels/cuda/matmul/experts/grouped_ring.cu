@@ -29,7 +29,7 @@ template <class Shape, OutputType kType, class Consumer>
 __device__ __forceinline__ void store_tile(const Job& job, const GroupedPlan& plan,
                                            const RoutedRows& routed, const ExpertWalk<false>& walk,
                                            const RingGroup<Shape>& group, const Consumer& consumer,
-                                           float* sums) {
+                                           const TokenFactors& factors, float* sums) {
   const int row = walk.row_of_matrix() + group.index * Shape::kWarpRows +
                   group.warp_k * Shape::kOwnTiles * 16 + group.lane / 4 * 2;
   const int count = walk.slots();
@@ -47,15 +47,22 @@ __device__ __forceinline__ void store_tile(const Job& job, const GroupedPlan& pl
     for (int own = 0; own < Shape::kOwnTiles; ++own) {
       const SlotOutputs<kType> outputs(job, plan, sums, walk.expert(), row + own * 16);
       const float4 piece = consumer.piece(own * Shape::kTilesM + m);
-      if (place < count) outputs.store(to[0], piece.x, piece.z);
-      if (place + 1 < count) outputs.store(to[1], piece.y, piece.w);
+      const float parts[2][2] = {{piece.x, piece.z}, {piece.y, piece.w}};
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (place + i >= count) continue;
+        const int row_of_slot = walk.first_slot() + place + i;
+        outputs.store(to[i], sum_of<kType>(parts[i][0], factors, row_of_slot),
+                      sum_of<kType>(parts[i][1], factors, row_of_slot));
+      }
     }
   }
 }
 
 template <class Shape, OutputType kType, ScaleTarget kTarget>
 __device__ __forceinline__ void multiply_grouped(const Job& job, const GroupedPlan& plan,
-                                                 const RoutedRows& routed, float* sums,
+                                                 const RoutedRows& routed,
+                                                 const TokenFactors& factors, float* sums,
                                                  ScaleLayout layout) {
   extern __shared__ __align__(1024) std::uint8_t shared[];
   using At = GroupedRingShared<Shape>;
@@ -75,22 +82,22 @@ __device__ __forceinline__ void multiply_grouped(const Job& job, const GroupedPl
   __syncthreads();
   ExpertWalk<false> walk(plan, tables);
   if (threadIdx.x >= Shape::kConsumers) {
-    RingProducer<Shape, kType, kTarget, ExpertWalk<false>> producer(
+    RingProducer<Shape, kProductType<kType>, kTarget, ExpertWalk<false>> producer(
         job, walk, layout, shared, static_cast<int>(threadIdx.x) - Shape::kConsumers);
     while (producer.valid()) producer.produce();
     producer.finish();
     return;
   }
-  fill_pairs<kType, Shape::kConsumers>(shared);
+  fill_pairs<kProductType<kType>, Shape::kConsumers>(shared);
   sync_at<kRingConsumers, Shape::kConsumers>();
   const RingGroup<Shape> group;
-  RingConsumer<Shape, kType, kTarget> consumer(group, shared_address(shared));
+  RingConsumer<Shape, kProductType<kType>, kTarget> consumer(group, shared_address(shared));
   for (; walk.valid(); walk.advance_tile()) {
     consumer.clear();
 #pragma unroll 1
     for (int stage = 0; stage < plan.stages; ++stage) consumer.multiply_stage([] {});
     consumer.finish_tile();
-    store_tile<Shape, kType>(job, plan, routed, walk, group, consumer, sums);
+    store_tile<Shape, kType>(job, plan, routed, walk, group, consumer, factors, sums);
   }
 }
 
@@ -98,10 +105,11 @@ __device__ __forceinline__ void multiply_grouped(const Job& job, const GroupedPl
 template <class Shape, OutputType kType, ScaleTarget kTarget>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
     grouped_ring(const __grid_constant__ Job job, const __grid_constant__ GroupedPlan plan,
-                 const __grid_constant__ RoutedRows routed, float* sums, ScaleLayout layout) {
+                 const __grid_constant__ RoutedRows routed,
+                 const __grid_constant__ TokenFactors factors, float* sums, ScaleLayout layout) {
 #if defined(__CUDA_ARCH__)
-  if constexpr (is_compiled<Shape, kType>(__CUDA_ARCH__)) {
-    multiply_grouped<Shape, kType, kTarget>(job, plan, routed, sums, layout);
+  if constexpr (is_compiled<Shape>(__CUDA_ARCH__)) {
+    multiply_grouped<Shape, kType, kTarget>(job, plan, routed, factors, sums, layout);
   }
 #endif
 }
@@ -150,10 +158,17 @@ void with_choice(const Problem& problem, const DeviceFacts& device, Function use
   return mean <= 24 ? use(For32{}) : use(For64{});
 }
 
-// The workspace: what is routed, then the slots' sums.
-std::int64_t sums_at(const Problem& problem) {
-  return block_count(RoutedWorkspace(problem).bytes, 256) * 256;
-}
+// The workspace: what is routed, the slots' sums, and the factors of their rows.
+struct RingParts {
+  std::int64_t sums;
+  std::int64_t factors;
+  std::int64_t bytes;
+
+  RingParts(const Problem& problem, const DeviceFacts& device)
+      : sums(block_count(RoutedWorkspace(problem).bytes, 256) * 256),
+        factors(sums + (problem.group.sums_slots ? slots_of(problem) * problem.outputs * 4 : 0)),
+        bytes(factors + (takes_float16_tokens(problem, device) ? slots_of(problem) * 4 : 0)) {}
+};
 
 template <class Choice, OutputType kType>
 void launch_choice(const Job& job, const Launch& launch) {
@@ -166,17 +181,26 @@ void launch_choice(const Job& job, const Launch& launch) {
   const RoutedRows routed = {reinterpret_cast<const int*>(workspace),
                              reinterpret_cast<const int*>(workspace + parts.tiles),
                              reinterpret_cast<const int*>(workspace + parts.order)};
-  float* sums = job.group.sums_slots ? reinterpret_cast<float*>(workspace + sums_at(job)) : nullptr;
+  const RingParts own(job, launch.device);
+  float* sums = job.group.sums_slots ? reinterpret_cast<float*>(workspace + own.sums) : nullptr;
+  auto* const rows = workspace + parts.rows;
+  TokenFactors factors;
+  if (takes_float16_tokens(job, launch.device)) {
+    auto* const values = reinterpret_cast<float*>(workspace + own.factors);
+    launch_float16_tokens(launch, rows, rows, values, slots_of(job), job.inputs,
+                          routed.rows + job.group.experts);
+    factors.values = values;
+  }
   Job stack = job;
   stack.outputs = job.group.experts * job.outputs;
-  stack.input = workspace + parts.rows;
+  stack.input = rows;
   stack.tokens = slots_of(job);
   const std::int64_t tiles = most_tiles(job, Shape::kTokens) * plan.row_groups;
   const Grid grid = {
       static_cast<unsigned>(std::min<std::int64_t>(tiles, launch.device.multiprocessors)),
       Shape::kThreads, kBytes};
-  launch_grid(launch, grid, grouped_ring<Shape, kType, Choice::kTarget>, stack, plan, routed, sums,
-              ring_scales<Shape>(stack));
+  launch_grid(launch, grid, grouped_ring<Shape, kType, Choice::kTarget>, stack, plan, routed,
+              factors, sums, ring_scales<Shape>(stack));
   if (sums != nullptr) launch_combine_slots(job, launch, sums);
 }
 
@@ -191,13 +215,6 @@ void launch_ring(const Job& job, const Launch& launch) {
   });
 }
 
-const char* unsupported(const Problem& problem, const DeviceFacts& device) {
-  if (device.compute_capability < 80 && problem.output_type == OutputType::kBfloat16) {
-    return "needs bfloat16 products of compute capability 8.0";
-  }
-  return unsupported_grouped(problem);
-}
-
 }  // namespace
 
 Variant experts_grouped_ring() {
@@ -208,11 +225,11 @@ Variant experts_grouped_ring() {
   variant.traits.inline_ptx = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "mma_ring, for stacks";
-  variant.unsupported = unsupported;
-  variant.workspace_bytes = [](const Problem& problem, const Launch&) {
-    const std::int64_t sums =
-        problem.group.sums_slots ? slots_of(problem) * problem.outputs * 4 : 0;
-    return static_cast<std::size_t>(sums_at(problem) + sums);
+  variant.unsupported = [](const Problem& problem, const DeviceFacts&) {
+    return unsupported_grouped(problem);
+  };
+  variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
+    return static_cast<std::size_t>(RingParts(problem, launch.device).bytes);
   };
   variant.launch = launch_ring;
   return variant;

@@ -19,31 +19,7 @@ struct RingWorkspace {
       kCounterBytes + std::int64_t{kMostRingBlocks} * 2 * Shape::kGroups * Shape::kGroupSums * 4;
 };
 
-template <class Choice, OutputType kType>
-void launch_choice(const Job& job, const Launch& launch) {
-  using Shape = typename Choice::Shape;
-  const StagePlan plan = plan_ring<Choice>(job, launch.device);
-  auto* workspace = static_cast<std::uint8_t*>(job.workspace);
-  const SplitSums split = {
-      reinterpret_cast<float*>(workspace + RingWorkspace<Shape>::kCounterBytes),
-      reinterpret_cast<unsigned long long*>(workspace)};
-  const Grid grid = {static_cast<unsigned>(plan.blocks), Shape::kThreads, Shape::kBytes};
-  launch_grid(launch, grid, mma_ring<Shape, kType, Choice::kTarget>, job, plan, split,
-              ring_scales<Shape>(job));
-}
-
-void launch_ring(const Job& job, const Launch& launch) {
-  with_ring_choice(job, ring_shape_set(launch), [&](auto choice) {
-    using Choice = decltype(choice);
-    if (job.output_type == OutputType::kFloat16) {
-      launch_choice<Choice, OutputType::kFloat16>(job, launch);
-    } else {
-      launch_choice<Choice, OutputType::kBfloat16>(job, launch);
-    }
-  });
-}
-
-std::size_t workspace_bytes(const Problem& problem, const Launch&) {
+std::size_t product_bytes(const Problem& problem) {
   std::int64_t most = 0;
   for (const RingShapeSet set :
        {RingShapeSet::kTuring, RingShapeSet::kSmall, RingShapeSet::kLarge}) {
@@ -52,6 +28,38 @@ std::size_t workspace_bytes(const Problem& problem, const Launch&) {
     });
   }
   return static_cast<std::size_t>(most);
+}
+
+// Weights of bfloat16 may be beyond float16, which their sums are not.
+template <class Choice, OutputType kType>
+inline constexpr ScaleTarget kTarget =
+    Choice::Shape::kIsTurings&& kType == OutputType::kBfloat16 ? ScaleTarget::kAccumulators
+                                                               : Choice::kTarget;
+
+template <class Choice, OutputType kType>
+void launch_choice(const Job& job, const Launch& launch, const TokenFactors& factors) {
+  using Shape = typename Choice::Shape;
+  const StagePlan plan = plan_ring<Choice>(job, launch.device);
+  auto* workspace = static_cast<std::uint8_t*>(job.workspace);
+  const SplitSums split = {
+      reinterpret_cast<float*>(workspace + RingWorkspace<Shape>::kCounterBytes),
+      reinterpret_cast<unsigned long long*>(workspace)};
+  const Grid grid = {static_cast<unsigned>(plan.blocks), Shape::kThreads, Shape::kBytes};
+  launch_grid(launch, grid, mma_ring<Shape, kType, kTarget<Choice, kType>>, job, plan, split,
+              ring_scales<Shape>(job), factors);
+}
+
+void launch_ring(const Job& job, const Launch& launch) {
+  with_tokens(job, launch, product_bytes(job), [&](const Job& part, const TokenFactors& factors) {
+    with_ring_choice(part, ring_shape_set(launch), [&](auto choice) {
+      using Choice = decltype(choice);
+      if (part.output_type == OutputType::kFloat16) {
+        launch_choice<Choice, OutputType::kFloat16>(part, launch, factors);
+      } else {
+        launch_choice<Choice, OutputType::kBfloat16>(part, launch, factors);
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -65,7 +73,9 @@ Variant matmul_mma_ring() {
   variant.traits.persistent = true;
   variant.traits.mirrors = "Marlin's way (arXiv 2408.11743), without repacking";
   variant.unsupported = mma_ring_unsupported;
-  variant.workspace_bytes = workspace_bytes;
+  variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
+    return with_float16_tokens(product_bytes(problem), problem, launch.device);
+  };
   variant.launch = launch_ring;
   variant.configs = kRingConfigNames;
   return variant;

@@ -16,11 +16,12 @@ namespace nf4bench::kernels::cuda {
 // Multiplies the block's parts of tiles; produce() fills the slot that was read last.
 template <class Shape, OutputType kType, ScaleTarget kTarget, class Produce>
 __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
-                                        const SplitSums& split, const RingGroup<Shape>& group,
-                                        std::uint8_t* shared, const Produce& produce) {
+                                        const SplitSums& split, const TokenFactors& factors,
+                                        const RingGroup<Shape>& group, std::uint8_t* shared,
+                                        const Produce& produce) {
   using Tile = SharedTile<Shape>;
   using Outputs = RingOutputs<Shape, kType>;
-  RingConsumer<Shape, kType, kTarget> consumer(group, shared_address(shared));
+  RingConsumer<Shape, kProductType<kType>, kTarget> consumer(group, shared_address(shared));
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     const bool is_whole = walk.is_whole(plan);
     const unsigned long long seen = is_whole ? 0 : Tile(plan, split, walk.tile).look();
@@ -29,7 +30,7 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
     for (int stage = walk.begin; stage < walk.end; ++stage) consumer.multiply_stage(produce);
     consumer.finish_tile();
     if (is_whole) {
-      const Outputs outputs(job, plan, walk.tile, group);
+      const Outputs outputs(job, plan, factors, walk.tile, group);
 #pragma unroll
       for (int i = 0; i < Shape::kPieces; ++i) outputs.store(i, consumer.piece(i));
     } else {
@@ -38,20 +39,20 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
   }
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     if (walk.is_whole(plan)) continue;
-    Tile(plan, split, walk.tile).add_up(Outputs(job, plan, walk.tile, group));
+    Tile(plan, split, walk.tile).add_up(Outputs(job, plan, factors, walk.tile, group));
   }
 }
 
-// Turing has float16 only, and shapes of its own.
-template <class Shape, OutputType kType>
+// Turing has shapes of its own.
+template <class Shape>
 __host__ __device__ constexpr bool is_compiled(int architecture) {
-  return architecture >= 800 ? !Shape::kIsTurings
-                             : Shape::kIsTurings && kType == OutputType::kFloat16;
+  return Shape::kIsTurings == (architecture < 800);
 }
 
 template <class Shape, OutputType kType, ScaleTarget kTarget>
 __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& plan,
-                                              const SplitSums& split, ScaleLayout layout) {
+                                              const SplitSums& split, ScaleLayout layout,
+                                              const TokenFactors& factors) {
   extern __shared__ __align__(1024) std::uint8_t shared[];
   if (threadIdx.x == 0) RingSync<Shape>(shared_address(shared)).init();
   if (job.nested && threadIdx.x < 256) {
@@ -63,7 +64,7 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
   wait_for_previous_kernel();
 
   using Stages = PlannedStages<Shape::kRows, Shape::kTokens>;
-  using Producer = RingProducer<Shape, kType, kTarget, Stages>;
+  using Producer = RingProducer<Shape, kProductType<kType>, kTarget, Stages>;
   const Stages stages(plan, blockIdx.x);
   const RingGroup<Shape> group;
   if constexpr (Shape::kProducerWarps > 0) {
@@ -74,9 +75,9 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
       producer.finish();
       return;
     }
-    fill_pairs<kType, Shape::kConsumers>(shared);
+    fill_pairs<kProductType<kType>, Shape::kConsumers>(shared);
     sync_at<kRingConsumers, Shape::kConsumers>();
-    consume<Shape, kType, kTarget>(job, plan, split, group, shared, [] {});
+    consume<Shape, kType, kTarget>(job, plan, split, factors, group, shared, [] {});
   } else {
     Producer producer(job, stages, layout, shared, static_cast<int>(threadIdx.x));
     const auto produce = [&] {
@@ -84,19 +85,20 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
     };
 #pragma unroll
     for (int i = 1; i < Shape::kStages; ++i) produce();
-    fill_pairs<kType, Shape::kConsumers>(shared);
+    fill_pairs<kProductType<kType>, Shape::kConsumers>(shared);
     __syncthreads();
-    consume<Shape, kType, kTarget>(job, plan, split, group, shared, produce);
+    consume<Shape, kType, kTarget>(job, plan, split, factors, group, shared, produce);
   }
 }
 
 template <class Shape, OutputType kType, ScaleTarget kTarget>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
     mma_ring(const __grid_constant__ Job job, const __grid_constant__ StagePlan plan,
-             const __grid_constant__ SplitSums split, ScaleLayout layout) {
+             const __grid_constant__ SplitSums split, ScaleLayout layout,
+             const __grid_constant__ TokenFactors factors) {
 #if defined(__CUDA_ARCH__)
-  if constexpr (is_compiled<Shape, kType>(__CUDA_ARCH__)) {
-    multiply_ring<Shape, kType, kTarget>(job, plan, split, layout);
+  if constexpr (is_compiled<Shape>(__CUDA_ARCH__)) {
+    multiply_ring<Shape, kType, kTarget>(job, plan, split, layout, factors);
   }
 #endif
 }

@@ -5,6 +5,7 @@
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/matmul/join/shared_tile.cuh"
+#include "cuda/matmul/product_type.cuh"
 #include "cuda/matmul/ring/ring_sync.cuh"
 #include "cuda/matmul/schedule/stage_walk.cuh"
 
@@ -28,9 +29,10 @@ struct RingGroup {
 template <class Shape, OutputType kType>
 class RingOutputs {
  public:
-  __device__ __forceinline__ RingOutputs(const Job& job, const StagePlan& plan, int tile,
+  __device__ __forceinline__ RingOutputs(const Job& job, const StagePlan& plan,
+                                         const TokenFactors& factors, int tile,
                                          const RingGroup<Shape>& group)
-      : job_(job) {
+      : job_(job), factors_(factors) {
     const TilePlace at(plan, tile);
     row_ = at.rows * Shape::kRows + group.index * Shape::kWarpRows +
            group.warp_k * Shape::kOwnTiles * 16 + group.lane / 4 * 2;
@@ -42,16 +44,19 @@ class RingOutputs {
     const int token = token_ + piece % Shape::kTilesM * 8;
     if (row >= job_.outputs) return;
     const bool has_second = row + 1 < job_.outputs;
-    const float bias = bias_of<kType>(job_, row);
-    const float second_bias = has_second ? bias_of<kType>(job_, row + 1) : 0.0f;
-    store_pair(row, token, __fadd_rn(sums.x, bias), __fadd_rn(sums.z, second_bias));
-    store_pair(row, token + 1, __fadd_rn(sums.y, bias), __fadd_rn(sums.w, second_bias));
+    const float2 bias = {bias_of<kType>(job_, row),
+                         has_second ? bias_of<kType>(job_, row + 1) : 0.0f};
+    store_pair(row, token, sums.x, sums.z, bias);
+    store_pair(row, token + 1, sums.y, sums.w, bias);
   }
 
  private:
-  __device__ __forceinline__ void store_pair(int row, int token, float first, float second) const {
+  __device__ __forceinline__ void store_pair(int row, int token, float first, float second,
+                                             float2 bias) const {
     if (token >= job_.tokens) return;
-    const std::uint32_t pair = pack_pair<kType>(first, second);
+    const std::uint32_t pair =
+        pack_pair<kType>(__fadd_rn(sum_of<kType>(first, factors_, token), bias.x),
+                         __fadd_rn(sum_of<kType>(second, factors_, token), bias.y));
     auto* at = static_cast<std::uint16_t*>(job_.output) + token * job_.outputs + row;
     if (job_.outputs % 2 == 0) {
       *reinterpret_cast<std::uint32_t*>(at) = pair;
@@ -62,6 +67,7 @@ class RingOutputs {
   }
 
   const Job& job_;
+  const TokenFactors& factors_;
   int row_;
   int token_;
 };

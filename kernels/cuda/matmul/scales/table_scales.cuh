@@ -7,8 +7,6 @@
 
 namespace nf4bench::kernels::cuda {
 
-#if __CUDA_ARCH__ >= 800
-
 // A thread's scale of each stage, of which a block has no more than threads: loaded in one step,
 // and worked out in a later one.
 template <class Traits>
@@ -75,7 +73,5 @@ class TableScales {
   std::uint32_t codes_[Traits::kScaleFloats];
   float values_[Traits::kScaleFloats];
 };
-
-#endif
 
 }  // namespace nf4bench::kernels::cuda

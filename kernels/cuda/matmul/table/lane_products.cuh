@@ -4,6 +4,7 @@
 // pairs.
 
 #include "cuda/matmul/pair_table.cuh"
+#include "cuda/matmul/product_type.cuh"
 #include "cuda/matmul/table/table_stage.cuh"
 
 namespace nf4bench::kernels::cuda {
@@ -12,8 +13,6 @@ namespace nf4bench::kernels::cuda {
 // gives it, which is rows lane / 4 and 8 further down, tokens 2 (lane % 4) and the next.
 template <class Traits>
 using LaneSums = float[2][Traits::kEights][4];
-
-#if __CUDA_ARCH__ >= 800
 
 // Eight weights of a row as four pairs of the output type. Pair i has the scale of its byte's two
 // nibbles.
@@ -155,7 +154,5 @@ class LaneProducts {
   std::uint32_t scale_step_ = 0;
   int begin_[4];  // where in the largest block each of its rows begins
 };
-
-#endif
 
 }  // namespace nf4bench::kernels::cuda

@@ -8,27 +8,29 @@ namespace nf4bench::kernels::cuda {
 namespace {
 
 template <OutputType kType, class Traits>
-void launch_traits(const Job& job, const Launch& launch) {
+void launch_traits(const Job& job, const Launch& launch, const TokenFactors& factors) {
   const TableShape shape = table_shape<Traits>(job, launch.device);
   const StagePlan plan = plan_table<Traits>(job, launch.device);
   const SplitParts parts = {static_cast<float4*>(job.workspace)};
   const Grid grid = {static_cast<unsigned>(plan.blocks), kTableThreads,
                      static_cast<std::size_t>(TableLayout<Traits>::bytes(shape.slots))};
-  launch_grid(launch, grid, mma_table<kType, Traits>, job, plan, shape, parts);
+  launch_grid(launch, grid, mma_table<kType, Traits>, job, factors, plan, shape, parts);
   if (plan.split == 0) return;
   const Grid joining = {static_cast<unsigned>(plan.split * (Traits::kPieces / kJoinThreads)),
                         kJoinThreads, 0};
-  launch_grid(launch, joining, join_table<kType, Traits>, job, plan, parts);
+  launch_grid(launch, joining, join_table<kType, Traits>, job, factors, plan, parts);
 }
 
 void launch_table(const Job& job, const Launch& launch) {
-  with_table_traits(job, choose_row_warps(job, launch.device), [&](auto traits) {
-    using Traits = decltype(traits);
-    if (job.output_type == OutputType::kFloat16) {
-      launch_traits<OutputType::kFloat16, Traits>(job, launch);
-    } else {
-      launch_traits<OutputType::kBfloat16, Traits>(job, launch);
-    }
+  with_tokens(job, launch, table_workspace(job), [&](const Job& part, const TokenFactors& factors) {
+    with_table_traits(part, choose_tiles(part, launch.device), [&](auto traits) {
+      using Traits = decltype(traits);
+      if (part.output_type == OutputType::kFloat16) {
+        launch_traits<OutputType::kFloat16, Traits>(part, launch, factors);
+      } else {
+        launch_traits<OutputType::kBfloat16, Traits>(part, launch, factors);
+      }
+    });
   });
 }
 
@@ -43,8 +45,8 @@ Variant matmul_mma_table() {
   variant.traits.persistent = true;
   variant.traits.mirrors = "FLUTE (arXiv 2407.10960)";
   variant.unsupported = mma_table_unsupported;
-  variant.workspace_bytes = [](const Problem& problem, const Launch&) {
-    return table_workspace(problem);
+  variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
+    return with_float16_tokens(table_workspace(problem), problem, launch.device);
   };
   variant.launch = launch_table;
   return variant;

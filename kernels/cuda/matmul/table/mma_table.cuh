@@ -36,8 +36,8 @@ __device__ __forceinline__ TileOrigin tile_origin(const StagePlan& plan, int til
 // Writes a piece of a tile's sums to the output. Pieces: (16 rows of a warp's 32, eight of tokens,
 // row warp, lane), the last changing the fastest.
 template <OutputType kType, class Traits>
-__device__ __forceinline__ void store_piece(const Job& job, TileOrigin tile, int piece,
-                                            float4 sums) {
+__device__ __forceinline__ void store_piece(const Job& job, const TokenFactors& factors,
+                                            TileOrigin tile, int piece, float4 sums) {
   constexpr int kLanes = Traits::kRowWarps * 32;
   const int lane = piece % 32;
   const int half = piece / kLanes / Traits::kEights;
@@ -54,12 +54,10 @@ __device__ __forceinline__ void store_piece(const Job& job, TileOrigin tile, int
     for (int m = 0; m < 2; ++m) {
       if (token + m >= job.tokens) continue;
       static_cast<std::uint16_t*>(job.output)[(token + m) * job.outputs + output] =
-          round_to<kType>(__fadd_rn(values[r][m], bias));
+          round_to<kType>(__fadd_rn(sum_of<kType>(values[r][m], factors, token + m), bias));
     }
   }
 }
-
-#if __CUDA_ARCH__ >= 800
 
 // Each lane of a half warp has a copy of the table, so that no two meet in a bank.
 __device__ __forceinline__ void fill_pair_table(float2* pairs) {
@@ -86,10 +84,12 @@ __device__ __forceinline__ void multiply_part(LaneSums<Traits>& sums, const Job&
                                               const TileWalk& part) {
   using Layout = TableLayout<Traits>;
   extern __shared__ __align__(1024) std::uint8_t shared[];
-  const auto* map = reinterpret_cast<const float*>(shared + Layout::kMap);
+  const float* map =
+      Traits::kRagged ? job.nested_map : reinterpret_cast<const float*>(shared + Layout::kMap);
   StageCopies<Traits> copies(job, tile, part.begin);
   TableScales<Traits> scales(job, shape, tile, part.begin);
-  const LaneProducts<kType, Traits> products(job, shape, tile.row, shared_address(shared));
+  const LaneProducts<kProductType<kType>, Traits> products(job, shape, tile.row,
+                                                           shared_address(shared));
   const std::uint32_t ring = shared_address(shared) + Layout::kRing;
   const std::uint32_t ring_end = ring + shape.slots * Layout::kSlotBytes;
   const auto fill = [&](int stage, std::uint32_t slot) {
@@ -144,19 +144,16 @@ __device__ __forceinline__ void join_depths(const LaneSums<Traits>& sums, float4
   __syncthreads();
 }
 
-#endif
-
 template <OutputType kType, class Traits>
-__global__ void __launch_bounds__(kTableThreads, 1)
-    mma_table(const __grid_constant__ Job job, const __grid_constant__ StagePlan plan,
-              const __grid_constant__ TableShape shape, const __grid_constant__ SplitParts parts) {
-#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ void multiply_table(const Job& job, const TokenFactors& factors,
+                                               const StagePlan& plan, const TableShape& shape,
+                                               const SplitParts& parts) {
   using Layout = TableLayout<Traits>;
   extern __shared__ __align__(1024) std::uint8_t shared[];
   fill_pair_table(reinterpret_cast<float2*>(shared));
   allow_next_kernel();
   wait_for_previous_kernel();
-  if (job.nested && threadIdx.x < 256) {
+  if (!Traits::kRagged && job.nested && threadIdx.x < 256) {
     reinterpret_cast<float*>(shared + Layout::kMap)[threadIdx.x] =
         __ldg(job.nested_map + threadIdx.x);
   }
@@ -171,12 +168,23 @@ __global__ void __launch_bounds__(kTableThreads, 1)
 #pragma unroll 1
     for (int i = threadIdx.x; i < Traits::kPieces; i += kTableThreads) {
       if (walk.is_whole(plan)) {
-        store_piece<kType, Traits>(job, tile, i, pieces[i]);
+        store_piece<kType, Traits>(job, factors, tile, i, pieces[i]);
       } else {
         __stcg(own + i, pieces[i]);
       }
     }
     __syncthreads();  // the ring is free again
+  }
+}
+
+template <OutputType kType, class Traits>
+__global__ void __launch_bounds__(kTableThreads, 1)
+    mma_table(const __grid_constant__ Job job, const __grid_constant__ TokenFactors factors,
+              const __grid_constant__ StagePlan plan, const __grid_constant__ TableShape shape,
+              const __grid_constant__ SplitParts parts) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (__CUDA_ARCH__ >= 800 || TableLayout<Traits>::kFitsTuring) {
+    multiply_table<kType, Traits>(job, factors, plan, shape, parts);
   }
 #endif
 }
@@ -186,9 +194,8 @@ inline constexpr int kJoinThreads = 256;
 // Adds up the parts of split tiles. A thread has one piece of a tile.
 template <OutputType kType, class Traits>
 __global__ void __launch_bounds__(kJoinThreads)
-    join_table(const __grid_constant__ Job job, const __grid_constant__ StagePlan plan,
-               const __grid_constant__ SplitParts parts) {
-#if __CUDA_ARCH__ >= 800
+    join_table(const __grid_constant__ Job job, const __grid_constant__ TokenFactors factors,
+               const __grid_constant__ StagePlan plan, const __grid_constant__ SplitParts parts) {
   allow_next_kernel();
   wait_for_previous_kernel();
   constexpr int kBlocks = Traits::kPieces / kJoinThreads;  // a tile
@@ -203,8 +210,8 @@ __global__ void __launch_bounds__(kJoinThreads)
     const float4 part = __ldcg(parts.of<Traits>(block, split_tile) + piece);
     sum = make_float4(sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w);
   }
-  store_piece<kType, Traits>(job, tile_origin<Traits>(plan, plan.whole + split_tile), piece, sum);
-#endif
+  store_piece<kType, Traits>(job, factors, tile_origin<Traits>(plan, plan.whole + split_tile),
+                             piece, sum);
 }
 
 }  // namespace nf4bench::kernels::cuda

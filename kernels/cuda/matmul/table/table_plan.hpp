@@ -15,20 +15,27 @@ inline bool is_ragged(const Problem& problem) {
   return problem.inputs % kRun != 0;
 }
 
-// Calls use(Traits) for what `problem` is computed with. `row_warps` is 8, or 4 with up to 32
-// tokens, as 64 would not fit into the registers; ragged rows have no choice, as there are more
-// scales than threads beyond 128 of them.
+// Tiles of 256 rows, of 128, and those for which Turing has shared memory.
+enum class TableTiles { kLarge, kSmall, kTuring };
+
+// Calls use(Traits) for what `problem` is computed with. Small tiles have up to 32 tokens, as 64
+// would not fit into the registers; ragged rows have small ones, as there are more scales than
+// threads beyond 128 of them.
 template <class Function>
-auto with_table_traits(const Problem& problem, int row_warps, Function use) {
+auto with_table_traits(const Problem& problem, TableTiles tiles, Function use) {
   const auto with_eights = [&](auto eights) {
     constexpr int kEights = decltype(eights)::value;
     if (is_ragged(problem)) return use(TableTraits<true, 4, std::min(kEights, 4)>{});
-    if (row_warps == 8) return use(TableTraits<false, 8, kEights>{});
+    if (tiles == TableTiles::kLarge) return use(TableTraits<false, 8, kEights>{});
     return use(TableTraits<false, 4, std::min(kEights, 4)>{});
   };
-  if (problem.tokens <= 8) return with_eights(std::integral_constant<int, 1>{});
-  if (problem.tokens <= 16) return with_eights(std::integral_constant<int, 2>{});
-  if (problem.tokens <= 32) return with_eights(std::integral_constant<int, 4>{});
+  std::int64_t tokens = problem.tokens;
+  if (tiles == TableTiles::kTuring) {
+    tokens = std::min<std::int64_t>(tokens, is_ragged(problem) ? 8 : 16);
+  }
+  if (tokens <= 8) return with_eights(std::integral_constant<int, 1>{});
+  if (tokens <= 16) return with_eights(std::integral_constant<int, 2>{});
+  if (tokens <= 32) return with_eights(std::integral_constant<int, 4>{});
   return with_eights(std::integral_constant<int, 8>{});
 }
 
@@ -45,15 +52,17 @@ std::int64_t tiles_of(const Problem& problem) {
   return block_count(problem.outputs, Traits::kRows) * block_count(problem.tokens, Traits::kTokens);
 }
 
-// 256 rows a tile where there are enough of them, room for the ring, and a thread for each scale of
-// a stage; else 128.
-inline int choose_row_warps(const Problem& problem, const DeviceFacts& device) {
-  return with_table_traits(problem, 8, [&](auto traits) {
+// Large ones where there are enough of them, room for the ring, and a thread for each scale of a
+// stage.
+inline TableTiles choose_tiles(const Problem& problem, const DeviceFacts& device) {
+  if (device.compute_capability < 80) return TableTiles::kTuring;
+  return with_table_traits(problem, TableTiles::kLarge, [&](auto traits) {
     using Traits = decltype(traits);
     const bool fits =
         Traits::kRows * (kStageInputs >> span_shift_of(problem)) <= kTableThreads &&
         TableLayout<Traits>::bytes(2) <= static_cast<int>(shared_bytes_a_block(device));
-    return fits && tiles_of<Traits>(problem) * 16 >= device.multiprocessors ? 8 : 4;
+    return fits && tiles_of<Traits>(problem) * 16 >= device.multiprocessors ? TableTiles::kLarge
+                                                                            : TableTiles::kSmall;
   });
 }
 
@@ -79,8 +88,8 @@ StagePlan plan_table(const Problem& problem, const DeviceFacts& device) {
 // As much as any device takes.
 inline std::size_t table_workspace(const Problem& problem) {
   std::size_t most = 0;
-  for (const int row_warps : {4, 8}) {
-    with_table_traits(problem, row_warps, [&](auto traits) {
+  for (const TableTiles each : {TableTiles::kLarge, TableTiles::kSmall, TableTiles::kTuring}) {
+    with_table_traits(problem, each, [&](auto traits) {
       using Traits = decltype(traits);
       const std::int64_t tiles = tiles_of<Traits>(problem);
       const std::int64_t stages = block_count(problem.inputs, kStageInputs);

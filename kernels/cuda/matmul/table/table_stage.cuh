@@ -51,17 +51,17 @@ struct TableTraits {
 template <class Traits>
 struct TableLayout {
   static constexpr int kPairs = 0;  // 256 pairs of float32, 16 copies
+  // The nested map, which ragged tiles, for which Turing has no more room, read from memory.
   static constexpr int kMap = kPairs + 256 * 16 * 8;
-  static constexpr int kScales = kMap + 1024;  // of two stages
+  static constexpr int kScales = kMap + (Traits::kRagged ? 0 : 1024);  // of two stages
   static constexpr int kScaleBytes = Traits::kRows * kStageRuns * Traits::kScaleFloats * 4;
   static constexpr int kRing = kScales + 2 * kScaleBytes;
   static constexpr int kTokens = Traits::kRows * Traits::kRowBytes;  // in a slot
   static constexpr int kSlotBytes = kTokens + Traits::kTokens * Traits::kTokenBytes;
 
   static constexpr int bytes(int slots) { return kRing + slots * kSlotBytes; }
+  static constexpr bool kFitsTuring = bytes(2) <= 64 << 10;
 };
-
-#if __CUDA_ARCH__ >= 800
 
 template <class Value>
 __device__ __forceinline__ int clamped(Value value, int most) {
@@ -202,7 +202,5 @@ class StageCopies {
   std::uint32_t code_step_;  // bytes to this thread's second row
   std::uint32_t value_step_;
 };
-
-#endif
 
 }  // namespace nf4bench::kernels::cuda

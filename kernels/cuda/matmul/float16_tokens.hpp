@@ -1,0 +1,75 @@
+#pragma once
+
+// bfloat16 activations on Turing, whose tensor cores multiply float16 alone. A launch before the
+// product multiplies each token by the power of two that brings its largest value to 2^14 or more,
+// and rounds it to float16; the product's sums are multiplied by the inverse. Values are exact down
+// to 2^-31 of their token's largest, and lose digits below.
+
+#include "variant.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace nf4bench::kernels::cuda {
+
+// What the sums of tokens are multiplied by.
+struct TokenFactors {
+  const float* values = nullptr;  // one a token; null: 1
+};
+
+inline bool takes_float16_tokens(const Problem& problem, const DeviceFacts& device) {
+  return problem.output_type == OutputType::kBfloat16 && device.compute_capability < 80;
+}
+
+// Behind the workspace of a product: factors, and tokens, of which so many are multiplied at once
+// that they take 16 MiB.
+struct Float16Workspace {
+  std::int64_t most;  // tokens at once
+  std::int64_t factors;
+  std::int64_t tokens;
+  std::int64_t bytes;
+
+  Float16Workspace(const Problem& problem, std::size_t product_bytes)
+      : most(std::clamp<std::int64_t>((std::int64_t{8} << 20) / std::max(problem.inputs, kOne), 1,
+                                      std::max(problem.tokens, kOne))),
+        factors(block_count(static_cast<std::int64_t>(product_bytes), 256) * 256),
+        tokens(factors + block_count(most * 4, 256) * 256),
+        bytes(tokens + most * problem.inputs * 2) {}
+
+ private:
+  static constexpr std::int64_t kOne = 1;
+};
+
+inline std::size_t with_float16_tokens(std::size_t product_bytes, const Problem& problem,
+                                       const DeviceFacts& device) {
+  return takes_float16_tokens(problem, device)
+             ? static_cast<std::size_t>(Float16Workspace(problem, product_bytes).bytes)
+             : product_bytes;
+}
+
+// Rounds `rows` rows of bfloat16 to float16, which may be where they were, and writes the factors.
+// Where `there` is given, the rows from the number in it on are left alone. One launch.
+void launch_float16_tokens(const Launch& launch, const void* from, void* to, float* factors,
+                           std::int64_t rows, std::int64_t inputs, const int* there = nullptr);
+
+// Calls multiply(Job, TokenFactors) for all tokens, on Turing for as many at a time as the
+// workspace has room for.
+template <class Multiply>
+void with_tokens(const Job& job, const Launch& launch, std::size_t product_bytes,
+                 Multiply multiply) {
+  if (!takes_float16_tokens(job, launch.device)) return multiply(job, TokenFactors{});
+  const Float16Workspace parts(job, product_bytes);
+  auto* const workspace = static_cast<std::uint8_t*>(job.workspace);
+  auto* const factors = reinterpret_cast<float*>(workspace + parts.factors);
+  Job part = job;
+  part.input = workspace + parts.tokens;
+  for (std::int64_t first = 0; first < job.tokens; first += parts.most) {
+    part.tokens = std::min(parts.most, job.tokens - first);
+    part.output = static_cast<std::uint16_t*>(job.output) + first * job.outputs;
+    launch_float16_tokens(launch, static_cast<const std::uint16_t*>(job.input) + first * job.inputs,
+                          workspace + parts.tokens, factors, part.tokens, job.inputs);
+    multiply(part, TokenFactors{factors});
+  }
+}
+
+}  // namespace nf4bench::kernels::cuda
