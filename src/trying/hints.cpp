@@ -20,12 +20,17 @@ struct Known {
   int multiprocessors = 0;
 };
 
+// Of several kernels the worst.
 std::string spills(const Known& known) {
-  if (!known.cell.kernel || known.cell.kernel->spill_bytes == 0) return "";
+  const peer::KernelFacts* worst = known.cell.kernel ? &*known.cell.kernel : nullptr;
+  for (const peer::KernelFacts& each : known.cell.kernels) {
+    if (worst == nullptr || each.spill_bytes > worst->spill_bytes) worst = &each;
+  }
+  if (worst == nullptr || worst->spill_bytes == 0) return "";
   return fmt::format(
-      "it spills {} bytes a thread to memory: let a thread hold fewer values at a time, or raise "
+      "{} spills {} bytes a thread to memory: let a thread hold fewer values at a time, or raise "
       "its limit of registers",
-      known.cell.kernel->spill_bytes);
+      known.cell.kernel ? "it" : worst->name, worst->spill_bytes);
 }
 
 std::string idle_lanes(const Known& known) {

@@ -129,9 +129,9 @@ class Company {
   const Measurement& mine_;
 };
 
-// The kernel's own, launched for the problem of a row.
-std::optional<peer::KernelFacts> facts_of(const record::Report& report, const TriedCell& cell,
-                                          const std::string& program, const std::string& sass) {
+// Of the kernel, launched for the problem of a row, or of all that may be it.
+std::vector<peer::KernelFacts> facts_of(const record::Report& report, const TriedCell& cell,
+                                        const std::string& program, const std::string& sass) {
   kernels::Problem problem = operation::problem_of(
       operation::WeightSize{
           .shape = cell.shape,
@@ -165,7 +165,12 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
     cell.first_wrong = row.verification->first_wrong;
     if (row.verification->accuracy) cell.max_error = row.verification->accuracy->max_error;
   }
-  cell.kernel = facts_of(report, cell, attempt.program, sass);
+  std::vector<peer::KernelFacts> facts = facts_of(report, cell, attempt.program, sass);
+  if (facts.size() == 1) {
+    cell.kernel = std::move(facts.front());
+  } else {
+    cell.kernels = std::move(facts);
+  }
   cell.counters = row.counters;
   cell.hint = hint_for(cell, report.device.multiprocessors);
   if (!row.time_s || row.samples_s.empty()) return cell;

@@ -56,6 +56,15 @@ TEST(Hints, TellOfSpills) {
             "raise its limit of registers");
 }
 
+TEST(Hints, OfSeveralKernelsNameTheOneThatSpillsMost) {
+  EXPECT_EQ(hint_of([](TriedCell& c) {
+              c.kernel.reset();
+              c.kernels = {{.name = "some", .spill_bytes = 4}, {.name = "most", .spill_bytes = 48}};
+            }),
+            "most spills 48 bytes a thread to memory: let a thread hold fewer values at a time, or "
+            "raise its limit of registers");
+}
+
 TEST(Hints, TellOfLanesThatHaveNothingToDo) {
   EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel->launch->block = 100; }),
             "of the last warp of its blocks of 100 threads 28 have nothing to do: take a multiple "
