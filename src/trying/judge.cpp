@@ -172,13 +172,13 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
     cell.kernels = std::move(facts);
   }
   cell.counters = row.counters;
+  cell.fraction_of_copy = row.fraction_of_copy;
   cell.hint = hint_for(cell, report.device.multiprocessors);
   if (!row.time_s || row.samples_s.empty()) return cell;
   cell.median_s = row.time_s->median;
   cell.ci95 = row.time_s->ci95;
   cell.bytes_per_s = row.bytes_per_s;
   cell.flops_per_s = row.flops_per_s;
-  cell.fraction_of_copy = row.fraction_of_copy;
   if (row.roof) cell.fraction_of_roof = row.roof->fraction;
   const Company company(report, row);
   cell.fastest = company.fastest();
