@@ -62,7 +62,11 @@ CUDA_BUILT_IN = {
 # Why a variant may say that it cannot do this.
 EXCUSES = ("no BLAS library", "multiplies one token", "of compute capability 8.0")
 
-# Right ones without host code.
+# Right ones that are a page long: for the CPU, and without host code.
+FILES = {
+    "DEQUANTIZE": ("docs/examples/try/decode.cpp", "tests/try/kernels/right_and_fast.cpp"),
+    "MATMUL": ("tests/try/kernels/product.cpp",),
+}
 CUDA_FILES = {
     "DEQUANTIZE": ("docs/examples/try/decode.cu", "tests/try/kernels/right_and_slow.cu",
                    "tests/try/kernels/right_and_fast.cu"),
@@ -175,8 +179,27 @@ class Honest(Scratch):
         print(f"{operation.lower()}: {len(found)} rows of {RUNS} runs, no alarm", file=sys.stderr)
 
 
+    def no_alarm_of_tries(self, operation, names, *words):
+        """Tries the files as often, and wants each try to be ok."""
+        words = [*self.QUICK, *words, "--operation", operation.lower()]
+        words += ["--tokens", "1,3"] if operation == "MATMUL" else []
+        alarms = []
+        for name in names * RUNS:
+            path = shutil.copy(ROOT / name, self.folder)  # where tries.jsonl may lie beside it
+            result = self.run_program("try", path, "--json", "-", "--quiet", *words)
+            attempt = json.loads(result.stdout or "{}")
+            if attempt.get("status") != "ok":
+                alarms.append((name, attempt.get("status"), attempt.get("reason", result.stderr)))
+        self.assertEqual(alarms, [])
+        print(f"{operation.lower()}: {len(names) * RUNS} tries, no alarm", file=sys.stderr)
+
+
 class NoCheats(Honest):
     """The built-in variants as source files, NF4BENCH_FALSE_ALARM_RUNS times."""
+
+    def test_right_files_are_always_ok(self):
+        for operation, names in FILES.items():
+            self.no_alarm_of_tries(operation, names)
 
     def test_built_in_variants_are_never_taken_for_cheats(self):
         for operation, variants in BUILT_IN.items():
@@ -198,6 +221,11 @@ class NoCheatsOnGpu(Honest):
 
     def shape_of(self, operation):
         return ["--shape", "5x33x77" if operation == "EXPERTS" else "2048x2048"]
+
+    def test_right_files_are_always_ok(self):
+        for operation, names in CUDA_FILES.items():
+            if operation != "EXPERTS":  # which are not tried
+                self.no_alarm_of_tries(operation, names, *self.shape_of(operation))
 
     def test_kernels_without_host_code_are_never_taken_for_cheats(self):
         for operation, names in CUDA_FILES.items():
