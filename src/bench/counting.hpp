@@ -46,7 +46,7 @@ CountingFailure failure_in(const std::string& text);
 // The metrics of Nsight Compute that Counters are made of, by their names there.
 const std::vector<std::string>& ncu_metrics();
 
-// What `text`, written by "ncu --csv", says of all kernels in its table; empty where
+// What `text`, written by "ncu --csv --page raw", says of all kernels in its table; empty where
 // there is no table. A value that is no number, or of a unit that is not known, is absent.
 std::optional<record::Counters> counters_in(const std::string& text);
 

@@ -74,44 +74,20 @@ NcuKernel kernel_in(const Words& names, const Words& units, const Words& words) 
   return kernel;
 }
 
-// A table with a row for each metric of a kernel: where the words of a row are.
-struct MetricColumns {
-  std::size_t name, unit, value;
-};
-
-std::optional<MetricColumns> metric_columns(const Words& names) {
-  const auto place = [&](const char* name) {
-    return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
-  };
-  const MetricColumns at = {place("Metric Name"), place("Metric Unit"), place("Metric Value")};
-  const bool has_all = std::max({at.name, at.unit, at.value}) < names.size();
-  return has_all ? std::optional(at) : std::nullopt;
-}
-
 }  // namespace
 
 std::vector<NcuKernel> ncu_kernels_in(const std::string& text) {
   std::vector<NcuKernel> kernels;
   Words names;
   Words units;
-  std::optional<MetricColumns> metric;
-  std::optional<std::string> last_id;  // of such a table
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("\"ID\",")) {
       names = words_in(line);
       units.clear();
-      metric = metric_columns(names);
-      last_id.reset();
     } else if (!names.empty() && line.starts_with('"')) {
       const Words words = words_in(line);
-      if (metric) {
-        if (words.size() < names.size()) continue;
-        if (words[0] != last_id) kernels.emplace_back();
-        last_id = words[0];
-        kernels.back().merge(
-            kernel_in({words[metric->name]}, {words[metric->unit]}, {words[metric->value]}));
-      } else if (units.empty()) {
+      if (units.empty()) {
         units = words;
       } else {
         kernels.push_back(kernel_in(names, units, words));

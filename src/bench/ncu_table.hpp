@@ -1,7 +1,6 @@
 #pragma once
 
-// The table that "ncu --csv" prints: a row for each kernel, as of "--page raw", or for each metric
-// of one, as of other pages.
+// The table that "ncu --csv --page raw" prints.
 
 #include <map>
 #include <string>

@@ -7,6 +7,7 @@
 #include "peer/compile_cache.hpp"
 #include "peer/embedded.hpp"
 #include "peer/kernel/kernel_program.hpp"
+#include "peer/kernel/library_kernels.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -79,7 +80,8 @@ Source source_at(const std::string& path, int compute_capability, const fs::path
   source.options =
       is_cuda(path)
           ? Words{"-O3",          "-std=c++17",       gpu_of(compute_capability),
-                  "--fmad=false", "-Xcompiler=-fPIC", "-lineinfo"}
+                  "--fmad=false", "-Xcompiler=-fPIC", "-lineinfo",
+                  "-Xptxas=-v"}
           : Words{"-O3", "-std=c++20", "-march=native", "-ffp-contract=off", "-fPIC", "-pthread"};
   source.options.push_back("-I" + headers.string());
   source.question =
@@ -106,12 +108,14 @@ ChildOutcome compile(const Source& source, const Words& product) {
   return run(std::move(words));
 }
 
-// The first of the errors; else the first line, or that there is none.
+// The first of the errors; else the first line that is more than ptxas' facts of kernels, or that
+// there is none.
 std::string first_error(const std::string& log) {
   std::istringstream lines(log);
   std::string first;
   for (std::string line; std::getline(lines, line);) {
-    if (first.empty()) first = line;
+    const bool is_fact = line.starts_with("ptxas info") || line.starts_with("    ");
+    if (first.empty() && !is_fact) first = line;
     if (!errors_in(line).empty()) return line;
   }
   return first.empty() ? "the compiler says nothing" : first;
@@ -229,6 +233,7 @@ std::string compiled_library(const std::string& path, int compute_capability) {
   fs::remove(rule, error);
   if (outcome.exit_code != 0) fs::remove(temporary, error);
   require_success(path, source, outcome);
+  if (is_cuda(path)) add_log(temporary.string(), outcome.err + outcome.out);
   return cache.keep(source.question, temporary, files, begun).string();
 }
 
@@ -242,9 +247,9 @@ void keep_compilation(const std::string& path, int compute_capability, const std
   const auto with_ending = [&](const char* ending) {
     return fs::path(name).replace_extension(ending).string();
   };
-  const ChildOutcome outcome =
-      is_cuda(path) ? compile(source, {"-cubin", "-Xptxas=-v", "-o", with_ending(".cubin")})
-                    : compile(source, {"-Wall", "-S", "-o", with_ending(".s")});
+  const ChildOutcome outcome = is_cuda(path)
+                                   ? compile(source, {"-cubin", "-o", with_ending(".cubin")})
+                                   : compile(source, {"-Wall", "-S", "-o", with_ending(".s")});
   write_file(fs::path(folder) / "compiler.log", outcome.err + outcome.out);
   if (!is_cuda(path) || outcome.exit_code != 0) return;
   compile(source, {"-ptx", "-o", with_ending(".ptx")});

@@ -24,7 +24,7 @@ constexpr const char* to_string(Resource resource) {
 struct Launch {
   std::optional<std::int64_t> grid{};          // blocks
   std::optional<std::int64_t> block{};         // threads of one
-  std::optional<std::int64_t> registers{};     // of a thread
+  std::optional<std::int64_t> registers{};     // that a thread is given, a multiple of 8
   std::optional<std::int64_t> shared_bytes{};  // of a block, static and dynamic
   std::optional<double> waves{};      // of blocks: the grid over what all multiprocessors hold
   std::optional<double> occupancy{};  // warps that one holds at once, of those that it has room for

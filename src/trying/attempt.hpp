@@ -88,7 +88,8 @@ struct TriedCell {
   std::int64_t mismatches = 0;
   std::optional<double> max_error;  // of a product, relative to the root mean square of the truth
   std::optional<record::FirstWrong> first_wrong;
-  std::optional<peer::KernelFacts> kernel;     // of one that has no host code
+  std::optional<peer::KernelFacts> kernel;     // none: it is for the CPU, or see `kernels`
+  std::vector<peer::KernelFacts> kernels{};    // of host code any of which it may launch
   std::optional<record::Counters> counters{};  // absent unless asked for
   std::string hint;                            // what to change; empty: nothing is known
 };
@@ -150,6 +151,7 @@ void fields(Cell& c, F&& f) {
   f("max_error", c.max_error, kLater);
   f("first_wrong", c.first_wrong);
   f("kernel", c.kernel, kLater);
+  f("kernels", c.kernels, kLater);
   f("counters", c.counters, Field{.or_none = true});
   f("hint", c.hint, Field{.later = true, .or_null = true});
 }

@@ -129,9 +129,9 @@ class Company {
   const Measurement& mine_;
 };
 
-// The kernel's own, launched for the problem of a row.
-std::optional<peer::KernelFacts> facts_of(const record::Report& report, const TriedCell& cell,
-                                          const std::string& program, const std::string& sass) {
+// Of the kernel, launched for the problem of a row, or of all that may be it.
+std::vector<peer::KernelFacts> facts_of(const record::Report& report, const TriedCell& cell,
+                                        const std::string& program, const std::string& sass) {
   kernels::Problem problem = operation::problem_of(
       operation::WeightSize{
           .shape = cell.shape,
@@ -165,15 +165,20 @@ TriedCell cell_of(const record::Report& report, const Measurement& row, const At
     cell.first_wrong = row.verification->first_wrong;
     if (row.verification->accuracy) cell.max_error = row.verification->accuracy->max_error;
   }
-  cell.kernel = facts_of(report, cell, attempt.program, sass);
+  std::vector<peer::KernelFacts> facts = facts_of(report, cell, attempt.program, sass);
+  if (facts.size() == 1) {
+    cell.kernel = std::move(facts.front());
+  } else {
+    cell.kernels = std::move(facts);
+  }
   cell.counters = row.counters;
+  cell.fraction_of_copy = row.fraction_of_copy;
   cell.hint = hint_for(cell, report.device.multiprocessors);
   if (!row.time_s || row.samples_s.empty()) return cell;
   cell.median_s = row.time_s->median;
   cell.ci95 = row.time_s->ci95;
   cell.bytes_per_s = row.bytes_per_s;
   cell.flops_per_s = row.flops_per_s;
-  cell.fraction_of_copy = row.fraction_of_copy;
   if (row.roof) cell.fraction_of_roof = row.roof->fraction;
   const Company company(report, row);
   cell.fastest = company.fastest();

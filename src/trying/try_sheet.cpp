@@ -70,10 +70,10 @@ std::string legend_of(const Attempt& attempt) {
   return "";
 }
 
-// What its machine code has, of a kernel without host code.
-std::string kernel_text(const TriedCell& cell) {
-  const peer::KernelFacts& k = *cell.kernel;
-  std::string words = cell.variant.empty() ? "kernel" : "kernel " + cell.variant;
+// What its machine code has.
+std::string kernel_text(const TriedCell& cell, const peer::KernelFacts& k) {
+  const std::string& own = k.name.empty() ? cell.variant : k.name;
+  std::string words = own.empty() ? "kernel" : "kernel " + own;
   words += fmt::format(": {} registers", k.registers);
   if (k.launch && k.launch->occupancy)
     words += fmt::format(", {:.0f} % of a multiprocessor's warps", *k.launch->occupancy * 100);
@@ -199,7 +199,8 @@ std::string to_text(const Attempt& attempt, const text::Style& style) {
   }
   std::set<std::string> kernels;
   for (const TriedCell& cell : attempt.cells) {
-    if (cell.kernel) kernels.insert(kernel_text(cell));
+    if (cell.kernel) kernels.insert(kernel_text(cell, *cell.kernel));
+    for (const peer::KernelFacts& each : cell.kernels) kernels.insert(kernel_text(cell, each));
   }
   for (const std::string& kernel : kernels) page.paragraph(kernel, 2, text::Tone::kFaint);
   tell_why(attempt, page);

@@ -208,35 +208,6 @@ TEST(NcuOutput, WhereAllRunOutTogetherItIsWarps) {
   EXPECT_EQ(c->launch->occupancy_limit, record::Resource::kWarps);
 }
 
-// Of a kernel without an ID, too, and with a metric that the GPU does not have.
-TEST(NcuOutput, ATableMayHaveARowForEachMetric) {
-  constexpr char kRow[] =
-      R"csv(","4711","nf4bench","127.0.0.1","decode(Job, ""x"")","1","7","(256, 1, 1)","(4096, 1, 1)","0","9.0","Command line profiler metrics",)csv";
-  std::string text =
-      R"("ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value")";
-  for (const char* const row :
-       {R"(0"gpu__time_duration.sum","nsecond","36,520")",
-        R"(0"dram__bytes_read.sum","byte","56,792,576")",
-        R"(0"launch__registers_per_thread","register/thread","32")",
-        R"(0"lts__t_sector_hit_rate.pct","%","12.5")", R"(0"smsp__inst_executed.sum","","n/a")",
-        R"(1"gpu__time_duration.sum","nsecond","1,000")", R"(1"dram__bytes_read.sum","byte","24")",
-        R"(1"launch__registers_per_thread","register/thread","16")"}) {
-    text += std::string("\n\"") + row[0] + kRow + (row + 1);
-  }
-  const auto c = counters_in("==PROF== Connected to process 4711\n" + text + "\n\"2\",\"torn\n");
-  ASSERT_TRUE(c);
-  EXPECT_EQ(c->kernels, 2);
-  EXPECT_DOUBLE_EQ(*c->seconds, 37.52e-6);
-  EXPECT_EQ(c->dram_bytes_read, 56'792'600);
-  EXPECT_EQ(c->l2_hit_fraction, 0.125);
-  EXPECT_FALSE(c->instructions);
-  EXPECT_EQ(c->launch->registers, 32);
-  EXPECT_EQ(counters_in("\"ID\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
-                        "\"\",\"smsp__inst_executed.sum\",\"inst\",\"7\"\n")
-                ->instructions,
-            7);
-}
-
 TEST(NcuOutput, WhatIsNoTableIsNone) {
   EXPECT_FALSE(counters_in(""));
   EXPECT_FALSE(counters_in("==ERROR== unrecognised option '--print-units'. Use --help\n"));

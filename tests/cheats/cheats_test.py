@@ -3,6 +3,11 @@
 
 docs/reliability.md has the tables: of each file the status, and what gives it away. The words there that stand as
 code are in the reason.
+
+NoCheats and NoCheatsOnGpu run what is honest again and again, and count what is taken for anything else:
+
+    NF4BENCH_FALSE_ALARM_RUNS=100 tests/cheats/cheats_test.py build/nf4bench NoCheats
+    NF4BENCH_FALSE_ALARM_RUNS=10 tests/cheats/cheats_test.py build/nf4bench NoCheatsOnGpu
 """
 
 import concurrent.futures
@@ -32,8 +37,10 @@ HARMFUL = ["answers_first", "changes_inputs", "closes_files", "forks", "gives_up
            "prints", "reopens_inputs", "rounds_upward", "works_later", "writes_without_end"]
 
 EXIT_CODES = {"ok": 0, "refused": 3, "implausible": 6}
+NO_DEVICE = 5
 
-# The built-in variants of each operation: function, and sources below kernels/cpu.
+# The built-in variants of each operation: function, and sources below kernels/cpu or kernels/cuda. Of CUDA's products
+# those that compile within half a minute.
 BUILT_IN = {
     "DEQUANTIZE": (("reference", ["dequantize/reference"]), ("multi_pass", ["dequantize/multi_pass"]),
                    ("lut", ["dequantize/lut"]), ("simd", ["dequantize/simd_decode", "dequantize/simd"])),
@@ -42,6 +49,35 @@ BUILT_IN = {
                ("matmul_decode_blas", ["matmul/simd_product", "matmul/simd_transposed", "matmul/blas_library",
                                        "matmul/decode_blas"])),
 }
+CUDA_BUILT_IN = {
+    "DEQUANTIZE": (*((name, ["dequantize/add_offset.cu", f"dequantize/{name}.cu"]) for name in (
+                       "branch_tree", "multi_kernel")),
+                   *((name, [f"dequantize/{name}.cu"]) for name in (
+                       "lut_constant", "lut_shared", "lut_shared_pair", "lut_register", "select_tree", "lop3_prmt",
+                       "cache_hints", "warp_persistent", "fused"))),
+    "MATMUL": (("matmul_gemv_shuffle", ["matmul/limits.cpp", "matmul/gemv_shuffle.cu"]),
+               ("matmul_mma_table", ["matmul/limits.cpp", "matmul/table/mma_table.cu"])),
+}
+
+# Why a variant may say that it cannot do this.
+EXCUSES = ("no BLAS library", "multiplies one token", "of compute capability 8.0")
+
+# Right ones that are a page long: for the CPU, and without host code.
+FILES = {
+    "DEQUANTIZE": ("docs/examples/try/decode.cpp", "tests/try/kernels/right_and_fast.cpp"),
+    "MATMUL": ("tests/try/kernels/product.cpp",),
+}
+CUDA_FILES = {
+    "DEQUANTIZE": ("docs/examples/try/decode.cu", "tests/try/kernels/right_and_slow.cu",
+                   "tests/try/kernels/right_and_fast.cu"),
+    "MATMUL": ("tests/try/kernels/product.cu",),
+    "EXPERTS": ("tests/try/kernels/experts.cu",),
+}
+
+# What each operation is run with beside its variants, once or twice: two rows a variant each time.
+EXPERTS = ["--tokens", "1,6", "--top-k", "3", "--part"]
+WORDS = {"DEQUANTIZE": [["--cache", "cold,hot"]], "MATMUL": [["--tokens", "1,3"]],
+         "EXPERTS": [[*EXPERTS, "gate_up"], [*EXPERTS, "down"]]}
 
 
 def files():
@@ -57,6 +93,9 @@ def multiplies(path):
 
 
 class Scratch(unittest.TestCase):
+    DEVICE = "cpu"
+    QUICK = QUICK
+
     @classmethod
     def setUpClass(cls):
         scratch = tempfile.TemporaryDirectory()
@@ -71,8 +110,8 @@ class Scratch(unittest.TestCase):
     def rows_of(self, peers, *words, **environment):
         """Status and reason of each row of a run with these peers."""
         named = [word for path in peers for word in ("--peer", f"x_{path.stem}={path}")]
-        result = self.run_program("run", "--device", "cpu", "--no-ceilings", "--quiet", "--json", "-", *QUICK, *named,
-                                  *words, **environment)
+        result = self.run_program("run", "--device", self.DEVICE, "--no-ceilings", "--quiet", "--json", "-",
+                                  *self.QUICK, *named, *words, **environment)
         report = json.loads(result.stdout)
         self.assertTrue(report["complete"], result.stderr)
         return [(row["variant"], row["status"], row["reason"]) for row in report["measurements"]]
@@ -117,28 +156,89 @@ class Cheats(Scratch):
                 self.assertEqual(status, "failed", variant)
 
 
-class NoCheats(Scratch):
+class Honest(Scratch):
+    def source_of(self, operation, name, sources, ending):
+        path = self.folder / f"{name}{ending}"
+        lines = [f'#include "{source}"\n' for source in sources]
+        lines.append(f'#include "built_in.hpp"\nNF4BENCH_BUILT_IN(NF4BENCH_PEER_{operation}, {name})\n')
+        path.write_text("".join(lines), encoding="utf-8")
+        return path
+
+    def no_alarm_of(self, operation, peers, *words, **environment):
+        """Runs the peers NF4BENCH_FALSE_ALARM_RUNS times, and wants each of their rows to pass, or to be excused."""
+        folders = " ".join(f"-I{ROOT / each}" for each in ("kernels", "src", "tests/cheats"))
+        environment = {name: f"{compiler} {folders}" for name, compiler in environment.items()}
+        found = []
+        for options in WORDS[operation] * RUNS:
+            rows = self.rows_of(peers, *words, *options, "--operation", operation.lower(), "--variant", "x_*",
+                                "--baseline", "none", **environment)
+            self.assertEqual(len(rows), 2 * len(peers))
+            found += rows
+        alarms = [row for row in found if row[1] != "passed" and not any(each in (row[2] or "") for each in EXCUSES)]
+        self.assertEqual(alarms, [])
+        print(f"{operation.lower()}: {len(found)} rows of {RUNS} runs, no alarm", file=sys.stderr)
+
+
+    def no_alarm_of_tries(self, operation, names, *words):
+        """Tries the files as often, and wants each try to be ok."""
+        words = [*self.QUICK, *words, "--operation", operation.lower()]
+        words += ["--tokens", "1,3"] if operation == "MATMUL" else []
+        alarms = []
+        for name in names * RUNS:
+            path = shutil.copy(ROOT / name, self.folder)  # where tries.jsonl may lie beside it
+            result = self.run_program("try", path, "--json", "-", "--quiet", *words)
+            attempt = json.loads(result.stdout or "{}")
+            if attempt.get("status") != "ok":
+                alarms.append((name, attempt.get("status"), attempt.get("reason", result.stderr)))
+        self.assertEqual(alarms, [])
+        print(f"{operation.lower()}: {len(names) * RUNS} tries, no alarm", file=sys.stderr)
+
+
+class NoCheats(Honest):
     """The built-in variants as source files, NF4BENCH_FALSE_ALARM_RUNS times."""
 
+    def test_right_files_are_always_ok(self):
+        for operation, names in FILES.items():
+            self.no_alarm_of_tries(operation, names)
+
     def test_built_in_variants_are_never_taken_for_cheats(self):
-        found = []
         for operation, variants in BUILT_IN.items():
-            peers = []
-            for name, sources in variants:
-                lines = [f'#include "cpu/{source}.cpp"\n' for source in [*sources, "thread_team"]]
-                lines.append(f'#include "built_in.hpp"\nNF4BENCH_BUILT_IN(NF4BENCH_PEER_{operation}, {name})\n')
-                peers.append(self.folder / f"{name}.cpp")
-                peers[-1].write_text("".join(lines), encoding="utf-8")
-            folders = " ".join(f"-I{ROOT / each}" for each in ("kernels", "src", "tests/cheats"))
-            words = ["--operation", operation.lower(), "--variant", "x_*", "--baseline", "none"]
-            words += ["--tokens", "1,3"] if operation == "MATMUL" else ["--cache", "cold,hot"]
-            for _ in range(RUNS):
-                rows = self.rows_of(peers, *words, CXX=f"c++ -DHWY_COMPILE_ONLY_STATIC {folders}")
-                self.assertEqual(len(rows), 2 * len(peers))
-                found += rows
-        alarms = [row for row in found if row[1] != "passed" and "no BLAS library" not in (row[2] or "")]
-        self.assertEqual(alarms, [])
-        print(f"{len(found)} rows of {RUNS} runs, no alarm", file=sys.stderr)
+            peers = [self.source_of(operation, name, [f"cpu/{each}.cpp" for each in [*sources, "thread_team"]], ".cpp")
+                     for name, sources in variants]
+            self.no_alarm_of(operation, peers, CXX="c++ -DHWY_COMPILE_ONLY_STATIC")
+
+
+class NoCheatsOnGpu(Honest):
+    """The same of a GPU: kernels without host code and, where nvcc is found, the built-in variants."""
+
+    DEVICE = "cuda"
+    QUICK = ["--max-time", "0.05"]
+
+    def setUp(self):
+        words = ["--device", "cuda", "--shape", "64x64", "--max-time", "0", "--no-ceilings", "--quiet"]
+        if self.run_program("run", *words).returncode == NO_DEVICE:
+            self.skipTest("no GPU")
+
+    def shape_of(self, operation):
+        return ["--shape", "5x33x77" if operation == "EXPERTS" else "2048x2048"]
+
+    def test_right_files_are_always_ok(self):
+        for operation, names in CUDA_FILES.items():
+            if operation != "EXPERTS":  # which are not tried
+                self.no_alarm_of_tries(operation, names, *self.shape_of(operation))
+
+    def test_kernels_without_host_code_are_never_taken_for_cheats(self):
+        for operation, names in CUDA_FILES.items():
+            self.no_alarm_of(operation, [ROOT / name for name in names], *self.shape_of(operation))
+
+    def test_built_in_variants_are_never_taken_for_cheats(self):
+        nvcc = os.environ.get("NVCC") or shutil.which("nvcc")
+        if not nvcc:
+            self.skipTest("no nvcc")
+        for operation, variants in CUDA_BUILT_IN.items():
+            peers = [self.source_of(operation, name, [f"cuda/{each}" for each in sources], ".cu")
+                     for name, sources in variants]
+            self.no_alarm_of(operation, peers, *self.shape_of(operation), NVCC=nvcc)
 
 
 if __name__ == "__main__":

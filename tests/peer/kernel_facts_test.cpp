@@ -37,6 +37,12 @@ TEST(Occupancy, OfSharedMemoryTheSystemHasAKibibyteOfEachBlock) {
   EXPECT_EQ(occupancy(90, {.block = 256, .registers = 32, .shared_bytes = 228 << 10}), 0.0);
 }
 
+TEST(Occupancy, IsOfTheRegistersThatAThreadIsGiven) {
+  EXPECT_EQ(peer::registers_given(14), 16);
+  EXPECT_EQ(peer::registers_given(16), 16);
+  EXPECT_EQ(peer::registers_given(255), 256);
+}
+
 TEST(Occupancy, HasAReason) {
   using record::Resource;
   const auto limit = [](const record::Launch& launch) {

@@ -93,6 +93,14 @@ TEST_F(SourceFile, NamesTheLineThatDoesNotCompile) {
               ElementsAre(HasSubstr("peer.cpp:1:10: fatal error: ")));
 }
 
+TEST_F(SourceFile, WhatPtxasSaysOfOtherKernelsIsNoError) {
+  const peer::CompileError error = peer::compile_error(
+      "mine.cu",
+      "ptxas info    : 0 bytes gmem\n    0 bytes stack frame, 0 bytes spill stores\n"
+      "ptxas fatal   : Ptx assembly aborted due to errors\n");
+  EXPECT_THAT(error.what(), HasSubstr("does not compile: ptxas fatal   : Ptx assembly aborted"));
+}
+
 TEST_F(SourceFile, SaysWhichCompilerIsMissing) {
   setenv("CXX", "no-such-compiler", 1);
   EXPECT_THAT(warnings_of(write("peer.cpp", "")),

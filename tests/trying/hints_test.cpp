@@ -2,8 +2,14 @@
 
 #include "trying/hints.hpp"
 
+#include "source_dir.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <string>
 
 namespace nf4bench {
 namespace {
@@ -53,6 +59,15 @@ TEST(Hints, AreNoneWhereNothingIsWrongOrKnown) {
 TEST(Hints, TellOfSpills) {
   EXPECT_EQ(hint_of([](TriedCell& c) { c.kernel->spill_bytes = 48; }),
             "it spills 48 bytes a thread to memory: let a thread hold fewer values at a time, or "
+            "raise its limit of registers");
+}
+
+TEST(Hints, OfSeveralKernelsNameTheOneThatSpillsMost) {
+  EXPECT_EQ(hint_of([](TriedCell& c) {
+              c.kernel.reset();
+              c.kernels = {{.name = "some", .spill_bytes = 4}, {.name = "most", .spill_bytes = 48}};
+            }),
+            "most spills 48 bytes a thread to memory: let a thread hold fewer values at a time, or "
             "raise its limit of registers");
 }
 
@@ -110,6 +125,50 @@ TEST(Hints, TellOfConflictsOverBanks) {
             }),
             "62 % of its wavefronts of shared memory are conflicts over banks: pad its rows, or "
             "permute their columns, so that lanes of a warp take different banks");
+}
+
+// A kernel that takes so many an element, far from the rate of a copy.
+TriedCell with_instructions(double issued) {
+  TriedCell cell = sound();
+  cell.kernel->instructions.emplace().issued = issued;
+  cell.fraction_of_copy = 0.4;
+  return cell;
+}
+
+TEST(Hints, TellOfFarMoreInstructionsThanOurs) {
+  EXPECT_EQ(trying::hint_for(with_instructions(23.46), kMultiprocessors),
+            "it takes 23.5 instructions an element, and fused no more than 6: look several codes "
+            "up at once, and store 16 bytes at a time, which helps where instructions limit it, "
+            "as --why would tell");
+  EXPECT_EQ(trying::hint_for(with_instructions(17.9), kMultiprocessors), "");
+}
+
+TEST(Hints, TellOfInstructionsOnlyWhereMemoryDoesNotLimit) {
+  TriedCell cell = with_instructions(30.0);
+  cell.fraction_of_copy = 0.85;
+  EXPECT_EQ(trying::hint_for(cell, kMultiprocessors), "");
+  add_counters(cell, record::Limit::kDram);
+  cell.fraction_of_copy = 0.4;
+  EXPECT_EQ(trying::hint_for(cell, kMultiprocessors), "");
+  for (const record::Limit limit : {record::Limit::kIssue, record::Limit::kAlu}) {
+    cell.counters->limit = limit;
+    EXPECT_EQ(trying::hint_for(cell, kMultiprocessors),
+              "it takes 30.0 instructions an element, and fused no more than 6: look several codes "
+              "up at once, and store 16 bytes at a time");
+  }
+}
+
+// The rules of fused alone are those of the kernels that it chooses.
+TEST(Hints, KnowTheBudgetOfOurs) {
+  std::ifstream file(NF4BENCH_SOURCE_DIR "/tests/gpu/sass_budget.json");
+  const nlohmann::json budget = nlohmann::json::parse(file);
+  int rules = 0;
+  for (const nlohmann::json& rule : budget.at("rules")) {
+    if (!rule.at("match").get<std::string>().starts_with("^fused ")) continue;
+    EXPECT_EQ(rule.at("instructions_per_element"), trying::kInstructionsOfFused);
+    ++rules;
+  }
+  EXPECT_EQ(rules, 3);
 }
 
 TEST(Hints, StandBesideEachOther) {

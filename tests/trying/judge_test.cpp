@@ -1,4 +1,6 @@
 #include "base/error.hpp"
+#include "peer/kernel/library_kernels.hpp"
+#include "scratch.hpp"
 #include "trying/try_file.hpp"
 #include "trying/try_sheet.hpp"
 
@@ -14,6 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 using trying::Attempt;
 using trying::Status;
+using trying::TriedCell;
 
 record::Measurement row(const std::string& variant, record::Status status, double seconds = 0.0) {
   record::Measurement made;
@@ -81,6 +84,33 @@ TEST(TryJudge, ABusyMachineIsToldWithTheTimes) {
   const Attempt attempt = judged(report);
   EXPECT_TRUE(attempt.cells[0].disturbed);
   EXPECT_THAT(trying::to_text(attempt, {}), HasSubstr("Busy machine"));
+}
+
+// The facts of kernels of a library with this log.
+TriedCell cell_of_library(const std::string& log) {
+  const test::ScratchFolder folder;
+  Attempt attempt;
+  attempt.program = folder.path("library.so");
+  peer::add_log(attempt.program, log);
+  trying::judge(attempt, report_of({row("mine", record::Status::kPassed, 1e-3)}), {});
+  return attempt.cells.at(0);
+}
+
+TEST(TryJudge, HostCodeLaunchesItsOnlyKernelOrAnyOfThem) {
+  const std::string one =
+      "Compiling entry function 'decode' for 'sm_90a'\nUsed 14 registers\n"
+      "Compiling entry function '_Z5otherIfEvPT_' for 'sm_90a'\n";
+  const TriedCell known = cell_of_library(one);
+  ASSERT_TRUE(known.kernel);
+  EXPECT_EQ(known.kernel->registers, 14);
+  EXPECT_TRUE(known.kernels.empty());
+  const TriedCell unknown = cell_of_library(one + "Compiling entry function 'add' for 'sm_90a'\n");
+  EXPECT_FALSE(unknown.kernel);
+  ASSERT_EQ(unknown.kernels.size(), 2u);
+  EXPECT_EQ(unknown.kernels[1].name, "add");
+  Attempt shown;
+  shown.cells = {unknown};
+  EXPECT_THAT(trying::to_text(shown, {}), HasSubstr("kernel decode: 14 registers"));
 }
 
 TEST(TryJudge, TheWorstKernelOfAFileDecides) {

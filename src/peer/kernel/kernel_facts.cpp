@@ -204,6 +204,10 @@ std::optional<InstructionMix> instruction_mix(const std::string& sass, const std
   return mix;
 }
 
+std::int64_t registers_given(std::int64_t registers) {
+  return rounded_up(registers, kRegisterUnit / kWarp);
+}
+
 record::Launch with_occupancy(record::Launch launch, const kernels::DeviceFacts& device) {
   using record::Resource;
   const auto* const found =
@@ -219,7 +223,7 @@ record::Launch with_occupancy(record::Launch launch, const kernels::DeviceFacts&
   };
   limit(found->blocks, Resource::kBlocks);
   if (launch.registers.value_or(0) > 0) {
-    const std::int64_t of_warp = rounded_up(*launch.registers * kWarp, kRegisterUnit);
+    const std::int64_t of_warp = registers_given(*launch.registers) * kWarp;
     const bool fits = of_warp * rounded_up(warps, kQuarters) <= kRegistersOfQuarter * kQuarters;
     limit(fits ? kRegistersOfQuarter / of_warp * kQuarters / warps : 0, Resource::kRegisters);
   }

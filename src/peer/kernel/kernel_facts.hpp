@@ -42,18 +42,23 @@ std::optional<InstructionMix> instruction_mix(const std::string& sass, const std
 // was for GPUs that are not known.
 record::Launch with_occupancy(record::Launch launch, const kernels::DeviceFacts& device);
 
+// What a thread is given of which the code uses `registers`: a warp gets them in units.
+std::int64_t registers_given(std::int64_t registers);
+
 // What is known of a kernel before it runs.
 struct KernelFacts {
-  int registers = 0;                       // of a thread
+  std::string name{};                      // of one that host code launches: "decode<float>"
+  int registers = 0;                       // that its code uses in a thread
   std::int64_t spill_bytes = 0;            // that a thread stores to memory for want of registers
   std::int64_t shared_bytes = 0;           // of a block, without what its directive adds
-  std::optional<record::Launch> launch{};  // for its problem; none: it cannot be launched so
+  std::optional<record::Launch> launch{};  // for its problem; none: it cannot be, or who knows how
   // Of a kernel that decodes into one type, where there is a disassembler.
   std::optional<InstructionMix> instructions{};
 };
 
 template <Is<KernelFacts> Facts, class F>
 void fields(Facts& k, F&& f) {
+  f("name", k.name, Field{.later = true, .or_null = true});
   f("registers", k.registers);
   f("spill_bytes", k.spill_bytes);
   f("shared_bytes", k.shared_bytes);

@@ -11,6 +11,7 @@
 #include "peer/generic_peer.hpp"
 #include "peer/kernel/kernel_source.hpp"
 #include "peer/kernel/launch_size.hpp"
+#include "peer/kernel/library_kernels.hpp"
 #include "peer/kernel/nvrtc.hpp"
 #include "peer/peer_table.hpp"
 #include "record/fields.hpp"
@@ -149,7 +150,7 @@ std::optional<record::Launch> launch_facts(const KernelSource& kernel, const Ker
   };
   return with_occupancy({.grid = product(launch->grid),
                          .block = product(launch->block),
-                         .registers = facts.registers,
+                         .registers = registers_given(facts.registers),
                          .shared_bytes = facts.shared_bytes + launch->shared_bytes},
                         device);
 }
@@ -339,7 +340,7 @@ std::vector<std::string> kernel_symbols(const std::string& path) {
 }
 
 std::string disassembled(const std::string& path) {
-  if (!is_kernel_program(path)) return "";
+  if (!is_kernel_program(path)) return log_of(path).empty() ? "" : sass_of(path);
   const KernelProgram program = read_program(path);
   const bool is_of_use =
       std::any_of(program.kernels.begin(), program.kernels.end(), has_countable_stores);
@@ -350,11 +351,10 @@ std::string disassembled(const std::string& path) {
   return sass_of(cubin);
 }
 
-std::optional<KernelFacts> kernel_facts(const std::string& path, const std::string& kernel,
-                                        const kernels::Problem& problem,
-                                        const kernels::DeviceFacts& device,
-                                        const std::string& sass) {
-  if (!is_kernel_program(path)) return std::nullopt;
+std::vector<KernelFacts> kernel_facts(const std::string& path, const std::string& kernel,
+                                      const kernels::Problem& problem,
+                                      const kernels::DeviceFacts& device, const std::string& sass) {
+  if (!is_kernel_program(path)) return library_kernel_facts(path, problem, sass);
   for (const KernelEntry& entry : read_program(path).kernels) {
     const CompiledKernel* const compiled = compiled_for(entry, problem.output_type);
     if (compiled != nullptr && (kernel.empty() || entry.source.name == kernel)) {
@@ -364,10 +364,10 @@ std::optional<KernelFacts> kernel_facts(const std::string& path, const std::stri
         facts.instructions =
             instruction_mix(sass, compiled->symbol, nf4::size_in_bytes(compiled->type));
       }
-      return facts;
+      return {facts};
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 std::vector<nf4::OutputType> kernel_types(const std::string& path) {

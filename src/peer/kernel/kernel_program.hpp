@@ -33,16 +33,17 @@ std::vector<kernels::Variant> kernel_variants(const std::string& path, const std
 // What the kernels of such a program are called in its machine code; none of other files.
 std::vector<std::string> kernel_symbols(const std::string& path);
 
-// The machine code of such a program, for kernel_facts(): a moment's work of another program. Empty
-// where nothing of it can be counted, or there is no disassembler.
+// The machine code of such a program, or of a library that nvcc made of a .cu file, for
+// kernel_facts(): a moment's work of another program. Empty where nothing of it can be counted, or
+// there is no disassembler.
 std::string disassembled(const std::string& path);
 
-// Of the kernel "KERNEL", or the only one if `kernel` is empty, launched for `problem`; none where
-// `path` is no such program or has no such kernel. `sass` is what disassembled() gave.
-std::optional<KernelFacts> kernel_facts(const std::string& path, const std::string& kernel,
-                                        const kernels::Problem& problem,
-                                        const kernels::DeviceFacts& device,
-                                        const std::string& sass);
+// Of the kernel "KERNEL", or the only one if `kernel` is empty, launched for `problem`; of a
+// library that nvcc made of a .cu file library_kernel_facts(). None where `path` is neither or has
+// no such kernel. `sass` is what disassembled() gave.
+std::vector<KernelFacts> kernel_facts(const std::string& path, const std::string& kernel,
+                                      const kernels::Problem& problem,
+                                      const kernels::DeviceFacts& device, const std::string& sass);
 
 // The output types that such a program has a kernel for; none of anything else.
 std::vector<nf4::OutputType> kernel_types(const std::string& path);
