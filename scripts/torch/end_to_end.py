@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A model of a known shape with random NF4 weights, under bitsandbytes' own code and under the drop-in.
 
-  end_to_end.py --part PART [--model MODEL] [--json FILE] [--batch 1,4,8,16,32,64]
+  end_to_end.py --part PART [--model MODEL] [--json FILE] [--batch 1,8]
 
 MODEL is llama-3.1-8b, the default, or qwen3-30b-a3b: 8 of its 48 layers, with experts that transformers multiplies and
 bitsandbytes' replace_parameter_4bit keeps in NF4; or tiny, of which serving, training and trace run on a CPU too. PART
@@ -19,7 +19,7 @@ is one or more of
 
 With commas between, in the order given; training and trace come last, for they change the model. A part takes one to
 six minutes with all batches. Measurements of the two alternate in one process, and a part replaces what FILE has of it.
-Needs a GPU with 24 GB (trace: 48 GB), transformers and, for training and trace, peft.
+Needs a GPU with 24 GB, more for trace, transformers and, for training and trace, peft.
 """
 
 import argparse
@@ -39,6 +39,7 @@ from nf4bench import libnf4_version
 
 CONTEXT = 256  # tokens of the static cache
 BATCHES = (1, 4, 8, 16, 32, 64)
+TRAINED = (1, 4)  # sequences
 
 
 def milliseconds(work):
@@ -206,7 +207,7 @@ def qlora(model):
 
 def measure_training(model, batches, device):
     model, step = qlora(model)
-    for batch in batches or (1, 4):
+    for batch in TRAINED:
         tokens = torch.randint(0, model.config.vocab_size, (batch, 1024), device=device)
         work = functools.partial(step, tokens)
         # The host, which a small batch waits for, needs many rounds.
@@ -214,11 +215,12 @@ def measure_training(model, batches, device):
 
 
 def measure_trace(model, batches, device):
-    yield from step_trace.measure_trace(*qlora(model), batches, device, wall_milliseconds)
+    yield from step_trace.measure_trace(*qlora(model), TRAINED, device, wall_milliseconds)
 
 
-PARTS = {"layers": measure_layers, "step": measure_steps, "compiled": functools.partial(measure_steps, is_compiled=True),
-         "generate": measure_generate, "prefill": measure_prefill, "serving": measure_serving,
+PARTS = {"layers": measure_layers, "step": measure_steps,
+         "compiled": functools.partial(measure_steps, is_compiled=True), "generate": measure_generate,
+         "prefill": measure_prefill, "serving": measure_serving,
          "serving_graphs": functools.partial(measure_serving, is_captured=True), "training": measure_training,
          "trace": measure_trace}
 TRAIN = ("training", "trace")
@@ -270,7 +272,8 @@ def main():
     parser.add_argument("--part", required=True, metavar="PART,...", help=", ".join(PARTS))
     parser.add_argument("--model", choices=MODELS, default="llama-3.1-8b")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--batch", type=lambda text: [int(each) for each in text.split(",")])
+    parser.add_argument("--batch", type=lambda text: [int(each) for each in text.split(",")],
+                        help="of all parts but prefill, training and trace [1,4,8,16,32,64; of serving 1,2,4,8,16,32]")
     options = parser.parse_args()
     parts = options.part.split(",")
     if not set(parts) <= set(PARTS):

@@ -175,7 +175,7 @@ def measure_trace(model, step, batches, device, milliseconds, rounds=8):
     """Yields, for each batch and length, the ms of a step and of what is in it."""
     config = model.config
     for length in (each for each in (512, 2048) if each <= config.max_position_embeddings):
-        for batch in batches or (1, 4):
+        for batch in batches:
             tokens = torch.randint(0, config.vocab_size, (batch, length), device=device)
             once = functools.partial(step, tokens)
             ms = both(lambda once=once: milliseconds(once), rounds)
