@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """A model of a known shape with random NF4 weights, under bitsandbytes' own code and under the drop-in.
 
-  end_to_end.py --part PART [--model MODEL] [--json FILE] [--batch 1,4,8,16,32,64]
+  end_to_end.py --part PART [--model MODEL] [--json FILE] [--batch 1,8]
 
 MODEL is llama-3.1-8b, the default, or qwen3-30b-a3b: 8 of its 48 layers, with experts that transformers multiplies and
-bitsandbytes' replace_parameter_4bit keeps in NF4. PART is one or more of
+bitsandbytes' replace_parameter_4bit keeps in NF4; or tiny, of which serving, training and trace run on a CPU too. PART
+is one or more of
 
   layers    the linear layers of one decoding step, without experts: by CUDA graph, and eagerly
   step      a whole decoding step with a static cache, captured as a CUDA graph
   compiled  the same, compiled by torch.compile before it is captured; about a minute a batch size
   generate  model.generate() as people call it, eagerly
   prefill   2,048 tokens, eagerly
+  serving   1 to 32 requests at a time (prompts of 128 tokens, 128 new ones) by transformers' continuous batching, which
+            `transformers serve` runs: eagerly, as it chooses with paged SDPA; serving_graphs: in CUDA graphs
   training  a step of QLoRA (LoRA on all linear layers, checkpointed, 1 and 4 sequences of 1,024 tokens)
+  trace     what such a step is made of, by torch.profiler: 1 and 4 sequences of 512 and of 2,048 tokens
 
-With commas between, in the order given; training comes last, for it changes the model. A part takes one to four
-minutes with all batches. Measurements of the two alternate in one process, and a part replaces what FILE has of it.
-Needs a GPU with 24 GB, transformers and, for training, peft.
+With commas between, in the order given; training and trace come last, for they change the model. A part takes one to
+six minutes with all batches. Measurements of the two alternate in one process, and a part replaces what FILE has of it.
+Needs a GPU with 24 GB, more for trace, transformers and, for training and trace, peft.
 """
 
 import argparse
@@ -26,13 +30,16 @@ import time
 
 import bitsandbytes as bnb
 import models
+import step_trace
 import torch
-from measure import both, interleaved, switch
+from measure import BOTH, both, interleaved, switch, synchronize
+from serving import measure_serving
 
 from nf4bench import libnf4_version
 
 CONTEXT = 256  # tokens of the static cache
-BOTH = (("bitsandbytes", False), ("nf4bench", True))
+BATCHES = (1, 4, 8, 16, 32, 64)
+TRAINED = (1, 4)  # sequences
 
 
 def milliseconds(work):
@@ -47,10 +54,10 @@ def milliseconds(work):
 
 
 def wall_milliseconds(work):
-    torch.cuda.synchronize()
+    synchronize()
     begin = time.perf_counter()
     work()
-    torch.cuda.synchronize()
+    synchronize()
     return (time.perf_counter() - begin) * 1e3
 
 
@@ -81,7 +88,7 @@ def layers_of(model):
 def measure_layers(model, batches, device):
     linear = list(layers_of(model))
     inputs = sorted({each.in_features for each in linear})
-    for batch in batches:
+    for batch in batches or BATCHES:
         tokens = {count: torch.randn(batch, 1, count, device=device).bfloat16() for count in inputs}
 
         def step():
@@ -131,7 +138,7 @@ def largest_difference(results):
 
 
 def measure_steps(model, batches, device, is_compiled=False):
-    for batch in batches:
+    for batch in batches or BATCHES:
         graphs, results = {}, {}
         torch.manual_seed(batch)
         step = decoding_step(model, batch, device)
@@ -154,7 +161,7 @@ def measure_steps(model, batches, device, is_compiled=False):
 
 
 def measure_generate(model, batches, device):
-    for batch in batches:
+    for batch in batches or BATCHES:
         prompt = torch.randint(1, model.config.vocab_size, (batch, 32), device=device)
 
         def seconds(count):
@@ -176,7 +183,9 @@ def measure_prefill(model, batches, device):
     yield 1, {"tokens": 2048, "ms": both(lambda: wall_milliseconds(work), 12)}
 
 
-def measure_training(model, batches, device):
+@functools.cache
+def qlora(model):
+    """The model with LoRA on all its linear layers, which changes it, and a function that does a step with tokens."""
     import peft
 
     model.is_loaded_in_4bit = True
@@ -187,24 +196,38 @@ def measure_training(model, batches, device):
     model.enable_input_require_grads()
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     optimizer = torch.optim.AdamW([each for each in model.parameters() if each.requires_grad], lr=1e-5)
-    for batch in (1, 4):
+
+    def step(tokens):
+        model(input_ids=tokens, labels=tokens).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return model, step
+
+
+def measure_training(model, batches, device):
+    model, step = qlora(model)
+    for batch in TRAINED:
         tokens = torch.randint(0, model.config.vocab_size, (batch, 1024), device=device)
-
-        def step(tokens=tokens):
-            model(input_ids=tokens, labels=tokens).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-
+        work = functools.partial(step, tokens)
         # The host, which a small batch waits for, needs many rounds.
-        yield batch, {"tokens": 1024 * batch, "ms": both(lambda step=step: wall_milliseconds(step), 40 // batch)}
+        yield batch, {"tokens": 1024 * batch, "ms": both(lambda work=work: wall_milliseconds(work), 40 // batch)}
 
 
-PARTS = {"layers": measure_layers, "step": measure_steps, "compiled": functools.partial(measure_steps, is_compiled=True),
-         "generate": measure_generate, "prefill": measure_prefill, "training": measure_training}
+def measure_trace(model, batches, device):
+    yield from step_trace.measure_trace(*qlora(model), TRAINED, device, wall_milliseconds)
 
 
-MODELS = {"llama-3.1-8b": models.llama, "qwen3-30b-a3b": models.qwen3_moe}
-LAYERS = {"llama-3.1-8b": "32 of 32", "qwen3-30b-a3b": "8 of 48"}
+PARTS = {"layers": measure_layers, "step": measure_steps,
+         "compiled": functools.partial(measure_steps, is_compiled=True), "generate": measure_generate,
+         "prefill": measure_prefill, "serving": measure_serving,
+         "serving_graphs": functools.partial(measure_serving, is_captured=True), "training": measure_training,
+         "trace": measure_trace}
+TRAIN = ("training", "trace")
+
+
+MODELS = {"llama-3.1-8b": models.llama, "qwen3-30b-a3b": models.qwen3_moe, "tiny": models.tiny}
+LAYERS = {"llama-3.1-8b": "32 of 32", "qwen3-30b-a3b": "8 of 48", "tiny": "2 of 2"}
 
 
 # Of each part: what is shown, its name, and whether more of it is better.
@@ -214,7 +237,12 @@ SHOWN = {"layers": [("graph_ms", "linear layers of a step, CUDA graph, ms", Fals
          "compiled": [("tokens_per_second", "compiled by torch.compile, tokens/s", True)],
          "generate": [("tokens_per_second", "`generate`, eager, tokens/s", True)],
          "prefill": [("ms", "prefill of 2,048 tokens, eager, ms", False)],
-         "training": [("ms", "a step of QLoRA training, sequences of 1,024 tokens, ms", False)]}
+         "serving": [("tokens_per_second", "served together, eager, tokens/s", True)],
+         "serving_graphs": [("tokens_per_second", "served together, CUDA graphs, tokens/s", True)],
+         "training": [("ms", "a step of QLoRA training, sequences of 1,024 tokens, ms", False)],
+         "trace": [("ms", "a step of QLoRA training, ms", False), ("busy_ms", "of it with a kernel on the GPU", False),
+                   *((f"{kind}_ms", what, False) for kind, what in step_trace.KINDS.items()),
+                   ("idle_ms", "idle", False)]}
 
 
 def rows(part, batch, result):
@@ -223,13 +251,15 @@ def rows(part, batch, result):
         each = result[field]
         theirs, ours = (each[who]["median"] if isinstance(each[who], dict) else each[who] for who, _ in BOTH)
         times = " | ".join(f"{value:,.{0 if value >= 1000 else 1 if value >= 100 else 2}f}" for value in (theirs, ours))
-        yield f"| {what} | {batch} | {times} | {ours / theirs if is_rate else theirs / ours:.2f}x |"
+        faster, slower = (ours, theirs) if is_rate else (theirs, ours)
+        yield f"| {what} | {batch} | {times} | " + (f"{faster / slower:.2f}x |" if slower else "- |")
 
 
 def save(path, model, part, results):
     whole = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     import transformers
-    whole["machine"] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    whole["machine"] = {"gpu": gpu, "torch": torch.__version__,
                         "transformers": transformers.__version__, "bitsandbytes": bnb.__version__,
                         "libnf4": libnf4_version()}
     whole["model"] = {"shape": model, "layers": LAYERS[model]}
@@ -242,20 +272,21 @@ def main():
     parser.add_argument("--part", required=True, metavar="PART,...", help=", ".join(PARTS))
     parser.add_argument("--model", choices=MODELS, default="llama-3.1-8b")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--batch", default="1,4,8,16,32,64")
+    parser.add_argument("--batch", type=lambda text: [int(each) for each in text.split(",")],
+                        help="of all parts but prefill, training and trace [1,4,8,16,32,64; of serving 1,2,4,8,16,32]")
     options = parser.parse_args()
     parts = options.part.split(",")
     if not set(parts) <= set(PARTS):
         parser.error(f"--part {options.part}: parts are {', '.join(PARTS)}")
     begin = time.monotonic()
-    device = "cuda"
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     model = MODELS[options.model](device)
     print(f"built in {time.monotonic() - begin:.0f} s", flush=True)
     print(f"| what | batch | bitsandbytes {bnb.__version__} | with the drop-in | ratio |\n|" + " --- |" * 5, flush=True)
     for part in parts:
         results = {}
-        with torch.set_grad_enabled(part == "training"):
-            for batch, result in PARTS[part](model, [int(each) for each in options.batch.split(",")], device):
+        with torch.set_grad_enabled(part in TRAIN):
+            for batch, result in PARTS[part](model, options.batch, device):
                 results[str(batch)] = result
                 print(*rows(part, batch, result), sep="\n", flush=True)
                 if options.json:

@@ -3,7 +3,16 @@
 import statistics
 import time
 
+import torch
+
 import nf4bench.torch
+
+BOTH = (("bitsandbytes", False), ("nf4bench", True))
+
+
+def synchronize():
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def switch(ours):
@@ -43,9 +52,7 @@ def both(measure, rounds, unit="ms"):
 
 def host_us(work, calls=200):
     """Microseconds of the host for one call, with nothing waiting for the device."""
-    import torch
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+    synchronize()
     begin = time.perf_counter()
     for _ in range(calls):
         work()

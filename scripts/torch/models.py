@@ -5,6 +5,9 @@ import contextlib
 import bitsandbytes as bnb
 import torch
 
+if not torch.cuda.is_available():  # a PyTorch for GPUs asks the driver, also where there is none
+    torch.cuda.is_current_stream_capturing = lambda: False
+
 LLAMA_LAYER = {"q": (4096, 4096), "k": (1024, 4096), "v": (1024, 4096), "o": (4096, 4096),
                "gate": (14336, 4096), "up": (14336, 4096), "down": (4096, 14336)}
 
@@ -33,6 +36,7 @@ class RandomLinear4bit(bnb.nn.Linear4bit):
     def __init__(self, inputs, outputs, bias=False):
         dtype = self.compute_dtype_of_all
         super().__init__(inputs, outputs, bias=bias, compute_dtype=dtype, quant_type="nf4", device="meta")
+        self.support_avx512bf16_for_cpu = False  # else a CPU repacks the weight for bitsandbytes' own product
         packed = torch.randint(0, 256, (outputs * inputs // 2, 1), dtype=torch.uint8, device=self.device)
         self.weight = bnb.nn.Params4bit(packed, requires_grad=False, quant_type="nf4", bnb_quantized=True, module=self,
                                         quant_state=quant_state(outputs, inputs, self.device, dtype))
@@ -81,6 +85,12 @@ def llama(device="cuda", **sizes):
     shape = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
              "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, **sizes}
     return _model(transformers.LlamaForCausalLM, transformers.LlamaConfig(**shape, dtype=torch.bfloat16), device)
+
+
+def tiny(device="cuda"):
+    """A Llama of two layers, to see on a CPU that all of this runs."""
+    return llama(device, hidden_size=128, intermediate_size=320, num_hidden_layers=2, num_attention_heads=4,
+                 num_key_value_heads=2, vocab_size=512, max_position_embeddings=512)
 
 
 def qwen3_moe(device="cuda", **sizes):
