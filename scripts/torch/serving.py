@@ -12,7 +12,7 @@ from measure import BOTH, interleaved, switch, synchronize
 from nf4bench.torch import kernels
 
 PROMPT, NEW = 128, 128
-ROUNDS = 5
+ROUNDS = 3
 BLOCK = 256  # tokens of a block of the paged cache
 
 

@@ -56,7 +56,8 @@ CUDA_BUILT_IN = {
                        "lut_constant", "lut_shared", "lut_shared_pair", "lut_register", "select_tree", "lop3_prmt",
                        "cache_hints", "warp_persistent", "fused"))),
     "MATMUL": (("matmul_gemv_shuffle", ["matmul/limits.cpp", "matmul/gemv_shuffle.cu"]),
-               ("matmul_mma_table", ["matmul/limits.cpp", "matmul/table/mma_table.cu"])),
+               ("matmul_mma_table", ["matmul/limits.cpp", "matmul/float16_tokens.cu",
+                                     "matmul/table/mma_table.cu"])),
 }
 
 # Why a variant may say that it cannot do this.
