@@ -7,14 +7,13 @@
 namespace nf4bench::kernels::cuda {
 
 struct Prediction {
-  const char* kernel = nullptr;  // that `fused` takes
+  const char* kernel = "";  // that `fused` takes
   double ns = 0.0;
   double resident_ns = 0.0;  // of a product with a weight in 16 bits, by a BLAS
   Roof roof;
 };
 
-// Of dequantization where there are no tokens. There is a cuBLAS. All but the roof is left out
-// where that would have no tensor cores for the type.
+// Of dequantization where there are no tokens. There is a cuBLAS.
 Prediction predict(const Problem& problem, const DeviceFacts& device);
 
 }  // namespace nf4bench::kernels::cuda

@@ -31,7 +31,6 @@ struct PredictedRow {
   Prediction prediction;
 
   bool is_product() const { return problem.tokens > 0; }
-  bool is_known() const { return prediction.kernel != nullptr; }
   double roof_ns() const { return std::max(prediction.roof.memory_ns, prediction.roof.tensor_ns); }
 };
 
@@ -48,12 +47,12 @@ std::string about(double seconds) {
   return us >= 9.95 ? fmt::format("~{:.0f} us", us) : fmt::format("~{:.1f} us", us);
 }
 
-text::Value known_seconds(const PredictedRow& row, double ns) {
-  return row.is_known() && ns > 0.0 ? text::Value(ns * 1e-9) : text::Value();
+text::Value seconds(double ns) {
+  return ns > 0.0 ? text::Value(ns * 1e-9) : text::Value();
 }
 
-text::Value about_ns(const PredictedRow& row, double ns) {
-  return row.is_known() ? text::Value(about(ns * 1e-9)) : text::Value("?");
+text::Value about_ns(double ns) {
+  return text::Value(about(ns * 1e-9));
 }
 
 // Of the card, for programs; people find them above the rows.
@@ -88,10 +87,9 @@ text::Columns<PredictedRow> card_columns() {
        }},
       {{.key = "output_dtype"}, [](const Row& row) { return to_string(row.problem.output_type); }},
       {{.name = "kernel", .key = "kernel"},
-       [](const Row& row) { return text::if_said(row.is_known() ? row.prediction.kernel : ""); }},
-      {{.name = "predicted"}, [](const Row& row) { return about_ns(row, row.prediction.ns); }},
-      {{.key = "predicted.time_s"},
-       [](const Row& row) { return known_seconds(row, row.prediction.ns); }},
+       [](const Row& row) { return text::Value(row.prediction.kernel); }},
+      {{.name = "predicted"}, [](const Row& row) { return about_ns(row.prediction.ns); }},
+      {{.key = "predicted.time_s"}, [](const Row& row) { return seconds(row.prediction.ns); }},
       {{.name = "roof"}, [](const Row& row) { return about(row.roof_ns() * 1e-9); }},
       {{.key = "predicted.roof_s"}, [](const Row& row) { return row.roof_ns() * 1e-9; }},
       {{.name = "bound by", .key = "predicted.bound"},
@@ -100,15 +98,13 @@ text::Columns<PredictedRow> card_columns() {
          return roof.memory_ns >= roof.tensor_ns ? "memory" : "tensor cores";
        }},
       {{.name = "of roof", .unit = text::Unit::kFraction, .key = "predicted.fraction_of_roof"},
-       [](const Row& row) {
-         return row.is_known() ? text::Value(row.roof_ns() / row.prediction.ns) : text::Value();
-       }},
+       [](const Row& row) { return text::Value(row.roof_ns() / row.prediction.ns); }},
       {{.name = "16 bit", .meaning = "a BLAS on weights that stay in 16 bits"},
        [](const Row& row) {
-         return row.is_product() ? about_ns(row, row.prediction.resident_ns) : text::Value();
+         return row.is_product() ? about_ns(row.prediction.resident_ns) : text::Value();
        }},
       {{.key = "predicted.resident_s"},
-       [](const Row& row) { return known_seconds(row, row.prediction.resident_ns); }}};
+       [](const Row& row) { return seconds(row.prediction.resident_ns); }}};
   columns.insert(columns.end(), predictions.begin(), predictions.end());
   return columns;
 }

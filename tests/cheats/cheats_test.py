@@ -179,7 +179,6 @@ class Honest(Scratch):
         self.assertEqual(alarms, [])
         print(f"{operation.lower()}: {len(found)} rows of {RUNS} runs, no alarm", file=sys.stderr)
 
-
     def no_alarm_of_tries(self, operation, names, *words):
         """Tries the files as often, and wants each try to be ok."""
         words = [*self.QUICK, *words, "--operation", operation.lower()]

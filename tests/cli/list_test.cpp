@@ -175,11 +175,13 @@ TEST(ListCards, JsonHasFactsAndPredictionsOfEachProduct) {
   EXPECT_EQ(rows.at(2).at("kernel"), "mma_ring");
 }
 
-TEST(ListCards, DoNotGuessWhatHasNoTensorCores) {
+TEST(ListCards, BfloatOfTuringGoesThroughFloat16) {
   const json rows = listing({"list", "cards", "T4", "--dtype", "bfloat16", "--json"});
-  EXPECT_FALSE(rows.at(0).at("predicted").at("time_s").is_null());
-  EXPECT_TRUE(rows.at(1).at("predicted").at("time_s").is_null());
-  EXPECT_TRUE(rows.at(1).at("kernel").is_null());
+  const json halves = listing({"list", "cards", "T4", "--dtype", "float16", "--json"});
+  EXPECT_EQ(rows.at(2).at("kernel"), "mma_ring");
+  EXPECT_GT(rows.at(2).at("predicted").at("time_s"), halves.at(2).at("predicted").at("time_s"));
+  EXPECT_GT(rows.at(4).at("predicted").at("resident_s"),
+            halves.at(4).at("predicted").at("resident_s"));
 }
 
 TEST(ListCards, CodeOfAnOlderCapabilityGetsItsKernels) {
