@@ -51,6 +51,16 @@ class CiStory : public testing::Test {
     return test::nf4bench(arguments);
   }
 
+  // Of "simd" as it is. A neighbour on a shared machine may slow a whole run down, though not
+  // three.
+  Outcome gate_until_quiet(const std::string& name,
+                           const std::vector<std::string>& more = {}) const {
+    Outcome outcome = gate(measure("simd", name), more);
+    for (int i = 1; i < 3 && outcome.exit_code == 1; ++i)
+      outcome = gate(measure("simd", name), more);
+    return outcome;
+  }
+
   ScratchFolder folder;
   std::string store = folder.path("baselines");
 };
@@ -63,7 +73,7 @@ TEST_F(CiStory, ASlowdownFailsTheGateUntilItIsFixed) {
             0);
   EXPECT_EQ(gate(first).exit_code, 1) << "the baseline itself is no new measurement";
 
-  EXPECT_THAT(gate(measure("simd", "unchanged.json")), test::Ends(0));
+  EXPECT_THAT(gate_until_quiet("unchanged.json"), test::Ends(0));
 
   const std::string slowed = measure_slowed_simd("slowed.json");
   EXPECT_THAT(gate(slowed, {"--format", "markdown"}),
@@ -73,7 +83,7 @@ TEST_F(CiStory, ASlowdownFailsTheGateUntilItIsFixed) {
   EXPECT_THAT(gate(slowed, {"--confirm", "cp '" + again + "' \"$NF4BENCH_CONFIRM_JSON\""}),
               test::Ends(1));
 
-  EXPECT_THAT(gate(measure("simd", "fixed.json"), {"--save-baseline", "main"}), test::Ends(0));
+  EXPECT_THAT(gate_until_quiet("fixed.json", {"--save-baseline", "main"}), test::Ends(0));
 }
 
 TEST_F(CiStory, ARunThatMeasuredNothingFailsTheGate) {
