@@ -61,7 +61,7 @@ CUDA_BUILT_IN = {
 }
 
 # Why a variant may say that it cannot do this.
-EXCUSES = ("no BLAS library", "multiplies one token", "of compute capability 8.0")
+EXCUSES = ("no BLAS library", "multiplies one token")
 
 # Right ones that are a page long: for the CPU, and without host code.
 FILES = {
