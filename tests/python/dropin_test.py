@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The drop-in under the real bitsandbytes, on its CPU back end: each test in a process of its own.
+"""The drop-in under the real bitsandbytes, on its CPU back end: each run of code in a process of its own.
 
 Exits with 77 where bitsandbytes is not installed.
 """
 
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -34,8 +35,36 @@ import torch
 import samples
 """
 
+# PyTorch and what bitsandbytes imports of it are seconds of loading, here once: what has loaded them forks for each
+# run. The child ends as any interpreter does. Frozen, or collections would copy it all in each child.
+SERVER = """
+import gc, json, os, signal, sys
+import torch._dynamo, torch._inductor.compile_fx
+gc.freeze()
+for line in sys.stdin:
+    code, environment, paths, outputs = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+signal.alarm(300)
+os.environ.update(environment)
+sys.path[1:1] = paths
+for number, path in enumerate(outputs, 1):
+    os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+exec(code)
+"""
+
 
 class DropIn(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = subprocess.Popen([sys.executable, "-c", SERVER], text=True, stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE)
+        cls.addClassCleanup(cls.server.communicate)
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
@@ -44,15 +73,21 @@ class DropIn(unittest.TestCase):
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: nf4bench\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(ENTRY_POINTS)
 
+        self.paths = [str(each) for each in (self.folder.name, PACKAGE, HERE, HERE / "fake_packages")]
+
     def run_python(self, *arguments, **environment):
-        paths = [self.folder.name, PACKAGE, HERE, HERE / "fake_packages", os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **environment}
+        paths = [*self.paths, os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
         return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True,
                               timeout=300)
 
     def run_code(self, code, **environment):
-        result = self.run_python("-c", PRELUDE + textwrap.dedent(code), **environment)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        outputs = [pathlib.Path(self.folder.name, name) for name in ("stdout", "stderr")]
+        request = PRELUDE + textwrap.dedent(code), environment, self.paths, [str(path) for path in outputs]
+        print(json.dumps(request), file=self.server.stdin, flush=True)
+        ended = int(self.server.stdout.readline())
+        result = subprocess.CompletedProcess(code, ended, *(path.read_text("utf-8") for path in outputs))
+        self.assertEqual(ended, 0, result.stdout + result.stderr)
         return result
 
     def test_says_once_what_it_took_over(self):
@@ -197,9 +232,10 @@ class DropIn(unittest.TestCase):
             self.assertRegex(result.stdout, f"taken over .*{re.escape(name)}")
         for name in ("unsloth.kernels.utils", "transformers.integrations.moe"):
             self.assertRegex(result.stdout, f"on import +{re.escape(name)}")
-        self.assertRegex(self.run_python("-m", "nf4bench.torch", NF4_LEAVE="vllm").stdout, "left +vllm: NF4_LEAVE")
-        self.assertRegex(self.run_python("-m", "nf4bench.torch", NF4_DISABLE="1").stdout, r"active +no")
-        self.assertIn("cannot be loaded", self.run_python("-m", "nf4bench.torch", NF4_LIBRARY="/nowhere").stdout)
+        code = "import runpy; runpy.run_module('nf4bench.torch', run_name='__main__', alter_sys=True)"
+        self.assertRegex(self.run_code(code, NF4_LEAVE="vllm").stdout, "left +vllm: NF4_LEAVE")
+        self.assertRegex(self.run_code(code, NF4_DISABLE="1").stdout, r"active +no")
+        self.assertIn("cannot be loaded", self.run_code(code, NF4_LIBRARY="/nowhere").stdout)
 
     def test_decodes_the_same_bits_by_every_way(self):
         self.run_code("""
