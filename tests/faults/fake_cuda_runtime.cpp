@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,9 +41,9 @@ struct State {
   cudaError_t sticky = cudaSuccess;
   cudaError_t last = cudaSuccess;  // what cudaGetLastError() will say
   std::size_t l2_set_aside = kL2SetAside;
-  bool has_variant = false;  // in what was launched last, or is being captured
-  std::set<std::string> called;
-  std::size_t most_filled = 0;  // bytes, by one call
+  bool has_variant = false;           // in what was launched last, or is being captured
+  std::set<std::string_view> called;  // names are literals
+  std::size_t most_filled = 0;        // bytes, by one call
 };
 
 State& state() {
@@ -527,11 +528,12 @@ namespace {
 
 // Decodes what the job's inputs hold now, and writes one `share`-th of it.
 void write_output(const kernels::Job& job, std::size_t share) {
+  static const kernels::Variant decode = kernels::cpu::dequantize().variants.back();  // the fastest
   const std::size_t bytes = static_cast<std::size_t>(job.elements) * size_in_bytes(job.output_type);
   void* const whole = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   kernels::Job decoding = job;
   decoding.output = whole;
-  kernels::cpu::dequantize().variants.front().launch(decoding, {});
+  decode.launch(decoding, {});
   std::memcpy(job.output, whole, bytes / share);
   std::free(whole);
 }
