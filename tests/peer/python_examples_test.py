@@ -40,6 +40,12 @@ def rows(report):
     return {m["variant"]: (m["status"], m["reason"] or "") for m in report["measurements"]}
 
 
+def has_module(python, name):
+    """Whether a module can be found, which takes less time than to import it."""
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({name!r}) is None)"
+    return subprocess.run([python, "-c", code], capture_output=True).returncode == 0
+
+
 def has_library(python):
     ended = subprocess.run([PROGRAM, "list", "variants", "--peer", f"mine={EXAMPLE}"], capture_output=True, text=True,
                            env=dict(os.environ, NF4BENCH_PYTHON=python))
@@ -122,7 +128,7 @@ class OfTorch(unittest.TestCase):
         self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
 
     def measure_experts_of_bitsandbytes(self, *options):
-        if subprocess.run([TORCH_PYTHON, "-c", "import bitsandbytes"], capture_output=True).returncode != 0:
+        if not has_module(TORCH_PYTHON, "bitsandbytes"):
             self.skipTest("bitsandbytes is not installed there")
         code, report, err = measure(TORCH_PYTHON, EXAMPLE.parent / "experts/bitsandbytes_experts.py", "--operation",
                                     "experts", "--top-k", "3", "--tokens", "1,7", "--dtype", "bfloat16", *options)
@@ -166,7 +172,7 @@ class OfTorch(unittest.TestCase):
 
     # The interpreter cuts bfloat16 off where a GPU rounds.
     def test_the_designs_in_triton_decode_bit_for_bit_in_its_interpreter(self):
-        if subprocess.run([TORCH_PYTHON, "-c", "import triton"], capture_output=True).returncode != 0:
+        if not has_module(TORCH_PYTHON, "triton"):
             self.skipTest("Triton is not installed there")
         with unittest.mock.patch.dict(os.environ, TRITON_INTERPRET="1"):
             for design in ("adaptive", "cache_hints", "select_tree", "skeleton", "warp_persistent"):
@@ -178,9 +184,8 @@ class OfTorch(unittest.TestCase):
                 self.assertEqual([m["status"] for m in found], ["passed"] * 4, f"{design}: {found[0]['reason']}")
 
     def test_the_package_of_nf4bench_is_a_peer_that_torch_compile_traces(self):
-        asked = subprocess.run([TORCH_PYTHON, "-c", "import nf4bench.torch"], capture_output=True)
-        if asked.returncode != 0:
-            self.skipTest("nf4bench.torch cannot be imported there")
+        if not has_module(TORCH_PYTHON, "nf4bench.torch"):
+            self.skipTest("nf4bench.torch is not there")
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "solution.py")
             path.write_text("from nf4bench.torch import fast_dequantize\nfast_dequantize.torch_compile = True\n",
