@@ -25,6 +25,10 @@ TORCH_PYTHON = os.environ.get("NF4BENCH_TEST_TORCH_PYTHON")
 PROGRAM = sys.argv[1] if len(sys.argv) > 1 else "build/nf4bench"
 
 
+# Of what has many rows. Beside other tests, threads that wait for each other would be most of its time.
+ALONE = ("--threads", "1")
+
+
 def measure(python, peer, *options):
     """Exit code, report and stderr of a short run."""
     command = [PROGRAM, "run", "--device", "cpu", "--no-ceilings", "--max-time", "0.002", "--min-samples", "3",
@@ -115,7 +119,7 @@ class OfNumpy(unittest.TestCase):
 @unittest.skipUnless(TORCH_PYTHON, "NF4BENCH_TEST_TORCH_PYTHON is not set")
 class OfTorch(unittest.TestCase):
     def test_every_form_of_a_function_decodes_bit_for_bit(self):
-        code, report, err = measure(TORCH_PYTHON, FUNCTIONS, *SAMPLES, "--dtype", "float16,bfloat16,float32",
+        code, report, err = measure(TORCH_PYTHON, FUNCTIONS, *SAMPLES, *ALONE, "--dtype", "float16,bfloat16,float32",
                                     "--variant", "mine.fills,mine.returns,mine.of_layer", "--baseline", "mine.fills")
         self.assertEqual(code, 0, err)
         self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
@@ -130,8 +134,9 @@ class OfTorch(unittest.TestCase):
     def measure_experts_of_bitsandbytes(self, *options):
         if not has_module(TORCH_PYTHON, "bitsandbytes"):
             self.skipTest("bitsandbytes is not installed there")
-        code, report, err = measure(TORCH_PYTHON, EXAMPLE.parent / "experts/bitsandbytes_experts.py", "--operation",
-                                    "experts", "--top-k", "3", "--tokens", "1,7", "--dtype", "bfloat16", *options)
+        code, report, err = measure(TORCH_PYTHON, EXAMPLE.parent / "experts/bitsandbytes_experts.py", *ALONE,
+                                    "--operation", "experts", "--top-k", "3", "--tokens", "1,7", "--dtype", "bfloat16",
+                                    *options)
         self.assertEqual(code, 0, err)
         return report
 
