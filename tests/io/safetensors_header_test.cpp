@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <string>
 
 namespace nf4bench::testing {
@@ -233,8 +233,8 @@ TEST(SafetensorsHeader, EveryTypeOfTheReferenceHasItsSize) {
   }
 }
 
-// A reader with a quadratic path would need minutes for these; the limit is far from what a loaded
-// machine needs (0.2 s) and far from that.
+// A reader with a quadratic path would need minutes for these; the limit, of processor time, is far
+// from what it needs (0.2 s) and far from that.
 TEST(SafetensorsHeader, TwoHundredThousandTensorsAreReadInLinearTime) {
   std::string header = "{";
   for (int i = 0; i < 200'000; ++i) {
@@ -242,14 +242,14 @@ TEST(SafetensorsHeader, TwoHundredThousandTensorsAreReadInLinearTime) {
                           i == 0 ? "" : ",", i, i, i + 1);
   }
   const std::vector<std::byte> bytes = to_bytes(with_data(header + "}", 200'000));
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   io::StoredTensors tensors;
   io::read_safetensors_header(io::ByteSource::in_memory("big", bytes), 0, tensors);
   EXPECT_EQ(tensors.index(), std::nullopt);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     ASSERT_EQ(tensors.find("tensor." + std::to_string(i)), i);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20);
   EXPECT_EQ(tensors.size(), 200'000u);
   EXPECT_EQ(tensors.find("tensor.200000"), std::nullopt);
 }
@@ -258,9 +258,9 @@ TEST(SafetensorsHeader, BloatedHeaderIsReadInLinearTime) {
   const std::string bloat = repeated("[{},\"\\u00e9\",-1.5e3],", 400'000);
   const std::string file =
       with_data(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":[)" + bloat + "0]}}", 1);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_EQ(declared_tensors(file), "t U8 [1]");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20);
 }
 
 }  // namespace
