@@ -51,7 +51,7 @@ def call_of_library(layer, tokens):
     plan = kernels.plan_of(weight, tokens.dtype)
     count = tokens.numel() // weight.inputs
     memory, address, size = kernels.new_scratch(tokens.device, 1 << 24)
-    product = _library.pack_product(plan.kind, count, tokens.data_ptr(), 0, output.data_ptr(), address, size)
+    product = _library.pack_product(plan.kind, count, tokens.data_ptr(), 0, output.data_ptr(), address, size, 0)
     stream, function = kernels.stream_of(weight), _library.load().nf4_linear
 
     def call(held=(output, memory)):

@@ -166,7 +166,8 @@ class Product {
           .bias = nullptr,
           .output = output_.data(),
           .workspace = nullptr,
-          .workspace_bytes = 0};
+          .workspace_bytes = 0,
+          .output_stride = 0};
     status_ = nf4_linear_workspace(&device_, &weight_.c, &c_, &c_.workspace_bytes);
     workspace_ = std::make_unique<DeviceBuffer>(c_.workspace_bytes, 0);
     c_.workspace = workspace_->as<void>();
@@ -477,7 +478,8 @@ TEST_F(Libnf4Gpu, CountsBeyondTwoToThe31) {
                            .bias = nullptr,
                            .output = y.data(),
                            .workspace = nullptr,
-                           .workspace_bytes = 0};
+                           .workspace_bytes = 0,
+                           .output_stride = 0};
     if (nf4_linear_workspace(&device_, &weight, &product, &product.workspace_bytes) != NF4_OK) {
       continue;
     }

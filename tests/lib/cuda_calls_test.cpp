@@ -151,7 +151,8 @@ class Libnf4CudaCalls : public testing::Test {
                            .bias = nullptr,
                            .output = at<void>(11),
                            .workspace = at<void>(12),
-                           .workspace_bytes = 0};
+                           .workspace_bytes = 0,
+                           .output_stride = 0};
     EXPECT_EQ(nf4_linear_workspace(&device_, &weight_, &product, &product.workspace_bytes), NF4_OK);
     return product;
   }

@@ -37,6 +37,8 @@ const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& 
   if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   if (problem.tokens > kMostWgmmaTokens) return "multiplies up to 2^20 tokens";
+  if (output_stride(problem) >= std::int64_t{1} << 31)
+    return "needs rows of y less than 2^31 apart";
   return nullptr;
 }
 

@@ -28,12 +28,13 @@ def is_plain(tensor):
     return (type(tensor) is _Tensor or type(tensor) is _Parameter) and is_dense(tensor)
 
 
-def are_plain(tokens, bias):
-    return is_plain(tokens) and (bias is None or is_plain(bias))
+def are_plain(tokens, bias, out=None):
+    return is_plain(tokens) and (bias is None or is_plain(bias)) and (out is None or is_plain(out))
 
 
-def wants_gradient(tokens, bias):
-    return _is_grad_enabled() and (tokens.requires_grad or (bias is not None and bias.requires_grad))
+def wants_gradient(tokens, bias, out=None):
+    return _is_grad_enabled() and (tokens.requires_grad or (bias is not None and bias.requires_grad)
+                                   or (out is not None and out.requires_grad))
 
 
 def dequantize(packed, quant_state, dtype=None, out=None):
@@ -64,18 +65,26 @@ def _decode(parts, quant_state, dtype, out):
     return out
 
 
-def linear(tokens, packed, quant_state, bias=None):
-    """tokens[..., K] W^T + bias in the type of the tokens; differentiable in tokens and bias.
+def linear(tokens, packed, quant_state, bias=None, out=None):
+    """tokens[..., K] W^T + bias in the type of the tokens; differentiable in tokens and bias. Into `out`, if
+    that is given, which may be a slice of a larger tensor; then nothing is differentiable.
 
-    Raises ValueError for what is no NF4 weight, and for tokens or a bias that do not fit it.
+    Raises ValueError for what is no NF4 weight, and for tokens, a bias or an `out` that do not fit it.
     """
-    if not is_compiling() and are_plain(tokens, bias) and not wants_gradient(tokens, bias) and nothing_looks_on():
+    if out is not None and wants_gradient(tokens, bias, out):
+        raise ValueError("a product that is written into out has no gradient: nothing may require one")
+    if (not is_compiling() and are_plain(tokens, bias, out) and not wants_gradient(tokens, bias)
+            and nothing_looks_on()):
         with AsPlainTensors():
             weight = weight_of(parts_of(packed, quant_state))
             operators.check_input(tokens, bias, weight.shape, weight.device)
-            return kernels.linear(weight, tokens, bias)
+            operators.check_product(out, tokens, weight.shape)
+            return kernels.linear(weight, tokens, bias, out)
     *weight, nested = parts_of(packed, quant_state)
-    return torch.ops.nf4.linear(tokens, *weight, bias, *(nested or ()))
+    if out is None:
+        return torch.ops.nf4.linear(tokens, *weight, bias, *(nested or ()))
+    torch.ops.nf4.linear_out(tokens, *weight, out, bias, *(nested or ()))
+    return out
 
 
 _buffers = {}  # of fast_dequantize, by device, stream and type
