@@ -72,6 +72,12 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
             std::string::npos);
   EXPECT_EQ(reason("wgmma_decode", make_problem((1 << 20) + 1, 256, 4096), kHopper),
             "multiplies up to 2^20 tokens");
+  Problem apart = make_problem(64, 256, 4096);
+  apart.output_gap = (std::int64_t{1} << 31) - 257;
+  EXPECT_EQ(reason("wgmma_decode", apart, kHopper), "");
+  ++apart.output_gap;
+  EXPECT_EQ(reason("wgmma_decode", apart, kHopper), "needs rows of y less than 2^31 apart");
+  EXPECT_EQ(reason("mma_ring", apart, kHopper), "");
   for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
     EXPECT_NE(reason("wgmma_decode", make_problem(64, 256, 4096), device).find("9.0"),
               std::string::npos);
