@@ -74,10 +74,14 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
             "multiplies up to 2^20 tokens");
   Problem apart = make_problem(64, 256, 4096);
   apart.output_gap = (std::int64_t{1} << 31) - 257;
-  EXPECT_EQ(reason("wgmma_decode", apart, kHopper), "");
+  for (const char* const name : {"mma_ring", "wgmma_decode"}) {
+    EXPECT_EQ(reason(name, apart, kHopper), "") << name;
+  }
   ++apart.output_gap;
-  EXPECT_EQ(reason("wgmma_decode", apart, kHopper), "needs rows of y less than 2^31 apart");
-  EXPECT_EQ(reason("mma_ring", apart, kHopper), "");
+  for (const char* const name : {"mma_ring", "wgmma_decode"}) {
+    EXPECT_EQ(reason(name, apart, kHopper), "needs rows of y less than 2^31 apart") << name;
+  }
+  EXPECT_EQ(reason("mma_table", apart, kHopper), "");
   for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
     EXPECT_NE(reason("wgmma_decode", make_problem(64, 256, 4096), device).find("9.0"),
               std::string::npos);
