@@ -172,7 +172,7 @@ def _is_on_ours(tensor):
 
 def _product_or_none(tokens, packed, state, bias, out=None):
     """The product by libnf4, in `out` if that is given, where nothing looks on; or None."""
-    if not (functions.are_plain(tokens, bias, out) and _is_on_ours(tokens)
+    if not (functions.are_plain(tokens, bias) and (out is None or functions.is_plain(out)) and _is_on_ours(tokens)
             and not functions.wants_gradient(tokens, bias, out) and functions.nothing_looks_on()):
         return None
     with AsPlainTensors():

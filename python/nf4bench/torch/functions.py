@@ -28,8 +28,8 @@ def is_plain(tensor):
     return (type(tensor) is _Tensor or type(tensor) is _Parameter) and is_dense(tensor)
 
 
-def are_plain(tokens, bias, out=None):
-    return is_plain(tokens) and (bias is None or is_plain(bias)) and (out is None or is_plain(out))
+def are_plain(tokens, bias):
+    return is_plain(tokens) and (bias is None or is_plain(bias))
 
 
 def wants_gradient(tokens, bias, out=None):
@@ -73,8 +73,7 @@ def linear(tokens, packed, quant_state, bias=None, out=None):
     """
     if out is not None and wants_gradient(tokens, bias, out):
         raise ValueError("a product that is written into out has no gradient: nothing may require one")
-    if (not is_compiling() and are_plain(tokens, bias, out) and not wants_gradient(tokens, bias)
-            and nothing_looks_on()):
+    if not is_compiling() and are_plain(tokens, bias) and not wants_gradient(tokens, bias) and nothing_looks_on():
         with AsPlainTensors():
             weight = weight_of(parts_of(packed, quant_state))
             operators.check_input(tokens, bias, weight.shape, weight.device)

@@ -8,7 +8,7 @@ from torch.autograd.graph import increment_version
 from torch.nn.functional import linear as blas_linear
 
 from .. import _library
-from .weights import ALIGNMENT, KINDS, UnsupportedWeight
+from .weights import ALIGNMENT, KINDS, UnsupportedWeight, is_dense
 
 _WORKSPACE_ALIGNMENT = 256
 _MOST_PLANNED = 4096  # numbers of tokens that a plan remembers
@@ -138,7 +138,7 @@ _FARTHEST_ROWS = 2**31  # from this on not all kernels can
 def _row_stride(out):
     """Values from a row of `out` to the next, as nf4_linear() takes it; None where it cannot write there."""
     columns = out.shape[-1]
-    if out.data_ptr() % ALIGNMENT:
+    if not is_dense(out) or out.data_ptr() % ALIGNMENT:
         return None
     if out.is_contiguous():
         return columns
@@ -169,7 +169,7 @@ def _may_meet(out, tensor):
 
 def linear(weight, tokens, bias, out=None):
     """tokens[..., K] W^T + bias, both of one type of KINDS and on the weight's device, of any strides; into
-    `out`, if there is one: dense and of any strides, of the product's shape, type and device."""
+    `out`, if there is one: of any strides, and of the product's shape, type and device."""
     gpu = weight.gpu
     if gpu is not None and current_gpu() != gpu:
         with torch.cuda.device(gpu):
