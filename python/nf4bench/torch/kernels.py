@@ -137,15 +137,17 @@ _FARTHEST_ROWS = 2**31  # from this on not all kernels can
 
 def _row_stride(out):
     """Values from a row of `out` to the next, as nf4_linear() takes it; None where it cannot write there."""
-    columns = out.shape[-1]
     if not is_dense(out) or out.data_ptr() % ALIGNMENT:
         return None
+    *sizes, columns = out.shape
     if out.is_contiguous():
         return columns
-    if out.stride(-1) != 1:
+    *strides, step = out.stride()
+    if step != 1:
         return None
     row = expected = None
-    for size, stride in zip(out.shape[-2::-1], out.stride()[-2::-1]):
+    while sizes:
+        size, stride = sizes.pop(), strides.pop()
         if size == 1:
             continue
         if row is None:
@@ -156,14 +158,13 @@ def _row_stride(out):
     return row if columns <= row < _FARTHEST_ROWS else None
 
 
-def _may_meet(out, tensor):
-    """Whether memory of `out`, and what lies between its rows, is that of a tensor, if there is one."""
+def _may_meet(out, length, tensor):
+    """Whether the bytes of `out`, and what lies between its rows, are those of a tensor, if there is one."""
     if tensor is None:
         return False
     if not tensor.is_contiguous():
         return out.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
     first, other = out.data_ptr(), tensor.data_ptr()
-    length = (sum((size - 1) * stride for size, stride in zip(out.shape, out.stride())) + 1) * out.itemsize
     return first < other + tensor.nbytes and other < first + length
 
 
@@ -181,7 +182,8 @@ def linear(weight, tokens, bias, out=None):
         if count == 0:
             return out
         stride = _row_stride(out)
-        if stride is None or _may_meet(out, tokens) or _may_meet(out, bias):
+        length = ((count - 1) * (stride or 0) + weight.outputs) * out.itemsize
+        if stride is None or _may_meet(out, length, tokens) or _may_meet(out, length, bias):
             return out.copy_(linear(weight, tokens, bias))
         increment_version(out)
     least = plan.workspaces.get(count, -1)
