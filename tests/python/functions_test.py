@@ -328,6 +328,9 @@ class Linear(unittest.TestCase):
             given[name] = given[name].clone().requires_grad_()
             with self.assertRaisesRegex(ValueError, "no gradient"):
                 nf4.linear(given["tokens"], packed, state, given["bias"], given["out"])
+            before, after = samples.arguments(packed, state)
+            with self.assertRaisesRegex(ValueError, "no gradient"):
+                torch.ops.nf4.linear_out(given["tokens"], *before, given["out"], given["bias"], *after)
             with torch.no_grad():
                 nf4.linear(given["tokens"], packed, state, given["bias"], given["out"])
         with torch.inference_mode():

@@ -14,6 +14,7 @@ from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, UnsupportedW
 _WEIGHT = "Tensor packed, Tensor absmax, int blocksize, int[] shape"
 _NESTED = "Tensor? nested_absmax=None, Tensor? nested_map=None, Tensor? nested_offset=None"
 _LIBRARY = registry.Library("nf4", "DEF")
+_is_grad_enabled = torch.is_grad_enabled
 for _schema in (f"dequantize({_WEIGHT}, ScalarType dtype, {_NESTED}) -> Tensor",
                 f"dequantize_out({_WEIGHT}, Tensor(a!) out, {_NESTED}) -> ()",
                 f"linear(Tensor input, {_WEIGHT}, Tensor? bias=None, {_NESTED}) -> Tensor",
@@ -65,6 +66,17 @@ def check_input(tokens, bias, shape, device):
     check_like("bias", bias, (shape[0],), tokens.dtype, device)
 
 
+def wants_gradient(tokens, bias, out=None):
+    return _is_grad_enabled() and (tokens.requires_grad or (bias is not None and bias.requires_grad)
+                                   or (out is not None and out.requires_grad))
+
+
+def check_no_gradient(tokens, bias, out):
+    """Raises ValueError where a product that is written into `out` would have to have a gradient."""
+    if wants_gradient(tokens, bias, out):
+        raise ValueError("a product that is written into out has no gradient: nothing may require one")
+
+
 def check_product(out, tokens, shape):
     """Raises ValueError for an `out` that is not what the product of these tokens becomes."""
     check_like("out", out, (*tokens.shape[:-1], shape[0]), tokens.dtype, tokens.device)
@@ -99,6 +111,7 @@ def _linear(input, packed, absmax, blocksize, shape, bias=None, nested_absmax=No
 
 def _linear_out(input, packed, absmax, blocksize, shape, out, bias=None, nested_absmax=None, nested_map=None,
                 nested_offset=None):
+    check_no_gradient(input, bias, out)
     check_input(input, bias, shape, packed.device)
     check_product(out, input, shape)
     weight, _parts = _weight(packed, absmax, blocksize, shape, (nested_absmax, nested_map, nested_offset))
