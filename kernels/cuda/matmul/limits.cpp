@@ -24,6 +24,7 @@ const char* mma_linear_unsupported(const Problem& problem, const DeviceFacts& de
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   if (problem.inputs > kMostInputs) return kTooManyInputs;
   if (problem.tokens > kMostIntegerTokens) return "multiplies up to 4 tokens";
+  if (output_stride(problem) >= kFarRows) return kRowsFarApart;
   if (problem.tokens > 1 && problem.inputs > kMostTokensInputs) {
     return "multiplies more than one token with up to 12,288 inputs only";
   }
