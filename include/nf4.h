@@ -35,8 +35,8 @@ extern "C" {
 
 typedef enum nf4_status {
   NF4_OK = 0,
-  NF4_INVALID_ARGUMENT = 1,    /* a null pointer, a size, a blocksize or an enumerator that cannot
-                                  be, or a CUDA device that is not current */
+  NF4_INVALID_ARGUMENT = 1,    /* a null pointer, a size, a stride, a blocksize or an enumerator
+                                  that cannot be, or a CUDA device that is not current */
   NF4_UNSUPPORTED = 2,         /* a valid request that no kernel of this build and device can do */
   NF4_MISALIGNED = 3,          /* a buffer that does not start at a multiple of 16 bytes */
   NF4_WORKSPACE_TOO_SMALL = 4, /* ask nf4_linear_workspace() */
@@ -102,8 +102,8 @@ NF4_EXPORT nf4_status nf4_dequantize(const nf4_device* device, const nf4_weight*
                                      int32_t type, void* output, void* stream);
 
 /* y = x W^T + bias: input[tokens, inputs], bias[outputs] and output[tokens, outputs] of one type,
- * rows without gaps, 16-byte aligned; sums in float32, in an order that depends on sizes and device
- * alone, rounded once. */
+ * 16-byte aligned; rows of the input without gaps. Sums in float32, in an order that depends on
+ * sizes and device alone, rounded once. */
 typedef struct nf4_product {
   uint32_t struct_bytes; /* sizeof(nf4_product) */
   int32_t type;          /* an nf4_type: of input, bias and output */
@@ -113,6 +113,9 @@ typedef struct nf4_product {
   void* output;
   void* workspace;        /* 256-byte aligned device memory that nothing else uses meanwhile; its */
   size_t workspace_bytes; /* content does not matter. At least what nf4_linear_workspace() says */
+  int64_t output_stride;  /* values from a row of the output to the next, at least `outputs`; what
+                             lies between rows is not touched. 0: as many as outputs, as in a
+                             struct that ends before this, and always in products with stacks */
 } nf4_product;
 
 /* Sets *bytes to what nf4_linear() needs for this weight, type and number of tokens: only sizes are

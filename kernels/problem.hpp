@@ -54,6 +54,9 @@ struct Problem {
   std::int64_t tokens = 0;   // M; 0 for operations that have none
   bool transposed = false;   // W, of a stack each matrix, lies as [inputs, outputs]
   OutputType output_type = OutputType::kFloat16;
+  // Elements between the end of a row of y and the next, which are not touched. Only the kernels
+  // that own.hpp chooses from know it, for products with one matrix.
+  std::int64_t output_gap = 0;
   Grouping group = {};
   Layer layer = {};
 };
@@ -61,6 +64,16 @@ struct Problem {
 // Slots of a grouped product.
 constexpr std::int64_t slots_of(const Problem& problem) {
   return problem.tokens * problem.group.top_k;
+}
+
+// Elements from a row of y to the next.
+NF4BENCH_HOST_DEVICE constexpr std::int64_t output_stride(const Problem& problem) {
+  return problem.outputs + problem.output_gap;
+}
+
+// Whether two outputs may be stored at once, in all rows, where y starts at a multiple of both.
+NF4BENCH_HOST_DEVICE constexpr bool has_output_pairs(const Problem& problem) {
+  return (problem.outputs | problem.output_gap) % 2 == 0;
 }
 
 // Where element (n, k) of a matrix lies among all of the weight; of a stack that of an expert.

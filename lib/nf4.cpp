@@ -76,8 +76,8 @@ const char* nf4_error_string(std::int32_t status) {
     case NF4_OK:
       return "no error";
     case NF4_INVALID_ARGUMENT:
-      return "invalid argument: a null pointer, a size, a blocksize or an enumerator that cannot "
-             "be, or a CUDA device that is not current; see nf4.h";
+      return "invalid argument: a null pointer, a size, a stride, a blocksize or an enumerator "
+             "that cannot be, or a CUDA device that is not current; see nf4.h";
     case NF4_UNSUPPORTED:
       return "unsupported: no kernel of this build of libnf4 does that on this device";
     case NF4_MISALIGNED:

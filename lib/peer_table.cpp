@@ -41,7 +41,8 @@ nf4_product product_of(const nf4bench_peer_job& job, std::size_t workspace_bytes
           .bias = nullptr,
           .output = job.output,
           .workspace = job.workspace,
-          .workspace_bytes = workspace_bytes};
+          .workspace_bytes = workspace_bytes,
+          .output_stride = 0};
 }
 
 const char* unsupported(const nf4bench_peer_job* job, const nf4bench_peer_device* given) {

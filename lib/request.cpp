@@ -1,5 +1,6 @@
 #include "request.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -40,6 +41,21 @@ nf4_status check_struct(const void* given, std::uint32_t known) {
     if (first[i] != 0) return NF4_UNSUPPORTED;
   }
   return NF4_OK;
+}
+
+// A product whose struct is that of programs from before outputs had a stride, or of later ones.
+bool has_output_stride(const nf4_product& given) {
+  return given.struct_bytes != offsetof(nf4_product, output_stride);
+}
+
+nf4_status check_product(const nf4_product* given) {
+  if (!is_struct(given, offsetof(nf4_product, output_stride))) return NF4_INVALID_ARGUMENT;
+  return has_output_stride(*given) ? check_struct(given, sizeof(nf4_product)) : NF4_OK;
+}
+
+// In values; 0: rows without gaps.
+std::int64_t output_stride(const nf4_product& given) {
+  return has_output_stride(given) ? given.output_stride : 0;
 }
 
 bool is_matrix(std::int64_t rows, std::int64_t columns) {
@@ -93,13 +109,17 @@ nf4_status read_sizes(const nf4_weight* given, std::int32_t type, kernels::Probl
 
 nf4_status read_sizes(const nf4_weight* weight, const nf4_product* product,
                       kernels::Problem& problem) {
-  nf4_status status = check_struct(product, sizeof(nf4_product));
+  nf4_status status = check_product(product);
   if (status == NF4_OK) status = read_sizes(weight, product->type, problem);
   if (status != NF4_OK) return status;
-  if (!is_matrix(product->tokens, problem.inputs) || !is_matrix(product->tokens, problem.outputs)) {
+  const std::int64_t stride = output_stride(*product);
+  const std::int64_t row = stride == 0 ? problem.outputs : stride;
+  if (!is_matrix(product->tokens, problem.inputs) || !is_matrix(product->tokens, row) ||
+      row < problem.outputs) {
     return NF4_INVALID_ARGUMENT;
   }
   problem.tokens = product->tokens;
+  problem.output_gap = row - problem.outputs;
   return NF4_OK;
 }
 
@@ -107,9 +127,10 @@ nf4_status read_sizes(const nf4_stack* stack, const nf4_routing* routing,
                       const nf4_product* product, kernels::Problem& problem) {
   nf4_status status = check_struct(stack, sizeof(nf4_stack));
   if (status == NF4_OK) status = check_struct(routing, sizeof(nf4_routing));
-  if (status == NF4_OK) status = check_struct(product, sizeof(nf4_product));
+  if (status == NF4_OK) status = check_product(product);
   if (status == NF4_OK) status = read_sizes(stack->weight, product->type, problem);
   if (status != NF4_OK) return status;
+  if (output_stride(*product) != 0) return NF4_UNSUPPORTED;
   if (stack->experts < 1 || stack->experts > std::numeric_limits<std::int32_t>::max() ||
       problem.outputs % stack->experts != 0 || !is_flag(stack->transposed) ||
       !is_flag(stack->offsets_per_expert) || stack->reserved != 0) {

@@ -19,7 +19,7 @@ MAJOR_VERSION = 1
 
 _DEVICE = struct.Struct("@Iiiiiq")
 _WEIGHT = struct.Struct("@IiqqPPPPPP")
-_PRODUCT = struct.Struct("@IiqPPPPN")
+_PRODUCT = struct.Struct("@IiqPPPPNq")
 _STACK = struct.Struct("@IiqPPii")
 _ROUTING = struct.Struct("@IiiiqqPPii")
 _OPTIONS = struct.Struct("@Iiiiff")
@@ -116,7 +116,7 @@ def grouped_workspace_bytes(function, *structs):
 def workspace_bytes(device_fields, weight_fields, kind, tokens):
     """What nf4_linear() needs for so many tokens; None where it does not support the product."""
     bytes_needed = ctypes.c_size_t()
-    product = pack_product(kind, tokens, 0, 0, 0, 0, 0)
+    product = pack_product(kind, tokens, 0, 0, 0, 0, 0, 0)
     status = load().nf4_linear_workspace(device_fields, weight_fields, product, ctypes.byref(bytes_needed))
     if status == UNSUPPORTED:
         return None

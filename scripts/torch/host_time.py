@@ -3,7 +3,8 @@
 
   host_time.py [--json FILE] [--device cuda]
 
-Weights are so small that the device never keeps the host waiting.
+Weights are so small that the device never keeps the host waiting. Beside that, what it saves on the host and,
+in a CUDA graph, on the GPU that products of shards are written into slices of an output instead of copied.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import json
 import bitsandbytes as bnb
 import models
 import torch
-from measure import both, host_us, interleaved, summary, switch
+from measure import both, graphed_us, host_us, interleaved, summary, switch
 
 import nf4bench.torch as nf4
 from nf4bench import _library
@@ -51,7 +52,7 @@ def call_of_library(layer, tokens):
     plan = kernels.plan_of(weight, tokens.dtype)
     count = tokens.numel() // weight.inputs
     memory, address, size = kernels.new_scratch(tokens.device, 1 << 24)
-    product = _library.pack_product(plan.kind, count, tokens.data_ptr(), 0, output.data_ptr(), address, size)
+    product = _library.pack_product(plan.kind, count, tokens.data_ptr(), 0, output.data_ptr(), address, size, 0)
     stream, function = kernels.stream_of(weight), _library.load().nf4_linear
 
     def call(held=(output, memory)):
@@ -59,6 +60,36 @@ def call_of_library(layer, tokens):
 
     _library.check(call(), "nf4_linear")
     return call
+
+
+def shards(inputs, tokens, device):
+    """The products of Q, K and V into one output: as servers do them, and without the copies."""
+    rows = (inputs, inputs // 4, inputs // 4)
+    weights = [models.RandomLinear4bit(inputs, each).weight for each in rows]
+    x = torch.randn(tokens, inputs, device=device).bfloat16()
+    slices = x.new_empty(tokens, sum(rows)).split(rows, dim=1)
+
+    def copied():
+        for weight, place in zip(weights, slices):
+            place.copy_(bnb.matmul_4bit(x, weight, weight.quant_state))
+
+    def in_place():
+        for weight, place in zip(weights, slices):
+            bnb.matmul_4bit(x, weight, weight.quant_state, out=place)
+    return {"copied": copied, "in place": in_place}
+
+
+def report_shards(options, report):
+    switch(True)
+    with torch.no_grad():
+        for tokens in (1, 8, 64):
+            works = shards(256, tokens, options.device)
+            report(f"three shards, {tokens} tokens", interleaved(
+                {name: lambda work=work: host_us(work) for name, work in works.items()}, options.rounds, "us"))
+            if options.device == "cuda":
+                works = shards(4096, tokens, options.device)
+                report(f"of 4096 inputs in a graph, {tokens} tokens", interleaved(
+                    {name: graphed_us(work) for name, work in works.items()}, options.rounds, "us"))
 
 
 def main():
@@ -98,6 +129,7 @@ def main():
             report("fast_dequantize", interleaved(
                 {"unsloth": lambda: host_us(decode),
                  "nf4bench": lambda: host_us(lambda: nf4.fast_dequantize(weight, state))}, options.rounds, "us"))
+    report_shards(options, report)
     down, up = (torch.nn.Parameter(torch.randn(sizes, device=options.device).bfloat16())
                 for sizes in ((256, 8), (8, 256)))
     x = tokens[8].clone().requires_grad_()

@@ -2,6 +2,7 @@
 // than they must be, streams, graphs and threads of the caller.
 
 #include "catalog.hpp"
+#include "device_call.hpp"
 #include "nf4.h"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
@@ -30,124 +31,10 @@ using nf4::AbsmaxKind;
 using nf4::Nf4Tensor;
 using nf4::OutputType;
 
-// Device memory that starts `offset` bytes behind a multiple of 256.
-class DeviceBuffer {
- public:
-  static constexpr std::size_t kLeast = 16;
-
-  explicit DeviceBuffer(std::size_t bytes, std::size_t offset = kLeast)
-      : offset_(offset), bytes_(bytes) {
-    if (bytes == 0) return;
-    EXPECT_EQ(cudaMalloc(&memory_, offset + bytes), cudaSuccess);
-    EXPECT_EQ(cudaMemset(memory_, 0xeb, offset + bytes), cudaSuccess);
-  }
-  template <typename T>
-  explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer(values.size() * sizeof(T)) {
-    if (bytes_ != 0) {
-      EXPECT_EQ(cudaMemcpy(data(), values.data(), bytes_, cudaMemcpyHostToDevice), cudaSuccess);
-    }
-  }
-  ~DeviceBuffer() { cudaFree(memory_); }
-  DeviceBuffer(const DeviceBuffer&) = delete;
-  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
-
-  std::byte* data() const { return static_cast<std::byte*>(memory_) + offset_; }
-  template <typename T>
-  T* as() const {
-    return bytes_ == 0 ? nullptr : reinterpret_cast<T*>(data());
-  }
-  std::size_t bytes() const { return bytes_; }
-  std::vector<std::byte> read() const {
-    std::vector<std::byte> values(bytes_);
-    EXPECT_EQ(cudaMemcpy(values.data(), data(), bytes_, cudaMemcpyDeviceToHost), cudaSuccess);
-    return values;
-  }
-
- private:
-  void* memory_ = nullptr;
-  std::size_t offset_;
-  std::size_t bytes_;
-};
-
-class Stream {
- public:
-  Stream() { EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess); }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  operator cudaStream_t() const { return stream_; }
-  void wait() const { EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess); }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
-class Weight {
- public:
-  explicit Weight(const nf4::SyntheticSpec& spec)
-      : tensor(nf4::make_synthetic(spec)),
-        packed_(tensor.packed),
-        absmax_(tensor.absmax),
-        codes_(tensor.absmax_codes),
-        nested_absmax_(tensor.nested_absmax),
-        nested_map_(tensor.nested_map),
-        nested_offset_(std::vector<float>(tensor.is_nested() ? 1 : 0, tensor.nested_offset)) {
-    c = {.struct_bytes = sizeof(nf4_weight),
-         .blocksize = tensor.blocksize,
-         .outputs = tensor.shape[0],
-         .inputs = tensor.shape[1],
-         .packed = packed_.as<std::uint8_t>(),
-         .absmax = absmax_.as<float>(),
-         .absmax_codes = codes_.as<std::uint8_t>(),
-         .nested_absmax = nested_absmax_.as<float>(),
-         .nested_map = nested_map_.as<float>(),
-         .nested_offset = nested_offset_.as<float>()};
-  }
-
-  std::size_t decoded_bytes(OutputType type) const {
-    return static_cast<std::size_t>(tensor.elements) * size_in_bytes(type);
-  }
-  kernels::Problem problem(OutputType type, std::int64_t tokens) const {
-    kernels::Problem problem = operation::problem_of(tensor, type);
-    problem.outputs = tensor.shape[0];
-    problem.inputs = tensor.shape[1];
-    problem.tokens = tokens;
-    return problem;
-  }
-
-  Nf4Tensor tensor;
-  nf4_weight c = {};
-
- private:
-  DeviceBuffer packed_;
-  DeviceBuffer absmax_;
-  DeviceBuffer codes_;
-  DeviceBuffer nested_absmax_;
-  DeviceBuffer nested_map_;
-  DeviceBuffer nested_offset_;
-};
-
-class Libnf4Gpu : public testing::Test {
- protected:
-  void SetUp() override {
-    device_.struct_bytes = sizeof(device_);
-    if (nf4_query_device(NF4_CUDA, 0, &device_) == NF4_OK) {
-      EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
-      return;
-    }
-    if (std::getenv("NF4BENCH_REQUIRE_GPU") != nullptr) FAIL() << "no CUDA device";
-    GTEST_SKIP() << "no CUDA device";
-  }
-
-  nf4_status dequantize(const Weight& weight, OutputType type, const DeviceBuffer& output,
-                        cudaStream_t stream) const {
-    return nf4_dequantize(&device_, &weight.c, static_cast<std::int32_t>(type), output.data(),
-                          stream);
-  }
-
-  nf4_device device_ = {};
-};
+nf4_status dequantize(const nf4_device& device, const Weight& weight, OutputType type,
+                      const DeviceBuffer& output, cudaStream_t stream) {
+  return nf4_dequantize(&device, &weight.c, static_cast<std::int32_t>(type), output.data(), stream);
+}
 
 // y = x W^T + bias on the GPU, with all that it takes.
 class Product {
@@ -166,7 +53,8 @@ class Product {
           .bias = nullptr,
           .output = output_.data(),
           .workspace = nullptr,
-          .workspace_bytes = 0};
+          .workspace_bytes = 0,
+          .output_stride = 0};
     status_ = nf4_linear_workspace(&device_, &weight_.c, &c_, &c_.workspace_bytes);
     workspace_ = std::make_unique<DeviceBuffer>(c_.workspace_bytes, 0);
     c_.workspace = workspace_->as<void>();
@@ -247,7 +135,7 @@ TEST_F(Libnf4Gpu, AFirstCallMayBeRecorded) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-  EXPECT_EQ(dequantize(weight, OutputType::kBfloat16, output, stream), NF4_OK);
+  EXPECT_EQ(dequantize(device_, weight, OutputType::kBfloat16, output, stream), NF4_OK);
   EXPECT_EQ(product.launch(stream), NF4_OK);
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
@@ -275,7 +163,7 @@ TEST_F(Libnf4Gpu, DecodesBitForBit) {
                              .distribution = nf4::Distribution::kExtremes});
         for (const OutputType type : nf4::kOutputTypes) {
           const DeviceBuffer output(weight.decoded_bytes(type));
-          ASSERT_EQ(dequantize(weight, type, output, stream), NF4_OK);
+          ASSERT_EQ(dequantize(device_, weight, type, output, stream), NF4_OK);
           stream.wait();
           const record::Verification found = operation::compare_outputs(
               type, nf4::reference_dequantize(weight.tensor, type), output.read());
@@ -374,7 +262,7 @@ TEST_F(Libnf4Gpu, RefusesWhatItCannotDo) {
   described_wrongly.compute_capability = 70;
   EXPECT_EQ(nf4_dequantize(&described_wrongly, &weight.c, NF4_FLOAT32, output.data(), stream),
             NF4_UNSUPPORTED);
-  EXPECT_EQ(dequantize(weight, OutputType::kFloat32, output, stream), NF4_OK);
+  EXPECT_EQ(dequantize(device_, weight, OutputType::kFloat32, output, stream), NF4_OK);
   stream.wait();
   EXPECT_EQ(output.read(), nf4::reference_dequantize(weight.tensor, OutputType::kFloat32));
 }
@@ -388,12 +276,14 @@ TEST_F(Libnf4Gpu, StreamOfAnotherDeviceIsRefusedAndHarmsNothing) {
   {
     const Stream foreign;
     // As another runtime in this process has set it.
-    EXPECT_EQ(dequantize(weight, OutputType::kFloat16, output, foreign), NF4_INVALID_ARGUMENT);
+    EXPECT_EQ(dequantize(device_, weight, OutputType::kFloat16, output, foreign),
+              NF4_INVALID_ARGUMENT);
     ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-    EXPECT_EQ(dequantize(weight, OutputType::kFloat16, output, foreign), NF4_LAUNCH_FAILED);
+    EXPECT_EQ(dequantize(device_, weight, OutputType::kFloat16, output, foreign),
+              NF4_LAUNCH_FAILED);
   }
   const Stream own;
-  EXPECT_EQ(dequantize(weight, OutputType::kFloat16, output, own), NF4_OK);
+  EXPECT_EQ(dequantize(device_, weight, OutputType::kFloat16, output, own), NF4_OK);
   own.wait();
   EXPECT_EQ(output.read(), nf4::reference_dequantize(weight.tensor, OutputType::kFloat16));
 }
@@ -414,7 +304,7 @@ TEST_F(Libnf4Gpu, ThreadsCallAtOnceOnStreamsOfTheirOwn) {
       const std::vector<std::byte> expected = product.output();
       for (int call = 0; call < 50; ++call) {
         ASSERT_EQ(product.launch(stream), NF4_OK);
-        ASSERT_EQ(dequantize(weight, OutputType::kBfloat16, output, stream), NF4_OK);
+        ASSERT_EQ(dequantize(device_, weight, OutputType::kBfloat16, output, stream), NF4_OK);
       }
       stream.wait();
       EXPECT_EQ(product.output(), expected);
@@ -477,7 +367,8 @@ TEST_F(Libnf4Gpu, CountsBeyondTwoToThe31) {
                            .bias = nullptr,
                            .output = y.data(),
                            .workspace = nullptr,
-                           .workspace_bytes = 0};
+                           .workspace_bytes = 0,
+                           .output_stride = 0};
     if (nf4_linear_workspace(&device_, &weight, &product, &product.workspace_bytes) != NF4_OK) {
       continue;
     }

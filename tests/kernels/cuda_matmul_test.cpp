@@ -72,6 +72,16 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
             std::string::npos);
   EXPECT_EQ(reason("wgmma_decode", make_problem((1 << 20) + 1, 256, 4096), kHopper),
             "multiplies up to 2^20 tokens");
+  Problem apart = make_problem(4, 256, 4096);
+  apart.output_gap = (std::int64_t{1} << 31) - 257;
+  for (const char* const name : {"mma_linear", "mma_ring", "wgmma_decode"}) {
+    EXPECT_EQ(reason(name, apart, kHopper), "") << name;
+  }
+  ++apart.output_gap;
+  for (const char* const name : {"mma_linear", "mma_ring", "wgmma_decode"}) {
+    EXPECT_EQ(reason(name, apart, kHopper), "needs rows of y less than 2^31 apart") << name;
+  }
+  EXPECT_EQ(reason("mma_table", apart, kHopper), "");
   for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kBlackwell}) {
     EXPECT_NE(reason("wgmma_decode", make_problem(64, 256, 4096), device).find("9.0"),
               std::string::npos);

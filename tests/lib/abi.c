@@ -60,6 +60,7 @@ int main(void) {
   MEMBER(nf4_product, output);
   MEMBER(nf4_product, workspace);
   MEMBER(nf4_product, workspace_bytes);
+  MEMBER(nf4_product, output_stride);
   SIZE(nf4_stack);
   MEMBER(nf4_stack, struct_bytes);
   MEMBER(nf4_stack, transposed);

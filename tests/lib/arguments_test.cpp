@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -222,6 +223,13 @@ TEST(Libnf4Arguments, OfLinearAreChecked) {
       {"more values than 2^63", NF4_INVALID_ARGUMENT, [](Call& c) { c.product.tokens = kMost; }},
       {"more bytes than 2^63", NF4_INVALID_ARGUMENT,
        [](Call& c) { c.product.tokens = kMost / 96; }},
+      {"rows of the output that overlap", NF4_INVALID_ARGUMENT,
+       [](Call& c) { c.product.output_stride = 63; }},
+      {"rows of the output that go backwards", NF4_INVALID_ARGUMENT,
+       [](Call& c) { c.product.output_stride = -64; }},
+      {"rows of the output that no memory holds", NF4_INVALID_ARGUMENT,
+       [](Call& c) { c.product.output_stride = kMost; }},
+      {"rows of the output without gaps", NF4_OK, [](Call& c) { c.product.output_stride = 64; }},
       {"no input", NF4_INVALID_ARGUMENT, [](Call& c) { c.product.input = nullptr; }},
       {"no output", NF4_INVALID_ARGUMENT, [](Call& c) { c.product.output = nullptr; }},
       {"no workspace", NF4_INVALID_ARGUMENT, [](Call& c) { c.product.workspace = nullptr; }},
@@ -247,6 +255,18 @@ TEST(Libnf4Arguments, OfLinearAreChecked) {
   EXPECT_EQ(nf4_linear(&call.device, &call.weight, nullptr, nullptr), NF4_INVALID_ARGUMENT);
   EXPECT_EQ(nf4_linear(&call.device, nullptr, &call.product, nullptr), NF4_INVALID_ARGUMENT);
   EXPECT_EQ(nf4_linear(nullptr, &call.weight, &call.product, nullptr), NF4_INVALID_ARGUMENT);
+}
+
+// Of programs from before it had a stride, whose memory behind it is anything.
+TEST(Libnf4Arguments, AProductMayEndBeforeTheStride) {
+  Call call;
+  call.product.struct_bytes = offsetof(nf4_product, output_stride);
+  call.product.output_stride = -1;
+  EXPECT_EQ(call.linear(), NF4_OK);
+  std::size_t bytes = 0;
+  EXPECT_EQ(nf4_linear_workspace(&call.device, &call.weight, &call.product, &bytes), NF4_OK);
+  --call.product.struct_bytes;
+  EXPECT_EQ(call.linear(), NF4_INVALID_ARGUMENT);
 }
 
 TEST(Libnf4Arguments, OfLaterVersionsMayBeLongerIfTheyAreZeroThere) {

@@ -151,7 +151,8 @@ class Libnf4CudaCalls : public testing::Test {
                            .bias = nullptr,
                            .output = at<void>(11),
                            .workspace = at<void>(12),
-                           .workspace_bytes = 0};
+                           .workspace_bytes = 0,
+                           .output_stride = 0};
     EXPECT_EQ(nf4_linear_workspace(&device_, &weight_, &product, &product.workspace_bytes), NF4_OK);
     return product;
   }
@@ -240,6 +241,24 @@ TEST_F(Libnf4CudaCalls, OfLinearLookForTheDriversFunctionOnce) {
   EXPECT_EQ(notes.calls, (Calls{"cudaGetDevice", "cudaFuncSetAttribute", "cudaLaunchKernelExC",
                                 "cudaGetLastError"}));
   for (const Launched& each : notes.launches) EXPECT_EQ(each.stream, stream_);
+}
+
+// So that results are the same as well; only kernels that count rows in 32 bits give way.
+TEST_F(Libnf4CudaCalls, OfLinearAreTheSameWhereRowsOfTheOutputHaveGaps) {
+  const auto launched = [&](nf4_product given, std::int64_t stride) {
+    given.output_stride = stride;
+    EXPECT_EQ(nf4_linear_workspace(&device_, &weight_, &given, &given.workspace_bytes), NF4_OK);
+    EXPECT_EQ(nf4_linear(&device_, &weight_, &given, stream_), NF4_OK);
+    return std::exchange(notes.launches, {});
+  };
+  for (const std::int64_t tokens : {1, 3, 16, 100, 512}) {
+    const nf4_product given = product(tokens);
+    const std::vector<Launched> expected = launched(given, 0);
+    EXPECT_EQ(launched(given, 4096), expected) << tokens;
+    EXPECT_EQ(launched(given, 6144), expected) << tokens;
+    EXPECT_EQ(launched(given, 4097), expected) << tokens;
+    EXPECT_NE(launched(given, std::int64_t{1} << 31), expected) << tokens;
+  }
 }
 
 TEST_F(Libnf4CudaCalls, AreNotMadeForAnotherDevice) {

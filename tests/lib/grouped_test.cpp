@@ -210,6 +210,8 @@ TEST(Libnf4Grouped, SaysWhatIsWrongWithAnArgument) {
       {"no ids", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.routing.ids = nullptr; }},
       {"no tokens", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.routing.tokens = 0; }},
       {"other rows", NF4_INVALID_ARGUMENT, [](GroupedCall& c) { c.product.tokens = 2; }},
+      {"rows of the output apart", NF4_UNSUPPORTED,
+       [](GroupedCall& c) { c.product.output_stride = 1 << 10; }},
       {"two biases", NF4_INVALID_ARGUMENT,
        [](GroupedCall& c) { c.product.bias = c.product.input; }},
       {"a bias that is not aligned", NF4_MISALIGNED,

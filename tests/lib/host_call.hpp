@@ -107,7 +107,8 @@ class HostProduct {
                .bias = nullptr,
                .output = output_.data(),
                .workspace = workspace_.data(),
-               .workspace_bytes = workspace_.span().size()};
+               .workspace_bytes = workspace_.span().size(),
+               .output_stride = 0};
   }
 
   std::vector<std::byte> output() const { return {output_.span().begin(), output_.span().end()}; }

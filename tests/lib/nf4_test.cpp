@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -155,6 +156,87 @@ TEST(Libnf4Linear, AddsTheBiasBeforeItRounds) {
                 nf4::to_values(type, wanted))
           << to_string(type) << " " << tokens;
     }
+  }
+}
+
+// Products with several weights side by side in rows of one output, as of a weight in shards; each
+// begins where it is aligned.
+class SideBySide {
+ public:
+  SideBySide(const std::vector<HostWeight>& weights, OutputType type, std::int64_t gap)
+      : type_(type) {
+    const std::int64_t step = 16 / static_cast<std::int64_t>(size_in_bytes(type));
+    for (const HostWeight& weight : weights) {
+      first_.push_back(stride_);
+      stride_ = kernels::block_count(stride_ + weight.c().outputs, step) * step;
+    }
+    stride_ += gap;
+  }
+
+  std::int64_t stride() const { return stride_; }
+  std::size_t offset(std::size_t shard, std::int64_t token = 0) const {
+    return static_cast<std::size_t>(token * stride_ + first_[shard]) * size_in_bytes(type_);
+  }
+
+ private:
+  OutputType type_;
+  std::vector<std::int64_t> first_;
+  std::int64_t stride_ = 0;
+};
+
+TEST(Libnf4Linear, WritesIntoSlicesOfRowsAndNothingElse) {
+  std::vector<HostWeight> weights;
+  for (const std::int64_t outputs : {40, 37, 1}) {
+    weights.emplace_back(nf4::make_synthetic({.shape = {outputs, 258}}));
+  }
+  const nf4_device device = cpu_device();
+  for (const OutputType type : nf4::kOutputTypes) {
+    for (const std::int64_t tokens : {1, 2, 4, 5, 515}) {
+      for (const std::int64_t gap : {0, 7}) {
+        const SideBySide places(weights, type, gap);
+        const std::vector<std::byte> input =
+            activations(problem_of(weights[0].tensor(), type, tokens));
+        const std::size_t bytes =
+            static_cast<std::size_t>(tokens * places.stride()) * size_in_bytes(type);
+        const HostBuffer all(bytes);
+        std::vector<std::byte> expected(all.span().begin(), all.span().end());
+        for (std::size_t shard = 0; shard < weights.size(); ++shard) {
+          const nf4_weight c = weights[shard].c();
+          HostProduct host(c, type, input);
+          host.product.output = all.data() + places.offset(shard);
+          host.product.output_stride = places.stride();
+          ASSERT_EQ(nf4_linear(&device, &c, &host.product, nullptr), NF4_OK);
+          const std::vector<std::byte> rows = multiplied(weights[shard], type, input);
+          const std::size_t row = rows.size() / static_cast<std::size_t>(tokens);
+          for (std::int64_t m = 0; m < tokens; ++m) {
+            std::copy_n(rows.data() + static_cast<std::size_t>(m) * row, row,
+                        expected.data() + places.offset(shard, m));
+          }
+        }
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), all.data()))
+            << to_string(type) << ", " << tokens << " tokens, " << gap;
+      }
+    }
+  }
+}
+
+// A row of the output may be the last thing in its memory.
+TEST(Libnf4Linear, WritesNoGapBehindTheLastRow) {
+  const HostWeight weight(nf4::make_synthetic({.shape = {48, 130}}));
+  const nf4_weight c = weight.c();
+  const nf4_device device = cpu_device();
+  for (const std::int64_t tokens : {1, 3, 40}) {
+    const std::vector<std::byte> input =
+        activations(problem_of(weight.tensor(), OutputType::kFloat32, tokens));
+    HostProduct host(c, OutputType::kFloat32, input);
+    const HostBuffer exact(static_cast<std::size_t>((tokens - 1) * 100 + 48) * sizeof(float));
+    host.product.output = exact.data();
+    host.product.output_stride = 100;
+    ASSERT_EQ(nf4_linear(&device, &c, &host.product, nullptr), NF4_OK);
+    const std::vector<std::byte> rows = multiplied(weight, OutputType::kFloat32, input);
+    EXPECT_TRUE(std::equal(rows.end() - 48 * sizeof(float), rows.end(),
+                           exact.data() + exact.span().size() - 48 * sizeof(float)))
+        << tokens;
   }
 }
 

@@ -317,12 +317,31 @@ class DropIn(unittest.TestCase):
                     out[:, column:column + size] = matmul_4bit(x, weight[ends[shard]:ends[shard + 1]].t(), state)
                     column += size
 
-            def sharded(x):
-                wide = x.to(torch.bfloat16).reshape(-1, x.size(-1))
-                out = torch.empty(wide.shape[0], sum(state.shape[0] for state in states), dtype=torch.bfloat16,
-                                  device=x.device)
-                torch.ops.stand_in.apply(wide, weight, ends, out)
-                return (out.to(x.dtype) + bias).view(*x.shape[:-1], -1)
+            # The same by a server that has the product written where it belongs.
+            @registry.custom_op("stand_in::apply_in_place", mutates_args=("out",))
+            def apply_in_place(x: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor, out: torch.Tensor) -> None:
+                from bitsandbytes import matmul_4bit
+                column = 0
+                for shard, state in enumerate(states):
+                    place = out[:, column:column + state.shape[0]]
+                    assert matmul_4bit(x, weight[ends[shard]:ends[shard + 1]].t(), state, out=place) is place
+                    column += state.shape[0]
+
+            def by(operator):
+                def sharded(x):
+                    wide = x.to(torch.bfloat16).reshape(-1, x.size(-1))
+                    out = torch.empty(wide.shape[0], sum(state.shape[0] for state in states), dtype=torch.bfloat16,
+                                      device=x.device)
+                    operator(wide, weight, ends, out)
+                    return (out.to(x.dtype) + bias).view(*x.shape[:-1], -1)
+                return sharded
+
+            sharded, in_place = by(torch.ops.stand_in.apply), by(torch.ops.stand_in.apply_in_place)
+
+            def copies(work):
+                with torch.inference_mode(), torch.profiler.profile() as profile:
+                    work()
+                return sum(each.name == "aten::copy_" for each in profile.events())
 
             # Text Generation Inference.
             def whole(x):
@@ -342,8 +361,12 @@ class DropIn(unittest.TestCase):
                     parts.append(packed); states.append(state)
                 weight, bias = torch.cat(parts), torch.randn(160, dtype=torch.bfloat16, device=device)
                 ends = torch.tensor([0, *(part.shape[0] for part in parts)]).cumsum(0)
-                for work, each, products in ((sharded, torch.cat(values), 3), (whole, values[0], 1),
-                                             (torch.compile(sharded, backend="aot_eager"), torch.cat(values), 3)):
+                x = torch.randn(16, 256, device=device).bfloat16()
+                assert (copies(lambda: sharded(x)), copies(lambda: in_place(x))) == (3, 0)
+                for work, each, products in ((sharded, torch.cat(values), 3), (in_place, torch.cat(values), 3),
+                                             (whole, values[0], 1),
+                                             (torch.compile(sharded, backend="aot_eager"), torch.cat(values), 3),
+                                             (torch.compile(in_place, backend="aot_eager"), torch.cat(values), 3)):
                     for shape in ((1, 256), (2, 256), (16, 256), (4, 16, 256), (300, 256)):
                         x = torch.randn(shape, device=device).bfloat16()
                         with samples.served() as calls, torch.inference_mode():
@@ -434,6 +457,13 @@ class DropIn(unittest.TestCase):
             shifted = torch.cat([odd[:1], odd])[1:]
             show("not aligned", lambda: F.dequantize_4bit(shifted, odd_state))
             print(bnb.matmul_4bit(x, packed, state, out=out) is out)
+            for name, wrong in (("rows", torch.empty(2, 64)), ("columns", torch.empty(3, 63)), ("number", 1.5),
+                                ("half", out.half()), ("wider", torch.empty(2, 3, 64)), ("meta", out.to("meta")),
+                                ("overlapping", torch.empty(64).expand(3, 64)), ("sparse", out.to_sparse()),
+                                ("wrapped", samples.Wrapper(out)), ("negated", torch._neg_view(out)),
+                                ("wants a gradient", torch.empty(3, 64).requires_grad_())):
+                show(name + " out", lambda: bnb.matmul_4bit(x, packed, state, out=wrong), exact=False)
+            show("empty out", lambda: bnb.matmul_4bit(x[:0], packed, state, out=torch.empty(0, 64)))
 
             negated = torch.view_as_complex(torch.stack([torch.zeros_like(x), x], -1)).conj().imag
             assert negated.is_neg()
@@ -488,6 +518,12 @@ class DropIn(unittest.TestCase):
             result = unsloth.kernels.fast_gemv(x, packed, state)
             assert result.shape == (1, 1, 48)
             assert samples.product_error(result.view(1, 48), x.view(1, 128), expected) < 1
+            # Its own inference has buffers that are larger than what it multiplies.
+            buffers = torch.zeros(2, 1, 1, 64).bfloat16()
+            for out in (buffers[0][:, :, :48], buffers[1][:, :, 16:]):
+                assert unsloth.kernels.fast_gemv(x, packed, state, out=out) is out
+                assert torch.equal(out, result)
+            assert not buffers[0, ..., 48:].any() and not buffers[1, ..., :16].any()
             assert utils.called == [], utils.called
             # What is not ours is Unsloth's own.
             assert utils.fast_dequantize(packed) is packed

@@ -268,6 +268,76 @@ class Linear(unittest.TestCase):
                 self.assertIs(nf4.linear(many, packed, state).dtype, torch.bfloat16)
                 self.assertIs(nf4.linear(many.requires_grad_(), packed, state).dtype, torch.bfloat16)
 
+    @for_each(device=samples.DEVICES, dtype=samples.TYPES, count=(1, 2, 5, 65, 512, 700), rows=(72, 37, 1))
+    def test_into_slices_of_rows(self, device, dtype, count, rows):
+        packed, state = samples.weight((rows, 192), dtype, device=device)
+        tokens, bias = torch.randn(count, 192, device=device).to(dtype), torch.randn(rows, device=device).to(dtype)
+        values = samples.decoded(packed, state, torch.float32)
+        for each in (None, bias):
+            expected = nf4.linear(tokens, packed, state, each)
+            for width, column in ((rows + 16, 16), (rows + 11, 8), (rows, 0), (rows + 5, 3)):
+                everything = torch.full((count, width), 7.0, dtype=dtype, device=device)
+                out = everything[:, column:column + rows]
+                self.assertIs(nf4.linear(tokens, packed, state, each, out=out), out)
+                if count <= 512 and device == "cpu":
+                    self.assertTrue(torch.equal(out, expected), (width, column))
+                self.assertLess(samples.product_error(out, tokens, values, each), 1)
+                out.fill_(7)
+                self.assertTrue((everything == 7).all())
+
+    def test_into_any_strides(self):
+        packed, state = samples.weight((32, 64))
+        tokens = torch.randn(2, 3, 64).bfloat16()
+        expected = nf4.linear(tokens, packed, state)
+        apart = torch.zeros(4, 5, 80).bfloat16()
+        for out in (torch.zeros(2, 3, 48).bfloat16()[..., 8:40],  # rows equally far apart
+                    apart[::2, :3, :32], apart[:2, ::2, 8:40],  # rows that are not
+                    torch.zeros(32, 3, 2).bfloat16().permute(2, 1, 0), torch.zeros(3, 2, 32).bfloat16().transpose(0, 1),
+                    torch.zeros(2, 3, 32).bfloat16(), torch.zeros(193).bfloat16()[1:].view(2, 3, 32)):
+            self.assertTrue(torch.equal(nf4.linear(tokens, packed, state, out=out), expected))
+            self.assertTrue(torch.equal(out, expected))
+        self.assertEqual(int((apart != 0).any(-1).sum()), 6 + 6 - 2)  # rows; two of them twice
+        one = torch.zeros(1, 1, 96).bfloat16()[..., 16:48]
+        self.assertTrue(torch.equal(nf4.linear(tokens[:1, :1], packed, state, out=one), expected[:1, :1]))
+        empty = torch.empty(0, 48).bfloat16()[:, :32]
+        self.assertIs(nf4.linear(tokens[0, :0], packed, state, out=empty), empty)
+
+    def test_into_memory_that_is_read(self):
+        packed, state = samples.weight((64, 64))
+        for count in (3, 600):
+            memory = torch.randn(count, 128).bfloat16()
+            for columns, from_columns in ((0, 0), (0, 32), (32, 0), (64, 0)):
+                rows = memory.clone()
+                tokens, out = rows[:, from_columns:from_columns + 64], rows[:, columns:columns + 64]
+                expected = nf4.linear(tokens.clone(), packed, state)
+                nf4.linear(tokens, packed, state, out=out)
+                torch.testing.assert_close(out, expected)
+            rows = torch.randn(count, 64).bfloat16()
+            expected = nf4.linear(rows, packed, state, rows[1])
+            torch.testing.assert_close(nf4.linear(rows.clone(), packed, state, rows[1], out=rows), expected)
+
+    def test_writes_to_out_are_seen_by_autograd(self):
+        packed, state = samples.weight((64, 64), torch.float32)
+        tokens, out = torch.randn(3, 64), torch.randn(3, 64)
+        loss = (out * torch.ones(3, 64, requires_grad=True)).sum()
+        nf4.linear(tokens, packed, state, out=out)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            loss.backward()
+        for name in ("tokens", "bias", "out"):
+            given = {"tokens": tokens, "bias": torch.zeros(64), "out": out}
+            given[name] = given[name].clone().requires_grad_()
+            with self.assertRaisesRegex(ValueError, "no gradient"):
+                nf4.linear(given["tokens"], packed, state, given["bias"], given["out"])
+            before, after = samples.arguments(packed, state)
+            with self.assertRaisesRegex(ValueError, "no gradient"):
+                torch.ops.nf4.linear_out(given["tokens"], *before, given["out"], given["bias"], *after)
+            with torch.no_grad():
+                nf4.linear(given["tokens"], packed, state, given["bias"], given["out"])
+        with torch.inference_mode():
+            slots = torch.zeros(3, 80)
+            nf4.linear(tokens, packed, state, out=slots[:, 16:])
+        self.assertTrue(torch.equal(slots[:, 16:], out))
+
     def test_tensors_whose_memory_is_not_what_they_hold(self):
         packed, state = samples.weight((32, 64), torch.float32)
         tokens, bias = torch.randn(3, 64), torch.randn(32)
@@ -284,6 +354,11 @@ class Linear(unittest.TestCase):
         inside = torch.empty(32, 64)
         nf4.dequantize(packed, state, out=samples.Wrapper(inside))
         self.assertTrue(torch.equal(inside, samples.decoded(packed, state)))
+        inside = torch.zeros(3, 48)
+        for out in (samples.Wrapper(inside[:, 8:40]), torch._neg_view(inside)[:, 8:40]):
+            inside.zero_()
+            nf4.linear(tokens, packed, state, bias, out=out)
+            self.assertTrue(torch.equal(out.inside if type(out) is samples.Wrapper else out, expected))
 
     def test_bad_input_is_named(self):
         packed, state = samples.weight((32, 64))
@@ -300,6 +375,10 @@ class Linear(unittest.TestCase):
                     nf4.linear(tokens, packed, state, bias)
         with self.assertRaisesRegex(ValueError, "two dimensions"):
             nf4.linear(good, *samples.weight((2, 16, 64)))
+        fits = torch.zeros(2, 32).bfloat16()
+        for out in (fits[:1], fits[:, :31], fits[None], fits.float(), fits.to("meta")):
+            with self.assertRaisesRegex(ValueError, "out is"):
+                nf4.linear(good, packed, state, out=out)
 
 
 class FastDequantize(unittest.TestCase):

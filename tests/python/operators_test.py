@@ -10,6 +10,7 @@ from torch import library as registry
 import nf4bench.torch as nf4
 
 LINEAR, DEQUANTIZE = torch.ops.nf4.linear.default, torch.ops.nf4.dequantize.default
+LINEAR_OUT = torch.ops.nf4.linear_out.default
 
 
 class Operators(unittest.TestCase):
@@ -21,6 +22,10 @@ class Operators(unittest.TestCase):
                     registry.opcheck(DEQUANTIZE, (*before, dtype, *after))
                     out = torch.zeros(24, 64, dtype=dtype, device=device)
                     registry.opcheck(torch.ops.nf4.dequantize_out.default, (*before, out, *after))
+                    tokens = torch.randn(3, 64, device=device).to(dtype)
+                    for rows in (torch.zeros(3, 24, dtype=dtype, device=device),
+                                 torch.zeros(3, 80, dtype=dtype, device=device)[:, 16:40]):
+                        registry.opcheck(LINEAR_OUT, (tokens, *before, rows, None, *after))
                     for gradient in (False, True):
                         tokens = torch.randn(3, 64, device=device).to(dtype).requires_grad_(gradient)
                         bias = torch.randn(24, device=device).to(dtype).requires_grad_(gradient)
@@ -91,6 +96,44 @@ class Operators(unittest.TestCase):
             decode = torch.compile(lambda w: nf4.fast_dequantize(w, state) + 1, fullgraph=True, backend="aot_eager")
             self.assertTrue(torch.equal(decode(packed.t()), samples.decoded(packed, state).t() + 1))
 
+    def test_compiles_whole_into_slices(self):
+        for device in samples.DEVICES:
+            shards = [samples.weight((rows, 64), device=device, seed=rows) for rows in (24, 17, 8)]
+            bias = torch.randn(24, device=device).bfloat16()
+
+            def work(x):
+                x = torch.relu(x)
+                out = x.new_full((x.shape[0], 64), 3.0)
+                for column, (packed, state) in zip((0, 24, 48), shards):
+                    rows = state.shape[0]
+                    nf4.linear(x, packed, state, bias[:rows], out=out[:, column:column + rows])
+                return out * 2
+
+            def apart(x):
+                x = torch.relu(x)
+                products = [nf4.linear(x, *shard, bias[:shard[1].shape[0]]) for shard in shards]
+                rest = x.new_full((x.shape[0], 8), 3.0)
+                return torch.cat([*products[:2], rest[:, :7], products[2], rest], dim=1) * 2
+
+            for backend in samples.BACKENDS:
+                torch._dynamo.reset()
+                compiled = torch.compile(work, backend=backend, fullgraph=True)
+                for count in (1, 3, 5, 70):  # the third is compiled for any number
+                    tokens = torch.randn(count, 64, device=device).bfloat16()
+                    self.assertTrue(torch.equal(compiled(tokens), apart(tokens)), (backend, count))
+
+    def test_a_compiled_slice_of_an_argument_is_written(self):
+        packed, state = samples.weight((24, 64))
+        for backend in samples.BACKENDS:
+            torch._dynamo.reset()
+            compiled = torch.compile(lambda x, out: nf4.linear(x, packed, state, out=out[:, 8:32]), backend=backend,
+                                     fullgraph=True)
+            tokens, out = torch.randn(3, 64).bfloat16(), torch.full((3, 40), 7.0).bfloat16()
+            result = compiled(tokens, out)
+            expected = nf4.linear(tokens, packed, state)
+            self.assertTrue(torch.equal(result, expected) and torch.equal(out[:, 8:32], expected))
+            self.assertTrue((out[:, :8] == 7).all() and (out[:, 32:] == 7).all())
+
     def test_compiles_with_any_number_of_tokens(self):
         packed, state = samples.weight((24, 64))
         torch._dynamo.reset()
@@ -128,6 +171,11 @@ class Operators(unittest.TestCase):
             self.assertEqual(DEQUANTIZE(*before, torch.float32, *after).dtype, torch.float32)
             with self.assertRaises(Exception):
                 LINEAR(tokens[..., :60], *before, None, *after)
+            out = torch.empty(2, 7, 40, dtype=torch.float16)
+            LINEAR_OUT(tokens, *before, out[..., :24], None, *after)
+            for wrong in (out[..., :23], out[:, :6, :24], out[..., :24].float()):
+                with self.assertRaisesRegex(Exception, "out is"):
+                    LINEAR_OUT(tokens, *before, wrong, None, *after)
 
     def test_bad_arguments_are_named(self):
         packed, state = samples.weight((24, 64))
@@ -154,6 +202,27 @@ class Graphs(unittest.TestCase):
                 packed.copy_(samples.weight((512, 1024), seed=seed)[0])
                 graph.replay()
                 self.assertTrue(torch.equal(result, nf4.linear(tokens, packed, state)), count)
+
+    def test_captured_products_follow_their_inputs_into_slices(self):
+        for count in (1, 8, 64, 300, 700):
+            shards = [samples.weight((rows, 1024), device="cuda", seed=rows) for rows in (512, 128, 72)]
+            tokens = torch.randn(count, 1024, device="cuda").bfloat16()
+            for width in (712, 720, 721):
+                out = torch.full((count, width), 7.0, device="cuda").bfloat16()
+
+                def work():
+                    column = 0
+                    for packed, state in shards:
+                        nf4.linear(tokens, packed, state, out=out[:, column:column + state.shape[0]])
+                        column += state.shape[0]
+                    return out
+
+                graph, result = samples.captured(work)
+                tokens.copy_(torch.randn(count, 1024))
+                graph.replay()
+                expected = torch.cat([nf4.linear(tokens, *shard) for shard in shards], dim=1)
+                torch.testing.assert_close(result[:, :712], expected)
+                self.assertTrue((result[:, 712:] == 7).all())
 
     def test_a_captured_decode_follows_its_inputs(self):
         packed, state = samples.weight((512, 1024), device="cuda")

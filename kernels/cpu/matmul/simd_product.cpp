@@ -110,7 +110,7 @@ HWY_INLINE void multiply_tile(const Job& job, const SplitTokens& all, Range rows
   auto* const output = static_cast<OutputBits<kType>*>(job.output);
   for (std::int64_t n = 0; n < use.rows; ++n) {
     for (std::int64_t m = 0; m < use.tokens; ++m) {
-      output[(tokens.first + m) * job.outputs + rows.first + n] =
+      output[(tokens.first + m) * output_stride(job) + rows.first + n] =
           finish_output<kType>(job, rows.first + n, scratch.sums[n * use.tokens + m]);
     }
   }
@@ -183,7 +183,7 @@ HWY_INLINE void multiply_few(const Job& job, const SplitTokens& x, Range rows) {
       i = stop;
     }
     for (int m = 0; m < kCount; ++m) {
-      output[m * job.outputs + n] = finish_output<kType>(job, n, sums.total(m));
+      output[m * output_stride(job) + n] = finish_output<kType>(job, n, sums.total(m));
     }
   }
 }

@@ -115,7 +115,7 @@ HWY_INLINE void multiply_panel_tile(const Job& job, const SplitTokens& all, Rang
   for (std::int64_t m = 0; m < count; ++m) {
     for (std::int64_t n = outputs.first; n < outputs.last; ++n) {
       const std::int64_t at = n - outputs.first;
-      output[(tokens.first + m) * job.outputs + n] =
+      output[(tokens.first + m) * output_stride(job) + n] =
           finish_output<kType>(job, n, scratch.sums[m][at / 2 + at % 2 * kPanelHalf]);
     }
   }

@@ -65,7 +65,7 @@ void with_tokens(const Job& job, const Launch& launch, std::size_t product_bytes
   part.input = workspace + parts.tokens;
   for (std::int64_t first = 0; first < job.tokens; first += parts.most) {
     part.tokens = std::min(parts.most, job.tokens - first);
-    part.output = static_cast<std::uint16_t*>(job.output) + first * job.outputs;
+    part.output = static_cast<std::uint16_t*>(job.output) + first * output_stride(job);
     launch_float16_tokens(launch, static_cast<const std::uint16_t*>(job.input) + first * job.inputs,
                           workspace + parts.tokens, factors, part.tokens, job.inputs);
     multiply(part, TokenFactors{factors});

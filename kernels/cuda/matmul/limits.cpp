@@ -10,6 +10,9 @@ constexpr std::int64_t kMostInputs = std::int64_t{1} << 20;  // no plan has to c
 // Of more than one token: beyond it to quantize all of them in each block takes too long (H200).
 constexpr std::int64_t kMostTokensInputs = 12288;
 constexpr const char* kTooManyInputs = "has more inputs than fit into shared memory";
+// Elements from a row of y to the next that epilogues which would spill registers do not count to.
+constexpr std::int64_t kFarRows = std::int64_t{1} << 31;
+constexpr const char* kRowsFarApart = "needs rows of y less than 2^31 apart";
 
 }  // namespace
 
@@ -21,6 +24,7 @@ const char* mma_linear_unsupported(const Problem& problem, const DeviceFacts& de
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   if (problem.inputs > kMostInputs) return kTooManyInputs;
   if (problem.tokens > kMostIntegerTokens) return "multiplies up to 4 tokens";
+  if (output_stride(problem) >= kFarRows) return kRowsFarApart;
   if (problem.tokens > 1 && problem.inputs > kMostTokensInputs) {
     return "multiplies more than one token with up to 12,288 inputs only";
   }
@@ -37,6 +41,7 @@ const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& 
   if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   if (problem.tokens > kMostWgmmaTokens) return "multiplies up to 2^20 tokens";
+  if (output_stride(problem) >= kFarRows) return kRowsFarApart;
   return nullptr;
 }
 
@@ -47,6 +52,7 @@ const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts&) {
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   if (problem.inputs > std::int64_t{1} << 24) return "needs at most 2^24 inputs";
   if (problem.tokens > std::int64_t{1} << 20) return "multiplies up to 2^20 tokens";
+  if (output_stride(problem) >= kFarRows) return kRowsFarApart;
   return nullptr;
 }
 

@@ -170,24 +170,32 @@ def _is_on_ours(tensor):
     return isinstance(tensor, torch.Tensor) and tensor.device.type in devices
 
 
-def _product_or_none(tokens, packed, state, bias):
-    """The product by libnf4 where nothing looks on, or None."""
-    if not (functions.are_plain(tokens, bias) and _is_on_ours(tokens) and not functions.wants_gradient(tokens, bias)
-            and functions.nothing_looks_on()):
+def _product_or_none(tokens, packed, state, bias, out=None):
+    """The product by libnf4, in `out` if that is given, where nothing looks on; or None."""
+    if not (functions.are_plain(tokens, bias) and (out is None or functions.is_plain(out)) and _is_on_ours(tokens)
+            and not functions.wants_gradient(tokens, bias, out) and functions.nothing_looks_on()):
         return None
     with AsPlainTensors():
         try:
             weight = weight_of(parts_of(packed, state))
-            return kernels.linear(weight, tokens, bias) if _fits(weight, tokens, bias) else None
+            if not _fits(weight, tokens, bias) or (out is not None and not _is_product(out, weight, tokens)):
+                return None
+            return kernels.linear(weight, tokens, bias, out)
         except CANNOT:
             return None
 
 
+def _is_product(out, weight, tokens):
+    """Whether `out` is as the product will be; the original copies into others, which may convert it."""
+    return (out.dtype is tokens.dtype and out.device == tokens.device
+            and out.shape == (*tokens.shape[:-1], weight.outputs))
+
+
 def _matmul(original):
     def matmul_4bit(A, B, quant_state, out=None, bias=None):
-        if functions.is_compiling() or quant_state is None or out is not None:
+        if functions.is_compiling() or quant_state is None:
             return original(A, B, quant_state, out, bias)
-        result = _product_or_none(A, B, quant_state, bias)
+        result = _product_or_none(A, B, quant_state, bias, out)
         return original(A, B, quant_state, out, bias) if result is None else result
     return matmul_4bit
 
@@ -251,8 +259,8 @@ def _unsloth_dequantize(original):
 
 def _unsloth_gemv(original):
     def fast_gemv(X, W, quant_state, out=None):
-        if out is None and _is_ours(W, quant_state) and X.dtype is quant_state.dtype and X.shape[:-1].numel() == 1:
-            result = _product_or_none(X, W, quant_state, None)
+        if _is_ours(W, quant_state) and X.dtype is quant_state.dtype and X.shape[:-1].numel() == 1:
+            result = _product_or_none(X, W, quant_state, None, out)
             if result is not None:
                 return result
         return original(X, W, quant_state, out)

@@ -7,10 +7,10 @@ mode of PyTorch is active. Else it goes through the operators of PyTorch, which 
 import torch
 
 from . import kernels, operators
+from .operators import wants_gradient
 from .weights import AsPlainTensors, dtype_of, is_dense, parts_of, weight_of
 
 is_compiling = torch.compiler.is_compiling
-_is_grad_enabled = torch.is_grad_enabled
 _modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
 _transforms = torch._C._functorch.peek_interpreter_stack
@@ -30,10 +30,6 @@ def is_plain(tensor):
 
 def are_plain(tokens, bias):
     return is_plain(tokens) and (bias is None or is_plain(bias))
-
-
-def wants_gradient(tokens, bias):
-    return _is_grad_enabled() and (tokens.requires_grad or (bias is not None and bias.requires_grad))
 
 
 def dequantize(packed, quant_state, dtype=None, out=None):
@@ -64,18 +60,25 @@ def _decode(parts, quant_state, dtype, out):
     return out
 
 
-def linear(tokens, packed, quant_state, bias=None):
-    """tokens[..., K] W^T + bias in the type of the tokens; differentiable in tokens and bias.
+def linear(tokens, packed, quant_state, bias=None, out=None):
+    """tokens[..., K] W^T + bias in the type of the tokens; differentiable in tokens and bias. Into `out`, if
+    that is given, which may be a slice of a larger tensor; then nothing is differentiable.
 
-    Raises ValueError for what is no NF4 weight, and for tokens or a bias that do not fit it.
+    Raises ValueError for what is no NF4 weight, and for tokens, a bias or an `out` that do not fit it.
     """
+    if out is not None:
+        operators.check_no_gradient(tokens, bias, out)
     if not is_compiling() and are_plain(tokens, bias) and not wants_gradient(tokens, bias) and nothing_looks_on():
         with AsPlainTensors():
             weight = weight_of(parts_of(packed, quant_state))
             operators.check_input(tokens, bias, weight.shape, weight.device)
-            return kernels.linear(weight, tokens, bias)
+            operators.check_product(out, tokens, weight.shape)
+            return kernels.linear(weight, tokens, bias, out)
     *weight, nested = parts_of(packed, quant_state)
-    return torch.ops.nf4.linear(tokens, *weight, bias, *(nested or ()))
+    if out is None:
+        return torch.ops.nf4.linear(tokens, *weight, bias, *(nested or ()))
+    torch.ops.nf4.linear_out(tokens, *weight, out, bias, *(nested or ()))
+    return out
 
 
 _buffers = {}  # of fast_dequantize, by device, stream and type

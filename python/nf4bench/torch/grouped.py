@@ -50,7 +50,7 @@ class _Routing:
 @functools.lru_cache(maxsize=4096)
 def _product_bytes(device, weight, transposed, experts, own_offsets, routing, kind, rows):
     stack = _library.pack_stack(weight, transposed, experts, 0, own_offsets)
-    product = _library.pack_product(kind, rows, 0, 0, 0, 0, 0)
+    product = _library.pack_product(kind, rows, 0, 0, 0, 0, 0, 0)
     return _library.grouped_workspace_bytes("nf4_grouped_linear", device, stack, routing, product)
 
 
@@ -58,7 +58,7 @@ def _product_bytes(device, weight, transposed, experts, own_offsets, routing, ki
 def _layer_bytes(device, weights, transposed, experts, own_offsets, routing, options, kind, rows):
     up, down = (_library.pack_stack(weight, way, experts, 0, own)
                 for weight, way, own in zip(weights, transposed, own_offsets))
-    product = _library.pack_product(kind, rows, 0, 0, 0, 0, 0)
+    product = _library.pack_product(kind, rows, 0, 0, 0, 0, 0, 0)
     return _library.grouped_workspace_bytes("nf4_experts", device, up, down, routing, options, product)
 
 
@@ -77,7 +77,7 @@ def _enqueue(function, weight, structs, tokens, output, needed):
     stream = stream_of(weight)
     scratch = scratch_of(weight, needed, stream) if needed else (None, 0, 0)
     product = _library.pack_product(KINDS[tokens.dtype], tokens.shape[0], tokens.data_ptr(), 0, output.data_ptr(),
-                                    scratch[1], needed)
+                                    scratch[1], needed, 0)
     status = getattr(_library.load(), function)(device_fields(weight.device), *structs, product, stream)
     _library.check(status, function)
     return output

@@ -4,10 +4,11 @@ import functools
 import threading
 
 import torch
+from torch.autograd.graph import increment_version
 from torch.nn.functional import linear as blas_linear
 
 from .. import _library
-from .weights import ALIGNMENT, KINDS, UnsupportedWeight
+from .weights import ALIGNMENT, KINDS, UnsupportedWeight, is_dense
 
 _WORKSPACE_ALIGNMENT = 256
 _MOST_PLANNED = 4096  # numbers of tokens that a plan remembers
@@ -131,37 +132,91 @@ def pointer_of(tensor):
     return 0 if tensor is None else tensor.data_ptr()
 
 
-def linear(weight, tokens, bias):
-    """tokens[..., K] W^T + bias, both of one type of KINDS and on the weight's device, of any strides."""
+_FARTHEST_ROWS = 2**31  # from this on not all kernels can
+
+
+def _row_stride(out):
+    """Values from a row of `out` to the next, as nf4_linear() takes it; None where it cannot write there."""
+    if not is_dense(out) or out.data_ptr() % ALIGNMENT:
+        return None
+    *sizes, columns = out.shape
+    if out.is_contiguous():
+        return columns
+    *strides, step = out.stride()
+    if step != 1:
+        return None
+    row = expected = None
+    while sizes:
+        size, stride = sizes.pop(), strides.pop()
+        if size == 1:
+            continue
+        if row is None:
+            row = expected = stride
+        if stride != expected:
+            return None  # rows of one dimension lie closer than those of another
+        expected *= size
+    return row if columns <= row < _FARTHEST_ROWS else None
+
+
+def _may_meet(out, length, tensor):
+    """Whether the bytes of `out`, and what lies between its rows, are those of a tensor, if there is one."""
+    if tensor is None:
+        return False
+    if not tensor.is_contiguous():
+        return out.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+    first, other = out.data_ptr(), tensor.data_ptr()
+    return first < other + tensor.nbytes and other < first + length
+
+
+def linear(weight, tokens, bias, out=None):
+    """tokens[..., K] W^T + bias, both of one type of KINDS and on the weight's device, of any strides; into
+    `out`, if there is one: of any strides, and of the product's shape, type and device."""
     gpu = weight.gpu
     if gpu is not None and current_gpu() != gpu:
         with torch.cuda.device(gpu):
-            return linear(weight, tokens, bias)
+            return linear(weight, tokens, bias, out)
     plan = weight.plans.get(tokens.dtype) or plan_of(weight, tokens.dtype)
     count = tokens.numel() // weight.inputs
+    stride = 0
+    if out is not None:
+        if count == 0:
+            return out
+        stride = _row_stride(out)
+        length = ((count - 1) * (stride or 0) + weight.outputs) * out.itemsize
+        if stride is None or _may_meet(out, length, tokens) or _may_meet(out, length, bias):
+            return out.copy_(linear(weight, tokens, bias))
+        increment_version(out)
     least = plan.workspaces.get(count, -1)
     if least == -1:
         least = plan.workspace(count)
     if least is None:
-        return _by_blas(weight, tokens, bias)
+        return _by_blas(weight, tokens, bias, out)
     tokens, bias = readable(tokens), readable(bias)
-    output = tokens.new_empty((*tokens.shape[:-1], weight.outputs))
+    output = tokens.new_empty((*tokens.shape[:-1], weight.outputs)) if out is None else out
     if count == 0:
         return output
     stream = 0 if gpu is None else _raw_stream(gpu)
     scratch = scratch_of(weight, least, stream) if least else _NO_SCRATCH
     status = _functions()[1](plan.device, weight.fields,
                              _library.pack_product(plan.kind, count, tokens.data_ptr(), pointer_of(bias),
-                                                   output.data_ptr(), scratch[1], least), stream)
+                                                   output.data_ptr(), scratch[1], least, stride), stream)
     if status == _library.UNSUPPORTED:
-        return _by_blas(weight, tokens, bias)
+        return _by_blas(weight, tokens, bias, out)
     if status:
         _library.check(status, "nf4_linear")
     return output
 
 
-def _by_blas(weight, tokens, bias):
+def _by_blas(weight, tokens, bias, out):
     decoded = dequantize(weight, tokens.dtype).view(weight.outputs, weight.inputs)
+    if out is not None:  # its rows are equally far apart, which a BLAS can as well
+        rows, tokens = out.view(-1, weight.outputs), tokens.reshape(-1, weight.inputs)
+        with torch.no_grad():
+            if bias is None:
+                torch.mm(tokens, decoded.t(), out=rows)
+            else:
+                torch.addmm(bias, tokens, decoded.t(), out=rows)
+        return out
     if torch.is_autocast_enabled(tokens.device.type):  # which would choose another type of output
         with torch.autocast(tokens.device.type, enabled=False):
             return blas_linear(tokens, decoded, bias)

@@ -1,4 +1,4 @@
-"""The operators nf4::dequantize, nf4::dequantize_out and nf4::linear of PyTorch.
+"""The operators nf4::dequantize and nf4::linear of PyTorch, and those that write into an `out`.
 
 A weight is given as bitsandbytes keeps it: `packed`, two elements a byte; `absmax`, float32, or uint8
 codes with nested_absmax, nested_map and nested_offset; blocksize and shape.
@@ -14,9 +14,11 @@ from .weights import (ALIGNMENT, BLOCKSIZES, KINDS, AsPlainTensors, UnsupportedW
 _WEIGHT = "Tensor packed, Tensor absmax, int blocksize, int[] shape"
 _NESTED = "Tensor? nested_absmax=None, Tensor? nested_map=None, Tensor? nested_offset=None"
 _LIBRARY = registry.Library("nf4", "DEF")
+_is_grad_enabled = torch.is_grad_enabled
 for _schema in (f"dequantize({_WEIGHT}, ScalarType dtype, {_NESTED}) -> Tensor",
                 f"dequantize_out({_WEIGHT}, Tensor(a!) out, {_NESTED}) -> ()",
-                f"linear(Tensor input, {_WEIGHT}, Tensor? bias=None, {_NESTED}) -> Tensor"):
+                f"linear(Tensor input, {_WEIGHT}, Tensor? bias=None, {_NESTED}) -> Tensor",
+                f"linear_out(Tensor input, {_WEIGHT}, Tensor(a!) out, Tensor? bias=None, {_NESTED}) -> ()"):
     _LIBRARY.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
 
 
@@ -64,6 +66,22 @@ def check_input(tokens, bias, shape, device):
     check_like("bias", bias, (shape[0],), tokens.dtype, device)
 
 
+def wants_gradient(tokens, bias, out=None):
+    return _is_grad_enabled() and (tokens.requires_grad or (bias is not None and bias.requires_grad)
+                                   or (out is not None and out.requires_grad))
+
+
+def check_no_gradient(tokens, bias, out):
+    """Raises ValueError where a product that is written into `out` would have to have a gradient."""
+    if wants_gradient(tokens, bias, out):
+        raise ValueError("a product that is written into out has no gradient: nothing may require one")
+
+
+def check_product(out, tokens, shape):
+    """Raises ValueError for an `out` that is not what the product of these tokens becomes."""
+    check_like("out", out, (*tokens.shape[:-1], shape[0]), tokens.dtype, tokens.device)
+
+
 def decode_into(weight, out):
     """Decodes into any `out` of the right shape, type and device."""
     if is_dense(out) and out.is_contiguous() and out.data_ptr() % ALIGNMENT == 0:
@@ -91,7 +109,17 @@ def _linear(input, packed, absmax, blocksize, shape, bias=None, nested_absmax=No
     return kernels.linear(weight, input, bias)
 
 
-for _name, _kernel in (("dequantize", _dequantize), ("dequantize_out", _dequantize_out), ("linear", _linear)):
+def _linear_out(input, packed, absmax, blocksize, shape, out, bias=None, nested_absmax=None, nested_map=None,
+                nested_offset=None):
+    check_no_gradient(input, bias, out)
+    check_input(input, bias, shape, packed.device)
+    check_product(out, input, shape)
+    weight, _parts = _weight(packed, absmax, blocksize, shape, (nested_absmax, nested_map, nested_offset))
+    kernels.linear(weight, input, bias, out)
+
+
+for _name, _kernel in (("dequantize", _dequantize), ("dequantize_out", _dequantize_out), ("linear", _linear),
+                       ("linear_out", _linear_out)):
     for _key in ("CPU", "CUDA"):
         _LIBRARY.impl(_name, _kernel, _key)
 
@@ -120,6 +148,14 @@ def _(input, packed, absmax, blocksize, shape, bias=None, nested_absmax=None, ne
     _check_weight(absmax, blocksize, nested_absmax)
     check_input(input, bias, shape, packed.device)
     return input.new_empty((*input.shape[:-1], shape[0]))
+
+
+@registry.register_fake("nf4::linear_out", lib=_LIBRARY)
+def _(input, packed, absmax, blocksize, shape, out, bias=None, nested_absmax=None, nested_map=None,
+      nested_offset=None):
+    _check_weight(absmax, blocksize, nested_absmax)
+    check_input(input, bias, shape, packed.device)
+    check_product(out, input, shape)
 
 
 def _keep(ctx, inputs, output):

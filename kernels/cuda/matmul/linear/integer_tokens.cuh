@@ -99,7 +99,8 @@ __device__ __forceinline__ void finish_tokens(const Job& job, const UnitPlan& pl
     for (int unit = 0; unit < plan.units; ++unit) sum += sums[unit * kUnitFloats];
     const int output = first_row(tile) + row;
     if (output < job.outputs) {
-      static_cast<std::uint16_t*>(job.output)[token * job.outputs + output] =
+      static_cast<std::uint16_t*>(
+          job.output)[std::int64_t{token} * static_cast<int>(output_stride(job)) + output] =
           finish_output<kType>(job, output, sum);
     }
   }

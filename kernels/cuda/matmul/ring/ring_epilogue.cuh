@@ -57,8 +57,9 @@ class RingOutputs {
     const std::uint32_t pair =
         pack_pair<kType>(__fadd_rn(sum_of<kType>(first, factors_, token), bias.x),
                          __fadd_rn(sum_of<kType>(second, factors_, token), bias.y));
-    auto* at = static_cast<std::uint16_t*>(job_.output) + token * job_.outputs + row;
-    if (job_.outputs % 2 == 0) {
+    auto* at = static_cast<std::uint16_t*>(job_.output) +
+               std::int64_t{token} * static_cast<int>(output_stride(job_)) + row;
+    if (has_output_pairs(job_)) {
       *reinterpret_cast<std::uint32_t*>(at) = pair;
       return;
     }

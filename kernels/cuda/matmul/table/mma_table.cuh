@@ -53,7 +53,7 @@ __device__ __forceinline__ void store_piece(const Job& job, const TokenFactors& 
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
       if (token + m >= job.tokens) continue;
-      static_cast<std::uint16_t*>(job.output)[(token + m) * job.outputs + output] =
+      static_cast<std::uint16_t*>(job.output)[(token + m) * output_stride(job) + output] =
           round_to<kType>(__fadd_rn(sum_of<kType>(values[r][m], factors, token + m), bias));
     }
   }

@@ -33,7 +33,7 @@ __device__ __forceinline__ void with_outputs(const Job& job, TilePlace at, int i
   const LaneRows rows;
   const RowValues factors = {factor(rows.first()), factor(rows.second())};
   const int token = at.tokens * Shape::kTokens;
-  if (job.outputs % 2 == 0) {
+  if (has_output_pairs(job)) {
     use(LaneOutputs<kType, true>(job, factors, first, token));
   } else {
     use(LaneOutputs<kType, false>(job, factors, first, token));

@@ -35,14 +35,15 @@ template <OutputType kType, bool kPairs>
 class LaneOutputs {
  public:
   __device__ __forceinline__ LaneOutputs(const Job& job, RowValues factors, int row, int token)
-      : factors_(factors), token_bytes_(static_cast<unsigned>(job.outputs) * 2) {
+      : factors_(factors), token_bytes_(static_cast<unsigned>(output_stride(job)) * 2) {
+    const auto stride = static_cast<int>(output_stride(job));
     const LaneRows rows;
     const auto outputs = static_cast<int>(job.outputs);
     row += rows.pair;
     token += static_cast<int>(threadIdx.x % 4 * 2);
     if (row >= outputs) return;
     tokens_ = static_cast<int>(job.tokens) - token;
-    at_ = static_cast<std::uint8_t*>(job.output) + (std::int64_t{token} * outputs + row) * 2;
+    at_ = static_cast<std::uint8_t*>(job.output) + (std::int64_t{token} * stride + row) * 2;
     has_second_ = row + 1 < outputs;
     const float upper = bias_of<kType>(job, row);
     const float lower = has_second_ ? bias_of<kType>(job, row + 1) : 0.0f;
