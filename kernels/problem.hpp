@@ -62,8 +62,13 @@ struct Problem {
 };
 
 // Slots of a grouped product.
-constexpr std::int64_t slots_of(const Problem& problem) {
+NF4BENCH_HOST_DEVICE constexpr std::int64_t slots_of(const Problem& problem) {
   return problem.tokens * problem.group.top_k;
+}
+
+// Rows of x.
+NF4BENCH_HOST_DEVICE constexpr std::int64_t input_rows(const Problem& problem) {
+  return problem.group.slots_have_rows ? slots_of(problem) : problem.tokens;
 }
 
 // Elements from a row of y to the next.

@@ -221,7 +221,7 @@ void use_activations_file(std::deque<OperationPlan>& plans, const record::RunOpt
     std::int64_t most = 0;
     for (const plan::PlannedTensor& each : plan.tensors) {
       for (const auto& problem : plan::problems_of(plan.operation, each.source, options)) {
-        most = std::max(most, operation::input_rows(problem));
+        most = std::max(most, kernels::input_rows(problem));
       }
     }
     auto given = plan::read_activations(options.activations_file, most);

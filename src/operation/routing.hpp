@@ -20,10 +20,7 @@ struct CallParts {
   std::span<const std::byte> slot_weights;  // float32; empty unless slots are summed
 };
 
-// Rows of x, and of y.
-constexpr std::int64_t input_rows(const kernels::Problem& problem) {
-  return problem.group.slots_have_rows ? slots_of(problem) : problem.tokens;
-}
+// Rows of y.
 constexpr std::int64_t output_rows(const kernels::Problem& problem) {
   return problem.group.sums_slots ? problem.tokens : slots_of(problem);
 }

@@ -169,15 +169,16 @@ class Honest(Scratch):
         """Runs the peers NF4BENCH_FALSE_ALARM_RUNS times, and wants each of their rows to pass, or to be excused."""
         folders = " ".join(f"-I{ROOT / each}" for each in ("kernels", "src", "tests/cheats"))
         environment = {name: f"{compiler} {folders}" for name, compiler in environment.items()}
-        found = []
+        rows, alarms = 0, []
         for options in WORDS[operation] * RUNS:
-            rows = self.rows_of(peers, *words, *options, "--operation", operation.lower(), "--variant", "x_*",
-                                "--baseline", "none", **environment)
-            self.assertEqual(len(rows), 2 * len(peers))
-            found += rows
-        alarms = [row for row in found if row[1] != "passed" and not any(each in (row[2] or "") for each in EXCUSES)]
+            found = self.rows_of(peers, *words, *options, "--operation", operation.lower(), "--variant", "x_*",
+                                 "--baseline", "none", **environment)
+            self.assertEqual(len(found), 2 * len(peers))
+            rows += len(found)
+            alarms += [row for row in found
+                       if row[1] != "passed" and not any(each in (row[2] or "") for each in EXCUSES)]
+            print(f"{operation.lower()}: {rows} rows, {len(alarms)} alarms", file=sys.stderr, flush=True)
         self.assertEqual(alarms, [])
-        print(f"{operation.lower()}: {len(found)} rows of {RUNS} runs, no alarm", file=sys.stderr)
 
     def no_alarm_of_tries(self, operation, names, *words):
         """Tries the files as often, and wants each try to be ok."""

@@ -92,7 +92,7 @@ class GroupedCase {
     problem_.group.top_k = sizes.top_k;
     set_ids(chosen);
     const std::int64_t slots = kernels::slots_of(problem_);
-    input = normal(problem_.group.slots_have_rows ? slots : sizes.tokens, sizes.inputs, 3);
+    input = normal(input_rows(problem_), sizes.inputs, 3);
     if (options.has_bias) bias = normal(sizes.experts, sizes.outputs, 4);
     if (options.has_weights) weights = normal(slots, 1, 5);
     offsets.assign(static_cast<std::size_t>(problem_.group.own_offsets ? sizes.experts : 1),

@@ -28,12 +28,8 @@ struct GroupedWorkspace {
   explicit GroupedWorkspace(const Problem& problem)
       : order((problem.group.experts + 1) * 8),
         inputs(order + slots_of(problem) * 8),
-        sums(inputs + rows(problem) * problem.inputs * 4),
+        sums(inputs + input_rows(problem) * problem.inputs * 4),
         bytes(sums + (problem.group.sums_slots ? slots_of(problem) * problem.outputs * 4 : 0)) {}
-
-  static std::int64_t rows(const Problem& problem) {
-    return problem.group.slots_have_rows ? slots_of(problem) : problem.tokens;
-  }
 };
 
 struct Routed {
@@ -148,7 +144,7 @@ template <OutputType kType, class GetTile>
 void multiply_grouped(const Job& job, const Launch& launch, const GetTile& get_tile) {
   const Routed routed(job);
   route(job, routed);
-  for_each_part(launch, {GroupedWorkspace::rows(job), job.inputs}, [&](Range rows) {
+  for_each_part(launch, {input_rows(job), job.inputs}, [&](Range rows) {
     for (std::int64_t i = rows.first * job.inputs; i < rows.last * job.inputs; ++i) {
       routed.inputs[i] = value_at<kType>(job.input, i);
     }

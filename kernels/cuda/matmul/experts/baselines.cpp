@@ -39,7 +39,7 @@ struct SortedWorkspace {
   std::int64_t bytes;
 
   explicit SortedWorkspace(const Problem& problem)
-      : routed(problem),
+      : routed(problem, RoutedInput::kSorted),
         products(aligned(routed.bytes)),
         sums(products + aligned(slots_of(problem) * problem.outputs * 2)),
         bytes(sums +
@@ -59,9 +59,9 @@ void multiply_sorted(const Job& job, const Launch& launch, const MultiplyOne& mu
   constexpr int kTileSlots = 64;  // nobody looks at tiles
   const SortedWorkspace parts(job);
   auto* const workspace = static_cast<std::byte*>(job.workspace);
-  launch_route_slots(job, launch, kTileSlots, RowOrder::kPlain);
+  const RoutedRows routed = launch_route_slots(job, launch, kTileSlots, RoutedInput::kSorted);
   std::vector<int> begins(static_cast<std::size_t>(job.group.experts) + 1);
-  cudaMemcpyAsync(begins.data(), workspace, begins.size() * sizeof(int), cudaMemcpyDeviceToHost,
+  cudaMemcpyAsync(begins.data(), routed.rows, begins.size() * sizeof(int), cudaMemcpyDeviceToHost,
                   launch.stream);
   if (cudaStreamSynchronize(launch.stream) != cudaSuccess) return;  // the caller asks what it was
   for (std::int64_t expert = 0; expert < job.group.experts; ++expert) {
@@ -72,15 +72,13 @@ void multiply_sorted(const Job& job, const Launch& launch, const MultiplyOne& mu
     static_cast<Problem&>(one) = problem_of_one(job, rows);
     one.bias = nullptr;
     one.ids = one.slot_weights = nullptr;
-    one.input = workspace + parts.routed.rows + first * job.inputs * 2;
+    one.input = routed.input + first * job.inputs * 2;
     one.output = workspace + parts.products + first * job.outputs * 2;
     multiply(one, expert);
   }
   float* const sums =
       job.group.sums_slots ? reinterpret_cast<float*>(workspace + parts.sums) : nullptr;
-  launch_place_rows(job, launch, workspace + parts.products,
-                    reinterpret_cast<const int*>(workspace + parts.routed.order), begins.back(),
-                    sums);
+  launch_place_rows(job, launch, workspace + parts.products, routed.order, begins.back(), sums);
   if (sums != nullptr) launch_combine_slots(job, launch, sums);
 }
 

@@ -8,5 +8,7 @@ template void launch_grouped<0>(const Job&, const Launch&);
 template void launch_grouped<1>(const Job&, const Launch&);
 template void launch_grouped<2>(const Job&, const Launch&);
 template void launch_grouped<3>(const Job&, const Launch&);
+template void launch_grouped<4>(const Job&, const Launch&);
+template void launch_grouped<5>(const Job&, const Launch&);
 
 }  // namespace nf4bench::kernels::cuda

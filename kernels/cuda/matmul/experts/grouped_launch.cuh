@@ -12,23 +12,19 @@
 namespace nf4bench::kernels::cuda {
 
 template <class Shape, OutputType kType, bool kIsRouted>
-void launch_grouped_shape(const Job& job, const Launch& launch) {
+void launch_grouped_shape(const Job& job, const Launch& launch, const GroupedChoice& choice) {
   constexpr auto kBytes = static_cast<std::size_t>(GroupedShared<Shape, kIsRouted>::kBytes);
   static_assert(kBytes <= (228 << 10) / Shape::kBlocks - 1024);
   const GroupedPlan plan = plan_grouped(job, Shape::kRows, Shape::kTokens, 256);
-  const GroupedWorkspace parts(job, kIsRouted);
+  const GroupedWorkspace parts(job, choice);
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
   float* sums = job.group.sums_slots ? reinterpret_cast<float*>(workspace + parts.sums) : nullptr;
-  GatheredRows gathered = {};
   RoutedRows routed;
-  if (kIsRouted) {
-    launch_route_slots(job, launch, Shape::kTokens,
-                       Shape::kWarpProducts ? RowOrder::kPlain : RowOrder::kRegrouped);
-    routed = {reinterpret_cast<const int*>(workspace),
-              reinterpret_cast<const int*>(workspace + parts.routed.tiles),
-              reinterpret_cast<const int*>(workspace + parts.routed.order)};
-    const TensorMatrix rows = {CU_TENSOR_MAP_DATA_TYPE_UINT16, workspace + parts.routed.rows,
-                               job.inputs, slots_of(job), job.inputs * 2};
+  if (kIsRouted) routed = launch_route_slots(job, launch, Shape::kTokens, choice.input());
+  GatheredRows gathered = {};
+  if (!Shape::kWarpProducts) {
+    const TensorMatrix rows = {CU_TENSOR_MAP_DATA_TYPE_UINT16, routed.input, job.inputs,
+                               slots_of(job), job.inputs * 2};
     gathered = {tensor_map(rows, launch.device, kBoxBytes / 2, Shape::kTokens),
                 tensor_map(rows, launch.device, kBoxBytes / 2, kPartSlots)};
   }
@@ -49,13 +45,13 @@ void launch_grouped(const Job& job, const Launch& launch) {
   static constexpr GroupedChoice kGrouped = kGroupedChoices[kChoice];
   static constexpr WgmmaConfig kConfig = kGrouped.config;
   static constexpr TokenLayout kLayout =
-      kGrouped.is_routed ? TokenLayout::kSwizzled : TokenLayout::kRows;
+      kGrouped.input() == RoutedInput::kLeft ? TokenLayout::kRows : TokenLayout::kSwizzled;
   using Shape = WgmmaShape<kConfig.tokens, kConfig.groups, kConfig.weight_slots,
                            kConfig.token_slots, kConfig.slot_quarters, kLayout>;
   if (job.output_type == OutputType::kFloat16) {
-    launch_grouped_shape<Shape, OutputType::kFloat16, kGrouped.is_routed>(job, launch);
+    launch_grouped_shape<Shape, OutputType::kFloat16, kGrouped.is_routed>(job, launch, kGrouped);
   } else {
-    launch_grouped_shape<Shape, OutputType::kBfloat16, kGrouped.is_routed>(job, launch);
+    launch_grouped_shape<Shape, OutputType::kBfloat16, kGrouped.is_routed>(job, launch, kGrouped);
   }
 }
 

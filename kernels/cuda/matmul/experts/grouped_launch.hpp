@@ -14,6 +14,10 @@ struct GroupedChoice {
   bool is_routed;
   int stage_ns;
   int tile_ns;
+
+  constexpr RoutedInput input() const {
+    return config.tokens <= kMostWarpTokens ? RoutedInput::kLeft : RoutedInput::kRegrouped;
+  }
 };
 
 // Of two blocks a multiprocessor one multiplies while the other is at the end of a tile, and what
@@ -25,11 +29,21 @@ inline constexpr WgmmaConfig kFor8Small = {.tokens = 8,
                                            .slot_quarters = 4,
                                            .call_ns = 1900,
                                            .costs = {}};
+// Where tokens choose evenly some experts have half as many slots again as most.
+inline constexpr WgmmaConfig kFor24 = {.tokens = 24,
+                                       .groups = 2,
+                                       .weight_slots = 5,
+                                       .token_slots = 3,
+                                       .slot_quarters = 4,
+                                       .call_ns = 2200,
+                                       .costs = {}};
 
 inline constexpr GroupedChoice kGroupedChoices[] = {{kFor8Small, false, 600, 800},
                                                     {kWgmmaConfigs[kFor16], false, 660, 1200},
+                                                    {kFor24, false, 840, 1300},
                                                     {kFor8Small, true, 600, 800},
                                                     {kWgmmaConfigs[kFor16], true, 660, 1200},
+                                                    {kFor24, true, 840, 1300},
                                                     {kWgmmaConfigs[kFor32Tall], true, 1330, 700},
                                                     {kWgmmaConfigs[kFor64Tall], true, 1570, 1500},
                                                     {kWgmmaConfigs[kFor96Tall], true, 2060, 2000},
@@ -46,9 +60,10 @@ struct GroupedWorkspace {
   std::int64_t sums;
   std::int64_t bytes;
 
-  GroupedWorkspace(const Problem& problem, bool is_routed)
-      : routed(problem), sums(is_routed ? block_count(routed.bytes, 256) * 256 : 0), bytes(sums) {
-    if (is_routed) bytes = routed.bytes;
+  GroupedWorkspace(const Problem& problem, const GroupedChoice& choice)
+      : routed(problem, choice.input()),
+        sums(choice.is_routed ? block_count(routed.bytes, 256) * 256 : 0),
+        bytes(choice.is_routed ? routed.bytes : 0) {
     if (problem.group.sums_slots) bytes = sums + slots_of(problem) * problem.outputs * 4;
   }
 };
@@ -61,7 +76,9 @@ inline double time_of(const Problem& problem, const GroupedChoice& choice) {
                        static_cast<double>(block_count(problem.outputs, config.rows()));
   const auto stages = static_cast<double>(block_count(problem.inputs, 256));
   const auto slots = static_cast<double>(slots_of(problem));
-  const double bytes_moved = slots * static_cast<double>(problem.inputs) * 2.0;
+  const double bytes_moved = choice.input() == RoutedInput::kLeft
+                                 ? 0.0
+                                 : slots * static_cast<double>(problem.inputs) * 2.0;
   const double routing =
       choice.is_routed ? 4000.0 + 0.75 * slots + bytes_moved / 3000.0 : 4.0 * slots;
   return config.call_ns + routing +

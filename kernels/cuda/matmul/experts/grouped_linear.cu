@@ -33,7 +33,7 @@ PlannedUnits plan_slots(const Problem& problem, const DeviceFacts& device, SlotP
   plan.slots = static_cast<int>(slots_of(problem));
   plan.outputs = static_cast<int>(problem.outputs);
   plan.slot_tiles = count_of(problem.outputs, kBoxRows);
-  plan.rows = problem.group.slots_have_rows ? plan.slots : static_cast<int>(problem.tokens);
+  plan.rows = static_cast<int>(input_rows(problem));
   plan.together = problem.group.sums_slots ? plan.slots : 1;
   Problem tall = problem;
   tall.outputs = std::int64_t{plan.slots} / plan.together * plan.slot_tiles * kBoxRows;

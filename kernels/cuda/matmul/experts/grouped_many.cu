@@ -4,9 +4,9 @@
 
 namespace nf4bench::kernels::cuda {
 
-template void launch_grouped<4>(const Job&, const Launch&);
-template void launch_grouped<5>(const Job&, const Launch&);
 template void launch_grouped<6>(const Job&, const Launch&);
 template void launch_grouped<7>(const Job&, const Launch&);
+template void launch_grouped<8>(const Job&, const Launch&);
+template void launch_grouped<9>(const Job&, const Launch&);
 
 }  // namespace nf4bench::kernels::cuda

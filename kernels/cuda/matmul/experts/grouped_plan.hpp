@@ -57,11 +57,16 @@ inline const char* unsupported_grouped(const Problem& problem) {
   return nullptr;
 }
 
-// What a launch that sorts slots has left.
+// What a launch that sorts slots does with their rows of x: gathers them in sorted order, gathers
+// them and transposes the pairs of each 64 inputs as produce_tokens.cuh says, or leaves them.
+enum class RoutedInput { kSorted, kRegrouped, kLeft };
+
+// What that launch has left.
 struct RoutedRows {
   const int* rows = nullptr;   // as ExpertTables,
   const int* tiles = nullptr;  // likewise
   const int* order = nullptr;
+  std::uint8_t* input = nullptr;  // gathered rows
 };
 
 // Tiles of slots that there may be, whatever the routing.
@@ -89,14 +94,15 @@ inline double expected_tiles(const Problem& problem, int tile_slots) {
 struct RoutedWorkspace {
   std::int64_t tiles;  // both tables, one behind the other
   std::int64_t order;  // the slot of each row, sorted by expert
-  std::int64_t rows;   // what they multiply, gathered
+  std::int64_t input;  // rows of x, gathered
   std::int64_t bytes;
 
-  explicit RoutedWorkspace(const Problem& problem)
+  RoutedWorkspace(const Problem& problem, RoutedInput copies)
       : tiles((problem.group.experts + 1) * 4),
         order(block_count(2 * tiles, 256) * 256),
-        rows(order + block_count(slots_of(problem) * 4, 256) * 256),
-        bytes(rows + slots_of(problem) * problem.inputs * 2) {}
+        input(order + block_count(slots_of(problem) * 4, 256) * 256),
+        bytes(input + (copies == RoutedInput::kLeft ? 0 : slots_of(problem) * problem.inputs * 2)) {
+  }
 };
 
 }  // namespace nf4bench::kernels::cuda

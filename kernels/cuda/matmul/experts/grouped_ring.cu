@@ -165,7 +165,7 @@ struct RingParts {
   std::int64_t bytes;
 
   RingParts(const Problem& problem, const DeviceFacts& device)
-      : sums(block_count(RoutedWorkspace(problem).bytes, 256) * 256),
+      : sums(block_count(RoutedWorkspace(problem, RoutedInput::kSorted).bytes, 256) * 256),
         factors(sums + (problem.group.sums_slots ? slots_of(problem) * problem.outputs * 4 : 0)),
         bytes(factors + (takes_float16_tokens(problem, device) ? slots_of(problem) * 4 : 0)) {}
 };
@@ -175,15 +175,11 @@ void launch_choice(const Job& job, const Launch& launch) {
   using Shape = typename Choice::Shape;
   constexpr auto kBytes = static_cast<std::size_t>(GroupedRingShared<Shape>::kBytes);
   const GroupedPlan plan = plan_grouped(job, Shape::kRows, Shape::kTokens, Shape::kInputs);
-  const RoutedWorkspace parts(job);
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
-  launch_route_slots(job, launch, Shape::kTokens, RowOrder::kPlain);
-  const RoutedRows routed = {reinterpret_cast<const int*>(workspace),
-                             reinterpret_cast<const int*>(workspace + parts.tiles),
-                             reinterpret_cast<const int*>(workspace + parts.order)};
+  const RoutedRows routed = launch_route_slots(job, launch, Shape::kTokens, RoutedInput::kSorted);
   const RingParts own(job, launch.device);
   float* sums = job.group.sums_slots ? reinterpret_cast<float*>(workspace + own.sums) : nullptr;
-  auto* const rows = workspace + parts.rows;
+  auto* const rows = routed.input;
   TokenFactors factors;
   if (takes_float16_tokens(job, launch.device)) {
     auto* const values = reinterpret_cast<float*>(workspace + own.factors);

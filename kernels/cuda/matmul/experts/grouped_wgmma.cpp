@@ -29,8 +29,8 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
 }
 
 std::size_t workspace_bytes(const Problem& problem, const Launch&) {
-  const bool is_routed = kGroupedChoices[choose_grouped(problem)].is_routed;
-  return static_cast<std::size_t>(GroupedWorkspace(problem, is_routed).bytes);
+  const GroupedChoice& choice = kGroupedChoices[choose_grouped(problem)];
+  return static_cast<std::size_t>(GroupedWorkspace(problem, choice).bytes);
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 // weights and scales; a tile's slots are those of one expert, and whole tiles are all that a block
 // does, so that a row's sums do not depend on how many other rows there are.
 //
-// With few slots each block counts them by expert itself, and the copy engine brings the rows of a
-// tile one by one from where they lie. With many a launch before has sorted and gathered them.
+// With few slots each block counts them by expert itself, with many a launch before has sorted
+// them. The copy engine brings the rows of a tile: one by one from where they lie, or where
+// warpgroups multiply, as that launch has gathered them.
 
 #include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/experts/produce_rows.cuh"
@@ -139,10 +140,10 @@ __global__ void __maxnreg__(Shape::kRegisters)
     } else if (producer == kWeightsWarp) {
       produce_weights<Shape>(weights, walk(), shared_address(shared),
                              [&](const LaneWalk& at) { prefetch_scales<Shape>(job, at); });
-    } else if constexpr (kIsRouted) {
-      copy_routed_rows<Shape>(gathered, job, plan, routed, shared);
+    } else if constexpr (Shape::kWarpProducts) {
+      copy_rows<Shape, kIsRouted>(job, plan, routed, shared);
     } else {
-      copy_rows<Shape>(job, plan, routed, shared);
+      copy_gathered_rows<Shape>(gathered, job, plan, routed, shared);
     }
   } else {
     take_registers<Shape::kConsumerRegisters>();

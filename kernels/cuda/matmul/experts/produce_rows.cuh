@@ -49,10 +49,10 @@ __device__ __forceinline__ ListedSlot* list_tile(const Job& job, const RoutedRow
 
 // Has the copy engine bring the rows of tiles from where they lie. By a warp, each lane of which
 // has a row; those that a tile lacks are left as they are, for nobody stores their outputs.
-template <class Shape>
+template <class Shape, bool kIsRouted>
 __device__ __forceinline__ void copy_rows(const Job& job, const GroupedPlan& plan,
                                           const RoutedRows& routed, std::uint8_t* shared) {
-  using At = GroupedShared<Shape, false>;
+  using At = GroupedShared<Shape, kIsRouted>;
   static_assert(Shape::kTokenLayout == TokenLayout::kRows && Shape::kTokens <= 32);
   const WgmmaRings<Shape> rings(shared_address(shared));
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -62,11 +62,11 @@ __device__ __forceinline__ void copy_rows(const Job& job, const GroupedPlan& pla
   RingPosition<At::kLists> list_at;
   const std::uint16_t* row = nullptr;  // of this lane's slot
   fence_global_proxies();
-  for (LaneWalk walk(plan, tables_of<Shape, false>(shared)); walk.valid(); walk.advance()) {
+  for (LaneWalk walk(plan, tables_of<Shape, kIsRouted>(shared)); walk.valid(); walk.advance()) {
     wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);
     const int count = walk.slots();
     if (walk.begins_tile()) {
-      const ListedSlot* list = list_tile<Shape, false>(job, routed, walk, shared, list_at.slot);
+      const ListedSlot* list = list_tile<Shape, kIsRouted>(job, routed, walk, shared, list_at.slot);
       const unsigned index =
           lane < count ? static_cast<unsigned>(list[lane].slot) / slots_a_row : 0;
       row = static_cast<const std::uint16_t*>(job.input) + std::int64_t{index} * inputs;
@@ -100,7 +100,7 @@ __device__ __forceinline__ void with_slots(int count, const Use& use) {
     }
   };
   if (fits(std::integral_constant<int, 32>{}) || fits(std::integral_constant<int, 64>{}) ||
-      fits(std::integral_constant<int, 128>{})) {
+      fits(std::integral_constant<int, 80>{}) || fits(std::integral_constant<int, 128>{})) {
     return;
   }
   use(std::integral_constant<int, Shape::kTokens>{});
@@ -108,9 +108,9 @@ __device__ __forceinline__ void with_slots(int count, const Use& use) {
 
 // Has the copy engine bring gathered rows. By a warp.
 template <class Shape>
-__device__ __forceinline__ void copy_routed_rows(const GatheredRows& rows, const Job& job,
-                                                 const GroupedPlan& plan, const RoutedRows& routed,
-                                                 std::uint8_t* shared) {
+__device__ __forceinline__ void copy_gathered_rows(const GatheredRows& rows, const Job& job,
+                                                   const GroupedPlan& plan,
+                                                   const RoutedRows& routed, std::uint8_t* shared) {
   using At = GroupedShared<Shape, true>;
   const WgmmaRings<Shape> rings(shared_address(shared));
   const bool is_first = threadIdx.x % 32 == 0;
@@ -120,6 +120,7 @@ __device__ __forceinline__ void copy_routed_rows(const GatheredRows& rows, const
   for (LaneWalk walk(plan, tables_of<Shape, true>(shared)); walk.valid(); walk.advance()) {
     int slots = 0;
     with_slots<Shape>(walk.slots(), [&](auto count) { slots = decltype(count)::value; });
+    if (slots % kPartSlots != 0) slots = Shape::kTokens;
 #pragma unroll 1
     for (int part = 0; part < 4 / Shape::kSlotQuarters; ++part) {
       wait_for_phase(rings.tokens.empty(at.slot), at.parity ^ 1);

@@ -26,7 +26,7 @@ struct RouteTarget {
   int* rows;
   int* tiles;
   int* order;
-  std::uint8_t* gathered;
+  std::uint8_t* input;
 };
 
 // Counts the slots of each expert, and of these those before `first`.
@@ -82,16 +82,16 @@ __device__ void place_run(const Job& job, RouteShared& shared, const RouteTarget
 
 // By a warp.
 __device__ void gather_row(const Job& job, const RouteTarget& target, int slot, int place,
-                           RowOrder order) {
+                           RoutedInput copies) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const auto* from =
       static_cast<const std::uint8_t*>(job.input) + input_row(job, slot) * job.inputs * 2;
-  std::uint8_t* to = target.gathered + std::int64_t{place} * job.inputs * 2;
+  std::uint8_t* to = target.input + std::int64_t{place} * job.inputs * 2;
   const auto chunks = static_cast<int>(job.inputs / 8);
 #pragma unroll 4
   for (int chunk = lane; chunk < chunks; chunk += 32) {
     uint4 value;
-    if (order == RowOrder::kPlain) {
+    if (copies == RoutedInput::kSorted) {
       value = __ldg(reinterpret_cast<const uint4*>(from) + chunk);
     } else {
       const auto* pairs = reinterpret_cast<const std::uint32_t*>(from) + chunk / 8 * 32 + chunk % 8;
@@ -110,7 +110,7 @@ __device__ void clear_outputs(const Job& job, int slot) {
 
 __global__ void __launch_bounds__(kRouteThreads)
     route_slots(const __grid_constant__ Job job, const RouteTarget target, int tile_slots,
-                RowOrder order) {
+                RoutedInput copies) {
   __shared__ RouteShared shared;
   allow_next_kernel();
   wait_for_previous_kernel();
@@ -132,10 +132,10 @@ __global__ void __launch_bounds__(kRouteThreads)
     const int count = min(kRunSlots, last - run);
     place_run(job, shared, target, run, count);
     for (int i = static_cast<int>(threadIdx.x) / 32; i < count; i += kRouteThreads / 32) {
-      if (shared.places[i] >= 0) {
-        gather_row(job, target, run + i, shared.places[i], order);
-      } else {
+      if (shared.places[i] < 0) {
         clear_outputs(job, run + i);
+      } else if (copies != RoutedInput::kLeft) {
+        gather_row(job, target, run + i, shared.places[i], copies);
       }
     }
     __syncthreads();
@@ -148,17 +148,19 @@ __global__ void __launch_bounds__(kRouteThreads)
 
 }  // namespace
 
-void launch_route_slots(const Job& job, const Launch& launch, int tile_slots, RowOrder order) {
-  const RoutedWorkspace parts(job);
+RoutedRows launch_route_slots(const Job& job, const Launch& launch, int tile_slots,
+                              RoutedInput copies) {
+  const RoutedWorkspace parts(job, copies);
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
   const RouteTarget target = {
       reinterpret_cast<int*>(workspace), reinterpret_cast<int*>(workspace + parts.tiles),
-      reinterpret_cast<int*>(workspace + parts.order), workspace + parts.rows};
+      reinterpret_cast<int*>(workspace + parts.order), workspace + parts.input};
   const std::int64_t blocks = std::min<std::int64_t>(
       block_count(slots_of(job), kRouteThreads / 32),
       std::min(kMostRouteBlocks, std::max(1, launch.device.multiprocessors)));
   launch_dependent(launch, static_cast<unsigned>(blocks), kRouteThreads, route_slots, job, target,
-                   tile_slots, order);
+                   tile_slots, copies);
+  return {target.rows, target.tiles, target.order, target.input};
 }
 
 }  // namespace nf4bench::kernels::cuda

@@ -13,6 +13,8 @@ namespace nf4bench::kernels::cuda {
 
 inline constexpr int kMostGridBlocks = 144;
 inline constexpr int kGroupRows = 64;  // of a consumer warpgroup
+// Up to so many tokens a tile products are those of single warps, else of warpgroups.
+inline constexpr int kMostWarpTokens = 24;
 
 struct WgmmaConfig {
   int tokens;         // of a tile

@@ -34,8 +34,7 @@ struct WgmmaShape {
   static constexpr int kTokenSlots = kTokenSlotsValue;
   static constexpr int kSlotQuarters = kSlotQuartersValue;
   static constexpr TokenLayout kTokenLayout = kTokenLayoutValue;
-  // Whether products are those of single warps, else of warpgroups.
-  static constexpr bool kWarpProducts = kTokens <= 16;
+  static constexpr bool kWarpProducts = kTokens <= kMostWarpTokens;
   // Scales are multiplied with sums over a block where these find registers, else with weights.
   static constexpr bool kScaleSums = kTokens <= 32 || (kTokens == 64 && kGroups == 2);
 
