@@ -70,6 +70,12 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+inline kernels::DeviceFacts facts_of(const nf4_device& device) {
+  return {.compute_capability = device.compute_capability,
+          .multiprocessors = device.multiprocessors,
+          .l2_bytes = device.l2_bytes};
+}
+
 // The weight of a tensor of two dimensions.
 class Weight {
  public:
@@ -102,6 +108,19 @@ class Weight {
     problem.inputs = tensor.shape[1];
     problem.tokens = tokens;
     return problem;
+  }
+
+  // With the weight's buffers alone.
+  kernels::Job job(const kernels::Problem& problem) const {
+    kernels::Job job;
+    static_cast<kernels::Problem&>(job) = problem;
+    job.packed = c.packed;
+    job.absmax = c.absmax;
+    job.absmax_codes = c.absmax_codes;
+    job.nested_absmax = c.nested_absmax;
+    job.nested_map = c.nested_map;
+    job.nested_offset = c.nested_offset;
+    return job;
   }
 
   nf4::Nf4Tensor tensor;

@@ -93,30 +93,17 @@ class Libnf4Slices : public Libnf4Gpu {
 
   void multiply(const kernels::Variant& variant, const Weight& weight, const Inputs& from,
                 const Rows& rows) const {
-    kernels::Job job;
-    static_cast<kernels::Problem&>(job) = from.problem;
+    kernels::Job job = weight.job(from.problem);
     job.output_gap = rows.stride() - job.outputs;
-    job.packed = weight.c.packed;
-    job.absmax = weight.c.absmax;
-    job.absmax_codes = weight.c.absmax_codes;
-    job.nested_absmax = weight.c.nested_absmax;
-    job.nested_map = weight.c.nested_map;
-    job.nested_offset = weight.c.nested_offset;
     job.input = from.input.data();
     job.bias = from.bias.data();
     job.output = rows.at(0);
-    const kernels::Launch launch = {.device = facts()};
+    const kernels::Launch launch = {.device = facts_of(device_)};
     const DeviceBuffer workspace(static_cast<std::size_t>(workspace_of(variant, job, launch)), 0);
     job.workspace = workspace.as<void>();
     variant.launch(job, launch);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess) << variant.name;
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << variant.name;
-  }
-
-  kernels::DeviceFacts facts() const {
-    return {.compute_capability = device_.compute_capability,
-            .multiprocessors = device_.multiprocessors,
-            .l2_bytes = device_.l2_bytes};
   }
 };
 
@@ -189,7 +176,7 @@ TEST_F(Libnf4Slices, OfEachKernelAreItsProduct) {
       for (const std::int64_t tokens : sizes.tokens) {
         const Inputs from(weight, type, tokens);
         for (const kernels::Variant& variant : own_kernels()) {
-          if (why_unsupported(variant, from.problem, facts()) != nullptr) continue;
+          if (why_unsupported(variant, from.problem, facts_of(device_)) != nullptr) continue;
           ++runs[variant.name];
           const Rows alone(tokens, sizes.outputs, sizes.outputs);
           multiply(variant, weight, from, alone);

@@ -72,21 +72,11 @@ class Product {
     return nf4_linear(&device_, &weight_.c, &c_, stream);
   }
   void launch_variant(const kernels::Variant& variant, cudaStream_t stream) const {
-    kernels::Job job;
-    static_cast<kernels::Problem&>(job) = problem_;
-    job.packed = weight_.c.packed;
-    job.absmax = weight_.c.absmax;
-    job.absmax_codes = weight_.c.absmax_codes;
-    job.nested_absmax = weight_.c.nested_absmax;
-    job.nested_map = weight_.c.nested_map;
-    job.nested_offset = weight_.c.nested_offset;
+    kernels::Job job = weight_.job(problem_);
     job.input = c_.input;
     job.output = c_.output;
     job.workspace = c_.workspace;
-    variant.launch(job, {.stream = stream,
-                         .device = {.compute_capability = device_.compute_capability,
-                                    .multiprocessors = device_.multiprocessors,
-                                    .l2_bytes = device_.l2_bytes}});
+    variant.launch(job, {.stream = stream, .device = facts_of(device_)});
   }
 
   std::vector<std::byte> output() const { return output_.read(); }

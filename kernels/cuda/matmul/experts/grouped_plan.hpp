@@ -63,9 +63,9 @@ enum class RoutedInput { kSorted, kRegrouped, kLeft };
 
 // What that launch has left.
 struct RoutedRows {
-  const int* rows = nullptr;   // as ExpertTables,
-  const int* tiles = nullptr;  // likewise
-  const int* order = nullptr;
+  int* rows = nullptr;   // as ExpertTables,
+  int* tiles = nullptr;  // likewise
+  int* order = nullptr;
   std::uint8_t* input = nullptr;  // gathered rows
 };
 

@@ -22,13 +22,6 @@ struct RouteShared {
   int places[kRunSlots];
 };
 
-struct RouteTarget {
-  int* rows;
-  int* tiles;
-  int* order;
-  std::uint8_t* input;
-};
-
 // Counts the slots of each expert, and of these those before `first`.
 __device__ void count_slots(const Job& job, RouteShared& shared, int slots, int first) {
   const auto experts = static_cast<int>(job.group.experts);
@@ -57,7 +50,7 @@ __device__ void count_slots(const Job& job, RouteShared& shared, int slots, int 
 }
 
 // Where each of a run of slots goes; -1: nowhere.
-__device__ void place_run(const Job& job, RouteShared& shared, const RouteTarget& target, int first,
+__device__ void place_run(const Job& job, RouteShared& shared, const RoutedRows& target, int first,
                           int count) {
   const int i = static_cast<int>(threadIdx.x);
   const bool is_one = i < count;
@@ -81,7 +74,7 @@ __device__ void place_run(const Job& job, RouteShared& shared, const RouteTarget
 }
 
 // By a warp.
-__device__ void gather_row(const Job& job, const RouteTarget& target, int slot, int place,
+__device__ void gather_row(const Job& job, const RoutedRows& target, int slot, int place,
                            RoutedInput copies) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const auto* from =
@@ -109,7 +102,7 @@ __device__ void clear_outputs(const Job& job, int slot) {
 }
 
 __global__ void __launch_bounds__(kRouteThreads)
-    route_slots(const __grid_constant__ Job job, const RouteTarget target, int tile_slots,
+    route_slots(const __grid_constant__ Job job, const RoutedRows target, int tile_slots,
                 RoutedInput copies) {
   __shared__ RouteShared shared;
   allow_next_kernel();
@@ -152,7 +145,7 @@ RoutedRows launch_route_slots(const Job& job, const Launch& launch, int tile_slo
                               RoutedInput copies) {
   const RoutedWorkspace parts(job, copies);
   auto* workspace = static_cast<std::uint8_t*>(job.workspace);
-  const RouteTarget target = {
+  const RoutedRows target = {
       reinterpret_cast<int*>(workspace), reinterpret_cast<int*>(workspace + parts.tiles),
       reinterpret_cast<int*>(workspace + parts.order), workspace + parts.input};
   const std::int64_t blocks = std::min<std::int64_t>(
@@ -160,7 +153,7 @@ RoutedRows launch_route_slots(const Job& job, const Launch& launch, int tile_slo
       std::min(kMostRouteBlocks, std::max(1, launch.device.multiprocessors)));
   launch_dependent(launch, static_cast<unsigned>(blocks), kRouteThreads, route_slots, job, target,
                    tile_slots, copies);
-  return {target.rows, target.tiles, target.order, target.input};
+  return target;
 }
 
 }  // namespace nf4bench::kernels::cuda
