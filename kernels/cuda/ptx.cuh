@@ -253,6 +253,18 @@ __device__ __forceinline__ std::uint32_t multiply_pair(std::uint32_t a, std::uin
   return product;
 }
 
+// Of float16, with sums in float16: d[i] has those of row g + 8 i.
+__device__ __forceinline__ void mma_m16n8k16_float16(std::uint32_t (&d)[2],
+                                                     const std::uint32_t (&a)[4], std::uint32_t b0,
+                                                     std::uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, "
+      "{%0, %1};"
+      : "+r"(d[0]), "+r"(d[1])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+}
+
 #if __CUDA_ARCH__ >= 800
 
 // A of 16 rows x 32 signed bytes, B of 32 x 8.

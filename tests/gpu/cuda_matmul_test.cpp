@@ -416,16 +416,39 @@ TEST_F(CudaMatmul, IsRightForRandomProblems) {
 }
 
 TEST_F(CudaMatmul, IsRightInEveryConfiguration) {
-  const kernels::Variant& fused = flagship();
-  for (const char* const* config = fused.configs; *config != nullptr; ++config) {
-    const auto device = device::open_cuda_device(0, {.config = *config});
-    for (const std::int64_t inputs : {1088, 3420}) {
-      Product product({.shape = {300, inputs}}, nf4::OutputType::kBfloat16, 65);
-      for (const std::int64_t tokens : {1, 7, 16, 65}) {
-        const auto workload = product.upload(*device, tokens);
-        EXPECT_TRUE(workload->verify(fused, product.expected(tokens)).is_exact())
-            << *config << ", " << tokens << " tokens, " << inputs << " inputs";
+  for (const kernels::Variant& variant : variants()) {
+    for (const char* const* config = variant.configs; config != nullptr && *config; ++config) {
+      const auto device = device::open_cuda_device(0, {.config = *config});
+      for (const std::int64_t inputs : {1088, 3420}) {
+        for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+          Product product({.shape = {300, inputs}}, type, 65);
+          for (const std::int64_t tokens : {1, 7, 16, 30, 65}) {
+            const auto workload = product.upload(*device, tokens);
+            if (!workload->unsupported(variant).empty()) continue;
+            EXPECT_TRUE(workload->verify(variant, product.expected(tokens)).is_exact())
+                << variant.name << ", " << *config << ", " << tokens << " tokens, " << inputs
+                << " inputs, " << to_string(type);
+          }
+        }
       }
+    }
+  }
+}
+
+// Sums in float16 would be infinite, were tokens multiplied as they are.
+TEST_F(CudaMatmul, Float16SumsTakeTokensOfAnyMagnitude) {
+  const auto device = device::open_cuda_device(0, {.config = "float16_sums"});
+  for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+    Product product({.shape = {100, 512}}, type, 64);
+    std::vector<double> x = nf4::to_doubles(type, product.all_input());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = std::ldexp(x[i], static_cast<int>(i / 512 % 5) * 5 - 10);
+    }
+    product.all_input() = nf4::to_values(type, x);
+    for (const std::int64_t tokens : {17, 64}) {
+      const auto workload = product.upload(*device, tokens);
+      EXPECT_TRUE(workload->verify(variant("mma_ring"), product.expected(tokens)).is_exact())
+          << tokens << " tokens, " << to_string(type);
     }
   }
 }

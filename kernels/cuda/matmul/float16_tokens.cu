@@ -9,7 +9,7 @@ namespace nf4bench::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::uint32_t kInfinity = 0x7f80;
+constexpr std::uint32_t kInfinity = 0x7f800000;
 
 // The largest of all threads' values, to each of them.
 __device__ unsigned largest_of_block(unsigned value) {
@@ -24,9 +24,17 @@ __device__ unsigned largest_of_block(unsigned value) {
   return largest;
 }
 
+template <OutputType kType>
+__device__ __forceinline__ float widened(std::uint16_t bits) {
+  if constexpr (kType == OutputType::kFloat16) return __half2float(__ushort_as_half(bits));
+  return __uint_as_float(std::uint32_t{bits} << 16);
+}
+
+// `target`: the exponent of the largest value, as float32 has it.
+template <OutputType kType>
 __global__ void __launch_bounds__(kThreads)
     float16_tokens(const std::uint16_t* from, std::uint16_t* to, float* factors,
-                   std::int64_t inputs, const int* there) {
+                   std::int64_t inputs, const int* there, int target) {
   allow_next_kernel();
   wait_for_previous_kernel();
   const std::int64_t row = blockIdx.x;
@@ -35,26 +43,28 @@ __global__ void __launch_bounds__(kThreads)
   to += row * inputs;
   unsigned largest = 0;  // of those that are finite; magnitudes are ordered as their bits are
   for (std::int64_t i = threadIdx.x; i < inputs; i += kThreads) {
-    const unsigned magnitude = from[i] & 0x7fffu;
+    const unsigned magnitude = __float_as_uint(widened<kType>(from[i])) & 0x7fffffffu;
     if (magnitude < kInfinity) largest = max(largest, magnitude);
   }
-  // 2^14 is the exponent 141; of 16 on the factor's inverse is finite.
-  const int exponent = max(static_cast<int>(largest_of_block(largest) >> 7), 16);
-  const float scale = __int_as_float((141 - exponent + 127) << 23);
+  // Of 16 on the factor's inverse is finite.
+  const int exponent = max(static_cast<int>(largest_of_block(largest) >> 23), 16);
+  const float scale = __int_as_float((target - exponent + 127) << 23);
   for (std::int64_t i = threadIdx.x; i < inputs; i += kThreads) {
-    const float value = __uint_as_float(std::uint32_t{from[i]} << 16);
-    to[i] = __half_as_ushort(__float2half_rn(value * scale));
+    to[i] = __half_as_ushort(__float2half_rn(widened<kType>(from[i]) * scale));
   }
-  if (threadIdx.x == 0) factors[row] = __int_as_float((exponent - 141 + 127) << 23);
+  if (threadIdx.x == 0) factors[row] = __int_as_float((exponent - target + 127) << 23);
 }
 
 }  // namespace
 
-void launch_float16_tokens(const Launch& launch, const void* from, void* to, float* factors,
-                           std::int64_t rows, std::int64_t inputs, const int* there) {
-  launch_dependent(launch, static_cast<unsigned>(rows), kThreads, float16_tokens,
+void launch_float16_tokens(const Launch& launch, OutputType type, TokenRange range,
+                           const void* from, void* to, float* factors, std::int64_t rows,
+                           std::int64_t inputs, const int* there) {
+  const auto kernel = type == OutputType::kFloat16 ? float16_tokens<OutputType::kFloat16>
+                                                   : float16_tokens<OutputType::kBfloat16>;
+  launch_dependent(launch, static_cast<unsigned>(rows), kThreads, kernel,
                    static_cast<const std::uint16_t*>(from), static_cast<std::uint16_t*>(to),
-                   factors, inputs, there);
+                   factors, inputs, there, range == TokenRange::kFloat16 ? 127 + 14 : 127 + 8);
 }
 
 }  // namespace nf4bench::kernels::cuda

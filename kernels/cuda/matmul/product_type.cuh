@@ -16,10 +16,10 @@ inline constexpr OutputType kProductType = kType;
 #endif
 
 // A token's sum, of what it was multiplied as.
-template <OutputType kType>
+template <OutputType kType, bool kHasFactors = kProductType<kType> != kType>
 __device__ __forceinline__ float sum_of(float sum, const TokenFactors& factors,
                                         std::int64_t token) {
-  if constexpr (kProductType<kType> == kType) return sum;
+  if constexpr (!kHasFactors) return sum;
   return sum * __ldg(factors.values + token);
 }
 

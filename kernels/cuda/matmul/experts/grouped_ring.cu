@@ -183,8 +183,8 @@ void launch_choice(const Job& job, const Launch& launch) {
   TokenFactors factors;
   if (takes_float16_tokens(job, launch.device)) {
     auto* const values = reinterpret_cast<float*>(workspace + own.factors);
-    launch_float16_tokens(launch, rows, rows, values, slots_of(job), job.inputs,
-                          routed.rows + job.group.experts);
+    launch_float16_tokens(launch, job.output_type, TokenRange::kFloat16, rows, rows, values,
+                          slots_of(job), job.inputs, routed.rows + job.group.experts);
     factors.values = values;
   }
   Job stack = job;

@@ -49,17 +49,26 @@ void launch_choice(const Job& job, const Launch& launch, const TokenFactors& fac
               ring_scales<Shape>(job), factors);
 }
 
-void launch_ring(const Job& job, const Launch& launch) {
-  with_tokens(job, launch, product_bytes(job), [&](const Job& part, const TokenFactors& factors) {
-    with_ring_choice(part, ring_shape_set(launch), [&](auto choice) {
-      using Choice = decltype(choice);
-      if (part.output_type == OutputType::kFloat16) {
-        launch_choice<Choice, OutputType::kFloat16>(part, launch, factors);
-      } else {
-        launch_choice<Choice, OutputType::kBfloat16>(part, launch, factors);
-      }
-    });
+TokenRange range_of(const Problem& problem, const Launch& launch) {
+  const RingShapeSet set = ring_shape_set(launch);
+  const bool adds_in_float16 = with_ring_choice(problem, set, [](auto choice) {
+    return decltype(choice)::kTarget == ScaleTarget::kFloat16Accumulators;
   });
+  return adds_in_float16 ? TokenRange::kFloat16Sums : token_range(problem, launch.device);
+}
+
+void launch_ring(const Job& job, const Launch& launch) {
+  with_tokens(job, launch, range_of(job, launch), product_bytes(job),
+              [&](const Job& part, const TokenFactors& factors) {
+                with_ring_choice(part, ring_shape_set(launch), [&](auto choice) {
+                  using Choice = decltype(choice);
+                  if (part.output_type == OutputType::kFloat16) {
+                    launch_choice<Choice, OutputType::kFloat16>(part, launch, factors);
+                  } else {
+                    launch_choice<Choice, OutputType::kBfloat16>(part, launch, factors);
+                  }
+                });
+              });
 }
 
 }  // namespace
@@ -74,7 +83,7 @@ Variant matmul_mma_ring() {
   variant.traits.mirrors = "Marlin's way (arXiv 2408.11743), without repacking";
   variant.unsupported = mma_ring_unsupported;
   variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
-    return with_float16_tokens(product_bytes(problem), problem, launch.device);
+    return with_float16_tokens(product_bytes(problem), problem, range_of(problem, launch));
   };
   variant.launch = launch_ring;
   variant.configs = kRingConfigNames;

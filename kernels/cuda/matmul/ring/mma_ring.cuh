@@ -13,6 +13,11 @@
 
 namespace nf4bench::kernels::cuda {
 
+// What tensor cores multiply in.
+template <OutputType kType, ScaleTarget kTarget>
+inline constexpr OutputType kRingType =
+    kTarget == ScaleTarget::kFloat16Accumulators ? OutputType::kFloat16 : kProductType<kType>;
+
 // Multiplies the block's parts of tiles; produce() fills the slot that was read last.
 template <class Shape, OutputType kType, ScaleTarget kTarget, class Produce>
 __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
@@ -20,8 +25,10 @@ __device__ __forceinline__ void consume(const Job& job, const StagePlan& plan,
                                         const RingGroup<Shape>& group, std::uint8_t* shared,
                                         const Produce& produce) {
   using Tile = SharedTile<Shape>;
-  using Outputs = RingOutputs<Shape, kType>;
-  RingConsumer<Shape, kProductType<kType>, kTarget> consumer(group, shared_address(shared));
+  constexpr bool kHasFactors =
+      kTarget == ScaleTarget::kFloat16Accumulators || kProductType<kType> != kType;
+  using Outputs = RingOutputs<Shape, kType, kHasFactors>;
+  RingConsumer<Shape, kRingType<kType, kTarget>, kTarget> consumer(group, shared_address(shared));
   for (TileWalk walk(plan, blockIdx.x); walk.valid(); walk.advance(plan)) {
     const bool is_whole = walk.is_whole(plan);
     const unsigned long long seen = is_whole ? 0 : Tile(plan, split, walk.tile).look();
@@ -64,7 +71,7 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
   wait_for_previous_kernel();
 
   using Stages = PlannedStages<Shape::kRows, Shape::kTokens>;
-  using Producer = RingProducer<Shape, kProductType<kType>, kTarget, Stages>;
+  using Producer = RingProducer<Shape, kRingType<kType, kTarget>, kTarget, Stages>;
   const Stages stages(plan, blockIdx.x);
   const RingGroup<Shape> group;
   if constexpr (Shape::kProducerWarps > 0) {
@@ -75,7 +82,7 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
       producer.finish();
       return;
     }
-    fill_pairs<kProductType<kType>, Shape::kConsumers>(shared);
+    fill_pairs<kRingType<kType, kTarget>, Shape::kConsumers>(shared);
     sync_at<kRingConsumers, Shape::kConsumers>();
     consume<Shape, kType, kTarget>(job, plan, split, factors, group, shared, [] {});
   } else {
@@ -85,7 +92,7 @@ __device__ __forceinline__ void multiply_ring(const Job& job, const StagePlan& p
     };
 #pragma unroll
     for (int i = 1; i < Shape::kStages; ++i) produce();
-    fill_pairs<kProductType<kType>, Shape::kConsumers>(shared);
+    fill_pairs<kRingType<kType, kTarget>, Shape::kConsumers>(shared);
     __syncthreads();
     consume<Shape, kType, kTarget>(job, plan, split, factors, group, shared, produce);
   }

@@ -36,6 +36,12 @@ using Small16 = RingChoice<RingShape<1, 4, 4, 2, 4, 3, 4>, kSums, 600, 3000, 150
 using Small32 = RingChoice<RingShape<1, 4, 4, 4, 4, 2, 4>, kPairs, 800, 3500, 2000>;
 using Small64 = RingChoice<RingShape<4, 2, 2, 8, 2, 2, 4>, kPairs, 1200, 5000, 3000>;
 
+// The same, for those whose tensor cores add up in float16 at twice the rate.
+using Float16Sums32 =
+    RingChoice<Small32::Shape, ScaleTarget::kFloat16Accumulators, 800, 3500, 2000>;
+using Float16Sums64 =
+    RingChoice<Small64::Shape, ScaleTarget::kFloat16Accumulators, 1200, 5000, 3000>;
+
 // For Turing, which has 64 KiB.
 using Turing8 = RingChoice<RingShape<2, 2, 2, 1, 2, 4, 4>, kSums, 300, 3000, 1500>;
 using Turing16 = RingChoice<RingShape<2, 2, 2, 2, 2, 3, 4>, kSums, 400, 3000, 1500>;
@@ -51,14 +57,18 @@ static_assert(fit<kTuringBytes, Turing8, Turing16, Turing32>);
 static_assert(fit<kSmallBytes, Small8, Small16, Small32, Small64>);
 static_assert(fit<kLargeBytes, For8, For16, For32, For64, For64Small, For128>);
 
-// Sets of shapes; a configuration forces one that is smaller than the device's.
-enum class RingShapeSet { kTuring, kSmall, kLarge };
-inline constexpr const char* kRingConfigNames[] = {"large", "small", nullptr};
+// Sets of shapes. A configuration forces one that is smaller than the device's, or one that adds up
+// the products of each block in float16, which no device chooses by itself.
+enum class RingShapeSet { kTuring, kSmall, kFloat16Sums, kLarge };
+inline constexpr const char* kRingConfigNames[] = {"large", "small", "float16_sums", nullptr};
 
 inline RingShapeSet ring_shape_set(const Launch& launch) {
   if (launch.device.compute_capability < 80) return RingShapeSet::kTuring;
-  if (launch.config != nullptr && std::strcmp(launch.config, "small") == 0)
-    return RingShapeSet::kSmall;
+  const auto is_config = [&](const char* name) {
+    return launch.config != nullptr && std::strcmp(launch.config, name) == 0;
+  };
+  if (is_config("small")) return RingShapeSet::kSmall;
+  if (is_config("float16_sums")) return RingShapeSet::kFloat16Sums;
   return shared_bytes_a_block(launch.device) < kLargeBytes ? RingShapeSet::kSmall
                                                            : RingShapeSet::kLarge;
 }
@@ -74,6 +84,10 @@ auto with_ring_choice(const Problem& problem, RingShapeSet set, Function use) {
       if (tokens <= 8) return use(Small8{});
       if (tokens <= 16) return use(Small16{});
       return tokens <= 32 ? use(Small32{}) : use(Small64{});
+    case RingShapeSet::kFloat16Sums:
+      if (tokens <= 8) return use(Small8{});
+      if (tokens <= 16) return use(Small16{});
+      return tokens <= 32 ? use(Float16Sums32{}) : use(Float16Sums64{});
     case RingShapeSet::kLarge:
       break;
   }

@@ -182,7 +182,9 @@ class RingConsumer {
       std::uint32_t a[kStepProducts][4];
       decode(a, rows.words[n], step);
       if constexpr (kStageTarget == ScaleTarget::kAccumulators) {
-        multiply_unscaled(sums_[n], a, tokens, rows.scales[n]);
+        multiply_unscaled<BlockSums>(sums_[n], a, tokens, rows.scales[n]);
+      } else if constexpr (kStageTarget == ScaleTarget::kFloat16Accumulators) {
+        multiply_unscaled<Float16BlockSums>(sums_[n], a, tokens, rows.scales[n]);
       } else {
         scale_weights<kStageTarget>(a, rows.scales[n]);
         multiply_scaled(sums_[n], a, tokens);
@@ -246,18 +248,40 @@ class RingConsumer {
     }
   }
 
+  // What a lane has of the sums over a block, or a step of it.
+  struct BlockSums {
+    float sums[4] = {};
+
+    __device__ __forceinline__ void multiply(const std::uint32_t (&a)[4], uint2 b) {
+      mma_m16n8k16<kType>(sums, a, b.x, b.y);
+    }
+    __device__ __forceinline__ float operator[](int i) const { return sums[i]; }
+  };
+
+  struct Float16BlockSums {
+    std::uint32_t sums[2] = {};
+
+    __device__ __forceinline__ void multiply(const std::uint32_t (&a)[4], uint2 b) {
+      mma_m16n8k16_float16(sums, a, b.x, b.y);
+    }
+    __device__ __forceinline__ float operator[](int i) const {
+      const auto& pair = reinterpret_cast<const __half2&>(sums[i / 2]);
+      return i % 2 == 0 ? __low2float(pair) : __high2float(pair);
+    }
+  };
+
+  template <class Sums>
   __device__ __forceinline__ static void multiply_unscaled(
       float (&sums)[Shape::kTilesM][4], const std::uint32_t (&a)[kStepProducts][4],
       const uint4 (&tokens)[Shape::kTilesM][kStepChunks], const float (&scales)[2]) {
 #pragma unroll
     for (int first = 0; first < Shape::kTilesM; first += kTogether) {
-      float block[kTogether][4] = {};
+      Sums block[kTogether];
 #pragma unroll
       for (int product = 0; product < kStepProducts; ++product) {
 #pragma unroll
         for (int m = 0; m < kTogether; ++m) {
-          const uint2 b = operand(tokens[first + m], product);
-          mma_m16n8k16<kType>(block[m], a[product], b.x, b.y);
+          block[m].multiply(a[product], operand(tokens[first + m], product));
         }
       }
 #pragma unroll

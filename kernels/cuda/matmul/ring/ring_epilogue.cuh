@@ -26,7 +26,7 @@ struct RingGroup {
 
 // Stores a lane's pieces: of a tile of 16 rows and 8 tokens, rows 2g and 2g + 1 of tokens 2t and
 // 2t + 1. Pieces are numbered (own tile of rows, tile of tokens).
-template <class Shape, OutputType kType>
+template <class Shape, OutputType kType, bool kHasFactors>
 class RingOutputs {
  public:
   __device__ __forceinline__ RingOutputs(const Job& job, const StagePlan& plan,
@@ -55,8 +55,8 @@ class RingOutputs {
                                              float2 bias) const {
     if (token >= job_.tokens) return;
     const std::uint32_t pair =
-        pack_pair<kType>(__fadd_rn(sum_of<kType>(first, factors_, token), bias.x),
-                         __fadd_rn(sum_of<kType>(second, factors_, token), bias.y));
+        pack_pair<kType>(__fadd_rn(sum_of<kType, kHasFactors>(first, factors_, token), bias.x),
+                         __fadd_rn(sum_of<kType, kHasFactors>(second, factors_, token), bias.y));
     auto* at = static_cast<std::uint16_t*>(job_.output) +
                std::int64_t{token} * static_cast<int>(output_stride(job_)) + row;
     if (has_output_pairs(job_)) {

@@ -18,10 +18,10 @@
 
 namespace nf4bench::kernels::cuda {
 
-// What scales are multiplied with: accumulators of a block of 64 inputs, in float32; or weights
-// before they are multiplied, in 16 bits, or in float32 where scales are beyond the range of
-// float16.
-enum class ScaleTarget { kAccumulators, kWeights, kWideWeights };
+// What scales are multiplied with, in float32: accumulators of a block of 64 inputs, which are
+// float32 or float16; or weights before they are multiplied, in 16 bits, or in float32 where scales
+// are beyond the range of float16.
+enum class ScaleTarget { kAccumulators, kFloat16Accumulators, kWeights, kWideWeights };
 
 inline constexpr int kRingBlockInputs = 64;  // a stage is a few blocks of these
 inline constexpr int kRingBlockBytes = 32;   // of a row of weights

@@ -22,16 +22,17 @@ void launch_traits(const Job& job, const Launch& launch, const TokenFactors& fac
 }
 
 void launch_table(const Job& job, const Launch& launch) {
-  with_tokens(job, launch, table_workspace(job), [&](const Job& part, const TokenFactors& factors) {
-    with_table_traits(part, choose_tiles(part, launch.device), [&](auto traits) {
-      using Traits = decltype(traits);
-      if (part.output_type == OutputType::kFloat16) {
-        launch_traits<OutputType::kFloat16, Traits>(part, launch, factors);
-      } else {
-        launch_traits<OutputType::kBfloat16, Traits>(part, launch, factors);
-      }
-    });
-  });
+  with_tokens(job, launch, token_range(job, launch.device), table_workspace(job),
+              [&](const Job& part, const TokenFactors& factors) {
+                with_table_traits(part, choose_tiles(part, launch.device), [&](auto traits) {
+                  using Traits = decltype(traits);
+                  if (part.output_type == OutputType::kFloat16) {
+                    launch_traits<OutputType::kFloat16, Traits>(part, launch, factors);
+                  } else {
+                    launch_traits<OutputType::kBfloat16, Traits>(part, launch, factors);
+                  }
+                });
+              });
 }
 
 }  // namespace
@@ -46,7 +47,8 @@ Variant matmul_mma_table() {
   variant.traits.mirrors = "FLUTE (arXiv 2407.10960)";
   variant.unsupported = mma_table_unsupported;
   variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
-    return with_float16_tokens(table_workspace(problem), problem, launch.device);
+    return with_float16_tokens(table_workspace(problem), problem,
+                               token_range(problem, launch.device));
   };
   variant.launch = launch_table;
   return variant;
