@@ -36,7 +36,8 @@ import samples
 """
 
 # PyTorch and what bitsandbytes imports of it are seconds of loading, here once: what has loaded them forks for each
-# run. The child ends as any interpreter does. Frozen, or collections would copy it all in each child.
+# run. The child ends as any interpreter does. Frozen, or collections would copy it all in each child. Where loading it
+# used CUDA, which does not survive a fork, the child begins anew.
 SERVER = """
 import gc, json, os, signal, sys
 import torch._dynamo, torch._inductor.compile_fx
@@ -54,6 +55,9 @@ os.environ.update(environment)
 sys.path[1:1] = paths
 for number, path in enumerate(outputs, 1):
     os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+if torch.cuda._is_in_bad_fork():
+    os.environ["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
+    os.execv(sys.executable, [sys.executable, "-c", code])
 exec(code)
 """
 
