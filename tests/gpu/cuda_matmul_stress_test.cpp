@@ -159,6 +159,7 @@ class CudaMatmulStress : public GpuTest {
     ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess) << variant.name;
     const std::vector<std::byte> alone = product.read(0);
     for (int i = 0; i < 2; ++i) cudaMemset(product.output(i), 0xff, product.output_bytes());
+    ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);  // the streams do not wait for that
     int least = 0;
     int greatest = 0;
     cudaDeviceGetStreamPriorityRange(&least, &greatest);

@@ -17,6 +17,16 @@
 
 namespace nf4bench {
 
+// What is filled and copied here is there on return: streams do not wait for it.
+inline void fill_bytes(void* at, int value, std::size_t bytes) {
+  EXPECT_EQ(cudaMemset(at, value, bytes), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+}
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  EXPECT_EQ(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+}
+
 // Device memory that starts `offset` bytes behind a multiple of 256.
 class DeviceBuffer {
  public:
@@ -26,13 +36,11 @@ class DeviceBuffer {
       : offset_(offset), bytes_(bytes) {
     if (bytes == 0) return;
     EXPECT_EQ(cudaMalloc(&memory_, offset + bytes), cudaSuccess);
-    EXPECT_EQ(cudaMemset(memory_, 0xeb, offset + bytes), cudaSuccess);
+    fill_bytes(memory_, 0xeb, offset + bytes);
   }
   template <typename T>
   explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer(values.size() * sizeof(T)) {
-    if (bytes_ != 0) {
-      EXPECT_EQ(cudaMemcpy(data(), values.data(), bytes_, cudaMemcpyHostToDevice), cudaSuccess);
-    }
+    if (bytes_ != 0) copy_bytes(data(), values.data(), bytes_);
   }
   ~DeviceBuffer() { cudaFree(memory_); }
   DeviceBuffer(const DeviceBuffer&) = delete;
@@ -46,7 +54,7 @@ class DeviceBuffer {
   std::size_t bytes() const { return bytes_; }
   std::vector<std::byte> read() const {
     std::vector<std::byte> values(bytes_);
-    EXPECT_EQ(cudaMemcpy(values.data(), data(), bytes_, cudaMemcpyDeviceToHost), cudaSuccess);
+    copy_bytes(values.data(), data(), bytes_);
     return values;
   }
 

@@ -33,6 +33,7 @@ class DeviceBuffer {
   }
   DeviceBuffer(const void* from, std::size_t bytes) : DeviceBuffer(bytes) {
     if (bytes > 0) check(cudaMemcpy(memory_, from, bytes, cudaMemcpyHostToDevice));
+    check(cudaStreamSynchronize(nullptr));
   }
   template <class T>
   explicit DeviceBuffer(const std::vector<T>& from)
@@ -41,7 +42,11 @@ class DeviceBuffer {
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
-  void fill(int byte) { check(cudaMemset(memory_, byte, bytes_ + 256)); }
+  // There on return: streams do not wait for it.
+  void fill(int byte) {
+    check(cudaMemset(memory_, byte, bytes_ + 256));
+    check(cudaStreamSynchronize(nullptr));
+  }
   template <class T>
   T* as() const {
     return bytes_ == 0 ? nullptr : static_cast<T*>(memory_);

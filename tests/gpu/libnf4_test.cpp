@@ -80,9 +80,9 @@ class Product {
   }
 
   std::vector<std::byte> output() const { return output_.read(); }
-  void spoil_output() const { cudaMemset(output_.data(), 0xeb, output_.bytes()); }
+  void spoil_output() const { fill_bytes(output_.data(), 0xeb, output_.bytes()); }
   void spoil_workspace(int value) const {
-    if (workspace_->bytes() != 0) cudaMemset(workspace_->data(), value, workspace_->bytes());
+    if (workspace_->bytes() != 0) fill_bytes(workspace_->data(), value, workspace_->bytes());
   }
 
   record::Verification judge() {
@@ -130,7 +130,7 @@ TEST_F(Libnf4Gpu, AFirstCallMayBeRecorded) {
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
   for (int replay = 0; replay < 3; ++replay) {
-    ASSERT_EQ(cudaMemset(output.data(), 0xeb, output.bytes()), cudaSuccess);
+    fill_bytes(output.data(), 0xeb, output.bytes());
     product.spoil_output();
     ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
     stream.wait();
@@ -314,14 +314,13 @@ TEST_F(Libnf4Gpu, CountsBeyondTwoToThe31) {
   const DeviceBuffer packed(kElements / 2);
   const DeviceBuffer absmax(kElements / 64 * sizeof(float));
   const DeviceBuffer output(kElements * 2);
-  ASSERT_EQ(cudaMemset(absmax.data(), 0, absmax.bytes()), cudaSuccess);
+  fill_bytes(absmax.data(), 0, absmax.bytes());
   const auto end_with = [](const DeviceBuffer& buffer, const auto& values) {
     const std::size_t bytes = values.size() * sizeof(values[0]);
-    return cudaMemcpy(buffer.data() + buffer.bytes() - bytes, values.data(), bytes,
-                      cudaMemcpyHostToDevice);
+    copy_bytes(buffer.data() + buffer.bytes() - bytes, values.data(), bytes);
   };
-  ASSERT_EQ(end_with(packed, known.packed), cudaSuccess);
-  ASSERT_EQ(end_with(absmax, known.absmax), cudaSuccess);
+  end_with(packed, known.packed);
+  end_with(absmax, known.absmax);
   const nf4_weight weight = {.struct_bytes = sizeof(nf4_weight),
                              .blocksize = 64,
                              .outputs = kBefore + kKnown,
@@ -336,9 +335,7 @@ TEST_F(Libnf4Gpu, CountsBeyondTwoToThe31) {
   ASSERT_EQ(nf4_dequantize(&device_, &weight, NF4_BFLOAT16, output.data(), stream), NF4_OK);
   stream.wait();
   std::vector<std::byte> last(static_cast<std::size_t>(kKnown * kInputs) * 2);
-  ASSERT_EQ(cudaMemcpy(last.data(), output.data() + output.bytes() - last.size(), last.size(),
-                       cudaMemcpyDeviceToHost),
-            cudaSuccess);
+  copy_bytes(last.data(), output.data() + output.bytes() - last.size(), last.size());
   EXPECT_EQ(last, nf4::reference_dequantize(known, OutputType::kBfloat16));
 
   for (const std::int64_t tokens : {1, 3, 24}) {
