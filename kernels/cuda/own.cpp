@@ -19,7 +19,7 @@ const Variant& dequantize_variant() {
 OwnChoice choose_matmul(const Problem& problem, const DeviceFacts& device) {
   const ProductChoice choice = choose_product(problem, device);
   const Variant* const own = choice.own < 0 ? nullptr : &own_products()[std::size_t(choice.own)];
-  return {own, choice.beats_blas(), std::min(choice.own_ns, choice.blas_ns)};
+  return {own, choice.beats_blas(), choice.ns()};
 }
 
 const Variant* choose_grouped(const Problem& problem, const DeviceFacts& device) {

@@ -16,7 +16,7 @@ Prediction predict(const Problem& problem, const DeviceFacts& device) {
   const bool is_own = choice.beats_blas();
   prediction.kernel =
       is_own ? product_models()[static_cast<std::size_t>(choice.own)].name : "decode_cublas";
-  prediction.ns = is_own ? choice.own_ns : choice.blas_ns;
+  prediction.ns = choice.ns();
   prediction.resident_ns = resident_blas_ns(problem, device);
   return prediction;
 }

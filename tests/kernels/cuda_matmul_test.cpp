@@ -59,7 +59,7 @@ TEST(CudaMatmul, KernelsSayWhatTheyCannotDo) {
   for (const char* const name : {"mma_linear", "mma_ring", "wgmma_decode"}) {
     EXPECT_EQ(reason(name, make_problem(4, 1280, 3420), kHopper), "needs a multiple of 64 inputs");
     EXPECT_EQ(reason(name, make_problem(4, 256, 4096, 32), kHopper),
-              "needs a blocksize of 64 or more");
+              name == std::string_view("mma_ring") ? "" : "needs a blocksize of 64 or more");
     EXPECT_EQ(reason(name, make_problem(16, 1 << 20, 1 << 17), kHopper),
               "needs fewer than 2^37 weights");
     EXPECT_EQ(reason(name, make_problem(4, 1000, 4096, 4096), kHopper), "") << name;

@@ -14,6 +14,8 @@ namespace {
 
 using FourBlocks = RingShape<2, 4, 4, 2, 4, 4, 4>;
 using TwoBlocks = RingShape<8, 1, 2, 16, 2, 2, 0>;
+using EightHalves = RingShape<1, 4, 4, 2, 8, 3, 4, 32>;
+using FourHalves = RingShape<4, 2, 2, 8, 4, 2, 4, 32>;
 
 // The 4-byte banks that accesses of so many bytes take.
 std::multiset<int> banks_of(const std::vector<int>& addresses, int bytes) {
@@ -48,20 +50,22 @@ void expect_weights_apart() {
   for (int place = 0; place < Shape::kRows; ++place) {
     for (int block = 0; block < Shape::kStageBlocks; ++block) {
       const int at = weight_place<Shape>(place, block);
-      EXPECT_EQ(at % kRingBlockBytes, 0);
-      EXPECT_LE(at + kRingBlockBytes, Shape::kWeightBytes);
+      EXPECT_EQ(at % Shape::kBlockBytes, 0);
+      EXPECT_LE(at + Shape::kBlockBytes, Shape::kWeightBytes);
       places.insert(at);
     }
   }
   EXPECT_EQ(places.size(), static_cast<std::size_t>(Shape::kRows * Shape::kStageBlocks));
-  // Loads of 8 bytes are served by half warps, which have four rows.
+  // Loads of 8 bytes are served by half warps, which have four rows, those of 4 by whole ones.
+  constexpr int kLaneBytes = Shape::kBlockBytes / 4;
+  constexpr int kTogether = 128 / kLaneBytes;
   for (int block = 0; block < Shape::kStageBlocks; ++block) {
-    for (int first = 0; first < Shape::kRows; first += 4) {
+    for (int first = 0; first < Shape::kRows; first += kTogether / 4) {
       std::vector<int> addresses;
-      for (int lane = 0; lane < 16; ++lane) {
-        addresses.push_back(weight_place<Shape>(first + lane / 4, block) + lane % 4 * 8);
+      for (int lane = 0; lane < kTogether; ++lane) {
+        addresses.push_back(weight_place<Shape>(first + lane / 4, block) + lane % 4 * kLaneBytes);
       }
-      EXPECT_TRUE(is_free_of_conflicts(addresses, 8)) << block << " " << first;
+      EXPECT_TRUE(is_free_of_conflicts(addresses, kLaneBytes)) << block << " " << first;
     }
   }
 }
@@ -69,28 +73,37 @@ void expect_weights_apart() {
 TEST(RingShape, WordsThatAWarpReadsTogetherAreInDifferentBanks) {
   expect_weights_apart<FourBlocks>();
   expect_weights_apart<TwoBlocks>();
+  expect_weights_apart<EightHalves>();
+  expect_weights_apart<FourHalves>();
 }
 
-TEST(RingShape, TokensThatAWarpReadsTogetherAreInDifferentBanks) {
-  using Shape = FourBlocks;
+template <class Shape>
+void expect_tokens_apart() {
+  constexpr int kChunks = Shape::kTokenBlockBytes / 16;
   std::set<int> places;
   for (int block = 0; block < Shape::kStageBlocks; ++block) {
     for (int token = 0; token < Shape::kTokens; ++token) {
-      for (int chunk = 0; chunk < 8; ++chunk)
+      for (int chunk = 0; chunk < kChunks; ++chunk) {
         places.insert(token_place<Shape>(token, block, chunk));
+      }
     }
   }
   EXPECT_EQ(places.size() * 16, static_cast<std::size_t>(Shape::kTokenBytes));
   // Loads of 16 bytes are served by eight lanes, which have two tokens.
-  for (int half = 0; half < 2; ++half) {
+  for (int i = 0; i < kChunks / 4; ++i) {
     for (int first = 0; first < Shape::kTokens; first += 2) {
       std::vector<int> addresses;
       for (int lane = 0; lane < 8; ++lane) {
-        addresses.push_back(token_place<Shape>(first + lane / 4, 1, 2 * (lane % 4) + half));
+        addresses.push_back(token_place<Shape>(first + lane / 4, 1, kChunks / 4 * (lane % 4) + i));
       }
-      EXPECT_TRUE(is_free_of_conflicts(addresses, 16)) << half << " " << first;
+      EXPECT_TRUE(is_free_of_conflicts(addresses, 16)) << i << " " << first;
     }
   }
+}
+
+TEST(RingShape, TokensThatAWarpReadsTogetherAreInDifferentBanks) {
+  expect_tokens_apart<FourBlocks>();
+  expect_tokens_apart<EightHalves>();
 }
 
 template <class Shape>
@@ -106,6 +119,8 @@ void expect_parts_in_order() {
 TEST(RingShape, PartsOfSharedMemoryDoNotOverlap) {
   expect_parts_in_order<FourBlocks>();
   expect_parts_in_order<TwoBlocks>();
+  expect_parts_in_order<EightHalves>();
+  expect_parts_in_order<FourHalves>();
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ double mma_table_ns(const Problem& problem, const DeviceFacts& device) {
   // Ragged rows take 22 instructions a weight, of which Turing's multiprocessors have half the
   // lanes.
   const double others = tokens <= 16 ? 0.08 : tokens <= 32 ? 0.13 : 0.165;
-  const double cycles = is_turing && is_ragged ? 0.25 : others;
+  const double scales = problem.block_shift == 5 ? 1.3 : 1.0;
+  const double cycles = (is_turing && is_ragged ? 0.25 : others) * scales;
   const auto passes = static_cast<double>(block_count(problem.tokens, tile));
   const double instructions = instructions_ns(problem, device, cycles) * passes;
   const double products = static_cast<double>(problem.elements) * passes *
@@ -134,16 +135,24 @@ double mma_table_ns(const Problem& problem, const DeviceFacts& device) {
 double mma_ring_ns(const Problem& problem, const DeviceFacts& device) {
   constexpr double kCallNs = 3600;
   const DeviceRates rates = rates_of(device);
-  return with_ring_choice(problem, ring_shape_set({.device = device}), [&](auto choice) {
-    using Choice = decltype(choice);
-    using Shape = typename Choice::Shape;
-    const StagePlan plan = plan_ring<Choice>(problem, device);
-    constexpr double kStageProducts = double{Shape::kRows} * Shape::kTokens * Shape::kInputs;
-    const double stages_ns = scaled_ns(static_cast<double>(time_of(plan, Choice::kCosts)), rates);
-    const double products = static_cast<double>(stages_of(plan)) * kStageProducts / rates.mma;
-    return scaled_ns(kCallNs, rates) + float16_tokens_ns(problem, device) +
-           std::max({stages_ns, products, traffic_ns(problem, rates)});
-  });
+  const RingShapeSet set = ring_shape_set({.device = device});
+  const std::int64_t first = first_ring_tokens(problem, set);
+  double launches_ns = 0;
+  for (const std::int64_t tokens : {first, problem.tokens - first}) {
+    if (tokens == 0) continue;
+    Problem part = problem;
+    part.tokens = tokens;
+    launches_ns += with_ring_choice(part, set, [&](auto choice) {
+      using Choice = decltype(choice);
+      using Shape = typename Choice::Shape;
+      const StagePlan plan = plan_ring<Choice>(part, device);
+      constexpr double kStageProducts = double{Shape::kRows} * Shape::kTokens * Shape::kInputs;
+      const double stages_ns = scaled_ns(static_cast<double>(time_of(plan, Choice::kCosts)), rates);
+      const double products = static_cast<double>(stages_of(plan)) * kStageProducts / rates.mma;
+      return scaled_ns(kCallNs, rates) + std::max({stages_ns, products, traffic_ns(part, rates)});
+    });
+  }
+  return launches_ns + float16_tokens_ns(problem, device);
 }
 
 double wgmma_decode_ns(const Problem& problem, const DeviceFacts& device) {
@@ -158,13 +167,16 @@ double wgmma_decode_ns(const Problem& problem, const DeviceFacts& device) {
 
 double decode_blas_ns(const Problem& problem, const DeviceFacts& device) {
   constexpr double kCallsNs = 7000;
+  constexpr double kOfTraffic = 0.96;
   const DeviceRates rates = rates_of(device);
   const auto elements = static_cast<double>(problem.elements);
-  // What the cache holds of the decoded weight comes from there.
+  const double bytes = rates.bytes * kOfTraffic;
+  // Of a decoded weight that fits into the cache a part comes from there.
   const double decoded = elements * 2;
-  const double read = std::max(0.0, decoded - static_cast<double>(device.l2_bytes) / 4);
-  return kCallsNs + (elements * 0.516 + decoded) / rates.bytes +
-         std::max(read / rates.bytes, products_ns(problem, device));
+  const auto cache = static_cast<double>(device.l2_bytes);
+  const double read = decoded > cache ? decoded : std::max(0.0, decoded - cache / 4);
+  return kCallsNs + (elements * 0.516 + decoded) / bytes +
+         std::max(read / bytes, products_ns(problem, device));
 }
 
 double resident_blas_ns(const Problem& problem, const DeviceFacts& device) {

@@ -62,6 +62,12 @@ void launch_float16_tokens(const Launch& launch, OutputType type, TokenRange ran
                            const void* from, void* to, float* factors, std::int64_t rows,
                            std::int64_t inputs, const int* there = nullptr);
 
+// Makes the tokens of `job`, of 16 bits a value, begin so many later; their number stays.
+inline void skip_tokens(Job& job, std::int64_t tokens) {
+  job.input = static_cast<const std::uint16_t*>(job.input) + tokens * job.inputs;
+  job.output = static_cast<std::uint16_t*>(job.output) + tokens * output_stride(job);
+}
+
 // Calls multiply(Job, TokenFactors) for all tokens, as they are given or as many at a time as the
 // workspace has room for.
 template <class Multiply>
@@ -71,14 +77,13 @@ void with_tokens(const Job& job, const Launch& launch, TokenRange range, std::si
   const Float16Workspace parts(job, product_bytes);
   auto* const workspace = static_cast<std::uint8_t*>(job.workspace);
   auto* const factors = reinterpret_cast<float*>(workspace + parts.factors);
-  Job part = job;
-  part.input = workspace + parts.tokens;
   for (std::int64_t first = 0; first < job.tokens; first += parts.most) {
+    Job part = job;
+    skip_tokens(part, first);
     part.tokens = std::min(parts.most, job.tokens - first);
-    part.output = static_cast<std::uint16_t*>(job.output) + first * output_stride(job);
-    launch_float16_tokens(launch, job.output_type, range,
-                          static_cast<const std::uint16_t*>(job.input) + first * job.inputs,
-                          workspace + parts.tokens, factors, part.tokens, job.inputs);
+    launch_float16_tokens(launch, job.output_type, range, part.input, workspace + parts.tokens,
+                          factors, part.tokens, job.inputs);
+    part.input = workspace + parts.tokens;
     multiply(part, TokenFactors{factors});
   }
 }

@@ -48,7 +48,6 @@ const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& 
 const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts&) {
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
-  if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   if (problem.inputs > std::int64_t{1} << 24) return "needs at most 2^24 inputs";
   if (problem.tokens > std::int64_t{1} << 20) return "multiplies up to 2^20 tokens";

@@ -57,17 +57,29 @@ TokenRange range_of(const Problem& problem, const Launch& launch) {
   return adds_in_float16 ? TokenRange::kFloat16Sums : token_range(problem, launch.device);
 }
 
+void launch_tokens(const Job& job, const Launch& launch, const TokenFactors& factors) {
+  with_ring_choice(job, ring_shape_set(launch), [&](auto choice) {
+    using Choice = decltype(choice);
+    if (job.output_type == OutputType::kFloat16) {
+      launch_choice<Choice, OutputType::kFloat16>(job, launch, factors);
+    } else {
+      launch_choice<Choice, OutputType::kBfloat16>(job, launch, factors);
+    }
+  });
+}
+
+// Cards with tiles of 128 tokens take them as they are given, without factors.
 void launch_ring(const Job& job, const Launch& launch) {
   with_tokens(job, launch, range_of(job, launch), product_bytes(job),
               [&](const Job& part, const TokenFactors& factors) {
-                with_ring_choice(part, ring_shape_set(launch), [&](auto choice) {
-                  using Choice = decltype(choice);
-                  if (part.output_type == OutputType::kFloat16) {
-                    launch_choice<Choice, OutputType::kFloat16>(part, launch, factors);
-                  } else {
-                    launch_choice<Choice, OutputType::kBfloat16>(part, launch, factors);
-                  }
-                });
+                Job first = part;
+                first.tokens = first_ring_tokens(part, ring_shape_set(launch));
+                launch_tokens(first, launch, factors);
+                if (first.tokens == part.tokens) return;
+                Job rest = part;
+                rest.tokens -= first.tokens;
+                skip_tokens(rest, first.tokens);
+                launch_tokens(rest, launch, {});
               });
 }
 

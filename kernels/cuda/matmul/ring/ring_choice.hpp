@@ -47,14 +47,19 @@ using Turing8 = RingChoice<RingShape<2, 2, 2, 1, 2, 4, 4>, kSums, 300, 3000, 150
 using Turing16 = RingChoice<RingShape<2, 2, 2, 2, 2, 3, 4>, kSums, 400, 3000, 1500>;
 using Turing32 = RingChoice<RingShape<2, 2, 2, 4, 2, 2, 4>, kPairs, 600, 3500, 2000>;
 
+// For weights of blocksize 32.
+using Blocks32For16 = RingChoice<RingShape<1, 4, 4, 2, 8, 3, 4, 32>, kSums, 640, 3000, 1500>;
+using Blocks32For64 = RingChoice<RingShape<4, 2, 2, 8, 4, 2, 4, 32>, kSums, 1150, 5000, 3000>;
+using TuringBlocks32 = RingChoice<RingShape<2, 2, 2, 4, 4, 2, 4, 32>, kSums, 700, 3500, 2000>;
+
 inline constexpr std::size_t kTuringBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kSmallBytes = std::size_t{99} << 10;
 inline constexpr std::size_t kLargeBytes = std::size_t{163} << 10;  // as an A100 has
 
 template <std::size_t kMost, class... Choices>
 constexpr bool fit = ((Choices::Shape::kBytes <= kMost) && ...);
-static_assert(fit<kTuringBytes, Turing8, Turing16, Turing32>);
-static_assert(fit<kSmallBytes, Small8, Small16, Small32, Small64>);
+static_assert(fit<kTuringBytes, Turing8, Turing16, Turing32, TuringBlocks32>);
+static_assert(fit<kSmallBytes, Small8, Small16, Small32, Small64, Blocks32For16, Blocks32For64>);
 static_assert(fit<kLargeBytes, For8, For16, For32, For64, For64Small, For128>);
 
 // Sets of shapes. A configuration forces one that is smaller than the device's, or one that adds up
@@ -77,6 +82,10 @@ inline RingShapeSet ring_shape_set(const Launch& launch) {
 template <class Function>
 auto with_ring_choice(const Problem& problem, RingShapeSet set, Function use) {
   const std::int64_t tokens = problem.tokens;
+  if (problem.block_shift == 5) {
+    if (set == RingShapeSet::kTuring) return use(TuringBlocks32{});
+    return tokens <= 16 ? use(Blocks32For16{}) : use(Blocks32For64{});
+  }
   switch (set) {
     case RingShapeSet::kTuring:
       return tokens <= 8 ? use(Turing8{}) : tokens <= 16 ? use(Turing16{}) : use(Turing32{});
@@ -98,6 +107,16 @@ auto with_ring_choice(const Problem& problem, RingShapeSet set, Function use) {
   if (tokens <= 32) return use(For32{});
   if (!is_large) return use(For64Small{});
   return tokens <= 64 ? use(For64{}) : use(For128{});
+}
+
+// Of a product's tokens those that the first launch multiplies. The others, which would be half a
+// tile of 128 or less, get a smaller tile in a launch of their own.
+inline std::int64_t first_ring_tokens(const Problem& problem, RingShapeSet set) {
+  return with_ring_choice(problem, set, [&](auto choice) {
+    constexpr int kTokens = decltype(choice)::Shape::kTokens;
+    const std::int64_t rest = problem.tokens % kTokens;
+    return kTokens == 128 && rest <= 64 ? problem.tokens - rest : problem.tokens;
+  });
 }
 
 inline constexpr int kMostRingBlocks = 192;  // of a grid, one a multiprocessor

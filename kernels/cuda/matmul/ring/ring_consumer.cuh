@@ -2,9 +2,9 @@
 
 // Multiplies what a slot of mma_ring's ring holds, by mma.m16n8k16 with the weights as A.
 //
-// The order of K within a block of 64 inputs is free, as long as both operands have the same. Lane
-// t of a quad has inputs 16t to 16t + 15: two words of a row of weights, and 32 bytes of a token.
-// The tensor core's columns of product j = 0..3 are
+// The order of K within a block is free, as long as both operands have the same. Of 64 inputs lane
+// t of a quad has 16t to 16t + 15: two words of a row of weights, and 32 bytes of a token. The
+// tensor core's columns of product j = 0..3 are
 //
 //   k of A and B     0, 1   (t = 0)   2, 3 (t = 1) ...   8, 9 (t = 0)  ...
 //   is input         16t + 4j, + 1                       16t + 4j + 2, + 3
@@ -14,6 +14,8 @@
 //   a0 = pair[byte 2j     of row g]      a2 = pair[byte 2j + 1 of row g]      g = lane / 4
 //   a1 = pair[byte 2j     of row g + 8]  a3 = pair[byte 2j + 1 of row g + 8]
 //   b0, b1 = tokens[g][16t + 4j .. + 3]
+//
+// Of 32 inputs it has 8t to 8t + 7, one word and 16 bytes, for products 0 and 1.
 
 #include "cuda/matmul/pair_table.cuh"
 #include "cuda/matmul/ring/ring_epilogue.cuh"
@@ -23,9 +25,13 @@ namespace nf4bench::kernels::cuda {
 
 template <class Shape, OutputType kType, ScaleTarget kTarget>
 class RingConsumer {
+  static constexpr int kBlockWords = Shape::kBlockInputs / 32;   // of a row, that a lane has,
+  static constexpr int kBlockChunks = Shape::kBlockInputs / 32;  // and chunks of a token
+  static constexpr int kBlockProducts = Shape::kBlockInputs / 16;
+
   // What a lane reads of a block before tokens.
   struct Rows {
-    uint2 words[Shape::kTilesN][2];
+    std::uint32_t words[Shape::kTilesN][2][kBlockWords];
     float scales[Shape::kTilesN][2];
   };
 
@@ -47,11 +53,12 @@ class RingConsumer {
     for (int b = 0; b < Shape::kWarpBlocks; ++b) {
       const int block = block_of_stage(b);
       weights_[b] = keep(shared + Shape::kRing +
-                         weight_place<Shape>(group.index * Shape::kWarpRows + g, block) + t * 8);
+                         weight_place<Shape>(group.index * Shape::kWarpRows + g, block) +
+                         t * kBlockWords * 4);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        tokens_[b][half] = keep(shared + Shape::kRing + Shape::kTokensAt +
-                                token_place<Shape>(g, block, 2 * t + half));
+      for (int i = 0; i < kBlockChunks; ++i) {
+        tokens_[b][i] = keep(shared + Shape::kRing + Shape::kTokensAt +
+                             token_place<Shape>(g, block, kBlockChunks * t + i));
       }
     }
   }
@@ -94,10 +101,13 @@ class RingConsumer {
  private:
   // With many tokens their operands do not fit into the registers at once: half a block is
   // multiplied, then the other.
-  static constexpr int kSteps = Shape::kTilesM > 4 ? 2 : 1;
-  static constexpr int kStepProducts = 4 / kSteps;  // mma of 16 inputs
-  static constexpr int kStepChunks = 2 / kSteps;    // of 16 bytes of a token
-  static constexpr int kTogether = Shape::kTilesM < 4 ? Shape::kTilesM : 4;  // tiles of tokens
+  static constexpr int kSteps = Shape::kTilesM > 4 ? kBlockChunks : 1;
+  static constexpr int kStepProducts = kBlockProducts / kSteps;
+  static constexpr int kStepChunks = kBlockChunks / kSteps;
+  // Tiles of tokens; of blocks of 32 inputs fewer, whose sums fit into the registers then.
+  static constexpr int kTogether = Shape::kTilesM < 4          ? Shape::kTilesM
+                                   : Shape::kBlockInputs == 64 ? 4
+                                                               : 2;
 
   __device__ __forceinline__ int block_of_stage(int b) const {
     return group_.warp_k + b * Shape::kWarpsK;
@@ -144,14 +154,25 @@ class RingConsumer {
 #pragma unroll
     for (int n = 0; n < Shape::kTilesN; ++n) {
       const std::uint32_t at = weights_[b] + slot + n * 16 * Shape::kRowBytes;
-      rows.words[n][0] = load_shared_8(at);
-      rows.words[n][1] = load_shared_8(at + 8 * Shape::kRowBytes);
+      load_words(rows.words[n][0], at);
+      load_words(rows.words[n][1], at + 8 * Shape::kRowBytes);
       const uint2 two =
           load_shared_8(scales_ + slot + (b * Shape::kWarpsK * Shape::kRows + n * 16) * 4);
       rows.scales[n][0] = __uint_as_float(two.x);
       rows.scales[n][1] = __uint_as_float(two.y);
     }
     return rows;
+  }
+
+  __device__ __forceinline__ static void load_words(std::uint32_t (&words)[kBlockWords],
+                                                    std::uint32_t at) {
+    if constexpr (kBlockWords == 2) {
+      const uint2 two = load_shared_8(at);
+      words[0] = two.x;
+      words[1] = two.y;
+    } else {
+      words[0] = load_shared_4(at);
+    }
   }
 
   template <ScaleTarget kStageTarget>
@@ -192,20 +213,20 @@ class RingConsumer {
     }
   }
 
-  __device__ __forceinline__ uint4 load_tokens(int b, int half, int m, std::uint32_t slot) const {
-    return load_shared_16(tokens_[b][half] + slot + m * 8 * kTokenBlockBytes);
+  __device__ __forceinline__ uint4 load_tokens(int b, int chunk, int m, std::uint32_t slot) const {
+    return load_shared_16(tokens_[b][chunk] + slot + m * 8 * Shape::kTokenBlockBytes);
   }
 
   __device__ __forceinline__ void decode(std::uint32_t (&a)[kStepProducts][4],
-                                         const uint2 (&words)[2], int step) const {
+                                         const std::uint32_t (&words)[2][kBlockWords],
+                                         int step) const {
 #pragma unroll
     for (int byte = 0; byte < 2 * kStepProducts; ++byte) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int at = step * 2 * kStepProducts + byte;
-        const std::uint32_t word = at < 4 ? words[i].x : words[i].y;
         a[byte / 2][byte % 2 * 2 + i] =
-            load_constant_4(step_to_byte(word, byte_factor(at % 4), table_));
+            load_constant_4(step_to_byte(words[i][at / 4], byte_factor(at % 4), table_));
       }
     }
   }
@@ -302,7 +323,7 @@ class RingConsumer {
   std::uint32_t exchange_;
   std::uint32_t scales_;
   std::uint32_t weights_[Shape::kWarpBlocks];
-  std::uint32_t tokens_[Shape::kWarpBlocks][2];
+  std::uint32_t tokens_[Shape::kWarpBlocks][kBlockChunks];
   float sums_[Shape::kTilesN][Shape::kTilesM][4];
 };
 

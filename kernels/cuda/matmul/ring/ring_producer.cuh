@@ -14,7 +14,8 @@ enum class ScaleLayout { kCodes, kValues, kAny };
 
 template <class Shape>
 ScaleLayout ring_scales(const Problem& problem) {
-  if (problem.block_shift != 6 || problem.inputs % Shape::kInputs != 0) return ScaleLayout::kAny;
+  if (problem.inputs % Shape::kInputs != 0) return ScaleLayout::kAny;
+  if (1 << problem.block_shift != Shape::kBlockInputs) return ScaleLayout::kAny;
   if (!problem.nested) return ScaleLayout::kValues;
   return problem.blocks % 16 == 0 ? ScaleLayout::kCodes : ScaleLayout::kAny;
 }
@@ -51,13 +52,17 @@ class RingScales {
       const unsigned unit = unit_of(i);
       if (layout_ == ScaleLayout::kCodes) {
         if (!begins_tile && unit % kHeldUnits != 0) continue;
-        bits_[i] = __ldg(reinterpret_cast<const uint4*>(job_.absmax_codes) + unit / kHeldUnits);
+        bits_[i][0] = __ldg(reinterpret_cast<const uint4*>(job_.absmax_codes) + unit / kHeldUnits);
         absmax_[i] = __ldg(job_.nested_absmax + unit / (256 / kBlocks));
-      } else if constexpr (kBlocks == 4) {
-        bits_[i] = __ldg(reinterpret_cast<const uint4*>(job_.absmax) + unit);
-      } else {
+      } else if constexpr (kBlocks == 2) {
         const uint2 two = __ldg(reinterpret_cast<const uint2*>(job_.absmax) + unit);
-        bits_[i] = make_uint4(two.x, two.y, 0, 0);
+        bits_[i][0] = make_uint4(two.x, two.y, 0, 0);
+      } else {
+#pragma unroll
+        for (int four = 0; four < kBlocks / 4; ++four) {
+          bits_[i][four] =
+              __ldg(reinterpret_cast<const uint4*>(job_.absmax) + unit * (kBlocks / 4) + four);
+        }
       }
     }
   }
@@ -84,6 +89,7 @@ class RingScales {
 
  private:
   static constexpr int kBlocks = Shape::kStageBlocks;
+  static constexpr int kCodeWords = (kBlocks + 3) / 4;
   static constexpr unsigned kHeldUnits = 16 / kBlocks;  // stages of which codes are read at once
   static constexpr int kRows = (Shape::kRows + Shape::kProducers - 1) / Shape::kProducers;
 
@@ -97,30 +103,46 @@ class RingScales {
   }
 
   __device__ __forceinline__ void work_out(float (&scales)[kBlocks], int i) const {
-    const std::uint32_t words[4] = {bits_[i].x, bits_[i].y, bits_[i].z, bits_[i].w};
+    constexpr int kBlockShift = Shape::kBlockInputs == 64 ? 6 : 5;
     if (layout_ == ScaleLayout::kAny) {
-      const auto row_blocks = static_cast<unsigned>(job_.inputs / kRingBlockInputs);
+      const auto row_blocks = static_cast<unsigned>(job_.inputs) >> kBlockShift;
 #pragma unroll
       for (int b = 0; b < kBlocks; ++b) {
         // Beyond the end of a row the last block stands in: the activations there are zero.
         const unsigned block = min(stage_ * kBlocks + b, row_blocks - 1);
-        const unsigned index = (row_of(i) * row_blocks + block) >> (job_.block_shift - 6);
+        const unsigned index = (row_of(i) * row_blocks + block) >> (job_.block_shift - kBlockShift);
         scales[b] = job_.nested ? block_scale<true>(job_, index) : block_scale<false>(job_, index);
       }
     } else if (layout_ == ScaleLayout::kValues) {
 #pragma unroll
-      for (int b = 0; b < kBlocks; ++b) scales[b] = __uint_as_float(words[b]);
+      for (int b = 0; b < kBlocks; ++b) {
+        const uint4 four = bits_[i][b / 4];
+        const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
+        scales[b] = __uint_as_float(words[b % 4]);
+      }
     } else {
-      const unsigned held = unit_of(i) % kHeldUnits;
-      const unsigned which = held / (kHeldUnits / 4);
-      const std::uint32_t lower = which % 2 == 0 ? words[0] : words[1];
-      const std::uint32_t upper = which % 2 == 0 ? words[2] : words[3];
-      std::uint32_t word = which < 2 ? lower : upper;
-      if constexpr (kBlocks == 2) word >>= held % 2 * 16;
+      std::uint32_t codes[kCodeWords];
+      take_codes(codes, i);
 #pragma unroll
       for (int b = 0; b < kBlocks; ++b) {
-        scales[b] = nested_.scale(word >> 8 * b & 0xffu, absmax_[i]);
+        scales[b] = nested_.scale(codes[b / 4] >> 8 * (b % 4) & 0xffu, absmax_[i]);
       }
+    }
+  }
+
+  // Those of the stage, of 16.
+  __device__ __forceinline__ void take_codes(std::uint32_t (&codes)[kCodeWords], int i) const {
+    const uint4 all = bits_[i][0];
+    const unsigned held = unit_of(i) % kHeldUnits;
+    if constexpr (kBlocks == 8) {
+      codes[0] = held == 0 ? all.x : all.z;
+      codes[1] = held == 0 ? all.y : all.w;
+    } else {
+      const unsigned which = held / (kHeldUnits / 4);
+      const std::uint32_t lower = which % 2 == 0 ? all.x : all.y;
+      const std::uint32_t upper = which % 2 == 0 ? all.z : all.w;
+      codes[0] = which < 2 ? lower : upper;
+      if constexpr (kBlocks == 2) codes[0] >>= held % 2 * 16;
     }
   }
 
@@ -130,7 +152,7 @@ class RingScales {
   int first_row_;  // in a tile
   int tile_row_ = 0;
   int stage_ = 0;
-  uint4 bits_[kRows] = {};
+  uint4 bits_[kRows][kCodeWords] = {};
   float absmax_[kRows] = {};
 };
 
@@ -185,7 +207,7 @@ class StageCopies {
 #pragma unroll
     for (int i = 0; i < kTokenSteps; ++i) {
       if (i * kTokenStep >= tokens_left_) continue;
-      const std::uint32_t to = tokens + i * kTokenStep * kTokenBlockBytes;
+      const std::uint32_t to = tokens + i * kTokenStep * Shape::kTokenBlockBytes;
 #if __CUDA_ARCH__ >= 800
       copy_async<16>(to, tokens_of(i), token_bytes_left_ > 0);
 #else
@@ -271,12 +293,15 @@ class RingProducer {
         walk_(walk) {
     const int place = thread / Copies::kRowChunks;
     const int chunk = thread % Copies::kRowChunks;
+    constexpr int kBlockChunks = Shape::kBlockBytes / 16;
     weight_to_ = keep(shared_address(shared) + Shape::kRing +
-                      weight_place<Shape>(place, chunk / 2) + chunk % 2 * 16);
+                      weight_place<Shape>(place, chunk / kBlockChunks) + chunk % kBlockChunks * 16);
     const int token = thread / Copies::kTokenChunks;
     const int token_chunk = thread % Copies::kTokenChunks;
+    constexpr int kTokenBlockChunks = Shape::kTokenBlockBytes / 16;
     token_to_ = keep(shared_address(shared) + Shape::kRing + Shape::kTokensAt +
-                     token_place<Shape>(token, token_chunk / 8, token_chunk % 8));
+                     token_place<Shape>(token, token_chunk / kTokenBlockChunks,
+                                        token_chunk % kTokenBlockChunks));
     enter_tile();
   }
 

@@ -18,20 +18,19 @@
 
 namespace nf4bench::kernels::cuda {
 
-// What scales are multiplied with, in float32: accumulators of a block of 64 inputs, which are
+// What scales are multiplied with, in float32: accumulators of a block, which are
 // float32 or float16; or weights before they are multiplied, in 16 bits, or in float32 where scales
 // are beyond the range of float16.
 enum class ScaleTarget { kAccumulators, kFloat16Accumulators, kWeights, kWideWeights };
 
-inline constexpr int kRingBlockInputs = 64;  // a stage is a few blocks of these
-inline constexpr int kRingBlockBytes = 32;   // of a row of weights
-inline constexpr int kTokenBlockBytes = 128;
 inline constexpr int kPairTableBytes = 256 * 128;
 
 // Warps are laid out kWarpsN x kWarpsK over rows and inputs; a warp has kTilesN mma tiles of 16
-// rows and kTilesM of 8 tokens. kProducerWarps more warps copy; with none the consumers do.
+// rows and kTilesM of 8 tokens. kProducerWarps more warps copy; with none the consumers do. A stage
+// is kStageBlocks blocks of kBlockInputs inputs, which are 64, or 32 for weights of that blocksize.
 template <int kWarpsNValue, int kWarpsKValue, int kTilesNValue, int kTilesMValue,
-          int kStageBlocksValue, int kStagesValue, int kProducerWarpsValue>
+          int kStageBlocksValue, int kStagesValue, int kProducerWarpsValue,
+          int kBlockInputsValue = 64>
 struct RingShape {
   static constexpr int kWarpsN = kWarpsNValue;
   static constexpr int kWarpsK = kWarpsKValue;
@@ -40,6 +39,8 @@ struct RingShape {
   static constexpr int kStageBlocks = kStageBlocksValue;
   static constexpr int kStages = kStagesValue;
   static constexpr int kProducerWarps = kProducerWarpsValue;
+  static constexpr int kBlockInputs = kBlockInputsValue;
+  static_assert(kBlockInputs == 64 || kBlockInputs == 32);
 
   static constexpr int kConsumerWarps = kWarpsN * kWarpsK;
   static constexpr int kConsumers = kConsumerWarps * 32;
@@ -48,9 +49,8 @@ struct RingShape {
   static constexpr int kWarpRows = kTilesN * 16;
   static constexpr int kRows = kWarpsN * kWarpRows;
   static constexpr int kTokens = kTilesM * 8;
-  static constexpr int kInputs = kStageBlocks * kRingBlockInputs;
+  static constexpr int kInputs = kStageBlocks * kBlockInputs;
   static constexpr int kWarpBlocks = kStageBlocks / kWarpsK;  // of a stage, that a warp multiplies
-  static_assert(kStageBlocks == 2 || kStageBlocks == 4);
   static_assert(kStageBlocks % kWarpsK == 0 && kTilesN % kWarpsK == 0);
 
   // A group: the warps of the same rows. Once they have added up, each has kOwnTiles of the rows'
@@ -62,7 +62,10 @@ struct RingShape {
   static constexpr int kPieces = kOwnTiles * kTilesM;
   static constexpr int kGroupSums = kPieces * kGroupThreads * 4;  // floats
 
-  static constexpr int kRowBytes = kStageBlocks * kRingBlockBytes;
+  static constexpr int kBlockBytes = kBlockInputs / 2;       // of a row of weights
+  static constexpr int kTokenBlockBytes = kBlockInputs * 2;  // of a token
+  static constexpr int kRowBytes = kInputs / 2;
+  static_assert(kRowBytes == 64 || kRowBytes == 128);
   static constexpr int kWeightBytes = kRows * kRowBytes;
   static constexpr int kTokenBytes = kStageBlocks * kTokens * kTokenBlockBytes;
   static constexpr int kScaleBytes = kStageBlocks * kRows * 4;
@@ -88,22 +91,22 @@ NF4BENCH_HOST_DEVICE constexpr int row_of_place(int place) {
   return (place & ~15) | (place & 7) << 1 | (place >> 3 & 1);
 }
 
-// Weights of a stage: [place of the row][block][32 bytes]. A lane reads 8 bytes, a half warp the
-// same block of four rows in a row, whose blocks change places so that their words are in 32 banks:
-//
-//   4 blocks a row: b ^ (place & 3)        2 blocks a row: b ^ (place >> 1 & 1)
+// Weights of a stage: [place of the row][block][bytes]. A quad of lanes reads a block of a row, and
+// lanes that are served together the same block of consecutive rows. In each 128 bytes, which are
+// one row or two, blocks change places so that these are in different banks.
 template <class Shape>
 NF4BENCH_HOST_DEVICE constexpr int weight_place(int place, int block) {
-  const int swizzle = Shape::kStageBlocks == 4 ? place & 3 : place >> 1 & 1;
-  return place * Shape::kRowBytes + (block ^ swizzle) * kRingBlockBytes;
+  const int swizzle = place / (128 / Shape::kRowBytes) % Shape::kStageBlocks;
+  return place * Shape::kRowBytes + (block ^ swizzle) * Shape::kBlockBytes;
 }
 
-// Tokens of a stage: [block][token][128 bytes]. Lane t of a quad reads 16 bytes in chunks 2t and 2t
-// + 1 of a token; eight lanes, which are served together, read those of two tokens, so that one of
-// two neighbouring tokens has its chunks swapped in pairs.
+// Tokens of a stage: [block][token][chunks of 16 bytes]. Eight lanes, which are served together,
+// read two tokens. Of 64 inputs lane t of a quad reads chunks 2t and 2t + 1, one at a time, so that
+// one of two neighbouring tokens has its chunks swapped in pairs; of 32 inputs it reads chunk t.
 template <class Shape>
 NF4BENCH_HOST_DEVICE constexpr int token_place(int token, int block, int chunk) {
-  return (block * Shape::kTokens + token) * kTokenBlockBytes + (chunk ^ (token & 1)) * 16;
+  const int swizzle = Shape::kBlockInputs == 64 ? token & 1 : 0;
+  return (block * Shape::kTokens + token) * Shape::kTokenBlockBytes + (chunk ^ swizzle) * 16;
 }
 
 }  // namespace nf4bench::kernels::cuda
