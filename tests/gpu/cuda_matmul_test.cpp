@@ -421,13 +421,15 @@ TEST_F(CudaMatmul, IsRightInEveryConfiguration) {
       const auto device = device::open_cuda_device(0, {.config = *config});
       for (const std::int64_t inputs : {1088, 3420}) {
         for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
-          Product product({.shape = {300, inputs}}, type, 65);
-          for (const std::int64_t tokens : {1, 7, 16, 30, 65}) {
-            const auto workload = product.upload(*device, tokens);
-            if (!workload->unsupported(variant).empty()) continue;
-            EXPECT_TRUE(workload->verify(variant, product.expected(tokens)).is_exact())
-                << variant.name << ", " << *config << ", " << tokens << " tokens, " << inputs
-                << " inputs, " << to_string(type);
+          for (const int blocksize : {32, 64}) {
+            Product product({.shape = {300, inputs}, .blocksize = blocksize}, type, 65);
+            for (const std::int64_t tokens : {1, 7, 16, 30, 65}) {
+              const auto workload = product.upload(*device, tokens);
+              if (!workload->unsupported(variant).empty()) continue;
+              EXPECT_TRUE(workload->verify(variant, product.expected(tokens)).is_exact())
+                  << variant.name << ", " << *config << ", " << tokens << " tokens, " << inputs
+                  << " inputs, blocksize " << blocksize << ", " << to_string(type);
+            }
           }
         }
       }

@@ -14,6 +14,10 @@ constexpr ProductModel kModels[] = {
     {"mma_table", mma_table_unsupported, mma_table_ns},
 };
 
+// Of a BLAS whose decoded weight does not fit into the cache: it fills memory, and may take a third
+// longer than its cost where its tiles fit badly.
+constexpr double kLead = 1.065;
+
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;  // that are asked for
 
 }  // namespace
@@ -25,6 +29,7 @@ std::span<const ProductModel> product_models() {
 ProductChoice choose_product(const Problem& problem, const DeviceFacts& device) {
   ProductChoice choice;
   choice.blas_ns = decode_blas_ns(problem, device);
+  choice.lead = problem.elements * 2 > device.l2_bytes ? kLead : 1.0;
   int place = 0;
   for (const ProductModel& model : kModels) {
     const int own = place++;

@@ -27,9 +27,9 @@ struct ProductChoice {
   double own_ns = std::numeric_limits<double>::infinity();
   double blas_ns = 0.0;  // of decoding the weight into memory and multiplying by a BLAS
 
-  // Not only where it is faster: it needs no room for a decoded weight, and a BLAS may take a third
-  // longer than its cost where its tiles fit badly.
-  bool beats_blas() const { return own_ns <= 1.07 * blas_ns; }
+  double lead = 1.0;  // of a BLAS, that is needed to prefer it
+
+  bool beats_blas() const { return own_ns <= lead * blas_ns; }
   double ns() const { return beats_blas() ? own_ns : blas_ns; }
 };
 
