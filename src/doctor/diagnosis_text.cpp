@@ -1,5 +1,4 @@
-#include "doctor/diagnosis_text.hpp"
-
+#include "doctor/diagnosis.hpp"
 #include "statistics/statistics.hpp"
 #include "text/layout.hpp"
 #include "text/printers.hpp"
@@ -22,10 +21,10 @@ text::Tone tone_of(Severity severity) {
 
 text::Columns<Finding> finding_columns() {
   return {{{.name = "severity"}, [](const Finding& each) { return to_string(each.severity); }},
-          {{.name = "check", .key = "check"}, [](const Finding& each) { return each.check; }},
+          {{.name = "check", .key = "check"}, &Finding::check},
           {{.key = "severity"}, [](const Finding& each) { return to_string(each.severity); }},
-          {{.key = "found"}, [](const Finding& each) { return each.found; }},
-          {{.key = "why"}, [](const Finding& each) { return each.why; }},
+          {{.key = "found"}, &Finding::found},
+          {{.key = "why"}, &Finding::why},
           {{.key = "remedy"}, [](const Finding& each) { return text::if_said(each.remedy); }}};
 }
 
@@ -89,7 +88,7 @@ Value nvlink_of(const GpuState& gpu) {
 
 template <device::GpuSetting GpuState::*kMember>
 Value setting_of(const GpuState& gpu) {
-  return text::if_said(word_of(gpu.*kMember));
+  return text::if_said(to_string(gpu.*kMember));
 }
 
 text::Columns<Diagnosis> device_columns() {

@@ -76,7 +76,7 @@ json::JsonText unit_json(const Unit& unit) {
 
 json::JsonText cell_json(const FleetCell& cell) {
   text::Columns<FleetCell> columns = {
-      {{.key = "name"}, [](const FleetCell& each) { return each.name; }},
+      {{.key = "name"}, &FleetCell::name},
       {{.key = "bound"}, [](const FleetCell& each) { return to_string(each.bound); }}};
   const text::Columns<FleetCell> key = compare::key_columns_of<FleetCell>();
   columns.insert(columns.end(), key.begin(), key.end());
@@ -154,7 +154,7 @@ FleetCell read_cell(const json::JsonNode& node) {
   FleetCell cell;
   cell.name = node["name"].string();
   const std::string word = node["bound"].string();
-  for (const Bound bound : kBounds) {
+  for (const Bound bound : kWords<Bound>) {
     if (word == to_string(bound)) cell.bound = bound;
   }
   return cell;
