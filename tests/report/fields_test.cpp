@@ -149,8 +149,9 @@ TEST(Fields, AreMissedInTheSchemaAndTheSchemasInThem) {
 
 // A struct of its own: the lines in fields() are all that a field takes.
 enum class Side { kLeft, kRight };
-constexpr const char* to_string(Side side) {
-  return side == Side::kLeft ? "left" : "right";
+constexpr auto words(Side /*any*/) {
+  using enum Side;
+  return std::to_array<Word<Side>>({{kLeft, "left"}, {kRight, "right"}});
 }
 
 struct Leg {
@@ -188,13 +189,6 @@ void fields(A& a, F&& f) {
   f("pulses_hz", a.pulses_hz);
   f("added_later", a.added_later, kLater);
 }
-
-}  // namespace
-
-template <>
-inline constexpr std::array kWords<Side> = {Side::kLeft, Side::kRight};
-
-namespace {
 
 struct OddLegs {
   void operator()(const json::JsonNode& node, const Animal& animal) const {
