@@ -92,25 +92,23 @@ Value setting_of(const GpuState& gpu) {
 }
 
 text::Columns<Diagnosis> device_columns() {
-  return {{{.key = "schema"}, [](const Diagnosis&) { return kDoctorSchema; }},
-          {{.key = "schema_version"}, [](const Diagnosis&) { return kDoctorSchemaVersion; }},
-          {{.name = "device", .key = "device.id"},
-           [](const Diagnosis& each) { return each.device.id; }},
-          {{.key = "device.kind"},
-           [](const Diagnosis& each) {
-             return each.device.kind == record::DeviceKind::kCuda ? "cuda" : "cpu";
-           }},
-          {{.name = "GPU", .rank = 3, .key = "device.name", .most = 40, .least = 12},
-           [](const Diagnosis& each) { return each.device.name; }},
-          text_column({.key = "device.uuid"}, &record::DeviceInfo::uuid),
-          text_column({.key = "device.pci_id"}, &record::DeviceInfo::pci_id),
-          text_column({.key = "device.driver"}, &record::DeviceInfo::driver),
-          text_column({.key = "device.runtime"}, &record::DeviceInfo::runtime),
-          {{.name = "verdict", .key = "verdict"},
-           [](const Diagnosis& each) { return verdict_word(each.worst); }},
-          {{.key = "findings"}, [](const Diagnosis& each) {
-             return json_rows(findings_sheet(each.findings, Severity::kOk));
-           }}};
+  return {
+      {{.key = "schema"}, [](const Diagnosis&) { return kDoctorSchema; }},
+      {{.key = "schema_version"}, [](const Diagnosis&) { return kDoctorSchemaVersion; }},
+      {{.name = "device", .key = "device.id"},
+       [](const Diagnosis& each) { return each.device.id; }},
+      {{.key = "device.kind"}, [](const Diagnosis& each) { return to_string(each.device.kind); }},
+      {{.name = "GPU", .rank = 3, .key = "device.name", .most = 40, .least = 12},
+       [](const Diagnosis& each) { return each.device.name; }},
+      text_column({.key = "device.uuid"}, &record::DeviceInfo::uuid),
+      text_column({.key = "device.pci_id"}, &record::DeviceInfo::pci_id),
+      text_column({.key = "device.driver"}, &record::DeviceInfo::driver),
+      text_column({.key = "device.runtime"}, &record::DeviceInfo::runtime),
+      {{.name = "verdict", .key = "verdict"},
+       [](const Diagnosis& each) { return verdict_word(each.worst); }},
+      {{.key = "findings"}, [](const Diagnosis& each) {
+         return json_rows(findings_sheet(each.findings, Severity::kOk));
+       }}};
 }
 
 // Narrow terminals lose first what is seldom wrong.

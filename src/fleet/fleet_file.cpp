@@ -87,7 +87,7 @@ json::JsonText cell_json(const FleetCell& cell) {
 void add_group(json::JsonStream& document, const Group& group) {
   document.begin_object();
   document.add("facts", facts_json(group.facts));
-  document.add("kind", json::json_string(group.kind == record::DeviceKind::kCuda ? "cuda" : "cpu"));
+  document.add("kind", json::json_string(to_string(group.kind)));
   document.begin_array("cells");
   for (const FleetCell& cell : group.cells) document.add(cell_json(cell));
   document.end();

@@ -62,9 +62,7 @@ struct Listing {
 std::string device_kind(const std::string& word) {
   if (word.empty()) return "";
   device::check_device_name(word);
-  if (word == "auto")
-    return device::list_devices().devices.front().kind == record::DeviceKind::kCuda ? "cuda"
-                                                                                    : "cpu";
+  if (word == "auto") return to_string(device::list_devices().devices.front().kind);
   return word.substr(0, word.find(':'));
 }
 
