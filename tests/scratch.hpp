@@ -40,7 +40,7 @@ class ScratchFolder {
 };
 
 // A test with such a folder.
-class FolderTest : public testing::Test {
+class FolderTest : public ::testing::Test {
  private:
   ScratchFolder scratch_;
 

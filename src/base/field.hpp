@@ -1,6 +1,7 @@
 #pragma once
 
-#include <array>
+#include "base/words.hpp"
+
 #include <concepts>
 #include <type_traits>
 
@@ -24,10 +25,6 @@ inline constexpr Field kLater = {.later = true};
 // T, or const T.
 template <class Self, class T>
 concept Is = std::same_as<std::remove_const_t<Self>, T>;
-
-// The values of an enum whose to_string() a file holds.
-template <class Enum>
-inline constexpr std::array<Enum, 0> kWords = {};
 
 // Takes a field and does nothing.
 struct NoVisit {

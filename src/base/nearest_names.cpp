@@ -48,8 +48,7 @@ std::vector<std::string> nearest_names(const std::string& word,
     // A word without a common letter is as far from a name as the longer of the two is long.
     if (far <= bound && far < std::max(word.size(), name.size())) ranked.emplace_back(far, name);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(ranked, {}, [](const auto& each) { return each.first; });
   if (ranked.size() == names.size() && !ranked.empty()) {  // else all would be suggested
     const std::size_t least = ranked.front().first;
     std::erase_if(ranked, [least](const auto& each) { return each.first > least; });

@@ -1,12 +1,12 @@
 #include "base/terminal.hpp"
 
 #include "base/error.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,13 +32,6 @@ int columns_of(int descriptor) {
   return 0;
 }
 
-int columns_from_environment() {
-  const std::string text = environment("COLUMNS");
-  int columns = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  return error == std::errc() && end == text.data() + text.size() ? columns : 0;
-}
-
 }  // namespace
 
 Terminal terminal_of(int descriptor) {
@@ -47,7 +40,7 @@ Terminal terminal_of(int descriptor) {
   const std::string term = environment("TERM");
   terminal.rewrites = terminal.is_tty && term != "dumb" && term != "unknown";
   terminal.colour = terminal.rewrites && environment("NO_COLOR").empty();
-  int width = columns_from_environment();
+  int width = parsed<int>(environment("COLUMNS")).value_or(0);
   if (width <= 0 && terminal.is_tty) width = columns_of(descriptor);
   terminal.has_width = width > 0;
   if (terminal.has_width) terminal.width = std::min(std::max(width, kMinWidth), kMaxWidth);

@@ -79,7 +79,7 @@ std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const auto is_ascii = [](char byte) { return byte >= 0x20 && byte < 0x7f; };
-    const auto special = std::find_if_not(text.begin(), text.end(), is_ascii);
+    const auto special = std::ranges::find_if_not(text, is_ascii);
     result.append(text.begin(), special);
     text.remove_prefix(static_cast<std::size_t>(special - text.begin()));
     if (text.empty()) break;

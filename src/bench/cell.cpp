@@ -230,10 +230,9 @@ void CellTimer::find_best_streams() {
   std::erase_if(timing_.streams, [](const Contender& shape) {
     return !shape.is_running() || shape.samples_s.size() < kFewestSamples;
   });
-  std::stable_sort(timing_.streams.begin(), timing_.streams.end(),
-                   [](const Contender& a, const Contender& b) {
-                     return statistics::median(a.samples_s) < statistics::median(b.samples_s);
-                   });
+  std::ranges::stable_sort(timing_.streams, [](const Contender& a, const Contender& b) {
+    return statistics::median(a.samples_s) < statistics::median(b.samples_s);
+  });
   if (timing_.streams.size() > kStreamFinalists) {
     timing_.streams.erase(timing_.streams.begin() + kStreamFinalists, timing_.streams.end());
   }
@@ -307,15 +306,13 @@ void CellTimer::run_rounds() {
 }
 
 bool CellTimer::all_steady() const {
-  return std::all_of(
-      timing_.variants.begin(), timing_.variants.end(), [&](const Contender& contender) {
-        return !contender.is_running() || is_steady(contender.samples_s, context_.options);
-      });
+  return std::ranges::all_of(timing_.variants, [&](const Contender& contender) {
+    return !contender.is_running() || is_steady(contender.samples_s, context_.options);
+  });
 }
 
 bool CellTimer::any_running() const {
-  return std::any_of(timing_.variants.begin(), timing_.variants.end(),
-                     [](const Contender& contender) { return contender.is_running(); });
+  return std::ranges::any_of(timing_.variants, &Contender::is_running);
 }
 
 CellTiming CellTimer::run(const std::vector<std::size_t>& passed) {

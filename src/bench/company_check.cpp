@@ -79,9 +79,8 @@ void check_member(record::Report& report, const CompanyMember& member, const Com
     const std::vector<record::Measurement> rows = rows_alone(report, member, check);
     if (rows.empty()) return;
     for (record::Measurement* m : own) note_alone(*m, rows);
-    const bool is_settled = std::none_of(own.begin(), own.end(), [](const record::Measurement* m) {
-      return record::depends_on_company(*m);
-    });
+    const bool is_settled = std::ranges::none_of(
+        own, [](const record::Measurement* m) { return record::depends_on_company(*m); });
     if (is_settled) return;
   }
 }

@@ -31,7 +31,7 @@ constexpr double kSlowestCeilings = 10.0;      // seconds; about one is usual
 constexpr std::int64_t kSetOverhead = 12 << 10;
 
 bool contains(const std::vector<record::CacheMode>& caches, record::CacheMode mode) {
-  return std::find(caches.begin(), caches.end(), mode) != caches.end();
+  return std::ranges::find(caches, mode) != caches.end();
 }
 
 bool is_cold(const RunRequest& request) {
@@ -172,7 +172,7 @@ double Estimator::times_of(const kernels::Problem& problem, record::LaunchMode l
     ++result_.not_measured;
     const std::string line = fmt::format("{}: {}", each.name, why);
     auto& lines = result_.exclusions;
-    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
   }
   return timed;
 }

@@ -8,7 +8,6 @@
 #include <functional>
 #include <sstream>
 #include <string_view>
-#include <utility>
 
 namespace nf4bench::bench {
 namespace {

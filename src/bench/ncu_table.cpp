@@ -1,8 +1,9 @@
 #include "bench/ncu_table.hpp"
 
+#include "base/parsed.hpp"
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <sstream>
@@ -54,11 +55,8 @@ std::optional<double> scale_of(const std::string& unit) {
 // "1,234.5"; empty for "n/a", "nan" and the like, and what is below zero.
 std::optional<double> number_in(std::string text) {
   std::erase(text, ',');
-  double value = 0.0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  const bool is_number = error == std::errc() && rest == end && std::isfinite(value);
-  return is_number && value >= 0.0 ? std::optional(value) : std::nullopt;
+  const auto value = parsed<double>(text);
+  return value && std::isfinite(*value) && *value >= 0.0 ? value : std::nullopt;
 }
 
 NcuKernel kernel_in(const Words& names, const Words& units, const Words& words) {

@@ -147,8 +147,7 @@ std::string plan_text(const RunPlan& plan) {
   for (const OperationPlan& each : plan.operations) {
     estimate = estimate + estimate_run(each.request(*plan.device));
   }
-  const text::Columns<Fact> columns = {{{"what"}, [](const Fact& fact) { return fact.first; }},
-                                       {{"plan"}, [](const Fact& fact) { return fact.second; }}};
+  const text::Columns<Fact> columns = {{{"what"}, &Fact::first}, {{"plan"}, &Fact::second}};
   text::Page page({.width = 0});
   page.table(tensor_sheet(plan));
   page.blank();

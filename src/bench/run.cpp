@@ -54,9 +54,9 @@ record::ReportVariant report_variant(const std::string& operation,
 }
 
 // Planned tensors are t0, t1, ..., t10, ...: in the order of their ids if a longer id comes later.
-bool comes_before(const record::ReportTensor& tensor, const std::string& id) {
-  return std::pair(tensor.id.size(), std::string_view(tensor.id)) <
-         std::pair(id.size(), std::string_view(id));
+bool comes_before(const std::string& id, const std::string& other) {
+  return std::pair(id.size(), std::string_view(id)) <
+         std::pair(other.size(), std::string_view(other));
 }
 
 std::optional<record::ExpertChoice> experts_of(const record::RunOptions& options) {
@@ -111,8 +111,8 @@ void list_operation(record::Report& report, const RunRequest& request) {
     report.variants.push_back(report_variant(request.operation.name, each));
   }
   for (const plan::PlannedTensor& planned : request.tensors) {
-    const auto place =
-        std::lower_bound(report.tensors.begin(), report.tensors.end(), planned.id, comes_before);
+    const auto place = std::ranges::lower_bound(report.tensors, planned.id, comes_before,
+                                                &record::ReportTensor::id);
     if (place != report.tensors.end() && place->id == planned.id) continue;
     report.tensors.insert(place, report_tensor(planned));
   }
@@ -130,8 +130,8 @@ void note_loaded(record::Report& report, const LoadedTensor& loaded) {
     }
   }
   if (!loaded.is_timed()) return;
-  const auto tensor = std::lower_bound(report.tensors.begin(), report.tensors.end(),
-                                       loaded.planned.id, comes_before);
+  const auto tensor = std::ranges::lower_bound(report.tensors, loaded.planned.id, comes_before,
+                                               &record::ReportTensor::id);
   tensor->sha256 = nf4::fingerprint(loaded.tensor);
 }
 

@@ -3,14 +3,12 @@
 #include "bench/run_plan.hpp"
 #include "bench/runner.hpp"
 #include "device/device.hpp"
-#include "plan/plan.hpp"
 #include "record/report.hpp"
 #include "report/report.hpp"
 
 #include <atomic>
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace nf4bench::bench {
 

@@ -7,7 +7,6 @@
 #include "operation/operation.hpp"
 
 #include <atomic>
-#include <functional>
 #include <vector>
 
 namespace nf4bench::bench {

@@ -9,7 +9,6 @@
 #include "operation/experts.hpp"
 #include "plan/experts.hpp"
 #include "plan/problems.hpp"
-#include "plan/sources.hpp"
 #include "plan/token_files.hpp"
 
 #include <fmt/format.h>
@@ -94,7 +93,7 @@ std::vector<plan::SelectedVariant> choose_variants(const std::vector<std::string
     std::erase_if(selected, [](const auto& each) { return each.variant.traits.on_request; });
   }
   const auto is_baseline = [&](const plan::SelectedVariant& each) { return each.name == baseline; };
-  if (std::any_of(selected.begin(), selected.end(), is_baseline)) return selected;
+  if (std::ranges::any_of(selected, is_baseline)) return selected;
   for (const kernels::Variant& variant : plan.peers.variants()) {
     if (baseline == variant.name) selected.insert(selected.begin(), {baseline, variant});
   }
@@ -205,7 +204,7 @@ std::vector<record::LaunchMode> choose_launches(const std::vector<record::Launch
   const auto available = device.launch_modes();
   if (wanted.empty()) return {available.front()};
   for (const record::LaunchMode mode : wanted) {
-    if (std::find(available.begin(), available.end(), mode) != available.end()) continue;
+    if (std::ranges::find(available, mode) != available.end()) continue;
     throw Error(ErrorKind::kUsage,
                 fmt::format("--launch: \"{}\" does not exist on {}; leave the option out there",
                             to_string(mode), device.info().id));

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
-#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -111,8 +110,7 @@ std::vector<record::LaunchMode> Runner::launches() const {
 
 device::UploadPurpose Runner::purpose() const {
   const std::vector<record::CacheMode>& caches = context_.options.caches;
-  const bool is_cold =
-      std::find(caches.begin(), caches.end(), record::CacheMode::kCold) != caches.end();
+  const bool is_cold = std::ranges::find(caches, record::CacheMode::kCold) != caches.end();
   return is_cold ? device::UploadPurpose::kTime : device::UploadPurpose::kTimeHot;
 }
 
@@ -337,7 +335,7 @@ std::vector<CellTiming> Runner::time_cells(const std::string& what, device::Work
 CellTiming Runner::time_one(const CellSpec& spec, device::Workload& workload,
                             const std::vector<std::size_t>& passed) {
   const std::span<const record::LaunchMode> modes = context_.device.launch_modes();
-  if (std::find(modes.begin(), modes.end(), spec.launch) != modes.end()) {
+  if (std::ranges::find(modes, spec.launch) != modes.end()) {
     return time_cell(context_, workload, spec, passed);
   }
   CellTiming timing{.cache = spec.cache, .launch = spec.launch};

@@ -118,8 +118,7 @@ class Prober {
 };
 
 bool Prober::is_done() const {
-  return context_.is_interrupted() ||
-         std::none_of(verdicts_.begin(), verdicts_.end(), [](const Verdict& verdict) {
+  return context_.is_interrupted() || std::ranges::none_of(verdicts_, [](const Verdict& verdict) {
            return verdict.status == record::Status::kPassed;
          });
 }

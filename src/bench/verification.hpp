@@ -5,7 +5,6 @@
 #include "record/measurement.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>

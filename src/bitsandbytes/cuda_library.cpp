@@ -1,6 +1,5 @@
 #include "bitsandbytes/decoders.hpp"
 
-#include <algorithm>
 #include <limits>
 
 namespace nf4bench::bitsandbytes {

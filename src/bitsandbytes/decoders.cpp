@@ -13,8 +13,8 @@ namespace nf4bench::bitsandbytes {
 
 bool has_decoders(const SharedLibrary& library, const DecoderNames& names) {
   return library.find(names.absmax) != nullptr ||
-         std::any_of(names.weight.begin(), names.weight.end(),
-                     [&](const char* symbol) { return library.find(symbol) != nullptr; });
+         std::ranges::any_of(names.weight,
+                             [&](const char* symbol) { return library.find(symbol) != nullptr; });
 }
 
 Decoders find_decoders(const SharedLibrary& library, const DecoderNames& names) {

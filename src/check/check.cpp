@@ -3,15 +3,14 @@
 #include "compare/gate.hpp"
 #include "cuda/cards.hpp"
 #include "record/samples.hpp"
+#include "report/host.hpp"
 #include "statistics/statistics.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
-#include <optional>
 #include <regex>
 
 namespace nf4bench::check {
@@ -20,14 +19,6 @@ namespace {
 using record::Report;
 
 constexpr double kDay_s = 24.0 * 3600.0;
-
-// Seconds since 1970; none of what is no time in UTC as RFC 3339 writes it.
-std::optional<double> seconds_of(const std::string& time) {
-  std::tm parts = {};
-  const char* const end = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  return static_cast<double>(timegm(&parts));
-}
 
 // The time that samples took in all.
 double sampled_s(const Report& report) {
@@ -41,13 +32,13 @@ double sampled_s(const Report& report) {
 }
 
 void check_dates(const Report& report, const std::string& now, std::vector<Finding>& findings) {
-  const auto started = seconds_of(report.started_at);
-  const auto finished = seconds_of(report.finished_at);
+  const auto started = report::seconds_of(report.started_at);
+  const auto finished = report::seconds_of(report.finished_at);
   if (!started || (!finished && !report.finished_at.empty())) {
     findings.push_back({Code::kDates, "", "a date that is none"});
     return;
   }
-  if (*started > seconds_of(now).value() + kDay_s) {
+  if (*started > report::seconds_of(now).value() + kDay_s) {
     findings.push_back({Code::kDates, "", "began in the future, at " + report.started_at});
   }
   if (!finished) return;
@@ -145,8 +136,8 @@ void check_ceilings(const Report& report, std::vector<Finding>& findings) {
 
 void check_completeness(const Report& report, std::vector<Finding>& findings) {
   if (!report.complete) findings.push_back({Code::kIncomplete, "", "its run did not finish"});
-  const bool has_left_out = std::any_of(
-      report.measurements.begin(), report.measurements.end(),
+  const bool has_left_out = std::ranges::any_of(
+      report.measurements,
       [](const record::Measurement& row) { return row.time_s && row.samples_s.empty(); });
   if (has_left_out) {
     findings.push_back({Code::kNoSamples, "",
@@ -197,55 +188,13 @@ std::vector<Finding> check_report(const Report& report, const std::string& now) 
 
 }  // namespace
 
-const char* to_string(Code code) {
-  switch (code) {
-    case Code::kUnreadable:
-      return "unreadable";
-    case Code::kDates:
-      return "dates";
-    case Code::kDuration:
-      return "duration";
-    case Code::kBuild:
-      return "build";
-    case Code::kDevice:
-      return "device";
-    case Code::kCeilings:
-      return "ceilings";
-    case Code::kUnlikeOthers:
-      return "unlike_others";
-    case Code::kTwice:
-      return "twice";
-    case Code::kUnverified:
-      return "unverified";
-    case Code::kContradiction:
-      return "contradiction";
-    case Code::kArithmetic:
-      return "arithmetic";
-    case Code::kBeyondPeak:
-      return "beyond_peak";
-    case Code::kClock:
-      return "clock";
-    case Code::kSamples:
-      return "samples";
-    case Code::kPeer:
-      return "unnamed_peer";
-    case Code::kIncomplete:
-      return "incomplete";
-    case Code::kNoSamples:
-      return "no_samples";
-    case Code::kDirty:
-      return "changed_sources";
-  }
-  return "";
-}
-
 bool refuses(Code code) {
   return code != Code::kIncomplete && code != Code::kNoSamples && code != Code::kDirty;
 }
 
 bool Checked::is_plausible() const {
-  return std::none_of(findings.begin(), findings.end(),
-                      [](const Finding& finding) { return refuses(finding.code); });
+  return std::ranges::none_of(findings,
+                              [](const Finding& finding) { return refuses(finding.code); });
 }
 
 std::vector<Checked> check_reports(const std::vector<report::NamedReport>& reports,

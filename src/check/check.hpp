@@ -3,6 +3,7 @@
 // Whether a report that somebody sent can be what it says. A report is text that anybody can write,
 // so that the answer is "plausible", never "true".
 
+#include "base/words.hpp"
 #include "json/json_text.hpp"
 #include "report/report.hpp"
 #include "text/sheet.hpp"
@@ -35,7 +36,27 @@ enum class Code : std::uint8_t {
   kDirty,          // built from sources that nobody else has
 };
 
-const char* to_string(Code code);
+constexpr auto words(Code /*any*/) {
+  using enum Code;
+  return std::to_array<Word<Code>>({{kUnreadable, "unreadable"},
+                                    {kDates, "dates"},
+                                    {kDuration, "duration"},
+                                    {kBuild, "build"},
+                                    {kDevice, "device"},
+                                    {kCeilings, "ceilings"},
+                                    {kUnlikeOthers, "unlike_others"},
+                                    {kTwice, "twice"},
+                                    {kUnverified, "unverified"},
+                                    {kContradiction, "contradiction"},
+                                    {kArithmetic, "arithmetic"},
+                                    {kBeyondPeak, "beyond_peak"},
+                                    {kClock, "clock"},
+                                    {kSamples, "samples"},
+                                    {kPeer, "unnamed_peer"},
+                                    {kIncomplete, "incomplete"},
+                                    {kNoSamples, "no_samples"},
+                                    {kDirty, "changed_sources"}});
+}
 
 // Whether a report with that can be plausible all the same.
 bool refuses(Code code);

@@ -242,7 +242,7 @@ class Rows {
       }
     }
     const auto& most_hz = report_.state_before.max_sm_clock_hz;
-    const auto fastest = std::max_element(row.sm_clock_hz.begin(), row.sm_clock_hz.end());
+    const auto fastest = std::ranges::max_element(row.sm_clock_hz);
     if (most_hz && fastest != row.sm_clock_hz.end() &&
         *fastest > record::kPeakTolerance * *most_hz) {
       add(Code::kClock, row,
@@ -254,8 +254,7 @@ class Rows {
   void look_at_samples(const Measurement& row) {
     const std::vector<double>& samples = row.samples_s;
     if (samples.size() < kTellingSamples) return;
-    if (std::is_sorted(samples.begin(), samples.end()) ||
-        std::is_sorted(samples.rbegin(), samples.rend())) {
+    if (std::ranges::is_sorted(samples) || std::is_sorted(samples.rbegin(), samples.rend())) {
       add(Code::kSamples, row, "all samples are equal, or come in order");
     }
     // Scaled samples, too.

@@ -1,13 +1,13 @@
 #include "cli/command.hpp"
 
 #include "base/nearest_names.hpp"
+#include "base/parsed.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <type_traits>
 
 namespace nf4bench::cli {
@@ -15,13 +15,9 @@ namespace {
 
 template <class Number>
 Number number_in(const Option& option, const std::string& word) {
-  Number number{};
-  const char* const last = word.data() + word.size();
-  const auto [end, error] = std::from_chars(word.data(), last, number);
-  const auto value = static_cast<double>(number);
-  if (error == std::errc() && end == last && value >= option.low && value <= option.high) {
-    return number;
-  }
+  const auto number = parsed<Number>(word);
+  const auto value = static_cast<double>(number.value_or(Number()));
+  if (number && value >= option.low && value <= option.high) return *number;
   const char* const kind = std::is_integral_v<Number> ? "an integer" : "a number";
   const bool has_range = option.high < std::numeric_limits<double>::infinity();
   throw Error(ErrorKind::kUsage,

@@ -50,18 +50,18 @@ class ConfigReader {
   const std::vector<Command>& commands_;
 };
 
+std::string text_of(const toml::node& node) {
+  if (const auto* const text = node.as_string()) return text->get();
+  if (const auto* const integer = node.as_integer()) return fmt::format("{}", integer->get());
+  if (const auto* const number = node.as_floating_point()) return fmt::format("{}", number->get());
+  return node.as_boolean()->get() ? "true" : "false";
+}
+
 std::string describe(const toml::node& node) {
-  if (const auto* const text = node.as_string()) {
-    return fmt::format("the string \"{}\"", escaped(text->get()));
-  }
-  if (const auto* const integer = node.as_integer()) {
-    return fmt::format("the integer {}", integer->get());
-  }
-  if (const auto* const number = node.as_floating_point()) {
-    return fmt::format("the number {}", number->get());
-  }
-  if (const auto* const flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  return "an array";
+  if (node.is_string()) return fmt::format("the string \"{}\"", escaped(text_of(node)));
+  if (node.is_integer()) return "the integer " + text_of(node);
+  if (node.is_floating_point()) return "the number " + text_of(node);
+  return node.is_boolean() ? text_of(node) : "an array";
 }
 
 const char* wanted(const Option& option) {
@@ -80,13 +80,6 @@ bool fits(const toml::node& node, const Option& option) {
   if (option.binding.value == Value::kInteger) return node.is_integer();
   if (node.is_string()) return is_text;
   return node.is_number() && (!is_text || option.is(kMayBeNumber));
-}
-
-std::string text_of(const toml::node& node) {
-  if (const auto* const text = node.as_string()) return text->get();
-  if (const auto* const integer = node.as_integer()) return fmt::format("{}", integer->get());
-  if (const auto* const number = node.as_floating_point()) return fmt::format("{}", number->get());
-  return node.as_boolean()->get() ? "true" : "false";
 }
 
 void ConfigReader::refuse_section(int line, const std::string& name) const {

@@ -8,7 +8,6 @@
 #include "peer/peer_argument.hpp"
 #include "text/page.hpp"
 
-#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>

@@ -34,7 +34,7 @@ std::vector<std::string> json_files(const std::string& input) {
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: cannot be listed: {}", escaped(input), error.message()));
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/shared_options.hpp"
 
 #include "base/nearest_names.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "operation/operation.hpp"
 #include "plan/presets.hpp"
@@ -9,18 +10,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
-
 namespace nf4bench::cli {
 namespace {
 
 double fraction_in(const std::string& option, const std::string& word) {
   const bool is_percent = word.ends_with('%');
-  const char* const last = word.data() + word.size() - (is_percent ? 1 : 0);
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(word.data(), last, value);
-  if (is_percent) value /= 100.0;
-  if (error == std::errc() && end == last && value > 0.0 && value < 1.0) return value;
+  const auto number = parsed<double>(word.substr(0, word.size() - (is_percent ? 1 : 0)));
+  const double value = number.value_or(0.0) / (is_percent ? 100.0 : 1.0);
+  if (value > 0.0 && value < 1.0) return value;
   throw Error(ErrorKind::kUsage,
               fmt::format("{}: found \"{}\", wanted a fraction above 0 and below 1, as 0.02 or 2%",
                           option, escaped(word)));
@@ -84,10 +81,8 @@ std::vector<nf4::OutputType> parse_output_types(const Words& words) {
 }
 
 std::int64_t parse_count(const std::string& option, const std::string& word, std::int64_t most) {
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-  const bool is_number = error == std::errc() && end == word.data() + word.size();
-  if (is_number && count >= 1 && count <= most) return count;
+  const auto count = parsed<std::int64_t>(word);
+  if (count && *count >= 1 && *count <= most) return *count;
   throw Error(ErrorKind::kUsage,
               fmt::format("{}: \"{}\" is not a number from 1 to {}", option, escaped(word), most));
 }
@@ -163,7 +158,7 @@ void add_variant_patterns(Command& command, Words& patterns) {
 }
 
 void add_comparing(Command& command, Comparing& target, const char* threshold, const char* noise) {
-  command.add("--metric NAME", choice(target.metric, choices_of(compare::kMetrics)),
+  command.add("--metric NAME", choice(target.metric),
               "time, speedup, fraction_of_copy or energy [time]");
   add_variant_patterns(command, target.variants);
   command.add("--threshold FRACTION", fraction(target.threshold), threshold, kMayBeNumber);

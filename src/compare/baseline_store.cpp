@@ -44,7 +44,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     entries.push_back(entry.path());
   }
-  std::sort(entries.begin(), entries.end());
+  std::ranges::sort(entries);
   return entries;
 }
 

@@ -43,7 +43,7 @@ std::string data_text(const record::Report& report) {
   std::vector<std::string> hashes;
   for (const record::ReportTensor& tensor : report.tensors)
     hashes.push_back(tensor.sha256.substr(0, 8));
-  std::sort(hashes.begin(), hashes.end());
+  std::ranges::sort(hashes);
   std::string text = fmt::format("{}", fmt::join(hashes, " "));
   return text.size() > 40 ? text.substr(0, 40) + "..." : text;
 }
@@ -63,8 +63,7 @@ std::string commit_text(const record::Report& report) {
 // How far cold buffers rotate decides what is left in the cache when they come round again.
 std::string rotation_text(const record::Report& report) {
   const std::vector<record::CacheMode>& caches = report.settings.caches;
-  const bool is_cold =
-      std::find(caches.begin(), caches.end(), record::CacheMode::kCold) != caches.end();
+  const bool is_cold = std::ranges::find(caches, record::CacheMode::kCold) != caches.end();
   return is_cold ? fmt::format("{} caches", report.settings.caches_rotated) : "";
 }
 
@@ -164,7 +163,7 @@ std::vector<std::string> values_of(const std::vector<report::NamedReport>& repor
   std::vector<std::string> values;
   for (const report::NamedReport& each : reports) {
     std::string value = trait.value(each.report);
-    if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
+    if (!value.empty() && std::ranges::find(values, value) == values.end()) {
       values.push_back(std::move(value));
     }
   }
@@ -184,7 +183,7 @@ bool matters_for(const Trait& trait, Metric metric) {
 }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace
@@ -226,14 +225,14 @@ std::vector<Difference> find_differences(const std::vector<report::NamedReport>&
 }
 
 bool is_comparable(const std::vector<Difference>& differences) {
-  return std::none_of(differences.begin(), differences.end(),
-                      [](const Difference& each) { return each.matters && !each.allowed; });
+  return std::ranges::none_of(differences,
+                              [](const Difference& each) { return each.matters && !each.allowed; });
 }
 
 Spread spread_of(const std::vector<Difference>& differences) {
-  const bool is_one = std::none_of(
-      differences.begin(), differences.end(),
-      [](const Difference& each) { return each.name == "uuid" || each.name == "device"; });
+  const bool is_one = std::ranges::none_of(differences, [](const Difference& each) {
+    return each.name == "uuid" || each.name == "device";
+  });
   return is_one ? Spread::kOneDevice : Spread::kSeveralDevices;
 }
 

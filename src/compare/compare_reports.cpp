@@ -48,7 +48,7 @@ void add_run(PooledSide& side, const RunCell& cell, const std::string& source) {
 // Leaves out the runs that are in doubt, unless there are no others.
 void drop_doubtful_runs(PooledSide& side) {
   const auto is_doubtful = [](const RunValue& run) { return !run.doubt.empty(); };
-  if (!side.runs.empty() && std::all_of(side.runs.begin(), side.runs.end(), is_doubtful)) {
+  if (!side.runs.empty() && std::ranges::all_of(side.runs, is_doubtful)) {
     side.doubt = side.runs.front().doubt;
   } else {
     std::erase_if(side.runs, is_doubtful);
@@ -117,7 +117,7 @@ std::string doubt_of(const PooledCell& cell) {
 }
 
 bool have_intervals(const std::vector<RunValue>& runs) {
-  return std::ranges::all_of(runs, [](const RunValue& run) { return run.has_interval; });
+  return std::ranges::all_of(runs, &RunValue::has_interval);
 }
 
 // Rules on a cell that both sides measured. A busy machine excuses no slowdown of which the whole
@@ -162,7 +162,7 @@ std::vector<ReportLabel> labels_of(const std::vector<report::NamedReport>& repor
 }
 
 int count_measured(const std::vector<PooledCell>& pool) {
-  return static_cast<int>(std::count_if(pool.begin(), pool.end(), [](const PooledCell& cell) {
+  return static_cast<int>(std::ranges::count_if(pool, [](const PooledCell& cell) {
     return is_measured(cell.base) && is_measured(cell.fresh);
   }));
 }
@@ -204,13 +204,13 @@ void add_cells(ComparisonResult& result, const std::vector<PooledCell>& pool) {
 }  // namespace
 
 std::int64_t ComparisonResult::count(CellVerdict verdict) const {
-  return std::count_if(cells.begin(), cells.end(),
-                       [&](const ComparedCell& cell) { return cell.ruling.verdict == verdict; });
+  return std::ranges::count_if(
+      cells, [&](const ComparedCell& cell) { return cell.ruling.verdict == verdict; });
 }
 
 std::int64_t ComparisonResult::measured() const {
-  return std::count_if(cells.begin(), cells.end(),
-                       [](const ComparedCell& cell) { return cell.change.has_value(); });
+  return std::ranges::count_if(cells,
+                               [](const ComparedCell& cell) { return cell.change.has_value(); });
 }
 
 ComparisonResult compare_reports(const std::vector<report::NamedReport>& base,

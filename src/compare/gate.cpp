@@ -17,7 +17,6 @@
 #include <iterator>
 #include <set>
 #include <sys/wait.h>
-#include <system_error>
 #include <unistd.h>
 
 namespace nf4bench::compare {
@@ -64,9 +63,9 @@ json::JsonText gate_json(const GateDecision* decision) {
 namespace {
 
 bool has_passed_row(const record::Report& report) {
-  return std::any_of(
-      report.measurements.begin(), report.measurements.end(),
-      [](const record::Measurement& m) { return m.status == record::Status::kPassed; });
+  return std::ranges::any_of(report.measurements, [](const record::Measurement& m) {
+    return m.status == record::Status::kPassed;
+  });
 }
 
 // All that is left of samples that a report leaves out; 0 of what was not timed.
@@ -144,7 +143,7 @@ int run_shell(const std::string& command, const std::string& json, const std::st
 }  // namespace
 
 bool has_doubtful_cell(const ComparisonResult& result) {
-  return std::any_of(result.cells.begin(), result.cells.end(), is_doubtful);
+  return std::ranges::any_of(result.cells, is_doubtful);
 }
 
 report::NamedReport run_confirmation(const std::string& command, const ComparisonResult& result) {

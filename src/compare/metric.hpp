@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/words.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -13,11 +15,15 @@ enum class Metric : std::uint8_t {
   kEnergy,          // joules of a call; less is better
 };
 
-inline constexpr Metric kMetrics[] = {Metric::kTime, Metric::kSpeedup, Metric::kFractionOfCopy,
-                                      Metric::kEnergy};
+constexpr auto words(Metric /*any*/) {
+  using enum Metric;
+  return std::to_array<Word<Metric>>({{kTime, "time"},
+                                      {kSpeedup, "speedup"},
+                                      {kFractionOfCopy, "fraction_of_copy"},
+                                      {kEnergy, "energy"}});
+}
 
 struct MetricFacts {
-  const char* name;
   const char* field;   // of a measurement, as record/leaves.hpp calls it
   bool is_cost;        // less of it is better: it is its own cost, else the inverse of one
   const char* absent;  // what is said of a row without it
@@ -25,19 +31,14 @@ struct MetricFacts {
 
 // In the order of Metric.
 inline constexpr MetricFacts kMetricFacts[] = {
-    {"time", "time_s.median", true, "has no time"},
-    {"speedup", "speedup.ratio", false, "has no speedup; its baseline was not measured"},
-    {"fraction_of_copy", "fraction_of_copy", false,
-     "has no fraction of copy; the run measured no ceilings"},
-    {"energy", "energy.joules", true, "has no energy; the run measured none (--energy)"},
+    {"time_s.median", true, "has no time"},
+    {"speedup.ratio", false, "has no speedup; its baseline was not measured"},
+    {"fraction_of_copy", false, "has no fraction of copy; the run measured no ceilings"},
+    {"energy.joules", true, "has no energy; the run measured none (--energy)"},
 };
 
 constexpr const MetricFacts& facts_of(Metric metric) {
   return kMetricFacts[static_cast<std::size_t>(metric)];
-}
-
-constexpr const char* to_string(Metric metric) {
-  return facts_of(metric).name;
 }
 
 constexpr bool is_cost(Metric metric) {

@@ -53,7 +53,7 @@ text::Unit unit_of(Metric metric) {
 
 std::string counts_text(const ComparisonResult& result) {
   std::vector<std::string> counts;
-  for (const CellVerdict verdict : kCellVerdicts) {
+  for (const CellVerdict verdict : kWords<CellVerdict>) {
     const std::int64_t count = result.count(verdict);
     if (count > 0) counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   }
@@ -144,7 +144,7 @@ json::JsonText difference_json(const Difference& difference) {
 
 json::JsonText counts_json(const ComparisonResult& result) {
   std::vector<json::JsonMember> members;
-  for (const CellVerdict verdict : kCellVerdicts) {
+  for (const CellVerdict verdict : kWords<CellVerdict>) {
     members.push_back({to_string(verdict), json::json_integer(result.count(verdict))});
   }
   members.push_back({"measured", json::json_integer(result.measured())});

@@ -7,7 +7,6 @@
 #include "text/sheet.hpp"
 
 #include <string>
-#include <vector>
 
 namespace nf4bench::compare {
 

@@ -42,8 +42,7 @@ text::Columns<CellKey> key_columns() {
          return each.geometry.stack ? text::Value(describe(*each.geometry.stack)) : text::Value();
        }},
       {{.key = "operation"}, [](const Key& each) { return each.cell.operation; }},
-      {{.name = "variant", .key = "variant", .most = 24},
-       [](const Key& each) { return each.variant; }},
+      {{.name = "variant", .key = "variant", .most = 24}, &Key::variant},
       {{.key = "output_dtype"}, [](const Key& each) { return to_string(each.cell.output_type); }},
       {{.key = "tokens"},
        [](const Key& each) {
@@ -54,8 +53,7 @@ text::Columns<CellKey> key_columns() {
 }
 
 bool is_selected(const CellKey& key, const std::vector<std::string>& patterns) {
-  return patterns.empty() ||
-         std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+  return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
            return matches_wildcard(pattern, key.variant);
          });
 }
@@ -68,8 +66,8 @@ constexpr double kCudaResolution_s = 0.5e-6;
 constexpr double kCpuResolution_s = 0.1e-6;
 
 bool are_positive(std::span<const double> values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](double value) { return std::isfinite(value) && value > 0.0; });
+  return std::ranges::all_of(values,
+                             [](double value) { return std::isfinite(value) && value > 0.0; });
 }
 
 bool has_interval(std::int64_t samples) {

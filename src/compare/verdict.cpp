@@ -135,24 +135,6 @@ double log_clock_change(std::span<const RunValue> base, std::span<const RunValue
 
 }  // namespace
 
-const char* to_string(CellVerdict verdict) {
-  switch (verdict) {
-    case CellVerdict::kInvalid:
-      return "INVALID";
-    case CellVerdict::kMissing:
-      return "MISSING";
-    case CellVerdict::kSlower:
-      return "SLOWER";
-    case CellVerdict::kUnsure:
-      return "UNSURE";
-    case CellVerdict::kFaster:
-      return "FASTER";
-    case CellVerdict::kSame:
-      return "SAME";
-  }
-  return "";
-}
-
 Ruling rule_on_change(const Change& change, std::span<const RunValue> base,
                       std::span<const RunValue> fresh, const RulingLimits& limits) {
   const double threshold = std::log1p(limits.threshold);

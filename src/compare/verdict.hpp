@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "compare/run_cells.hpp"
 #include "record/device_info.hpp"
 #include "statistics/statistics.hpp"
@@ -65,12 +66,15 @@ enum class CellVerdict : std::uint8_t {
 };
 
 // The most urgent first.
-inline constexpr CellVerdict kCellVerdicts[] = {CellVerdict::kInvalid, CellVerdict::kMissing,
-                                                CellVerdict::kSlower,  CellVerdict::kUnsure,
-                                                CellVerdict::kFaster,  CellVerdict::kSame};
-
-// "SLOWER"
-const char* to_string(CellVerdict verdict);
+constexpr auto words(CellVerdict /*any*/) {
+  using enum CellVerdict;
+  return std::to_array<Word<CellVerdict>>({{kInvalid, "INVALID"},
+                                           {kMissing, "MISSING"},
+                                           {kSlower, "SLOWER"},
+                                           {kUnsure, "UNSURE"},
+                                           {kFaster, "FASTER"},
+                                           {kSame, "SAME"}});
+}
 
 // A verdict and, unless the numbers speak for themselves, why.
 struct Ruling {

@@ -312,8 +312,7 @@ Taken BufferedWorkload::take(const Calls& calls, const SampleSpec& spec, const T
   KeptThread thread;
   Taken taken = executor_->sample(calls, spec, truth);
   thread.require_same_mode();
-  const bool is_right = std::all_of(taken.found.begin(), taken.found.end(),
-                                    [](const record::Verification& v) { return v.is_exact(); });
+  const bool is_right = std::ranges::all_of(taken.found, &record::Verification::is_exact);
   if (is_right) lay_poison(taken.written, strewn_poison(work_.output_bytes, secret_));
   return taken;
 }

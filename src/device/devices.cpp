@@ -2,12 +2,12 @@
 
 #include "base/error.hpp"
 #include "base/nearest_names.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
@@ -23,11 +23,8 @@ std::optional<int> cuda_index(std::string_view name) {
   constexpr std::string_view kPrefix = "cuda:";
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
-  int index = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-  const bool is_number = error == std::errc() && end == name.data() + name.size();
-  if (!is_number || index < 0) return std::nullopt;
-  return index;
+  const auto index = parsed<int>(name);
+  return index && *index >= 0 ? index : std::nullopt;
 }
 
 void require_cuda_device(const std::string& name, int index) {
@@ -92,8 +89,7 @@ std::vector<int> several_devices(const std::string& name) {
   std::istringstream numbers(colon == std::string::npos ? "" : name.substr(colon + 1) + ",");
   for (std::string number; std::getline(numbers, number, ',');) {
     const std::optional<int> index = cuda_index("cuda:" + number);
-    const bool is_twice =
-        index && std::find(indices.begin(), indices.end(), *index) != indices.end();
+    const bool is_twice = index && std::ranges::find(indices, *index) != indices.end();
     if (!index || is_twice) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("device \"{}\" {}; use all, or numbers as in cuda:0,2", escaped(name),

@@ -23,8 +23,7 @@ PoisonPattern strewn_poison(std::int64_t bytes, std::mt19937_64& random) {
 }
 
 bool is_poison(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(),
-                     [](std::byte byte) { return byte == std::byte{kPoisonByte}; });
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{kPoisonByte}; });
 }
 
 bool GuardedBuffer::is_intact(const std::byte* first) const {

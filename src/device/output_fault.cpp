@@ -61,8 +61,7 @@ bool is_of_earlier_content(const Truth& truth, Content content, std::span<const 
   for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
     for (auto changed = change->rbegin(); changed != change->rend(); ++changed) {
       const std::vector<std::byte>& before = changed->before(content);
-      std::copy(before.begin(), before.end(),
-                wanted.begin() + changed->first * truth.work.judge.expected_bytes);
+      std::ranges::copy(before, wanted.begin() + changed->first * truth.work.judge.expected_bytes);
     }
     if (truth.work.judge.on_host(wanted, actual).is_exact()) return true;
   }

@@ -5,7 +5,6 @@
 #include "statistics/distributions.hpp"
 
 #include <cmath>
-#include <utility>
 
 namespace nf4bench::doctor {
 namespace {

@@ -4,7 +4,6 @@
 #include "compare/verdict.hpp"
 #include "device/device.hpp"
 #include "operation/dequantize.hpp"
-#include "plan/plan.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace nf4bench::doctor {
 namespace {
@@ -49,20 +50,6 @@ void append(std::vector<Finding>& findings, std::vector<Finding> more) {
 
 }  // namespace
 
-const char* to_string(Severity severity) {
-  switch (severity) {
-    case Severity::kOk:
-      return "ok";
-    case Severity::kNote:
-      return "note";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kWorthless:
-      return "worthless";
-  }
-  return "";
-}
-
 Diagnosis diagnose(const DoctorFacts& facts) {
   Diagnosis diagnosis;
   diagnosis.device = facts.device;
@@ -79,8 +66,7 @@ Diagnosis diagnose(const DoctorFacts& facts) {
   if (facts.cpu) append(diagnosis.findings, check_cpu(*facts.cpu));
   if (auto wsl = check_wsl(facts.kernel)) diagnosis.findings.push_back(std::move(*wsl));
   if (!facts.cuda_problem.empty()) diagnosis.findings.push_back(check_missing_cuda(facts));
-  std::stable_sort(diagnosis.findings.begin(), diagnosis.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  std::ranges::stable_sort(diagnosis.findings, std::greater(), &Finding::severity);
   diagnosis.worst = diagnosis.findings.front().severity;
   return diagnosis;
 }

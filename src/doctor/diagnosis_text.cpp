@@ -1,5 +1,4 @@
-#include "doctor/diagnosis_text.hpp"
-
+#include "doctor/diagnosis.hpp"
 #include "statistics/statistics.hpp"
 #include "text/layout.hpp"
 #include "text/printers.hpp"
@@ -22,10 +21,10 @@ text::Tone tone_of(Severity severity) {
 
 text::Columns<Finding> finding_columns() {
   return {{{.name = "severity"}, [](const Finding& each) { return to_string(each.severity); }},
-          {{.name = "check", .key = "check"}, [](const Finding& each) { return each.check; }},
+          {{.name = "check", .key = "check"}, &Finding::check},
           {{.key = "severity"}, [](const Finding& each) { return to_string(each.severity); }},
-          {{.key = "found"}, [](const Finding& each) { return each.found; }},
-          {{.key = "why"}, [](const Finding& each) { return each.why; }},
+          {{.key = "found"}, &Finding::found},
+          {{.key = "why"}, &Finding::why},
           {{.key = "remedy"}, [](const Finding& each) { return text::if_said(each.remedy); }}};
 }
 
@@ -89,29 +88,27 @@ Value nvlink_of(const GpuState& gpu) {
 
 template <device::GpuSetting GpuState::*kMember>
 Value setting_of(const GpuState& gpu) {
-  return text::if_said(word_of(gpu.*kMember));
+  return text::if_said(to_string(gpu.*kMember));
 }
 
 text::Columns<Diagnosis> device_columns() {
-  return {{{.key = "schema"}, [](const Diagnosis&) { return kDoctorSchema; }},
-          {{.key = "schema_version"}, [](const Diagnosis&) { return kDoctorSchemaVersion; }},
-          {{.name = "device", .key = "device.id"},
-           [](const Diagnosis& each) { return each.device.id; }},
-          {{.key = "device.kind"},
-           [](const Diagnosis& each) {
-             return each.device.kind == record::DeviceKind::kCuda ? "cuda" : "cpu";
-           }},
-          {{.name = "GPU", .rank = 3, .key = "device.name", .most = 40, .least = 12},
-           [](const Diagnosis& each) { return each.device.name; }},
-          text_column({.key = "device.uuid"}, &record::DeviceInfo::uuid),
-          text_column({.key = "device.pci_id"}, &record::DeviceInfo::pci_id),
-          text_column({.key = "device.driver"}, &record::DeviceInfo::driver),
-          text_column({.key = "device.runtime"}, &record::DeviceInfo::runtime),
-          {{.name = "verdict", .key = "verdict"},
-           [](const Diagnosis& each) { return verdict_word(each.worst); }},
-          {{.key = "findings"}, [](const Diagnosis& each) {
-             return json_rows(findings_sheet(each.findings, Severity::kOk));
-           }}};
+  return {
+      {{.key = "schema"}, [](const Diagnosis&) { return kDoctorSchema; }},
+      {{.key = "schema_version"}, [](const Diagnosis&) { return kDoctorSchemaVersion; }},
+      {{.name = "device", .key = "device.id"},
+       [](const Diagnosis& each) { return each.device.id; }},
+      {{.key = "device.kind"}, [](const Diagnosis& each) { return to_string(each.device.kind); }},
+      {{.name = "GPU", .rank = 3, .key = "device.name", .most = 40, .least = 12},
+       [](const Diagnosis& each) { return each.device.name; }},
+      text_column({.key = "device.uuid"}, &record::DeviceInfo::uuid),
+      text_column({.key = "device.pci_id"}, &record::DeviceInfo::pci_id),
+      text_column({.key = "device.driver"}, &record::DeviceInfo::driver),
+      text_column({.key = "device.runtime"}, &record::DeviceInfo::runtime),
+      {{.name = "verdict", .key = "verdict"},
+       [](const Diagnosis& each) { return verdict_word(each.worst); }},
+      {{.key = "findings"}, [](const Diagnosis& each) {
+         return json_rows(findings_sheet(each.findings, Severity::kOk));
+       }}};
 }
 
 // Narrow terminals lose first what is seldom wrong.

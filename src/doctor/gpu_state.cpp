@@ -7,17 +7,6 @@
 namespace nf4bench::doctor {
 namespace {
 
-using Field = std::optional<double> device::GpuReading::*;
-
-std::optional<double> median_of(const std::vector<device::GpuReading>& readings, Field field) {
-  std::vector<double> values;
-  for (const device::GpuReading& each : readings) {
-    if (each.*field) values.push_back(*(each.*field));
-  }
-  if (values.empty()) return std::nullopt;
-  return statistics::median(values);
-}
-
 void add_new(std::optional<std::vector<std::string>>& known,
              const std::optional<std::vector<std::string>>& more) {
   if (!more) return;
@@ -29,18 +18,14 @@ void add_new(std::optional<std::vector<std::string>>& known,
 
 }  // namespace
 
-const char* word_of(device::GpuSetting setting) {
-  switch (setting) {
-    case device::GpuSetting::kOn:
-      return "on";
-    case device::GpuSetting::kOff:
-      return "off";
-    case device::GpuSetting::kUnsupported:
-      return "none";
-    case device::GpuSetting::kUnknown:
-      break;
+std::optional<double> median_of(const std::vector<device::GpuReading>& readings,
+                                std::optional<double> device::GpuReading::*field) {
+  std::vector<double> values;
+  for (const device::GpuReading& each : readings) {
+    if (each.*field) values.push_back(*(each.*field));
   }
-  return "";
+  if (values.empty()) return std::nullopt;
+  return statistics::median(values);
 }
 
 GpuState gpu_state(const GpuConditions& gpu) {

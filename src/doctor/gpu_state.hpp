@@ -25,8 +25,9 @@ struct GpuState {
   device::GpuSetting mig = device::GpuSetting::kUnknown;
 };
 
-// "on", "off", "none" for a GPU that has no such mode; empty when it is not known.
-const char* word_of(device::GpuSetting setting);
+// Of the readings that know it; empty where none does.
+std::optional<double> median_of(const std::vector<device::GpuReading>& readings,
+                                std::optional<double> device::GpuReading::*field);
 
 GpuState gpu_state(const GpuConditions& gpu);
 

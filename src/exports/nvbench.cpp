@@ -98,7 +98,7 @@ void add_number(std::vector<json::JsonText>& all, const char* tag, const char* h
 void add_spread(std::vector<json::JsonText>& all, const record::Measurement& m) {
   if (m.samples_s.empty()) return;
   std::vector<double> sorted = m.samples_s;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const double q1 = statistics::quantile_sorted(sorted, 0.25);
   const double q3 = statistics::quantile_sorted(sorted, 0.75);
   const double centre = statistics::quantile_sorted(sorted, 0.5);

@@ -1,11 +1,11 @@
 #include "base/text.hpp"
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
+#include "report/host.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <ctime>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -76,13 +76,6 @@ Value if_measured(double value) {
   return value > 0.0 ? Value(value) : std::nullopt;
 }
 
-Value unix_seconds(const std::string& time) {
-  std::tm parts = {};
-  const char* end = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  return static_cast<double>(timegm(&parts));
-}
-
 struct RowMetric {
   const char* name;
   const char* help;
@@ -124,7 +117,7 @@ void add_unit_metrics(Metrics& metrics, const record::Report& report, const Labe
   metrics.begin("nf4bench_run_complete", "Whether the run finished.");
   metrics.add(unit, report.complete ? 1.0 : 0.0);
   metrics.begin("nf4bench_last_run_timestamp_seconds", "When the run finished.");
-  metrics.add(unit, unix_seconds(report.finished_at));
+  metrics.add(unit, report::seconds_of(report.finished_at));
   metrics.begin("nf4bench_copy_bytes_per_second", "Bytes read and written by a copy.");
   metrics.add(unit, if_measured(report.ceilings.copy_bytes_per_s));
   const record::DeviceState& state = report.state_after.value_or(report.state_before);

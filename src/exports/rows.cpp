@@ -1,5 +1,7 @@
 #include "exports/rows.hpp"
 
+#include "json/json_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

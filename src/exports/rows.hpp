@@ -2,12 +2,10 @@
 
 // What the formats share.
 
-#include "json/json_text.hpp"
 #include "report/report.hpp"
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace nf4bench::exports {

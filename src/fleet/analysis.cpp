@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace nf4bench::fleet {
 namespace {
@@ -103,9 +104,7 @@ class Analyst {
         summary.cause = likely_cause(group_, summary, analysis_.threshold);
       }
     }
-    std::stable_sort(
-        analysis_.ranking.begin(), analysis_.ranking.end(),
-        [](const UnitSummary& a, const UnitSummary& b) { return a.deviation > b.deviation; });
+    std::ranges::stable_sort(analysis_.ranking, std::greater(), &UnitSummary::deviation);
     return std::move(analysis_);
   }
 
@@ -133,7 +132,7 @@ class Analyst {
     CellSummary summary;
     summary.units = column.logs.size();
     if (column.logs.empty()) return summary;
-    const auto [low, high] = std::minmax_element(column.logs.begin(), column.logs.end());
+    const auto [low, high] = std::ranges::minmax_element(column.logs);
     const double center = statistics::median(column.logs);
     summary.median_s = std::exp(center);
     summary.mad = std::expm1(mad_of(column.logs, center));
@@ -251,22 +250,6 @@ void add_reason(std::vector<std::string>& reasons, std::size_t count, const char
 }
 
 }  // namespace
-
-const char* to_string(UnitVerdict verdict) {
-  switch (verdict) {
-    case UnitVerdict::kFailed:
-      return "FAILED";
-    case UnitVerdict::kSlow:
-      return "SLOW";
-    case UnitVerdict::kUnsure:
-      return "UNSURE";
-    case UnitVerdict::kOk:
-      return "OK";
-    case UnitVerdict::kNone:
-      return "none";
-  }
-  return "";
-}
 
 GroupAnalysis analyse(const Group& group) {
   return Analyst(group).take();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/words.hpp"
 #include "compare/gate.hpp"
 #include "fleet/fleet.hpp"
 #include "statistics/statistics.hpp"
@@ -23,11 +24,11 @@ enum class UnitVerdict {
   kNone,  // there are fewer than kFewestUnits, or it measured no cell that as many did
 };
 
-inline constexpr UnitVerdict kUnitVerdicts[] = {UnitVerdict::kFailed, UnitVerdict::kSlow,
-                                                UnitVerdict::kUnsure, UnitVerdict::kOk,
-                                                UnitVerdict::kNone};
-
-const char* to_string(UnitVerdict verdict);
+constexpr auto words(UnitVerdict /*any*/) {
+  using enum UnitVerdict;
+  return std::to_array<Word<UnitVerdict>>(
+      {{kFailed, "FAILED"}, {kSlow, "SLOW"}, {kUnsure, "UNSURE"}, {kOk, "OK"}, {kNone, "none"}});
+}
 
 // One cell over all units that measured it.
 struct CellSummary {

@@ -62,7 +62,7 @@ std::vector<std::string> values_of(const std::vector<compare::TraitValue>& trait
                                    const std::vector<std::string>& names) {
   std::vector<std::string> values;
   for (const compare::TraitValue& trait : traits) {
-    if (std::find(names.begin(), names.end(), trait.name) != names.end()) {
+    if (std::ranges::find(names, trait.name) != names.end()) {
       values.push_back(trait.value);
     }
   }
@@ -234,7 +234,7 @@ bool FleetBuilder::replaces_older(const UnitReport& report) {
 // The kind that `report` fits, made for it where there is none. What the kind does not know yet it
 // learns from the report.
 std::size_t FleetBuilder::kind_of(const UnitReport& report) {
-  const auto found = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& kind) {
+  const auto found = std::ranges::find_if(kinds_, [&](const Kind& kind) {
     return std::equal(kind.traits.begin(), kind.traits.end(), report.traits.begin(),
                       [](const auto& a, const auto& b) { return !differ(a, b); });
   });
@@ -270,9 +270,8 @@ Fleet FleetBuilder::finish(const std::vector<std::string>& by) {
     if (!kind.group.units.empty()) families[values_of(kind.traits, by)].push_back(&kind);
   }
   for (auto& [values, family] : families) {
-    Kind* chosen = *std::max_element(family.begin(), family.end(), [](Kind* a, Kind* b) {
-      return a->group.units.size() < b->group.units.size();
-    });
+    Kind* chosen = *std::ranges::max_element(
+        family, [](Kind* a, Kind* b) { return a->group.units.size() < b->group.units.size(); });
     for (const Kind* kind : family) {
       if (kind != chosen) refuse(*kind, *chosen);
     }

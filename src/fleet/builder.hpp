@@ -6,7 +6,6 @@
 #include "record/report.hpp"
 #include "report/report.hpp"
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>

@@ -14,9 +14,9 @@ constexpr double kHotter_c = 10.0;  // than the median of the fleet
 constexpr double kExplains = 0.5;   // share of the deviation
 
 bool has_reason(const Unit& unit, std::string_view word) {
-  return std::any_of(
-      unit.throttle_reasons.begin(), unit.throttle_reasons.end(),
-      [&](const std::string& reason) { return reason.find(word) != std::string::npos; });
+  return std::ranges::any_of(unit.throttle_reasons, [&](const std::string& reason) {
+    return reason.find(word) != std::string::npos;
+  });
 }
 
 bool draws_its_limit(const Unit& unit) {
@@ -45,7 +45,7 @@ bool has_others(const Unit& unit) {
 
 // Where half of the units share their GPUs, as desktops do, that makes none of them slow.
 bool shares_as_few_do(const Group& group, const Unit& unit) {
-  const auto sharing = std::count_if(group.units.begin(), group.units.end(), has_others);
+  const auto sharing = std::ranges::count_if(group.units, has_others);
   return has_others(unit) && 2 * static_cast<std::size_t>(sharing) < group.units.size();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "compare/run_cells.hpp"
 #include "record/device_info.hpp"
 
@@ -19,10 +20,10 @@ inline constexpr const char* kFleetSchemaVersion = "1.0.0";
 // What a cell is bound by, as far as its bandwidth tells.
 enum class Bound { kUnknown, kMemory, kOther };
 
-inline constexpr Bound kBounds[] = {Bound::kUnknown, Bound::kMemory, Bound::kOther};
-
-constexpr const char* to_string(Bound bound) {
-  return bound == Bound::kMemory ? "memory" : bound == Bound::kOther ? "other" : "unknown";
+constexpr auto words(Bound /*any*/) {
+  using enum Bound;
+  return std::to_array<Word<Bound>>(
+      {{kUnknown, "unknown"}, {kMemory, "memory"}, {kOther, "other"}});
 }
 
 // A cell that reaches this fraction of the bandwidth of a copy is bound by the memory.

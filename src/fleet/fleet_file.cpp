@@ -76,7 +76,7 @@ json::JsonText unit_json(const Unit& unit) {
 
 json::JsonText cell_json(const FleetCell& cell) {
   text::Columns<FleetCell> columns = {
-      {{.key = "name"}, [](const FleetCell& each) { return each.name; }},
+      {{.key = "name"}, &FleetCell::name},
       {{.key = "bound"}, [](const FleetCell& each) { return to_string(each.bound); }}};
   const text::Columns<FleetCell> key = compare::key_columns_of<FleetCell>();
   columns.insert(columns.end(), key.begin(), key.end());
@@ -87,7 +87,7 @@ json::JsonText cell_json(const FleetCell& cell) {
 void add_group(json::JsonStream& document, const Group& group) {
   document.begin_object();
   document.add("facts", facts_json(group.facts));
-  document.add("kind", json::json_string(group.kind == record::DeviceKind::kCuda ? "cuda" : "cpu"));
+  document.add("kind", json::json_string(to_string(group.kind)));
   document.begin_array("cells");
   for (const FleetCell& cell : group.cells) document.add(cell_json(cell));
   document.end();
@@ -154,7 +154,7 @@ FleetCell read_cell(const json::JsonNode& node) {
   FleetCell cell;
   cell.name = node["name"].string();
   const std::string word = node["bound"].string();
-  for (const Bound bound : kBounds) {
+  for (const Bound bound : kWords<Bound>) {
     if (word == to_string(bound)) cell.bound = bound;
   }
   return cell;

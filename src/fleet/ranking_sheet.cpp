@@ -67,7 +67,7 @@ auto measured(Function function) {
 
 text::Columns<UnitLine> name_columns() {
   using Line = UnitLine;
-  return {{{.name = "rank", .key = "rank"}, [](const Line& line) { return line.rank; }},
+  return {{{.name = "rank", .key = "rank"}, &Line::rank},
           {{.name = "unit", .key = "id", .most = 44, .least = 18, .cut = text::Cut::kMiddle},
            [](const Line& line) { return line.unit().id; }},
           {{.name = "host", .rank = 2, .key = "host", .most = 20},
@@ -218,18 +218,17 @@ text::Columns<CellLine> cell_columns() {
 
 text::Columns<CellLine> own_cell_columns() {
   using Line = CellLine;
-  return {
-      {{.name = "cell"}, [](const Line& line) { return line.cell.name; }},
-      {{.name = "bound"}, [](const Line& line) { return to_string(line.cell.bound); }},
-      {{.name = "this GPU", .unit = Unit::kSeconds}, [](const Line& line) { return line.unit_s; }},
-      {{.name = "median", .unit = Unit::kSeconds},
-       [](const Line& line) { return line.summary.median_s; }},
-      {{.name = "deviation", .unit = Unit::kChange},
-       [](const Line& line) { return line.unit_s / line.summary.median_s - 1.0; }},
-      {{.name = "lowest", .unit = Unit::kSeconds},
-       [](const Line& line) { return line.summary.lowest_s; }},
-      {{.name = "highest", .unit = Unit::kSeconds},
-       [](const Line& line) { return line.summary.highest_s; }}};
+  return {{{.name = "cell"}, [](const Line& line) { return line.cell.name; }},
+          {{.name = "bound"}, [](const Line& line) { return to_string(line.cell.bound); }},
+          {{.name = "this GPU", .unit = Unit::kSeconds}, &Line::unit_s},
+          {{.name = "median", .unit = Unit::kSeconds},
+           [](const Line& line) { return line.summary.median_s; }},
+          {{.name = "deviation", .unit = Unit::kChange},
+           [](const Line& line) { return line.unit_s / line.summary.median_s - 1.0; }},
+          {{.name = "lowest", .unit = Unit::kSeconds},
+           [](const Line& line) { return line.summary.lowest_s; }},
+          {{.name = "highest", .unit = Unit::kSeconds},
+           [](const Line& line) { return line.summary.highest_s; }}};
 }
 
 }  // namespace

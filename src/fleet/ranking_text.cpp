@@ -75,7 +75,7 @@ std::string rule_text(const Group& group, const GroupAnalysis& analysis) {
 
 std::string count_text(const std::vector<GroupAnalysis>& analyses) {
   std::vector<std::string> texts;
-  for (const UnitVerdict verdict : kUnitVerdicts) {
+  for (const UnitVerdict verdict : kWords<UnitVerdict>) {
     std::size_t count = 0;
     for (const GroupAnalysis& analysis : analyses) {
       for (const UnitSummary& unit : analysis.ranking) count += unit.verdict == verdict ? 1 : 0;

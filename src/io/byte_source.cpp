@@ -81,8 +81,8 @@ bool is_html(std::string_view bytes) {
   const std::size_t start = bytes.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos) return false;
   std::string lower(bytes.substr(start, 14));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower.starts_with("<!doctype html") || lower.starts_with("<html");
 }
 
@@ -167,9 +167,8 @@ void read_in_pieces(const ByteSource& source, const ByteRange& range, const Byte
 
 std::string_view look_alike(std::string_view first_bytes) {
   if (is_html(first_bytes)) return "an HTML page, perhaps a login or error page";
-  const auto found =
-      std::find_if(kSignatures.begin(), kSignatures.end(),
-                   [first_bytes](const Signature& s) { return first_bytes.starts_with(s.prefix); });
+  const auto found = std::ranges::find_if(
+      kSignatures, [first_bytes](const Signature& s) { return first_bytes.starts_with(s.prefix); });
   return found == kSignatures.end() ? std::string_view() : found->meaning;
 }
 

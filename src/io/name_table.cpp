@@ -15,7 +15,7 @@ bool is_digit(char c) {
 
 // Removes the digits at the start of `text` and returns them without leading zeros.
 std::string_view take_number(std::string_view& text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+  const auto end = std::ranges::find_if_not(text, is_digit);
   std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.begin()));
   text.remove_prefix(digits.size());
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
@@ -45,14 +45,13 @@ std::optional<std::size_t> NameTable::index() {
   for (std::size_t i = 0; i < size(); ++i) {
     slots_.push_back({std::hash<std::string_view>{}((*this)[i]), i});
   }
-  std::sort(slots_.begin(), slots_.end(), [this](const Slot& a, const Slot& b) {
+  std::ranges::sort(slots_, [this](const Slot& a, const Slot& b) {
     return a.hash != b.hash ? a.hash < b.hash : (*this)[a.number] < (*this)[b.number];
   });
   index_top_bits();
-  const auto twin =
-      std::adjacent_find(slots_.begin(), slots_.end(), [this](const Slot& a, const Slot& b) {
-        return a.hash == b.hash && (*this)[a.number] == (*this)[b.number];
-      });
+  const auto twin = std::ranges::adjacent_find(slots_, [this](const Slot& a, const Slot& b) {
+    return a.hash == b.hash && (*this)[a.number] == (*this)[b.number];
+  });
   if (twin == slots_.end()) return std::nullopt;
   return std::max(twin->number, std::next(twin)->number);
 }

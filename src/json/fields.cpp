@@ -10,8 +10,7 @@ namespace nf4bench::json {
 namespace {
 
 bool are_finite(std::span<const double> values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](double value) { return std::isfinite(value); });
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include "json/json_tree.hpp"
 #include "statistics/statistics.hpp"
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -71,8 +71,8 @@ std::string escape(char32_t character) {
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
-    const auto plain = static_cast<std::size_t>(
-        std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+    const auto plain =
+        static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
@@ -124,7 +124,7 @@ std::size_t length_of(const std::vector<Piece>& pieces, bool breaks) {
   for (const Piece& piece : pieces) {
     length += piece.name.size() + piece.value.size() + kSeparator;
     if (!breaks) continue;
-    const auto lines = std::count(piece.value.begin(), piece.value.end(), '\n');
+    const auto lines = std::ranges::count(piece.value, '\n');
     length += kIndent * static_cast<std::size_t>(lines);
   }
   return length;

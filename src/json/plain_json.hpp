@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 #include <system_error>
 #include <vector>

@@ -24,7 +24,7 @@ constexpr int kCodeOfZero = 7;
 
 // Index of the entry nearest to `value` in an ascending map; 0 for NaN.
 std::uint8_t nearest_entry(const std::vector<float>& map, float value) {
-  const auto above = std::lower_bound(map.begin(), map.end(), value);
+  const auto above = std::ranges::lower_bound(map, value);
   if (above == map.begin()) return 0;
   if (above == map.end()) return static_cast<std::uint8_t>(map.size() - 1);
   const auto below = std::prev(above);
@@ -106,7 +106,7 @@ std::vector<float> dynamic_map() {
   std::vector<float> map = {0.0f, 1.0f};
   map.reserve(kNestedMapEntries);
   for (int decade = 0; decade < 7; ++decade) append_decade(decade, map);
-  std::sort(map.begin(), map.end());
+  std::ranges::sort(map);
   return map;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "nf4/quantizer.hpp"  // dynamic_map()
 #include "nf4/tensor.hpp"
 
 #include <cstdint>

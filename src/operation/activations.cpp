@@ -3,7 +3,6 @@
 #include "base/parallel.hpp"
 #include "nf4/random.hpp"
 #include "nf4/values.hpp"
-#include "operation/routing.hpp"
 
 #include <memory>
 #include <utility>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "operation/operation.hpp"
-#include "record/run_options.hpp"
+#include "record/settings.hpp"
 
 #include <cstddef>
 #include <cstdint>

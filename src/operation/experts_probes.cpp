@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -115,7 +114,7 @@ Call Prober::usual_call(std::uint64_t number) const {
 // Experts in turn, and one input for each row that counts.
 Call Prober::walk(std::int64_t step) const {
   Call call = usual_call(0);
-  std::fill(call.rows.begin(), call.rows.end(), 0.0);
+  std::ranges::fill(call.rows, 0.0);
   const std::int64_t top_k = problem_.group.top_k;
   for (std::int64_t slot = 0; slot < slots(); ++slot) {
     const auto index = static_cast<std::size_t>(slot);
@@ -136,7 +135,7 @@ Call Prober::walk(std::int64_t step) const {
 Call Prober::whole_numbers() const {
   constexpr std::int64_t kMostSummed = 512;
   Call call = usual_call(1);
-  std::fill(call.rows.begin(), call.rows.end(), 0.0);
+  std::ranges::fill(call.rows, 0.0);
   const std::int64_t summed = problem_.group.sums_slots ? problem_.group.top_k : 1;
   const std::int64_t count =
       std::min(problem_.inputs, std::max<std::int64_t>(1, kMostSummed / summed));
@@ -146,7 +145,7 @@ Call Prober::whole_numbers() const {
       at(call, row, place(number)) = places_.at(-1 - number) % 2 == 0 ? 1.0 : -1.0;
     }
   }
-  std::fill(call.weights.begin(), call.weights.end(), 1.0f);
+  std::ranges::fill(call.weights, 1.0f);
   return call;
 }
 
@@ -178,7 +177,7 @@ Call Prober::nan_in_a_row(std::int64_t) const {
 // The first and the third slot of each token have one expert and one row, with opposite weights.
 Call Prober::cancelling() const {
   Call call = usual_call(4);
-  std::fill(call.rows.begin(), call.rows.end(), 0.0);
+  std::ranges::fill(call.rows, 0.0);
   for (std::int64_t token = 0; token < problem_.tokens; ++token) {
     const std::int64_t first = token * problem_.group.top_k;
     const auto index = static_cast<std::size_t>(first);

@@ -68,7 +68,7 @@ std::vector<std::string> built_in_variant_names() {
   std::vector<std::string> names;
   for (const BuiltIn& each : built_in_catalogs()) {
     for (const kernels::Variant& variant : each.catalog.variants) {
-      const bool is_known = std::find(names.begin(), names.end(), variant.name) != names.end();
+      const bool is_known = std::ranges::find(names, variant.name) != names.end();
       if (!is_known) names.emplace_back(variant.name);
     }
   }

@@ -462,7 +462,7 @@ nf4::Nf4Tensor with_powers_of_two(const nf4::Nf4Tensor& weight) {
   for (std::size_t i = 0; i < result.nested_map.size(); ++i) {
     result.nested_map[i] = i % 2 == 0 ? 1.0f : 2.0f;
   }
-  std::fill(result.nested_absmax.begin(), result.nested_absmax.end(), 1.0f);
+  std::ranges::fill(result.nested_absmax, 1.0f);
   result.nested_offset = 0.0f;
   return result;
 }

@@ -2,13 +2,13 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "nf4/random.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -35,10 +35,8 @@ Value value_at(std::span<const std::byte> bytes, std::int64_t index) {
 
 // The whole of `word` as a number of 0 or more; none when it is not.
 std::optional<double> number_of(std::string_view word) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  const bool is_whole = error == std::errc() && end == word.data() + word.size();
-  return is_whole && value >= 0.0 && value < 1e6 ? std::optional(value) : std::nullopt;
+  const auto value = parsed<double>(word);
+  return value && *value >= 0.0 && *value < 1e6 ? value : std::nullopt;
 }
 
 // In which order experts stand in line: for who is dead, who is liked most, and whose turn it is.

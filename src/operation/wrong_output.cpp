@@ -176,27 +176,15 @@ WrongPattern pattern_of_decoded(const nf4::Nf4Tensor& weight, const Wrong& wrong
   return wrong.found.max_ulp <= kMostUlpOfRounding ? WrongPattern::kRounding : WrongPattern::kOther;
 }
 
-const char* words_of(WrongPattern pattern) {
-  switch (pattern) {
-    case WrongPattern::kNotWritten:
-      return "what is wrong was not written";
-    case WrongPattern::kAllZero:
-      return "all that is wrong is zero";
-    case WrongPattern::kTail:
-      return "what comes last is missing";
-    case WrongPattern::kSwappedNibbles:
-      return "the two nibbles of a byte are swapped";
-    case WrongPattern::kOffByABlock:
-      return "the scale is that of the block before or behind";
-    case WrongPattern::kNestedIgnored:
-      return "the scale is not computed from all parts of the nested scales";
-    case WrongPattern::kRounding:
-      return "it is rounded in another way";
-    case WrongPattern::kOther:
-      break;
-  }
-  return "";
-}
+// Of kOther nothing is said.
+constexpr Word<WrongPattern> kMeanings[] = {
+    {WrongPattern::kNotWritten, "what is wrong was not written"},
+    {WrongPattern::kAllZero, "all that is wrong is zero"},
+    {WrongPattern::kTail, "what comes last is missing"},
+    {WrongPattern::kSwappedNibbles, "the two nibbles of a byte are swapped"},
+    {WrongPattern::kOffByABlock, "the scale is that of the block before or behind"},
+    {WrongPattern::kNestedIgnored, "the scale is not computed from all parts of the nested scales"},
+    {WrongPattern::kRounding, "it is rounded in another way"}};
 
 std::string number_words(const std::string& bits, const std::optional<double>& value) {
   const std::string number = value ? fmt::format("{:.6g}", *value) : "not finite";
@@ -258,7 +246,7 @@ std::string describe(const std::optional<record::FirstWrong>& wrong) {
     text += fmt::format(", nibble 0x{:x} of block {}", *wrong->nibble, *wrong->block);
     if (wrong->scale) text += fmt::format(" with the scale {:.6g}", *wrong->scale);
   }
-  const std::string pattern = words_of(wrong->pattern);
+  const std::string pattern = word_of(kMeanings, wrong->pattern);
   return pattern.empty() ? text : text + ": " + pattern;
 }
 

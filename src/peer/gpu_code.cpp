@@ -75,9 +75,9 @@ bool GpuCode::may_run_on(int compute_capability) const {
   const auto fits = [&](int architecture) {
     return architecture / 10 == compute_capability / 10 && architecture <= compute_capability;
   };
-  return std::any_of(binaries.begin(), binaries.end(), fits) ||
-         std::any_of(ptx.begin(), ptx.end(),
-                     [&](int architecture) { return architecture <= compute_capability; });
+  return std::ranges::any_of(binaries, fits) || std::ranges::any_of(ptx, [&](int architecture) {
+           return architecture <= compute_capability;
+         });
 }
 
 GpuCode gpu_code_of(std::span<const std::byte> library) {

@@ -54,9 +54,8 @@ std::vector<PeerArgument> parse_peers(const std::vector<std::string>& words) {
   std::vector<PeerArgument> peers;
   for (const std::string& word : words) {
     PeerArgument peer = parse_peer(word);
-    const bool is_taken = std::any_of(peers.begin(), peers.end(), [&](const PeerArgument& other) {
-      return other.name == peer.name;
-    });
+    const bool is_taken = std::ranges::any_of(
+        peers, [&](const PeerArgument& other) { return other.name == peer.name; });
     if (is_taken) {
       throw Error(
           ErrorKind::kUsage,

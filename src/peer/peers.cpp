@@ -182,8 +182,8 @@ void Peers::add(const PeerArgument& argument, const PeerHost& host) {
   const char* const peer = strings_.emplace_back(argument.name).c_str();
   for (const kernels::Variant& variant : loaded) {
     const std::string name = variant.name;
-    if (std::any_of(variants_.begin(), variants_.end(),
-                    [&](const kernels::Variant& other) { return name == other.name; })) {
+    if (std::ranges::any_of(variants_,
+                            [&](const kernels::Variant& other) { return name == other.name; })) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("--peer {}: there is a variant \"{}\" already; choose another name",
                               argument.name, name));
@@ -194,11 +194,11 @@ void Peers::add(const PeerArgument& argument, const PeerHost& host) {
 }
 
 bool Peers::is_of_absent_peer(const std::string& pattern) const {
-  const bool matches_present = std::any_of(
-      variants_.begin(), variants_.end(),
-      [&](const kernels::Variant& variant) { return matches_wildcard(pattern, variant.name); });
+  const bool matches_present = std::ranges::any_of(variants_, [&](const kernels::Variant& variant) {
+    return matches_wildcard(pattern, variant.name);
+  });
   if (matches_present) return false;
-  return std::any_of(absent_.begin(), absent_.end(), [&](const std::string& name) {
+  return std::ranges::any_of(absent_, [&](const std::string& name) {
     return matches_wildcard(pattern, name) || pattern.starts_with(name + "_") ||
            pattern.starts_with(name + ".") || pattern.starts_with(name + "*");
   });

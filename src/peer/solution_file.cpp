@@ -1,10 +1,8 @@
 #include "peer/solution_file.hpp"
 
 #include "base/atomic_file.hpp"
-#include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/sha256.hpp"
-#include "base/text.hpp"
 #include "json/json_tree.hpp"
 #include "peer/compile_cache.hpp"
 
@@ -25,7 +23,7 @@ constexpr std::size_t kDigitsOfName = 16;
 fs::path safe_path(const json::JsonNode& node) {
   fs::path path = fs::path(node.string()).lexically_normal();
   const bool leads_out =
-      std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+      std::ranges::any_of(path, [](const fs::path& part) { return part == ".."; });
   const bool is_folder = !path.has_filename() || path == ".";
   if (is_folder || path.is_absolute() || leads_out) {
     node.refuse("the path of a file within the solution");

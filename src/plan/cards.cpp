@@ -1,6 +1,7 @@
 #include "plan/cards.hpp"
 
 #include "base/error.hpp"
+#include "base/nearest_names.hpp"
 #include "base/text.hpp"
 #include "cuda/cards.hpp"
 #include "cuda/prediction.hpp"
@@ -202,10 +203,11 @@ text::Sheet sheet_of_cards(const CardQuestion& asked) {
   const std::vector<std::int64_t> tokens =
       asked.tokens.empty() ? std::vector<std::int64_t>{1, 8, 64, 256} : asked.tokens;
   const std::string dtype = asked.dtype.empty() ? "float16" : asked.dtype;
-  const nf4::OutputType type = *output_type_named(dtype);
+  const std::optional<nf4::OutputType> type = output_type_named(dtype);
+  if (!type) throw not_one_of("--dtype", dtype, {"float16", "bfloat16"});
   std::vector<kernels::Problem> problems;
   for (const std::string& shape : shapes) {
-    kernels::Problem problem = problem_of(shape, type);
+    kernels::Problem problem = problem_of(shape, *type);
     problems.push_back(problem);
     for (const std::int64_t count : tokens) {
       problem.tokens = count;

@@ -1,6 +1,7 @@
 #include "plan/experts.hpp"
 
 #include "base/error.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "nf4/matrices.hpp"
 #include "plan/layers.hpp"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -50,12 +50,9 @@ std::optional<Matrix> parse_name(std::string_view name) {
   if (begin == std::string_view::npos || !rest.substr(0, begin).ends_with("experts")) {
     return std::nullopt;
   }
-  const std::string_view number = rest.substr(begin + 1);
-  Matrix matrix = {.layer = std::string(rest.substr(0, begin)), .role = word->role};
-  const char* const last = number.data() + number.size();
-  const auto [end, error] = std::from_chars(number.data(), last, matrix.expert);
-  const bool is_number = error == std::errc() && end == last && matrix.expert >= 0;
-  return is_number ? std::optional(matrix) : std::nullopt;
+  const auto expert = parsed<std::int64_t>(rest.substr(begin + 1));
+  if (!expert || *expert < 0) return std::nullopt;
+  return Matrix{.layer = std::string(rest.substr(0, begin)), .expert = *expert, .role = word->role};
 }
 
 // The matrices of a layer: of each expert one of each role, where it has them.

@@ -70,8 +70,7 @@ text::Columns<Line> tensor_columns(bool lists_all) {
   using Entry = io::TensorEntry;
   using text::Unit;
   return {
-      {{.name = lists_all ? "" : "tensors", .rank = 1},
-       [](const Line& line) { return line.tensors; }},
+      {{.name = lists_all ? "" : "tensors", .rank = 1}, &Line::tensors},
       {{.name = "shape", .key = "shape"}, of_state([](const Entry& each) { return each.shape; })},
       {{.key = "elements"}, of_state([](const Entry& each) { return each.elements; })},
       {{.name = "blocksize", .rank = 3, .key = "blocksize"},
@@ -104,7 +103,7 @@ text::Columns<OtherCount> other_columns() {
   using Other = OtherCount;
   return {{{.name = "not NF4", .key = "kind"},
            [](const Other& each) { return std::string(each.kind); }},
-          {{.name = "tensors", .key = "count"}, [](const Other& each) { return each.count; }},
+          {{.name = "tensors", .key = "count"}, &Other::count},
           {{.name = "first tensor", .key = "example", .least = 10, .cut = text::Cut::kMiddle},
            [](const Other& each) { return std::string(each.example); }}};
 }

@@ -141,8 +141,7 @@ std::vector<TensorSource> whole_layers(const std::vector<TensorSource>& stacks,
       layers.push_back(synthetic_layer(first, activation));
     } else {
       const std::string name = name_of_second(first.name);
-      const auto second =
-          std::ranges::find_if(stacks, [&](const TensorSource& each) { return each.name == name; });
+      const auto second = std::ranges::find(stacks, name, &TensorSource::name);
       if (second == stacks.end()) {
         throw Error(ErrorKind::kUsage,
                     fmt::format("--part layer: \"{}\" has no second stack{}; leave it out "

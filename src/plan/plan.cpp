@@ -22,7 +22,7 @@ std::size_t times_selected(const std::string& name, const std::vector<std::strin
   std::size_t most = 0;
   for (const std::string& pattern : patterns) {
     if (!matches_wildcard(pattern, name)) continue;
-    const auto listed = std::count(patterns.begin(), patterns.end(), pattern);
+    const auto listed = std::ranges::count(patterns, pattern);
     most = std::max(most, static_cast<std::size_t>(listed));
   }
   return most;
@@ -30,7 +30,7 @@ std::size_t times_selected(const std::string& name, const std::vector<std::strin
 
 void require_match(const std::string& pattern, const std::vector<std::string>& names) {
   const auto matches = [&](const std::string& name) { return matches_wildcard(pattern, name); };
-  if (std::any_of(names.begin(), names.end(), matches)) return;
+  if (std::ranges::any_of(names, matches)) return;
   std::string word = pattern;
   std::erase_if(word, [](char c) { return c == '*' || c == '?'; });
   const std::vector<std::string> nearest = nearest_names(word, names);
@@ -46,7 +46,7 @@ std::vector<PlannedTensor> plan_tensors(std::vector<TensorSource> sources, Tenso
                                         std::size_t first_id) {
   std::vector<PlannedTensor> plan;
   for (TensorSource& source : sources) {
-    const auto same = std::find_if(plan.begin(), plan.end(), [&](const PlannedTensor& planned) {
+    const auto same = std::ranges::find_if(plan, [&](const PlannedTensor& planned) {
       return choice == TensorChoice::kOnePerGeometry && costs_the_same(planned.source, source);
     });
     if (same != plan.end()) {

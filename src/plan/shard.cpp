@@ -1,12 +1,12 @@
 #include "plan/shard.hpp"
 
 #include "base/error.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -18,10 +18,8 @@ namespace {
 constexpr int kMostTasks = 1'000'000;
 
 std::optional<int> number_in(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole && number >= 0 && number <= kMostTasks ? std::optional(number) : std::nullopt;
+  const auto number = parsed<int>(text);
+  return number && *number >= 0 && *number <= kMostTasks ? number : std::nullopt;
 }
 
 std::optional<int> number_of(const char* name, const Variables& variables) {

@@ -64,11 +64,11 @@ void check_stack_shapes(const std::vector<io::StackShape>& shapes,
   for (const io::StackShape& shape : shapes) {
     const auto has_stack = [&](const io::Checkpoint* checkpoint) {
       const auto& entries = checkpoint->tensors();
-      return std::any_of(entries.begin(), entries.end(), [&](const io::TensorEntry& entry) {
+      return std::ranges::any_of(entries, [&](const io::TensorEntry& entry) {
         return entry.is_expert_stack && shape.names(entry.name);
       });
     };
-    if (std::any_of(checkpoints.begin(), checkpoints.end(), has_stack)) continue;
+    if (std::ranges::any_of(checkpoints, has_stack)) continue;
     throw Error(ErrorKind::kUsage,
                 fmt::format("--shape-of: no stack of experts in the input is called \"{}\" or ends "
                             "in \".{}\"; \"nf4bench inspect --all\" lists names",
@@ -147,15 +147,14 @@ bool looks_like_scales(std::string_view name) {
 // What to call arrays, one of which is named like the scales of an NF4 weight; else empty.
 std::string naming_hint(const io::Checkpoint& checkpoint) {
   const auto& others = checkpoint.others();
-  const bool has_scales =
-      std::any_of(others.begin(), others.end(), [](const io::OtherTensors& other) {
-        return std::any_of(other.names.begin(), other.names.end(), looks_like_scales);
-      });
+  const bool has_scales = std::ranges::any_of(others, [](const io::OtherTensors& other) {
+    return std::ranges::any_of(other.names, looks_like_scales);
+  });
   if (!has_scales) return "";
   const std::vector<std::filesystem::path> files = checkpoint.files().files;
   const auto are_all = [&files](std::initializer_list<const char*> suffixes) {
-    return std::all_of(files.begin(), files.end(), [&](const auto& file) {
-      return std::find(suffixes.begin(), suffixes.end(), file.extension()) != suffixes.end();
+    return std::ranges::all_of(files, [&](const auto& file) {
+      return std::ranges::find(suffixes, file.extension()) != suffixes.end();
     });
   };
   if (are_all({".npz"})) {

@@ -2,6 +2,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/parsed.hpp"
 #include "base/text.hpp"
 #include "nf4/format.hpp"
 
@@ -9,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -23,10 +23,8 @@ namespace {
 
 // The whole of `text` as a positive decimal number; empty when it is none or does not fit.
 std::optional<std::int64_t> positive_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value <= 0) return std::nullopt;
-  return value;
+  const auto value = parsed<std::int64_t>(text);
+  return value && *value > 0 ? value : std::nullopt;
 }
 
 bool fits_elements(const std::vector<std::int64_t>& shape) {
@@ -90,7 +88,7 @@ void add_field(const std::string& text, Fields& fields) {
   const std::size_t equals = text.find('=');
   const std::string key = text.substr(0, equals);
   if (equals == std::string::npos || equals + 1 == text.size() ||
-      std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
+      std::ranges::find(kKeys, key) == kKeys.end()) {
     refuse(fmt::format("found \"{}\", wanted KEY=VALUE with one of the keys {}", escaped(text),
                        fmt::join(kKeys, ", ")));
   }
@@ -125,10 +123,7 @@ std::string value_of(const Fields& fields, std::string_view key) {
 
 template <typename Number>
 Number number_of(std::string_view key, const std::string& text) {
-  Number number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && last == end) return number;
+  if (const auto number = parsed<Number>(text)) return *number;
   refuse(fmt::format("{}: \"{}\" is not a number", key, escaped(text)));
 }
 

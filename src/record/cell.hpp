@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "nf4/format.hpp"
 
 #include <compare>
@@ -22,11 +23,15 @@ enum class LaunchMode : std::uint8_t {
             // a call adds to the work around it
 };
 
-constexpr const char* to_string(CacheMode mode) {
-  return mode == CacheMode::kCold ? "cold" : "hot";
+constexpr auto words(CacheMode /*any*/) {
+  using enum CacheMode;
+  return std::to_array<Word<CacheMode>>({{kCold, "cold"}, {kHot, "hot"}});
 }
-constexpr const char* to_string(LaunchMode mode) {
-  return mode == LaunchMode::kGraph ? "graph" : mode == LaunchMode::kStream ? "stream" : "spaced";
+
+constexpr auto words(LaunchMode /*any*/) {
+  using enum LaunchMode;
+  return std::to_array<Word<LaunchMode>>(
+      {{kGraph, "graph"}, {kStream, "stream"}, {kSpaced, "spaced"}});
 }
 
 // Whether launches are recorded once and replayed.

@@ -2,9 +2,9 @@
 
 // What was counted while a kernel ran, and what limits it.
 
+#include "base/words.hpp"
 #include "record/launch.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,10 +25,17 @@ enum class Limit : std::uint8_t {
   kLaunch,   // what any kernel and its launch cost
 };
 
-constexpr const char* to_string(Limit limit) {
-  constexpr const char* kNames[] = {"unknown", "dram",  "l2",      "shared", "alu",
-                                    "tensor",  "issue", "latency", "launch"};
-  return kNames[static_cast<std::size_t>(limit)];
+constexpr auto words(Limit /*any*/) {
+  using enum Limit;
+  return std::to_array<Word<Limit>>({{kUnknown, "unknown"},
+                                     {kDram, "dram"},
+                                     {kL2, "l2"},
+                                     {kShared, "shared"},
+                                     {kAlu, "alu"},
+                                     {kTensor, "tensor"},
+                                     {kIssue, "issue"},
+                                     {kLatency, "latency"},
+                                     {kLaunch, "launch"}});
 }
 
 // Why warps do not issue, as Nsight Compute calls it ("long_scoreboard"), and for how many of the

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "nf4/format.hpp"
 
 #include <cstdint>
@@ -12,8 +13,9 @@ namespace nf4bench::record {
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 
-constexpr const char* to_string(DeviceKind kind) {
-  return kind == DeviceKind::kCuda ? "cuda" : "cpu";
+constexpr auto words(DeviceKind /*any*/) {
+  using enum DeviceKind;
+  return std::to_array<Word<DeviceKind>>({{kCpu, "cpu"}, {kCuda, "cuda"}});
 }
 
 // What is fixed about a device while the process lives.

@@ -7,71 +7,27 @@
 #include "base/field.hpp"
 #include "record/report.hpp"
 
-#include <array>
 #include <limits>
 #include <optional>
-#include <vector>
 
 namespace nf4bench {
 
-template <>
-inline constexpr std::array kWords<nf4::OutputType> = {
-    nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16, nf4::OutputType::kFloat32};
-template <>
-inline constexpr std::array kWords<nf4::AbsmaxKind> = {nf4::AbsmaxKind::kPlain,
-                                                       nf4::AbsmaxKind::kNested};
-template <>
-inline constexpr std::array kWords<record::StackPart> = {
-    record::StackPart::kGateUp, record::StackPart::kDown, record::StackPart::kLayer};
-template <>
-inline constexpr std::array kWords<record::Activation> = {
-    record::Activation::kSilu, record::Activation::kGeluTanh, record::Activation::kGptOss,
-    record::Activation::kRelu2};
-template <>
-inline constexpr std::array kWords<record::DeviceKind> = {record::DeviceKind::kCpu,
-                                                          record::DeviceKind::kCuda};
-template <>
-inline constexpr std::array kWords<record::CacheMode> = {record::CacheMode::kCold,
-                                                         record::CacheMode::kHot};
-template <>
-inline constexpr std::array kWords<record::LaunchMode> = {
-    record::LaunchMode::kGraph, record::LaunchMode::kStream, record::LaunchMode::kSpaced};
-template <>
-inline constexpr std::array kWords<record::Activations> = {
-    record::Activations::kNormal, record::Activations::kOutlier, record::Activations::kFile};
-template <>
-inline constexpr std::array kWords<record::VerifyScope> = {record::VerifyScope::kAll,
-                                                           record::VerifyScope::kSampled};
-template <>
-inline constexpr std::array kWords<record::Status> = {
-    record::Status::kPassed, record::Status::kFailed, record::Status::kSkipped,
-    record::Status::kInvalid};
-template <>
-inline constexpr std::array kWords<record::StopReason> = {record::StopReason::kPrecision,
-                                                          record::StopReason::kTimeLimit,
-                                                          record::StopReason::kInterrupted};
-template <>
-inline constexpr std::array kWords<record::RoofLimit> = {record::RoofLimit::kMemory,
-                                                         record::RoofLimit::kCompute};
-template <>
-inline constexpr std::array kWords<record::Limit> = {
-    record::Limit::kUnknown, record::Limit::kDram,    record::Limit::kL2,
-    record::Limit::kShared,  record::Limit::kAlu,     record::Limit::kTensor,
-    record::Limit::kIssue,   record::Limit::kLatency, record::Limit::kLaunch};
-template <>
-inline constexpr std::array kWords<record::WeightClass> = {
-    record::WeightClass::kExact, record::WeightClass::kRounded, record::WeightClass::kUnseen};
-template <>
-inline constexpr std::array kWords<record::WrongPattern> = {
-    record::WrongPattern::kOther,          record::WrongPattern::kNotWritten,
-    record::WrongPattern::kAllZero,        record::WrongPattern::kTail,
-    record::WrongPattern::kSwappedNibbles, record::WrongPattern::kOffByABlock,
-    record::WrongPattern::kNestedIgnored,  record::WrongPattern::kRounding};
-template <>
-inline constexpr std::array kWords<record::FaultKind> = {
-    record::FaultKind::kWrong,   record::FaultKind::kUnwritten, record::FaultKind::kSkipped,
-    record::FaultKind::kForeign, record::FaultKind::kStale,     record::FaultKind::kLate,
-    record::FaultKind::kStray};
+namespace nf4 {
+
+constexpr auto words(OutputType /*any*/) {
+  using enum OutputType;
+  return std::to_array<Word<OutputType>>({{kFloat16, to_string(kFloat16)},
+                                          {kBfloat16, to_string(kBfloat16)},
+                                          {kFloat32, to_string(kFloat32)}});
+}
+
+constexpr auto words(AbsmaxKind /*any*/) {
+  using enum AbsmaxKind;
+  return std::to_array<Word<AbsmaxKind>>(
+      {{kPlain, to_string(kPlain)}, {kNested, to_string(kNested)}});
+}
+
+}  // namespace nf4
 
 namespace statistics {
 

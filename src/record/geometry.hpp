@@ -1,9 +1,9 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "nf4/tensor.hpp"
 
 #include <compare>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,24 +15,18 @@ namespace nf4bench::record {
 // activated, or the one that leads back. Or both, one stack behind the other: a whole layer.
 enum class StackPart : std::uint8_t { kGateUp, kDown, kLayer };
 
-constexpr const char* to_string(StackPart part) {
-  switch (part) {
-    case StackPart::kGateUp:
-      return "gate_up";
-    case StackPart::kDown:
-      return "down";
-    case StackPart::kLayer:
-      break;
-  }
-  return "layer";
+constexpr auto words(StackPart /*any*/) {
+  using enum StackPart;
+  return std::to_array<Word<StackPart>>({{kGateUp, "gate_up"}, {kDown, "down"}, {kLayer, "layer"}});
 }
 
 // What stands between the two products of a layer.
 enum class Activation : std::uint8_t { kSilu, kGeluTanh, kGptOss, kRelu2 };
 
-constexpr const char* to_string(Activation activation) {
-  constexpr const char* kNames[] = {"silu", "gelu_tanh", "gptoss", "relu2"};
-  return kNames[static_cast<std::size_t>(activation)];
+constexpr auto words(Activation /*any*/) {
+  using enum Activation;
+  return std::to_array<Word<Activation>>(
+      {{kSilu, "silu"}, {kGeluTanh, "gelu_tanh"}, {kGptOss, "gptoss"}, {kRelu2, "relu2"}});
 }
 
 // What a stack of experts is there for.

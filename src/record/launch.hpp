@@ -4,8 +4,6 @@
 
 #include "base/field.hpp"
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,9 +13,10 @@ namespace nf4bench::record {
 // What a multiprocessor has no more of when it holds as many blocks of a kernel as it can.
 enum class Resource : std::uint8_t { kWarps, kBlocks, kRegisters, kShared };
 
-constexpr const char* to_string(Resource resource) {
-  constexpr const char* kNames[] = {"warps", "blocks", "registers", "shared"};
-  return kNames[static_cast<std::size_t>(resource)];
+constexpr auto words(Resource /*any*/) {
+  using enum Resource;
+  return std::to_array<Word<Resource>>(
+      {{kWarps, "warps"}, {kBlocks, "blocks"}, {kRegisters, "registers"}, {kShared, "shared"}});
 }
 
 // What is not known is absent.
@@ -51,10 +50,3 @@ std::string text_of(const Launch& launch);
 std::string why_few_warps(const Launch& launch);
 
 }  // namespace nf4bench::record
-
-namespace nf4bench {
-template <>
-inline constexpr std::array kWords<record::Resource> = {
-    record::Resource::kWarps, record::Resource::kBlocks, record::Resource::kRegisters,
-    record::Resource::kShared};
-}  // namespace nf4bench

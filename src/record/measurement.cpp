@@ -30,30 +30,4 @@ std::string busy_words(const HostLoad& load, const char* kept) {
   return fmt::format("{}", fmt::join(parts, " and "));
 }
 
-const char* to_string(Status status) {
-  switch (status) {
-    case Status::kPassed:
-      return "passed";
-    case Status::kFailed:
-      return "failed";
-    case Status::kSkipped:
-      return "skipped";
-    case Status::kInvalid:
-      return "invalid";
-  }
-  return "unknown";
-}
-
-const char* to_string(StopReason reason) {
-  switch (reason) {
-    case StopReason::kPrecision:
-      return "precision";
-    case StopReason::kTimeLimit:
-      return "time_limit";
-    case StopReason::kInterrupted:
-      return "interrupted";
-  }
-  return "unknown";
-}
-
 }  // namespace nf4bench::record

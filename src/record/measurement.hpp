@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "record/cell.hpp"
 #include "record/counters.hpp"
 #include "record/verification.hpp"
@@ -41,7 +42,11 @@ enum class Status : std::uint8_t {
   kInvalid,  // verified, but the time cannot be true (faster than the memory's peak, ...)
 };
 
-const char* to_string(Status status);
+constexpr auto words(Status /*any*/) {
+  using enum Status;
+  return std::to_array<Word<Status>>(
+      {{kPassed, "passed"}, {kFailed, "failed"}, {kSkipped, "skipped"}, {kInvalid, "invalid"}});
+}
 
 // Why sampling ended.
 enum class StopReason : std::uint8_t {
@@ -50,13 +55,18 @@ enum class StopReason : std::uint8_t {
   kInterrupted  // by a signal; the samples so far are kept
 };
 
-const char* to_string(StopReason reason);
+constexpr auto words(StopReason /*any*/) {
+  using enum StopReason;
+  return std::to_array<Word<StopReason>>(
+      {{kPrecision, "precision"}, {kTimeLimit, "time_limit"}, {kInterrupted, "interrupted"}});
+}
 
 // What keeps a call from being faster.
 enum class RoofLimit : std::uint8_t { kMemory, kCompute };
 
-constexpr const char* to_string(RoofLimit limit) {
-  return limit == RoofLimit::kMemory ? "memory" : "compute";
+constexpr auto words(RoofLimit /*any*/) {
+  using enum RoofLimit;
+  return std::to_array<Word<RoofLimit>>({{kMemory, "memory"}, {kCompute, "compute"}});
 }
 
 // How near a call comes to the shortest time that the device allows: the greater of its bytes over

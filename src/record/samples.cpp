@@ -13,7 +13,7 @@ namespace {
 
 bool has_valid_samples(const Measurement& measurement) {
   const std::vector<double>& samples = measurement.samples_s;
-  return !samples.empty() && std::all_of(samples.begin(), samples.end(), [](double sample) {
+  return !samples.empty() && std::ranges::all_of(samples, [](double sample) {
     return std::isfinite(sample) && sample > 0.0;
   });
 }
@@ -60,10 +60,10 @@ void leave_out_samples(Measurement& measurement) {
 void mark_throttled(Measurement& row) {
   const std::vector<double>& clocks = row.sm_clock_hz;
   if (clocks.empty()) return;
-  const double highest = *std::max_element(clocks.begin(), clocks.end());
+  const double highest = *std::ranges::max_element(clocks);
   const double limit = (1.0 - kThrottledBelowHighest) * highest;
   row.throttled_samples =
-      std::count_if(clocks.begin(), clocks.end(), [limit](double clock) { return clock < limit; });
+      std::ranges::count_if(clocks, [limit](double clock) { return clock < limit; });
 }
 
 double throttled_share(const Measurement& measurement) {
@@ -115,7 +115,7 @@ void derive_rates(Measurement& row, const Ceilings& ceilings) {
 }
 
 void derive_speedups(const std::string& baseline, std::vector<Measurement>& rows) {
-  const auto base = std::find_if(rows.begin(), rows.end(), [&](const Measurement& row) {
+  const auto base = std::ranges::find_if(rows, [&](const Measurement& row) {
     return row.variant == baseline && row.status == Status::kPassed;
   });
   if (base == rows.end()) return;

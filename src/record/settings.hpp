@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "nf4/format.hpp"
 #include "record/cell.hpp"
 
@@ -17,8 +18,9 @@ enum class VerifyScope : std::uint8_t {
              // that 256 Mi multiplications make
 };
 
-constexpr const char* to_string(VerifyScope scope) {
-  return scope == VerifyScope::kAll ? "all" : "sampled";
+constexpr auto words(VerifyScope /*any*/) {
+  using enum VerifyScope;
+  return std::to_array<Word<VerifyScope>>({{kAll, "all"}, {kSampled, "sampled"}});
 }
 
 // How many elements VerifyScope::kSampled compares at most.
@@ -36,10 +38,10 @@ enum class Activations : std::uint8_t {
   kFile,     // somebody's own
 };
 
-constexpr const char* to_string(Activations kind) {
-  return kind == Activations::kNormal    ? "normal"
-         : kind == Activations::kOutlier ? "outlier"
-                                         : "file";
+constexpr auto words(Activations /*any*/) {
+  using enum Activations;
+  return std::to_array<Word<Activations>>(
+      {{kNormal, "normal"}, {kOutlier, "outlier"}, {kFile, "file"}});
 }
 
 // What a report says of an operation that was measured.

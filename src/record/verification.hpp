@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/words.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,9 +15,10 @@ enum class WeightClass : std::uint8_t {
   kUnseen,   // "unseen-weights": no true output is a number other than 0, whatever the weights are
 };
 
-constexpr const char* to_string(WeightClass weights) {
-  if (weights == WeightClass::kUnseen) return "unseen-weights";
-  return weights == WeightClass::kExact ? "exact-weights" : "rounded-weights";
+constexpr auto words(WeightClass /*any*/) {
+  using enum WeightClass;
+  return std::to_array<Word<WeightClass>>(
+      {{kExact, "exact-weights"}, {kRounded, "rounded-weights"}, {kUnseen, "unseen-weights"}});
 }
 
 // Of how many inputs a matrix product's weights were seen: each weight for itself, as an output of
@@ -45,26 +48,16 @@ enum class WrongPattern : std::uint8_t {
   kRounding,       // each is within a step or two of what it should be
 };
 
-constexpr const char* to_string(WrongPattern pattern) {
-  switch (pattern) {
-    case WrongPattern::kNotWritten:
-      return "not_written";
-    case WrongPattern::kAllZero:
-      return "all_zero";
-    case WrongPattern::kTail:
-      return "tail";
-    case WrongPattern::kSwappedNibbles:
-      return "swapped_nibbles";
-    case WrongPattern::kOffByABlock:
-      return "off_by_a_block";
-    case WrongPattern::kNestedIgnored:
-      return "nested_ignored";
-    case WrongPattern::kRounding:
-      return "rounding";
-    case WrongPattern::kOther:
-      break;
-  }
-  return "other";
+constexpr auto words(WrongPattern /*any*/) {
+  using enum WrongPattern;
+  return std::to_array<Word<WrongPattern>>({{kOther, "other"},
+                                            {kNotWritten, "not_written"},
+                                            {kAllZero, "all_zero"},
+                                            {kTail, "tail"},
+                                            {kSwappedNibbles, "swapped_nibbles"},
+                                            {kOffByABlock, "off_by_a_block"},
+                                            {kNestedIgnored, "nested_ignored"},
+                                            {kRounding, "rounding"}});
 }
 
 // What is wrong with what a timed sample left in an output.
@@ -78,24 +71,15 @@ enum class FaultKind : std::uint8_t {
   kStray,      // nothing was to be written there
 };
 
-constexpr const char* to_string(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::kUnwritten:
-      return "unwritten";
-    case FaultKind::kSkipped:
-      return "skipped";
-    case FaultKind::kForeign:
-      return "foreign";
-    case FaultKind::kStale:
-      return "stale";
-    case FaultKind::kLate:
-      return "late";
-    case FaultKind::kStray:
-      return "stray";
-    case FaultKind::kWrong:
-      break;
-  }
-  return "wrong";
+constexpr auto words(FaultKind /*any*/) {
+  using enum FaultKind;
+  return std::to_array<Word<FaultKind>>({{kWrong, "wrong"},
+                                         {kUnwritten, "unwritten"},
+                                         {kSkipped, "skipped"},
+                                         {kForeign, "foreign"},
+                                         {kStale, "stale"},
+                                         {kLate, "late"},
+                                         {kStray, "stray"}});
 }
 
 // The first element of an output that is wrong.

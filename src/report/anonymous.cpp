@@ -1,7 +1,6 @@
 #include "base/sha256.hpp"
 #include "report/report.hpp"
 
-#include <algorithm>
 #include <regex>
 #include <set>
 #include <span>

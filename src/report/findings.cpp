@@ -28,10 +28,9 @@ std::vector<const record::Measurement*> dependent_ones(const record::Report& rep
   for (const record::Measurement& m : report.measurements) {
     if (record::depends_on_company(m)) found.push_back(&m);
   }
-  std::stable_sort(
-      found.begin(), found.end(), [](const record::Measurement* a, const record::Measurement* b) {
-        return std::abs(record::cost_of_company(*a)) > std::abs(record::cost_of_company(*b));
-      });
+  std::ranges::stable_sort(found, [](const record::Measurement* a, const record::Measurement* b) {
+    return std::abs(record::cost_of_company(*a)) > std::abs(record::cost_of_company(*b));
+  });
   return found;
 }
 
@@ -43,9 +42,8 @@ std::vector<const record::Measurement*> throttled_cells(const record::Report& re
   std::vector<const record::Measurement*> cells;
   for (const record::Measurement& m : report.measurements) {
     if (record::throttled_share(m) <= kManyThrottled) continue;
-    const auto cell =
-        std::find_if(cells.begin(), cells.end(),
-                     [&](const record::Measurement* other) { return other->cell == m.cell; });
+    const auto cell = std::ranges::find_if(
+        cells, [&](const record::Measurement* other) { return other->cell == m.cell; });
     if (cell == cells.end()) {
       cells.push_back(&m);
     } else if (record::throttled_share(**cell) < record::throttled_share(m)) {
@@ -110,9 +108,8 @@ std::vector<std::string> why_findings(const record::Report& report) {
 }
 
 std::vector<std::string> company_findings(const record::Report& report) {
-  const auto measured =
-      std::count_if(report.measurements.begin(), report.measurements.end(),
-                    [](const record::Measurement& m) { return m.alone.has_value(); });
+  const auto measured = std::ranges::count_if(
+      report.measurements, [](const record::Measurement& m) { return m.alone.has_value(); });
   if (measured == 0) return {};
   const std::vector<const record::Measurement*> found = dependent_ones(report);
   if (found.empty()) {

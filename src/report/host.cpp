@@ -86,4 +86,11 @@ std::string utc_now() {
   return utc(std::time(nullptr));
 }
 
+std::optional<double> seconds_of(const std::string& time) {
+  std::tm parts = {};
+  const char* const end = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return static_cast<double>(timegm(&parts));
+}
+
 }  // namespace nf4bench::report

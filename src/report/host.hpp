@@ -2,6 +2,7 @@
 
 #include "report/report.hpp"
 
+#include <optional>
 #include <string>
 
 namespace nf4bench::report {
@@ -14,5 +15,8 @@ record::PeerFile peer_file(const std::string& name, const std::string& file);
 
 // Now, in UTC, as RFC 3339 writes it: "2025-01-31T12:00:00Z".
 std::string utc_now();
+
+// Of such a time, since 1970; none of what is no such time.
+std::optional<double> seconds_of(const std::string& utc);
 
 }  // namespace nf4bench::report

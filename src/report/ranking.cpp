@@ -89,14 +89,14 @@ std::string doubt_of(const record::Measurement& row) {
 }
 
 bool Ranking::is_candidate(const record::Measurement& row) const {
-  return std::find(candidates.begin(), candidates.end(), &row) != candidates.end();
+  return std::ranges::find(candidates, &row) != candidates.end();
 }
 
 Ranking rank(const std::vector<const record::Measurement*>& rows) {
   std::vector<const record::Measurement*> timed;
-  std::copy_if(
-      rows.begin(), rows.end(), std::back_inserter(timed),
-      [](const record::Measurement* row) { return is_timed(*row) && !row->reference_line; });
+  std::ranges::copy_if(rows, std::back_inserter(timed), [](const record::Measurement* row) {
+    return is_timed(*row) && !row->reference_line;
+  });
   if (timed.size() < 2) return {};
   const std::vector<Cost> costs = costs_of(timed);
   const Cost& fastest = *std::ranges::min_element(costs, {}, &Cost::center);

@@ -84,8 +84,8 @@ record::VariantSummary summarize_rows(const std::string& variant, const record::
   }
   if (!ratios.empty()) {
     summary.speedup_geomean = statistics::geometric_mean(ratios);
-    summary.speedup_min = *std::min_element(ratios.begin(), ratios.end());
-    summary.speedup_max = *std::max_element(ratios.begin(), ratios.end());
+    summary.speedup_min = *std::ranges::min_element(ratios);
+    summary.speedup_max = *std::ranges::max_element(ratios);
   }
   return summary;
 }

@@ -93,7 +93,7 @@ Entry entry_of(const CellKey& key, const std::vector<Reading>& readings) {
   std::vector<double> times;
   times.reserve(boards.size());
   for (const auto& [board, time_s] : boards) times.push_back(time_s);
-  const auto [lowest, highest] = std::minmax_element(times.begin(), times.end());
+  const auto [lowest, highest] = std::ranges::minmax_element(times);
   return {.key = key,
           .reference_line = newest.row->reference_line,
           .time_s = statistics::median(times),
@@ -128,7 +128,7 @@ std::optional<double> Entry::spread() const {
 
 Site make_site(const std::vector<Sent>& reports) {
   std::vector<Sent> ordered = reports;
-  std::stable_sort(ordered.begin(), ordered.end(), [](const Sent& a, const Sent& b) {
+  std::ranges::stable_sort(ordered, [](const Sent& a, const Sent& b) {
     return a.report->report.started_at < b.report->report.started_at;
   });
   Site site;
@@ -158,7 +158,7 @@ Site make_site(const std::vector<Sent>& reports) {
     while (!files.insert(word).second) word += "-other";
     card.file = word + ".html";
     for (const auto& [key, readings] : cells[name]) card.entries.push_back(entry_of(key, readings));
-    std::sort(card.entries.begin(), card.entries.end(), comes_before);
+    std::ranges::sort(card.entries, comes_before);
     site.cards.push_back(std::move(card));
   }
   return site;
@@ -177,7 +177,7 @@ std::vector<SharedCell> shared_cells(const Site& site) {
     }
   }
   std::vector<std::pair<CellKey, SharedCell>> ordered(shared.begin(), shared.end());
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) {
     const auto place = [](const auto& pair) {
       return std::make_pair(pair.second.fastest_s.size(), pair.first.geometry.elements());
     };

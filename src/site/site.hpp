@@ -77,4 +77,15 @@ std::vector<SharedCell> shared_cells(const Site& site);
 // "4096x14336 nested/64", "128x1536x2048 gate_up top 8 plain/64"
 std::string geometry_text(const compare::CellKey& key);
 
+struct File {
+  std::string name;
+  std::string text;
+};
+
+// index.html, and a page for each card. They need no server and nothing of each other.
+std::vector<File> site_files(const Site& site);
+
+// The times of each card as GitHub and GitLab take it.
+std::string site_markdown(const Site& site);
+
 }  // namespace nf4bench::site

@@ -1,8 +1,7 @@
-#include "site/site_page.hpp"
-
 #include "json/json_text.hpp"
 #include "page/page.hpp"
 #include "report/tool.hpp"
+#include "site/site.hpp"
 #include "text/document.hpp"
 #include "text/printers.hpp"
 #include "text/units.hpp"
@@ -11,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -30,7 +28,7 @@ struct Line {
 
   std::int64_t boards() const { return static_cast<std::int64_t>(widest().boards); }
   const Entry& widest() const {
-    return *std::max_element(at.begin(), at.end(), [](const auto& a, const auto& b) {
+    return *std::ranges::max_element(at, [](const auto& a, const auto& b) {
               return a.second->spread() < b.second->spread();
             })->second;
   }
@@ -85,12 +83,10 @@ text::Columns<Line> line_columns(const Card& card, const std::set<std::int64_t>&
        [=](const Line& line) {
          return has_tokens ? Value() : Value(line.first->fraction_of_stream);
        }},
-      {{.name = card.boards.size() > 1 ? "boards" : ""},
-       [](const Line& line) { return line.boards(); }},
+      {{.name = card.boards.size() > 1 ? "boards" : ""}, &Line::boards},
       {{.name = "spread", .unit = Unit::kSpread},
        [](const Line& line) { return line.widest().spread(); }},
-      {{.name = has_one_build(card) ? "" : "build"},
-       [](const Line& line) { return line.builds(); }}};
+      {{.name = has_one_build(card) ? "" : "build"}, &Line::builds}};
   columns.insert(columns.end(), more.begin(), more.end());
   return columns;
 }
@@ -141,19 +137,19 @@ text::Sheet entries_sheet(const Card& card) {
       {{.key = "cache"}, [](const Entry& entry) { return to_string(entry.key.cell.cache); }},
       {{.key = "launch"}, [](const Entry& entry) { return to_string(entry.key.cell.launch); }},
       {{.key = "variant"}, [](const Entry& entry) { return entry.key.variant; }},
-      {{.key = "reference_line"}, [](const Entry& entry) { return entry.reference_line; }},
-      {{.key = "time"}, [](const Entry& entry) { return entry.time_s; }},
-      {{.key = "lowest"}, [](const Entry& entry) { return entry.lowest_s; }},
-      {{.key = "highest"}, [](const Entry& entry) { return entry.highest_s; }},
-      {{.key = "spread"}, [](const Entry& entry) { return entry.spread(); }},
-      {{.key = "boards"}, [](const Entry& entry) { return entry.boards; }},
+      {{.key = "reference_line"}, &Entry::reference_line},
+      {{.key = "time"}, &Entry::time_s},
+      {{.key = "lowest"}, &Entry::lowest_s},
+      {{.key = "highest"}, &Entry::highest_s},
+      {{.key = "spread"}, &Entry::spread},
+      {{.key = "boards"}, &Entry::boards},
       {{.key = "speedup.ratio"},
        [](const Entry& entry) { return entry.speedup ? Value(entry.speedup->ratio) : Value(); }},
       {{.key = "speedup.baseline"},
        [](const Entry& entry) { return entry.speedup ? Value(entry.speedup->baseline) : Value(); }},
-      {{.key = "fraction_of_copy"}, [](const Entry& entry) { return entry.fraction_of_copy; }},
-      {{.key = "build"}, [](const Entry& entry) { return entry.build; }},
-      {{.key = "senders"}, [](const Entry& entry) { return entry.senders; }}};
+      {{.key = "fraction_of_copy"}, &Entry::fraction_of_copy},
+      {{.key = "build"}, &Entry::build},
+      {{.key = "senders"}, &Entry::senders}};
   return text::sheet_of(columns, card.entries);
 }
 
@@ -179,17 +175,16 @@ text::Sheet cards_sheet(const Site& site) {
     return Value::Words(set.begin(), set.end());
   };
   text::Columns<Card> columns = {
-      {{.name = "card", .key = "name"}, [](const Card& card) { return card.name; }},
-      {{.key = "file"}, [](const Card& card) { return card.file; }},
+      {{.name = "card", .key = "name"}, &Card::name},
+      {{.key = "file"}, &Card::file},
       {{.name = "boards", .key = "boards"}, [](const Card& card) { return card.boards.size(); }},
-      {{.name = "reports", .key = "reports"}, [](const Card& card) { return card.reports; }},
+      {{.name = "reports", .key = "reports"}, &Card::reports},
       {{.name = "sent by", .key = "senders"},
        [=](const Card& card) { return words(card.senders); }},
-      {{.name = "newest build", .key = "build"}, [](const Card& card) { return card.build; }},
-      {{.name = "newest report", .key = "newest_at"},
-       [](const Card& card) { return card.newest_at; }},
+      {{.name = "newest build", .key = "build"}, &Card::build},
+      {{.name = "newest report", .key = "newest_at"}, &Card::newest_at},
       {{.name = "copy", .unit = Unit::kBytesPerSecond, .key = "copy_bytes_per_s"},
-       [](const Card& card) { return card.copy_bytes_per_s; }},
+       &Card::copy_bytes_per_s},
       {{.key = "fastest"}, [shared](const Card& card) {
          return json::json_array_of(shared, [&](const SharedCell& cell) {
            const auto found = cell.fastest_s.find(card.name);
@@ -208,11 +203,10 @@ text::Sheet cards_sheet(const Site& site) {
 }
 
 text::Sheet left_out_sheet(const Site& site) {
-  return text::sheet_of(text::Columns<LeftOut>{{{.name = "report", .key = "report", .most = 120},
-                                                [](const LeftOut& each) { return each.report; }},
-                                               {{.name = "why", .key = "reason", .most = 300},
-                                                [](const LeftOut& each) { return each.reason; }}},
-                        site.left_out);
+  return text::sheet_of(
+      text::Columns<LeftOut>{{{.name = "report", .key = "report", .most = 120}, &LeftOut::report},
+                             {{.name = "why", .key = "reason", .most = 300}, &LeftOut::reason}},
+      site.left_out);
 }
 
 std::string about(const Site& site) {

@@ -23,7 +23,7 @@ std::vector<double> checked_copy(std::span<const double> samples) {
 
 std::vector<double> sorted_copy(std::span<const double> samples) {
   std::vector<double> sorted = checked_copy(samples);
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   return sorted;
 }
 
@@ -60,7 +60,7 @@ double median_absolute_deviation(std::span<const double> samples, double center)
   std::vector<double> deviations;
   deviations.reserve(samples.size());
   for (const double sample : samples) deviations.push_back(std::abs(sample - center));
-  std::sort(deviations.begin(), deviations.end());
+  std::ranges::sort(deviations);
   return quantile_sorted(deviations, 0.5);
 }
 
@@ -161,7 +161,7 @@ double log_error(const Interval& ci95) {
 }
 
 double log_median_error(std::span<const double> samples) {
-  const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+  const auto [least, most] = std::ranges::minmax_element(samples);
   const double error = log_error(median_interval(samples).value_or(Interval{*least, *most}));
   return samples.size() < 4 * kParts ? error : std::max(error, parts_error(samples));
 }

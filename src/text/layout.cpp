@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace nf4bench::text {
 namespace {
@@ -142,7 +141,7 @@ std::string fitted(std::string_view text, int width, Cut cut) {
 }
 
 int text_width(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), starts_character));
+  return static_cast<int>(std::ranges::count_if(text, starts_character));
 }
 
 }  // namespace nf4bench::text

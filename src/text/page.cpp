@@ -1,6 +1,7 @@
 #include "text/page.hpp"
 
 #include "base/text.hpp"
+#include "base/words.hpp"
 
 #include <algorithm>
 
@@ -10,23 +11,11 @@ namespace {
 constexpr int kMinWidth = 40;
 constexpr int kAnyWidth = 1 << 30;
 
-const char* escape_code(Tone tone) {
-  switch (tone) {
-    case Tone::kPlain:
-      return "";
-    case Tone::kHeading:
-      return "\x1b[1m";
-    case Tone::kFaint:
-      return "\x1b[2m";
-    case Tone::kGood:
-      return "\x1b[32m";
-    case Tone::kBad:
-      return "\x1b[1;31m";
-    case Tone::kDoubt:
-      return "\x1b[33m";
-  }
-  return "";
-}
+constexpr Word<Tone> kEscapeCodes[] = {{Tone::kHeading, "\x1b[1m"},
+                                       {Tone::kFaint, "\x1b[2m"},
+                                       {Tone::kGood, "\x1b[32m"},
+                                       {Tone::kBad, "\x1b[1;31m"},
+                                       {Tone::kDoubt, "\x1b[33m"}};
 
 // Blanks at the end of a line show up in diffs and copies.
 std::string trimmed(std::string line) {
@@ -71,7 +60,7 @@ Page::Page(const Style& style) : style_(style) {
 }
 
 void Page::line(std::string_view text, Tone tone) {
-  const char* code = style_.colour && !text.empty() ? escape_code(tone) : "";
+  const char* code = style_.colour && !text.empty() ? word_of(kEscapeCodes, tone) : "";
   text_ += code;
   text_ += printable(text);
   if (*code != '\0') text_ += "\x1b[0m";

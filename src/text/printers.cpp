@@ -1,6 +1,7 @@
 #include "text/printers.hpp"
 
 #include "base/text.hpp"
+#include "base/words.hpp"
 #include "text/layout.hpp"
 
 #include <fmt/format.h>
@@ -11,22 +12,8 @@
 namespace nf4bench::text {
 namespace {
 
-const char* class_of(Tone tone) {
-  switch (tone) {
-    case Tone::kGood:
-      return "good";
-    case Tone::kBad:
-      return "bad";
-    case Tone::kDoubt:
-      return "doubt";
-    case Tone::kFaint:
-      return "faint";
-    case Tone::kPlain:
-    case Tone::kHeading:
-      break;
-  }
-  return "";
-}
+constexpr Word<Tone> kClasses[] = {
+    {Tone::kGood, "good"}, {Tone::kBad, "bad"}, {Tone::kDoubt, "doubt"}, {Tone::kFaint, "faint"}};
 
 // Whether a spreadsheet would take `text` for a formula, blanks before it or not. The last four are
 // = + - @ in full width, which some take for the same.
@@ -133,8 +120,9 @@ std::string markdown_head(const Sheet& sheet, const Layout& layout, bool says_wh
 
 std::string html_row(const Sheet& sheet, const Layout& layout, const Row& row,
                      const std::vector<std::string>& texts) {
-  std::string text =
-      *class_of(row.tone) == '\0' ? "<tr>" : fmt::format("<tr class=\"{}\">", class_of(row.tone));
+  std::string text = *word_of(kClasses, row.tone) == '\0'
+                         ? "<tr>"
+                         : fmt::format("<tr class=\"{}\">", word_of(kClasses, row.tone));
   std::size_t shown = 0;
   const std::vector<std::string> cells = shown_cells(sheet, layout, row, texts);
   for (std::size_t i = 0; i < layout.widths.size(); ++i) {

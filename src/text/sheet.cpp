@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <type_traits>
 
 namespace nf4bench::text {
 namespace {

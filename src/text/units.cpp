@@ -31,7 +31,7 @@ std::string change_digits(double relative) {
 TimeScale time_scale(const std::vector<double>& times_s) {
   constexpr TimeScale kUnits[] = {{"ns", 1e-9, 0}, {"us", 1e-6, 0}, {"ms", 1e-3, 0}, {"s", 1.0, 0}};
   if (times_s.empty()) return {};
-  const auto [shortest, longest] = std::minmax_element(times_s.begin(), times_s.end());
+  const auto [shortest, longest] = std::ranges::minmax_element(times_s);
   TimeScale scale = kUnits[0];
   for (const TimeScale& unit : kUnits) {
     if (*longest >= unit.seconds && *shortest >= 0.5 * unit.seconds) scale = unit;

@@ -9,7 +9,6 @@
 #include "statistics/statistics.hpp"
 #include "trying/sanitizer.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,28 +32,17 @@ enum class Status : std::uint8_t {
   kCompileError,
 };
 
-constexpr const char* to_string(Status status) {
-  switch (status) {
-    case Status::kUnsupported:
-      return "unsupported";
-    case Status::kRefused:
-      return "refused";
-    case Status::kImplausible:
-      return "implausible";
-    case Status::kStateful:
-      return "stateful";
-    case Status::kWrong:
-      return "wrong";
-    case Status::kTimeout:
-      return "timeout";
-    case Status::kCrash:
-      return "crash";
-    case Status::kCompileError:
-      return "compile_error";
-    case Status::kOk:
-      break;
-  }
-  return "ok";
+constexpr auto words(Status /*any*/) {
+  using enum Status;
+  return std::to_array<Word<Status>>({{kOk, "ok"},
+                                      {kUnsupported, "unsupported"},
+                                      {kRefused, "refused"},
+                                      {kImplausible, "implausible"},
+                                      {kStateful, "stateful"},
+                                      {kWrong, "wrong"},
+                                      {kTimeout, "timeout"},
+                                      {kCrash, "crash"},
+                                      {kCompileError, "compile_error"}});
 }
 
 // How much faster than another variant: its time over that of the kernel, round by round.
@@ -202,11 +190,5 @@ void fields(Found& d, F&& f) {
   f("message", d.message);
 }
 }  // namespace peer
-
-template <>
-inline constexpr std::array kWords<trying::Status> = {
-    trying::Status::kOk,          trying::Status::kUnsupported, trying::Status::kRefused,
-    trying::Status::kImplausible, trying::Status::kStateful,    trying::Status::kWrong,
-    trying::Status::kTimeout,     trying::Status::kCrash,       trying::Status::kCompileError};
 
 }  // namespace nf4bench

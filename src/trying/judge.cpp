@@ -1,5 +1,4 @@
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "operation/weight.hpp"
 #include "report/report.hpp"
 #include "trying/hints.hpp"
@@ -10,7 +9,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <sstream>
 
 namespace nf4bench::trying {
 namespace {

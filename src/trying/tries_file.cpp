@@ -6,6 +6,7 @@
 #include "base/input_file.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "base/words.hpp"
 #include "json/json_text.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,6 @@
 #include <fcntl.h>
 #include <span>
 #include <sstream>
-#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -85,21 +85,12 @@ JsonText object(const std::vector<JsonMember>& members) {
   return json::json_object(members, json::JsonLayout::kOneLine);
 }
 
-std::string_view status_text(Status status) {
-  switch (status) {
-    case Status::kOk:
-      return "PASSED";
-    case Status::kWrong:
-    case Status::kStateful:
-      return "INCORRECT_NUMERICAL";
-    case Status::kCompileError:
-      return "COMPILE_ERROR";
-    case Status::kTimeout:
-      return "TIMEOUT";
-    default:
-      return "RUNTIME_ERROR";
-  }
-}
+// Of a trace; any other status is a RUNTIME_ERROR there.
+constexpr Word<Status> kTraceWords[] = {{Status::kOk, "PASSED"},
+                                        {Status::kWrong, "INCORRECT_NUMERICAL"},
+                                        {Status::kStateful, "INCORRECT_NUMERICAL"},
+                                        {Status::kCompileError, "COMPILE_ERROR"},
+                                        {Status::kTimeout, "TIMEOUT"}};
 
 // Eight, four, four, four and twelve digits, the same for the same problem.
 std::string uuid_of(const std::string& problem) {
@@ -185,7 +176,7 @@ std::string line_of(const Attempt& attempt, const TriedCell* cell) {
       object({{"hardware", json::json_string(device.empty() ? "none" : device)},
               {"libs", object({{"nf4bench", json::json_string(attempt.version)}})}});
   const JsonText evaluation =
-      object({{"status", json::json_string(status_text(status))},
+      object({{"status", json::json_string(word_of(kTraceWords, status, "RUNTIME_ERROR"))},
               {"environment", environment},
               {"timestamp", json::json_string(attempt.at)},
               {"log", json::json_string(log_of(attempt, cell))},

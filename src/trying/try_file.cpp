@@ -81,8 +81,7 @@ const Attempt* last_of(const Request& request, const std::string& library) {
 // Where nobody has said which: the usual one, or the first that the kernels are for.
 std::vector<nf4::OutputType> types_for(const std::string& program) {
   const std::vector<nf4::OutputType> types = peer::kernel_types(program);
-  const bool has_usual =
-      std::find(types.begin(), types.end(), nf4::OutputType::kBfloat16) != types.end();
+  const bool has_usual = std::ranges::find(types, nf4::OutputType::kBfloat16) != types.end();
   if (types.empty() || has_usual) return {};
   return {types.front()};
 }

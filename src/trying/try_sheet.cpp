@@ -209,8 +209,8 @@ std::string to_text(const Attempt& attempt, const text::Style& style) {
   for (const std::string& hint : hints) {
     if (!hint.empty()) page.paragraph("hint: " + hint, 2);
   }
-  const bool is_told = std::any_of(attempt.cells.begin(), attempt.cells.end(),
-                                   [&](const auto& c) { return c.reason == attempt.reason; });
+  const bool is_told =
+      std::ranges::any_of(attempt.cells, [&](const auto& c) { return c.reason == attempt.reason; });
   if (!is_told) page.paragraph(attempt.reason, 2, text::Tone::kBad);
   if (attempt.sanitizer) tell(*attempt.sanitizer, page);
   return page.take();

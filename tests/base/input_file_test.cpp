@@ -1,7 +1,7 @@
 #include "base/input_file.hpp"
 
 #include "base/atomic_file.hpp"
-#include "base/error.hpp"
+#include "error_of.hpp"
 #include "scratch.hpp"
 
 #include <gtest/gtest.h>
@@ -21,13 +21,7 @@ namespace fs = std::filesystem;
 class InputFileTest : public test::FolderTest {
  protected:
   static std::string refusal(const fs::path& path, std::uint64_t most_bytes = 100) {
-    try {
-      read_input(path, most_bytes);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kInput);
-      return error.what();
-    }
-    return "";
+    return test::error_of(ErrorKind::kInput, [&] { read_input(path, most_bytes); });
   }
 };
 

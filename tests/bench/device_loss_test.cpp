@@ -2,6 +2,7 @@
 
 #include "bench/fake_run.hpp"
 #include "bench/watchdog.hpp"
+#include "error_of.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +13,8 @@
 
 namespace nf4bench {
 namespace {
+
+using test::error_of;
 
 using Kind = FakeCall::Kind;
 
@@ -25,13 +28,7 @@ void break_at(FakeRun& bench, const std::string& variant, Kind kind, std::int64_
 }
 
 std::string error_of(FakeRun& bench, const std::vector<plan::TensorSource>& sources) {
-  try {
-    bench.run(sources);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kDevice);
-    return error.what();
-  }
-  return "";
+  return test::error_of(ErrorKind::kDevice, [&] { bench.run(sources); });
 }
 
 // The rows of the current tensor after the device was lost: that of the culprit says what happened,

@@ -64,8 +64,7 @@ class FakeDevice final : public device::Device {
 
   const std::vector<kernels::Variant>& variants() const { return catalog_.variants; }
   kernels::Variant& variant(const std::string& name) {
-    return *std::find_if(catalog_.variants.begin(), catalog_.variants.end(),
-                         [&](const kernels::Variant& each) { return each.name == name; });
+    return *std::ranges::find(catalog_.variants, name, &kernels::Variant::name);
   }
 
   // Dequantization with this device's variants.
@@ -132,8 +131,8 @@ class FakeDevice final : public device::Device {
 
   std::vector<FakeCall> calls_of(FakeCall::Kind kind) const {
     std::vector<FakeCall> found;
-    std::copy_if(calls.begin(), calls.end(), std::back_inserter(found),
-                 [&](const FakeCall& call) { return call.kind == kind; });
+    std::ranges::copy_if(calls, std::back_inserter(found),
+                         [&](const FakeCall& call) { return call.kind == kind; });
     return found;
   }
 

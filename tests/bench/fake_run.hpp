@@ -9,8 +9,6 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>

@@ -51,8 +51,8 @@ TEST(TimedOutputs, AreJudgedAfterSomeSamplesThatNobodyCanTell) {
   const std::vector<bool> first = judged_of_a_long_run();
   const std::vector<bool> second = judged_of_a_long_run();
   ASSERT_GE(first.size(), 1000u);
-  const auto share = static_cast<double>(std::count(first.begin(), first.end(), true)) /
-                     static_cast<double>(first.size());
+  const auto share =
+      static_cast<double>(std::ranges::count(first, true)) / static_cast<double>(first.size());
   EXPECT_GT(share, 1.0 / 16);
   EXPECT_LT(share, 1.0 / 4);
   EXPECT_NE(first, second);  // of one seed

@@ -16,7 +16,7 @@ TEST(RoundOrder, HoldsEachContenderOnce) {
   bench::RoundOrder order(7, 1);
   for (int round = 0; round < 50; ++round) {
     Order indices = order.next();
-    std::sort(indices.begin(), indices.end());
+    std::ranges::sort(indices);
     EXPECT_EQ(indices, (Order{0, 1, 2, 3, 4, 5, 6}));
   }
 }
@@ -38,7 +38,7 @@ TEST(RoundOrder, ChangesWhoFollowsWhom) {
   std::set<std::size_t> followers_of_0;
   for (int round = 0; round < 120; ++round) {
     const Order indices = order.next();
-    const auto at = std::find(indices.begin(), indices.end(), 0u);
+    const auto at = std::ranges::find(indices, 0u);
     if (at + 1 != indices.end()) followers_of_0.insert(*(at + 1));
   }
   EXPECT_EQ(followers_of_0.size(), 5u);

@@ -1,10 +1,15 @@
 #include "bench/fake_run.hpp"
+#include "error_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace nf4bench {
 namespace {
+
+using test::error_of;
+using testing::AllOf;
+using testing::HasSubstr;
 
 using Kind = FakeCall::Kind;
 
@@ -262,15 +267,8 @@ TEST(DeviceError, ThatBreaksTheDeviceEndsTheRun) {
     bench.device.is_broken = true;
     return "an illegal memory access was encountered";
   };
-  try {
-    bench.run();
-    FAIL() << "went on";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kDevice);
-    const std::string message = error.what();
-    EXPECT_NE(message.find("an illegal memory access"), std::string::npos) << message;
-    EXPECT_NE(message.find("the fake device is broken"), std::string::npos) << message;
-  }
+  EXPECT_THAT(error_of(ErrorKind::kDevice, [&] { bench.run(); }),
+              AllOf(HasSubstr("an illegal memory access"), HasSubstr("the fake device is broken")));
   EXPECT_EQ(bench.row("kills").status, record::Status::kFailed);
   EXPECT_EQ(bench.row("base").status, record::Status::kSkipped);
   EXPECT_EQ(bench.row("fast").status, record::Status::kSkipped);
@@ -289,12 +287,7 @@ TEST(InputError, OfALoadEndsTheRun) {
   FakeRun bench({"base"});
   plan::TensorSource bad = fake_source("bad");
   bad.load = []() -> nf4::Nf4Tensor { throw Error(ErrorKind::kInput, "absmax is short"); };
-  try {
-    bench.run({fake_source("a"), bad});
-    FAIL() << "went on";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInput);
-  }
+  EXPECT_NE(error_of(ErrorKind::kInput, [&] { bench.run({fake_source("a"), bad}); }), "");
 }
 
 TEST(ImpossibleTimer, FailsTheVariant) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace nf4bench {
 namespace {
 
@@ -125,7 +127,7 @@ TEST(RunProgress, SaysWhatIsGoingOn) {
   std::vector<std::string> texts;
   for (const auto& [done, what] : bench.progress) texts.push_back(what);
   EXPECT_EQ(texts.front(), "t0 verify model.b");
-  EXPECT_NE(std::find(texts.begin(), texts.end(), "t0 8x64 bfloat16 cold graph"), texts.end());
+  EXPECT_NE(std::ranges::find(texts, "t0 8x64 bfloat16 cold graph"), texts.end());
 }
 
 TEST(RunOfNothing, IsDone) {

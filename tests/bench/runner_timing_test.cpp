@@ -104,7 +104,7 @@ TEST(Runner, GivesEveryContenderATurnInEveryRound) {
   bench.options.min_samples = 16;
   bench.run();
   for (Names round : recorded_rounds(bench.device, 4, 16)) {
-    std::sort(round.begin(), round.end());
+    std::ranges::sort(round);
     EXPECT_EQ(round, (Names{"a", "b", "c", "d"}));
   }
 }
@@ -199,7 +199,7 @@ TEST(Runner, ThrowsAwayTheFirstMillisecondsOfACell) {
   bench.device.script("fast").seconds = ramping;
   bench.run();
   for (const record::Measurement& row : bench.rows) {
-    EXPECT_EQ(*std::max_element(row.samples_s.begin(), row.samples_s.end()), 3e-4);
+    EXPECT_EQ(*std::ranges::max_element(row.samples_s), 3e-4);
   }
 }
 

@@ -36,7 +36,7 @@ TEST(StreamCeiling, IsFoundFirstAndThenTimedAmongTheVariants) {
   bench.device.take_seconds("bulk", 1.5e-4);
   bench.run();
   for (Names round : recorded_rounds(bench.device, 4, 10)) {
-    std::sort(round.begin(), round.end());
+    std::ranges::sort(round);
     EXPECT_EQ(round, (Names{"bulk", "fast", "slow", "wide"}));
   }
 }

@@ -12,7 +12,6 @@
 
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 namespace nf4bench {
 namespace {

@@ -6,7 +6,6 @@
 #include "device/devices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
-#include "operation/dequantize.hpp"
 #include "operation/weight.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 namespace nf4bench::test {
 
 // What one call of the fake library's functions was given.

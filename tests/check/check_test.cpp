@@ -143,10 +143,10 @@ std::vector<Lie> lies() {
        }),
        "clock"},
       {"TheFastestTimeEverywhere", with_samples([](std::vector<double>& s) {
-         std::fill(s.begin(), s.end(), *std::min_element(s.begin(), s.end()));
+         std::ranges::fill(s, *std::ranges::min_element(s));
        }),
        "samples"},
-      {"TimesInOrder", with_samples([](std::vector<double>& s) { std::sort(s.begin(), s.end()); }),
+      {"TimesInOrder", with_samples([](std::vector<double>& s) { std::ranges::sort(s); }),
        "samples"},
       {"TimesOfAnotherRow", [](json& r) { replace_with_speedup(r, 0, samples(row(r, 1))); },
        "samples"},
@@ -226,9 +226,8 @@ INSTANTIATE_TEST_SUITE_P(, Lies, testing::ValuesIn(lies()),
 
 bool knows_cuda() {
   const std::vector<operation::BuiltIn> all = operation::built_in_catalogs();
-  return std::any_of(all.begin(), all.end(), [](const operation::BuiltIn& each) {
-    return each.device == record::DeviceKind::kCuda;
-  });
+  return std::ranges::any_of(
+      all, [](const operation::BuiltIn& each) { return each.device == record::DeviceKind::kCuda; });
 }
 
 TEST(Check, RefusesAKernelThatNobodyKnows) {

@@ -172,7 +172,7 @@ TEST(Comparability, EveryDifferenceThatMattersHasANameToAllow) {
   fresh.state_before.max_sm_clock_hz = 1e9;
   fresh.state_before.power_limit_w = 1.0;
   fresh.state_after->memory_clock_hz = 1e9;
-  for (const compare::Metric metric : compare::kMetrics) {
+  for (const compare::Metric metric : kWords<compare::Metric>) {
     EXPECT_TRUE(compare::is_comparable(
         differences(gpu_run(0), fresh, metric, compare::difference_names())));
   }

@@ -1,6 +1,5 @@
 #include "compare/history/history.hpp"
 
-#include "compare/history/history_text.hpp"
 #include "compare/report_maker.hpp"
 
 #include <gmock/gmock.h>

@@ -1,13 +1,14 @@
-#include "base/error.hpp"
 #include "cpu/stream_memory.hpp"
 #include "device/cpu/cpu_facts.hpp"
 #include "device/devices.hpp"
 #include "device/memory.hpp"
+#include "error_of.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/weight.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -21,6 +22,10 @@
 
 namespace nf4bench {
 namespace {
+
+using test::error_of;
+using testing::AllOf;
+using testing::HasSubstr;
 
 constexpr device::SampleSpec kCold = {record::CacheMode::kCold, record::LaunchMode::kStream, 1};
 constexpr device::SampleSpec kHot = {record::CacheMode::kHot, record::LaunchMode::kStream, 1};
@@ -100,12 +105,28 @@ void record(Seen& seen, const kernels::Job& job, const kernels::Launch& launch) 
     seen.was_poisoned &= bytes[i] == device::kPoisonByte;
 }
 
-const kernels::Variant& simd_of(device::Device&) {
+const kernels::Variant& simd() {
   const kernels::Catalog& catalog = kernels::cpu::dequantize();
-  return *std::find_if(
-      catalog.variants.begin(), catalog.variants.end(),
-      [](const kernels::Variant& each) { return each.name == std::string("simd"); });
+  return *std::ranges::find(catalog.variants, std::string("simd"), &kernels::Variant::name);
 }
+
+std::unique_ptr<device::Workload> upload(
+    device::Device& device, const nf4::Nf4Tensor& tensor, nf4::OutputType type,
+    device::UploadPurpose purpose = device::UploadPurpose::kVerify) {
+  return device.upload(operation::dequantize_work(tensor, type), purpose);
+}
+
+// A tensor on the device, and what it decodes to.
+struct Uploaded {
+  explicit Uploaded(nf4::OutputType type)
+      : workload(upload(*device, tensor, type)),
+        expected(nf4::reference_dequantize(tensor, type)) {}
+
+  nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
+  std::unique_ptr<device::Device> device = device::open_cpu_device({});
+  std::unique_ptr<device::Workload> workload;
+  std::vector<std::byte> expected;
+};
 
 TEST(CpuDevice, DescribesItself) {
   const auto device = device::open_cpu_device({.config = "", .threads = 3});
@@ -131,8 +152,7 @@ TEST(CpuDevice, EveryVariantPassesInEveryType) {
   for (const nf4::AbsmaxKind kind : {nf4::AbsmaxKind::kPlain, nf4::AbsmaxKind::kNested}) {
     const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {333, 515}, .absmax_kind = kind});
     for (const nf4::OutputType type : nf4::kOutputTypes) {
-      const auto workload =
-          device->upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify);
+      const auto workload = upload(*device, tensor, type);
       const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
       for (const kernels::Variant& variant :
            operation::dequantize().catalog(device->info().kind).variants) {
@@ -148,56 +168,39 @@ TEST(CpuDevice, EveryVariantPassesInEveryType) {
 
 // Decodes like `simd` and then spoils element 1000.
 void spoil(Seen&, const kernels::Job& job, const kernels::Launch& launch) {
-  const auto device = device::open_cpu_device({});
-  simd_of(*device).launch(job, launch);
+  simd().launch(job, launch);
   static_cast<std::uint16_t*>(job.output)[1000] ^= 1;
 }
 
 TEST(CpuDevice, AWrongVariantIsFound) {
-  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
-  const auto device = device::open_cpu_device({});
-  const auto workload =
-      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kBfloat16),
-                     device::UploadPurpose::kVerify);
-  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
+  const Uploaded it(nf4::OutputType::kBfloat16);
   Seen seen;
-  const record::Verification found = workload->verify(probe(seen, spoil), expected);
+  const record::Verification found = it.workload->verify(probe(seen, spoil), it.expected);
   EXPECT_EQ(found.mismatches, 1);
   EXPECT_EQ(found.first_mismatch, 1000);
   EXPECT_EQ(found.max_ulp, 1u);
 }
 
 TEST(CpuDevice, AVariantThatWritesNothingIsFoundEvenAfterARightOne) {
-  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
-  const auto device = device::open_cpu_device({});
-  const auto workload =
-      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
-                     device::UploadPurpose::kVerify);
-  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
-  EXPECT_TRUE(workload->verify(simd_of(*device), expected).is_exact());
+  const Uploaded it(nf4::OutputType::kFloat16);
+  EXPECT_TRUE(it.workload->verify(simd(), it.expected).is_exact());
   Seen seen;
-  EXPECT_EQ(workload->verify(probe(seen, record), expected).mismatches, 10'000);
+  EXPECT_EQ(it.workload->verify(probe(seen, record), it.expected).mismatches, 10'000);
   EXPECT_TRUE(seen.was_poisoned);
 }
 
 TEST(CpuDevice, APrefixIsEnoughToVerify) {
-  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {100, 100}});
-  const auto device = device::open_cpu_device({});
-  const auto workload =
-      device->upload(operation::dequantize_work(tensor, nf4::OutputType::kBfloat16),
-                     device::UploadPurpose::kVerify);
-  const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kBfloat16);
-  const auto half = std::span(expected).first(999 * 2);
-  EXPECT_EQ(workload->verify(simd_of(*device), half).compared, 999);
+  const Uploaded it(nf4::OutputType::kBfloat16);
+  const auto half = std::span(it.expected).first(999 * 2);
+  EXPECT_EQ(it.workload->verify(simd(), half).compared, 999);
   Seen seen;
-  EXPECT_EQ(workload->verify(probe(seen, spoil), half).mismatches, 0);  // element 1000 lies behind
+  EXPECT_EQ(it.workload->verify(probe(seen, spoil), half).mismatches,
+            0);  // element 1000 lies behind
 }
 
 TEST(CpuDevice, ReportsAVariantsReasonForNotRunning) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {8, 8}});
-  const auto workload = device::open_cpu_device({})->upload(
-      operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
-      device::UploadPurpose::kVerify);
+  const auto workload = upload(*device::open_cpu_device({}), tensor, nf4::OutputType::kFloat16);
   Seen seen;
   kernels::Variant variant = probe(seen, record);
   variant.unsupported = [](const kernels::Problem& problem, const kernels::DeviceFacts&) {
@@ -293,10 +296,8 @@ TEST_F(CpuTiming, SamplesOfAllVariantsArePlausible) {
 }
 
 TEST(CpuDevice, HasNoGraphs) {
-  const auto workload = device::open_cpu_device({})->upload(
-      operation::dequantize_work(nf4::make_synthetic({.shape = {64, 64}}),
-                                 nf4::OutputType::kFloat32),
-      device::UploadPurpose::kVerify);
+  const auto workload = upload(*device::open_cpu_device({}),
+                               nf4::make_synthetic({.shape = {64, 64}}), nf4::OutputType::kFloat32);
   Seen seen;
   EXPECT_THROW(workload->sample(probe(seen, record),
                                 {record::CacheMode::kHot, record::LaunchMode::kGraph, 1}),
@@ -308,9 +309,7 @@ TEST(CpuDevice, HandsThreadsAndConfigurationOn) {
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {64}});
   for (const int threads : {1, 2, 5}) {
     const auto device = device::open_cpu_device({.config = "wide", .threads = threads});
-    const auto workload =
-        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
-                       device::UploadPurpose::kVerify);
+    const auto workload = upload(*device, tensor, nf4::OutputType::kFloat16);
     Seen seen;
     workload->output_of(probe(seen, record));
     EXPECT_EQ(seen.threads, threads);
@@ -323,17 +322,11 @@ TEST(CpuDevice, SaysHowMuchMemoryIsMissing) {
   nf4::Nf4Tensor tensor = nf4::make_synthetic({.name = "huge", .shape = {64}});
   tensor.shape = {std::int64_t{1} << 45};
   tensor.elements = tensor.shape.front();
-  try {
-    device::open_cpu_device({})->upload(
-        operation::dequantize_work(tensor, nf4::OutputType::kFloat32),
-        device::UploadPurpose::kVerify);
-    FAIL() << "uploaded 128 TiB";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kDevice);
-    const std::string message = error.what();
-    EXPECT_NE(message.find("huge"), std::string::npos) << message;
-    EXPECT_NE(message.find("available"), std::string::npos) << message;
-  }
+  const auto upload_128_tib = [&] {
+    upload(*device::open_cpu_device({}), tensor, nf4::OutputType::kFloat32);
+  };
+  EXPECT_THAT(error_of(ErrorKind::kDevice, upload_128_tib),
+              AllOf(HasSubstr("huge"), HasSubstr("available")));
 }
 
 TEST(CpuDevice, MeasuresItsCeilings) {
@@ -354,8 +347,7 @@ TEST(CpuBufferSets, AreAsManyAsTheRotationAsksFor) {
     const auto device =
         device::open_cpu_device({.config = "", .threads = 0, .caches_rotated = caches});
     const auto workload =
-        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
-                       device::UploadPurpose::kTime);
+        upload(*device, tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
     const std::int64_t behind_one = (workload->buffer_sets() - 1) * set_bytes;
     EXPECT_GE(behind_one, caches * device->info().l2_bytes - set_bytes / 8);
     EXPECT_LT(behind_one, caches * device->info().l2_bytes + 2 * set_bytes);
@@ -370,8 +362,7 @@ TEST(CpuBufferSets, OfTinyTensorsTakeLittleMemory) {
     const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {extent, extent}});
     const std::int64_t before = device::available_memory_bytes();
     const auto workload =
-        device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16),
-                       device::UploadPurpose::kTime);
+        upload(*device, tensor, nf4::OutputType::kFloat16, device::UploadPurpose::kTime);
     EXPECT_GT(workload->buffer_sets(), 500);
     if (kernels::cpu::can_evict()) {
       EXPECT_LT(workload->buffer_sets(), 20'000);
@@ -403,8 +394,8 @@ void read_lines(Seen& seen, const kernels::Job& job, const kernels::Launch&) {
 TEST(CpuBufferSets, OfTinyTensorsAreColdAllTheSame) {
   if (!kernels::cpu::can_evict()) GTEST_SKIP() << "no way to evict here";
   const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {128, 128}});
-  const auto workload = device::open_cpu_device({})->upload(
-      operation::dequantize_work(tensor, nf4::OutputType::kFloat16), device::UploadPurpose::kTime);
+  const auto workload = upload(*device::open_cpu_device({}), tensor, nf4::OutputType::kFloat16,
+                               device::UploadPurpose::kTime);
   Seen seen;
   const kernels::Variant variant = probe(seen, read_lines);
   double cold_s = 1.0;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace nf4bench {
@@ -78,7 +79,7 @@ TEST_F(AaRunTest, KeepsTheClockOfEverySample) {
 TEST_F(AaRunTest, TellsHowFarItIs) {
   run();
   ASSERT_FALSE(progress.empty());
-  EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end()));
+  EXPECT_TRUE(std::ranges::is_sorted(progress));
   EXPECT_DOUBLE_EQ(progress.back(), 1.0);
 }
 

@@ -1,6 +1,6 @@
 // What "nf4bench doctor" says of several GPUs.
 
-#include "doctor/diagnosis_text.hpp"
+#include "doctor/diagnosis.hpp"
 #include "doctor/machines.hpp"
 
 #include <gmock/gmock.h>

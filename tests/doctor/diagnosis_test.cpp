@@ -2,7 +2,6 @@
 
 #include "doctor/diagnosis.hpp"
 
-#include "doctor/diagnosis_text.hpp"
 #include "doctor/machines.hpp"
 #include "report/golden_file.hpp"
 #include "scratch.hpp"
@@ -11,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 
 namespace nf4bench {
 namespace {
@@ -80,7 +78,7 @@ TEST(Diagnosis, OfASoundCpuIsFit) {
 
 TEST(Diagnosis, LooksAtEverySubjectOnce) {
   const auto expected = [](std::vector<std::string> checks) {
-    std::sort(checks.begin(), checks.end());
+    std::ranges::sort(checks);
     return checks;
   };
   EXPECT_EQ(expected(checks_of(doctor::diagnose(sound_gpu()))),
@@ -94,8 +92,8 @@ TEST(Diagnosis, LooksAtEverySubjectOnce) {
 TEST(Diagnosis, PutsTheWorstFirst) {
   const doctor::Diagnosis diagnosis = doctor::diagnose(ailing_gpu());
   EXPECT_EQ(diagnosis.findings.front().check, "processes");
-  EXPECT_TRUE(std::is_sorted(
-      diagnosis.findings.begin(), diagnosis.findings.end(),
+  EXPECT_TRUE(std::ranges::is_sorted(
+      diagnosis.findings,
       [](const doctor::Finding& a, const doctor::Finding& b) { return a.severity > b.severity; }));
   EXPECT_EQ(doctor::verdict_line(diagnosis),
             "worthless: a gate run on cuda:0 would decide nothing (processes)");

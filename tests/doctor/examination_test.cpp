@@ -117,8 +117,7 @@ TEST_F(ExaminationTest, NamesWsl2) {
   const auto finding_on = [&](const std::string& kernel) {
     std::ofstream(root / "proc/sys/kernel/osrelease") << kernel << "\n";
     const auto findings = doctor::diagnose(examine_as(record::DeviceKind::kCuda)).findings;
-    const auto wsl = std::find_if(findings.begin(), findings.end(),
-                                  [](const doctor::Finding& each) { return each.check == "wsl"; });
+    const auto wsl = std::ranges::find(findings, "wsl", &doctor::Finding::check);
     return wsl == findings.end() ? "" : wsl->found;
   };
   EXPECT_THAT(finding_on("5.15.167.4-microsoft-standard-WSL2"), testing::StartsWith("WSL 2: "));

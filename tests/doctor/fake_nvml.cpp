@@ -112,8 +112,7 @@ EXPORTED int nvmlSystemGetCudaDriverVersion_v2(int* version) {
 EXPORTED int nvmlSystemGetProcessName(unsigned pid, char* text, unsigned length) {
   std::vector<FakeProcess> all = fake_gpu().computing;
   all.insert(all.end(), fake_gpu().drawing.begin(), fake_gpu().drawing.end());
-  const auto found =
-      std::find_if(all.begin(), all.end(), [pid](const FakeProcess& p) { return p.pid == pid; });
+  const auto found = std::ranges::find(all, pid, &FakeProcess::pid);
   if (found == all.end() || found->name.empty()) return kNotFound;
   std::strncpy(text, found->name.c_str(), length);
   return 0;

@@ -16,8 +16,9 @@ namespace {
 
 using doctor::Finding;
 using doctor::Severity;
-using test::expect_severity;
+using test::expect_finding;
 using test::sound_gpu;
+using testing::_;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -31,158 +32,141 @@ class GpuSetup : public testing::Test {
 };
 
 TEST_F(GpuSetup, TheDefaultPowerLimitIsFine) {
-  expect_severity(doctor::check_power_cap(gpu, kPciId), doctor::Severity::kOk);
-  EXPECT_EQ(doctor::check_power_cap(gpu, kPciId).found, "700 W of 700 W by default");
+  expect_finding(doctor::check_power_cap(gpu, kPciId), Severity::kOk, "700 W of 700 W by default");
 }
 
 TEST_F(GpuSetup, ALoweredPowerLimitIsAWarning) {
   gpu.power_limit_w = 450.0;
-  const doctor::Finding finding = doctor::check_power_cap(gpu, kPciId);
-  expect_severity(finding, doctor::Severity::kWarning);
-  EXPECT_EQ(finding.remedy, "sudo nvidia-smi -i 0000:3b:00.0 --power-limit=700");
+  expect_finding(doctor::check_power_cap(gpu, kPciId), Severity::kWarning, _,
+                 "sudo nvidia-smi -i 0000:3b:00.0 --power-limit=700");
 }
 
 TEST_F(GpuSetup, ARaisedPowerLimitIsFine) {
   gpu.default_power_limit_w = 600.0;
-  expect_severity(doctor::check_power_cap(gpu, kPciId), doctor::Severity::kOk);
+  expect_finding(doctor::check_power_cap(gpu, kPciId), Severity::kOk);
 }
 
 TEST_F(GpuSetup, AnUnknownPowerLimitIsNotTakenForTheDefault) {
   gpu.default_power_limit_w.reset();
-  expect_severity(doctor::check_power_cap(gpu, kPciId), doctor::Severity::kNote);
-  EXPECT_EQ(doctor::check_power_cap(gpu, kPciId).found, "unknown");
+  expect_finding(doctor::check_power_cap(gpu, kPciId), Severity::kNote, "unknown");
 }
 
 TEST_F(GpuSetup, PersistenceModeShouldBeOn) {
-  expect_severity(doctor::check_persistence(gpu, kPciId), doctor::Severity::kOk);
+  expect_finding(doctor::check_persistence(gpu, kPciId), Severity::kOk);
   gpu.persistence = false;
-  expect_severity(doctor::check_persistence(gpu, kPciId), doctor::Severity::kWarning);
-  EXPECT_EQ(doctor::check_persistence(gpu, kPciId).remedy,
-            "sudo nvidia-smi -i 0000:3b:00.0 --persistence-mode=1");
+  expect_finding(doctor::check_persistence(gpu, kPciId), Severity::kWarning, _,
+                 "sudo nvidia-smi -i 0000:3b:00.0 --persistence-mode=1");
   gpu.persistence.reset();
-  expect_severity(doctor::check_persistence(gpu, kPciId), doctor::Severity::kNote);
+  expect_finding(doctor::check_persistence(gpu, kPciId), Severity::kNote);
 }
 
 TEST_F(GpuSetup, AFullPcieLinkIsFine) {
   // At rest a link slows down to save power; what counts is its generation under load.
   for (device::GpuReading& each : facts.gpu->at_rest) each.pcie_generation = 1;
   facts.gpu->at_work.front().pcie_generation = 1;
-  expect_severity(doctor::check_pcie(gpu_state(*facts.gpu)), doctor::Severity::kOk);
-  EXPECT_EQ(doctor::check_pcie(gpu_state(*facts.gpu)).found, "generation 5, 16 lanes");
+  expect_finding(doctor::check_pcie(gpu_state(*facts.gpu)), Severity::kOk,
+                 "generation 5, 16 lanes");
 }
 
 TEST_F(GpuSetup, APcieLinkBelowWhatTheCardCanDoIsAWarning) {
   gpu.pcie.width = 8;
-  const doctor::Finding narrow = doctor::check_pcie(gpu_state(*facts.gpu));
-  expect_severity(narrow, doctor::Severity::kWarning);
-  EXPECT_EQ(narrow.found, "generation 5, 8 lanes; the card has 16 lanes");
-  EXPECT_THAT(narrow.remedy, Not(IsEmpty()));
+  expect_finding(doctor::check_pcie(gpu_state(*facts.gpu)), Severity::kWarning,
+                 "generation 5, 8 lanes; the card has 16 lanes", Not(IsEmpty()));
   gpu.pcie.width = 16;
   for (device::GpuReading& each : facts.gpu->at_work) each.pcie_generation = 3;
-  const doctor::Finding slow = doctor::check_pcie(gpu_state(*facts.gpu));
-  expect_severity(slow, doctor::Severity::kWarning);
-  EXPECT_EQ(slow.found, "generation 3, 16 lanes; the card is of generation 5");
+  expect_finding(doctor::check_pcie(gpu_state(*facts.gpu)), Severity::kWarning,
+                 "generation 3, 16 lanes; the card is of generation 5");
 }
 
 TEST_F(GpuSetup, APcieSlotOfAnOlderGenerationIsANote) {
   for (device::GpuReading& each : facts.gpu->at_work) each.pcie_generation = 4;
   gpu.pcie.most_generation = 4;
-  expect_severity(doctor::check_pcie(gpu_state(*facts.gpu)), doctor::Severity::kNote);
+  expect_finding(doctor::check_pcie(gpu_state(*facts.gpu)), Severity::kNote);
 }
 
 TEST_F(GpuSetup, AnUnknownPcieLinkIsANote) {
   gpu.pcie = {};
   EXPECT_EQ(doctor::check_pcie(gpu_state(*facts.gpu)).found, "unknown");
-  expect_severity(doctor::check_pcie(gpu_state(*facts.gpu)), doctor::Severity::kNote);
+  expect_finding(doctor::check_pcie(gpu_state(*facts.gpu)), Severity::kNote);
 }
 
 TEST_F(GpuSetup, NvlinksShouldAllBeActive) {
-  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kOk);
-  EXPECT_EQ(doctor::check_nvlink(gpu, kPciId).found, "18 of 18 links active");
+  expect_finding(doctor::check_nvlink(gpu, kPciId), Severity::kOk, "18 of 18 links active");
   gpu.nvlinks->active = 17;
-  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kWarning);
-  EXPECT_THAT(doctor::check_nvlink(gpu, kPciId).remedy, HasSubstr("nvidia-smi nvlink"));
+  expect_finding(doctor::check_nvlink(gpu, kPciId), Severity::kWarning, _,
+                 HasSubstr("nvidia-smi nvlink"));
 }
 
 TEST_F(GpuSetup, NvlinksThatNobodyUsesAreNoFault) {
   gpu.nvlinks->active = 0;
-  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kNote);
+  expect_finding(doctor::check_nvlink(gpu, kPciId), Severity::kNote);
   gpu.nvlinks = device::NvLinks();
-  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kOk);
-  EXPECT_EQ(doctor::check_nvlink(gpu, kPciId).found, "this GPU has none");
+  expect_finding(doctor::check_nvlink(gpu, kPciId), Severity::kOk, "this GPU has none");
   gpu.nvlinks.reset();
-  expect_severity(doctor::check_nvlink(gpu, kPciId), doctor::Severity::kNote);
+  expect_finding(doctor::check_nvlink(gpu, kPciId), Severity::kNote);
 }
 
 TEST_F(GpuSetup, RowsThatWereRemappedAreANote) {
   gpu.remapped_rows = 2;
-  expect_severity(doctor::check_ecc(gpu, kPciId), doctor::Severity::kNote);
-  EXPECT_EQ(doctor::check_ecc(gpu, kPciId).found, "on; memory rows remapped: 2");
+  expect_finding(doctor::check_ecc(gpu, kPciId), Severity::kNote, "on; memory rows remapped: 2");
 }
 
 TEST_F(GpuSetup, EccOnOffOrAbsentIsFine) {
   EXPECT_EQ(doctor::check_ecc(gpu, kPciId).found, "on");
   gpu.ecc = gpu.ecc_after_reset = device::GpuSetting::kOff;
-  expect_severity(doctor::check_ecc(gpu, kPciId), doctor::Severity::kOk);
-  EXPECT_EQ(doctor::check_ecc(gpu, kPciId).found, "off");
+  expect_finding(doctor::check_ecc(gpu, kPciId), Severity::kOk, "off");
   gpu.ecc = gpu.ecc_after_reset = device::GpuSetting::kUnsupported;
-  expect_severity(doctor::check_ecc(gpu, kPciId), doctor::Severity::kOk);
+  expect_finding(doctor::check_ecc(gpu, kPciId), Severity::kOk);
   gpu.ecc = device::GpuSetting::kUnknown;
-  expect_severity(doctor::check_ecc(gpu, kPciId), doctor::Severity::kNote);
+  expect_finding(doctor::check_ecc(gpu, kPciId), Severity::kNote);
 }
 
 TEST_F(GpuSetup, EccThatChangesAtTheNextResetIsAWarning) {
   gpu.ecc_after_reset = device::GpuSetting::kOff;
-  const doctor::Finding finding = doctor::check_ecc(gpu, kPciId);
-  expect_severity(finding, doctor::Severity::kWarning);
-  EXPECT_EQ(finding.found, "on; off after the next reset");
+  expect_finding(doctor::check_ecc(gpu, kPciId), Severity::kWarning,
+                 "on; off after the next reset");
 }
 
 TEST_F(GpuSetup, FailingMemoryIsAWarning) {
   gpu.uncorrected_errors = 2;
   gpu.remapping_pending = true;
-  const doctor::Finding finding = doctor::check_ecc(gpu, kPciId);
-  expect_severity(finding, doctor::Severity::kWarning);
-  EXPECT_EQ(finding.found,
-            "on; 2 errors that could not be corrected; memory rows wait to be remapped");
-  EXPECT_THAT(finding.remedy, HasSubstr("--gpu-reset"));
+  expect_finding(doctor::check_ecc(gpu, kPciId), Severity::kWarning,
+                 "on; 2 errors that could not be corrected; memory rows wait to be remapped",
+                 HasSubstr("--gpu-reset"));
 }
 
 TEST_F(GpuSetup, AnInstanceOfAPartitionedGpuIsAWarning) {
-  expect_severity(doctor::check_mig(gpu, kPciId), doctor::Severity::kOk);
+  expect_finding(doctor::check_mig(gpu, kPciId), Severity::kOk);
   gpu.mig = device::GpuSetting::kUnsupported;
-  expect_severity(doctor::check_mig(gpu, kPciId), doctor::Severity::kOk);
+  expect_finding(doctor::check_mig(gpu, kPciId), Severity::kOk);
   gpu.mig = device::GpuSetting::kUnknown;
-  expect_severity(doctor::check_mig(gpu, kPciId), doctor::Severity::kNote);
+  expect_finding(doctor::check_mig(gpu, kPciId), Severity::kNote);
   gpu.mig = device::GpuSetting::kOn;
-  expect_severity(doctor::check_mig(gpu, kPciId), doctor::Severity::kWarning);
+  expect_finding(doctor::check_mig(gpu, kPciId), Severity::kWarning);
 }
 
 TEST_F(GpuSetup, ADriverAsNewAsTheRuntimeIsFine) {
-  const doctor::Finding finding = doctor::check_driver(facts.driver, facts.device);
-  expect_severity(finding, doctor::Severity::kOk);
-  EXPECT_EQ(finding.found, "580.159.04 for CUDA 13.0; built with CUDA 13.0");
+  expect_finding(doctor::check_driver(facts.driver, facts.device), Severity::kOk,
+                 "580.159.04 for CUDA 13.0; built with CUDA 13.0");
   facts.device.runtime = "12.9";
-  expect_severity(doctor::check_driver(facts.driver, facts.device), doctor::Severity::kOk);
+  expect_finding(doctor::check_driver(facts.driver, facts.device), Severity::kOk);
 }
 
 TEST_F(GpuSetup, ADriverOlderThanTheRuntimeIsAWarning) {
   facts.driver = {.version = "550.54.15", .cuda_version = 12040, .gpus = 1};
-  const doctor::Finding finding = doctor::check_driver(facts.driver, facts.device);
-  expect_severity(finding, doctor::Severity::kWarning);
-  EXPECT_EQ(finding.found, "550.54.15 for CUDA 12.4; built with CUDA 13.0");
-  EXPECT_THAT(finding.remedy, HasSubstr("CUDA 13.0, or build with CUDA 12.4"));
+  expect_finding(doctor::check_driver(facts.driver, facts.device), Severity::kWarning,
+                 "550.54.15 for CUDA 12.4; built with CUDA 13.0",
+                 HasSubstr("CUDA 13.0, or build with CUDA 12.4"));
   // As numbers, not as text: 12.10 is newer than 12.4.
   facts.device.runtime = "12.10";
-  expect_severity(doctor::check_driver(facts.driver, facts.device), doctor::Severity::kWarning);
+  expect_finding(doctor::check_driver(facts.driver, facts.device), Severity::kWarning);
 }
 
 TEST_F(GpuSetup, AnUnknownDriverIsSaidToBeUnknown) {
-  const doctor::Finding finding = doctor::check_driver({}, facts.device);
-  expect_severity(finding, doctor::Severity::kNote);
-  EXPECT_EQ(finding.found, "unknown for CUDA unknown; built with CUDA 13.0");
+  expect_finding(doctor::check_driver({}, facts.device), Severity::kNote,
+                 "unknown for CUDA unknown; built with CUDA 13.0");
   facts.device.runtime = "thirteen";
-  expect_severity(doctor::check_driver(facts.driver, facts.device), doctor::Severity::kNote);
+  expect_finding(doctor::check_driver(facts.driver, facts.device), Severity::kNote);
 }
 
 struct ArchitectureCase {
@@ -198,28 +182,27 @@ class Architectures : public testing::TestWithParam<ArchitectureCase> {};
 TEST_P(Architectures, AreJudgedByWhatRunsOnTheGpu) {
   record::DeviceInfo device;
   device.compute_capability = GetParam().gpu;
-  expect_severity(doctor::check_architectures(GetParam().built, device), GetParam().severity);
+  expect_finding(doctor::check_architectures(GetParam().built, device), GetParam().severity);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, Architectures,
-    testing::Values(ArchitectureCase{"75-real,90-real,120", 90, doctor::Severity::kOk},
-                    ArchitectureCase{"90", 90, doctor::Severity::kOk},
-                    ArchitectureCase{"90a-real", 90, doctor::Severity::kOk},
-                    ArchitectureCase{"75-real,80-real", 86, doctor::Severity::kNote},
-                    ArchitectureCase{"100-real,120", 121, doctor::Severity::kNote},
-                    ArchitectureCase{"75-real,90-virtual", 90, doctor::Severity::kWarning},
-                    ArchitectureCase{"75-real,80", 90, doctor::Severity::kWarning},
-                    ArchitectureCase{"90a", 100, doctor::Severity::kWarning},
-                    ArchitectureCase{"120", 90, doctor::Severity::kWarning},
-                    ArchitectureCase{"native", 90, doctor::Severity::kNote},
-                    ArchitectureCase{"", 90, doctor::Severity::kNote}));
+INSTANTIATE_TEST_SUITE_P(All, Architectures,
+                         testing::Values(ArchitectureCase{"75-real,90-real,120", 90, Severity::kOk},
+                                         ArchitectureCase{"90", 90, Severity::kOk},
+                                         ArchitectureCase{"90a-real", 90, Severity::kOk},
+                                         ArchitectureCase{"75-real,80-real", 86, Severity::kNote},
+                                         ArchitectureCase{"100-real,120", 121, Severity::kNote},
+                                         ArchitectureCase{"75-real,90-virtual", 90,
+                                                          Severity::kWarning},
+                                         ArchitectureCase{"75-real,80", 90, Severity::kWarning},
+                                         ArchitectureCase{"90a", 100, Severity::kWarning},
+                                         ArchitectureCase{"120", 90, Severity::kWarning},
+                                         ArchitectureCase{"native", 90, Severity::kNote},
+                                         ArchitectureCase{"", 90, Severity::kNote}));
 
 TEST_F(GpuSetup, ALibraryThatIsNotThereIsAWarningThatSaysWhatStaysUnknown) {
   gpu.problem = "libnvidia-ml.so.1 cannot be loaded";
   const doctor::Finding finding = doctor::check_management(gpu);
-  expect_severity(finding, doctor::Severity::kWarning);
-  EXPECT_THAT(finding.found, HasSubstr(gpu.problem));
+  expect_finding(finding, Severity::kWarning, HasSubstr(gpu.problem));
   EXPECT_THAT(finding.found, HasSubstr("unknown"));
 }
 
@@ -247,10 +230,10 @@ constexpr char kPerfmon[] = "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t000000400000
 
 TEST(CounterAccess, IsJudgedByDriverAndCapabilities) {
   for (const char* const status : {kUser, kRoot, kRootOfContainer}) {
-    expect_severity(doctor::check_counters(access_of(kAnybody, status)), Severity::kOk);
+    expect_finding(doctor::check_counters(access_of(kAnybody, status)), Severity::kOk);
   }
-  expect_severity(doctor::check_counters(access_of(kAdmins, kRoot)), Severity::kOk);
-  expect_severity(doctor::check_counters(access_of(kAdmins, kPerfmon)), Severity::kOk);
+  expect_finding(doctor::check_counters(access_of(kAdmins, kRoot)), Severity::kOk);
+  expect_finding(doctor::check_counters(access_of(kAdmins, kPerfmon)), Severity::kOk);
   const Finding user = doctor::check_counters(access_of(kAdmins, kUser));
   EXPECT_EQ(user.severity, Severity::kNote);
   EXPECT_THAT(user.found, HasSubstr("administrators alone"));

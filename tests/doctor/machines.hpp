@@ -5,6 +5,7 @@
 #include "doctor/checks/checks.hpp"
 #include "doctor/facts.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -113,8 +114,12 @@ inline doctor::DoctorFacts sound_cpu() {
   return facts;
 }
 
-inline void expect_severity(const doctor::Finding& finding, doctor::Severity severity) {
+inline void expect_finding(const doctor::Finding& finding, doctor::Severity severity,
+                           const testing::Matcher<std::string>& found = testing::_,
+                           const testing::Matcher<std::string>& remedy = testing::_) {
   EXPECT_STREQ(to_string(finding.severity), to_string(severity)) << finding.found;
+  EXPECT_THAT(finding.found, found);
+  EXPECT_THAT(finding.remedy, remedy);
 }
 
 }  // namespace nf4bench::test

@@ -13,7 +13,9 @@
 namespace nf4bench {
 namespace {
 
-using test::expect_severity;
+using doctor::Severity;
+using test::expect_finding;
+using testing::_;
 using testing::HasSubstr;
 
 // Standard deviations and the share of false alarms from Python's statistics module.
@@ -79,38 +81,37 @@ TEST(AaNoise, SeesASideThatIsSlowerInEveryRun) {
   const doctor::AaNoise noise = doctor::aa_noise(runs, assumed_on(record::DeviceKind::kCuda));
   EXPECT_TRUE(noise.sides_differ);
   EXPECT_NEAR(noise.side_change, 0.03, 0.002);
-  const doctor::Finding finding = finding_of(record::DeviceKind::kCuda, runs);
-  expect_severity(finding, doctor::Severity::kWarning);
-  EXPECT_THAT(finding.found, HasSubstr("one side is"));
+  expect_finding(finding_of(record::DeviceKind::kCuda, runs), Severity::kWarning,
+                 HasSubstr("one side is"));
 }
 
 TEST(AaNoise, BelowTheAssumedOneIsFine) {
   const doctor::Finding finding =
       finding_of(record::DeviceKind::kCuda, test::quiet_aa("", 0.0).runs);
-  expect_severity(finding, doctor::Severity::kOk);
-  EXPECT_THAT(finding.found, HasSubstr("5 runs of fused against itself scatter by 0.1"));
+  expect_finding(finding, Severity::kOk,
+                 HasSubstr("5 runs of fused against itself scatter by 0.1"));
   EXPECT_THAT(finding.found, HasSubstr("(compare assumes 0.5 %)"));
   EXPECT_THAT(finding.found, HasSubstr("threshold of 2 % in under 0.1 % of comparisons"));
   EXPECT_EQ(finding.remedy, "");
 }
 
 TEST(AaNoise, OfAGpuIsHeldToAStricterLimitThanThatOfACpu) {
-  expect_severity(finding_of(record::DeviceKind::kCuda, kFiveRuns), doctor::Severity::kWarning);
-  EXPECT_THAT(finding_of(record::DeviceKind::kCuda, kFiveRuns).remedy, HasSubstr("--noise 1.3%"));
-  expect_severity(finding_of(record::DeviceKind::kCpu, kFiveRuns), doctor::Severity::kOk);
+  expect_finding(finding_of(record::DeviceKind::kCuda, kFiveRuns), Severity::kWarning, _,
+                 HasSubstr("--noise 1.3%"));
+  expect_finding(finding_of(record::DeviceKind::kCpu, kFiveRuns), Severity::kOk);
 }
 
 TEST(AaNoise, ThatCrossesTheThresholdAllTheTimeMakesAGateWorthless) {
   std::vector<doctor::AaPair> runs = kFiveRuns;
   runs[1] = {112e-6, 108e-6};
-  expect_severity(finding_of(record::DeviceKind::kCuda, runs), doctor::Severity::kWorthless);
+  expect_finding(finding_of(record::DeviceKind::kCuda, runs), Severity::kWorthless);
   // The medians of a CPU that two programs share, in seconds.
-  expect_severity(finding_of(record::DeviceKind::kCpu, {{0.019992, 0.019987},
-                                                        {0.000430, 0.009720},
-                                                        {0.019985, 0.019997},
-                                                        {0.019988, 0.019990},
-                                                        {0.009629, 0.016041}}),
-                  doctor::Severity::kWorthless);
+  expect_finding(finding_of(record::DeviceKind::kCpu, {{0.019992, 0.019987},
+                                                       {0.000430, 0.009720},
+                                                       {0.019985, 0.019997},
+                                                       {0.019988, 0.019990},
+                                                       {0.009629, 0.016041}}),
+                 Severity::kWorthless);
 }
 
 // Five runs that scatter just as assumed must hardly ever be called noisy.
@@ -119,8 +120,8 @@ TEST(AaNoise, HardlyEverAlarmsOnAMachineAsAssumed) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     const doctor::Finding finding =
         finding_of(record::DeviceKind::kCuda, scattered(0.005, 5, seed));
-    EXPECT_LT(finding.severity, doctor::Severity::kWorthless) << seed;
-    noisy += finding.severity == doctor::Severity::kWarning ? 1 : 0;
+    EXPECT_LT(finding.severity, Severity::kWorthless) << seed;
+    noisy += finding.severity == Severity::kWarning ? 1 : 0;
   }
   EXPECT_LE(noisy, 40);
 }
@@ -128,10 +129,9 @@ TEST(AaNoise, HardlyEverAlarmsOnAMachineAsAssumed) {
 TEST(AaNoise, ThatCannotBeMeasuredMakesAGateWorthless) {
   doctor::AaRun aa = test::quiet_aa("fused", 0.0);
   aa.failure = "failed: 3 of 16777216 elements differ";
-  const doctor::Finding finding = doctor::check_noise(aa, std::nullopt);
-  expect_severity(finding, doctor::Severity::kWorthless);
-  EXPECT_EQ(finding.found, "fused could not be measured: failed: 3 of 16777216 elements differ");
-  EXPECT_EQ(finding.remedy, "nf4bench run --shape 4096x4096 --variant fused");
+  expect_finding(doctor::check_noise(aa, std::nullopt), Severity::kWorthless,
+                 "fused could not be measured: failed: 3 of 16777216 elements differ",
+                 "nf4bench run --shape 4096x4096 --variant fused");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "exports/export.hpp"
+#include "exports/exported.hpp"
 #include "exports/rows.hpp"
 #include "report/sample_reports.hpp"
 
@@ -19,10 +20,7 @@ void to_shout(const record::Report& report, exports::ActionMetric /*metric*/,
 }
 
 std::string written(const Format& format, const record::Report& report) {
-  std::string text;
-  format.write(report, exports::ActionMetric::kTime,
-               [&](std::string_view piece) { text += piece; });
-  return text;
+  return test::exported(format.write, report, exports::ActionMetric::kTime);
 }
 
 // What the command asks of every format, a new one too.

@@ -1,6 +1,7 @@
 #include "exports/marking.hpp"
 
 #include "exports/export.hpp"
+#include "exports/exported.hpp"
 #include "report/sample_reports.hpp"
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 namespace nf4bench {
 namespace {
 
+using test::exported;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -163,14 +165,8 @@ TEST(Marking, IsNotForTheCpu) {
   EXPECT_TRUE(exports::mark_variants(report).empty());
 }
 
-std::string exported(const record::Report& report) {
-  std::string text;
-  exports::to_marking(report, [&](std::string_view piece) { text += piece; });
-  return text;
-}
-
 TEST(MarkingTable, HasALineForEachVariant) {
-  const std::string text = exported(compiled_run());
+  const std::string text = exported(exports::to_marking, compiled_run());
   EXPECT_THAT(text, StartsWith("### Marks by the scheme of Unsloth's challenge A\n"));
   EXPECT_THAT(text, HasSubstr("\n| kernel | 3 | 1.500x +5 | +1 | 3 | 1 | 1 | 14 |\n"));
   EXPECT_THAT(text, Not(HasSubstr("kernel_compiled")));
@@ -179,21 +175,23 @@ TEST(MarkingTable, HasALineForEachVariant) {
 TEST(MarkingTable, SaysWhyThereAreNoPoints) {
   record::Report report = compiled_run();
   report.measurements[0].status = record::Status::kFailed;
-  EXPECT_THAT(exported(report),
+  EXPECT_THAT(exported(exports::to_marking, report),
               HasSubstr("| kernel | no points: 1 of its 2 measurements failed |"));
   report = compiled_run();
   report.measurements[3].status = record::Status::kFailed;
   report.measurements[3].reason = "Unsupported: Graph break";
-  EXPECT_THAT(exported(report), HasSubstr("\n> kernel: through torch.compile 1 of 2 "
-                                          "measurements passed: Unsupported: Graph break\n"));
+  EXPECT_THAT(exported(exports::to_marking, report),
+              HasSubstr("\n> kernel: through torch.compile 1 of 2 "
+                        "measurements passed: Unsupported: Graph break\n"));
 }
 
 TEST(MarkingTable, LeavesTorchCompileOpenForKernelsOfABinary) {
-  EXPECT_THAT(exported(run_of_one(1.5)), HasSubstr("| 1.500x +5 | - | 3 |"));
+  EXPECT_THAT(exported(exports::to_marking, run_of_one(1.5)), HasSubstr("| 1.500x +5 | - | 3 |"));
 }
 
 TEST(MarkingTable, SaysWhyACpuHasNone) {
-  EXPECT_THAT(exported(cpu_report()), HasSubstr("None: the scheme is about GPU kernels"));
+  EXPECT_THAT(exported(exports::to_marking, cpu_report()),
+              HasSubstr("None: the scheme is about GPU kernels"));
 }
 
 }  // namespace

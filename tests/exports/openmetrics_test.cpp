@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <limits>
 #include <regex>
 #include <set>
@@ -23,9 +24,8 @@ std::vector<std::string> lines_of(const record::Report& report) {
 }
 
 std::size_t count_of(const std::vector<std::string>& lines, const std::string& metric) {
-  return static_cast<std::size_t>(
-      std::count_if(lines.begin(), lines.end(),
-                    [&](const std::string& line) { return line.starts_with(metric + "{"); }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      lines, [&](const std::string& line) { return line.starts_with(metric + "{"); }));
 }
 
 TEST(OpenMetrics, EveryLineIsAHelpATypeOrASampleWithoutATime) {

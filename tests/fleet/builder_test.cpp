@@ -1,6 +1,6 @@
 #include "fleet/builder.hpp"
 
-#include "base/error.hpp"
+#include "error_of.hpp"
 #include "fleet/unit_reports.hpp"
 
 #include <gmock/gmock.h>
@@ -216,12 +216,10 @@ TEST(MissingUnits, AreNamedByUuidOrHost) {
 
 TEST(MissingUnits, RefusesOtherLines) {
   for (const char* line : {"node1 four", "node1 0", "node1 4 5", "node1 -1"}) {
-    try {
+    const auto read = [line] {
       fleet::missing_units({}, std::string("node0\n") + line, "hosts.txt");
-      FAIL() << line;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("hosts.txt:2: found")) << line;
-    }
+    };
+    EXPECT_THAT(test::error_of(ErrorKind::kInput, read), HasSubstr("hosts.txt:2: found")) << line;
   }
 }
 

@@ -1,7 +1,7 @@
 #include "fleet/fleet_file.hpp"
 
 #include "base/atomic_file.hpp"
-#include "base/error.hpp"
+#include "error_of.hpp"
 #include "scratch.hpp"
 
 #include <gmock/gmock.h>
@@ -15,6 +15,7 @@ namespace nf4bench {
 namespace {
 
 using nlohmann::json;
+using test::error_of;
 using testing::HasSubstr;
 
 fleet::Fleet small_fleet() {
@@ -59,13 +60,7 @@ class FleetFile : public test::FolderTest {
   std::string refusal(const std::function<void(json&)>& change) const {
     json document = json::parse(text_of(small_fleet()));
     change(document);
-    try {
-      read(document.dump());
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kInput);
-      return error.what();
-    }
-    return "";
+    return error_of(ErrorKind::kInput, [&] { read(document.dump()); });
   }
 
   std::string path_ = folder_ / "fleet.json";

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
 #include <vector>
 
 namespace nf4bench::test {

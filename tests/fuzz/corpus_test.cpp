@@ -21,7 +21,7 @@ std::vector<fs::path> corpus_of(std::string_view target) {
   const fs::path folder = fs::path(NF4BENCH_SOURCE_DIR) / "tests/fuzz/corpus" / target;
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

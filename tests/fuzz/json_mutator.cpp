@@ -234,7 +234,7 @@ std::size_t mutate_json(std::uint8_t* data, std::size_t size, std::size_t max_si
     text = mutate_json_text(text, random);
   } while (random.one_in(3));
   if (text.empty() || text.size() > max_size) return anyhow(data, size, max_size);
-  std::copy(text.begin(), text.end(), data);
+  std::ranges::copy(text, data);
   return text.size();
 }
 

@@ -55,8 +55,8 @@ void check_archive(const io::NpzArchive& archive, Bytes input) {
     if (member.problem.empty() && member.bytes <= kUnpackedBytes) check_member(archive, i, input);
   }
   require(end == archive.size(), "the range is all members");
-  std::sort(names.begin(), names.end());
-  require(std::adjacent_find(names.begin(), names.end()) == names.end(), "names differ");
+  std::ranges::sort(names);
+  require(std::ranges::adjacent_find(names) == names.end(), "names differ");
 }
 
 }  // namespace

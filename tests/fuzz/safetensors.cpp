@@ -56,10 +56,10 @@ void fuzz_safetensors(Bytes input) {
         io::Checkpoint::open_memory("fuzz.safetensors", {input.begin(), input.end()});
     const std::vector<io::TensorEntry>& entries = checkpoint.tensors();
     for (const io::TensorEntry& entry : entries) check_entry(entry, input.size());
-    require(std::adjacent_find(entries.begin(), entries.end(),
-                               [](const io::TensorEntry& a, const io::TensorEntry& b) {
-                                 return !io::natural_less(a.name, b.name);
-                               }) == entries.end(),
+    require(std::ranges::adjacent_find(entries,
+                                       [](const io::TensorEntry& a, const io::TensorEntry& b) {
+                                         return !io::natural_less(a.name, b.name);
+                                       }) == entries.end(),
             "entries are in order, each once");
     for (const io::OtherTensors& other : checkpoint.others()) {
       require(!other.names.empty(), "a kind that is listed was seen");

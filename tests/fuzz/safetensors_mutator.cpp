@@ -3,7 +3,6 @@
 #include "fuzz/targets.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace nf4bench::fuzz {
@@ -138,7 +137,7 @@ std::size_t mutate_safetensors(std::uint8_t* data, std::size_t size, std::size_t
   }
   if (mutated.empty() && way > 0) mutated = with_mutated_header(file, random, anyhow);
   if (mutated.empty() || mutated.size() > max_size) return anyhow(data, size, max_size);
-  std::copy(mutated.begin(), mutated.end(), data);
+  std::ranges::copy(mutated, data);
   return mutated.size();
 }
 

@@ -92,8 +92,7 @@ bool fit_bytes(ModelTensor& tensor) {
 
 void fit_weight(Model& model, const std::string& name) {
   const std::string key = name + ".quant_state.bitsandbytes__nf4";
-  const auto text = std::find_if(model.begin(), model.end(),
-                                 [&](const ModelTensor& tensor) { return tensor.name == key; });
+  const auto text = std::ranges::find(model, key, &ModelTensor::name);
   if (text == model.end()) return;
   const auto state = second_quant_state(text->bytes);
   if (!state || state->quant_type != "nf4") return;

@@ -227,7 +227,7 @@ class Parser {
 }  // namespace
 
 const JsonValue* JsonValue::find(std::string_view name) const {
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   return found == names.end() ? nullptr : &items[static_cast<std::size_t>(found - names.begin())];
 }
 

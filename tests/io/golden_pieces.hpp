@@ -41,8 +41,7 @@ inline void expect_problem(const StateDict& entries, const std::string& part) {
   const io::TensorEntry entry = only_entry(entries);
   EXPECT_TRUE(entry.problem.starts_with("test.safetensors: tensor \"")) << entry.problem;
   EXPECT_EQ(entry.problem.find('\n'), std::string::npos);
-  EXPECT_NE(entry.problem.find(part), std::string::npos)
-      << "problem: " << entry.problem << "\nwanted:  " << part;
+  expect_part(entry.problem, part);
 }
 
 inline void resize(RawTensor& tensor, std::vector<std::uint64_t> shape, std::size_t bytes) {

@@ -86,7 +86,7 @@ TEST(NaturalOrder, IsTotalOverAllShortNames) {
   for (std::size_t i = 0; i < names.size() && names[i].size() < 4; ++i) {
     for (const char c : {'0', '1', 'a', '.', '\xff'}) names.push_back(names[i] + c);
   }
-  std::sort(names.begin(), names.end(), io::natural_less);
+  std::ranges::sort(names, io::natural_less);
   // Every pair in order, not just neighbours: this is what a missing transitivity would break.
   for (std::size_t i = 0; i < names.size(); ++i) {
     for (std::size_t j = i + 1; j < names.size(); ++j) {

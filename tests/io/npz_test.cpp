@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -89,7 +90,7 @@ TEST(Npz, CommentOf65535BytesIsAccepted) {
 
 TEST(Npz, MembersMayHaveAnyOrder) {
   std::vector<ZipMember> members = sample_members();
-  std::reverse(members.begin(), members.end());
+  std::ranges::reverse(members);
   expect_sample(zip_archive(members));
 }
 

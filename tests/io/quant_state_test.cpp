@@ -26,8 +26,7 @@ io::QuantState read(const std::string& text) {
 void expect_refusal(const std::string& text, const std::string& part) {
   const std::string message = refusal([&] { read(text); });
   EXPECT_TRUE(message.starts_with("f: tensor \"t\": ")) << message;
-  EXPECT_NE(message.find(part), std::string::npos)
-      << "message: " << message << "\nwanted:  " << part;
+  expect_part(message, part);
 }
 
 // The real state with `from` replaced.

@@ -1,6 +1,6 @@
 #include "io/raw_files.hpp"
 
-#include "base/error.hpp"
+#include "error_of.hpp"
 #include "io/byte_source.hpp"
 #include "io/safetensors/safetensors_header.hpp"
 #include "source_dir.hpp"
@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -18,17 +17,6 @@
 namespace nf4bench::testing {
 
 namespace fs = std::filesystem;
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "nf4bench-io-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 void write_raw(const fs::path& path, std::string_view bytes) {
   std::ofstream stream(path, std::ios::binary);
@@ -110,15 +98,14 @@ StateDict read_state_dict(const fs::path& path) {
 
 StateDict select_weight(const StateDict& all, const std::string& name) {
   StateDict selected;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(selected), [&](const RawTensor& t) {
+  std::ranges::copy_if(all, std::back_inserter(selected), [&](const RawTensor& t) {
     return t.name == name || t.name.starts_with(name + ".");
   });
   return selected;
 }
 
 RawTensor& at(StateDict& entries, const std::string& name) {
-  const auto found = std::find_if(entries.begin(), entries.end(),
-                                  [&](const RawTensor& t) { return t.name == name; });
+  const auto found = std::ranges::find(entries, name, &RawTensor::name);
   if (found == entries.end()) throw std::runtime_error("the test has no tensor " + name);
   return *found;
 }
@@ -149,17 +136,11 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 }
 
 std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    std::string message = error.what();
-    EXPECT_EQ(error.kind(), ErrorKind::kInput) << message;
-    EXPECT_EQ(message.find_first_of("\n\r\x1b"), std::string::npos) << message;
-    EXPECT_LT(message.size(), 1500u) << message;
-    return message;
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return "";
+  std::string message = test::error_of(ErrorKind::kInput, action);
+  EXPECT_FALSE(message.empty()) << "nothing was refused";
+  EXPECT_EQ(message.find_first_of("\n\r\x1b"), std::string::npos) << message;
+  EXPECT_LT(message.size(), 1500u) << message;
+  return message;
 }
 
 void expect_part(const std::string& message, const std::string& part) {

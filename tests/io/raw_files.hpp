@@ -3,7 +3,7 @@
 // Files made byte by byte, without the project's own writers.
 
 #include "io/checkpoint/checkpoint.hpp"
-#include "io/stored_tensors.hpp"
+#include "scratch.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,20 +16,7 @@
 
 namespace nf4bench::testing {
 
-// A folder that is gone when the test is over.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
+using TemporaryFolder = test::ScratchFolder;
 
 void write_raw(const std::filesystem::path& path, std::string_view bytes);
 std::string read_raw(const std::filesystem::path& path);

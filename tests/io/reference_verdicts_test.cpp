@@ -24,8 +24,7 @@ std::string declared_array(const std::string& file) {
 void expect_refusal(const ReferenceCase& wanted, const std::string& message,
                     const std::string& file_name) {
   EXPECT_TRUE(message.starts_with(file_name)) << message;
-  EXPECT_NE(message.find(wanted.wanted), std::string::npos)
-      << "message: " << message << "\nwanted:  " << wanted.wanted;
+  expect_part(message, wanted.wanted);
 }
 
 std::string name_of(const ::testing::TestParamInfo<ReferenceCase>& info) {

@@ -1,16 +1,14 @@
 #include "io/writers/writers.hpp"
 
-#include "base/error.hpp"
+#include "error_of.hpp"
 #include "io/byte_source.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/checkpoint/quant_state.hpp"
-#include "io/npy/npy.hpp"
 #include "io/raw_files.hpp"
 #include "nf4/synthetic.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -65,14 +63,9 @@ std::vector<nf4::Nf4Tensor> synthetic_tensors() {
 
 // What an Error of kind kOutput says.
 std::string write_failure(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kOutput) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return "";
+  const std::string error = test::error_of(ErrorKind::kOutput, action);
+  EXPECT_FALSE(error.empty()) << "nothing was refused";
+  return error;
 }
 
 io::OutputTensor bytes_tensor(const std::string& name, std::size_t promised, std::size_t produced) {

@@ -170,14 +170,12 @@ std::vector<ZipMember> sample_members() {
   for (const auto& file : std::filesystem::directory_iterator(data_file("npy"))) {
     members.push_back({.name = file.path().filename(), .packed = read_raw(file.path())});
   }
-  std::sort(members.begin(), members.end(),
-            [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
+  std::ranges::sort(members, {}, &ZipMember::name);
   return members;
 }
 
 ZipMember& at(std::vector<ZipMember>& members, const std::string& name) {
-  const auto found = std::find_if(members.begin(), members.end(),
-                                  [&](const ZipMember& member) { return member.name == name; });
+  const auto found = std::ranges::find(members, name, &ZipMember::name);
   if (found == members.end()) throw std::runtime_error("the test has no member " + name);
   return *found;
 }

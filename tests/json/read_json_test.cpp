@@ -1,4 +1,4 @@
-#include "base/error.hpp"
+#include "error_of.hpp"
 #include "json/json_events.hpp"
 #include "json/json_tree.hpp"
 
@@ -11,23 +11,16 @@
 namespace nf4bench {
 namespace {
 
+using test::error_of;
+
 // What a file of tensors is refused with; empty when it is read.
 std::string refusal_of_events(const std::string& text) {
-  try {
-    json::read_json("f", text, [](const json::JsonEvent&) {});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of(ErrorKind::kInput,
+                  [&] { json::read_json("f", text, [](const json::JsonEvent&) {}); });
 }
 
 std::string refusal_of_tree(const std::string& text) {
-  try {
-    json::parse_json(text, "f");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of(ErrorKind::kInput, [&] { json::parse_json(text, "f"); });
 }
 
 TEST(ReadJson, KeepsEveryKindOfValueInATree) {

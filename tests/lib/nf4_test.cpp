@@ -2,7 +2,6 @@
 
 #include "catalog.hpp"
 #include "lib/host_call.hpp"
-#include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/values.hpp"
 #include "operation/activations.hpp"
@@ -13,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <thread>
 #include <vector>

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -60,7 +61,7 @@ TEST(NonFinite, EveryOutputOfAnInfiniteOrNanScaleCounts) {
 // 65520 is the least float32 that becomes infinite in float16.
 TEST(NonFinite, OutputsThatOverflowFloat16CountThereAlone) {
   nf4::Nf4Tensor tensor = plain_tensor();
-  std::fill(tensor.packed.begin(), tensor.packed.end(), std::uint8_t{0x7f});  // 0.0, 1.0
+  std::ranges::fill(tensor.packed, std::uint8_t{0x7f});  // 0.0, 1.0
   tensor.absmax[0] = 65520.0f;
   tensor.absmax[2] = -65519.0f;
   EXPECT_EQ(nf4::count_non_finite(tensor, nf4::OutputType::kFloat16).scales, 0);
@@ -71,7 +72,7 @@ TEST(NonFinite, OutputsThatOverflowFloat16CountThereAlone) {
 
 TEST(NonFinite, TheGreatestFloatOverflowsBfloat16Alone) {
   nf4::Nf4Tensor tensor = plain_tensor();
-  std::fill(tensor.packed.begin(), tensor.packed.end(), std::uint8_t{0xff});
+  std::ranges::fill(tensor.packed, std::uint8_t{0xff});
   tensor.absmax[3] = std::numeric_limits<float>::max();
   EXPECT_EQ(nf4::count_non_finite(tensor, nf4::OutputType::kBfloat16).outputs, 8);
   EXPECT_EQ(nf4::count_non_finite(tensor, nf4::OutputType::kFloat32).outputs, 0);

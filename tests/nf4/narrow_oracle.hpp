@@ -29,7 +29,7 @@ class NarrowOracle {
     const auto sign = static_cast<std::uint16_t>(std::signbit(x) ? 0x8000u : 0u);
     const double magnitude = std::fabs(x);
     // The last entry stands for infinity: where the next binade would begin, as IEEE 754 rounds.
-    const auto above = std::lower_bound(magnitudes_.begin(), magnitudes_.end(), magnitude);
+    const auto above = std::ranges::lower_bound(magnitudes_, magnitude);
     if (above == magnitudes_.end()) return static_cast<std::uint16_t>(sign | infinity_);
     auto bits = static_cast<std::uint16_t>(above - magnitudes_.begin());
     if (*above != magnitude) {

@@ -1,9 +1,7 @@
 #include "nf4/quantizer.hpp"
 
 #include "base/sha256.hpp"
-#include "nf4/arithmetic.hpp"
 #include "nf4/reference.hpp"
-#include "nf4/synthetic.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +25,7 @@ TEST(DynamicMap, HasTheKnownLandmarks) {
   EXPECT_EQ(map[127], 0.0f);
   EXPECT_EQ(map.front(), -0.99296874f);
   EXPECT_EQ(map.back(), 1.0f);
-  EXPECT_TRUE(std::is_sorted(map.begin(), map.end()));
+  EXPECT_TRUE(std::ranges::is_sorted(map));
 }
 
 TEST(Quantizer, PicksTheNearestCode) {

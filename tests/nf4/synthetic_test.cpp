@@ -1,10 +1,11 @@
 #include "nf4/synthetic.hpp"
 
-#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "base/sha256.hpp"
+#include "error_of.hpp"
 #include "nf4/reference.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +15,9 @@
 
 namespace nf4bench {
 namespace {
+
+using test::error_of;
+using testing::HasSubstr;
 
 constexpr nf4::Distribution kDistributions[] = {
     nf4::Distribution::kRandomCodes, nf4::Distribution::kNormal, nf4::Distribution::kOutlier,
@@ -212,13 +216,8 @@ TEST(Synthetic, ExtremesReachEverySpecialResult) {
 
 // Expects a usage error that holds `word`.
 void expect_refusal(const nf4::SyntheticSpec& spec, const std::string& word) {
-  try {
-    nf4::make_synthetic(spec);
-    ADD_FAILURE() << "accepted " << nf4::shape_to_string(spec.shape);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
-  }
+  EXPECT_THAT(error_of(ErrorKind::kUsage, [&] { nf4::make_synthetic(spec); }), HasSubstr(word))
+      << nf4::shape_to_string(spec.shape);
 }
 
 TEST(Synthetic, RefusesWhatNoFileCouldHold) {

@@ -6,10 +6,10 @@
 #include "device/devices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
-#include "operation/dequantize.hpp"
 #include "operation/weight.hpp"
 #include "peer/peer_table.hpp"
 #include "peer/peers.hpp"
+#include "peer/product.hpp"
 #include "peer/python/python_file.hpp"
 
 #include <gmock/gmock.h>
@@ -23,22 +23,10 @@
 namespace nf4bench {
 namespace {
 
+using test::find;
+using test::kGuarded;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const kernels::Variant& find(const peer::Peers& peers, const std::string& name) {
-  for (const kernels::Variant& variant : peers.variants()) {
-    if (name == variant.name) return variant;
-  }
-  throw std::runtime_error("no variant " + name);
-}
-
-// Under a sanitizer, which finds stray writes itself, only buffers for timing have guards.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kTimeHot;
-#else
-constexpr device::UploadPurpose kGuarded = device::UploadPurpose::kVerify;
-#endif
 
 class GenericPeer : public testing::Test {
  protected:
@@ -58,12 +46,7 @@ class GenericPeer : public testing::Test {
     const auto expected = nf4::reference_dequantize(tensor, nf4::OutputType::kFloat16);
     const auto workload =
         device->upload(operation::dequantize_work(tensor, nf4::OutputType::kFloat16), purpose);
-    try {
-      return workload->verify(find(peers, "mine." + name), expected).is_exact() ? "" : "wrong";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kDevice);
-      return error.what();
-    }
+    return test::verdict_of(*workload, find(peers, "mine." + name), expected);
   }
 
   static std::string verdict(const std::string& name) {
@@ -196,12 +179,7 @@ TEST_F(GenericPeer, AGoodOneStillPassesAfterABadOneRanOnTheSameBuffers) {
   const auto workload =
       device->upload(operation::dequantize_work(tensor, nf4::OutputType::kBfloat16), kGuarded);
   for (const kernels::Variant& variant : bad.variants()) {
-    bool passed = false;
-    try {
-      passed = workload->verify(variant, expected).is_exact();
-    } catch (const Error&) {
-    }
-    EXPECT_FALSE(passed) << variant.name;
+    EXPECT_NE(test::verdict_of(*workload, variant, expected), "") << variant.name;
     EXPECT_TRUE(workload->verify(find(good, "mine.scratch"), expected).is_exact())
         << "after " << variant.name;
   }

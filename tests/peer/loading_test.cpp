@@ -1,7 +1,7 @@
 // What happens with a library that cannot be used: a warning that says why, and no variants.
 
-#include "base/error.hpp"
 #include "cli/process.hpp"
+#include "error_of.hpp"
 #include "peer/peers.hpp"
 
 #include <gmock/gmock.h>
@@ -9,12 +9,12 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <sys/stat.h>
 
 namespace nf4bench {
 namespace {
 
+using test::error_of;
 using test::ScratchFolder;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -137,13 +137,8 @@ TEST(Loading, GoesOnWithTheOthers) {
 TEST(Loading, RefusesTheNameOfAnotherVariant) {
   kernels::Variant built_in;
   built_in.name = "mine";
-  try {
-    const peer::Peers peers({{"mine", TEST_PEER_SCRIPTED}}, {}, {built_in});
-    FAIL() << "two variants of one name";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_THAT(error.what(), HasSubstr("\"mine\""));
-  }
+  const auto load = [&] { peer::Peers({{"mine", TEST_PEER_SCRIPTED}}, {}, {built_in}); };
+  EXPECT_THAT(error_of(ErrorKind::kUsage, load), HasSubstr("\"mine\""));
 }
 
 TEST(Loading, KeepsBuiltInVariantsInFront) {

@@ -13,6 +13,7 @@
 namespace nf4bench {
 namespace {
 
+using test::find;
 using test::Product;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -30,13 +31,6 @@ std::vector<std::string> names_of(const peer::Peers& peers) {
   std::vector<std::string> names;
   for (const kernels::Variant& variant : peers.variants()) names.emplace_back(variant.name);
   return names;
-}
-
-const kernels::Variant& find(const peer::Peers& peers, const std::string& name) {
-  for (const kernels::Variant& variant : peers.variants()) {
-    if (name == variant.name) return variant;
-  }
-  throw std::runtime_error("no variant " + name);
 }
 
 TEST(MatmulPeer, OffersForEachOperationWhatItsTableSays) {

@@ -1,20 +1,16 @@
 #include "peer/peer_argument.hpp"
 
-#include "base/error.hpp"
+#include "error_of.hpp"
 
 #include <gtest/gtest.h>
 
 namespace nf4bench {
 namespace {
 
+using test::error_of;
+
 std::string complaint(const std::vector<std::string>& words) {
-  try {
-    peer::parse_peers(words);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "";
+  return error_of(ErrorKind::kUsage, [&] { peer::parse_peers(words); });
 }
 
 TEST(PeerArgument, IsANameAndAPath) {

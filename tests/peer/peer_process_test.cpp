@@ -6,20 +6,20 @@
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/weight.hpp"
-#include "peer/peers.hpp"
+#include "peer/product.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace nf4bench {
 namespace {
 
+using test::find;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -37,24 +37,12 @@ class PeerProcess : public testing::Test {
   }
   ~PeerProcess() override { unsetenv("NF4BENCH_TEST_PEER"); }
 
-  static const kernels::Variant& find(const peer::Peers& peers, const std::string& name) {
-    for (const kernels::Variant& variant : peers.variants()) {
-      if (name == variant.name) return variant;
-    }
-    throw std::runtime_error("no variant " + name);
-  }
-
   // What verification says of a variant: a message of an error, "wrong", or nothing.
   std::string verdict(const kernels::Variant& variant) {
     const std::unique_ptr<device::Workload> workload =
         device_->upload(operation::dequantize_work(tensor_, nf4::OutputType::kFloat16),
                         device::UploadPurpose::kTime);
-    try {
-      return workload->verify(variant, expected_).is_exact() ? "" : "wrong";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kDevice);
-      return error.what();
-    }
+    return test::verdict_of(*workload, variant, expected_);
   }
 
   static std::unique_ptr<device::Device> open() {

@@ -32,7 +32,7 @@ Outcome run_peers(const std::string& script, const std::vector<std::string>& mor
   const std::vector<std::pair<std::string, std::string>> defaults = {
       {"--cache", "hot"}, {"--shape", "100x77"}, {"--max-time", "0.02"}};
   for (const auto& [option, value] : defaults) {
-    if (std::find(more.begin(), more.end(), option) != more.end()) continue;
+    if (std::ranges::find(more, option) != more.end()) continue;
     command.arguments.insert(command.arguments.end(), {option, value});
   }
   command.arguments.insert(command.arguments.end(), more.begin(), more.end());

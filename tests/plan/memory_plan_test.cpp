@@ -1,16 +1,20 @@
-#include "base/error.hpp"
 #include "bench/fake_run.hpp"
+#include "error_of.hpp"
 #include "nf4/synthetic.hpp"
 #include "operation/dequantize.hpp"
 #include "operation/matmul.hpp"
 #include "plan/problems.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 namespace nf4bench {
 namespace {
+
+using test::error_of;
+using testing::HasSubstr;
 
 constexpr std::int64_t kHuge = std::int64_t{1} << 62;
 
@@ -38,15 +42,11 @@ std::string refusal(const plan::TensorSource& source, const record::DeviceInfo& 
                     std::int64_t host, ErrorKind kind) {
   record::RunOptions options;
   options.output_types = {nf4::OutputType::kFloat32};
-  try {
+  return error_of(kind, [&] {
     plan::check_memory(operation::dequantize(),
                        plan::plan_tensors({source}, plan::TensorChoice::kAll), options,
                        {device, host});
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    return error.what();
-  }
-  return "";
+  });
 }
 
 record::DeviceInfo gpu_of(std::int64_t bytes) {
@@ -114,24 +114,20 @@ TEST(MemoryPlan, AdvisesFewerTokensWhereThereAreSome) {
   record::RunOptions options;
   options.output_types = {nf4::OutputType::kFloat16};
   options.tokens = {512};
-  try {
+  const std::string error = error_of(ErrorKind::kDevice, [&] {
     plan::check_memory(operation::matmul(), plan::plan_tensors({source}, plan::TensorChoice::kAll),
                        options, {gpu_of(1000), kHuge});
-    FAIL() << "no limit";
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_NE(message.find("as float16 with 512 tokens needs"), std::string::npos) << message;
-    EXPECT_NE(message.find(", fewer tokens (--tokens) or a smaller"), std::string::npos) << message;
-  }
+  });
+  EXPECT_THAT(error, HasSubstr("as float16 with 512 tokens needs"));
+  EXPECT_THAT(error, HasSubstr(", fewer tokens (--tokens) or a smaller"));
 }
 
 TEST(MemoryPlan, RefusesWhatTheHostCanNeverHold) {
   const plan::TensorSource source = source_of(100, nf4::AbsmaxKind::kPlain);
   EXPECT_EQ(refusal(source, gpu_of(kHuge), 916, ErrorKind::kInput), "");
-  EXPECT_NE(refusal(source, gpu_of(kHuge), 915, ErrorKind::kInput)
-                .find("916 bytes of memory on "
-                      "the host"),
-            std::string::npos);
+  EXPECT_THAT(refusal(source, gpu_of(kHuge), 915, ErrorKind::kInput),
+              HasSubstr("916 bytes of memory on "
+                        "the host"));
 }
 
 TEST(MemoryPlan, LooksAtTensorsThatAreOnlyVerified) {

@@ -1,11 +1,13 @@
 #include "plan/plan.hpp"
 
-#include "base/error.hpp"
+#include "error_of.hpp"
 
 #include <gtest/gtest.h>
 
 namespace nf4bench {
 namespace {
+
+using test::error_of;
 
 plan::TensorSource source(const std::string& name, std::vector<std::int64_t> shape) {
   plan::TensorSource result;
@@ -32,14 +34,10 @@ std::vector<std::string> selected(const std::vector<std::string>& patterns) {
 }
 
 std::string refusal(const std::vector<std::string>& patterns) {
-  try {
-    plan::select_variants(catalogue(), patterns);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  ADD_FAILURE() << "accepted";
-  return "";
+  const std::string error =
+      error_of(ErrorKind::kUsage, [&] { plan::select_variants(catalogue(), patterns); });
+  EXPECT_FALSE(error.empty()) << "accepted";
+  return error;
 }
 
 using Names = std::vector<std::string>;

@@ -1,6 +1,6 @@
 #include "plan/run_options_json.hpp"
 
-#include "base/error.hpp"
+#include "error_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@ namespace nf4bench::plan {
 namespace {
 
 using record::RunOptions;
+using test::error_of;
 using testing::HasSubstr;
 
 // Gives a field a value that is not its default.
@@ -65,13 +66,8 @@ TEST(RunOptionsJson, EveryFieldOfTheDescriptionIsThere) {
 TEST(RunOptionsJson, AWordThatNoOptionTakesIsRefusedWithItsPlace) {
   std::string text = run_options_to_json({});
   text.replace(text.find("\"cold\""), 6, "\"warm\"");
-  try {
-    run_options_from_json(text, "options");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInput);
-    EXPECT_THAT(error.what(), HasSubstr("options: caches[0]"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::kInput, [&] { run_options_from_json(text, "options"); }),
+              HasSubstr("options: caches[0]"));
 }
 
 TEST(RunOptionsJson, BytesThatAreNoTextAreRefused) {

@@ -1,6 +1,6 @@
 #include "plan/words.hpp"
 
-#include "base/error.hpp"
+#include "error_of.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 namespace nf4bench::plan {
 namespace {
 
+using test::error_of;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -19,14 +20,9 @@ constexpr char kLeast[] = "weight=d/w.npy,absmax=a.npy,shape=3x5,blocksize=64";
 
 template <typename Parse>
 std::string refusal(Parse parse, const std::string& word) {
-  try {
-    parse(word);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  ADD_FAILURE() << word << " was not refused";
-  return "";
+  const std::string error = error_of(ErrorKind::kUsage, [&] { parse(word); });
+  EXPECT_FALSE(error.empty()) << word << " was not refused";
+  return error;
 }
 
 std::string raw_refusal(const std::string& word) {

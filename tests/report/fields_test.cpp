@@ -1,20 +1,21 @@
 #include "json/fields.hpp"
 
-#include "base/error.hpp"
+#include "error_of.hpp"
 #include "record/fields.hpp"
 #include "source_dir.hpp"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 namespace nf4bench {
 namespace {
 
 using Json = nlohmann::json;
+using test::error_of;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -106,7 +107,7 @@ class SchemaWalk {
     for (const Json& each : said.is_array() ? said : Json::array({said})) found.insert(each);
     const bool says_null = found.erase("null") == 1 || node.contains("anyOf");
     expect(says_null == field.or_null, path, "is null, or is not");
-    expect(found.size() == 1 && std::count(names.begin(), names.end(), *found.begin()) == 1, path,
+    expect(found.size() == 1 && std::ranges::count(names, *found.begin()) == 1, path,
            "has another type");
   }
 
@@ -148,8 +149,9 @@ TEST(Fields, AreMissedInTheSchemaAndTheSchemasInThem) {
 
 // A struct of its own: the lines in fields() are all that a field takes.
 enum class Side { kLeft, kRight };
-constexpr const char* to_string(Side side) {
-  return side == Side::kLeft ? "left" : "right";
+constexpr auto words(Side /*any*/) {
+  using enum Side;
+  return std::to_array<Word<Side>>({{kLeft, "left"}, {kRight, "right"}});
 }
 
 struct Leg {
@@ -187,13 +189,6 @@ void fields(A& a, F&& f) {
   f("pulses_hz", a.pulses_hz);
   f("added_later", a.added_later, kLater);
 }
-
-}  // namespace
-
-template <>
-inline constexpr std::array kWords<Side> = {Side::kLeft, Side::kRight};
-
-namespace {
 
 struct OddLegs {
   void operator()(const json::JsonNode& node, const Animal& animal) const {
@@ -240,12 +235,7 @@ TEST(Fields, AreRefusedByTheirPath) {
   const auto refusal = [](const std::string& from, const std::string& to) {
     std::string text = text_of(dog());
     text.replace(text.find(from), from.size(), to);
-    try {
-      animal_of(text);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return error_of(ErrorKind::kInput, [&] { animal_of(text); });
   };
   EXPECT_EQ(refusal("\"length_m\": 2", "\"length_m\": -2"),
             "zoo.json: legs[1].length_m: found -2, wanted a number from 0 up");

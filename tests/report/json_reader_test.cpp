@@ -1,4 +1,4 @@
-#include "base/error.hpp"
+#include "error_of.hpp"
 #include "record/samples.hpp"
 #include "report/golden_file.hpp"
 #include "report/report.hpp"
@@ -17,17 +17,13 @@
 namespace nf4bench {
 namespace {
 
+using test::error_of;
+
 using Json = nlohmann::ordered_json;
 
 // What the reader says of `text`; empty when it accepts it.
 std::string refusal(const std::string& text) {
-  try {
-    report::report_from_json(text, "r.json");
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInput);
-    return error.what();
-  }
-  return "";
+  return error_of(ErrorKind::kInput, [&] { report::report_from_json(text, "r.json"); });
 }
 
 // What `node` of the schema refers to.
@@ -484,13 +480,11 @@ TEST(JsonReader, SurvivesRandomDamage) {
       }
       if (text.empty()) text.assign(1, ' ');
     }
-    try {
+    error_of(ErrorKind::kInput, [&] {
       const record::Report report = report::report_from_json(text, "r.json");
       report::to_json(report);
       report::to_table(report, {.width = 80});
-    } catch (const Error& error) {
-      ASSERT_EQ(error.kind(), ErrorKind::kInput);
-    }
+    });
   }
 }
 

@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <sstream>
 
 namespace nf4bench {
 namespace {
@@ -41,7 +39,7 @@ TEST(JsonWriter, EndsInOneNewline) {
 TEST(JsonWriter, GivesEverySampleArrayOneLine) {
   const auto lines = [](const record::Report& report) {
     const std::string text = report::to_json(report);
-    return std::count(text.begin(), text.end(), '\n');
+    return std::ranges::count(text, '\n');
   };
   record::Report report = gpu_report();
   report.measurements[0].samples_s.assign(4000, 1.5e-5);

@@ -3,7 +3,6 @@
 #include "statistics/statistics.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <string>
 #include <vector>
 

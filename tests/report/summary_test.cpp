@@ -1,5 +1,4 @@
 #include "report/report.hpp"
-#include "report/sample_reports.hpp"
 
 #include <gtest/gtest.h>
 
@@ -39,8 +38,7 @@ record::Report two_geometries() {
 
 const record::VariantSummary& find(const std::vector<record::VariantSummary>& all,
                                    const std::string& variant) {
-  return *std::find_if(all.begin(), all.end(),
-                       [&](const record::VariantSummary& s) { return s.variant == variant; });
+  return *std::ranges::find(all, variant, &record::VariantSummary::variant);
 }
 
 TEST(Summary, TakesTheGeometricMeanOfSpeedups) {

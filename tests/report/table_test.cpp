@@ -94,7 +94,7 @@ TEST(Table, ClosesEveryColourOnItsLine) {
        test::lines_of(report::to_table(gpu_report(), {.width = 80, .colour = true}))) {
     if (line.find('\x1b') == std::string::npos) continue;
     EXPECT_TRUE(line.starts_with("\x1b[") && line.ends_with("\x1b[0m")) << line;
-    EXPECT_EQ(std::count(line.begin(), line.end(), '\x1b'), 2) << line;
+    EXPECT_EQ(std::ranges::count(line, '\x1b'), 2) << line;
   }
 }
 

@@ -1,5 +1,4 @@
 #include "report/findings.hpp"
-#include "report/sample_reports.hpp"
 
 #include <gtest/gtest.h>
 

@@ -29,8 +29,7 @@ ExitCode check_all(const Arguments& arguments) {
   const std::vector<check::Checked> checked = read_and_check(arguments.inputs).checked;
   write_stdout(arguments.json ? check::check_json(checked).text + "\n"
                               : text::terminal(check::check_sheet(checked), table_style()));
-  const bool is_fine = std::all_of(checked.begin(), checked.end(),
-                                   [](const check::Checked& each) { return each.is_plausible(); });
+  const bool is_fine = std::ranges::all_of(checked, &check::Checked::is_plausible);
   return is_fine ? ExitCode::kOk : ExitCode::kGateFailed;
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 namespace nf4bench::cli {
 namespace {

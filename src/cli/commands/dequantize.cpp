@@ -77,8 +77,7 @@ kernels::Variant choose_variant(const std::string& word, const device::Device& d
   const kernels::Catalog& catalog = operation::dequantize().catalog(device.info().kind);
   const std::string flagship = catalog.flagship;
   const auto& variants = catalog.variants;
-  const auto found = std::find_if(variants.begin(), variants.end(),
-                                  [&](const kernels::Variant& v) { return flagship == v.name; });
+  const auto found = std::ranges::find(variants, flagship, &kernels::Variant::name);
   return found == variants.end() ? variants.front() : *found;
 }
 

@@ -6,7 +6,7 @@
 #include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
 #include "device/devices.hpp"
-#include "doctor/diagnosis_text.hpp"
+#include "doctor/diagnosis.hpp"
 #include "doctor/examination.hpp"
 #include "report/tool.hpp"
 

@@ -1,6 +1,5 @@
 #include "exports/export.hpp"
 
-#include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"

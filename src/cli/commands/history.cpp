@@ -6,7 +6,6 @@
 #include "cli/files.hpp"
 #include "cli/report_files.hpp"
 #include "cli/shared_options.hpp"
-#include "compare/history/history_text.hpp"
 #include "report/report.hpp"
 
 #include <fmt/format.h>

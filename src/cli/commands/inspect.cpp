@@ -40,8 +40,8 @@ ExitCode show(const Arguments& arguments) {
   }
   const auto& tensors = inspection.tensors;
   if (tensors.empty()) throw Error(ErrorKind::kInput, plan::describe_lack(name, checkpoint));
-  const auto unusable = std::count_if(tensors.begin(), tensors.end(),
-                                      [](const auto* entry) { return !entry->problem.empty(); });
+  const auto unusable =
+      std::ranges::count_if(tensors, [](const auto* entry) { return !entry->problem.empty(); });
   if (unusable == 0) return ExitCode::kOk;
   throw Error(ErrorKind::kInput, fmt::format("{} of {} NF4 tensors in {} cannot be decoded",
                                              unusable, tensors.size(), escaped(name)));

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <deque>
 #include <memory>
 #include <unistd.h>
@@ -63,9 +62,7 @@ struct Listing {
 std::string device_kind(const std::string& word) {
   if (word.empty()) return "";
   device::check_device_name(word);
-  if (word == "auto")
-    return device::list_devices().devices.front().kind == record::DeviceKind::kCuda ? "cuda"
-                                                                                    : "cpu";
+  if (word == "auto") return to_string(device::list_devices().devices.front().kind);
   return word.substr(0, word.find(':'));
 }
 
@@ -89,11 +86,6 @@ std::string absent_peers(const std::deque<peer::Peers>& loaded) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-// The word that stands for a kind of device.
-const char* word_of(record::DeviceKind kind) {
-  return kind == record::DeviceKind::kCuda ? "cuda" : "cpu";
-}
-
 struct ListedVariant {
   const operation::BuiltIn& built_in;
   const kernels::Variant& variant;
@@ -105,7 +97,7 @@ text::Columns<ListedVariant> variant_columns() {
       {{.name = "operation", .key = "operation"},
        [](const Each& each) { return each.built_in.operation.name; }},
       {{.name = "device", .key = "device"},
-       [](const Each& each) { return word_of(each.built_in.device); }},
+       [](const Each& each) { return to_string(each.built_in.device); }},
       {{.name = "variant", .key = "name"}, [](const Each& each) { return each.variant.name; }},
       {{.name = "launches", .key = "launches"},
        [](const Each& each) { return each.variant.traits.launches; }},
@@ -125,7 +117,7 @@ Listing list_variants(const Arguments& arguments) {
   std::deque<peer::Peers> loaded;  // own names that are listed
   const std::vector<operation::BuiltIn> catalogs = operation::built_in_catalogs();
   for (const operation::BuiltIn& built_in : catalogs) {
-    if (!kind.empty() && kind != word_of(built_in.device)) continue;
+    if (!kind.empty() && kind != to_string(built_in.device)) continue;
     const std::string& operation = built_in.operation.name;
     if (!arguments.operation.empty() && arguments.operation != operation) continue;
     const peer::Peers& peers =
@@ -154,7 +146,7 @@ text::Columns<record::DeviceInfo> device_columns() {
   using Device = record::DeviceInfo;
   return {{{.name = "device", .key = "id"}, &Device::id},
           {{.name = "name", .key = "name", .least = 16}, &Device::name},
-          {{.key = "kind"}, [](const Device& each) { return word_of(each.kind); }},
+          {{.key = "kind"}, [](const Device& each) { return to_string(each.kind); }},
           {{.name = "memory", .unit = text::Unit::kBytes, .key = "memory_bytes"},
            &Device::memory_bytes},
           {{.name = "peak", .unit = text::Unit::kBytesPerSecond, .key = "peak_bytes_per_s"},

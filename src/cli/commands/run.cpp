@@ -1,5 +1,4 @@
 #include "base/input_file.hpp"
-#include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/shared_options.hpp"
@@ -10,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <memory>
 
 namespace nf4bench::cli {

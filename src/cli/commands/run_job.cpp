@@ -31,8 +31,8 @@ namespace {
 ExitCode verdict(const record::Report& report) {
   if (!report.complete) return interruption().value_or(ExitCode::kInterrupted);
   const auto has = [&](record::Status status) {
-    return std::any_of(report.measurements.begin(), report.measurements.end(),
-                       [status](const record::Measurement& m) { return m.status == status; });
+    return std::ranges::any_of(
+        report.measurements, [status](const record::Measurement& m) { return m.status == status; });
   };
   if (has(record::Status::kFailed)) return ExitCode::kVerificationFailed;
   return has(record::Status::kPassed) ? ExitCode::kOk : ExitCode::kInconclusive;
@@ -64,9 +64,8 @@ void explain_verdict(ExitCode code, const record::Report& report,
                      const record::RunOptions& options) {
   if (code == ExitCode::kVerificationFailed) {
     if (options.quiet) show_reasons(report, {record::Status::kFailed});
-    const auto failed = std::count_if(
-        report.measurements.begin(), report.measurements.end(),
-        [](const record::Measurement& m) { return m.status == record::Status::kFailed; });
+    const auto failed = std::ranges::count(report.measurements, record::Status::kFailed,
+                                           &record::Measurement::status);
     write_stderr(fmt::format("nf4bench: {} of {} measurements failed{}\n", failed,
                              report.measurements.size(), where_reasons_are(options)));
   } else if (code == ExitCode::kInconclusive) {

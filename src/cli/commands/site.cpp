@@ -1,3 +1,5 @@
+#include "site/site.hpp"
+
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/commands/commands.hpp"
@@ -5,7 +7,6 @@
 #include "cli/report_files.hpp"
 #include "cli/shared_options.hpp"
 #include "compare/run_cells.hpp"
-#include "site/site_page.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
 #include "base/signals.hpp"
 #include "base/terminal.hpp"
-#include "base/text.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/progress.hpp"

@@ -83,9 +83,8 @@ void HistoryBuilder::add(const report::NamedReport& report) {
     }
   }
   std::vector<std::size_t>& alike = places_[{digest.id, digest.run.started_at}];
-  const bool is_known = std::any_of(alike.begin(), alike.end(), [&](std::size_t place) {
-    return digests_[place].is_same_run(digest);
-  });
+  const bool is_known = std::ranges::any_of(
+      alike, [&](std::size_t place) { return digests_[place].is_same_run(digest); });
   if (is_known) return;
   alike.push_back(digests_.size());
   digests_.push_back(std::move(digest));
@@ -121,7 +120,7 @@ HistoryDevice HistoryBuilder::device_history(const std::vector<const Digest*>& d
 History HistoryBuilder::finish() const {
   std::vector<const Digest*> ordered;
   for (const Digest& digest : digests_) ordered.push_back(&digest);
-  std::stable_sort(ordered.begin(), ordered.end(), [](const Digest* a, const Digest* b) {
+  std::ranges::stable_sort(ordered, [](const Digest* a, const Digest* b) {
     return std::tie(a->run.started_at, a->run.name) < std::tie(b->run.started_at, b->run.name);
   });
   History history;

@@ -1,6 +1,5 @@
-#include "compare/history/history_text.hpp"
-
 #include "base/text.hpp"
+#include "compare/history/history.hpp"
 #include "compare/result_text.hpp"
 #include "text/layout.hpp"
 #include "text/printers.hpp"

@@ -124,7 +124,7 @@ std::vector<LevelStep> steps_between(Values values, const std::vector<std::size_
 bool is_supported(Values level, Values other) {
   const double own = statistics::median(level);
   const double others = statistics::median(other);
-  return std::count_if(level.begin(), level.end(), [&](double value) {
+  return std::ranges::count_if(level, [&](double value) {
            return std::abs(value - own) < std::abs(value - others);
          }) >= static_cast<std::ptrdiff_t>(kShortestLevel);
 }

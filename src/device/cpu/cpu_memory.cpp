@@ -71,7 +71,7 @@ class HostMemory : public CpuMemory {
   }
 
   void copy_in(std::byte* to, std::span<const std::byte> from) override {
-    std::copy(from.begin(), from.end(), to);  // of no bytes, memcpy wants an address, too
+    std::ranges::copy(from, to);  // of no bytes, memcpy wants an address, too
   }
 
   void copy_out(std::span<std::byte> to, const std::byte* from) override {
@@ -90,9 +90,8 @@ class HostMemory : public CpuMemory {
 
   bool equal(std::span<std::byte* const> places, const std::byte* original,
              std::int64_t bytes) override {
-    return std::all_of(places.begin(), places.end(), [&](const std::byte* place) {
-      return std::equal(place, place + bytes, original);
-    });
+    return std::ranges::all_of(
+        places, [&](const std::byte* place) { return std::equal(place, place + bytes, original); });
   }
 
   void evict(const std::byte* block, std::int64_t bytes) override {

@@ -153,7 +153,7 @@ double CudaDevice::time(int repeats, Work work) {
     context_.stream.synchronize();
     if (i >= 0) samples.push_back(seconds_between(context_.start, context_.stop));
   }
-  std::sort(samples.begin(), samples.end());
+  std::ranges::sort(samples);
   return samples[samples.size() / 2];
 }
 

@@ -11,7 +11,6 @@
 #include <map>
 #include <random>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,8 +48,6 @@ class CudaExecutor final : public Executor {
   void wait_for_others() override { wait_for_device(); }
 
  private:
-  using Key = std::tuple<std::string, record::CacheMode, record::LaunchMode, int>;
-
   void prepare(const Calls& calls, const SampleSpec& spec);
   CallRange next(const Calls& calls, const SampleSpec& spec);
   Taken sample_elsewhere(const Calls& calls, const SampleSpec& spec, const CallRange& range,
@@ -70,8 +67,8 @@ class CudaExecutor final : public Executor {
   CudaBuffer verdicts_;        // a kernels::DeviceVerdict for each
   std::size_t first_set_ = 0;  // of the last stream sample
   std::size_t next_set_ = 0;
-  std::map<Key, std::size_t> last_graphs_;  // replayed modes: the one that was launched last
-  Buffer copied_;                           // outputs of calls in another process
+  std::map<CudaTiming::Key, std::size_t> last_graphs_;  // replayed modes: the last launched
+  Buffer copied_;                                       // outputs of calls in another process
   std::mt19937_64 secret_{std::random_device{}()};
 };
 
@@ -138,7 +135,7 @@ std::vector<record::Verification> CudaExecutor::judged(const std::vector<Written
                                                        const Truth& truth) {
   std::vector<record::Verification> found(written.size());
   if (truth.work.judge.on_device == nullptr) {
-    std::transform(written.begin(), written.end(), found.begin(), [&](const Written& each) {
+    std::ranges::transform(written, found.begin(), [&](const Written& each) {
       const std::span<const std::byte> expected = truth.expected.of(each.content);
       std::vector<std::byte> output(
           std::min(expected.size(), static_cast<std::size_t>(truth.work.output_bytes)));
@@ -157,10 +154,9 @@ std::vector<record::Verification> CudaExecutor::judged(const std::vector<Written
                              cudaMemcpyDeviceToHost, context_.stream.get()),
              "read a comparison");
   context_.stream.synchronize();
-  std::transform(verdicts.begin(), verdicts.end(), found.begin(),
-                 [&](const kernels::DeviceVerdict& verdict) {
-                   return truth.work.judge.read_verdict(verdict, values_of(truth));
-                 });
+  std::ranges::transform(verdicts, found.begin(), [&](const kernels::DeviceVerdict& verdict) {
+    return truth.work.judge.read_verdict(verdict, values_of(truth));
+  });
   return found;
 }
 
@@ -184,8 +180,7 @@ CallRange CudaExecutor::next(const Calls& calls, const SampleSpec& spec) {
   const auto launches = static_cast<std::size_t>(spec.launches);
   if (record::is_replayed(spec.launch)) {
     const std::size_t graphs = graphs_of(calls, spec);
-    const auto [last, is_first] =
-        last_graphs_.emplace(Key{calls.name, spec.cache, spec.launch, spec.launches}, graphs - 1);
+    const auto [last, is_first] = last_graphs_.emplace(CudaTiming::key_of(calls, spec), graphs - 1);
     if (!calls.again) last->second = (last->second + 1) % graphs;
     return {last->second * launches, spec.launches, spec.cache};
   }
@@ -209,7 +204,7 @@ std::vector<OutputCopy> CudaExecutor::copies_of(const std::vector<Written>& writ
   std::vector<OutputCopy> copies;
   copies.reserve(written.size());
   for (const Written& each : written) copies.push_back({.from = each.output, .bytes = bytes});
-  if (count < wanted) std::shuffle(copies.begin(), copies.end(), secret_);
+  if (count < wanted) std::ranges::shuffle(copies, secret_);
   copies.resize(static_cast<std::size_t>(count));
   std::byte* place = copied_.data();
   for (OutputCopy& copy : copies) copy.to = std::exchange(place, place + stride);
@@ -246,8 +241,7 @@ Taken CudaExecutor::sample_elsewhere(const Calls& calls, const SampleSpec& spec,
   std::vector<Written> looked_at = taken.written;
   std::vector<std::size_t> copied;
   for (const OutputCopy& copy : copies) {
-    const auto original = std::find_if(taken.written.begin(), taken.written.end(),
-                                       [&](const Written& w) { return w.output == copy.from; });
+    const auto original = std::ranges::find(taken.written, copy.from, &Written::output);
     copied.push_back(static_cast<std::size_t>(original - taken.written.begin()));
     looked_at.push_back(*original);
     looked_at.back().output = copy.to;

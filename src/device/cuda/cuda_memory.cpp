@@ -148,8 +148,8 @@ bool CudaMemory::equal(std::span<std::byte* const> places, const std::byte* orig
   check_cuda(cudaGetLastError(), "compare inputs");
   enqueue(verdicts.data(), verdicts_there.data(), verdicts_bytes, cudaMemcpyDeviceToHost);
   stream_.synchronize();
-  return std::all_of(verdicts.begin(), verdicts.end(),
-                     [](const kernels::DeviceVerdict& each) { return each.mismatches == 0; });
+  return std::ranges::all_of(
+      verdicts, [](const kernels::DeviceVerdict& each) { return each.mismatches == 0; });
 }
 
 void CudaMemory::lay_poison(std::span<std::byte* const> outputs, std::int64_t bytes,

@@ -44,8 +44,7 @@ constexpr std::array kAdvice = {
 };
 
 std::string_view advice_for(std::string_view name) {
-  const auto* const found = std::find_if(kAdvice.begin(), kAdvice.end(),
-                                         [name](const Advice& each) { return each.name == name; });
+  const auto* const found = std::ranges::find(kAdvice, name, &Advice::name);
   return found == kAdvice.end() ? std::string_view() : found->text;
 }
 

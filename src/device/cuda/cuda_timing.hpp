@@ -20,12 +20,19 @@ std::size_t graphs_of(const Calls& calls, const SampleSpec& spec);
 // Makes calls on the context's stream, plainly or as captured graphs, and times them by its events.
 class CudaTiming {
  public:
+  // What is prepared once.
+  using Key = std::tuple<std::string, record::CacheMode, record::LaunchMode, int>;
+
+  static Key key_of(const Calls& calls, const SampleSpec& spec) {
+    return {calls.name, spec.cache, spec.launch, spec.launches};
+  }
+
   explicit CudaTiming(CudaContext& context) : context_(context) {}
 
   // As Executor::run().
   void run(const char* what, const std::function<void()>& calls) const;
 
-  // Warms up, and captures graphs; once for calls of one name and spec.
+  // Warms up, and captures graphs; once for calls of one key.
   void prepare(const Calls& calls, const SampleSpec& spec);
 
   // A sample of a range that was prepared; `behind` enqueues what is to follow the last call before
@@ -45,11 +52,7 @@ class CudaTiming {
     std::optional<CudaGraph> spacers;  // spaced mode: what stands before the calls, alone
     std::int64_t busy_ns = 0;          // how long the stream is kept busy while a graph is enqueued
   };
-  using Key = std::tuple<std::string, record::CacheMode, record::LaunchMode, int>;
 
-  static Key key_of(const Calls& calls, const SampleSpec& spec) {
-    return {calls.name, spec.cache, spec.launch, spec.launches};
-  }
   void capture(const Calls& calls, const SampleSpec& spec, Prepared& prepared) const;
   void record_calls(const Calls& calls, const SampleSpec& spec, std::size_t first) const;
   void record_spacer() const;

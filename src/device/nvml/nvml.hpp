@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "record/device_info.hpp"
 
 #include <cstdint>
@@ -12,6 +13,13 @@ namespace nf4bench::device {
 
 // A mode of a GPU that not every GPU has.
 enum class GpuSetting : std::uint8_t { kUnknown, kUnsupported, kOff, kOn };
+
+// "none" for a GPU that has no such mode; empty when it is not known.
+constexpr auto words(GpuSetting /*any*/) {
+  using enum GpuSetting;
+  return std::to_array<Word<GpuSetting>>(
+      {{kUnknown, ""}, {kUnsupported, "none"}, {kOff, "off"}, {kOn, "on"}});
+}
 
 // A process that has memory on a GPU.
 struct GpuProcess {

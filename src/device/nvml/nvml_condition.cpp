@@ -106,7 +106,7 @@ void add_new(std::optional<std::vector<GpuProcess>>& known,
   if (!known || !more) return;
   for (const GpuProcess& process : *more) {
     const auto is_same = [&](const GpuProcess& other) { return other.pid == process.pid; };
-    if (std::none_of(known->begin(), known->end(), is_same)) known->push_back(process);
+    if (std::ranges::none_of(*known, is_same)) known->push_back(process);
   }
 }
 

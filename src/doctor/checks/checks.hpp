@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "doctor/aa_run.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/gpu_state.hpp"
@@ -7,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace nf4bench::doctor {
 
@@ -19,7 +19,11 @@ enum class Severity : std::uint8_t {
   kWorthless,  // a gate run here decides nothing
 };
 
-const char* to_string(Severity severity);
+constexpr auto words(Severity /*any*/) {
+  using enum Severity;
+  return std::to_array<Word<Severity>>(
+      {{kOk, "ok"}, {kNote, "note"}, {kWarning, "warning"}, {kWorthless, "worthless"}});
+}
 
 // What one check found.
 struct Finding {

@@ -74,11 +74,7 @@ Finding check_stolen_time(const CpuConditions& cpu) {
   if (!cpu.at_work.empty()) {
     work = shares_between(cpu.at_work.front().times, cpu.at_work.back().times);
   }
-  if (!work) {
-    finding.severity = Severity::kNote;
-    finding.found = kUnknown;
-    return finding;
-  }
+  if (!work) return unknown(finding);
   finding.found = fmt::format("{:.1f} % of the processors' time at work", 100.0 * work->stolen);
   if (work->stolen >= kMuchStolen) {
     finding.severity = Severity::kWorthless;
@@ -96,11 +92,7 @@ Finding check_cpu_limit(const CpuConditions& cpu) {
                      "a control group that has used up its share is stopped until the next period, "
                      "100 ms by default, in the middle of a sample",
                      ""};
-  if (!cpu.setup.limit_is_known) {
-    finding.severity = Severity::kNote;
-    finding.found = kUnknown;
-    return finding;
-  }
+  if (!cpu.setup.limit_is_known) return unknown(finding);
   if (!cpu.setup.limit) return finding;
   const double paused_s = paused_at_work(cpu).value_or(0.0);
   finding.found = fmt::format("{:.2f} processors for {} threads; stopped for {:.2f} s at work",
@@ -124,12 +116,8 @@ Finding check_cpu_clocks(const CpuConditions& cpu) {
   for (const CpuReading& reading : cpu.at_work) {
     if (reading.clock_hz) clocks.push_back(*reading.clock_hz);
   }
-  if (clocks.empty()) {
-    finding.severity = Severity::kNote;
-    finding.found = kUnknown;
-    return finding;
-  }
-  const auto [low, high] = std::minmax_element(clocks.begin(), clocks.end());
+  if (clocks.empty()) return unknown(finding);
+  const auto [low, high] = std::ranges::minmax_element(clocks);
   const double spread = *high / *low - 1.0;
   finding.found = fmt::format(
       "fastest processor at {:.2f} to {:.2f} GHz at work, which is {:.1f} % apart; at most {}",

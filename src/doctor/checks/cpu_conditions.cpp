@@ -7,7 +7,6 @@
 #include <set>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 namespace nf4bench::doctor {
@@ -170,7 +169,7 @@ std::optional<bool> is_virtual_machine(const fs::path& root) {
   for (const std::string& line : device::lines_of(root / "proc/cpuinfo")) {
     if (!line.starts_with("flags")) continue;
     const std::vector<std::string> flags = device::words_of(line);
-    return std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
+    return std::ranges::find(flags, "hypervisor") != flags.end();
   }
   return std::nullopt;
 }

@@ -2,7 +2,6 @@
 
 #include "device/cpu/host_load.hpp"
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>

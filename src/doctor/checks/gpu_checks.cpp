@@ -30,7 +30,7 @@ std::string clock_text(const std::optional<double>& hz) {
 }
 
 std::vector<double> sorted(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values;
 }
 
@@ -74,8 +74,8 @@ ReasonCounts count_reasons(const std::vector<device::GpuReading>& readings) {
         counts.chosen.insert(reason);
         continue;
       }
-      const auto same = std::find_if(counts.forced.begin(), counts.forced.end(),
-                                     [&](const auto& entry) { return entry.first == reason; });
+      const auto same =
+          std::ranges::find(counts.forced, reason, [](const auto& each) { return each.first; });
       if (same == counts.forced.end()) {
         counts.forced.emplace_back(reason, 1);
       } else {
@@ -151,16 +151,6 @@ std::string others_text(const device::OtherProcesses& others) {
                      others.count == 1 ? "" : "s", list);
 }
 
-// The median share of time that the GPU was busy while this program did nothing.
-std::optional<double> busy_at_rest(const GpuConditions& gpu) {
-  std::vector<double> shares;
-  for (const device::GpuReading& reading : gpu.at_rest) {
-    if (reading.busy) shares.push_back(*reading.busy);
-  }
-  if (shares.empty()) return std::nullopt;
-  return statistics::median(shares);
-}
-
 }  // namespace
 
 Finding check_clocks(const GpuConditions& gpu, const AaRun& aa, const std::string& pci_id) {
@@ -207,10 +197,7 @@ Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::s
   const ReasonCounts rest = count_reasons(gpu.at_rest);
   if (!work.chosen.empty())
     finding.found = fmt::format("none but {}", fmt::join(work.chosen, ", "));
-  if (work.known == 0 && rest.known == 0) {
-    finding.severity = Severity::kNote;
-    finding.found = kUnknown;
-  }
+  if (work.known == 0 && rest.known == 0) finding = unknown(finding);
   std::vector<Part> parts = parts_at_work(work);
   add_slowed(parts, {"power", gpu.before.slowed_by_power_s, gpu.after.slowed_by_power_s},
              gpu.worked_s);
@@ -225,8 +212,7 @@ Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::s
     finding.severity = std::max(finding.severity, part.severity);
     finding.found += (finding.found.empty() ? "" : "; ") + part.text;
   }
-  const bool power_alone =
-      std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.is_power; });
+  const bool power_alone = std::ranges::all_of(parts, &Part::is_power);
   finding.remedy =
       power_alone && !aa.sm_clock_hz.empty()
           ? lock_command(sorted(aa.sm_clock_hz), pci_id)
@@ -238,7 +224,7 @@ Finding check_processes(const GpuConditions& gpu, const std::string& pci_id) {
   Finding finding = {"processes", Severity::kOk, "",
                      "whoever else computes here takes SMs, cache and bandwidth at random moments",
                      ""};
-  const std::optional<double> busy = busy_at_rest(gpu);
+  const std::optional<double> busy = median_of(gpu.at_rest, &device::GpuReading::busy);
   const std::string busy_text =
       busy ? fmt::format("GPU busy for {:.0f} % of the time without this program", 100.0 * *busy)
            : "how busy the GPU is without this program is unknown";

@@ -1,5 +1,4 @@
 #include "doctor/checks/checks.hpp"
-#include "text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -119,8 +119,7 @@ std::filesystem::path find_config(const Inventory& inventory) {
 }
 
 bool has_stack(const TensorGroups& groups) {
-  return std::any_of(groups.four_bit.begin(), groups.four_bit.end(),
-                     [](const TensorGroup& group) { return group.is_stack; });
+  return std::ranges::any_of(groups.four_bit, &TensorGroup::is_stack);
 }
 
 }  // namespace
@@ -144,8 +143,7 @@ struct Checkpoint::Impl {
       plans.push_back({groups.four_bit[i], judged[i].nested_offset});
     }
     if (!fp4.names.empty()) others.push_back(std::move(fp4));
-    std::sort(others.begin(), others.end(),
-              [](const OtherTensors& a, const OtherTensors& b) { return a.kind < b.kind; });
+    std::ranges::sort(others, {}, &OtherTensors::kind);
   }
 
   Inventory inventory;
@@ -154,20 +152,6 @@ struct Checkpoint::Impl {
   std::vector<TensorPlan> plans;     // of each entry
   std::vector<OtherTensors> others;
 };
-
-const char* to_string(StorageType storage) {
-  switch (storage) {
-    case StorageType::kUint8:
-      return "uint8";
-    case StorageType::kBfloat16:
-      return "bfloat16";
-    case StorageType::kFloat16:
-      return "float16";
-    case StorageType::kFloat32:
-      return "float32";
-  }
-  return "unknown";
-}
 
 Checkpoint::Checkpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
@@ -239,9 +223,8 @@ void Checkpoint::copy(const StoredTensor& tensor, const ByteSink& sink) const {
 
 nf4::Nf4Tensor Checkpoint::load(const TensorEntry& entry) const {
   const auto& entries = impl_->entries;
-  const auto found = std::lower_bound(
-      entries.begin(), entries.end(), entry.name,
-      [](const TensorEntry& a, const std::string& name) { return natural_less(a.name, name); });
+  const auto found =
+      std::ranges::lower_bound(entries, entry.name, natural_less, &TensorEntry::name);
   if (found == entries.end() || found->name != entry.name) {
     throw Error(ErrorKind::kUsage, "the input has no NF4 tensor " + in_quotes(entry.name));
   }

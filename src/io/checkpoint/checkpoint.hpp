@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "io/byte_source.hpp"
 #include "io/checkpoint/expert_stack.hpp"
 #include "io/checkpoint/raw_dump.hpp"
@@ -20,7 +21,11 @@ namespace nf4bench::io {
 // How the packed weight's bytes are typed in the file (bitsandbytes' quant_storage).
 enum class StorageType : std::uint8_t { kUint8, kBfloat16, kFloat16, kFloat32 };
 
-const char* to_string(StorageType storage);
+constexpr auto words(StorageType /*any*/) {
+  using enum StorageType;
+  return std::to_array<Word<StorageType>>(
+      {{kUint8, "uint8"}, {kBfloat16, "bfloat16"}, {kFloat16, "float16"}, {kFloat32, "float32"}});
+}
 
 // One NF4 tensor found in an input: everything but its data. Lengths are checked already.
 struct TensorEntry {

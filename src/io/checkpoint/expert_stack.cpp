@@ -55,8 +55,8 @@ const StackShape& find_shape(std::string_view where, const StoredTensor& weight,
                              const StackShapes& known) {
   const std::uint64_t experts = weight.shape[0];
   const std::uint64_t values = 2 * weight.shape[1];
-  const auto found = std::find_if(known.shapes.begin(), known.shapes.end(),
-                                  [&](const StackShape& s) { return s.names(weight.name); });
+  const auto found =
+      std::ranges::find_if(known.shapes, [&](const StackShape& s) { return s.names(weight.name); });
   if (found == known.shapes.end()) {
     const std::string lack = known.config_gap.empty()
                                  ? " and no quant state"
@@ -148,7 +148,7 @@ std::int64_t first_of(const Fields& fields, const std::array<std::string_view, k
 
 // What keeps `fields` from implying the shapes; empty when nothing does.
 std::string gap_of(const Fields& fields) {
-  if (std::find(kTransposed.begin(), kTransposed.end(), fields.model_type) != kTransposed.end()) {
+  if (std::ranges::find(kTransposed, fields.model_type) != kTransposed.end()) {
     return fmt::format("is of a {} model, which keeps its experts transposed", fields.model_type);
   }
   if (first_of(fields, std::array{std::string_view("hidden_size")}) == 0) {

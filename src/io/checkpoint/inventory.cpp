@@ -50,11 +50,11 @@ FolderListing list_folder(const fs::path& folder) {
     throw input_error(escaped(folder.native()),
                       fmt::format("the folder cannot be listed: {}", error.message()));
   }
-  std::sort(listing.indexes.begin(), listing.indexes.end());
-  std::sort(listing.shards.begin(), listing.shards.end());
-  std::sort(listing.arrays.begin(), listing.arrays.end());
-  std::sort(listing.archives.begin(), listing.archives.end());
-  std::sort(listing.pickles.begin(), listing.pickles.end());
+  std::ranges::sort(listing.indexes);
+  std::ranges::sort(listing.shards);
+  std::ranges::sort(listing.arrays);
+  std::ranges::sort(listing.archives);
+  std::ranges::sort(listing.pickles);
   return listing;
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "io/stored_tensors.hpp"
 #include "json/json_events.hpp"
 #include "json/json_text.hpp"
@@ -67,7 +66,7 @@ RawState read_raw_state(std::string_view where, std::string_view text) {
       throw input_error(where, "JSON text", json::describe(event), "an object");
     }
     if (event.depth == 1 && event.kind == json::JsonKind::kKey) {
-      const auto name = std::find(kFieldNames.begin(), kFieldNames.end(), event.text);
+      const auto name = std::ranges::find(kFieldNames, event.text);
       field = static_cast<std::size_t>(name - kFieldNames.begin());
       if (field == Field::kCount) state.unknown.emplace_back(event.text);
     } else if (event.depth == 1 && field != Field::kCount && !state.fields[field]) {

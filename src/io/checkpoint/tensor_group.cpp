@@ -77,9 +77,9 @@ class Grouping {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_claimed_[i]) count_other(i);
     }
-    std::sort(
-        groups_.four_bit.begin(), groups_.four_bit.end(),
-        [](const TensorGroup& a, const TensorGroup& b) { return natural_less(a.name, b.name); });
+    std::ranges::sort(groups_.four_bit, [](const TensorGroup& a, const TensorGroup& b) {
+      return natural_less(a.name, b.name);
+    });
     for (auto& [kind, other] : others_) groups_.others.push_back(std::move(other));
     return std::move(groups_);
   }

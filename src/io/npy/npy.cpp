@@ -2,7 +2,6 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "io/byte_source.hpp"
 #include "io/stored_tensors.hpp"
 
@@ -254,7 +253,7 @@ std::string_view dict_text(std::string_view name, std::string_view start,
 void check_order(const std::string& where, const NpyDict& dict) {
   if (!dict.is_fortran_order) return;
   const auto is_long = [](std::uint64_t dimension) { return dimension > 1; };
-  if (std::count_if(dict.shape.begin(), dict.shape.end(), is_long) > 1) {
+  if (std::ranges::count_if(dict.shape, is_long) > 1) {
     throw input_error(where, "fortran_order", "True with shape " + dimensions_to_string(dict.shape),
                       "C order: save numpy.ascontiguousarray(array)");
   }

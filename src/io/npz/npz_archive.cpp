@@ -263,9 +263,7 @@ std::string NpzArchive::read_start(std::size_t member, std::uint64_t count) cons
 }
 
 void NpzArchive::read(std::uint64_t offset, std::span<std::byte> out) const {
-  const auto next = std::upper_bound(
-      members().begin(), members().end(), offset,
-      [](std::uint64_t begin, const NpzMember& member) { return begin < member.begin; });
+  const auto next = std::ranges::upper_bound(members(), offset, {}, &NpzMember::begin);
   const auto number = static_cast<std::size_t>(std::distance(members().begin(), next)) - 1;
   const NpzMember& member = members()[number];
   const std::uint64_t skipped = offset - member.begin;

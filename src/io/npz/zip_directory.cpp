@@ -217,8 +217,8 @@ std::vector<std::string> read_zip_names(const ByteSource& source) {
   sorted.reserve(entries.size());
   for (const ZipEntry& entry : entries) sorted.push_back(entry.name);
   std::vector<std::string> names(sorted.begin(), sorted.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto twin = std::adjacent_find(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
+  const auto twin = std::ranges::adjacent_find(sorted);
   if (twin != sorted.end()) {
     throw input_error(source.name(), fmt::format("two members are called {}", in_quotes(*twin)));
   }

@@ -135,8 +135,7 @@ bool read_zip64(std::string_view extra, const Zip64Sizes& sizes) {
 
 void check_zip_members(const ByteSource& source, std::vector<ZipEntry> entries,
                        std::uint64_t directory) {
-  std::sort(entries.begin(), entries.end(),
-            [](const ZipEntry& a, const ZipEntry& b) { return a.begin < b.begin; });
+  std::ranges::sort(entries, {}, &ZipEntry::begin);
   const std::uint64_t first = entries.empty() ? directory : entries.front().begin;
   if (first != 0) {
     throw input_error(source.name(), "before the first member", fmt::format("{} bytes", first),

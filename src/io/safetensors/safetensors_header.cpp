@@ -2,16 +2,15 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "io/byte_source.hpp"
 #include "json/json_events.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace nf4bench::io {
@@ -241,9 +240,8 @@ void check_cover(const ByteSource& source, std::uint64_t data_begin, const Store
     std::uint64_t begin;
     std::uint64_t end;
     std::size_t number;
-    bool operator<(const Range& other) const {
-      return std::pair(begin, end) < std::pair(other.begin, other.end);
-    }
+    // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
+    auto operator<=>(const Range&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   std::vector<Range> ranges;
   ranges.reserve(tensors.size() - first);
@@ -251,7 +249,7 @@ void check_cover(const ByteSource& source, std::uint64_t data_begin, const Store
     const StoredTensor tensor = tensors[i];
     ranges.push_back({tensor.begin, tensor.begin + tensor.bytes, i});
   }
-  std::sort(ranges.begin(), ranges.end());
+  std::ranges::sort(ranges);
   std::uint64_t covered = data_begin;
   for (const Range& range : ranges) {
     if (range.begin != covered) {

@@ -1,7 +1,6 @@
 #include "io/safetensors/shard_index.hpp"
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "json/json_events.hpp"
 
 #include <fmt/format.h>

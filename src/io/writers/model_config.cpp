@@ -135,8 +135,7 @@ class ConfigWalk {
 std::string decoded_config(const std::string& where, std::string_view text,
                            const ConfigTypes& types) {
   std::vector<Edit> edits = ConfigWalk(where, text, types).edits();
-  std::stable_sort(edits.begin(), edits.end(),
-                   [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+  std::ranges::stable_sort(edits, {}, &Edit::begin);
   std::string result;
   std::size_t done = 0;
   for (const Edit& edit : edits) {

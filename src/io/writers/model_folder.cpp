@@ -33,8 +33,8 @@ constexpr std::string_view kOtherIndex = ".index.json";
 
 bool holds_weights(std::string_view name) {
   return is_tensor_file_name(name) || name.ends_with(kOtherIndex) ||
-         std::any_of(kWeightEndings.begin(), kWeightEndings.end(),
-                     [name](std::string_view ending) { return name.ends_with(ending); });
+         std::ranges::any_of(kWeightEndings,
+                             [name](std::string_view ending) { return name.ends_with(ending); });
 }
 
 bool is_small_file(const fs::path& path) {
@@ -125,8 +125,7 @@ class ModelWriter {
         places.push_back({tensor.name, json::json_string(shard.name)});
       }
     }
-    std::sort(places.begin(), places.end(),
-              [](const json::JsonMember& a, const json::JsonMember& b) { return a.name < b.name; });
+    std::ranges::sort(places, {}, &json::JsonMember::name);
     constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
     const json::JsonText metadata =
         json::json_object({{"total_size", json::json_unsigned(bytes)}}, kLayout);
@@ -163,8 +162,8 @@ ModelFiles find_model_files(const CheckpointFiles& read) {
     throw input_error(escaped(read.folder.native()),
                       fmt::format("the folder cannot be listed: {}", error.message()));
   }
-  std::sort(found.small.begin(), found.small.end());
-  std::sort(found.left_out.begin(), found.left_out.end());
+  std::ranges::sort(found.small);
+  std::ranges::sort(found.left_out);
   return found;
 }
 

@@ -29,14 +29,14 @@ std::vector<Placed> in_file_order(const std::filesystem::path& path,
   placed.reserve(tensors.size());
   for (const OutputTensor& tensor : tensors)
     placed.push_back({&tensor, checked_type(path, tensor)});
-  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+  std::ranges::sort(placed, [](const Placed& a, const Placed& b) {
     return a.type != b.type ? a.type > b.type : a.tensor->name < b.tensor->name;
   });
   std::vector<std::string_view> names;
   names.reserve(placed.size());
   for (const Placed& p : placed) names.emplace_back(p.tensor->name);
-  std::sort(names.begin(), names.end());
-  if (const auto twin = std::adjacent_find(names.begin(), names.end()); twin != names.end()) {
+  std::ranges::sort(names);
+  if (const auto twin = std::ranges::adjacent_find(names); twin != names.end()) {
     throw output_error(path, fmt::format("two tensors are called \"{}\"", escaped(*twin)));
   }
   return placed;

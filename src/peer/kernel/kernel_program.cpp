@@ -163,9 +163,7 @@ struct LastLaunch {
 };
 
 const CompiledKernel* compiled_for(const KernelEntry& entry, nf4::OutputType type) {
-  const auto found =
-      std::find_if(entry.compiled.begin(), entry.compiled.end(),
-                   [&](const CompiledKernel& compiled) { return compiled.type == type; });
+  const auto found = std::ranges::find(entry.compiled, type, &CompiledKernel::type);
   return found == entry.compiled.end() ? nullptr : &*found;
 }
 
@@ -175,7 +173,7 @@ bool has_countable_stores(const KernelEntry& entry) {
   std::set<std::string> symbols;
   for (const CompiledKernel& compiled : entry.compiled) symbols.insert(compiled.symbol);
   return entry.source.operation == NF4BENCH_PEER_DEQUANTIZE &&
-         std::find(names.begin(), names.end(), "output") != names.end() &&
+         std::ranges::find(names, "output") != names.end() &&
          symbols.size() == entry.compiled.size();
 }
 
@@ -342,8 +340,7 @@ std::vector<std::string> kernel_symbols(const std::string& path) {
 std::string disassembled(const std::string& path) {
   if (!is_kernel_program(path)) return log_of(path).empty() ? "" : sass_of(path);
   const KernelProgram program = read_program(path);
-  const bool is_of_use =
-      std::any_of(program.kernels.begin(), program.kernels.end(), has_countable_stores);
+  const bool is_of_use = std::ranges::any_of(program.kernels, has_countable_stores);
   if (!is_of_use) return "";
   const TemporaryFolder folder("sass");
   const std::string cubin = folder.path() / "kernels.cubin";
@@ -375,9 +372,9 @@ std::vector<nf4::OutputType> kernel_types(const std::string& path) {
   if (!is_kernel_program(path)) return types;
   const KernelProgram program = read_program(path);
   for (const nf4::OutputType type : nf4::kOutputTypes) {
-    const bool has =
-        std::any_of(program.kernels.begin(), program.kernels.end(),
-                    [&](const KernelEntry& entry) { return compiled_for(entry, type) != nullptr; });
+    const bool has = std::ranges::any_of(program.kernels, [&](const KernelEntry& entry) {
+      return compiled_for(entry, type) != nullptr;
+    });
     if (has) types.push_back(type);
   }
   return types;

@@ -5,7 +5,6 @@
 #include "variant.hpp"
 
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -175,7 +175,7 @@ Parameter parameter_of(const std::string& text) {
       R"(\b(const|volatile|__restrict__|__restrict|__grid_constant__|std)\b|::)");
   static const std::regex kParts(R"(^(.*?)\s*(\w+)\s*$)");
   std::string plain = std::regex_replace(text, kQualifier, " ");
-  std::replace(plain.begin(), plain.end(), '\n', ' ');
+  std::ranges::replace(plain, '\n', ' ');
   std::smatch match;
   if (!std::regex_match(plain, match, kParts)) return {};
   std::string type = std::regex_replace(match[1].str(), std::regex(R"(\s+)"), " ");
@@ -244,7 +244,7 @@ class DirectiveReader {
   // Which of the words it is.
   std::size_t one_of(const std::string& key, const std::string& value,
                      const std::vector<std::string>& words) const {
-    const auto found = std::find(words.begin(), words.end(), value);
+    const auto found = std::ranges::find(words, value);
     if (found == words.end()) refuse(fmt::format("{}= is one of {}", key, fmt::join(words, ", ")));
     return static_cast<std::size_t>(found - words.begin());
   }
@@ -282,7 +282,7 @@ class DirectiveReader {
 };
 
 bool has(const std::vector<std::string>& names, const char* name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 // What the parameters say that no directive needs to.
@@ -299,7 +299,7 @@ void infer(KernelSource& kernel) {
 void take_parameter(KernelSource& kernel, const Parameter& parameter, const Found& found,
                     const std::string& file) {
   kernel.parameters.push_back(parameter.name);
-  if (std::find(kNarrow.begin(), kNarrow.end(), parameter.type) != kNarrow.end()) {
+  if (std::ranges::find(kNarrow, parameter.type) != kNarrow.end()) {
     kernel.narrow.push_back(parameter.name);
   }
   if (parameter.type == "nf4bench_peer_job") {

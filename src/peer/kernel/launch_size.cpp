@@ -80,7 +80,7 @@ class Expression {
     if (at_ == begin) refuse();
     const std::string name = text_.substr(begin, at_ - begin);
     if (takes('(')) return function(name);
-    const auto* const found = std::find(kSizeNames.begin(), kSizeNames.end(), name);
+    const auto* const found = std::ranges::find(kSizeNames, name);
     if (found != kSizeNames.end()) {
       return sizes_[static_cast<std::size_t>(found - kSizeNames.begin())];
     }
@@ -102,8 +102,8 @@ class Expression {
     closed(0.0);
     if (arguments.size() == 1 && name == "ceil") return std::ceil(arguments[0]);
     if (arguments.size() == 1 && name == "floor") return std::floor(arguments[0]);
-    if (name == "min") return *std::min_element(arguments.begin(), arguments.end());
-    if (name == "max") return *std::max_element(arguments.begin(), arguments.end());
+    if (name == "min") return *std::ranges::min_element(arguments);
+    if (name == "max") return *std::ranges::max_element(arguments);
     throw std::invalid_argument(
         fmt::format("there is no {}() of {} values; there are ceil, floor, min and max", name,
                     arguments.size()));

@@ -1,7 +1,6 @@
 #include "peer/kernel/nvrtc.hpp"
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "peer/embedded.hpp"
 #include "peer/source_file.hpp"
 
@@ -11,7 +10,6 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
-#include <memory>
 
 namespace nf4bench::peer {
 namespace {

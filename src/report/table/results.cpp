@@ -28,13 +28,12 @@ std::vector<Block> blocks_of(const record::Report& report) {
   std::vector<Block> blocks;
   for (const record::Measurement& m : report.measurements) {
     const record::Cell own = m.cell.over_all_tokens();
-    auto block = std::find_if(blocks.begin(), blocks.end(), [&](const Block& b) {
-      return b.first->cell.over_all_tokens() == own;
-    });
+    auto block = std::ranges::find_if(
+        blocks, [&](const Block& b) { return b.first->cell.over_all_tokens() == own; });
     if (block == blocks.end()) block = blocks.insert(blocks.end(), Block{&m, {}});
     auto& cells = block->cells;
-    auto cell = std::find_if(cells.begin(), cells.end(),
-                             [&](const Rows& rows) { return rows.front()->cell == m.cell; });
+    auto cell =
+        std::ranges::find_if(cells, [&](const Rows& rows) { return rows.front()->cell == m.cell; });
     if (cell == cells.end()) cell = cells.insert(cells.end(), Rows());
     cell->push_back(&m);
   }
@@ -81,9 +80,7 @@ text::Row row_of(const text::Columns<ResultLine>& columns, const ResultLine& lin
 }
 
 const record::ReportTensor* find_tensor(const record::Report& report, const std::string& id) {
-  const auto found =
-      std::find_if(report.tensors.begin(), report.tensors.end(),
-                   [&](const record::ReportTensor& tensor) { return tensor.id == id; });
+  const auto found = std::ranges::find(report.tensors, id, &record::ReportTensor::id);
   return found == report.tensors.end() ? nullptr : &*found;
 }
 

@@ -1,4 +1,3 @@
-#include "base/text.hpp"
 #include "report/findings.hpp"
 #include "report/ranking.hpp"
 #include "report/tables.hpp"
@@ -83,16 +82,15 @@ void append_preamble(text::Page& page, const record::Report& report) {
 std::string rule_of(const record::Report& report) {
   const auto is_inexact = [](const record::Measurement& m) { return m.cell.tokens > 0; };
   const std::vector<record::Measurement>& rows = report.measurements;
-  if (std::none_of(rows.begin(), rows.end(), is_inexact)) return "bit for bit";
+  if (std::ranges::none_of(rows, is_inexact)) return "bit for bit";
   const std::string products = "products to what rounding explains";
-  const bool are_all = std::all_of(rows.begin(), rows.end(), is_inexact);
+  const bool are_all = std::ranges::all_of(rows, is_inexact);
   return are_all ? products : "weights bit for bit, " + products;
 }
 
 void append_outcome(text::Page& page, const record::Report& report) {
   const auto count = [&](record::Status status) {
-    return std::count_if(report.measurements.begin(), report.measurements.end(),
-                         [&](const record::Measurement& m) { return m.status == status; });
+    return std::ranges::count(report.measurements, status, &record::Measurement::status);
   };
   const auto failed = count(record::Status::kFailed);
   const auto invalid = count(record::Status::kInvalid);

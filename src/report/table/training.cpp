@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace nf4bench::report {
 namespace {
@@ -67,7 +66,7 @@ text::Columns<Step> columns_over(double baseline_s) {
   text::Columns<Step> columns = {
       {{.name = "tokens"},
        [](const Step& s) { return s.is_first ? text::Value(s.tokens()) : text::Value(); }},
-      {{.name = "variant", .most = 40}, [](const Step& s) { return s.variant(); }},
+      {{.name = "variant", .most = 40}, &Step::variant},
       {{.name = "forward", .unit = Unit::kSeconds, .rank = 2},
        [](const Step& s) { return *s.forward->model_time_s; }},
       {{.name = "back", .unit = Unit::kSeconds, .rank = 2},
@@ -75,7 +74,7 @@ text::Columns<Step> columns_over(double baseline_s) {
       {{.name = "a step",
         .unit = Unit::kSeconds,
         .meaning = "each product forward, again with checkpointing, and back to its input"},
-       [](const Step& s) { return s.time_s(); }},
+       &Step::time_s},
       {{.name = "tokens/s",
         .unit = Unit::kPerSecond,
         .rank = 1,
