@@ -43,19 +43,28 @@ if(NF4BENCH_SANITIZE)
   target_link_options(nf4bench_flags INTERFACE -fsanitize=${NF4BENCH_SANITIZE})
 endif()
 
-option(NF4BENCH_FUZZ "Build the libFuzzer programs of tests/fuzz" OFF)
-if(NF4BENCH_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  message(FATAL_ERROR "NF4BENCH_FUZZ needs clang, which has libFuzzer: cmake --preset checks")
+option(NF4BENCH_FUZZ "Build the libFuzzer programs of tests/fuzz, and count what is reached" OFF)
+if(NF4BENCH_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "NF4BENCH_FUZZ needs clang, which has libFuzzer: cmake --preset checks")
+  endif()
+  # A target with the property NF4BENCH_COUNTED tells the fuzzer and scripts/coverage what was reached:
+  # what they link; counting all else would only cost time. A profile is written where LLVM_PROFILE_FILE
+  # says, or nowhere; a name that is not absolute would make ccache miss what other clones compiled.
+  target_compile_options(nf4bench_flags INTERFACE
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:$<TARGET_PROPERTY:NF4BENCH_COUNTED>>>:-fsanitize=fuzzer-no-link;-fprofile-instr-generate=/dev/null;-fcoverage-mapping;-fcoverage-compilation-dir=.>")
+  target_link_options(nf4bench_flags INTERFACE -fprofile-instr-generate)
 endif()
 
-# nf4bench_library(NAME [COLD | BARE] SOURCES...): a static library with the project's flags. COLD:
-# nothing in it is worth the time that full optimization takes, or, with sanitizers, any. BARE:
-# without precompiled headers.
+# nf4bench_library(NAME [COLD | BARE] [COUNTED] SOURCES...): a static library with the project's flags.
+# COLD: nothing in it is worth the time that full optimization takes, or, with sanitizers, any. BARE:
+# without precompiled headers. COUNTED: the fuzzer and scripts/coverage look at it.
 function(nf4bench_library name)
-  cmake_parse_arguments(ARG "COLD;BARE" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;BARE;COUNTED" "" "" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE nf4bench_flags)
   set_property(GLOBAL APPEND PROPERTY nf4bench_libraries ${name})
+  set_target_properties(${name} PROPERTIES NF4BENCH_COUNTED ${ARG_COUNTED})
   if(ARG_COLD)
     if(NF4BENCH_SANITIZE)
       set_target_properties(${name} PROPERTIES NF4BENCH_UNOPTIMIZED ON)

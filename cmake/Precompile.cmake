@@ -24,6 +24,10 @@ function(nf4bench_precompile target flags)
   if(NOT NF4BENCH_PRECOMPILE OR (NF4BENCH_PRECOMPILE STREQUAL "TESTS" AND NOT flags MATCHES "test"))
     return()
   endif()
+  get_target_property(is_counted ${target} NF4BENCH_COUNTED)
+  if(NF4BENCH_FUZZ AND is_counted)
+    string(APPEND flags _counted)
+  endif()
   target_link_libraries(${target} PRIVATE fmt::fmt)  # its definitions are part of what is precompiled
   # What ccache needs to see through them, and to find the same file again.
   target_compile_options(${target} PRIVATE
