@@ -107,10 +107,8 @@ TEST(CudaChoice, IsRarelySlowerThanTheFastestThatWasMeasured) {
   older.compute_capability = 80;
   older.card_capability = 90;
   const std::pair<const char*, DeviceFacts> measured[] = {
-      {"h200/matmul-presets.csv", kHopper},
-      {"h200/matmul-crossover.csv", kHopper},
-      {"h200/matmul-layers.csv", kHopper},
-      {"h100/matmul-presets.csv", kH100},
+      {"h200/matmul-presets.csv", kHopper},    {"h200/matmul-crossover.csv", kHopper},
+      {"h200/matmul-layers.csv", kHopper},     {"h100/matmul-presets.csv", kH100},
       {"h200/matmul-as80-presets.csv", older},
   };
   for (const auto& [file, device] : measured) {
