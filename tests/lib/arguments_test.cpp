@@ -324,7 +324,7 @@ TEST_F(Libnf4Cuda, KnowsUpToHowManyTokensItIsFaster) {
   EXPECT_EQ(most_tokens(90, shape(4096, 4096)), 1 << 20);
   EXPECT_EQ(most_tokens(90, shape(28672, 8192)), 1 << 20);
   EXPECT_EQ(most_tokens(80, shape(4096, 4096)), 384);
-  EXPECT_EQ(most_tokens(80, shape(8192, 4096)), 768);
+  EXPECT_EQ(most_tokens(80, shape(8192, 4096)), 1152);
   EXPECT_EQ(most_tokens(90, shape(4096, 4095)), 64);
   EXPECT_EQ(most_tokens(75, shape(4096, 4096)), 1 << 20);
   EXPECT_EQ(most_tokens(75, shape(4096, 4095)), 24);
