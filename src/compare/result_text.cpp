@@ -144,6 +144,7 @@ json::JsonText difference_json(const Difference& difference) {
 
 json::JsonText counts_json(const ComparisonResult& result) {
   std::vector<json::JsonMember> members;
+  members.reserve(kWords<CellVerdict>.size() + 1);
   for (const CellVerdict verdict : kWords<CellVerdict>) {
     members.push_back({to_string(verdict), json::json_integer(result.count(verdict))});
   }

@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace nf4bench::json {
 namespace {
