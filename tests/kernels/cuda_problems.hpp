@@ -9,7 +9,7 @@ namespace nf4bench {
 inline constexpr kernels::DeviceFacts kTuring = {75, 40, std::int64_t{4} << 20};
 inline constexpr kernels::DeviceFacts kAmpere = {80, 108, std::int64_t{40} << 20};
 inline constexpr kernels::DeviceFacts kAda = {89, 128, std::int64_t{72} << 20};
-inline constexpr kernels::DeviceFacts kHopper = {90, 132, std::int64_t{50} << 20, 4.9e12};
+inline constexpr kernels::DeviceFacts kHopper = {90, 132, std::int64_t{50} << 20, 4.814e12};
 inline constexpr kernels::DeviceFacts kH100 = {90, 132, std::int64_t{50} << 20, 3.352e12};
 inline constexpr kernels::DeviceFacts kBlackwell = {100, 148, std::int64_t{126} << 20};
 

@@ -16,7 +16,7 @@ constexpr ProductModel kModels[] = {
 
 // Of a BLAS whose decoded weight does not fit into the cache: it fills memory, and may take a third
 // longer than its cost where its tiles fit badly.
-constexpr double kLead = 1.065;
+constexpr double kLead = 1.058;
 
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;  // that are asked for
 
