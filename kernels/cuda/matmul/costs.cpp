@@ -95,9 +95,12 @@ double mma_linear_ns(const Problem& problem, const DeviceFacts& device) {
   const bool is_hopper = device.compute_capability >= 90;
   const bool is_vector = problem.tokens == 1;
   const DeviceRates rates = rates_of(device);
-  const double call_ns = is_hopper ? 2200 : is_vector ? 3400 : 2300;
-  const double an_input_ns = is_vector ? 0.16 : is_hopper ? 0.36 : 0.65;
-  const double cycles = is_vector ? (is_hopper ? 0.027 : 0.034) : (is_hopper ? 0.033 : 0.043);
+  struct Costs {
+    double call_ns, an_input_ns, cycles;
+  };
+  constexpr Costs kVector[] = {{3400, 0.16, 0.034}, {2200, 0.16, 0.027}};
+  constexpr Costs kTokens[] = {{2300, 0.65, 0.043}, {2200, 0.36, 0.033}};
+  const auto [call_ns, an_input_ns, cycles] = (is_vector ? kVector : kTokens)[is_hopper ? 1 : 0];
   const PlannedUnits planned =
       is_vector ? plan_vector(problem, device) : plan_tokens(problem, device);
   const auto rounds = static_cast<double>(block_count(planned.grid.blocks, device.multiprocessors));
