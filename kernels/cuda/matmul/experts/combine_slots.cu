@@ -21,14 +21,13 @@ __device__ __forceinline__ float4 load_parts(const float* from, int count, bool 
 
 template <OutputType kType>
 __global__ void __launch_bounds__(kCombineThreads)
-    combine_slots(const __grid_constant__ Job job, const float* sums) {
+    combine_slots(const __grid_constant__ Job job, const float* sums, unsigned token_blocks) {
   allow_next_kernel();
   wait_for_previous_kernel();
-  const std::int64_t columns = (job.outputs + 3) / 4;
-  const std::int64_t index = std::int64_t{blockIdx.x} * kCombineThreads + threadIdx.x;
-  if (index >= job.tokens * columns) return;
-  const std::int64_t token = index / columns;
-  const std::int64_t n = index % columns * 4;
+  const std::int64_t token = blockIdx.x / token_blocks;
+  const std::int64_t n =
+      std::int64_t{blockIdx.x % token_blocks * kCombineThreads + threadIdx.x} * 4;
+  if (n >= job.outputs) return;
   const auto count = static_cast<int>(min(job.outputs - n, std::int64_t{4}));
   std::int64_t sorted = 0;  // slots that have an expert, where ids are the ends of theirs
   for (std::int64_t i = 0; job.group.ends && i < job.group.experts; ++i) {
@@ -68,12 +67,14 @@ __global__ void __launch_bounds__(kCombineThreads)
 }  // namespace
 
 void launch_combine_slots(const Job& job, const Launch& launch, const float* sums) {
-  const unsigned grid = grid_size(job.tokens * ((job.outputs + 3) / 4), kCombineThreads);
+  const auto token_blocks = static_cast<unsigned>(block_count(job.outputs, kCombineThreads * 4));
+  const auto grid = static_cast<unsigned>(job.tokens) * token_blocks;
   if (job.output_type == OutputType::kFloat16) {
-    launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kFloat16>, job, sums);
+    launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kFloat16>, job, sums,
+                     token_blocks);
   } else {
-    launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kBfloat16>, job,
-                     sums);
+    launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kBfloat16>, job, sums,
+                     token_blocks);
   }
 }
 

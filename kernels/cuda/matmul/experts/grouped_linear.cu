@@ -63,50 +63,81 @@ struct SlotTile {
   }
 };
 
+// Of the slot that has the lane's number.
+struct OwnSlot {
+  int expert = -1;
+  float weight = 0.0f;
+
+  __device__ __forceinline__ OwnSlot(const Job& job, const SlotPlan& plan) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    if (lane >= plan.slots) return;
+    expert = chosen_expert(job, lane);
+    weight = slot_weight(job, lane);
+  }
+};
+
 // Turns what units and lanes of quads have left into outputs: of each slot, or of each token with
 // the sum over its slots, in their order.
 template <OutputType kType>
 class SlotSums {
  public:
-  // `expert`: of the slot that has the lane's number.
-  __device__ __forceinline__ SlotSums(const Job& job, const SlotPlan& plan, int expert,
-                                      const float4* partials)
-      : job_(job), plan_(plan), expert_(expert), partials_(partials) {}
+  __device__ __forceinline__ SlotSums(const Job& job, const SlotPlan& plan, const OwnSlot& own,
+                                      float4* partials)
+      : job_(job), plan_(plan), own_(own), partials_(partials) {}
 
   __device__ __forceinline__ void finish() const {
     const bool is_summed = job_.group.sums_slots;
-    const int tokens = is_summed ? static_cast<int>(job_.tokens) : 1;
-    const int slots = is_summed ? static_cast<int>(job_.group.top_k) : 1;
-    const int count = own_tiles(plan_.units) * tokens * kBoxRows * kLanes;
+    const int count = own_tiles(plan_.units) * plan_.together * kBoxRows * kLanes;
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kUnitThreads) {
       const int row = i / kLanes % kBoxRows;
-      const int token = i / (kLanes * kBoxRows) % tokens;
-      const int first_tile = i / (kLanes * kBoxRows * tokens) * plan_.together + token * slots;
-      const SlotTile at(plan_, first_tile);
+      const int tile = i / (kLanes * kBoxRows);
+      const SlotTile at(plan_, tile);
+      const int expert = __shfl_sync(0xffffffffu, own_.expert, at.slot);
+      const float weight = __shfl_sync(0xffffffffu, own_.weight, at.slot);
+      float value = sum_of(tile, row);
       const int n = at.row + row;
-      float total = 0.0f;
-      for (int slot = 0; slot < slots; ++slot) {
-        const int chosen = __shfl_sync(0xffffffffu, expert_, at.slot + slot);
-        const float sum = sum_of(first_tile + slot, row);
-        if (chosen < 0 || n >= plan_.outputs) continue;
-        const std::int64_t bias = std::int64_t{chosen} * plan_.outputs + n;
-        total = __fadd_rn(
-            total, __fadd_rn(sum, bias_of<kType>(job_, bias)) * slot_weight(job_, at.slot + slot));
-      }
       if (i % kLanes != 0 || n >= plan_.outputs) continue;
-      const std::int64_t to = is_summed ? token : at.slot;
-      static_cast<std::uint16_t*>(job_.output)[to * plan_.outputs + n] = round_to<kType>(total);
+      const std::int64_t bias = std::int64_t{max(expert, 0)} * plan_.outputs + n;
+      value = expert < 0 ? 0.0f : __fadd_rn(value, bias_of<kType>(job_, bias)) * weight;
+      if (is_summed) {
+        first_partial(tile, row)->x = value;
+      } else {
+        store(at.slot, n, value);
+      }
+    }
+    if (!is_summed) return;
+    __syncthreads();
+    const auto tokens = static_cast<int>(job_.tokens);
+    const int sums = own_tiles(plan_.units) * tokens * kBoxRows;
+    for (int i = static_cast<int>(threadIdx.x); i < sums; i += kUnitThreads) {
+      const int row = i % kBoxRows;
+      const int token = i / kBoxRows % tokens;
+      const auto top_k = static_cast<int>(job_.group.top_k);
+      const int tile = i / (kBoxRows * tokens) * plan_.together + token * top_k;
+      const int n = SlotTile(plan_, tile).row + row;
+      if (n >= plan_.outputs) continue;
+      float total = 0.0f;
+#pragma unroll 4
+      for (int slot = 0; slot < top_k; ++slot) {
+        total = __fadd_rn(total, first_partial(tile + slot, row)->x);
+      }
+      store(token, n, total);
     }
   }
 
  private:
-  static constexpr int kLanes = 8;  // a row
+  static constexpr int kLanes = 4;  // a row
+
+  __device__ __forceinline__ float4* first_partial(int tile, int row) const {
+    return partials_ + tile * plan_.units.units * kBoxRows + row;
+  }
 
   __device__ __forceinline__ float sum_of(int tile, int row) const {
-    const int units = plan_.units.units;
+    const float4* quads = first_partial(tile, row);
     float sum = 0.0f;
-    for (int unit = static_cast<int>(threadIdx.x) % kLanes; unit < units; unit += kLanes) {
-      const float4 quad = partials_[(tile * units + unit) * kBoxRows + row];
+    for (int unit = static_cast<int>(threadIdx.x) % kLanes; unit < plan_.units.units;
+         unit += kLanes) {
+      const float4 quad = quads[unit * kBoxRows];
       sum += (quad.x + quad.y) + (quad.z + quad.w);
     }
 #pragma unroll
@@ -116,10 +147,14 @@ class SlotSums {
     return sum;
   }
 
+  __device__ __forceinline__ void store(int row, int n, float value) const {
+    static_cast<std::uint16_t*>(job_.output)[row * plan_.outputs + n] = round_to<kType>(value);
+  }
+
   const Job& job_;
   const SlotPlan& plan_;
-  int expert_;
-  const float4* partials_;
+  const OwnSlot& own_;
+  float4* partials_;
 };
 
 #endif
@@ -163,9 +198,9 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
   allow_next_kernel();
   wait_for_previous_kernel();
 
-  const int expert = lane < plan.slots ? chosen_expert(job, lane) : -1;  // of the lane's slot
+  const OwnSlot own(job, plan);
   const auto stack_row = [&](const SlotTile& at) {
-    return max(__shfl_sync(0xffffffffu, expert, at.slot), 0) * plan.outputs + at.row;
+    return max(__shfl_sync(0xffffffffu, own.expert, at.slot), 0) * plan.outputs + at.row;
   };
   UnitWalk fills(warp, tiles, units);  // where the ring's next fill comes from
   int fill_row = stack_row({plan, fills.tile});
@@ -204,8 +239,7 @@ __global__ void __launch_bounds__(kUnitThreads, 1)
                    return static_cast<int>(input_row(job, SlotTile(plan, tile).slot)) * units.boxes;
                  });
   __syncthreads();
-  SlotSums<kType>(job, plan, expert, reinterpret_cast<const float4*>(shared + layout.partials))
-      .finish();
+  SlotSums<kType>(job, plan, own, reinterpret_cast<float4*>(shared + layout.partials)).finish();
 #endif
 }
 

@@ -41,10 +41,12 @@ __device__ void count_slots(const Job& job, RouteShared& shared, int slots, int 
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
         if (experts_of[i] < 0) continue;
-        atomicAdd(&shared.all[experts_of[i]], 1);
-        if (begin + i * kRouteThreads < first) atomicAdd(&shared.next[experts_of[i]], 1);
+        int* const counts = begin + i * kRouteThreads < first ? shared.next : shared.all;
+        atomicAdd(&counts[experts_of[i]], 1);
       }
     }
+    __syncthreads();
+    for (int i = threadIdx.x; i < experts; i += kRouteThreads) shared.all[i] += shared.next[i];
   }
   __syncthreads();
 }
