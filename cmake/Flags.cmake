@@ -56,6 +56,16 @@ if(NF4BENCH_FUZZ)
   target_link_options(nf4bench_flags INTERFACE -fprofile-instr-generate)
 endif()
 
+# Sources that share a translation unit, which takes less than half of the time to compile, and all of it again for any
+# change: for who builds once.
+set(NF4BENCH_UNITY OFF CACHE STRING "How many sources of a library are compiled as one, or OFF")
+
+# Those that are compiled alone all the same: their names are those of a neighbour, which does the same
+# for something else.
+function(nf4bench_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # nf4bench_library(NAME [COLD | BARE] [COUNTED] SOURCES...): a static library with the project's flags.
 # COLD: nothing in it is worth the time that full optimization takes, or, with sanitizers, any. BARE:
 # without precompiled headers. COUNTED: the fuzzer and scripts/coverage look at it.
@@ -65,6 +75,11 @@ function(nf4bench_library name)
   target_link_libraries(${name} PRIVATE nf4bench_flags)
   set_property(GLOBAL APPEND PROPERTY nf4bench_libraries ${name})
   set_target_properties(${name} PROPERTIES NF4BENCH_COUNTED ${ARG_COUNTED})
+  if(NF4BENCH_UNITY AND NOT ARG_BARE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${NF4BENCH_UNITY})
+    # A private class may have members of types without linkage: it is defined in a source, though an included one.
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
   if(ARG_COLD)
     if(NF4BENCH_SANITIZE)
       set_target_properties(${name} PROPERTIES NF4BENCH_UNOPTIMIZED ON)

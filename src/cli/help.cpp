@@ -195,7 +195,7 @@ nf4bench \- benchmark for NF4 dequantization kernels
 {options}.SH COMMANDS
 )";
 
-constexpr char kFooter[] = R"(.SH ENVIRONMENT
+constexpr char kManualFooter[] = R"(.SH ENVIRONMENT
 Options that are not on the command line are taken from the environment, then from the file that
 .B \-\-config
 or
@@ -323,7 +323,7 @@ std::string man_page(const std::vector<Command>& commands, const std::string& ve
   for (const Command& command : commands) {
     if (!command.name.empty()) text += section(command);
   }
-  return text + kFooter;
+  return text + kManualFooter;
 }
 
 }  // namespace nf4bench::cli

@@ -41,7 +41,7 @@ auto of_new(Function function) {
   };
 }
 
-double value_of(const SideValue& side) {
+double value_of_side(const SideValue& side) {
   return side.value;
 }
 
@@ -51,11 +51,11 @@ std::string verdict_of(const ComparedCell& cell) {
 
 Column base_column(Metric metric) {
   return {{.name = "base", .unit = unit_of(metric), .rank = 1, .key = "base.value"},
-          of_base(value_of)};
+          of_base(value_of_side)};
 }
 
 Column new_column(Metric metric) {
-  return {{.name = "new", .unit = unit_of(metric), .key = "new.value"}, of_new(value_of)};
+  return {{.name = "new", .unit = unit_of(metric), .key = "new.value"}, of_new(value_of_side)};
 }
 
 Column change_column(Metric metric) {

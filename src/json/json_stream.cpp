@@ -3,7 +3,7 @@
 namespace nf4bench::json {
 namespace {
 
-constexpr std::size_t kIndent = 2;
+constexpr std::size_t kIndentWidth = 2;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void JsonStream::start_member(std::string_view name) {
 }
 
 void JsonStream::break_line() {
-  text_.append(1, '\n').append(kIndent * open_.size(), ' ');
+  text_.append(1, '\n').append(kIndentWidth * open_.size(), ' ');
 }
 
 void JsonStream::hand_on() {

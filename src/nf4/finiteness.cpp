@@ -16,7 +16,7 @@
 namespace nf4bench::nf4 {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;  // blocks that are worth a thread
+constexpr std::int64_t kGrainBlocks = 1 << 14;  // blocks that are worth a thread
 
 // Whether a value of `type` with these bits is neither infinite nor NaN.
 bool is_finite(OutputType type, std::uint32_t bits) {
@@ -53,7 +53,7 @@ std::int64_t non_finite_outputs(const Nf4Tensor& tensor, OutputType type, std::i
 NonFinite count_non_finite(const Nf4Tensor& tensor, OutputType type) {
   std::atomic<std::int64_t> scales = 0;
   std::atomic<std::int64_t> outputs = 0;
-  parallel_for(tensor.blocks(), kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(tensor.blocks(), kGrainBlocks, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t block = first; block < last; ++block) {
       const float scale = block_scale(tensor, block);
       // The codebook's greatest magnitude is 1, so no output of a block is beyond its scale.

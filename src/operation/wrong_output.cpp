@@ -24,7 +24,7 @@ using record::WrongPattern;
 // Wrong elements that an explanation has to fit: so many from the first one on, and as many places
 // all over the output, at each of which so many elements are looked at.
 constexpr std::int64_t kFirstOnes = 256;
-constexpr std::int64_t kPlaces = 256;
+constexpr std::int64_t kSpreadPlaces = 256;
 constexpr std::int64_t kAtAPlace = 32;
 
 // Truncated instead of rounded, or rounded once too often.
@@ -45,7 +45,7 @@ std::vector<std::int64_t> wrong_elements(std::int64_t first, std::int64_t count,
     }
   };
   take(first, kFirstOnes);
-  const std::int64_t step = std::max(kAtAPlace, (count - first) / kPlaces);
+  const std::int64_t step = std::max(kAtAPlace, (count - first) / kSpreadPlaces);
   for (std::int64_t at = first + kFirstOnes; at < count; at += step) take(at, kAtAPlace);
   return wrong;
 }

@@ -86,14 +86,14 @@ struct FileSeen {
   }
 };
 
-struct Answer {
+struct KeptAnswer {
   std::string name;  // of the library
   std::vector<FileSeen> files;
 };
 
 // Lines: "library NAME", then "file BYTES TIME HASH PATH" for each that was read.
-std::vector<Answer> read_answers(const fs::path& path) {
-  std::vector<Answer> answers;
+std::vector<KeptAnswer> read_answers(const fs::path& path) {
+  std::vector<KeptAnswer> answers;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -111,9 +111,9 @@ std::vector<Answer> read_answers(const fs::path& path) {
   return answers;
 }
 
-std::string text_of(const std::vector<Answer>& answers) {
+std::string text_of(const std::vector<KeptAnswer>& answers) {
   std::string text;
-  for (const Answer& answer : answers) {
+  for (const KeptAnswer& answer : answers) {
     text += fmt::format("library {}\n", answer.name);
     for (const FileSeen& file : answer.files) {
       text += fmt::format("file {} {} {} {}\n", file.bytes, file.written, file.hash, file.path);
@@ -158,7 +158,7 @@ void thin_out(std::vector<Aged> files) {
 CompileCache::CompileCache() : folder_(made_folder()) {}
 
 std::optional<fs::path> CompileCache::find(const std::string& question) const {
-  for (const Answer& answer : read_answers(folder_ / (hash_of(question) + ".made"))) {
+  for (const KeptAnswer& answer : read_answers(folder_ / (hash_of(question) + ".made"))) {
     const bool is_it = std::ranges::all_of(answer.files, &FileSeen::is_as_it_was);
     fs::path library = folder_ / fs::path(answer.name).filename();
     std::error_code error;
@@ -192,7 +192,7 @@ fs::path CompileCache::keep(const std::string& question, const fs::path& tempora
   }
   if (std::optional<std::vector<FileSeen>> seen = look_at(files, since)) {
     const fs::path made = folder_ / (hash_of(question) + ".made");
-    std::vector<Answer> answers = read_answers(made);
+    std::vector<KeptAnswer> answers = read_answers(made);
     answers.insert(answers.begin(), {library.filename().string(), std::move(*seen)});
     if (answers.size() > kMostAnswers) answers.resize(kMostAnswers);
     write_file(made, text_of(answers));

@@ -18,7 +18,7 @@ namespace {
 
 // A fat binary: a header, followed by its entries. The layout is not documented, so whatever looks
 // different is skipped.
-constexpr std::uint32_t kMagic = 0xba55ed50;
+constexpr std::uint32_t kFatbinMagic = 0xba55ed50;
 constexpr std::size_t kAlignment = 8;
 constexpr std::uint16_t kPtx = 1;
 constexpr std::uint16_t kBinary = 2;
@@ -41,20 +41,20 @@ struct Entry {
 
 // False when `bytes` is too short.
 template <class Value>
-bool read(std::span<const std::byte> bytes, Value& value) {
+bool read_value(std::span<const std::byte> bytes, Value& value) {
   if (bytes.size() < sizeof(value)) return false;
   std::memcpy(&value, bytes.data(), sizeof(value));
   return true;
 }
 
-struct Found {
+struct FoundCode {
   std::set<int> binaries;
   std::set<int> ptx;
 };
 
-void read_entries(std::span<const std::byte> bytes, Found& found) {
+void read_entries(std::span<const std::byte> bytes, FoundCode& found) {
   Entry entry = {};
-  while (read(bytes, entry)) {
+  while (read_value(bytes, entry)) {
     if (entry.kind == kBinary) found.binaries.insert(static_cast<int>(entry.architecture));
     if (entry.kind == kPtx) found.ptx.insert(static_cast<int>(entry.architecture));
     const std::uint64_t left = bytes.size();
@@ -81,11 +81,11 @@ bool GpuCode::may_run_on(int compute_capability) const {
 }
 
 GpuCode gpu_code_of(std::span<const std::byte> library) {
-  Found found;
+  FoundCode found;
   for (std::size_t at = 0; at + sizeof(Header) <= library.size(); at += kAlignment) {
     Header header = {};
-    read(library.subspan(at), header);
-    if (header.magic != kMagic || header.header_bytes < sizeof(header)) continue;
+    read_value(library.subspan(at), header);
+    if (header.magic != kFatbinMagic || header.header_bytes < sizeof(header)) continue;
     const std::uint64_t left = library.size() - at;
     if (header.header_bytes > left || header.bytes > left - header.header_bytes) continue;
     read_entries(library.subspan(at + header.header_bytes, header.bytes), found);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostSolutionBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kDigitsOfName = 16;
 
 // A name within a folder: strangers wrote it.
@@ -38,7 +38,7 @@ bool is_solution_file(const std::string& path) {
 }
 
 Solution unpacked_solution(const std::string& path) {
-  const std::string text = read_input(path, kMostBytes);
+  const std::string text = read_input(path, kMostSolutionBytes);
   const json::JsonTree tree = json::parse_json(text, path);
   const json::JsonNode root(tree, path);
   const json::JsonNode entry = root["spec"]["entry_point"];

@@ -19,12 +19,12 @@ namespace {
 using record::StackPart;
 
 // What the stacks of a layer are called, the first and the second.
-constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+constexpr std::pair<std::string_view, std::string_view> kStackWords[] = {
     {"gate_up", "down"}, {"up_proj", "down_proj"}, {"w13", "w2"}};
 
 // The name of the stack that belongs to one of this name; empty when nobody can tell.
 std::string name_of_second(const std::string& first) {
-  for (const auto& [word, other] : kWords) {
+  for (const auto& [word, other] : kStackWords) {
     const std::size_t at = first.rfind(word);
     if (at != std::string::npos) return std::string(first).replace(at, word.size(), other);
   }
@@ -33,7 +33,7 @@ std::string name_of_second(const std::string& first) {
 
 // "model.layers.0.mlp.experts" of its gate_up_proj.
 std::string name_of_layer(const std::string& first) {
-  for (const auto& [word, other] : kWords) {
+  for (const auto& [word, other] : kStackWords) {
     const std::size_t at = first.rfind(word);
     if (at == std::string::npos) continue;
     const std::size_t end = first.find_last_not_of(". ", at == 0 ? 0 : at - 1);

@@ -46,7 +46,7 @@ std::optional<double> time_of(const record::Measurement& row) {
   return row.time_s ? std::optional(row.time_s->median) : std::nullopt;
 }
 
-std::optional<double> energy_of(const record::Measurement& row) {
+std::optional<double> energy_j_of(const record::Measurement& row) {
   return row.energy ? row.energy->joules : std::nullopt;
 }
 
@@ -113,7 +113,7 @@ std::vector<record::VariantSummary> summarize_variants(const record::Report& rep
       // The tensors still to come are unknown to an unfinished report: it has no total.
       if (report.complete) {
         summary.model_time_s = model_cost(rows, group, multiplicity, time_of);
-        summary.model_energy_j = model_cost(rows, group, multiplicity, energy_of);
+        summary.model_energy_j = model_cost(rows, group, multiplicity, energy_j_of);
       }
       summary.tokens_per_s = token_rate(summary);
       if (variant == baseline) baseline_time = summary.model_time_s;

@@ -70,7 +70,7 @@ json::JsonText values_json(const Line& line) {
 }
 
 // Narrow terminals lose the count of runs first, then the first value.
-text::Columns<Line> columns(Metric metric) {
+text::Columns<Line> series_columns(Metric metric) {
   text::Columns<Line> all = key_columns_of<Line>();
   const text::Columns<Line> more = {
       {{.name = "runs", .rank = 3}, [](const Line& line) { return line.series.points.size(); }},
@@ -105,7 +105,7 @@ bool has_changed(const HistorySeries& series, const HistoryDevice& device) {
 
 // The cells of a device: a section for each geometry and launch.
 text::Sheet series_sheet(const HistoryDevice& device, Metric metric, Shown shown) {
-  const text::Columns<Line> all = columns(metric);
+  const text::Columns<Line> all = series_columns(metric);
   text::Sheet sheet = text::empty_sheet(all);
   const auto to_key = [](const HistorySeries& series) -> const CellKey& { return series.key; };
   for (const std::vector<std::size_t>& block : blocks_of(device.series, to_key)) {

@@ -30,7 +30,7 @@ struct NpyDict {
 // Whether integers may carry the suffix L, as Python 2 wrote them.
 enum class LongSuffix : std::uint8_t { kAllowed, kRefused };
 
-bool is_digit(char c) {
+bool is_decimal(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -131,7 +131,7 @@ class DictParser {
     skip_blanks();
     const std::size_t begin = position_;
     std::optional<std::uint64_t> value = 0;
-    while (is_digit(peek()) && value) {
+    while (is_decimal(peek()) && value) {
       value = checked_multiply(*value, 10);
       if (value) value = checked_add(*value, static_cast<std::uint64_t>(peek() - '0'));
       ++position_;

@@ -18,7 +18,7 @@ namespace nf4bench::io {
 namespace {
 
 // libzip counts wrongly when it is asked for 4 GiB or more at once.
-constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
+constexpr std::size_t kReadBytes = std::size_t{64} << 20;
 
 // One bit of deflate gives at most 129 bytes: a match of 258 bytes takes a length and a distance of
 // one bit each.
@@ -201,7 +201,7 @@ OpenMember NpzArchive::Impl::open_member(std::size_t number) const {
 
 void NpzArchive::Impl::fill(std::size_t number, zip_file_t* file, std::span<std::byte> out) const {
   while (!out.empty()) {
-    const zip_int64_t got = zip_fread(file, out.data(), std::min(out.size(), kPieceBytes));
+    const zip_int64_t got = zip_fread(file, out.data(), std::min(out.size(), kReadBytes));
     if (got < 0) fail(where(number), zip_file_get_error(file));
     if (got == 0) {
       throw input_error(where(number), "data", "fewer bytes",

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMaxSmallBytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxCopiedConfigBytes = std::uint64_t{16} << 20;
 constexpr std::string_view kConfigName = "config.json";
 
 // Weights in formats that are not read here.
@@ -104,9 +104,9 @@ class ModelWriter {
     const ByteSource source = ByteSource::open(path);
     AtomicFile& file = begin(path.filename());
     if (path.filename() == kConfigName) {
-      if (source.size() > kMaxConfigBytes) {
+      if (source.size() > kMaxCopiedConfigBytes) {
         throw input_error(source.name(), "size", fmt::format("{} bytes", source.size()),
-                          fmt::format("at most {}", kMaxConfigBytes));
+                          fmt::format("at most {}", kMaxCopiedConfigBytes));
       }
       file.write(decoded_config(source.name(), source.read_text(0, source.size()), model_.types));
       return;

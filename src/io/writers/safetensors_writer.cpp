@@ -14,7 +14,7 @@
 namespace nf4bench::io {
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;              // of the header, before it
+constexpr std::size_t kHeaderLengthBytes = 8;        // of the header, before it
 constexpr std::string_view kWriterKey = "nf4bench";  // of the metadata: the command that wrote it
 
 struct Placed {
@@ -89,7 +89,7 @@ std::unique_ptr<AtomicFile> begin_safetensors(const std::filesystem::path& path,
                                               const WriteOptions& options) {
   const std::vector<Placed> placed = in_file_order(path, tensors);
   const std::string header = header_text(path, placed, options.command);
-  std::array<std::byte, kLengthBytes> length = {};
+  std::array<std::byte, kHeaderLengthBytes> length = {};
   for (std::size_t i = 0; i < length.size(); ++i) {
     length[i] = static_cast<std::byte>(header.size() >> (8 * i));
   }
@@ -118,7 +118,8 @@ void write_nf4_safetensors(const std::filesystem::path& path,
 bool names_its_command(std::string_view beginning) {
   // As header_text() begins, which puts the metadata first.
   const std::string wanted = fmt::format(R"({{"__metadata__":{{"format":"pt","{}":")", kWriterKey);
-  return beginning.size() > kLengthBytes && beginning.substr(kLengthBytes).starts_with(wanted);
+  return beginning.size() > kHeaderLengthBytes &&
+         beginning.substr(kHeaderLengthBytes).starts_with(wanted);
 }
 
 }  // namespace nf4bench::io

@@ -75,7 +75,7 @@ void fields(Program& p, F&& f) {
 
 namespace {
 
-constexpr std::string_view kMagic = "nf4bench kernels 1 ";
+constexpr std::string_view kProgramMark = "nf4bench kernels 1 ";
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
 std::string text_of(const std::string& path) {
@@ -119,7 +119,7 @@ Made make(const std::string& path, const std::string& text, int compute_capabili
 
 std::string bytes_of(const KernelProgram& program) {
   const std::string header = json::FieldWriter().text(program).text;
-  return fmt::format("{}{}\n{}", kMagic, header.size(), header) + program.cubin;
+  return fmt::format("{}{}\n{}", kProgramMark, header.size(), header) + program.cubin;
 }
 
 KernelProgram read_program(const std::string& path) {
@@ -127,7 +127,7 @@ KernelProgram read_program(const std::string& path) {
   const std::size_t line = bytes.find('\n');
   std::size_t size = 0;
   if (line != std::string::npos) {
-    std::istringstream(bytes.substr(kMagic.size(), line - kMagic.size())) >> size;
+    std::istringstream(bytes.substr(kProgramMark.size(), line - kProgramMark.size())) >> size;
   }
   if (line == std::string::npos || size > bytes.size() - line - 1) {
     throw Error(ErrorKind::kInput, fmt::format("{} is not whole", escaped(path)));
@@ -300,9 +300,9 @@ bool is_kernel_program(const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;
   std::ifstream file(path, std::ios::binary);
-  std::string begin(kMagic.size(), '\0');
+  std::string begin(kProgramMark.size(), '\0');
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == kMagic;
+  return begin == kProgramMark;
 }
 
 std::vector<kernels::Variant> kernel_variants(const std::string& path, const std::string& name,

@@ -17,8 +17,8 @@ using nf4::OutputType;
 
 // The last bytes of a file with a log: how many before them are the log.
 constexpr std::size_t kDigits = 10;
-constexpr std::string_view kMark = "\nnf4bench log ";
-constexpr std::size_t kTailBytes = kMark.size() + kDigits;
+constexpr std::string_view kLogMark = "\nnf4bench log ";
+constexpr std::size_t kTailBytes = kLogMark.size() + kDigits;
 
 std::string demangled(const std::string& symbol) {
   int status = 0;
@@ -76,7 +76,7 @@ std::vector<std::string> symbols_in(const std::string& log) {
 
 void add_log(const std::string& path, const std::string& log) {
   std::ofstream file(path, std::ios::binary | std::ios::app);
-  file << log << kMark << fmt::format("{:{}}", log.size(), kDigits);
+  file << log << kLogMark << fmt::format("{:{}}", log.size(), kDigits);
 }
 
 std::string log_of(const std::string& path) {
@@ -90,8 +90,8 @@ std::string log_of(const std::string& path) {
   };
   if (bytes < kTailBytes) return "";
   const std::string tail = read(bytes - kTailBytes, kTailBytes);
-  const std::size_t size = std::strtoull(tail.c_str() + kMark.size(), nullptr, 10);
-  const bool is_whole = tail.starts_with(kMark) && size <= bytes - kTailBytes;
+  const std::size_t size = std::strtoull(tail.c_str() + kLogMark.size(), nullptr, 10);
+  const bool is_whole = tail.starts_with(kLogMark) && size <= bytes - kTailBytes;
   return is_whole ? read(bytes - kTailBytes - size, size) : "";
 }
 

@@ -58,7 +58,7 @@ struct Api {
 };
 
 template <class Function>
-void find(void* library, const char* name, Function& function) {
+void find_function(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
@@ -72,11 +72,11 @@ Api load(const InterpreterFacts& facts) {
                             escaped(said == nullptr ? "no reason given" : said, 400), kAnother));
   }
   Api api;
-  find(library, "Py_InitializeEx", api.initialize);
-  find(library, "Py_DecodeLocale", api.decode);
-  find(library, "Py_SetProgramName", api.set_program_name);
-  find(library, "PyRun_SimpleString", api.run);
-  find(library, "PyEval_SaveThread", api.release);
+  find_function(library, "Py_InitializeEx", api.initialize);
+  find_function(library, "Py_DecodeLocale", api.decode);
+  find_function(library, "Py_SetProgramName", api.set_program_name);
+  find_function(library, "PyRun_SimpleString", api.run);
+  find_function(library, "PyEval_SaveThread", api.release);
   if (api.initialize == nullptr || api.decode == nullptr || api.run == nullptr ||
       api.release == nullptr) {
     throw Error(ErrorKind::kInput, fmt::format("{} is no library of Python 3; {}",
