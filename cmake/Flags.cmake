@@ -56,12 +56,12 @@ if(NF4BENCH_FUZZ)
   target_link_options(nf4bench_flags INTERFACE -fprofile-instr-generate)
 endif()
 
-# Sources that share a translation unit, which takes less than half of the time to compile, and all of it again for any
-# change: for who builds once.
+# Compiled as one, sources take half of the time, and all of it again after any change: for those who
+# build once.
 set(NF4BENCH_UNITY OFF CACHE STRING "How many sources of a library are compiled as one, or OFF")
 
-# Those that are compiled alone all the same: their names are those of a neighbour, which does the same
-# for something else.
+# Those that are compiled alone all the same: they have names of a neighbour that does the same for
+# something else, or need what no neighbour may have seen before: the words of its enums.
 function(nf4bench_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
@@ -77,7 +77,7 @@ function(nf4bench_library name)
   set_target_properties(${name} PROPERTIES NF4BENCH_COUNTED ${ARG_COUNTED})
   if(NF4BENCH_UNITY AND NOT ARG_BARE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${NF4BENCH_UNITY})
-    # A private class may have members of types without linkage: it is defined in a source, though an included one.
+    # An Impl may have members without linkage: no other source includes the one that defines it.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   endif()
   if(ARG_COLD)

@@ -73,6 +73,12 @@ def version():
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
 
+def has_cuda():
+    """Whether the loaded library has kernels for GPUs, wherever it runs."""
+    buffer = ctypes.create_string_buffer(_DEVICE.pack(_DEVICE.size, 0, 0, 0, 0, 0), _DEVICE.size)
+    return load().nf4_query_device(CUDA, -1, buffer) != UNSUPPORTED
+
+
 def check(status, what):
     """Raises Nf4Error unless `status` is NF4_OK."""
     if status != OK:

@@ -68,7 +68,8 @@ class Wheel(unittest.TestCase):
              f"--config-settings=build-dir={BUILD}",
              f"--config-settings=cmake.define.NF4BENCH_CUDA={device_of_build()}",
              f"--config-settings=cmake.build-type={cached('CMAKE_BUILD_TYPE')}",
-             f"--config-settings=cmake.define.NF4BENCH_TESTS={cached('NF4BENCH_TESTS')}")
+             f"--config-settings=cmake.define.NF4BENCH_TESTS={cached('NF4BENCH_TESTS')}",
+             f"--config-settings=cmake.define.NF4BENCH_UNITY={cached('NF4BENCH_UNITY')}")
         [cls.built] = out.glob("*.whl")
         call(sys.executable, "-m", "auditwheel", "repair", "-w", out / "repaired", cls.built,
              PATH=os.pathsep.join([*(str(pathlib.Path(each) / "bin") for each in sys.path), os.environ["PATH"]]))
@@ -120,6 +121,8 @@ class Wheel(unittest.TestCase):
                        PYTHONPATH=os.pathsep.join([str(packages), os.environ["PYTHONPATH"]]), NF4_LIBRARY="")
             self.assertIn(str(packages), out)
             self.assertRegex(out, r"active +yes")
+            with_cuda = "-C cmake.define.NF4BENCH_CUDA=ON"
+            (self.assertIn if device_of_build() == "OFF" else self.assertNotIn)(with_cuda, out)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import torch
 from .. import _library
 from . import dropin
 
+BUILD_WITH_CUDA = "pip install . -C cmake.define.NF4BENCH_CUDA=ON"
+
 
 def _version(package):
     try:
@@ -22,6 +24,8 @@ def main():
     logging.basicConfig(level=logging.WARNING)
     try:
         print(f"libnf4         {_library.version()}, {_library.path()}")
+        print("CUDA           " + ("yes" if _library.has_cuda() else
+              "no, built for the CPU alone; with nvcc 12.5 or later on PATH: " + BUILD_WITH_CUDA))
     except _library.Nf4Error as error:
         print(f"libnf4         {error}")
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"

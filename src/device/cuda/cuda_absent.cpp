@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kProblem =
     "this nf4bench was built without CUDA; install the CUDA Toolkit 12.5 or later and build "
-    "again with -DNF4BENCH_CUDA=ON";
+    "again with -DNF4BENCH_CUDA=ON (pip install . -C cmake.define.NF4BENCH_CUDA=ON)";
 
 }  // namespace
 
