@@ -34,6 +34,7 @@ import step_trace
 import torch
 from measure import BOTH, both, interleaved, switch, synchronize
 from serving import measure_serving
+from table import header, rows
 
 from nf4bench import libnf4_version
 
@@ -230,31 +231,6 @@ MODELS = {"llama-3.1-8b": models.llama, "qwen3-30b-a3b": models.qwen3_moe, "tiny
 LAYERS = {"llama-3.1-8b": "32 of 32", "qwen3-30b-a3b": "8 of 48", "tiny": "2 of 2"}
 
 
-# Of each part: what is shown, its name, and whether more of it is better.
-SHOWN = {"layers": [("graph_ms", "linear layers of a step, CUDA graph, ms", False),
-                    ("eager_us_a_layer", "the same, eager, us a layer", False)],
-         "step": [("ms", "a whole step, static cache, CUDA graph, ms", False)],
-         "compiled": [("tokens_per_second", "compiled by torch.compile, tokens/s", True)],
-         "generate": [("tokens_per_second", "`generate`, eager, tokens/s", True)],
-         "prefill": [("ms", "prefill of 2,048 tokens, eager, ms", False)],
-         "serving": [("tokens_per_second", "served together, eager, tokens/s", True)],
-         "serving_graphs": [("tokens_per_second", "served together, CUDA graphs, tokens/s", True)],
-         "training": [("ms", "a step of QLoRA training, sequences of 1,024 tokens, ms", False)],
-         "trace": [("ms", "a step of QLoRA training, ms", False), ("busy_ms", "of it with a kernel on the GPU", False),
-                   *((f"{kind}_ms", what, False) for kind, what in step_trace.KINDS.items()),
-                   ("idle_ms", "idle", False)]}
-
-
-def rows(part, batch, result):
-    """Yields rows of a Markdown table: bitsandbytes' own code, the drop-in, and how many times as fast."""
-    for field, what, is_rate in SHOWN[part]:
-        each = result[field]
-        theirs, ours = (each[who]["median"] if isinstance(each[who], dict) else each[who] for who, _ in BOTH)
-        times = " | ".join(f"{value:,.{0 if value >= 1000 else 1 if value >= 100 else 2}f}" for value in (theirs, ours))
-        faster, slower = (ours, theirs) if is_rate else (theirs, ours)
-        yield f"| {what} | {batch} | {times} | " + (f"{faster / slower:.2f}x |" if slower else "- |")
-
-
 def save(path, model, part, results):
     whole = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     import transformers
@@ -282,13 +258,13 @@ def main():
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = MODELS[options.model](device)
     print(f"built in {time.monotonic() - begin:.0f} s", flush=True)
-    print(f"| what | batch | bitsandbytes {bnb.__version__} | with the drop-in | ratio |\n|" + " --- |" * 5, flush=True)
+    print(header("what", ["batch", f"bitsandbytes {bnb.__version__}", "with the drop-in", "ratio"]), flush=True)
     for part in parts:
         results = {}
         with torch.set_grad_enabled(part in TRAIN):
             for batch, result in PARTS[part](model, options.batch, device):
                 results[str(batch)] = result
-                print(*rows(part, batch, result), sep="\n", flush=True)
+                print(*rows(part, str(batch), result), sep="\n", flush=True)
                 if options.json:
                     save(options.json, options.model, part, results)
         print(f"{part} after {time.monotonic() - begin:.0f} s", flush=True)

@@ -11,12 +11,9 @@ import re
 
 import torch
 from measure import BOTH, both, switch, synchronize
+from table import KINDS
 
 LAYER = "a layer of the model"  # everything outside of it is no part of what is computed in it
-KINDS = {"decode": "decoding of NF4 weights", "forward": "products with NF4 weights, forward",
-         "recompute": "the same, computed again", "backward": "the same, gradients of tokens",
-         "lora": "products of LoRA", "head": "products with the 16-bit head", "attention": "attention",
-         "optimizer": "the optimizer", "rest": "norms, activations, loss, sums and copies"}
 _PRODUCTS = re.compile(r"aten::(_?addmm\w*|mm|bmm|baddbmm|linear|matmul|mkldnn_\w+) \[")
 _ATTENTION = re.compile(r"scaled_?dot_?product|flash_?att|fmha|fused_attention", re.IGNORECASE)
 # Of bitsandbytes and of libnf4; those that decode and multiply at once are products.

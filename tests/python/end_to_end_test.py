@@ -140,7 +140,7 @@ class TinyModel(unittest.TestCase):
             self.assertEqual(result["loop"], serving.Continuous.name)
             self.assertNotIn("instead_because", result)
             self.check_served(result)
-            self.assertIn("tokens/s", next(end_to_end.rows("serving", count, result)))
+            self.assertIn("tokens/s", next(end_to_end.rows("serving", str(count), result)))
         self.assertEqual(counts, [1, 3])
 
     def test_another_loop_stands_in_and_the_result_says_so(self):
