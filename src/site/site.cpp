@@ -148,7 +148,9 @@ Site make_site(const std::vector<Sent>& reports) {
     card.senders.insert(sent.sender);
     card.build = build_of(report);
     card.newest_at = report.started_at;
-    card.copy_bytes_per_s = report.ceilings.copy_bytes_per_s;
+    if (report.ceilings.copy_bytes_per_s > 0.0) {
+      card.copy_bytes_per_s = report.ceilings.copy_bytes_per_s;
+    }
     for (const auto& [key, reading] : readings) cells[report.device.name][key].push_back(reading);
   }
   std::set<std::string> files = {"index"};

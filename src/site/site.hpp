@@ -48,7 +48,7 @@ struct Card {
   std::set<std::string> senders;
   std::string build;              // the newest
   std::string newest_at;          // when its newest report began
-  double copy_bytes_per_s = 0.0;  // of that report
+  double copy_bytes_per_s = 0.0;  // of the newest report that has it; 0: none
   std::vector<Entry> entries;
 };
 

@@ -184,7 +184,9 @@ text::Sheet cards_sheet(const Site& site) {
       {{.name = "newest build", .key = "build"}, &Card::build},
       {{.name = "newest report", .key = "newest_at"}, &Card::newest_at},
       {{.name = "copy", .unit = Unit::kBytesPerSecond, .key = "copy_bytes_per_s"},
-       &Card::copy_bytes_per_s},
+       [](const Card& card) {
+         return card.copy_bytes_per_s > 0.0 ? Value(card.copy_bytes_per_s) : Value();
+       }},
       {{.key = "fastest"}, [shared](const Card& card) {
          return json::json_array_of(shared, [&](const SharedCell& cell) {
            const auto found = cell.fastest_s.find(card.name);
@@ -286,8 +288,11 @@ std::vector<File> site_files(const Site& site) {
 std::string site_markdown(const Site& site) {
   text::Document document;
   for (const Card& card : site.cards) {
-    document.paragraph(fmt::format("{}: {}; copy {} GB/s", card.name, about(card),
-                                   text::format_gigabytes(card.copy_bytes_per_s)));
+    std::string card_text = fmt::format("{}: {}", card.name, about(card));
+    if (card.copy_bytes_per_s > 0.0) {
+      card_text += fmt::format("; copy {} GB/s", text::format_gigabytes(card.copy_bytes_per_s));
+    }
+    document.paragraph(std::move(card_text));
     if (card.boards.size() > 1) document.paragraph(kRule);
     for (text::Sheet& sheet : times_sheets(card)) document.table(std::move(sheet));
   }

@@ -123,6 +123,14 @@ TEST_F(SiteCommand, PrintsMarkdownWhereThereIsNoFolderForPages) {
               HasSubstr("\n| geometry | variant | 1 tok | 8 tok | 64 tok |\n"));
 }
 
+TEST_F(SiteCommand, SaysWhatACopyReachesWhereAReportHasIt) {
+  const std::string without = kResults + "h100/experts-peers.json";
+  EXPECT_THAT(test::nf4bench({"site", without}).out, Not(HasSubstr("copy")));
+  add("h200/plain.json", "plain.json");
+  EXPECT_THAT(test::nf4bench({"site", folder_.path("reports/plain.json")}).out,
+              HasSubstr("; copy 42"));
+}
+
 TEST_F(SiteCommand, ShowsBoardsAndBuildsWhereThereAreSeveral) {
   EXPECT_THAT(printed({"geometries-one-board.json", "geometries-other-board.json"}, "fused"),
               HasSubstr(" of stream | boards | spread |\n"));
