@@ -3,6 +3,7 @@
 Usage: publishing_test.py PATH_OF_NF4BENCH
 """
 
+import os
 import pathlib
 import re
 import shutil
@@ -47,10 +48,10 @@ class Checkout(unittest.TestCase):
 
 
 class Release(Checkout):
-    def refusal(self, *options):
+    def refusal(self, *options, path="/usr/bin:/bin"):
         # Whatever gets as far as asking this Python for packages was not refused before.
         result = call("scripts/release", "../never", "--roots", "", *options, cwd=self.folder,
-                      env={"PATH": "/usr/bin:/bin", "PYTHON": "false"})
+                      env={"PATH": path, "PYTHON": "false"})
         self.assertNotEqual(result.returncode, 0)
         return result.stderr
 
@@ -74,16 +75,52 @@ class Release(Checkout):
         self.assertIn("false has no build", self.refusal(*tag))
         self.assertIn("false has no build", self.refusal())
 
+    def test_refuses_aarch64_where_it_cannot_be_made(self):
+        with tempfile.TemporaryDirectory() as programs:
+            def says(name, answer):
+                program = pathlib.Path(programs, name)
+                program.write_text(f"#!/bin/sh\necho {answer}\n", encoding="utf-8")
+                program.chmod(0o755)
+
+            def refusal():
+                return self.refusal("--aarch64", path=programs)
+
+            for name in ("awk", "bash", "dirname", "env", "false", "git", "grep", "ls", "sed"):
+                os.symlink(shutil.which(name), pathlib.Path(programs, name))
+            says("uname", "aarch64")
+            says("id", "1000")
+            self.assertIn("--aarch64 is for x86_64", refusal())
+            says("uname", "x86_64")
+            for name in ("aarch64-linux-gnu-g++", "qemu-aarch64", "mmdebstrap"):
+                self.assertIn(f"--aarch64 needs {name};", refusal())
+                says(name, "")
+            self.assertIn("--aarch64 needs root", refusal())
+            says("id", "0")
+            self.assertIn("false has no build", refusal())
+
     def test_refuses_a_folder_that_holds_something(self):
         result = call(ROOT / "scripts/release", ROOT / "tests")
         self.assertIn("is not empty", result.stderr)
 
     def test_knows_the_options_that_the_workflow_gives(self):
-        options = set(re.findall(r" (--[a-z]+)", "\n".join(re.findall(r"scripts/release .*|options: --.*", WORKFLOW))))
+        options = set(re.findall(r" (--[a-z0-9]+)", "\n".join(re.findall(r"scripts/release .*|options: --.*", WORKFLOW))))
         script = (ROOT / "scripts/release").read_text(encoding="utf-8")
-        known = set(re.findall(r"^ +(--[a-z]+)\)", script, re.MULTILINE))
-        self.assertEqual(options & known, {"--cuda", "--tag"})
+        known = set(re.findall(r"^ +(--[a-z0-9]+)\)", script, re.MULTILINE))
+        self.assertEqual(options & known, {"--aarch64", "--cuda", "--tag"})
         self.assertLessEqual(options - {"--privileged"}, known)
+
+
+    def test_is_not_sent_to_pypi_with_a_local_version(self):
+        wheels = [f"nf4bench-1.0{local}-py3-none-manylinux_2_36_{machine}.whl"
+                  for local in ("", "+cpu") for machine in ("x86_64", "aarch64")]
+        (self.folder / "files").mkdir()
+        for name in (*wheels, "nf4bench-1.0.tar.gz", "nf4bench-1.0-linux-x86_64.tar.gz"):
+            (self.folder / "files" / name).touch()
+        command = re.search(r"Choose what PyPI takes\n +run: >-\n(( {10}.*\n)+)", WORKFLOW)[1]
+        result = call("sh", "-c", " ".join(command.split()), cwd=self.folder,
+                      env={"PATH": "/usr/bin:/bin", "GITHUB_REF_NAME": "v1.0"})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual({each.name for each in (self.folder / "dist").iterdir()}, {*wheels[:2], "nf4bench-1.0.tar.gz"})
 
 
 @unittest.skipUnless((ROOT / ".git").exists(), "these sources are an archive")
