@@ -245,16 +245,6 @@ class OnlyTarget {
   ~OnlyTarget() { hwy::SetSupportedTargetsForTest(0); }
 };
 
-// The instruction sets that this processor has and `simd` was compiled for.
-std::set<std::string> target_names() {
-  std::set<std::string> names;
-  for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
-    const OnlyTarget only(bits & -bits);
-    names.insert(kernels::cpu::simd_target());
-  }
-  return names;
-}
-
 TEST(Simd, EveryInstructionSetDecodesAlike) {
   for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
     const OnlyTarget only(bits & -bits);
@@ -278,6 +268,16 @@ TEST(Simd, EveryInstructionSetDecodesAlike) {
 }
 
 #if defined(__x86_64__)
+// The instruction sets that this processor has and `simd` was compiled for.
+std::set<std::string> target_names() {
+  std::set<std::string> names;
+  for (std::int64_t bits = hwy::SupportedTargets(); bits != 0; bits &= bits - 1) {
+    const OnlyTarget only(bits & -bits);
+    names.insert(kernels::cpu::simd_target());
+  }
+  return names;
+}
+
 // Every machine that runs these tests has AVX2, and the path without vectors.
 TEST(Simd, HasMoreThanOneInstructionSet) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no AVX2";
