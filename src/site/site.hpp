@@ -46,9 +46,9 @@ struct Card {
   std::size_t reports = 0;
   std::set<std::string> boards;
   std::set<std::string> senders;
-  std::string build;              // the newest
-  std::string newest_at;          // when its newest report began
-  double copy_bytes_per_s = 0.0;  // of the newest report that has it; 0: none
+  std::string build;                       // the newest
+  std::string newest_at;                   // when its newest report began
+  std::optional<double> copy_bytes_per_s;  // of the newest report that has it
   std::vector<Entry> entries;
 };
 

@@ -184,9 +184,7 @@ text::Sheet cards_sheet(const Site& site) {
       {{.name = "newest build", .key = "build"}, &Card::build},
       {{.name = "newest report", .key = "newest_at"}, &Card::newest_at},
       {{.name = "copy", .unit = Unit::kBytesPerSecond, .key = "copy_bytes_per_s"},
-       [](const Card& card) {
-         return card.copy_bytes_per_s > 0.0 ? Value(card.copy_bytes_per_s) : Value();
-       }},
+       &Card::copy_bytes_per_s},
       {{.key = "fastest"}, [shared](const Card& card) {
          return json::json_array_of(shared, [&](const SharedCell& cell) {
            const auto found = cell.fastest_s.find(card.name);
@@ -289,8 +287,8 @@ std::string site_markdown(const Site& site) {
   text::Document document;
   for (const Card& card : site.cards) {
     std::string card_text = fmt::format("{}: {}", card.name, about(card));
-    if (card.copy_bytes_per_s > 0.0) {
-      card_text += fmt::format("; copy {} GB/s", text::format_gigabytes(card.copy_bytes_per_s));
+    if (card.copy_bytes_per_s) {
+      card_text += fmt::format("; copy {} GB/s", text::format_gigabytes(*card.copy_bytes_per_s));
     }
     document.paragraph(std::move(card_text));
     if (card.boards.size() > 1) document.paragraph(kRule);
