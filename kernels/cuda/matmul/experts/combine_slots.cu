@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kCombineThreads)
 }  // namespace
 
 void launch_combine_slots(const Job& job, const Launch& launch, const float* sums) {
-  const auto token_blocks = static_cast<unsigned>(block_count(job.outputs, kCombineThreads * 4));
+  const unsigned token_blocks = grid_size(job.outputs, kCombineThreads * 4);
   const auto grid = static_cast<unsigned>(job.tokens) * token_blocks;
   if (job.output_type == OutputType::kFloat16) {
     launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kFloat16>, job, sums,
