@@ -26,7 +26,7 @@ class CiStory : public testing::Test {
     std::string path = folder.path(name);
     EXPECT_THAT(test::nf4bench({"run", "--device", "cpu", "--threads", "1", "--shape", "256x512",
                                 "--variant", variant, "--baseline", "none", "--max-time", "0.5",
-                                "--cache", "hot", "--no-ceilings", "--quiet", "--json", path}),
+                                "--cache", "hot", "--no-ceilings", "--quiet", "--force", "--json", path}),
                 test::Ends(0));
     json report = json::parse(test::read_file(path));
     for (json& row : report["measurements"]) row["load"] = nullptr;  // other tests are no news
