@@ -46,6 +46,7 @@ class Kernel:
     elements: float
     widest_store: int  # bytes
     local_accesses: int  # loads and stores of spilled registers or stack arrays, cold code included
+    serialized: bool  # ptxas waits for each product of warpgroups: it found no registers for two at once
     loops: list  # instructions by pipe, all ways through it, and share of the kernel's products, of each
 
     def main_loop(self, share=0.75):
@@ -132,6 +133,11 @@ def pipes_of(texts):
     return {"issue": sum(not text.startswith("NOP") for text in texts)} | counts
 
 
+def is_serialized(texts):
+    products = sum("HGMMA" in text for text in texts)
+    return 0 < products <= sum("WARPGROUP.DEPBAR" in text for text in texts)
+
+
 def measure(file, name, arch, lines):
     """The Kernel of a disassembled function, or None when it is specialised for no type or scales."""
     tag = re.search(r"OutputTypeE([012])E(?:Lb([01]))?", name)
@@ -153,6 +159,7 @@ def measure(file, name, arch, lines):
         elements=sum(stores) / size,
         widest_store=max(stores, default=0),
         local_accesses=sum(bool(re.search(r"\b(LDL|STL)\b", text)) for _, text in lines),
+        serialized=is_serialized([text for _, text in lines]),
         loops=loops_of(lines),
     )
 
@@ -200,6 +207,8 @@ def broken_rules(kernel, rules):
                 yield f"{per_weight:.3f} {pipe} instructions a weight, budget {budget}"
     elif kernel.per_element > limits["instructions_per_element"]:
         yield f"{kernel.per_element:.2f} instructions an element, budget {limits['instructions_per_element']}"
+    if kernel.serialized:
+        yield "each product of a warpgroup waits for the one before"
     most_local = limits.get("local_accesses", 0)
     if kernel.local_accesses > most_local:
         yield f"{kernel.local_accesses} local memory accesses, budget {most_local}"

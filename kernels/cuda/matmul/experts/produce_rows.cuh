@@ -85,13 +85,16 @@ __device__ __forceinline__ void copy_rows(const Job& job, const GroupedPlan& pla
   }
 }
 
-// Where weights are scaled, few slots of a tile are multiplied by products for as many: calls
-// use(integral_constant<int>: for how many).
+// Where weights are scaled, few slots of a tile are multiplied by products for as many, or for
+// somewhat more: calls use(integral_constant<int>: for how many). With more than three such numbers
+// ptxas would let no products run beside each other.
 template <class Shape, class Use>
 __device__ __forceinline__ void with_slots(int count, const Use& use) {
   const auto fits = [&](auto most) {
     constexpr int kMost = decltype(most)::value;
-    if constexpr (kMost >= Shape::kTokens || kMost < Shape::kTokens / 4 || Shape::kScaleSums) {
+    constexpr bool kIsTried = Shape::kTokens == 96 ? kMost == 64 || kMost == 80 : kMost != 80;
+    if constexpr (!kIsTried || kMost >= Shape::kTokens || kMost < Shape::kTokens / 4 ||
+                  Shape::kScaleSums) {
       return false;
     } else {
       if (count > kMost) return false;
@@ -153,10 +156,11 @@ __device__ __forceinline__ void copy_gathered_rows(const GatheredRows& rows, con
   }
 }
 
-// Has L2 fetch the scales of a tile's rows, which are asked for one stage ahead only: too late
-// where tiles are short. By a warp.
+// Where a tile begins, has L2 fetch the scales of its rows, which are asked for one stage ahead
+// only: too late where tiles are short. By a warp.
 template <class Shape>
 __device__ __forceinline__ void prefetch_scales(const Job& job, const LaneWalk& walk) {
+  if (!walk.begins_tile()) return;
   constexpr int kLine = 128;
   const auto* scales =
       job.nested ? job.absmax_codes : reinterpret_cast<const std::uint8_t*>(job.absmax);
