@@ -8,7 +8,7 @@ each of its up to 134 operands, which no template can.
 
 import sys
 
-TOKENS = (32, 64, 80, 96, 128, 256)  # columns of B that kernels multiply by
+TOKENS = (32, 64, 80, 96, 128, 192, 256)  # columns of B that kernels multiply by
 TYPES = (("kFloat16", "f16"), ("kBfloat16", "bf16"))
 
 HEAD = """\

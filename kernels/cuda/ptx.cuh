@@ -106,6 +106,15 @@ __device__ __forceinline__ uint4 load_shared_16(std::uint32_t address) {
   return value;
 }
 
+// Four matrices of 8 x 8 16-bit values, transposed: of the i-th a lane, 4 g + t, gets column g of
+// rows 2t, in the lower half, and 2t + 1. Lane 8i + r says where row r of it lies.
+__device__ __forceinline__ void load_matrices(std::uint32_t (&values)[4], std::uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(address)
+               : "memory");
+}
+
 __device__ __forceinline__ void store_shared_16(std::uint32_t address, uint4 value) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x),
                "r"(value.y), "r"(value.z), "r"(value.w)

@@ -195,6 +195,29 @@ TEST_F(CudaExperts, AreRightForEverySizeTypeAndLayout) {
   }
 }
 
+// Few and many slots of an expert, outputs of half a tile, inputs that end within a stage, blocks
+// of two groups of 64 outputs.
+TEST_F(CudaExperts, AreRightForMatricesThatLieTransposed) {
+  const GroupedSizes all_sizes[] = {{1, 1, 1, 64, 64},    {4, 4, 150, 192, 320},
+                                    {8, 2, 90, 128, 576}, {2, 1, 700, 320, 256},
+                                    {40, 4, 40, 64, 128}, {3, 2, 300, 704, 192}};
+  for (const GroupedSizes& sizes : all_sizes) {
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      for (const bool is_other : {false, true}) {
+        GroupedOptions options = {.type = type, .transposed = true};
+        options.absmax = is_other ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain;
+        options.blocksize = is_other ? 64 : 128;
+        options.group.sums_slots = options.group.slots_have_rows = is_other;
+        options.has_bias = options.has_weights = is_other;
+        const std::string what = std::to_string(sizes.tokens) + " tokens, " +
+                                 std::to_string(sizes.outputs) + "x" +
+                                 std::to_string(sizes.inputs) + " " + to_string(type);
+        expect_right(GroupedCase(sizes, options, even_ids(sizes, 7)), what);
+      }
+    }
+  }
+}
+
 TEST_F(CudaExperts, TakeTransposedMatricesAndOffsetsOfEachExpert) {
   const GroupedSizes sizes = {.experts = 3, .top_k = 2, .tokens = 9, .outputs = 96, .inputs = 512};
   for (const bool is_transposed : {false, true}) {

@@ -218,6 +218,24 @@ TEST_F(ProductControls, BuiltInGradientsPassEveryProbeWithExactWeights) {
   }
 }
 
+// Whole blocks of columns, which the kernel that never decodes into memory needs; few tokens, many,
+// and more than its largest tile.
+TEST_F(ProductControls, FusedGradientsPassEveryProbe) {
+  const kernels::Catalog& catalog = operation::backward().catalog(device_->info().kind);
+  for (const OutputType type : {OutputType::kFloat16, OutputType::kBfloat16}) {
+    for (const std::int64_t tokens : {1, 40, 150, 300}) {
+      const auto rows = test::run_products(
+          *device_, catalog,
+          {.tokens = tokens, .outputs = 576, .inputs = 704, .type = type, .is_backward = true});
+      for (const char* name : {"wgmma_decode", "fused"}) {
+        const auto& row = rows.at(name);
+        if (row.status == record::Status::kSkipped) continue;  // before Hopper, or without cuBLAS
+        EXPECT_EQ(row.status, record::Status::kPassed) << name << ": " << row.reason;
+      }
+    }
+  }
+}
+
 // On another stream, behind a kernel that takes its time.
 TEST_F(ProductControls, ThatAreWrittenLateAreSeen) {
   const nf4::Nf4Tensor weight = nf4::make_synthetic({.shape = {512, 512}});

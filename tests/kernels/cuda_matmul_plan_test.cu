@@ -233,7 +233,8 @@ template <int... kIndices>
 std::vector<int> wgmma_bytes(std::integer_sequence<int, kIndices...>) {
   return {WgmmaShape<kWgmmaConfigs[kIndices].tokens, kWgmmaConfigs[kIndices].groups,
                      kWgmmaConfigs[kIndices].weight_slots, kWgmmaConfigs[kIndices].token_slots,
-                     kWgmmaConfigs[kIndices].slot_quarters>::kBytes...};
+                     kWgmmaConfigs[kIndices].slot_quarters,
+                     kWgmmaConfigs[kIndices].transposed>::kBytes...};
 }
 
 TEST(WgmmaConfig, FitsTheSharedMemoryOfHopper) {
@@ -436,6 +437,35 @@ TEST(WarpProducts, LanesReadDifferentBanks) {
       EXPECT_EQ(scales.size(), 8);
     }
   }
+}
+
+// Of a weight that lies transposed each product of a warp reads four matrices of eight inputs and
+// 16 bytes, as the copy engine has left them: in different places, and each matrix in all banks.
+template <int kGroups>
+void expect_matrices_apart() {
+  for (int piece = 0; piece < 2 * kGroups; ++piece) {
+    for (int matrix = 0; matrix < 32; matrix += 8) {
+      std::set<int> pieces;
+      for (int input = matrix; input < matrix + 8; ++input) {
+        pieces.insert(transposed_place<kGroups>(input, piece) % 128 / 16);
+      }
+      EXPECT_EQ(pieces.size(), 8);
+    }
+  }
+  std::set<int> places;
+  for (int input = 0; input < 256; ++input) {
+    for (int piece = 0; piece < 2 * kGroups; ++piece) {
+      places.insert(transposed_place<kGroups>(input, piece));
+    }
+  }
+  EXPECT_EQ(places.size(), 256 * 2 * kGroups);
+  EXPECT_EQ(*places.rbegin(), 256 * kGroups * kTransposedRowBytes - 16);
+}
+
+TEST(TransposedWeights, LanesReadDifferentBanks) {
+  expect_matrices_apart<1>();
+  expect_matrices_apart<2>();
+  expect_matrices_apart<4>();
 }
 
 }  // namespace

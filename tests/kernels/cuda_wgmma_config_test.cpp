@@ -18,7 +18,10 @@ TEST(WgmmaConfig, EachIsTheFastestForSomeProduct) {
   std::set<WgmmaConfigIndex> chosen;
   for (const auto& [outputs, inputs] : kLayers) {
     for (std::int64_t tokens = 1; tokens <= 512; ++tokens) {
-      chosen.insert(choose_wgmma(make_problem(tokens, outputs, inputs)));
+      Problem problem = make_problem(tokens, outputs, inputs);
+      chosen.insert(choose_wgmma(problem));
+      problem.transposed = true;
+      chosen.insert(choose_wgmma(problem));
     }
   }
   EXPECT_EQ(chosen.size(), kWgmmaConfigCount);

@@ -55,6 +55,16 @@ __host__ __device__ constexpr int half_place_in_row(int token, int quarter, int 
   return token * kTokenRowBytes + quarter * 128 + t * 32 + half * 16;
 }
 
+// wgmma_decode with weights that lie transposed: of an input 32 bytes for each of `kGroups`
+// warpgroups, in the copy engine's swizzle, which has pieces of 16 bytes, 32 rows, change places
+// within 32, 64 or 128 bytes.
+inline constexpr int kTransposedRowBytes = 32;
+template <int kGroups>
+__host__ __device__ constexpr int transposed_place(int input, int piece) {
+  const int at = input * kGroups * kTransposedRowBytes;
+  return at + ((piece ^ (at >> 7 & (2 * kGroups - 1))) << 4);
+}
+
 // mma_linear with 2 to 16 tokens. A lane's row g of a box of 16; row g + 8 is 8 further down. So
 // eight lanes that read together find their words in different banks.
 //

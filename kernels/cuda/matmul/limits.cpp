@@ -17,6 +17,7 @@ constexpr const char* kRowsFarApart = "needs rows of y less than 2^31 apart";
 }  // namespace
 
 const char* mma_linear_unsupported(const Problem& problem, const DeviceFacts& device) {
+  if (problem.transposed) return kNeedsRows;
   if (device.compute_capability < 80) return "needs integer tensor cores of compute capability 8.0";
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
@@ -36,6 +37,7 @@ const char* mma_linear_unsupported(const Problem& problem, const DeviceFacts& de
 const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& device) {
   if (device.compute_capability != 90)
     return "needs the warpgroup products of compute capability 9.0";
+  if (problem.transposed && problem.outputs % 64 != 0) return kNeedsWholeBlocks;
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
   if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
@@ -46,6 +48,7 @@ const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& 
 }
 
 const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts&) {
+  if (problem.transposed) return kNeedsRows;
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
@@ -56,6 +59,7 @@ const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts&) {
 }
 
 const char* gemv_shuffle_unsupported(const Problem& problem, const DeviceFacts&) {
+  if (problem.transposed) return kNeedsRows;
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   if (problem.inputs % 32 != 0) return "needs a multiple of 32 inputs";
   if (problem.tokens != 1) return "multiplies one token";
@@ -64,6 +68,7 @@ const char* gemv_shuffle_unsupported(const Problem& problem, const DeviceFacts&)
 }
 
 const char* mma_table_unsupported(const Problem& problem, const DeviceFacts&) {
+  if (problem.transposed) return kNeedsRows;
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   constexpr std::int64_t kMi = std::int64_t{1} << 20;
   if (problem.tokens > 256 * kMi || problem.outputs > 256 * kMi || problem.inputs > 16 * kMi) {

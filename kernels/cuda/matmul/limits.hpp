@@ -7,6 +7,10 @@
 
 namespace nf4bench::kernels::cuda {
 
+inline constexpr const char* kNeedsRows = "needs a weight that does not lie transposed";
+inline constexpr const char* kNeedsWholeBlocks =
+    "needs a multiple of 64 outputs where the weight lies transposed";
+
 const char* mma_linear_unsupported(const Problem& problem, const DeviceFacts& device);
 const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& device);
 const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts&);

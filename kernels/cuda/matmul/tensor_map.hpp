@@ -24,7 +24,8 @@ struct TensorMatrix {
 // it. Beyond the matrix's edges a box holds zeros. All
 // zero on devices before Hopper, which have no copy engine, and where the driver refuses.
 inline CUtensorMap tensor_map(const TensorMatrix& matrix, const DeviceFacts& device,
-                              unsigned box_columns, unsigned box_rows) {
+                              unsigned box_columns, unsigned box_rows,
+                              CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B) {
   CUtensorMap map = {};
   if (device.compute_capability < 90) return map;
   static auto* const encode =
@@ -36,8 +37,8 @@ inline CUtensorMap tensor_map(const TensorMatrix& matrix, const DeviceFacts& dev
   const cuuint32_t box[2] = {box_columns, box_rows};
   const cuuint32_t steps[2] = {1, 1};
   encode(&map, matrix.type, 2, const_cast<void*>(matrix.first), sizes, strides, box, steps,
-         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+         CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return map;
 }
 
@@ -46,6 +47,17 @@ inline CUtensorMap weight_map(const Job& job, const DeviceFacts& device, unsigne
   return tensor_map(
       {CU_TENSOR_MAP_DATA_TYPE_UINT8, job.packed, job.inputs / 2, job.outputs, job.inputs / 2},
       device, kBoxBytes, rows);
+}
+
+// Of a packed weight that lies as [inputs, outputs], or a stack of such: boxes of 256 inputs of so
+// many bytes, swizzled within these.
+inline CUtensorMap transposed_map(const Job& job, const DeviceFacts& device, unsigned box_bytes) {
+  const CUtensorMapSwizzle swizzle = box_bytes == 32   ? CU_TENSOR_MAP_SWIZZLE_32B
+                                     : box_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                       : CU_TENSOR_MAP_SWIZZLE_128B;
+  return tensor_map({CU_TENSOR_MAP_DATA_TYPE_UINT8, job.packed, job.outputs / 2,
+                     job.elements / job.outputs, job.outputs / 2},
+                    device, box_bytes, 256, swizzle);
 }
 
 // Of 16-bit activations.

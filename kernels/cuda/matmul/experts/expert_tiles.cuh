@@ -98,7 +98,7 @@ class ExpertWalk {
   __device__ __forceinline__ int stage() const { return stage_; }
   __device__ __forceinline__ bool begins_tile() const { return stage_ == 0; }
   __device__ __forceinline__ int expert() const { return tile_.expert; }
-  // Of the expert's matrix, and of the whole stack.
+  // Of the rows of the expert's matrix, and of those of the whole stack.
   __device__ __forceinline__ int row_of_matrix() const { return tile_.row; }
   __device__ __forceinline__ int first_row() const {
     return tile_.expert * plan_.outputs + tile_.row;

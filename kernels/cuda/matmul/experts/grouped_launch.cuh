@@ -29,13 +29,13 @@ void launch_grouped_shape(const Job& job, const Launch& launch, const GroupedCho
                 tensor_map(rows, launch.device, kBoxBytes / 2, kPartSlots)};
   }
   Job stack = job;
-  stack.outputs = job.group.experts * job.outputs;
+  if (!Shape::kTransposed) stack.outputs *= job.group.experts;  // one tall matrix
   const std::int64_t tiles = most_tiles(job, Shape::kTokens) * plan.row_groups;
   const Grid grid = {static_cast<unsigned>(std::min<std::int64_t>(
                          tiles, launch.device.multiprocessors * Shape::kBlocks)),
                      Shape::kThreads, kBytes};
   launch_grid(launch, grid, grouped_wgmma<Shape, kType, kIsRouted>,
-              weight_map(stack, launch.device, kGroupRows), gathered, stack, plan, routed, sums,
+              weights_of<Shape>(stack, launch.device), gathered, stack, plan, routed, sums,
               stage_scales(stack));
   if (sums != nullptr) launch_combine_slots(job, launch, sums);
 }
@@ -47,7 +47,7 @@ void launch_grouped(const Job& job, const Launch& launch) {
   static constexpr TokenLayout kLayout =
       kGrouped.input() == RoutedInput::kLeft ? TokenLayout::kRows : TokenLayout::kSwizzled;
   using Shape = WgmmaShape<kConfig.tokens, kConfig.groups, kConfig.weight_slots,
-                           kConfig.token_slots, kConfig.slot_quarters, kLayout>;
+                           kConfig.token_slots, kConfig.slot_quarters, kConfig.transposed, kLayout>;
   if (job.output_type == OutputType::kFloat16) {
     launch_grouped_shape<Shape, OutputType::kFloat16, kGrouped.is_routed>(job, launch, kGrouped);
   } else {

@@ -16,6 +16,7 @@ struct GroupedChoice {
   int tile_ns;
 
   constexpr RoutedInput input() const {
+    if (config.transposed) return RoutedInput::kSorted;
     return config.tokens <= kMostWarpTokens ? RoutedInput::kLeft : RoutedInput::kRegrouped;
   }
 };
@@ -38,16 +39,20 @@ inline constexpr WgmmaConfig kFor24 = {.tokens = 24,
                                        .call_ns = 2200,
                                        .costs = {}};
 
-inline constexpr GroupedChoice kGroupedChoices[] = {{kFor8Small, false, 600, 800},
-                                                    {kWgmmaConfigs[kFor16], false, 660, 1200},
-                                                    {kFor24, false, 840, 1300},
-                                                    {kFor8Small, true, 600, 800},
-                                                    {kWgmmaConfigs[kFor16], true, 660, 1200},
-                                                    {kFor24, true, 840, 1300},
-                                                    {kWgmmaConfigs[kFor32Tall], true, 1330, 700},
-                                                    {kWgmmaConfigs[kFor64Tall], true, 1570, 1500},
-                                                    {kWgmmaConfigs[kFor96Tall], true, 2060, 2000},
-                                                    {kWgmmaConfigs[kFor256], true, 2780, 4500}};
+inline constexpr GroupedChoice kGroupedChoices[] = {
+    {kFor8Small, false, 600, 800},
+    {kWgmmaConfigs[kFor16], false, 660, 1200},
+    {kFor24, false, 840, 1300},
+    {kFor8Small, true, 600, 800},
+    {kWgmmaConfigs[kFor16], true, 660, 1200},
+    {kFor24, true, 840, 1300},
+    {kWgmmaConfigs[kFor32Tall], true, 1330, 700},
+    {kWgmmaConfigs[kFor64Tall], true, 1570, 1500},
+    {kWgmmaConfigs[kFor96Tall], true, 2060, 2000},
+    {kWgmmaConfigs[kFor256], true, 2780, 4500},
+    {kWgmmaConfigs[kTransposed32], true, 1430, 300},
+    {kWgmmaConfigs[kTransposed96], true, 1780, 1000},
+    {kWgmmaConfigs[kTransposed192], true, 2770, 1500}};
 inline constexpr int kGroupedChoiceCount = sizeof(kGroupedChoices) / sizeof(GroupedChoice);
 
 // Launches the index-th.
@@ -89,6 +94,7 @@ inline int choose_grouped(const Problem& problem) {
   int fastest = 0;
   double least = 1e30;
   for (int i = 0; i < kGroupedChoiceCount; ++i) {
+    if (kGroupedChoices[i].config.transposed != problem.transposed) continue;
     const bool is_routed = kGroupedChoices[i].is_routed;
     if (!is_routed && slots_of(problem) > kMostOwnSlots) continue;
     const double ns = time_of(problem, kGroupedChoices[i]);

@@ -6,6 +6,7 @@
 #include "cuda/matmul/experts/grouped_plan.hpp"
 #include "cuda/matmul/experts/slot_weight.cuh"
 #include "cuda/matmul/experts/variants.hpp"
+#include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/linear/integer_vector.cuh"
 #include "cuda/matmul/linear/linear_launch.cuh"
 #include "routing.hpp"
@@ -258,6 +259,7 @@ void launch_typed(const Job& job, const Launch& launch) {
 
 const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (device.compute_capability < 80) return "needs integer products of compute capability 8.0";
+  if (problem.transposed) return kNeedsRows;
   if (const char* const why = unsupported_grouped(problem)) return why;
   if (problem.inputs % kBoxColumns != 0) return "needs a multiple of 256 inputs";
   if (problem.group.ends) return "needs ids of slots, not ends of rows";

@@ -50,7 +50,6 @@ inline const char* unsupported_grouped(const Problem& problem) {
   if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";
   if (problem.inputs > std::int64_t{1} << 24) return "needs at most 2^24 inputs";
-  if (problem.transposed) return "needs matrices that are not transposed";
   if (problem.group.own_offsets) return "needs one offset for all experts";
   if (problem.group.experts > kMostExperts) return "has up to 512 experts";
   if (slots_of(problem) > std::int64_t{1} << 24) return "multiplies up to 2^24 slots";

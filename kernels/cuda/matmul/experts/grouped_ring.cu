@@ -6,6 +6,7 @@
 #include "cuda/matmul/experts/grouped_outputs.cuh"
 #include "cuda/matmul/experts/route_slots.hpp"
 #include "cuda/matmul/experts/variants.hpp"
+#include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/ring/mma_ring.cuh"
 #include "cuda/shared_bytes.hpp"
@@ -222,7 +223,7 @@ Variant experts_grouped_ring() {
   variant.traits.persistent = true;
   variant.traits.mirrors = "mma_ring, for stacks";
   variant.unsupported = [](const Problem& problem, const DeviceFacts&) {
-    return unsupported_grouped(problem);
+    return problem.transposed ? kNeedsRows : unsupported_grouped(problem);
   };
   variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
     return static_cast<std::size_t>(RingParts(problem, launch.device).bytes);

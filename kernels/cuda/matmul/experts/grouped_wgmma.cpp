@@ -2,6 +2,7 @@
 
 #include "cuda/matmul/experts/grouped_launch.hpp"
 #include "cuda/matmul/experts/variants.hpp"
+#include "cuda/matmul/limits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,7 @@ const char* unsupported(const Problem& problem, const DeviceFacts& device) {
   if (device.compute_capability != 90) {
     return "needs the warpgroup products of compute capability 9.0";
   }
+  if (problem.transposed && problem.outputs % 64 != 0) return kNeedsWholeBlocks;
   return unsupported_grouped(problem);
 }
 

@@ -38,7 +38,8 @@ __device__ __forceinline__ void clear_slots(const Job& job, const GroupedPlan& p
 // Stores the sums of a tile's slots, of which there are `count`, at most kMost.
 template <class Shape, int kMost, OutputType kType>
 __device__ __forceinline__ void store_slots(const SlotOutputs<kType>& outputs,
-                                            const float (&sums)[Shape::kSums], const LaneRows& rows,
+                                            const float (&sums)[Shape::kSums],
+                                            const LaneRows<Shape::kTransposed>& rows,
                                             RowValues factors, std::uint32_t list, int count) {
   const auto store = [&](int place, std::uint32_t slot, std::uint32_t weight, float first,
                          float second) {
@@ -59,15 +60,19 @@ __device__ __forceinline__ void store_slots(const SlotOutputs<kType>& outputs,
   }
 }
 
+template <class Shape>
+inline constexpr Regrouping kGroupedRegrouping =
+    Shape::kTransposed ? Regrouping::kNone : Regrouping::kAll;
+
 template <class Shape, OutputType kType, bool kIsRouted>
 __device__ __forceinline__ void consume_tiles(const Job& job, const GroupedPlan& plan, float* sums,
                                               std::uint8_t* shared) {
   using At = GroupedShared<Shape, kIsRouted>;
   using Consumer = std::conditional_t<Shape::kWarpProducts, WarpConsumer<Shape, kType>,
-                                      WgmmaConsumer<Shape, Regrouping::kAll, kType>>;
+                                      WgmmaConsumer<Shape, kGroupedRegrouping<Shape>, kType>>;
   if constexpr (!kIsRouted) clear_slots<Shape>(job, plan, shared);
   Consumer consumer(shared);
-  const LaneRows rows;
+  const LaneRows<Shape::kTransposed> rows;
   const auto* inverses = reinterpret_cast<const float*>(shared + Shape::kInverses);
   const int rest = static_cast<int>(job.inputs / kQuarterInputs % 4);
   const int stages = plan.stages - (rest > 0 ? 1 : 0);
@@ -138,8 +143,13 @@ __global__ void __maxnreg__(Shape::kRegisters)
     if (producer >= kFirstScalesWarp) {
       produce_scales<Shape, kType>(job, walk(), scales, shared);
     } else if (producer == kWeightsWarp) {
-      produce_weights<Shape>(weights, walk(), shared_address(shared),
-                             [&](const LaneWalk& at) { prefetch_scales<Shape>(job, at); });
+      produce_weights<Shape>(weights, job, walk(), shared_address(shared), [&](const LaneWalk& at) {
+        if constexpr (Shape::kTransposed) {
+          prefetch_transposed_scales<Shape>(job, at);
+        } else {
+          prefetch_scales<Shape>(job, at);
+        }
+      });
     } else if constexpr (Shape::kWarpProducts) {
       copy_rows<Shape, kIsRouted>(job, plan, routed, shared);
     } else {

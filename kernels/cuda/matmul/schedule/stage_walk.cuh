@@ -148,6 +148,8 @@ class PlannedStages {
   __host__ __device__ bool valid() const { return walk_.tile.valid(); }
   __host__ __device__ int stage() const { return walk_.stage; }
   __host__ __device__ bool begins_tile() const { return walk_.stage == walk_.tile.begin; }
+  __host__ __device__ int expert() const { return 0; }  // of a stack of one
+  __host__ __device__ int row_of_matrix() const { return first_row(); }
   __host__ __device__ int first_row() const { return walk_.place.rows * kTileRows; }
   __host__ __device__ int first_token() const { return walk_.place.tokens * kTileTokens; }
   // Up to which one of all `tokens` a tile may have some.

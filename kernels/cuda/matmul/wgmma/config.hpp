@@ -17,11 +17,12 @@ inline constexpr int kGroupRows = 64;  // of a consumer warpgroup
 inline constexpr int kMostWarpTokens = 24;
 
 struct WgmmaConfig {
-  int tokens;         // of a tile
-  int groups;         // consumer warpgroups
-  int weight_slots;   // stages that the ring of weights holds
-  int token_slots;    // slots of the ring of activations,
-  int slot_quarters;  // which are so many quarters of a stage
+  int tokens;               // of a tile
+  int groups;               // consumer warpgroups
+  int weight_slots;         // stages that the ring of weights holds
+  int token_slots;          // slots of the ring of activations,
+  int slot_quarters;        // which are so many quarters of a stage
+  bool transposed = false;  // the weight lies as [inputs, outputs]
   // What it takes on an H200, in nanoseconds: a call, and as StageCosts says.
   int call_ns;
   StageCosts costs;
@@ -34,7 +35,8 @@ constexpr int blocks_of(int groups) {
   return groups == 1 ? 2 : 1;
 }
 
-// In the order of kWgmmaConfigs. Tall: of three consumer warpgroups.
+// In the order of kWgmmaConfigs. Tall: of three consumer warpgroups. Transposed: of weights that
+// lie as [inputs, outputs].
 enum WgmmaConfigIndex {
   kFor8,
   kFor8Tall,
@@ -48,6 +50,9 @@ enum WgmmaConfigIndex {
   kFor96Tall,
   kFor128,
   kFor256,
+  kTransposed32,
+  kTransposed96,
+  kTransposed192,
   kWgmmaConfigCount
 };
 
@@ -76,7 +81,13 @@ inline constexpr WgmmaConfig kWgmmaConfigs[kWgmmaConfigCount] = {
     {.tokens = 128, .groups = 2, .weight_slots = 2, .token_slots = 9, .slot_quarters = 1, .call_ns = 2200,
      .costs = {.block = 13, .stage = 1510, .spread = 6700, .team = 2850, .pair = 450, .cluster = 1700}},
     {.tokens = 256, .groups = 2, .weight_slots = 3, .token_slots = 4, .slot_quarters = 1, .call_ns = 2700,
-     .costs = {.block = 24, .stage = 2320, .spread = 10700, .team = 3750, .pair = 750, .cluster = 3450}}};
+     .costs = {.block = 24, .stage = 2320, .spread = 10700, .team = 3750, .pair = 750, .cluster = 3450}},
+    {.tokens = 32, .groups = 2, .weight_slots = 4, .token_slots = 4, .slot_quarters = 4, .transposed = true, .call_ns = 1900,
+     .costs = {.block = 11, .stage = 1300, .spread = 3800, .team = 1900, .pair = 0, .cluster = 450}},
+    {.tokens = 96, .groups = 2, .weight_slots = 3, .token_slots = 10, .slot_quarters = 1, .transposed = true, .call_ns = 2050,
+     .costs = {.block = 11, .stage = 1780, .spread = 6200, .team = 2600, .pair = 250, .cluster = 1500}},
+    {.tokens = 192, .groups = 2, .weight_slots = 3, .token_slots = 5, .slot_quarters = 1, .transposed = true, .call_ns = 2700,
+     .costs = {.block = 24, .stage = 2830, .spread = 10700, .team = 3750, .pair = 750, .cluster = 3450}}};
 // clang-format on
 
 inline constexpr std::int64_t kMostWgmmaTokens = std::int64_t{1} << 20;
@@ -100,6 +111,9 @@ inline constexpr WgmmaCandidates kWgmmaCandidates[] = {
     // A second tile of 256 tokens, most of which there are not, would take longer than a full one.
     {384, 5, {kFor64, kFor64Tall, kFor96, kFor96Tall, kFor128}},
     {kMostWgmmaTokens, 5, {kFor64, kFor96, kFor96Tall, kFor128, kFor256}}};
+
+inline constexpr WgmmaCandidates kTransposedCandidates = {
+    kMostWgmmaTokens, 3, {kTransposed32, kTransposed96, kTransposed192}};
 
 // A cluster lies within some 16 or 18 multiprocessors. As cudaOccupancyMaxActiveClusters() says of
 // an H200, which has 132: 66, 30 and 15 clusters of 2, 4 and 8.
@@ -127,7 +141,8 @@ inline StagePlan plan_wgmma(const WgmmaConfig& config, const Problem& problem,
 // The fastest on the largest device that there is, so that the choice follows from the problem
 // alone.
 inline WgmmaConfigIndex choose_wgmma(const Problem& problem) {
-  const WgmmaCandidates* candidates = kWgmmaCandidates;
+  const WgmmaCandidates* candidates =
+      problem.transposed ? &kTransposedCandidates : kWgmmaCandidates;
   while (problem.tokens > candidates->most_tokens && candidates->most_tokens < kMostWgmmaTokens) {
     ++candidates;
   }
@@ -145,15 +160,17 @@ inline WgmmaConfigIndex choose_wgmma(const Problem& problem) {
 }
 
 // Whether activations may be regrouped: where that was found to pay.
-constexpr bool can_regroup(int tokens, int groups) {
-  return tokens == 32 || (tokens == 64 && groups == 3);
+constexpr bool can_regroup(int tokens, int groups, bool transposed) {
+  return !transposed && (tokens == 32 || (tokens == 64 && groups == 3));
+}
+constexpr bool can_regroup(const WgmmaConfig& config) {
+  return can_regroup(config.tokens, config.groups, config.transposed);
 }
 
 // Whether they are: where a tile has all tokens, and enough stages of the busiest block gain by it.
 inline bool regroups(const WgmmaConfig& config, const StagePlan& plan) {
   const int enough = config.tokens == 32 ? 8 : 11;
-  return can_regroup(config.tokens, config.groups) && plan.token_groups == 1 &&
-         stages_of(plan) >= enough;
+  return can_regroup(config) && plan.token_groups == 1 && stages_of(plan) >= enough;
 }
 
 // Where the parts of the workspace begin, in bytes: counters, then sums, then regrouped
@@ -170,9 +187,8 @@ struct WgmmaWorkspace {
         tokens(sums + std::int64_t{kMostGridBlocks} * 2 * config.rows() * config.tokens * 4),
         bytes(tokens) {
     const std::int64_t quarters = block_count(problem.inputs, 256) * 4;
-    const bool may_regroup =
-        can_regroup(config.tokens, config.groups) && problem.tokens <= config.tokens;
-    if (may_regroup) bytes += quarters * config.tokens * 128;
+    if (can_regroup(config) && problem.tokens <= config.tokens)
+      bytes += quarters * config.tokens * 128;
   }
 };
 

@@ -30,13 +30,13 @@ __device__ __forceinline__ void with_outputs(const Job& job, TilePlace at, int i
     const auto* inverses = reinterpret_cast<const float*>(shared + Shape::kInverses);
     return inverses[index % Shape::kFactorSlots * Shape::kRows + row];
   };
-  const LaneRows rows;
+  const LaneRows<Shape::kTransposed> rows;
   const RowValues factors = {factor(rows.first()), factor(rows.second())};
   const int token = at.tokens * Shape::kTokens;
   if (has_output_pairs(job)) {
-    use(LaneOutputs<kType, true>(job, factors, first, token));
+    use(LaneOutputs<kType, Shape::kTransposed, true>(job, factors, first, token));
   } else {
-    use(LaneOutputs<kType, false>(job, factors, first, token));
+    use(LaneOutputs<kType, Shape::kTransposed, false>(job, factors, first, token));
   }
 }
 

@@ -11,14 +11,19 @@ namespace nf4bench::kernels::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// The two neighbouring rows of a lane in its warpgroup's 64.
+// The two neighbouring rows of a lane in its block's. Of transposed weights two warps share 32
+// rows, of which a lane of each has every other pair.
+template <bool kTransposed>
 struct LaneRows {
   int pair;     // the first row of the two
   int swapped;  // 1: the second row comes first, as lane_row() says
 
-  __device__ __forceinline__ LaneRows()
-      : pair(static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 * 2)),
-        swapped(static_cast<int>(threadIdx.x / 16 % 2)) {}
+  __device__ __forceinline__ LaneRows() {
+    const auto warp = static_cast<int>(threadIdx.x / 32);
+    const auto quad = static_cast<int>(threadIdx.x % 32 / 4);
+    pair = kTransposed ? warp / 2 * 32 + quad * 4 + warp % 2 * 2 : warp * 16 + quad * 2;
+    swapped = kTransposed ? 0 : quad / 4;
+  }
   __device__ __forceinline__ int first() const { return pair + swapped; }
   __device__ __forceinline__ int second() const { return pair + (swapped ^ 1); }
 };
@@ -31,13 +36,13 @@ struct RowValues {
 
 // Where a lane's sums go: its rows of a tile. kPairs: both rows of a token are stored together, for
 // which their number has to be even.
-template <OutputType kType, bool kPairs>
+template <OutputType kType, bool kTransposed, bool kPairs>
 class LaneOutputs {
  public:
   __device__ __forceinline__ LaneOutputs(const Job& job, RowValues factors, int row, int token)
       : factors_(factors), token_bytes_(static_cast<unsigned>(output_stride(job)) * 2) {
     const auto stride = static_cast<int>(output_stride(job));
-    const LaneRows rows;
+    const LaneRows<kTransposed> rows;
     const auto outputs = static_cast<int>(job.outputs);
     row += rows.pair;
     token += static_cast<int>(threadIdx.x % 4 * 2);

@@ -33,6 +33,34 @@ struct QuarterWords {
   }
 };
 
+// In their place where the weight lies transposed: words and scales are loaded where they are
+// decoded, and a product that has begun has waited for its operands.
+struct NoWords {
+  uint2 scales = {};
+
+  __device__ __forceinline__ void hold() {}
+  __device__ __forceinline__ std::uint32_t mix() const { return 0; }
+};
+
+// Four words of a weight that lies transposed, of eight inputs each, as bytes that the table knows
+// as pairs of inputs: of a lane's first row and of its second. A word has inputs 2t and 2t + 1 in
+// its halves, and in each of them four rows, of which two are the lane's: `pick` takes that byte of
+// the lower halves of two words, then of their upper ones.
+struct PairBytes {
+  std::uint32_t first;
+  std::uint32_t second;
+
+  __device__ __forceinline__ PairBytes(const std::uint32_t (&words)[4], std::uint32_t pick) {
+    constexpr std::uint32_t kHigh = 0xf0f0f0f0u;
+    const std::uint32_t ab = permute(words[0], words[1], pick);
+    const std::uint32_t cd = permute(words[2], words[3], pick);
+    const std::uint32_t even = permute(ab, cd, 0x5410);
+    const std::uint32_t odd = permute(ab, cd, 0x7632);
+    first = (even & kHigh) | (odd >> 4 & ~kHigh);
+    second = (even << 4 & kHigh) | (odd & ~kHigh);
+  }
+};
+
 // B of a product: rows of 64 16-bit values, one a token, in 128 bytes that are swizzled as the copy
 // engine does; 1024 bytes hold eight tokens.
 class TokenDescriptor {

@@ -8,6 +8,7 @@
 #include "cuda/matmul/scales/row_factors.cuh"
 #include "cuda/matmul/scales/stage_scales.cuh"
 #include "cuda/matmul/wgmma/named_barriers.cuh"
+#include "cuda/matmul/wgmma/transposed_scales.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 
 namespace nf4bench::kernels::cuda {
@@ -39,7 +40,8 @@ __device__ __forceinline__ void load_map(const Job& job, std::uint8_t* shared) {
 // Scales that are multiplied with weights in float16 first get a power of two that brings those of
 // their row, which may be out of its range, to at most 2^14. Inverted it is a factor of the sums.
 template <class Shape, OutputType kType>
-inline constexpr bool kHasFactors = !Shape::kScaleSums && kType == OutputType::kFloat16;
+inline constexpr bool kHasFactors =
+    !Shape::kScaleSums && !Shape::kTransposed && kType == OutputType::kFloat16;
 
 // One of kScaleThreads threads; the i-th does the i-th row of each warpgroup.
 template <class Shape, OutputType kType, StageScales kKind, class Walk>
@@ -139,6 +141,11 @@ __device__ __forceinline__ void produce_scales_of(const Job& job, const Walk& wa
 template <class Shape, OutputType kType, class Walk>
 __device__ __forceinline__ void produce_scales(const Job& job, const Walk& walk, StageScales kind,
                                                std::uint8_t* shared) {
+  if constexpr (Shape::kTransposed) {
+    load_map<Shape>(job, shared);
+    TransposedScaleProducer<Shape, kType, Walk>(job, walk, shared).produce();
+    return;
+  }
   switch (kind) {
     case StageScales::kCodes:
       return produce_scales_of<Shape, kType, StageScales::kCodes>(job, walk, shared);

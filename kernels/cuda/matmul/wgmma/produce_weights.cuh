@@ -11,10 +11,11 @@ namespace nf4bench::kernels::cuda {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // One thread copies the weights of all stages of a walk; others of its warp may come along, and all
-// call begin_tile(walk) when a tile begins.
-template <class Shape, class Walk, class BeginTile>
-__device__ __forceinline__ void produce_weights(const CUtensorMap& map, Walk walk,
-                                                std::uint32_t shared, const BeginTile& begin_tile) {
+// call begin_stage(walk) when one begins.
+template <class Shape, class Walk, class BeginStage>
+__device__ __forceinline__ void produce_weights(const CUtensorMap& map, const Job& job, Walk walk,
+                                                std::uint32_t shared,
+                                                const BeginStage& begin_stage) {
   const WgmmaRings<Shape> rings(shared);
   const std::uint64_t policy = evict_first_policy();
   RingPosition<Shape::kWeightSlots> at;
@@ -22,16 +23,22 @@ __device__ __forceinline__ void produce_weights(const CUtensorMap& map, Walk wal
     wait_for_phase(rings.weights.empty(at.slot), at.parity ^ 1);
     if (threadIdx.x % 32 == 0) {
       arrive_expecting(rings.weights.full(at.slot), Shape::kWeightSlotBytes);
-      const int row = walk.first_row();
       const std::uint32_t slot = shared + Shape::kWeights + at.slot * Shape::kWeightSlotBytes;
+      if constexpr (Shape::kTransposed) {
+        const int input = walk.expert() * static_cast<int>(job.inputs) + walk.stage() * 256;
+        copy_box(slot, {&map, walk.row_of_matrix() / 2, input}, rings.weights.full(at.slot),
+                 policy);
+      } else {
+        const int row = walk.first_row();
 #pragma unroll
-      for (int group = 0; group < Shape::kGroups; ++group) {
-        copy_box(slot + group * kGroupBoxBytes,
-                 {&map, walk.stage() * kBoxBytes, row + group * kGroupRows},
-                 rings.weights.full(at.slot), policy);
+        for (int group = 0; group < Shape::kGroups; ++group) {
+          copy_box(slot + group * kGroupBoxBytes,
+                   {&map, walk.stage() * kBoxBytes, row + group * kGroupRows},
+                   rings.weights.full(at.slot), policy);
+        }
       }
     }
-    if (walk.begins_tile()) begin_tile(walk);
+    begin_stage(walk);
     at.advance();
   }
 }

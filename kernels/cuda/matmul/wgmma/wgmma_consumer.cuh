@@ -27,12 +27,22 @@ class WgmmaConsumer {
  public:
   __device__ __forceinline__ explicit WgmmaConsumer(std::uint8_t* shared)
       : shared_(shared_address(shared)), rings_(shared_), tokens_(shared_ + Shape::kActivations) {
-    const LaneRows rows;
+    if constexpr (Shape::kTransposed) {
+      const auto lane_of_warp = static_cast<int>(threadIdx.x % 32);
+      const auto rows = static_cast<int>(threadIdx.x / 64);  // 32 of them
+      words_[0] =
+          keep(shared_ + Shape::kWeights + transposed_place<Shape::kGroups>(lane_of_warp, rows));
+      scales_[0] = keep(shared_ + Shape::kScales + threadIdx.x / 128 * kGroupScaleBytes +
+                        transposed_scale_place(0, lane_of_warp % 4));
+      pick_ = keep(threadIdx.x / 32 % 2 == 0 ? 0x6240 : 0x7351);
+    } else {
+      const LaneRows<false> rows;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int row = i == 0 ? rows.first() : rows.second();
-      words_[i] = keep(shared_ + Shape::kWeights + swizzled(row, 0));
-      scales_[i] = keep(shared_ + Shape::kScales + row * Shape::kRowScaleBytes);
+      for (int i = 0; i < 2; ++i) {
+        const int row = i == 0 ? rows.first() : rows.second();
+        words_[i] = keep(shared_ + Shape::kWeights + swizzled(row, 0));
+        scales_[i] = keep(shared_ + Shape::kScales + row * Shape::kRowScaleBytes);
+      }
     }
     table_ = keep(shared_ + Shape::kTable + threadIdx.x % 32 * 4);
     const auto lane = static_cast<int>(threadIdx.x % 4);
@@ -106,6 +116,9 @@ class WgmmaConsumer {
   // tokens there are no registers for it.
   static constexpr bool kLoadsEarly = Shape::kTokens <= 32;
 
+  template <bool kRegrouped>
+  using Words = std::conditional_t<Shape::kTransposed, NoWords, QuarterWords<kRegrouped>>;
+
   template <int kCount>
   __device__ __forceinline__ void multiply_stages(int stages, int rest) {
     if constexpr (kRegrouping == Regrouping::kAfterPlain) {
@@ -129,13 +142,13 @@ class WgmmaConsumer {
   __device__ __forceinline__ void multiply_stage() {
     wait_for_phase(rings_.weights.full(weights_at_.slot), weights_at_.parity);
     constexpr bool kWordsEarly = kRegrouped || kLoadsEarly;
-    QuarterWords<kRegrouped> words = load_quarter<kRegrouped>(0);
-    QuarterWords<kRegrouped> next = {};
+    Words<kRegrouped> words = load_quarter<kRegrouped>(0);
+    Words<kRegrouped> next = {};
     uint2 scales_before = {};
 #pragma unroll
     for (int quarter = 0; quarter < 4; ++quarter) {
       if (kWordsEarly && quarter < 3) next = load_quarter<kRegrouped>(quarter + 1);
-      decode(weights_[quarter % 2], words);
+      decode(weights_[quarter % 2], words, quarter);
       const uint2 scales = words.scales;
       const std::uint32_t read = words.mix();
       multiply_quarter<kCount>(quarter);
@@ -174,8 +187,10 @@ class WgmmaConsumer {
     for (int quarter = 0; quarter < quarters; ++quarter) {
       const int slot_quarter = quarter % Shape::kSlotQuarters;
       if (slot_quarter == 0) wait_for_tokens();
-      QuarterWords<kRegrouped> words = load_words<kRegrouped>(quarter);
-      if constexpr (Shape::kScaleSums) {
+      Words<kRegrouped> words = load_words<kRegrouped>(quarter);
+      if constexpr (Shape::kTransposed) {
+        // decode() loads them.
+      } else if constexpr (Shape::kScaleSums) {
         words.scales = make_uint2(load_shared_4(scale_address(0) + quarter * 4),
                                   load_shared_4(scale_address(1) + quarter * 4));
       } else {
@@ -183,7 +198,7 @@ class WgmmaConsumer {
                                   pair_of(load_shared_8(scale_address(1)), quarter));
       }
       read |= words.mix();
-      decode(weights_[0], words);
+      decode(weights_[0], words, quarter);
       begin_products();
       multiply_block<kCount>(0, slot_quarter, adds_);
       commit_products();
@@ -232,19 +247,23 @@ class WgmmaConsumer {
   }
 
   template <bool kRegrouped>
-  __device__ __forceinline__ QuarterWords<kRegrouped> load_quarter(int quarter) {
-    QuarterWords<kRegrouped> words = load_words<kRegrouped>(quarter);
-    words.scales = make_uint2(load_scale(0, quarter), load_scale(1, quarter));
+  __device__ __forceinline__ Words<kRegrouped> load_quarter(int quarter) {
+    Words<kRegrouped> words = load_words<kRegrouped>(quarter);
+    if constexpr (!Shape::kTransposed) {
+      words.scales = make_uint2(load_scale(0, quarter), load_scale(1, quarter));
+    }
     return words;
   }
 
   template <bool kRegrouped>
-  __device__ __forceinline__ QuarterWords<kRegrouped> load_words(int quarter) const {
+  __device__ __forceinline__ Words<kRegrouped> load_words(int quarter) const {
     const std::uint32_t slot = weights_at_.slot * Shape::kWeightSlotBytes;
-    QuarterWords<kRegrouped> words;
+    Words<kRegrouped> words;
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      if constexpr (kRegrouped) {
+      if constexpr (Shape::kTransposed) {
+        // decode() does.
+      } else if constexpr (kRegrouped) {
         const uint2 own = load_shared_8((words_[row] ^ (quarter << 5 ^ own_bytes_)) + slot);
         words.rows[row][0] = own.x;
         words.rows[row][1] = own.y;
@@ -264,9 +283,42 @@ class WgmmaConsumer {
 
   // Operand A of the four steps of a quarter, 16 inputs each: this lane's bytes as pairs of
   // weights.
+  // The same of a weight that lies transposed, whose words and scales it loads: with the most
+  // tokens there are no registers to do so earlier.
+  __device__ __forceinline__ void decode(std::uint32_t (&a)[4][4], NoWords, int quarter) const {
+    const std::uint32_t scales = scale_address(0) + transposed_scale_place(quarter, 0);
+    const std::uint32_t first = words_[0] + weights_at_.slot * Shape::kWeightSlotBytes +
+                                quarter * 64 * Shape::kGroups * kTransposedRowBytes;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      std::uint32_t words[4];
+      load_matrices(words, first + half * 32 * Shape::kGroups * kTransposedRowBytes);
+      const PairBytes bytes(words, pick_);
+      uint4 factors[kScaleFactors<kType>];
+#pragma unroll
+      for (int k = 0; k < kScaleFactors<kType>; ++k) {
+        factors[k] = load_shared_16(scales + half * 16 + k * kFactorBytes);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+          const std::uint32_t four = row == 0 ? bytes.first : bytes.second;
+          std::uint32_t pair = load_constant_4(step_to_byte(four, byte_factor(i), table_));
+#pragma unroll
+          for (const uint4& all : factors) {
+            const std::uint32_t each[4] = {all.x, all.y, all.z, all.w};
+            pair = multiply_pair<kType>(pair, each[i]);
+          }
+          a[half * 2 + i / 2][i % 2 * 2 + row] = pair;
+        }
+      }
+    }
+  }
+
   template <bool kRegrouped>
   __device__ __forceinline__ void decode(std::uint32_t (&a)[4][4],
-                                         const QuarterWords<kRegrouped>& words) const {
+                                         const QuarterWords<kRegrouped>& words, int) const {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
 #pragma unroll
@@ -355,6 +407,7 @@ class WgmmaConsumer {
   std::uint32_t table_;
   std::uint32_t own_byte_;   // a factor that takes this lane's byte of a word
   std::uint32_t own_bytes_;  // where its bytes of 64 regrouped inputs lie
+  std::uint32_t pick_;       // as PairBytes wants it
   std::uint32_t zero_;       // as arrive_after_reading() wants it
   bool adds_ = false;        // else the next product begins the sums
   RingPosition<Shape::kWeightSlots> weights_at_;

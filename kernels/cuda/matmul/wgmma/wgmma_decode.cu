@@ -27,7 +27,7 @@ void launch_shape(const Job& job, const Launch& launch, const WgmmaConfig& confi
   if constexpr (Shape::kCanRegroup) {
     if (regroups(config, plan)) kernel = wgmma_decode<Shape, true, kType>;
   }
-  launch_grid(launch, grid, kernel, weight_map(job, launch.device, kGroupRows),
+  launch_grid(launch, grid, kernel, weights_of<Shape>(job, launch.device),
               token_map(job, launch.device, Shape::kTokens), job, plan, split, cluster, regrouped,
               stage_scales(job));
 }
@@ -36,7 +36,7 @@ template <int kIndex>
 void launch_config(const Job& job, const Launch& launch) {
   static constexpr WgmmaConfig kConfig = kWgmmaConfigs[kIndex];
   using Shape = WgmmaShape<kConfig.tokens, kConfig.groups, kConfig.weight_slots,
-                           kConfig.token_slots, kConfig.slot_quarters>;
+                           kConfig.token_slots, kConfig.slot_quarters, kConfig.transposed>;
   if (job.output_type == OutputType::kFloat16) {
     launch_shape<Shape, OutputType::kFloat16>(job, launch, kConfig);
   } else {

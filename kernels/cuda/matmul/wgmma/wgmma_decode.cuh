@@ -60,9 +60,12 @@ __global__ void __maxnreg__(Shape::kRegisters)
     using Stages = PlannedStages<Shape::kRows, Shape::kTokens>;
     if (producer >= kFirstScalesWarp) {
       produce_scales<Shape, kType>(job, Stages(plan, blockIdx.x), scales, shared);
-    } else if (threadIdx.x % 32 == 0 && producer == kWeightsWarp) {
-      produce_weights<Shape>(weights, Stages(plan, blockIdx.x), shared_address(shared),
-                             [](const Stages&) {});
+    } else if (producer == kWeightsWarp && (Shape::kTransposed || threadIdx.x % 32 == 0)) {
+      produce_weights<Shape>(weights, job, Stages(plan, blockIdx.x), shared_address(shared),
+                             [&](const Stages& at) {
+                               if constexpr (Shape::kTransposed)
+                                 prefetch_transposed_scales<Shape>(job, at);
+                             });
     } else if (producer == kTokensWarp && (kRegroups || threadIdx.x % 32 == 0)) {
       wait_for_previous_kernel();
       produce_tokens<Shape, kRegroups>(tokens, job, regrouped, plan, shared_address(shared));

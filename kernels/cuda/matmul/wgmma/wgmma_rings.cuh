@@ -22,9 +22,10 @@ inline constexpr int kQuarterInputs = 64;  // of a quarter of a stage
 // swizzled, or a stage of each token as half_place_in_row() says.
 enum class TokenLayout { kSwizzled, kRows };
 
-// What follows from a WgmmaConfig, whose first five fields these are.
+// What follows from a WgmmaConfig, whose first six fields these are.
 template <int kTokensValue, int kGroupsValue, int kWeightSlotsValue, int kTokenSlotsValue,
-          int kSlotQuartersValue, TokenLayout kTokenLayoutValue = TokenLayout::kSwizzled>
+          int kSlotQuartersValue, bool kTransposedValue = false,
+          TokenLayout kTokenLayoutValue = TokenLayout::kSwizzled>
 struct WgmmaShape {
   static constexpr int kTokens = kTokensValue;
   static constexpr int kGroups = kGroupsValue;
@@ -33,10 +34,13 @@ struct WgmmaShape {
   static constexpr int kWeightSlots = kWeightSlotsValue;
   static constexpr int kTokenSlots = kTokenSlotsValue;
   static constexpr int kSlotQuarters = kSlotQuartersValue;
+  static constexpr bool kTransposed = kTransposedValue;
   static constexpr TokenLayout kTokenLayout = kTokenLayoutValue;
-  static constexpr bool kWarpProducts = kTokens <= kMostWarpTokens;
-  // Scales are multiplied with sums over a block where these find registers, else with weights.
-  static constexpr bool kScaleSums = kTokens <= 32 || (kTokens == 64 && kGroups == 2);
+  static constexpr bool kWarpProducts = !kTransposed && kTokens <= kMostWarpTokens;
+  // Scales are multiplied with sums over a block where these find registers, else with weights, and
+  // so are those of transposed ones, which change with each input.
+  static constexpr bool kScaleSums =
+      !kTransposed && (kTokens <= 32 || (kTokens == 64 && kGroups == 2));
 
   // Whether the quarters are left out that a row's last stage does not have. ptxas would let no
   // products of the largest shape run beside each other then.
@@ -45,7 +49,7 @@ struct WgmmaShape {
   // sums. With more tokens the loop that can do that takes longer than is won.
   static constexpr bool kArrivesEarly = kTokens <= 32;
   // Before regrouped activations come as many stages of plain ones as there are slots for.
-  static constexpr bool kCanRegroup = can_regroup(kTokens, kGroups);
+  static constexpr bool kCanRegroup = can_regroup(kTokens, kGroups, kTransposed);
   static constexpr int kPlainStages = kTokenSlots * kSlotQuarters / 4;
 
   static constexpr int kRows = kGroups * kGroupRows;  // of a tile
@@ -68,14 +72,15 @@ struct WgmmaShape {
   static constexpr int kTokenSlotBytes =
       kTokenLayout == TokenLayout::kRows ? kTokens * kTokenRowBytes : kSlotQuarters * kQuarterBytes;
   static constexpr int kScales = kActivations + kTokenSlots * kTokenSlotBytes;
-  // Of four blocks of a row: as float32, or as 16-bit values.
+  // Of four blocks of a row: as float32, or as 16-bit values. Transposed: of each input two 16-bit
+  // factors for a warpgroup's rows.
   static constexpr int kRowScaleBytes = kScaleSums ? 16 : 8;
-  static constexpr int kScaleSlotBytes = kRows * kRowScaleBytes;
+  static constexpr int kScaleSlotBytes = kTransposed ? kGroups * 256 * 4 : kRows * kRowScaleBytes;
   static constexpr int kMap = kScales + kWeightSlots * kScaleSlotBytes;
   static constexpr int kInverses = kMap + 1024 + 16;  // behind the map its greatest magnitude
   // Of as many tiles as may be under way at once: one whose outputs are stored, and one a slot.
   static constexpr int kFactorSlots = kWeightSlots + 1;
-  static constexpr int kInverseBytes = kScaleSums ? 0 : kFactorSlots * kRows * 4;
+  static constexpr int kInverseBytes = kScaleSums || kTransposed ? 0 : kFactorSlots * kRows * 4;
   static constexpr int kBarriers = kInverses + kInverseBytes;
   static constexpr int kZero = kBarriers + 2 * 8 * (kWeightSlots + kTokenSlots);
   static constexpr int kJoin = kZero + 8;  // a barrier that counts sums
@@ -100,6 +105,13 @@ struct WgmmaShape {
     return cluster_share(blocks) * (is_pair(blocks) ? 1 : blocks) * kPieceBytes;
   }
 };
+
+// The weight as its producer takes boxes of it.
+template <class Shape>
+CUtensorMap weights_of(const Job& job, const DeviceFacts& device) {
+  return Shape::kTransposed ? transposed_map(job, device, Shape::kGroups * kTransposedRowBytes)
+                            : weight_map(job, device, kGroupRows);
+}
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
