@@ -14,7 +14,7 @@ namespace nf4bench {
 struct Field {
   bool later = false;    // older files lack it; what was there before is kept then
   bool or_null = false;  // zero and nothing are null in JSON
-  bool or_none = false;  // null is not written at all
+  bool or_none = false;  // null is not written at all, nor is what is false
   bool is_word = false;  // of small letters, digits and _: fit to print
   double low = 0.0;      // the least that a number may be
 };

@@ -293,6 +293,7 @@ std::vector<std::string> idle_options(const record::RunOptions& options) {
   add("--activation", options.activation.has_value(), kRouting);
   add("--top-k", options.top_k > 0, kRouting);
   add("--routing", options.routing != defaults.routing, kRouting);
+  add("--transposed", options.transposed, kRouting);
   return idle;
 }
 

@@ -26,7 +26,7 @@ class FieldWriter {
     } else if constexpr (std::is_enum_v<T>) {
       return json_string(to_string(value));
     } else if constexpr (std::is_same_v<T, bool>) {
-      return json_bool(value);
+      return field.or_none && !value ? json_null() : json_bool(value);
     } else if constexpr (std::is_same_v<T, std::uint64_t>) {
       return json_unsigned(value);
     } else if constexpr (std::is_integral_v<T>) {

@@ -104,6 +104,14 @@ class Activator {
   ErrorBound bound_;
 };
 
+// Lines of a matrix, or places in one, from the first to the last.
+struct LineRange {
+  std::int64_t first;
+  std::int64_t last;
+
+  std::int64_t count() const { return last - first + 1; }
+};
+
 // Tokens of a call that follow each other, and those of their slots that have an expert.
 struct Tokens {
   std::int64_t first = 0;
@@ -136,7 +144,7 @@ class LayerTruth {
                     parts_.rows.subspan(static_cast<std::size_t>(token) * bytes, bytes));
   }
   WeightRow up_row(std::int64_t expert, std::int64_t row) const {
-    return weight_row(weight_, up_, (expert * up_.outputs + row) * up_.inputs);
+    return weight_row(weight_, up_, element_of(up_, expert, row, 0));
   }
 
   const nf4::Nf4Tensor& weight_;
@@ -217,9 +225,9 @@ std::vector<ProductTruth> LayerTruth::add_up(const Tokens& tokens, const LayerPa
   parallel_for(part.outputs, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       for (const auto& [expert, slots] : tokens.slots_of_expert) {
-        const std::int64_t row = expert * down_.outputs + part.first_output + i;
-        const WeightRow w =
-            weight_row(weight_, some, up_.elements + row * down_.inputs + part.first_column);
+        const std::int64_t at_expert =
+            element_of(down_, expert, part.first_output + i, part.first_column);
+        const WeightRow w = weight_row(weight_, some, up_.elements + at_expert);
         for (const std::int64_t slot : slots) {
           const std::int64_t token = slot / problem_.group.top_k - tokens.first;
           const auto at = static_cast<std::size_t>(slot - tokens.first * problem_.group.top_k);
@@ -258,29 +266,34 @@ LayerPart part_of_layer(const Problem& problem, std::int64_t first, std::int64_t
   const Activation of = kernels::activation_of(problem);
   const bool is_up = first < up.elements;
   const Problem stack = is_up ? up : kernels::down_of(problem);
-  const std::int64_t begin = is_up ? first : first - up.elements;
-  const std::int64_t first_row = begin / stack.inputs;
-  const std::int64_t last_row = (begin + count - 1) / stack.inputs;
-  LayerPart part = {.expert = first_row / stack.outputs,
+  const std::int64_t matrix = stack.outputs * stack.inputs;
+  const std::int64_t begin = (is_up ? first : first - up.elements) % matrix;
+  LayerPart part = {.expert = (is_up ? first : first - up.elements) / matrix,
                     .first_output = 0,
                     .outputs = problem.outputs,
                     .first_column = 0,
                     .columns = problem.layer.columns};
-  const std::int64_t row = first_row % stack.outputs;
-  const std::int64_t rows = last_row - first_row + 1;
+  // Lines as they lie: rows, or of transposed matrices inputs.
+  const std::int64_t length = stack.transposed ? stack.outputs : stack.inputs;
+  const LineRange lines = {begin / length, (begin + count - 1) / length};
+  const LineRange within = lines.count() == 1
+                               ? LineRange{begin % length, begin % length + count - 1}
+                               : LineRange{0, length - 1};
+  const LineRange rows = stack.transposed ? within : lines;
   if (!is_up) {
-    part.first_output = row;
-    part.outputs = rows;
-    if (rows > 1) return part;
-    part.first_column = begin % stack.inputs;
-    part.columns = count;
+    const LineRange columns = stack.transposed ? lines : within;
+    part.first_output = rows.first;
+    part.outputs = rows.count();
+    part.first_column = columns.first;
+    part.columns = columns.count();
     return part;
   }
-  const auto column_of = [&](std::int64_t each) {
-    return of.interleaved ? each / 2 : each % of.columns;
+  if (!of.interleaved && rows.first < of.columns && rows.last >= of.columns) return part;
+  const auto column_of = [&](std::int64_t row) {
+    return of.interleaved ? row / 2 : row % of.columns;
   };
-  part.first_column = column_of(row);
-  part.columns = column_of(row + rows - 1) - part.first_column + 1;
+  part.first_column = column_of(rows.first);
+  part.columns = column_of(rows.last) - part.first_column + 1;
   return part;
 }
 

@@ -278,10 +278,19 @@ ProductTruth dot(const Row& x, const WeightRow& w) {
 WeightRow weight_row(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
                      std::int64_t first_element) {
   const nf4::OutputType type = problem.output_type;
-  std::vector<std::byte> bytes(static_cast<std::size_t>(problem.inputs) * nf4::size_in_bytes(type));
-  nf4::reference_dequantize(weight, type, {first_element, problem.inputs}, bytes);
-  return {
-      .row = make_row(type, bytes), .first_element = first_element, .blocksize = weight.blocksize};
+  const std::size_t size = nf4::size_in_bytes(type);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(problem.inputs) * size);
+  const std::int64_t stride = problem.transposed ? problem.outputs : 1;
+  const std::int64_t length = problem.transposed ? 1 : problem.inputs;  // in memory
+  for (std::int64_t i = 0; i < problem.inputs; i += length) {
+    nf4::reference_dequantize(weight, type, {first_element + i * stride, length},
+                              std::span(bytes).subspan(static_cast<std::size_t>(i) * size,
+                                                       static_cast<std::size_t>(length) * size));
+  }
+  return {.row = make_row(type, bytes),
+          .first_element = first_element,
+          .stride = stride,
+          .blocksize = weight.blocksize};
 }
 
 std::int64_t rows_at_once(const kernels::Problem& problem) {

@@ -82,8 +82,7 @@ struct WeightRow {
 Row make_row(std::vector<double> values);
 Row make_row(nf4::OutputType type, std::span<const std::byte> bytes);
 
-// The row of W, of `problem.inputs` weights that follow each other from this element of `weight`
-// on.
+// The row of W, of `problem.inputs` weights, that begins with this element of `weight`.
 WeightRow weight_row(const nf4::Nf4Tensor& weight, const kernels::Problem& problem,
                      std::int64_t first_element);
 

@@ -92,12 +92,15 @@ kernels::Problem problem_of(const WeightSize& size, nf4::OutputType type) {
     problem.group.top_k = size.stack->top_k;
     problem.group.slots_have_rows = size.stack->part == record::StackPart::kDown;
     problem.group.sums_slots = size.stack->part != record::StackPart::kGateUp;
+    problem.transposed = size.stack->transposed;
     if (size.stack->part == record::StackPart::kLayer) {
       problem.layer.activation =
           static_cast<kernels::ActivationKind>(size.stack->activation.value());
       problem.layer.columns =
           problem.outputs / (kernels::outputs_per_column(problem.layer.activation) + 1);
       problem.outputs = problem.inputs;
+    } else if (problem.transposed) {
+      std::swap(problem.outputs, problem.inputs);
     }
   }
   problem.blocks = nf4::block_count(problem.elements, size.blocksize);

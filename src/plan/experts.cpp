@@ -206,11 +206,15 @@ std::vector<TensorSource> whole_stacks(const std::vector<TensorSource>& sources,
   std::vector<TensorSource> given = sources;
   std::ranges::move(joined_experts(sources), std::back_inserter(given));
   std::vector<TensorSource> all;
-  for (const TensorSource& source : given) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const TensorSource& source = given[i];
     if (source.geometry.shape.size() != 3 || source.geometry.elements() == 0) continue;
+    const bool is_joined = i >= sources.size();
     all.push_back(source);
-    all.back().geometry.stack = {.part = part_of(source, options.parts),
-                                 .top_k = top_k_of(source, options.top_k)};
+    all.back().geometry.stack = {
+        .part = part_of(source, options.parts),
+        .top_k = top_k_of(source, options.top_k),
+        .transposed = !is_joined && (source.transposed || options.transposed)};
   }
   std::vector<TensorSource> stacks;
   for (const TensorSource& source : all) {

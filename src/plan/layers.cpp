@@ -52,6 +52,17 @@ std::int64_t outputs_per_column(record::Activation activation) {
   return kernels::outputs_per_column(static_cast<kernels::ActivationKind>(activation));
 }
 
+// Outputs and inputs of a stack's matrices.
+struct MatrixSize {
+  std::int64_t outputs;
+  std::int64_t inputs;
+
+  explicit MatrixSize(const TensorSource& stack)
+      : outputs(stack.geometry.shape[1]), inputs(stack.geometry.shape[2]) {
+    if (stack.geometry.stack->transposed) std::swap(outputs, inputs);
+  }
+};
+
 void require_whole_stacks(const TensorSource& layer) {
   const record::Geometry& geometry = layer.geometry;
   const operation::WeightSize size = {.shape = geometry.shape,
@@ -83,22 +94,23 @@ void require_whole_stacks(const TensorSource& layer) {
 // `first` as a layer with so many columns, yet without data.
 TensorSource layer_of(const TensorSource& first, std::int64_t columns,
                       record::Activation activation) {
-  const std::vector<std::int64_t>& shape = first.geometry.shape;
-  const std::vector<std::int64_t> whole = {shape[0], (outputs_per_column(activation) + 1) * columns,
-                                           shape[2]};
+  const std::vector<std::int64_t> whole = {first.geometry.shape[0],
+                                           (outputs_per_column(activation) + 1) * columns,
+                                           MatrixSize(first).inputs};
   TensorSource layer = first.with_shape ? first.with_shape(whole) : first;
   layer.name = name_of_layer(first.name);
   layer.for_stacks = first.for_stacks;
   layer.geometry.shape = whole;
-  layer.geometry.stack = {
-      .part = StackPart::kLayer, .top_k = first.geometry.stack->top_k, .activation = activation};
+  layer.geometry.stack = first.geometry.stack;
+  layer.geometry.stack->part = StackPart::kLayer;
+  layer.geometry.stack->activation = activation;
   return layer;
 }
 
 // Of a preset or --shape: the outputs of the first product say how many columns there are, which
 // models have two of each.
 TensorSource synthetic_layer(const TensorSource& first, record::Activation activation) {
-  const std::int64_t outputs = first.geometry.shape[1];
+  const std::int64_t outputs = MatrixSize(first).outputs;
   const std::int64_t each = first.for_stacks ? 2 : outputs_per_column(activation);
   if (outputs % each != 0) fail_to_fit(first, "what follows from it", activation);
   return layer_of(first, outputs / each, activation);
@@ -106,16 +118,19 @@ TensorSource synthetic_layer(const TensorSource& first, record::Activation activ
 
 TensorSource joined_layer(const TensorSource& first, const TensorSource& second,
                           record::Activation activation) {
-  const std::vector<std::int64_t>& up = first.geometry.shape;
-  const std::vector<std::int64_t>& down = second.geometry.shape;
-  const bool fits = down[0] == up[0] && down[1] == up[2] &&
-                    outputs_per_column(activation) * down[2] == up[1] &&
+  const MatrixSize up(first);
+  const MatrixSize down(second);
+  const bool fits = second.geometry.shape[0] == first.geometry.shape[0] &&
+                    down.outputs == up.inputs &&
+                    outputs_per_column(activation) * down.inputs == up.outputs &&
                     first.geometry.blocksize == second.geometry.blocksize;
   if (!fits) {
-    fail_to_fit(first, fmt::format("\"{}\" [{}]", escaped(second.name), nf4::shape_to_string(down)),
+    fail_to_fit(first,
+                fmt::format("\"{}\" [{}]", escaped(second.name),
+                            nf4::shape_to_string(second.geometry.shape)),
                 activation);
   }
-  TensorSource layer = layer_of(first, down[2], activation);
+  TensorSource layer = layer_of(first, down.inputs, activation);
   layer.geometry.absmax_kind = nf4::AbsmaxKind::kPlain;
   layer.load = [name = layer.name, shape = layer.geometry.shape, of_first = first.load,
                 of_second = second.load] {

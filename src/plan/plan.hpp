@@ -23,6 +23,7 @@ struct TensorSource {
   std::function<nf4::Nf4Tensor()> load;
   std::int64_t top_k = 0;  // experts that a token of the model chooses; 0: not known
   std::optional<record::Activation> activation{};  // that they have
+  bool transposed = false;  // as the model has them, experts' matrices lie as [inputs, outputs]
   // Of synthetic ones: the same in another shape.
   std::function<TensorSource(std::vector<std::int64_t> shape)> with_shape{};
 };

@@ -191,7 +191,7 @@ std::vector<Preset> other_families() {
       {"phi-3.5-mini", "Phi 3.5 mini 3.8B, 32 layers", phi_decoder({32, 3072, 3072, 3072, 8192})},
       {"phi-4", "Phi 4 14B, 40 layers", phi_decoder({40, 5120, 5120, 1280, 17920})},
       {"gpt-oss-20b", "gpt-oss 20B, 24 layers of 32 experts", gpt_oss_20b(),
-       PresetExperts{24, 32, 4, 2880, 2880, 0, record::Activation::kGptOss}},
+       PresetExperts{24, 32, 4, 2880, 2880, 0, record::Activation::kGptOss, true}},
       {"deepseek-v2-lite", "DeepSeek V2 Lite 16B, 27 layers, 26 of 64 + 2 experts",
        deepseek_v2_lite(), PresetExperts{26, 64, 6, 2048, 1408, 2816}},
       {"deepseek-v3", "DeepSeek V3 and R1 671B, 61 layers, 58 of 256 + 1 experts", deepseek_v3(),
@@ -222,13 +222,14 @@ std::vector<Preset> expert_models() {
       experts_of("qwen3-next-80b-a3b", "Qwen3 Next 80B-A3B", {48, 512, 10, 2048, 512, 512}),
       experts_of("qwen3.5-35b-a3b", "Qwen3.5 35B-A3B", {40, 256, 8, 2048, 512, 512}),
       experts_of("gpt-oss-120b", "gpt-oss 120B",
-                 {36, 128, 4, 2880, 2880, 0, record::Activation::kGptOss}),
+                 {36, 128, 4, 2880, 2880, 0, record::Activation::kGptOss, true}),
       experts_of("glm-4.5", "GLM 4.5 and 4.7 355B", {89, 160, 8, 5120, 1536, 1536}),
       experts_of("kimi-k2", "Kimi K2 1T", {60, 384, 8, 7168, 2048, 2048}),
       experts_of("gemma-4-26b-a4b", "Gemma 4 26B-A4B",
                  {30, 128, 8, 2816, 704, 0, record::Activation::kGeluTanh}),
       experts_of("olmoe-1b-7b", "OLMoE 1B-7B", {16, 64, 8, 2048, 1024}),
-      experts_of("llama-4-scout", "Llama 4 Scout 109B", {48, 16, 1, 5120, 8192, 8192}),
+      experts_of("llama-4-scout", "Llama 4 Scout 109B",
+                 {48, 16, 1, 5120, 8192, 8192, record::Activation::kSilu, true}),
   };
 }
 

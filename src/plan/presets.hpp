@@ -27,6 +27,7 @@ struct PresetExperts {
   std::int64_t intermediate = 0;
   std::int64_t shared = 0;  // intermediate size of what every token takes besides; 0: nothing
   record::Activation activation = record::Activation::kSilu;
+  bool transposed = false;  // the model's files have matrices as [inputs, outputs]
 };
 
 // The quantized linear layers of a published model.

@@ -126,6 +126,7 @@ void add_input(Sources& sources, OneInput input, const NameFilter& filter) {
     sources.tensors.push_back(source_of(checkpoint, entry));
     sources.tensors.back().top_k = experts.top_k;
     sources.tensors.back().activation = activation_of(experts);
+    sources.tensors.back().transposed = experts.transposed;
   }
 }
 
@@ -212,12 +213,14 @@ void add_synthetic(Sources& sources, const record::RunOptions& options, const Na
     if (!experts) continue;
     const auto add_stack = [&](record::StackPart part, std::int64_t outputs, std::int64_t inputs) {
       spec.shape = {experts->experts, outputs, inputs};
+      if (experts->transposed || options.transposed) std::swap(spec.shape[1], spec.shape[2]);
       spec.name = fmt::format("experts {}_proj", to_string(part));
       const std::size_t before = sources.tensors.size();
       add("preset " + name, experts->layers);
       if (sources.tensors.size() == before) return;
       sources.tensors.back().geometry.stack = {.part = part, .top_k = experts->top_k};
       sources.tensors.back().activation = experts->activation;
+      sources.tensors.back().transposed = experts->transposed;
       sources.tensors.back().for_stacks = true;
     };
     add_stack(record::StackPart::kGateUp, 2 * experts->intermediate, experts->hidden);

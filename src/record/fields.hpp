@@ -208,6 +208,7 @@ void fields(Experts& s, F&& f) {
   f("part", s.part);
   f("top_k", s.top_k);
   f("activation", s.activation, {.later = true, .or_none = true});
+  f("transposed", s.transposed, {.later = true, .or_none = true});
 }
 
 template <Is<ReportTensor> Tensor, class F>

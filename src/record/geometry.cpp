@@ -7,7 +7,8 @@ namespace nf4bench::record {
 std::string describe(const Stack& stack) {
   const std::string activation =
       stack.activation ? fmt::format(" {}", to_string(*stack.activation)) : "";
-  return fmt::format("{}{} top {}", to_string(stack.part), activation, stack.top_k);
+  return fmt::format("{}{}{} top {}", to_string(stack.part), activation,
+                     stack.transposed ? " transposed" : "", stack.top_k);
 }
 
 std::string describe_shape(const Geometry& geometry) {

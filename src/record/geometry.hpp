@@ -36,6 +36,8 @@ struct Stack {
   // Of a layer, whose shape is [experts, rows of both matrices, inputs]: the second, [inputs,
   // columns], has as many elements as `columns` rows.
   std::optional<Activation> activation{};
+  // Each matrix lies as [inputs, outputs]; so the shape has it, but for that of a layer.
+  bool transposed = false;
 
   // clang-tidy 14 takes the comparison with 0 that this is made of for one with a pointer.
   auto operator<=>(const Stack&) const = default;  // NOLINT(modernize-use-nullptr)

@@ -36,6 +36,7 @@ struct RunOptions {
   std::optional<Activation> activation;           // of whole layers; none: as the model does
   std::int64_t top_k = 0;           // experts that a token chooses; 0: as the model does
   std::string routing = "uniform";  // how it does, see operation::parse_routing()
+  bool transposed = false;          // stacks are of matrices that lie as [inputs, outputs]
   Activations activations = Activations::kNormal;
   std::string activations_file;   // where they are from with Activations::kFile
   bool cold_activations = false;  // cold samples find activations in no cache, too
@@ -106,6 +107,7 @@ void fields(Options& o, Visit&& visit) {
   visit("activation", o.activation);
   visit("top_k", o.top_k);
   visit("routing", o.routing);
+  visit("transposed", o.transposed);
   visit("activations", o.activations);
   visit("activations_file", o.activations_file);
   visit("cold_activations", o.cold_activations);

@@ -24,10 +24,12 @@ class CiStory : public testing::Test {
   // Measures `variant` on one thread: other work on the machine disturbs that least.
   std::string measure(const std::string& variant, const std::string& name) const {
     std::string path = folder.path(name);
-    EXPECT_THAT(test::nf4bench({"run", "--device", "cpu", "--threads", "1", "--shape", "256x512",
-                                "--variant", variant, "--baseline", "none", "--max-time", "0.5",
-                                "--cache", "hot", "--no-ceilings", "--quiet", "--force", "--json", path}),
-                test::Ends(0));
+    EXPECT_THAT(
+        test::nf4bench({"run",           "--device",   "cpu",       "--threads", "1",
+                        "--shape",       "256x512",    "--variant", variant,     "--baseline",
+                        "none",          "--max-time", "0.5",       "--cache",   "hot",
+                        "--no-ceilings", "--quiet",    "--force",   "--json",    path}),
+        test::Ends(0));
     json report = json::parse(test::read_file(path));
     for (json& row : report["measurements"]) row["load"] = nullptr;  // other tests are no news
     write_file(path, report.dump());

@@ -85,6 +85,17 @@ TEST(ExpertsRun, MeasuresWholeLayers) {
   }
 }
 
+TEST(ExpertsRun, TakesMatricesThatLieTransposed) {
+  const json report = report_of({"--transposed", "--shape", "4x128x192", "--top-k", "2", "--tokens",
+                                 "1,9", "--part", "gate_up,layer", "--plain"});
+  EXPECT_EQ(report.at("tensors").size(), 2u);
+  for (const json& tensor : report.at("tensors")) EXPECT_TRUE(tensor.at("stack").at("transposed"));
+  EXPECT_EQ(report.at("tensors").at(1).at("shape"), (json{4, 288, 128}));
+  for (const json& row : report.at("measurements")) {
+    EXPECT_EQ(row.at("status"), "passed") << row.at("variant") << row.at("reason");
+  }
+}
+
 TEST(ExpertsRun, JoinsTheStacksOfAFileToALayer) {
   const json report =
       report_of({sample("moe/fused_experts.safetensors"), "--top-k", "2", "--tokens", "3", "--part",

@@ -4,6 +4,7 @@
 #include "nf4/matrices.hpp"
 #include "nf4/reference.hpp"
 #include "nf4/synthetic.hpp"
+#include "operation/weight.hpp"
 #include "plan/sources.hpp"
 
 #include <gmock/gmock.h>
@@ -121,6 +122,38 @@ TEST(WholeStacks, MakeLayersWithTheActivationOfTheirModel) {
   options.activation = record::Activation::kRelu2;
   EXPECT_EQ(plan::whole_stacks(sources.tensors, options)[2].geometry.shape,
             (std::vector<std::int64_t>{8, 2 * 14336, 4096}));
+}
+
+// As a model's files have them, or as somebody says: shapes are those of the files.
+TEST(WholeStacks, OfTransposedMatricesKeepTheirSizes) {
+  record::RunOptions options;
+  options.operations = {"experts"};
+  options.presets = {"gpt-oss-20b", "mixtral-8x7b"};
+  using enum record::StackPart;
+  options.parts = {kGateUp, kDown, kLayer};
+  using Shape = std::vector<std::int64_t>;
+  const auto check = [&](bool is_mixtral_transposed) {
+    const auto stacks = plan::whole_stacks(plan::find_sources(options).tensors, options);
+    ASSERT_EQ(stacks.size(), 6u);
+    EXPECT_EQ(stacks[0].geometry.shape, (Shape{32, 2880, 5760}));
+    EXPECT_TRUE(stacks[0].geometry.stack->transposed);
+    EXPECT_EQ(stacks[2].geometry.shape,
+              (is_mixtral_transposed ? Shape{8, 4096, 28672} : Shape{8, 28672, 4096}));
+    EXPECT_EQ(stacks[2].geometry.stack->transposed, is_mixtral_transposed);
+    EXPECT_EQ(stacks[4].geometry.shape, (Shape{32, 3 * 2880, 2880}));
+    EXPECT_TRUE(stacks[4].geometry.stack->transposed);
+    EXPECT_EQ(stacks[5].geometry.shape, (Shape{8, 3 * 14336, 4096}));
+    EXPECT_EQ(stacks[5].geometry.stack->transposed, is_mixtral_transposed);
+    const record::Geometry& up = stacks[2].geometry;
+    const kernels::Problem problem = operation::problem_of(
+        {up.shape, up.blocksize, up.absmax_kind, up.stack}, nf4::OutputType::kBfloat16);
+    EXPECT_EQ(problem.outputs, 28672);
+    EXPECT_EQ(problem.inputs, 4096);
+    EXPECT_EQ(problem.transposed, is_mixtral_transposed);
+  };
+  check(false);
+  options.transposed = true;
+  check(true);
 }
 
 // Whatever their order in the file.

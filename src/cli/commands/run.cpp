@@ -117,6 +117,9 @@ void add_operation_options(Command& command, record::RunOptions& o) {
           "[M or more, K] in a .npy file [uniform]",
           kFiles)
       .suggests({"uniform", "zipf:0.9", "normal:1.05:dead=0.2", "one", "balanced"});
+  command.add("--transposed", o.transposed,
+              "The matrices of stacks of experts lie as [K,N] [as the preset's model or a "
+              "config.json says]");
   command.add(
       "--crossover", o.crossover,
       "Measure products with more numbers of tokens, between those of --tokens, until it is "

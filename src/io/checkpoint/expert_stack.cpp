@@ -146,9 +146,13 @@ std::int64_t first_of(const Fields& fields, const std::array<std::string_view, k
   return 0;
 }
 
+bool keeps_transposed(const Fields& fields) {
+  return std::ranges::find(kTransposed, fields.model_type) != kTransposed.end();
+}
+
 // What keeps `fields` from implying the shapes; empty when nothing does.
 std::string gap_of(const Fields& fields) {
-  if (std::ranges::find(kTransposed, fields.model_type) != kTransposed.end()) {
+  if (keeps_transposed(fields)) {
     return fmt::format("is of a {} model, which keeps its experts transposed", fields.model_type);
   }
   if (first_of(fields, std::array{std::string_view("hidden_size")}) == 0) {
@@ -231,7 +235,8 @@ ModelExperts model_experts(const std::filesystem::path& config) {
     const Fields fields = read_config("JSON text", read_text(config)).language_model();
     return {.top_k = first_of(fields, kTopK),
             .activation = fields.activation,
-            .model_type = fields.model_type};
+            .model_type = fields.model_type,
+            .transposed = keeps_transposed(fields)};
   } catch (const Error&) {
     return {};
   }

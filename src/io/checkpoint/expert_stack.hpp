@@ -53,6 +53,7 @@ struct ModelExperts {
   std::int64_t top_k = 0;    // that a token chooses; 0: it does not say
   std::string activation{};  // "silu", "gelu_pytorch_tanh", ...
   std::string model_type{};  // "gpt_oss"
+  bool transposed = false;   // its stacks are of matrices that lie as [inputs, outputs]
 };
 
 // Of the config.json at `config`; nothing when that cannot be read.
