@@ -26,8 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& path, const char* action, int code) {
-  throw Error(ErrorKind::kOutput, fmt::format("{}: cannot {}: {}", escaped(path.string()), action,
-                                              std::generic_category().message(code)));
+  throw Error(ErrorKind::kOutput, "{}: cannot {}: {}", escaped(path.string()), action,
+              std::generic_category().message(code));
 }
 
 int open_file(const fs::path& path, int flags) {

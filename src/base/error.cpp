@@ -24,13 +24,12 @@ ExitCode exit_code(ErrorKind kind) {
 }
 
 Error input_error(std::string_view where, std::string_view what) {
-  return {ErrorKind::kInput, fmt::format("{}: {}", where, what)};
+  return {ErrorKind::kInput, "{}: {}", where, what};
 }
 
 Error input_error(std::string_view where, std::string_view field, std::string_view found,
                   std::string_view wanted) {
-  return {ErrorKind::kInput,
-          fmt::format("{}: {}: found {}, wanted {}", where, field, found, wanted)};
+  return {ErrorKind::kInput, "{}: {}: found {}, wanted {}", where, field, found, wanted};
 }
 
 std::string in_quotes(std::string_view name) {

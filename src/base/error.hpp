@@ -1,8 +1,11 @@
 #pragma once
 
+#include <fmt/core.h>
+
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace nf4bench {
 
@@ -20,6 +23,10 @@ enum class ErrorKind {
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  template <class... Parts>
+  requires(sizeof...(Parts) > 0)
+      Error(ErrorKind kind, fmt::format_string<Parts...> format, Parts&&... parts)
+      : Error(kind, fmt::format(format, std::forward<Parts>(parts)...)) {}
 
   ErrorKind kind() const { return kind_; }
 

@@ -69,8 +69,8 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 Error not_one_of(const std::string& option, const std::string& word,
                  const std::vector<std::string>& allowed) {
-  return {ErrorKind::kUsage, fmt::format("{}: \"{}\" is not one of {}.{}", option, escaped(word),
-                                         fmt::join(allowed, ", "), did_you_mean(word, allowed))};
+  return {ErrorKind::kUsage, "{}: \"{}\" is not one of {}.{}", option,
+          escaped(word),     fmt::join(allowed, ", "),         did_you_mean(word, allowed)};
 }
 
 }  // namespace nf4bench

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kBeginningBytes = 4096;
 
 [[noreturn]] void refuse(ErrorKind kind, const OutputTarget& target, const std::string& problem) {
-  throw Error(kind, fmt::format("{}: {} {}", target.option, escaped(target.path), problem));
+  throw Error(kind, "{}: {} {}", target.option, escaped(target.path), problem);
 }
 
 // What a path leads to; empty when there is nothing. Links are followed.

@@ -3,8 +3,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
@@ -19,10 +17,8 @@ namespace {
   const std::string message = said == nullptr ? "no reason given" : said;
   const bool lacks_other = !message.starts_with(path) &&
                            message.find("cannot open shared object file") != std::string::npos;
-  throw Error(
-      ErrorKind::kInput,
-      fmt::format("cannot load {}: {}{}", escaped(path), escaped(message, 400),
-                  lacks_other ? "; put the folder of what it needs into LD_LIBRARY_PATH" : ""));
+  throw Error(ErrorKind::kInput, "cannot load {}: {}{}", escaped(path), escaped(message, 400),
+              lacks_other ? "; put the folder of what it needs into LD_LIBRARY_PATH" : "");
 }
 
 }  // namespace
@@ -30,11 +26,10 @@ namespace {
 void require_regular_file(const std::string& path) {
   struct stat facts = {};
   if (stat(path.c_str(), &facts) != 0) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot open {}: {}", escaped(path), std::strerror(errno)));
+    throw Error(ErrorKind::kInput, "cannot open {}: {}", escaped(path), std::strerror(errno));
   }
   if (!S_ISREG(facts.st_mode)) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is no regular file", escaped(path)));
+    throw Error(ErrorKind::kInput, "{} is no regular file", escaped(path));
   }
 }
 

@@ -13,7 +13,7 @@ TemporaryFolder::TemporaryFolder(const std::string& word) {
   std::string pattern =
       (std::filesystem::temp_directory_path() / fmt::format("nf4bench-{}-XXXXXX", word)).string();
   if (mkdtemp(pattern.data()) == nullptr) {
-    throw Error(ErrorKind::kOutput, fmt::format("{}: cannot make a folder there", pattern));
+    throw Error(ErrorKind::kOutput, "{}: cannot make a folder there", pattern);
   }
   path_ = pattern;
 }

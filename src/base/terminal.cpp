@@ -4,8 +4,6 @@
 #include "base/parsed.hpp"
 #include "base/text.hpp"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -50,9 +48,8 @@ Terminal terminal_of(int descriptor) {
 void write_stdout(std::string_view text) {
   const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   if (written == text.size() && std::fflush(stdout) == 0) return;
-  throw Error(ErrorKind::kOutput, fmt::format("stdout cannot be written: {}; the output is "
-                                              "incomplete",
-                                              std::strerror(errno)));
+  throw Error(ErrorKind::kOutput, "stdout cannot be written: {}; the output is incomplete",
+              std::strerror(errno));
 }
 
 void write_stderr(std::string_view lines) {

@@ -266,7 +266,7 @@ void CellTimer::change(const std::function<void()>& part) {
   const Caller caller{"a change of the inputs"};
   const double begun_s = context_.clocks.clock_s();
   const std::optional<std::string> failure = device_failure(context_, caller, part);
-  if (failure) throw Error(ErrorKind::kDevice, fmt::format("{}: {}", caller.name, *failure));
+  if (failure) throw Error(ErrorKind::kDevice, "{}: {}", caller.name, *failure);
   changing_s_ += context_.clocks.clock_s() - begun_s;
 }
 

@@ -29,8 +29,8 @@ bool has_own_process(const RunContext& context, const Caller& caller) {
 }  // namespace
 
 DeviceLost::DeviceLost(const Caller& caller, const std::string& cause, const std::string& after)
-    : Error(ErrorKind::kDevice, fmt::format("{}: {}; after that the device works no more: {}",
-                                            caller.name, cause, after)),
+    : Error(ErrorKind::kDevice, "{}: {}; after that the device works no more: {}", caller.name,
+            cause, after),
       caller_(caller),
       cause_(cause) {}
 

@@ -73,11 +73,10 @@ std::vector<std::string> own_patterns(const std::vector<std::string>& patterns,
     });
   });
   if (own.empty() && !patterns.empty()) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--variant: {} names no variant of {}; leave that operation out, or "
-                    "name one of its variants, too",
-                    escaped(fmt::format("{}", fmt::join(patterns, ","))), plan.operation.name));
+    throw Error(ErrorKind::kUsage,
+                "--variant: {} names no variant of {}; leave that operation out, or name one of "
+                "its variants, too",
+                escaped(fmt::format("{}", fmt::join(patterns, ","))), plan.operation.name);
   }
   return own;
 }
@@ -109,9 +108,10 @@ void check_baseline(const std::string& word, const Variants& available) {
 
 void require_variants(const OperationPlan& plan, const record::DeviceInfo& device) {
   if (!plan.peers.variants().empty()) return;
-  throw Error(ErrorKind::kUsage, fmt::format("--operation: this build has no variant of {} for {}; "
-                                             "\"nf4bench list variants\" shows those there are",
-                                             plan.operation.name, device.id));
+  throw Error(ErrorKind::kUsage,
+              "--operation: this build has no variant of {} for {}; \"nf4bench list variants\" "
+              "shows those there are",
+              plan.operation.name, device.id);
 }
 
 void choose_all_variants(std::deque<OperationPlan>& plans, const OperationChoice& choice) {
@@ -206,8 +206,8 @@ std::vector<record::LaunchMode> choose_launches(const std::vector<record::Launch
   for (const record::LaunchMode mode : wanted) {
     if (std::ranges::find(available, mode) != available.end()) continue;
     throw Error(ErrorKind::kUsage,
-                fmt::format("--launch: \"{}\" does not exist on {}; leave the option out there",
-                            to_string(mode), device.info().id));
+                "--launch: \"{}\" does not exist on {}; leave the option out there",
+                to_string(mode), device.info().id);
   }
   return wanted;
 }
@@ -259,9 +259,9 @@ std::string take_share(std::deque<OperationPlan>& plans, const record::Shard& sh
   const std::string name = record::shard_text(shard.index, shard.count);
   if (share == 0) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--split: that there are more tasks than geometries ({}) leaves {} "
-                            "nothing to measure; start {} at most",
-                            all, name, all));
+                "--split: that there are more tasks than geometries ({}) leaves {} nothing to "
+                "measure; start {} at most",
+                all, name, all);
   }
   return fmt::format("{} measured {} of {} geometries; its times of the model are of these alone",
                      name, share, all);

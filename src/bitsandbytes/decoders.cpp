@@ -30,8 +30,8 @@ Decoders find_decoders(const SharedLibrary& library, const DecoderNames& names) 
     found.decode_weight[i] = find(names.weight[i]);
   }
   if (!missing.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("is bitsandbytes, but lacks {}; wanted {}",
-                                               fmt::join(missing, ", "), names.build));
+    throw Error(ErrorKind::kInput, "is bitsandbytes, but lacks {}; wanted {}",
+                fmt::join(missing, ", "), names.build);
   }
   return found;
 }

@@ -238,18 +238,18 @@ text::Sheet check_sheet(const std::vector<Checked>& checked) {
 
 json::JsonText check_json(const std::vector<Checked>& checked) {
   const auto json_of = [](const Finding& finding) {
-    return json::json_object({{"code", json::json_string(to_string(finding.code))},
-                              {"refuses", json::json_bool(refuses(finding.code))},
+    return json::json_object({{"code", to_string(finding.code)},
+                              {"refuses", refuses(finding.code)},
                               {"where", json::json_string_or_null(finding.where)},
-                              {"what", json::json_string(finding.what)}});
+                              {"what", finding.what}});
   };
   const auto report_of = [&](const Checked& report) {
-    return json::json_object({{"report", json::json_string(report.name)},
-                              {"plausible", json::json_bool(report.is_plausible())},
+    return json::json_object({{"report", report.name},
+                              {"plausible", report.is_plausible()},
                               {"findings", json::json_array_of(report.findings, json_of)}});
   };
-  return json::json_object({{"schema", json::json_string("nf4bench.check")},
-                            {"reports", json::json_array_of(checked, report_of)}});
+  return json::json_object(
+      {{"schema", "nf4bench.check"}, {"reports", json::json_array_of(checked, report_of)}});
 }
 
 }  // namespace nf4bench::check

@@ -20,9 +20,8 @@ Number number_in(const Option& option, const std::string& word) {
   if (number && value >= option.low && value <= option.high) return *number;
   const char* const kind = std::is_integral_v<Number> ? "an integer" : "a number";
   const bool has_range = option.high < std::numeric_limits<double>::infinity();
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: found \"{}\", wanted {}{}", option.name(), escaped(word), kind,
-                          has_range ? fmt::format(" from {} to {}", option.low, option.high) : ""));
+  throw Error(ErrorKind::kUsage, "{}: found \"{}\", wanted {}{}", option.name(), escaped(word),
+              kind, has_range ? fmt::format(" from {} to {}", option.low, option.high) : "");
 }
 
 template <class Number>
@@ -166,10 +165,9 @@ bool is_on(const std::string& what, const std::string& word) {
   for (const char* const no : {"false", "0", "no", "off"}) {
     if (word == no) return false;
   }
-  throw Error(
-      ErrorKind::kUsage,
-      fmt::format("{}: found \"{}\", wanted 1, true, yes or on, or else 0, false, no or off", what,
-                  escaped(word)));
+  throw Error(ErrorKind::kUsage,
+              "{}: found \"{}\", wanted 1, true, yes or on, or else 0, false, no or off", what,
+              escaped(word));
 }
 
 Words split(std::string_view text, char separator) {

@@ -37,7 +37,7 @@ class ConfigReader {
 
  private:
   [[noreturn]] void fail(int line, const std::string& problem) const {
-    throw Error(ErrorKind::kUsage, fmt::format("{}:{}: {}", escaped(path_), line, problem));
+    throw Error(ErrorKind::kUsage, "{}:{}: {}", escaped(path_), line, problem);
   }
   [[noreturn]] void refuse_section(int line, const std::string& name) const;
   Section section(const Command& command, const toml::table& table) const;
@@ -155,9 +155,8 @@ std::vector<Section> ConfigReader::read(std::string_view text) {
   // Each dot of a key is one more table inside another, which the library frees by recursion.
   constexpr std::ptrdiff_t kMostDots = 2000;
   if (std::ranges::count(text, '.') > kMostDots) {
-    throw Error(ErrorKind::kUsage, fmt::format("{}: has more than {} dots, which no configuration "
-                                               "needs",
-                                               escaped(path_), kMostDots));
+    throw Error(ErrorKind::kUsage, "{}: has more than {} dots, which no configuration needs",
+                escaped(path_), kMostDots);
   }
   toml::table root;
   try {
@@ -197,7 +196,7 @@ std::vector<Section> read_config(const std::string& path, const std::vector<Comm
   try {
     text = read_input(path, kMostBytes);
   } catch (const Error& error) {
-    throw Error(ErrorKind::kUsage, fmt::format("--config: {}", error.what()));
+    throw Error(ErrorKind::kUsage, "--config: {}", error.what());
   }
   return parse_config(text, path, commands);
 }

@@ -7,8 +7,6 @@
 #include "io/checkpoint/inventory.hpp"
 #include "report/report_file.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <system_error>
 #include <unistd.h>
@@ -45,8 +43,8 @@ void check_text_output(const OutputTarget& target) {
   const std::filesystem::path path = target.path;
   if (io::is_tensor_file_name(path.filename().native())) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{}: \"{}\" is named as a file of tensors is; choose another ending",
-                            target.option, escaped(target.path)));
+                "{}: \"{}\" is named as a file of tensors is; choose another ending", target.option,
+                escaped(target.path));
   }
   check_output(target);
 }
@@ -90,8 +88,8 @@ void make_folder(const std::string& option, const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (!error) return;
-  throw Error(ErrorKind::kOutput, fmt::format("{}: the folder {} cannot be made: {}", option,
-                                              escaped(path), error.message()));
+  throw Error(ErrorKind::kOutput, "{}: the folder {} cannot be made: {}", option, escaped(path),
+              error.message());
 }
 
 text::Style table_style() {

@@ -31,8 +31,7 @@ std::vector<std::string> json_files(const std::string& input) {
     if (entry->path().extension() == ".json") files.push_back(entry->path().string());
   }
   if (error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: cannot be listed: {}", escaped(input), error.message()));
+    throw Error(ErrorKind::kInput, "{}: cannot be listed: {}", escaped(input), error.message());
   }
   std::ranges::sort(files);
   return files;
@@ -48,8 +47,8 @@ std::string beginning_of(const std::string& path) {
 }
 
 Error no_report(const std::vector<std::string>& inputs) {
-  return {ErrorKind::kInput, fmt::format("{}: holds no report as \"nf4bench run --json\" writes it",
-                                         escaped(inputs.front()))};
+  return {ErrorKind::kInput, "{}: holds no report as \"nf4bench run --json\" writes it",
+          escaped(inputs.front())};
 }
 
 CheckedReports read_and_check(const std::vector<std::string>& inputs) {

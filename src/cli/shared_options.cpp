@@ -19,8 +19,8 @@ double fraction_in(const std::string& option, const std::string& word) {
   const double value = number.value_or(0.0) / (is_percent ? 100.0 : 1.0);
   if (value > 0.0 && value < 1.0) return value;
   throw Error(ErrorKind::kUsage,
-              fmt::format("{}: found \"{}\", wanted a fraction above 0 and below 1, as 0.02 or 2%",
-                          option, escaped(word)));
+              "{}: found \"{}\", wanted a fraction above 0 and below 1, as 0.02 or 2%", option,
+              escaped(word));
 }
 
 }  // namespace
@@ -68,11 +68,10 @@ std::vector<nf4::OutputType> parse_output_types(const Words& words) {
   std::vector<nf4::OutputType> types;
   for (const std::string& word : words) {
     if (word == "stored") {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("--dtype: \"stored\" (the type each tensor names) stands alone; found "
-                      "\"{}\". List the types wanted: float16, bfloat16, float32",
-                      fmt::join(words, ",")));
+      throw Error(ErrorKind::kUsage,
+                  "--dtype: \"stored\" (the type each tensor names) stands alone; found \"{}\". "
+                  "List the types wanted: float16, bfloat16, float32",
+                  fmt::join(words, ","));
     }
     const nf4::OutputType type = parse_output_type(word);
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
@@ -83,8 +82,8 @@ std::vector<nf4::OutputType> parse_output_types(const Words& words) {
 std::int64_t parse_count(const std::string& option, const std::string& word, std::int64_t most) {
   const auto count = parsed<std::int64_t>(word);
   if (count && *count >= 1 && *count <= most) return *count;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: \"{}\" is not a number from 1 to {}", option, escaped(word), most));
+  throw Error(ErrorKind::kUsage, "{}: \"{}\" is not a number from 1 to {}", option, escaped(word),
+              most);
 }
 
 std::vector<std::int64_t> parse_tokens(const Words& words) {
@@ -92,7 +91,7 @@ std::vector<std::int64_t> parse_tokens(const Words& words) {
   for (const std::string& word : words) {
     const std::int64_t count = parse_count("--tokens", word, kMostTokens);
     if (std::ranges::find(counts, count) != counts.end()) {
-      throw Error(ErrorKind::kUsage, fmt::format("--tokens: {} is there twice", count));
+      throw Error(ErrorKind::kUsage, "--tokens: {} is there twice", count);
     }
     counts.push_back(count);
   }
@@ -176,10 +175,8 @@ void check_variant_patterns(const Words& patterns, const std::set<std::string>& 
   for (const std::string& pattern : patterns) {
     const auto matches = [&](const std::string& name) { return matches_wildcard(pattern, name); };
     if (names.empty() || std::ranges::any_of(names, matches)) continue;
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--variant: \"{}\" is none of those in the reports: {}.{}", escaped(pattern),
-                    fmt::join(names, ", "), did_you_mean(pattern, names)));
+    throw Error(ErrorKind::kUsage, "--variant: \"{}\" is none of those in the reports: {}.{}",
+                escaped(pattern), fmt::join(names, ", "), did_you_mean(pattern, names));
   }
 }
 

@@ -32,9 +32,9 @@ void check_name(const std::string& name) {
     return;
   }
   throw Error(ErrorKind::kUsage,
-              fmt::format("compare: a baseline cannot be called \"{}\"; use letters, digits, "
-                          "dots, dashes and underscores, no dot first",
-                          escaped(name)));
+              "compare: a baseline cannot be called \"{}\"; use letters, digits, dots, dashes and "
+              "underscores, no dot first",
+              escaped(name));
 }
 
 // The entries of `folder` in alphabetic order; none when it cannot be read.
@@ -124,8 +124,8 @@ void save_one(const fs::path& path, const std::vector<const record::Report*>& ru
     }
     exchange(fresh.path(), path);
   } catch (const fs::filesystem_error& error) {
-    throw Error(ErrorKind::kOutput, fmt::format("{}: the baseline cannot be saved: {}",
-                                                escaped(path.string()), error.code().message()));
+    throw Error(ErrorKind::kOutput, "{}: the baseline cannot be saved: {}", escaped(path.string()),
+                error.code().message());
   }
 }
 
@@ -161,9 +161,9 @@ Baseline BaselineStore::load(const std::string& name, const record::Report& repo
   Baseline of_model = load_of_model(name, report);
   if (!of_model.reports.empty()) return of_model;
   throw Error(ErrorKind::kNotComparable,
-              fmt::format("{}: there is no baseline of this device{}; save one with "
-                          "\"nf4bench compare REPORT --save-baseline {}\"",
-                          escaped(path.string()), others(name), name));
+              "{}: there is no baseline of this device{}; save one with \"nf4bench compare REPORT "
+              "--save-baseline {}\"",
+              escaped(path.string()), others(name), name);
 }
 
 // CPUs have no model's baseline: their times depend on more than the model.

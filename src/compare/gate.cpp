@@ -55,9 +55,9 @@ GateDecision decide_gate(const ComparisonResult& result, Strictness strictness) 
 
 json::JsonText gate_json(const GateDecision* decision) {
   if (decision == nullptr) return json::json_null();
-  return json::json_object({{"passed", json::json_bool(decision->code == ExitCode::kOk)},
-                            {"exit_code", json::json_integer(static_cast<int>(decision->code))},
-                            {"reasons", json::json_strings(decision->reasons)}});
+  return json::json_object({{"passed", decision->code == ExitCode::kOk},
+                            {"exit_code", static_cast<int>(decision->code)},
+                            {"reasons", decision->reasons}});
 }
 
 namespace {
@@ -151,13 +151,13 @@ report::NamedReport run_confirmation(const std::string& command, const Compariso
   const std::string json = (folder.path() / "confirm.json").string();
   const int status = run_shell(command, json, doubtful_variants(result));
   if (status != 0) {
-    throw Error(ErrorKind::kInput, fmt::format("the confirming run ended with exit code {}: {}",
-                                               status, escaped(command)));
+    throw Error(ErrorKind::kInput, "the confirming run ended with exit code {}: {}", status,
+                escaped(command));
   }
   if (!std::filesystem::exists(json)) {
     throw Error(ErrorKind::kInput,
-                fmt::format("the confirming run wrote no report to $NF4BENCH_CONFIRM_JSON: {}",
-                            escaped(command)));
+                "the confirming run wrote no report to $NF4BENCH_CONFIRM_JSON: {}",
+                escaped(command));
   }
   report::NamedReport report = report::read_report(json);
   report.name = "confirming run";

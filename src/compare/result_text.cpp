@@ -129,26 +129,26 @@ std::string summary_of(const ComparisonResult& result, const GateDecision* decis
 }
 
 json::JsonText label_json(const ReportLabel& label) {
-  return json::json_object({{"name", json::json_string(label.name)},
+  return json::json_object({{"name", label.name},
                             {"started_at", json::json_string_or_null(label.started_at)},
                             {"git_commit", json::json_string_or_null(label.git_commit)}});
 }
 
 json::JsonText difference_json(const Difference& difference) {
-  return json::json_object({{"name", json::json_string(difference.name)},
-                            {"base", json::json_strings(difference.base)},
-                            {"new", json::json_strings(difference.fresh)},
-                            {"matters", json::json_bool(difference.matters)},
-                            {"allowed", json::json_bool(difference.allowed)}});
+  return json::json_object({{"name", difference.name},
+                            {"base", difference.base},
+                            {"new", difference.fresh},
+                            {"matters", difference.matters},
+                            {"allowed", difference.allowed}});
 }
 
 json::JsonText counts_json(const ComparisonResult& result) {
   std::vector<json::JsonMember> members;
   members.reserve(kWords<CellVerdict>.size() + 1);
   for (const CellVerdict verdict : kWords<CellVerdict>) {
-    members.push_back({to_string(verdict), json::json_integer(result.count(verdict))});
+    members.push_back({to_string(verdict), result.count(verdict)});
   }
-  members.push_back({"measured", json::json_integer(result.measured())});
+  members.push_back({"measured", result.measured()});
   return json::json_object(members);
 }
 
@@ -196,25 +196,24 @@ text::Document comparison_document(const ComparisonResult& result, const GateDec
 
 std::string comparison_json(const ComparisonResult& result, const GateDecision* decision) {
   const json::JsonText noise =
-      json::json_object({{"relative", json::json_number(result.noise.relative)},
-                         {"origin", json::json_string(result.noise.origin)}});
+      json::json_object({{"relative", result.noise.relative}, {"origin", result.noise.origin}});
   const json::JsonText shift =
       result.median_log_change
           ? json::json_number(shown_change(*result.median_log_change, result.metric))
           : json::json_null();
   return json::json_object(
-             {{"schema", json::json_string(kComparisonSchema)},
-              {"schema_version", json::json_string(kComparisonSchemaVersion)},
-              {"metric", json::json_string(to_string(result.metric))},
-              {"threshold", json::json_number(result.threshold)},
+             {{"schema", kComparisonSchema},
+              {"schema_version", kComparisonSchemaVersion},
+              {"metric", to_string(result.metric)},
+              {"threshold", result.threshold},
               {"run_noise", noise},
-              {"confidence", json::json_number(1.0 - kFamilyError)},
-              {"device", json::json_string(result.device)},
+              {"confidence", 1.0 - kFamilyError},
+              {"device", result.device},
               {"base", json::json_array_of(result.base, label_json)},
               {"new", json::json_array_of(result.fresh, label_json)},
-              {"comparable", json::json_bool(result.is_comparable)},
+              {"comparable", result.is_comparable},
               {"differences", json::json_array_of(result.differences, difference_json)},
-              {"faults", json::json_strings(result.faults)},
+              {"faults", result.faults},
               {"counts", counts_json(result)},
               {"median_change", shift},
               {"gate", gate_json(decision)},

@@ -5,8 +5,6 @@
 #include "base/parsed.hpp"
 #include "base/text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -31,15 +29,13 @@ void require_cuda_device(const std::string& name, int index) {
   std::string problem;
   const int count = cuda_device_count(&problem);
   if (count == 0) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("device \"{}\" is not there: {}; --device cpu works anywhere",
-                            escaped(name), problem.empty() ? "no CUDA device found" : problem));
+    throw Error(ErrorKind::kDevice, "device \"{}\" is not there: {}; --device cpu works anywhere",
+                escaped(name), problem.empty() ? "no CUDA device found" : problem);
   }
   if (index >= count) {
-    throw Error(
-        ErrorKind::kDevice,
-        fmt::format("device \"{}\" is not there: found {} CUDA device(s), cuda:0 to cuda:{}", name,
-                    count, count - 1));
+    throw Error(ErrorKind::kDevice,
+                "device \"{}\" is not there: found {} CUDA device(s), cuda:0 to cuda:{}", name,
+                count, count - 1);
   }
 }
 
@@ -65,8 +61,8 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   }
   const std::optional<int> index = cuda_index(name);
   if (!index) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("unknown device \"{}\"; use auto, cpu, cuda or cuda:N", escaped(name)));
+    throw Error(ErrorKind::kUsage, "unknown device \"{}\"; use auto, cpu, cuda or cuda:N",
+                escaped(name));
   }
   require_cuda_device(name, *index);
   return open_cuda_device(*index, options);
@@ -91,9 +87,8 @@ std::vector<int> several_devices(const std::string& name) {
     const std::optional<int> index = cuda_index("cuda:" + number);
     const bool is_twice = index && std::ranges::find(indices, *index) != indices.end();
     if (!index || is_twice) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("device \"{}\" {}; use all, or numbers as in cuda:0,2", escaped(name),
-                              is_twice ? "names one twice" : "is none"));
+      throw Error(ErrorKind::kUsage, "device \"{}\" {}; use all, or numbers as in cuda:0,2",
+                  escaped(name), is_twice ? "names one twice" : "is none");
     }
     indices.push_back(*index);
   }

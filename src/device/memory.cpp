@@ -2,8 +2,6 @@
 
 #include "base/error.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -39,10 +37,10 @@ void GuardedBuffer::poison() const {
 void GuardedBuffer::check_guards(const char* what, std::int64_t used) const {
   if (guard_ == 0 || block_.bytes() == 0) return;
   if (!is_intact(block_.data())) {
-    throw Error(ErrorKind::kDevice, fmt::format("wrote before the start of its {}", what));
+    throw Error(ErrorKind::kDevice, "wrote before the start of its {}", what);
   }
   if (!is_intact(data() + used)) {
-    throw Error(ErrorKind::kDevice, fmt::format("wrote past the end of its {}", what));
+    throw Error(ErrorKind::kDevice, "wrote past the end of its {}", what);
   }
 }
 

@@ -35,19 +35,18 @@ std::string untimed_rows(const std::vector<ExportRow>& rows) {
 
 json::JsonText context_of(const record::Report& report, const std::vector<ExportRow>& rows) {
   return json::json_object(
-      {{"date", json::json_string(report.started_at)},
-       {"host_name", json::json_string(report.host.name)},
-       {"executable",
-        json::json_string(report.command.empty() ? "nf4bench" : report.command.front())},
-       {"num_cpus", json::json_integer(report.host.threads)},
+      {{"date", report.started_at},
+       {"host_name", report.host.name},
+       {"executable", report.command.empty() ? "nf4bench" : report.command.front()},
+       {"num_cpus", report.host.threads},
        {"caches", json::json_array({})},
-       {"library_version", json::json_string("nf4bench " + report.tool.version)},
-       {"library_build_type", json::json_string(lower_case(report.tool.build_type))},
-       {"json_schema_version", json::json_integer(1)},
-       {"device", json::json_string(report.device.name)},
-       {"device_driver", json::json_string(report.device.driver)},
-       {"nf4bench_complete", json::json_string(report.complete ? "true" : "false")},
-       {"nf4bench_not_timed", json::json_string(untimed_rows(rows))}});
+       {"library_version", "nf4bench " + report.tool.version},
+       {"library_build_type", lower_case(report.tool.build_type)},
+       {"json_schema_version", 1},
+       {"device", report.device.name},
+       {"device_driver", report.device.driver},
+       {"nf4bench_complete", report.complete ? "true" : "false"},
+       {"nf4bench_not_timed", untimed_rows(rows)}});
 }
 
 // Where a row stands: families are variants, instances their cells.
@@ -58,24 +57,24 @@ struct Place {
 
 std::vector<json::JsonMember> head_of(const ExportRow& row, const Place& place,
                                       const std::string& suffix) {
-  return {{"name", json::json_string(row.name + suffix)},
-          {"family_index", json::json_integer(place.family)},
-          {"per_family_instance_index", json::json_integer(place.instance)},
-          {"run_name", json::json_string(row.name)},
-          {"run_type", json::json_string(suffix.empty() ? "iteration" : "aggregate")},
-          {"repetitions", json::json_integer(record::sample_count(*row.measurement))},
-          {"threads", json::json_integer(1)}};
+  return {{"name", row.name + suffix},
+          {"family_index", place.family},
+          {"per_family_instance_index", place.instance},
+          {"run_name", row.name},
+          {"run_type", suffix.empty() ? "iteration" : "aggregate"},
+          {"repetitions", record::sample_count(*row.measurement)},
+          {"threads", 1}};
 }
 
 // GPU time is wall time here; cpu_time is there because their tools want both.
 void add_times(std::vector<json::JsonMember>& members, double seconds,
                const record::Measurement& m) {
-  members.push_back({"real_time", json::json_number(seconds * kNanoseconds)});
-  members.push_back({"cpu_time", json::json_number(seconds * kNanoseconds)});
-  members.push_back({"time_unit", json::json_string("ns")});
+  members.push_back({"real_time", seconds * kNanoseconds});
+  members.push_back({"cpu_time", seconds * kNanoseconds});
+  members.push_back({"time_unit", "ns"});
   if (seconds > 0.0) {
     const double bytes = static_cast<double>(m.bytes_read) + static_cast<double>(m.bytes_written);
-    members.push_back({"bytes_per_second", json::json_number(bytes / seconds)});
+    members.push_back({"bytes_per_second", bytes / seconds});
   }
 }
 
@@ -84,11 +83,11 @@ void add_samples(json::JsonStream& entries, const ExportRow& row, const Place& p
   const std::vector<json::JsonMember> head = head_of(row, place, "");
   for (std::size_t i = 0; i < m.samples_s.size(); ++i) {
     std::vector<json::JsonMember> members = head;
-    members.push_back({"repetition_index", json::json_integer(static_cast<std::int64_t>(i))});
-    members.push_back({"iterations", json::json_integer(m.launches_per_sample)});
+    members.push_back({"repetition_index", i});
+    members.push_back({"iterations", m.launches_per_sample});
     add_times(members, m.samples_s[i], m);
     if (i < m.sm_clock_hz.size()) {
-      members.push_back({"sm_clock_hz", json::json_number(m.sm_clock_hz[i])});
+      members.push_back({"sm_clock_hz", m.sm_clock_hz[i]});
     }
     entries.add(json::json_object(members));
   }
@@ -98,9 +97,9 @@ json::JsonText aggregate_of(const ExportRow& row, const Place& place, const std:
                             double seconds) {
   const record::Measurement& m = *row.measurement;
   std::vector<json::JsonMember> members = head_of(row, place, '_' + name);
-  members.push_back({"aggregate_name", json::json_string(name)});
-  members.push_back({"aggregate_unit", json::json_string("time")});
-  members.push_back({"iterations", json::json_integer(record::sample_count(m))});
+  members.push_back({"aggregate_name", name});
+  members.push_back({"aggregate_unit", "time"});
+  members.push_back({"iterations", record::sample_count(m)});
   add_times(members, seconds, m);
   return json::json_object(members);
 }

@@ -15,35 +15,31 @@ namespace nf4bench::exports {
 namespace {
 
 json::JsonText version_of(const std::string& text) {
-  return json::json_object({{"major", json::json_integer(1)},
-                            {"minor", json::json_integer(0)},
-                            {"patch", json::json_integer(0)},
-                            {"string", json::json_string(text)}});
+  return json::json_object({{"major", 1}, {"minor", 0}, {"patch", 0}, {"string", text}});
 }
 
 json::JsonText meta_of(const record::Report& report) {
-  const json::JsonText maker =
-      json::json_object({{"string", json::json_string("nf4bench " + report.tool.version)},
-                         {"git_sha", json::json_string(report.tool.git_commit)},
-                         {"git_is_dirty", json::json_bool(report.tool.git_dirty)}});
+  const json::JsonText maker = json::json_object({{"string", "nf4bench " + report.tool.version},
+                                                  {"git_sha", report.tool.git_commit},
+                                                  {"git_is_dirty", report.tool.git_dirty}});
   return json::json_object(
-      {{"argv", json::json_strings(report.command)},
+      {{"argv", report.command},
        {"version", json::json_object({{"json", version_of("1.0.0")}, {"nf4bench", maker}})}});
 }
 
 json::JsonText device_of(const record::Report& report) {
   const record::DeviceInfo& device = report.device;
   std::vector<json::JsonMember> members = {
-      {"id", json::json_integer(0)},
-      {"name", json::json_string(device.name)},
-      {"sm_version", json::json_integer(std::int64_t{10} * device.compute_capability)},
-      {"number_of_sms", json::json_integer(device.multiprocessors)},
-      {"global_memory_size", json::json_integer(device.memory_bytes)},
-      {"l2_cache_size", json::json_integer(device.l2_bytes)}};
+      {"id", 0},
+      {"name", device.name},
+      {"sm_version", std::int64_t{10} * device.compute_capability},
+      {"number_of_sms", device.multiprocessors},
+      {"global_memory_size", device.memory_bytes},
+      {"l2_cache_size", device.l2_bytes}};
   if (device.peak_bytes_per_s) {
-    members.push_back({"global_memory_bus_bandwidth", json::json_number(*device.peak_bytes_per_s)});
+    members.push_back({"global_memory_bus_bandwidth", *device.peak_bytes_per_s});
   }
-  if (device.ecc) members.push_back({"ecc_state", json::json_bool(*device.ecc)});
+  if (device.ecc) members.push_back({"ecc_state", *device.ecc});
   return json::json_object(members);
 }
 
@@ -70,22 +66,19 @@ AxisValues axis_values_of(const ExportRow& row) {
 }
 
 json::JsonText axis_json(const AxisValue& axis) {
-  return json::json_object({{"name", json::json_string(axis.name)},
-                            {"type", json::json_string(axis.type)},
-                            {"value", json::json_string(axis.value)}});
+  return json::json_object({{"name", axis.name}, {"type", axis.type}, {"value", axis.value}});
 }
 
 // Numbers are strings in this format.
 json::JsonText summary(const char* tag, const char* hint, const char* type,
                        const std::string& value) {
   const std::string name(std::string_view(tag).substr(std::string_view("nv/").size()));
-  const json::JsonText data = json::json_object({{"name", json::json_string("value")},
-                                                 {"type", json::json_string(type)},
-                                                 {"value", json::json_string(value)}});
-  return json::json_object({{"tag", json::json_string(tag)},
-                            {"name", json::json_string(name)},
-                            {"description", json::json_string("")},
-                            {"hint", json::json_string(hint)},
+  const json::JsonText data =
+      json::json_object({{"name", "value"}, {"type", type}, {"value", value}});
+  return json::json_object({{"tag", tag},
+                            {"name", name},
+                            {"description", ""},
+                            {"hint", hint},
                             {"data", json::json_array({data})}});
 }
 
@@ -136,16 +129,16 @@ json::JsonText state_of(const ExportRow& row, const record::Settings& settings) 
     name += fmt::format(" {}={}", axis.name, axis.value);
     axes.push_back(axis_json(axis));
   }
-  return json::json_object({{"name", json::json_string(name)},
-                            {"min_samples", json::json_integer(settings.min_samples)},
-                            {"skip_time", json::json_number(-1.0)},
-                            {"timeout", json::json_number(settings.max_time_s)},
-                            {"device", json::json_integer(0)},
-                            {"type_config_index", json::json_integer(0)},
+  return json::json_object({{"name", name},
+                            {"min_samples", settings.min_samples},
+                            {"skip_time", -1.0},
+                            {"timeout", settings.max_time_s},
+                            {"device", 0},
+                            {"type_config_index", 0},
                             {"axis_values", json::json_array(axes)},
                             {"summaries", summaries_of(row)},
-                            {"is_skipped", json::json_bool(!row.is_timed)},
-                            {"skip_reason", json::json_string(row.is_timed ? "" : m.reason)}});
+                            {"is_skipped", !row.is_timed},
+                            {"skip_reason", row.is_timed ? "" : m.reason}});
 }
 
 // The axes of a benchmark: each value that any of its states has, once.
@@ -160,15 +153,15 @@ json::JsonText axes_of(const std::vector<const ExportRow*>& rows) {
       if (!seen.insert(value).second) continue;
       const bool is_integer = axis_values_of(*row)[axis].type == std::string_view("int64");
       values.push_back(
-          json::json_object({{"input_string", json::json_string(value)},
-                             {"description", json::json_string("")},
+          json::json_object({{"input_string", value},
+                             {"description", ""},
                              {"value", is_integer ? json::json_integer(std::stoll(value))
                                                   : json::json_string(value)}}));
     }
     const AxisValue first = axis_values_of(*rows.front())[axis];
-    axes.push_back(json::json_object({{"name", json::json_string(first.name)},
-                                      {"type", json::json_string(first.type)},
-                                      {"flags", json::json_string("")},
+    axes.push_back(json::json_object({{"name", first.name},
+                                      {"type", first.type},
+                                      {"flags", ""},
                                       {"values", json::json_array(values)}}));
   }
   return json::json_array(axes);

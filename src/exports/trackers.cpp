@@ -15,10 +15,10 @@ using Ends = statistics::Interval;
 
 // `ends` are those of its interval, where there is one.
 json::JsonText measure(double value, const std::optional<Ends>& ends) {
-  std::vector<json::JsonMember> members = {{"value", json::json_number(value)}};
+  std::vector<json::JsonMember> members = {{"value", value}};
   if (ends) {
-    members.push_back({"lower_value", json::json_number(ends->low)});
-    members.push_back({"upper_value", json::json_number(ends->high)});
+    members.push_back({"lower_value", ends->low});
+    members.push_back({"upper_value", ends->high});
   }
   return json::json_object(members);
 }
@@ -78,11 +78,11 @@ json::JsonText entry(const record::Report& report, const ExportRow& row, const F
       "median of {}; driver {}; nf4bench {}", text::format_count(record::sample_count(m), "sample"),
       report.device.driver.empty() ? "none" : report.device.driver, report.tool.version);
   return json::json_object(
-      {{"name", json::json_string(report.device.name + '/' + row.name)},
-       {"unit", json::json_string(figure.unit)},
-       {"value", json::json_number(figure.value)},
-       {"range", json::json_string(figure.spread ? number_text(figure.spread) : "too few samples")},
-       {"extra", json::json_string(extra)}});
+      {{"name", report.device.name + '/' + row.name},
+       {"unit", figure.unit},
+       {"value", figure.value},
+       {"range", figure.spread ? number_text(figure.spread) : "too few samples"},
+       {"extra", extra}});
 }
 
 }  // namespace

@@ -316,10 +316,10 @@ std::vector<std::string> missing_units(const Fleet& fleet, const std::string& ex
     long count = 1;
     if (!(words >> name) || name.starts_with('#')) continue;
     if (words >> std::ws && !words.eof() && (!(words >> count) || count < 1 || words >> rest)) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{}:{}: found \"{}\", wanted a UUID or a host, and after a host how "
-                              "many units it has",
-                              escaped(source), number, escaped(line)));
+      throw Error(
+          ErrorKind::kInput,
+          "{}:{}: found \"{}\", wanted a UUID or a host, and after a host how many units it has",
+          escaped(source), number, escaped(line));
     }
     const auto wanted = static_cast<std::size_t>(count);
     if (found[name] >= wanted) continue;

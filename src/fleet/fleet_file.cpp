@@ -23,8 +23,7 @@ json::JsonText facts_json(const Facts& facts) {
   return json::json_array_of(
       facts,
       [](const auto& fact) {
-        return json::json_object(
-            {{"name", json::json_string(fact.first)}, {"value", json::json_string(fact.second)}});
+        return json::json_object({{"name", fact.first}, {"value", fact.second}});
       },
       json::JsonLayout::kExpanded);
 }
@@ -33,8 +32,7 @@ json::JsonText left_out_json(const std::vector<LeftOut>& reports) {
   return json::json_array_of(
       reports,
       [](const LeftOut& each) {
-        return json::json_object({{"report", json::json_string(each.report)},
-                                  {"reason", json::json_string(each.reason)}});
+        return json::json_object({{"report", each.report}, {"reason", each.reason}});
       },
       json::JsonLayout::kExpanded);
 }
@@ -54,18 +52,18 @@ double rounded_error(double log_error) {
 
 json::JsonText unit_json(const Unit& unit) {
   return json::json_object(
-      {{"id", json::json_string(unit.id)},
-       {"host", json::json_string(unit.host)},
-       {"report", json::json_string(unit.report)},
-       {"started_at", json::json_string(unit.started_at)},
-       {"complete", json::json_bool(unit.complete)},
-       {"failed", json::json_integer(static_cast<std::int64_t>(unit.failed))},
+      {{"id", unit.id},
+       {"host", unit.host},
+       {"report", unit.report},
+       {"started_at", unit.started_at},
+       {"complete", unit.complete},
+       {"failed", unit.failed},
        {"failure", json::json_string_or_null(unit.failure)},
        {"temperature_c", number_or_null(unit.temperature_c)},
        {"power_w", number_or_null(unit.power_w)},
        {"power_limit_w", number_or_null(unit.power_limit_w)},
        {"throttled", number_or_null(unit.throttled)},
-       {"throttle_reasons", json::json_strings(unit.throttle_reasons)},
+       {"throttle_reasons", unit.throttle_reasons},
        {"other_processes", number_or_null(unit.other_processes)},
        {"time_s", column_of(unit, [](const UnitValue& v) { return v.time_s; })},
        {"log_error",
@@ -100,8 +98,8 @@ void add_group(json::JsonStream& document, const Group& group) {
 json::JsonText group_json(const Group& group, const GroupAnalysis& analysis) {
   return json::json_object(
       {{"facts", facts_json(group.facts)},
-       {"threshold", json::json_number(analysis.threshold)},
-       {"z_limit", json::json_number(analysis.z_limit)},
+       {"threshold", analysis.threshold},
+       {"z_limit", analysis.z_limit},
        {"units", text::json_rows(units_sheet(group, analysis, group.units.size()))},
        {"cells", text::json_rows(cells_sheet(group, analysis))}});
 }
@@ -135,15 +133,15 @@ std::string ranking_json(const JudgedFleet& judged) {
   for (std::size_t i = 0; i < judged.analyses.size(); ++i) {
     groups.push_back(group_json(judged.fleet.groups[i], judged.analyses[i]));
   }
-  return json::json_object({{"schema", json::json_string(kRankingSchema)},
-                            {"schema_version", json::json_string(kRankingSchemaVersion)},
-                            {"tool_version", json::json_string(report::tool_info().version)},
+  return json::json_object({{"schema", kRankingSchema},
+                            {"schema_version", kRankingSchemaVersion},
+                            {"tool_version", report::tool_info().version},
                             {"gate", compare::gate_json(judged.gate)},
                             {"groups", json::json_array(groups)},
                             {"refused", left_out_json(judged.fleet.refused)},
                             {"replaced", left_out_json(judged.fleet.replaced)},
                             {"unread", left_out_json(judged.fleet.unread)},
-                            {"missing", json::json_strings(judged.fleet.missing)}})
+                            {"missing", judged.fleet.missing}})
              .text +
          "\n";
 }

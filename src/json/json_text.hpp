@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace nf4bench::json {
@@ -13,12 +16,6 @@ namespace nf4bench::json {
 // taken for JSON.
 struct JsonText {
   std::string text;
-};
-
-// A member of an object; `name` may be any text.
-struct JsonMember {
-  std::string_view name;
-  JsonText value;
 };
 
 // How a container is laid out. What it holds is finished already and keeps its own layout.
@@ -47,6 +44,41 @@ JsonText json_string(std::string_view value);
 // Null when `value` is empty.
 JsonText json_string_or_null(std::string_view value);
 
+JsonText json_strings(const std::vector<std::string>& values,
+                      JsonLayout layout = JsonLayout::kFitted);
+
+// Whatever of these `value` is; null for none.
+template <typename T>
+JsonText json_of(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return json_bool(value);
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return json_unsigned(value);
+  } else if constexpr (std::is_integral_v<T>) {
+    return json_integer(value);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return json_number(value);
+  } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+    return json_string(value);
+  } else {
+    return json_strings(value);
+  }
+}
+template <typename T>
+JsonText json_of(const std::optional<T>& value) {
+  return value ? json_of(*value) : json_null();
+}
+
+// A member of an object; `name` may be any text.
+struct JsonMember {
+  JsonMember(std::string_view called, JsonText text) : name(called), value(std::move(text)) {}
+  template <typename T>
+  JsonMember(std::string_view called, const T& plain) : name(called), value(json_of(plain)) {}
+
+  std::string_view name;
+  JsonText value;
+};
+
 // Two, so that members that are listed where it is called are not copied.
 JsonText json_object(std::initializer_list<JsonMember> members,
                      JsonLayout layout = JsonLayout::kFitted);
@@ -63,9 +95,6 @@ JsonText json_array_of(const std::vector<Item>& items, Function&& to_text,
   for (const Item& item : items) texts.push_back(to_text(item));
   return json_array(texts, layout);
 }
-
-JsonText json_strings(const std::vector<std::string>& values,
-                      JsonLayout layout = JsonLayout::kFitted);
 
 // Arrays of numbers stand on one line, however many there are.
 JsonText json_numbers(std::span<const double> values);

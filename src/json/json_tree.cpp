@@ -169,7 +169,7 @@ void JsonTree::add(const JsonEvent& event) {
 
 JsonTree parse_json(std::string_view text, const std::string& source) {
   const auto error = [&](const JsonFault& fault) {
-    return Error(ErrorKind::kInput, fmt::format("{}: {}", escaped(source), wording(fault)));
+    return Error(ErrorKind::kInput, "{}: {}", escaped(source), wording(fault));
   };
   JsonTree tree;
   tree.expect(text.size());
@@ -290,7 +290,7 @@ void JsonNode::fail(const std::string& problem) const {
 }
 
 void JsonNode::fail_at(const std::string& path, const std::string& problem) const {
-  throw Error(ErrorKind::kInput, fmt::format("{}: {}: {}", escaped(*source_), path, problem));
+  throw Error(ErrorKind::kInput, "{}: {}: {}", escaped(*source_), path, problem);
 }
 
 void JsonNode::refuse(const std::string& wanted) const {

@@ -59,8 +59,8 @@ Nf4Tensor matrix_of(const Nf4Tensor& stack, std::int64_t index) {
   matrix.absmax_kind = matrix_absmax_kind(stack.shape, stack.blocksize, stack.absmax_kind);
   const std::int64_t first = index * matrix.elements;
   if (first % stack.blocksize != 0) {
-    throw Error(ErrorKind::kInput, fmt::format("{} does not begin with a block of {} elements",
-                                               matrix.name, stack.blocksize));
+    throw Error(ErrorKind::kInput, "{} does not begin with a block of {} elements", matrix.name,
+                stack.blocksize);
   }
   matrix.packed = part_of(stack.packed, first / 2, packed_bytes(matrix.elements));
   const std::int64_t first_block = first / stack.blocksize;
@@ -88,11 +88,10 @@ void make_plain(Nf4Tensor& tensor) {
 
 void append(Nf4Tensor& whole, const Nf4Tensor& next) {
   if (whole.blocksize != next.blocksize || whole.elements % whole.blocksize != 0) {
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("{} cannot be joined to {}: wanted whole blocks of one size, found {} "
-                    "elements in blocks of {} and blocks of {}",
-                    next.name, whole.name, whole.elements, whole.blocksize, next.blocksize));
+    throw Error(ErrorKind::kInput,
+                "{} cannot be joined to {}: wanted whole blocks of one size, found {} elements in "
+                "blocks of {} and blocks of {}",
+                next.name, whole.name, whole.elements, whole.blocksize, next.blocksize);
   }
   whole.packed.insert(whole.packed.end(), next.packed.begin(), next.packed.end());
   for (std::int64_t block = 0; block < next.blocks(); ++block) {

@@ -4,8 +4,6 @@
 #include "base/parallel.hpp"
 #include "nf4/arithmetic.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -82,8 +80,8 @@ void reference_dequantize(const Nf4Tensor& tensor, OutputType type, ElementRange
   if (first < 0 || count < 0 || first > tensor.elements - count ||
       output.size() != static_cast<std::size_t>(count) * size_in_bytes(type)) {
     throw Error(ErrorKind::kInput,
-                fmt::format("cannot decode {} elements from {} on, of {}, into {} bytes of {}",
-                            count, first, tensor.elements, output.size(), to_string(type)));
+                "cannot decode {} elements from {} on, of {}, into {} bytes of {}", count, first,
+                tensor.elements, output.size(), to_string(type));
   }
   switch (type) {
     case OutputType::kFloat16:

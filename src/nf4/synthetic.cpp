@@ -29,8 +29,7 @@ constexpr std::int64_t kBlockGrain = 1024;
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
 [[noreturn]] void fail(const SyntheticSpec& spec, const std::string& problem) {
-  throw Error(ErrorKind::kUsage,
-              fmt::format("synthetic tensor \"{}\": {}", escaped(spec.name), problem));
+  throw Error(ErrorKind::kUsage, "synthetic tensor \"{}\": {}", escaped(spec.name), problem);
 }
 
 std::int64_t checked_elements(const SyntheticSpec& spec) {

@@ -15,8 +15,7 @@ namespace {
 [[noreturn]] void fail(const Nf4Tensor& tensor, const std::string& problem) {
   const std::string where =
       tensor.source.empty() ? std::string() : fmt::format("{}: ", escaped(tensor.source));
-  throw Error(ErrorKind::kInput,
-              fmt::format("{}tensor \"{}\": {}", where, escaped(tensor.name), problem));
+  throw Error(ErrorKind::kInput, "{}tensor \"{}\": {}", where, escaped(tensor.name), problem);
 }
 
 void require_length(const Nf4Tensor& tensor, const char* field, std::size_t found,

@@ -111,9 +111,8 @@ void merge(record::Verification& total, const record::Verification& part) {
 record::Verification compare_outputs(nf4::OutputType type, std::span<const std::byte> expected,
                                      std::span<const std::byte> actual) {
   if (expected.size() != actual.size() || expected.size() % nf4::size_in_bytes(type) != 0) {
-    throw Error(ErrorKind::kVerification,
-                fmt::format("cannot compare {} bytes of {} with {} expected ones", actual.size(),
-                            to_string(type), expected.size()));
+    throw Error(ErrorKind::kVerification, "cannot compare {} bytes of {} with {} expected ones",
+                actual.size(), to_string(type), expected.size());
   }
   const auto elements = static_cast<std::int64_t>(expected.size() / nf4::size_in_bytes(type));
   record::Verification total;
@@ -205,9 +204,8 @@ record::Verification compare_products(nf4::OutputType type,
                                       std::span<const kernels::ProductBound> bounds,
                                       std::span<const std::byte> actual) {
   if (actual.size() != bounds.size() * nf4::size_in_bytes(type)) {
-    throw Error(ErrorKind::kVerification,
-                fmt::format("cannot compare {} bytes of {} with {} expected values", actual.size(),
-                            to_string(type), bounds.size()));
+    throw Error(ErrorKind::kVerification, "cannot compare {} bytes of {} with {} expected values",
+                actual.size(), to_string(type), bounds.size());
   }
   const kernels::TypeRange range = kernels::range_of(type);
   kernels::DeviceVerdict verdict;

@@ -6,8 +6,6 @@
 #include "base/text.hpp"
 #include "nf4/random.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -136,10 +134,9 @@ Routing parse_routing(const std::string& word) {
   const auto refuse = [&] {
     return Error(
         ErrorKind::kUsage,
-        fmt::format("--routing: \"{}\" is none; wanted uniform, zipf:S, normal:S, one or "
-                    "balanced, each perhaps with :dead=F (a share below 1), or a .npy file "
-                    "of ids [tokens, top-k]",
-                    escaped(word)));
+        "--routing: \"{}\" is none; wanted uniform, zipf:S, normal:S, one or balanced, each "
+        "perhaps with :dead=F (a share below 1), or a .npy file of ids [tokens, top-k]",
+        escaped(word));
   };
   Routing routing;
   if (word.ends_with(".npy")) {
@@ -180,9 +177,9 @@ std::vector<std::int64_t> draw_ids(const Problem& problem, const Routing& routin
   const std::int64_t alive = experts - dead;
   if (alive < top_k) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--routing: leaves {} of {} experts, and each token chooses {}; wanted "
-                            "a smaller share of dead experts, or a smaller --top-k",
-                            alive, experts, top_k));
+                "--routing: leaves {} of {} experts, and each token chooses {}; wanted a smaller "
+                "share of dead experts, or a smaller --top-k",
+                alive, experts, top_k);
   }
   const std::vector<std::int64_t> order = shuffled_experts(experts, seed);
   const std::vector<double> liking = liking_of(routing, order, alive, seed);

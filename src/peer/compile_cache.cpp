@@ -42,8 +42,7 @@ fs::path made_folder() {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot make {}: {}", escaped(folder.string()), error.message()));
+    throw Error(ErrorKind::kInput, "cannot make {}: {}", escaped(folder.string()), error.message());
   }
   return folder;
 }
@@ -173,9 +172,8 @@ fs::path CompileCache::temporary() const {
   std::string name = (folder_ / "XXXXXX.tmp").string();
   const Descriptor file(mkstemps(name.data(), 4));
   if (!file.is_open()) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot write into {}: {}", escaped(folder_.string()),
-                            std::generic_category().message(errno)));
+    throw Error(ErrorKind::kInput, "cannot write into {}: {}", escaped(folder_.string()),
+                std::generic_category().message(errno));
   }
   return name;
 }
@@ -187,8 +185,8 @@ fs::path CompileCache::keep(const std::string& question, const fs::path& tempora
   fs::permissions(temporary, fs::perms::owner_all, error);
   fs::rename(temporary, library, error);
   if (error) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot write {}: {}", escaped(library.string()), error.message()));
+    throw Error(ErrorKind::kInput, "cannot write {}: {}", escaped(library.string()),
+                error.message());
   }
   if (std::optional<std::vector<FileSeen>> seen = look_at(files, since)) {
     const fs::path made = folder_ / (hash_of(question) + ".made");

@@ -92,8 +92,8 @@ void launch_guarded(const PeerEntry& entry, const kernels::Job& job,
   try {
     error = entry.variant->launch(&c_job, launch.stream);
   } catch (const std::exception& thrown) {
-    throw Error(ErrorKind::kDevice, fmt::format("threw an exception, which a peer must not: {}",
-                                                escaped(thrown.what())));
+    throw Error(ErrorKind::kDevice, "threw an exception, which a peer must not: {}",
+                escaped(thrown.what()));
   } catch (...) {
     throw Error(ErrorKind::kDevice, "threw an exception, which a peer must not");
   }

@@ -100,11 +100,10 @@ void require_gpu_code(const std::string& path, int compute_capability) {
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
   const GpuCode code = gpu_code_of(std::as_bytes(std::span(bytes)));
   if (code.may_run_on(compute_capability)) return;
-  throw Error(ErrorKind::kInput,
-              fmt::format("{} has GPU code for sm_{}{}{}, nothing that runs on sm_{}",
-                          escaped(path), fmt::join(code.binaries, ", sm_"),
-                          code.ptx.empty() ? "" : " and PTX for compute_",
-                          fmt::join(code.ptx, ", compute_"), compute_capability));
+  throw Error(ErrorKind::kInput, "{} has GPU code for sm_{}{}{}, nothing that runs on sm_{}",
+              escaped(path), fmt::join(code.binaries, ", sm_"),
+              code.ptx.empty() ? "" : " and PTX for compute_", fmt::join(code.ptx, ", compute_"),
+              compute_capability);
 }
 
 }  // namespace nf4bench::peer

@@ -6,8 +6,6 @@
 #include "peer/solution_file.hpp"
 #include "peer/source_file.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace nf4bench::peer {
@@ -18,25 +16,24 @@ constexpr std::size_t kMaxNameLength = 64;
 PeerArgument parse_peer(const std::string& word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos) {
-    throw Error(ErrorKind::kUsage, fmt::format("--peer: \"{}\" has no =; wanted NAME=PATH, as in "
-                                               "bitsandbytes=./libbitsandbytes_cuda130.so",
-                                               escaped(word)));
+    throw Error(ErrorKind::kUsage,
+                "--peer: \"{}\" has no =; wanted NAME=PATH, as in "
+                "bitsandbytes=./libbitsandbytes_cuda130.so",
+                escaped(word));
   }
   PeerArgument peer{word.substr(0, equals), word.substr(equals + 1)};
   if (!is_peer_name(peer.name)) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--peer: \"{}\" is no name for a peer; wanted 1 to {} letters, digits, "
-                            "_ or -",
-                            escaped(peer.name), kMaxNameLength));
+                "--peer: \"{}\" is no name for a peer; wanted 1 to {} letters, digits, _ or -",
+                escaped(peer.name), kMaxNameLength);
   }
   if (peer.path.find('/') == std::string::npos && !is_python_file(peer.path) &&
       !is_source_file(peer.path) && !is_solution_file(peer.path)) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("--peer {}: \"{}\" is no path; libraries are not searched for, so write "
-                    "where it lies, as in ./{}",
-                    peer.name, escaped(peer.path),
-                    peer.path.empty() ? "libpeer.so" : escaped(peer.path)));
+    throw Error(ErrorKind::kUsage,
+                "--peer {}: \"{}\" is no path; libraries are not searched for, so write where it "
+                "lies, as in ./{}",
+                peer.name, escaped(peer.path),
+                peer.path.empty() ? "libpeer.so" : escaped(peer.path));
   }
   return peer;
 }
@@ -57,9 +54,8 @@ std::vector<PeerArgument> parse_peers(const std::vector<std::string>& words) {
     const bool is_taken = std::ranges::any_of(
         peers, [&](const PeerArgument& other) { return other.name == peer.name; });
     if (is_taken) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("--peer: two peers are named \"{}\"; give each its own name", peer.name));
+      throw Error(ErrorKind::kUsage, "--peer: two peers are named \"{}\"; give each its own name",
+                  peer.name);
     }
     peers.push_back(std::move(peer));
   }

@@ -40,8 +40,8 @@ std::string later_entry_point(const SharedLibrary& library) {
 // `known` bytes that this program knows of it.
 void check_bytes(const char* field, std::uint32_t bytes, std::size_t known, const char* type) {
   if (bytes >= known && bytes <= kMaxStructBytes && bytes % alignof(void*) == 0) return;
-  throw Error(ErrorKind::kInput, fmt::format("has {} {}, wanted sizeof({}), which is {} here",
-                                             field, bytes, type, known));
+  throw Error(ErrorKind::kInput, "has {} {}, wanted sizeof({}), which is {} here", field, bytes,
+              type, known);
 }
 
 const nf4bench_peer_table& table_of(const SharedLibrary& library) {
@@ -49,7 +49,7 @@ const nf4bench_peer_table& table_of(const SharedLibrary& library) {
   const auto entry_point = reinterpret_cast<EntryPoint>(library.find(kEntryPoint));
   const nf4bench_peer_table* const table = entry_point();
   if (table == nullptr) {
-    throw Error(ErrorKind::kInput, fmt::format("{}() returned NULL", kEntryPoint));
+    throw Error(ErrorKind::kInput, "{}() returned NULL", kEntryPoint);
   }
   return *table;
 }
@@ -58,18 +58,17 @@ const nf4bench_peer_table& table_of(const SharedLibrary& library) {
 void check_header(const nf4bench_peer_table& table) {
   if (table.abi != NF4BENCH_PEER_ABI) {
     throw Error(ErrorKind::kInput,
-                fmt::format("has ABI version {}, wanted {} from {}(); build it with the "
-                            "nf4bench_peer.h of that version",
-                            table.abi, NF4BENCH_PEER_ABI, kEntryPoint));
+                "has ABI version {}, wanted {} from {}(); build it with the nf4bench_peer.h of "
+                "that version",
+                table.abi, NF4BENCH_PEER_ABI, kEntryPoint);
   }
   check_bytes("table_bytes", table.table_bytes, offsetof(nf4bench_peer_table, error_text),
               "nf4bench_peer_table");
   check_bytes("variant_bytes", table.variant_bytes, sizeof(nf4bench_peer_variant),
               "nf4bench_peer_variant");
   if (table.variant_count == 0 || table.variant_count > kMaxVariants || table.variants == nullptr) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("offers {} variants{}; wanted 1 to {}", table.variant_count,
-                            table.variants == nullptr ? " at NULL" : "", kMaxVariants));
+    throw Error(ErrorKind::kInput, "offers {} variants{}; wanted 1 to {}", table.variant_count,
+                table.variants == nullptr ? " at NULL" : "", kMaxVariants);
   }
 }
 
@@ -115,12 +114,11 @@ std::vector<PeerEntry> read_entries(const nf4bench_peer_table& table, std::uint3
   for (std::uint32_t i = 0; i < table.variant_count; ++i) {
     const nf4bench_peer_variant& variant = variant_at(table, i);
     if (const std::string problem = problem_of(variant, known_flags); !problem.empty()) {
-      throw Error(ErrorKind::kInput, fmt::format("variant {} of its table: {}", i, problem));
+      throw Error(ErrorKind::kInput, "variant {} of its table: {}", i, problem);
     }
     std::string name = bounded_text(variant.name, kMaxNameChars);
     if (!taken.emplace(variant.device, variant.operation, name).second) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("variant {} of its table: its name \"{}\" is taken", i, name));
+      throw Error(ErrorKind::kInput, "variant {} of its table: its name \"{}\" is taken", i, name);
     }
     entries.push_back({.variant = &variant,
                        .error_text = error_text_of(table),
@@ -165,9 +163,8 @@ bool has_peer_table(const SharedLibrary& library) {
 
 std::vector<PeerEntry> read_peer_table(const SharedLibrary& library) {
   if (library.find(kEntryPoint) == nullptr) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("exports {}, of a later version than the {} that is known here",
-                            later_entry_point(library), NF4BENCH_PEER_ABI));
+    throw Error(ErrorKind::kInput, "exports {}, of a later version than the {} that is known here",
+                later_entry_point(library), NF4BENCH_PEER_ABI);
   }
   return read_entries(table_of(library), kKnownFlags);
 }

@@ -54,9 +54,9 @@ std::vector<kernels::Variant> bitsandbytes_on(const SharedLibrary& library,
                                               const Names& name) {
   if (host.kind == record::DeviceKind::kCpu) return bitsandbytes_on_cpu(library, host, name);
   if (!host.tools) {
-    throw Error(ErrorKind::kInput,
-                "this nf4bench was built without CUDA, which bitsandbytes' "
-                "kernels for CUDA devices need");
+    throw Error(
+        ErrorKind::kInput,
+        "this nf4bench was built without CUDA, which bitsandbytes' kernels for CUDA devices need");
   }
   const bitsandbytes::CudaLibrary found = bitsandbytes::find_cuda_library(library);
   require_gpu_code(argument.path, host.compute_capability);
@@ -87,9 +87,8 @@ std::vector<kernels::Variant> load_library(const PeerArgument& argument, const P
     variants = bitsandbytes_on(library, argument, host, {argument.name, strings});
   } else {
     throw Error(ErrorKind::kInput,
-                fmt::format("{} exports neither nf4bench_peer_v2 nor the functions of "
-                            "bitsandbytes",
-                            escaped(argument.path)));
+                "{} exports neither nf4bench_peer_v2 nor the functions of bitsandbytes",
+                escaped(argument.path));
   }
   if (!variants.empty()) library.keep();
   return variants;
@@ -107,9 +106,8 @@ std::vector<kernels::Variant> load_here(const PeerArgument& given, const PeerHos
                              strings)
           : load_library(argument, host, strings);
   if (variants.empty()) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{} has no variant of {} for {}", escaped(argument.path),
-                            host.operation, name_of(host.kind)));
+    throw Error(ErrorKind::kInput, "{} has no variant of {} for {}", escaped(argument.path),
+                host.operation, name_of(host.kind));
   }
   return variants;
 }
@@ -185,8 +183,8 @@ void Peers::add(const PeerArgument& argument, const PeerHost& host) {
     if (std::ranges::any_of(variants_,
                             [&](const kernels::Variant& other) { return name == other.name; })) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--peer {}: there is a variant \"{}\" already; choose another name",
-                              argument.name, name));
+                  "--peer {}: there is a variant \"{}\" already; choose another name",
+                  argument.name, name);
     }
     variants_.push_back(variant);
     variants_.back().traits.peer = peer;

@@ -124,8 +124,8 @@ std::string first_error(const std::string& log) {
 void require_success(const std::string& path, const Source& source, const ChildOutcome& outcome) {
   if (outcome.exit_code == 0) return;
   if (outcome.exit_code == 127 && outcome.err.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("{} needs the compiler {}, which is not found",
-                                               escaped(path), escaped(source.compiler.front())));
+    throw Error(ErrorKind::kInput, "{} needs the compiler {}, which is not found", escaped(path),
+                escaped(source.compiler.front()));
   }
   throw compile_error(path,
                       outcome.was_silent ? "the compiler does not end" : outcome.err + outcome.out);

@@ -136,8 +136,8 @@ std::vector<const Card*> find_cards(const std::string& name) {
     if (lowered(card.name).find(lowered(name)) != std::string::npos) found.push_back(&card);
   }
   if (found.empty()) {
-    throw Error(ErrorKind::kUsage, fmt::format("list: no known card is called \"{}\"; there are {}",
-                                               escaped(name), fmt::join(names, ", ")));
+    throw Error(ErrorKind::kUsage, "list: no known card is called \"{}\"; there are {}",
+                escaped(name), fmt::join(names, ", "));
   }
   return found;
 }
@@ -148,8 +148,7 @@ kernels::Problem problem_of(const std::string& shape, nf4::OutputType type) {
   const std::vector<std::int64_t> sizes = parse_shape(shape);
   if (sizes.size() != 2 || std::ranges::any_of(sizes, [](auto size) { return size > kMost; })) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--shape: \"{}\" is no matrix of less than 2^31 rows and columns",
-                            escaped(shape)));
+                "--shape: \"{}\" is no matrix of less than 2^31 rows and columns", escaped(shape));
   }
   kernels::Problem problem;
   problem.outputs = sizes[0];

@@ -60,9 +60,8 @@ using Layer = std::map<std::int64_t, std::array<const TensorSource*, kRoles>>;
 
 [[noreturn]] void fail(const std::string& layer, const std::string& what) {
   throw Error(ErrorKind::kUsage,
-              fmt::format("experts: the matrices of \"{}\" make no stack: {}; leave them out "
-                          "(--tensor)",
-                          escaped(layer), what));
+              "experts: the matrices of \"{}\" make no stack: {}; leave them out (--tensor)",
+              escaped(layer), what);
 }
 
 void require_alike(const std::string& layer, const TensorSource& first, const TensorSource& other) {
@@ -159,11 +158,10 @@ void require_whole_blocks(const TensorSource& stack) {
   const auto shape = nf4::matrix_shape(stack.geometry.shape);
   const record::Geometry matrix = {.shape = shape};
   if (matrix.elements() % stack.geometry.blocksize == 0) return;
-  throw Error(
-      ErrorKind::kUsage,
-      fmt::format("tensor \"{}\": matrices of {} do not each begin with a block of {}, so "
-                  "that no product can be made with one alone; leave it out (--tensor)",
-                  escaped(stack.name), nf4::shape_to_string(shape), stack.geometry.blocksize));
+  throw Error(ErrorKind::kUsage,
+              "tensor \"{}\": matrices of {} do not each begin with a block of {}, so that no "
+              "product can be made with one alone; leave it out (--tensor)",
+              escaped(stack.name), nf4::shape_to_string(shape), stack.geometry.blocksize);
 }
 
 record::StackPart part_of(const TensorSource& source, const std::vector<record::StackPart>& asked) {
@@ -182,14 +180,14 @@ std::int64_t top_k_of(const TensorSource& source, std::int64_t asked) {
   const std::int64_t top_k = asked > 0 ? asked : own;
   const std::int64_t experts = source.geometry.shape.front();
   if (top_k == 0) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("tensor \"{}\": nothing says how many of its {} experts a token "
-                            "chooses; wanted --top-k K",
-                            escaped(source.name), experts));
+    throw Error(
+        ErrorKind::kUsage,
+        "tensor \"{}\": nothing says how many of its {} experts a token chooses; wanted --top-k K",
+        escaped(source.name), experts);
   }
   if (top_k > experts) {
-    throw Error(ErrorKind::kUsage, fmt::format("--top-k: {} is more than the {} experts of \"{}\"",
-                                               top_k, experts, escaped(source.name)));
+    throw Error(ErrorKind::kUsage, "--top-k: {} is more than the {} experts of \"{}\"", top_k,
+                experts, escaped(source.name));
   }
   return top_k;
 }
@@ -225,13 +223,11 @@ std::vector<TensorSource> whole_stacks(const std::vector<TensorSource>& sources,
     std::move(layers.begin(), layers.end(), std::back_inserter(stacks));
   }
   if (!stacks.empty()) return stacks;
-  throw Error(
-      ErrorKind::kUsage,
-      fmt::format("experts: found no stack of matrices{}; wanted a tensor [experts, "
-                  "outputs, inputs] of a file, or experts.0.up_proj.weight and so on, --shape "
-                  "8x14336x4096 --top-k 2, or a preset with experts (--preset "
-                  "qwen3-30b-a3b)",
-                  options.parts.empty() ? "" : " for that --part"));
+  throw Error(ErrorKind::kUsage,
+              "experts: found no stack of matrices{}; wanted a tensor [experts, outputs, inputs] "
+              "of a file, or experts.0.up_proj.weight and so on, --shape 8x14336x4096 --top-k 2, "
+              "or a preset with experts (--preset qwen3-30b-a3b)",
+              options.parts.empty() ? "" : " for that --part");
 }
 
 std::vector<TensorSource> split_stacks(std::vector<TensorSource> sources) {

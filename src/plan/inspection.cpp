@@ -156,7 +156,7 @@ std::string inspection_json(const std::string& input, const Inspection& inspecti
   constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
   const text::Sheet tensors = text::sheet_of(tensor_columns(true), lines_of(inspection, true));
   return json::json_object(
-             {{"input", json::json_string(input)},
+             {{"input", input},
               {"tensors", json_rows(tensors, kLayout)},
               {"others", json_rows(text::sheet_of(other_columns(), inspection.others), kLayout)}},
              kLayout)

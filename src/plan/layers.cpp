@@ -72,23 +72,20 @@ void require_whole_stacks(const TensorSource& layer) {
   if (kernels::has_whole_stacks(operation::problem_of(size, layer.dtype))) return;
   throw Error(
       ErrorKind::kUsage,
-      fmt::format("--part layer: the second stack of \"{}\" would not begin with a block "
-                  "of {}{}; wanted other sizes{}",
-                  escaped(layer.name), geometry.blocksize,
-                  layer.geometry.absmax_kind == nf4::AbsmaxKind::kNested
-                      ? " and a group of 256 of them"
-                      : "",
-                  layer.geometry.absmax_kind == nf4::AbsmaxKind::kNested ? ", or --plain" : ""));
+      "--part layer: the second stack of \"{}\" would not begin with a block of {}{}; wanted other "
+      "sizes{}",
+      escaped(layer.name), geometry.blocksize,
+      layer.geometry.absmax_kind == nf4::AbsmaxKind::kNested ? " and a group of 256 of them" : "",
+      layer.geometry.absmax_kind == nf4::AbsmaxKind::kNested ? ", or --plain" : "");
 }
 
 [[noreturn]] void fail_to_fit(const TensorSource& first, const std::string& second,
                               record::Activation activation) {
   throw Error(
       ErrorKind::kUsage,
-      fmt::format("--part layer: \"{}\" [{}] and {} make no layer with {}; wanted [E, {}, "
-                  "H] and [E, H, I]",
-                  escaped(first.name), nf4::shape_to_string(first.geometry.shape), second,
-                  to_string(activation), outputs_per_column(activation) == 2 ? "2 I" : "I"));
+      "--part layer: \"{}\" [{}] and {} make no layer with {}; wanted [E, {}, H] and [E, H, I]",
+      escaped(first.name), nf4::shape_to_string(first.geometry.shape), second,
+      to_string(activation), outputs_per_column(activation) == 2 ? "2 I" : "I");
 }
 
 // `first` as a layer with so many columns, yet without data.
@@ -159,10 +156,9 @@ std::vector<TensorSource> whole_layers(const std::vector<TensorSource>& stacks,
       const auto second = std::ranges::find(stacks, name, &TensorSource::name);
       if (second == stacks.end()) {
         throw Error(ErrorKind::kUsage,
-                    fmt::format("--part layer: \"{}\" has no second stack{}; leave it out "
-                                "(--tensor), or measure its product alone (--part gate_up)",
-                                escaped(first.name),
-                                name.empty() ? "" : fmt::format(" \"{}\"", escaped(name))));
+                    "--part layer: \"{}\" has no second stack{}; leave it out (--tensor), or "
+                    "measure its product alone (--part gate_up)",
+                    escaped(first.name), name.empty() ? "" : fmt::format(" \"{}\"", escaped(name)));
       }
       layers.push_back(joined_layer(first, *second, activation));
     }

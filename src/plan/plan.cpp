@@ -34,10 +34,9 @@ void require_match(const std::string& pattern, const std::vector<std::string>& n
   std::string word = pattern;
   std::erase_if(word, [](char c) { return c == '*' || c == '?'; });
   const std::vector<std::string> nearest = nearest_names(word, names);
-  throw Error(ErrorKind::kUsage,
-              fmt::format("No variant of this device is named \"{}\"; {}: {}", escaped(pattern),
-                          nearest.empty() ? "there are" : "did you mean",
-                          fmt::join(nearest.empty() ? names : nearest, ", ")));
+  throw Error(ErrorKind::kUsage, "No variant of this device is named \"{}\"; {}: {}",
+              escaped(pattern), nearest.empty() ? "there are" : "did you mean",
+              fmt::join(nearest.empty() ? names : nearest, ", "));
 }
 
 }  // namespace

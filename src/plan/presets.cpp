@@ -256,9 +256,9 @@ const Preset& find_preset(const std::string& name) {
   }
   const std::vector<std::string> nearest = nearest_names(name, names);
   throw Error(ErrorKind::kUsage,
-              fmt::format("There is no preset \"{}\"; {}: {} (nf4bench list presets shows all)",
-                          name, nearest.empty() ? "there are" : "did you mean",
-                          fmt::join(nearest.empty() ? names : nearest, ", ")));
+              "There is no preset \"{}\"; {}: {} (nf4bench list presets shows all)", name,
+              nearest.empty() ? "there are" : "did you mean",
+              fmt::join(nearest.empty() ? names : nearest, ", "));
 }
 
 }  // namespace nf4bench::plan

@@ -46,10 +46,9 @@ void check_types(const operation::Operation& operation, const std::vector<Planne
       names.reserve(has.size());
       for (const nf4::OutputType each : has) names.emplace_back(to_string(each));
       throw Error(ErrorKind::kUsage,
-                  fmt::format("{} is not made for {}, as tensor \"{}\" would be; choose among {} "
-                              "with --dtype",
-                              operation.name, to_string(type), escaped(planned.source.name),
-                              fmt::join(names, ", ")));
+                  "{} is not made for {}, as tensor \"{}\" would be; choose among {} with --dtype",
+                  operation.name, to_string(type), escaped(planned.source.name),
+                  fmt::join(names, ", "));
     }
   }
 }
@@ -67,13 +66,12 @@ struct Shortage {
 void require(const TensorSource& source, const kernels::Problem& problem, const Shortage& memory) {
   if (memory.there <= 0 || memory.needed <= memory.there) return;
   const bool has_tokens = problem.tokens > 0;
-  throw Error(
-      memory.kind,
-      fmt::format("tensor \"{}\" as {}{} needs {} bytes of memory {} at least, and there are "
-                  "{}; choose smaller tensors (--tensor){} or a smaller type (--dtype)",
-                  escaped(source.name), to_string(problem.output_type),
-                  has_tokens ? fmt::format(" with {} tokens", problem.tokens) : "", memory.needed,
-                  memory.where, memory.there, has_tokens ? ", fewer tokens (--tokens)" : ""));
+  throw Error(memory.kind,
+              "tensor \"{}\" as {}{} needs {} bytes of memory {} at least, and there are {}; "
+              "choose smaller tensors (--tensor){} or a smaller type (--dtype)",
+              escaped(source.name), to_string(problem.output_type),
+              has_tokens ? fmt::format(" with {} tokens", problem.tokens) : "", memory.needed,
+              memory.where, memory.there, has_tokens ? ", fewer tokens (--tokens)" : "");
 }
 
 }  // namespace

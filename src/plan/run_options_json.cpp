@@ -5,8 +5,6 @@
 #include "json/fields.hpp"
 #include "record/fields.hpp"
 
-#include <fmt/format.h>
-
 namespace nf4bench::plan {
 namespace {
 
@@ -18,9 +16,8 @@ struct CheckText {
   void operator()(const char* /*name*/, const std::string& text) const {
     if (is_utf8(text)) return;
     throw Error(ErrorKind::kUsage,
-                fmt::format("\"{}\" is not UTF-8, so that no other process of this program can be "
-                            "given it",
-                            escaped(text)));
+                "\"{}\" is not UTF-8, so that no other process of this program can be given it",
+                escaped(text));
   }
 
   void operator()(const char* name, const std::vector<std::string>& texts) const {

@@ -27,9 +27,9 @@ std::optional<int> number_of(const char* name, const Variables& variables) {
   if (text == nullptr || *text == '\0') return std::nullopt;
   if (const auto number = number_in(text)) return number;
   throw Error(ErrorKind::kUsage,
-              fmt::format("{}: found \"{}\", wanted the number of a task; --shard I/N says it "
-                          "instead of the environment",
-                          name, escaped(text)));
+              "{}: found \"{}\", wanted the number of a task; --shard I/N says it instead of the "
+              "environment",
+              name, escaped(text));
 }
 
 record::Shard parse_shard(const std::string& word) {
@@ -42,9 +42,9 @@ record::Shard parse_shard(const std::string& word) {
     }
   }
   throw Error(ErrorKind::kUsage,
-              fmt::format("--shard: found \"{}\", wanted I/N: the number of this task from 0 on, "
-                          "and how many there are, as in 0/8 to 7/8",
-                          escaped(word)));
+              "--shard: found \"{}\", wanted I/N: the number of this task from 0 on, and how many "
+              "there are, as in 0/8 to 7/8",
+              escaped(word));
 }
 
 std::optional<record::Shard> rank_of_mpi(const Variables& variables) {

@@ -70,9 +70,9 @@ void check_stack_shapes(const std::vector<io::StackShape>& shapes,
     };
     if (std::ranges::any_of(checkpoints, has_stack)) continue;
     throw Error(ErrorKind::kUsage,
-                fmt::format("--shape-of: no stack of experts in the input is called \"{}\" or ends "
-                            "in \".{}\"; \"nf4bench inspect --all\" lists names",
-                            escaped(shape.name), escaped(shape.name)));
+                "--shape-of: no stack of experts in the input is called \"{}\" or ends in \".{}\"; "
+                "\"nf4bench inspect --all\" lists names",
+                escaped(shape.name), escaped(shape.name));
   }
 }
 
@@ -116,9 +116,8 @@ void add_input(Sources& sources, OneInput input, const NameFilter& filter) {
     if (!entry.problem.empty()) {
       throw Error(
           ErrorKind::kInput,
-          fmt::format("{} (\"nf4bench inspect --all\" lists every tensor; --tensor selects the "
-                      "good ones)",
-                      entry.problem));
+          "{} (\"nf4bench inspect --all\" lists every tensor; --tensor selects the good ones)",
+          entry.problem);
     }
     for (const std::string& warning : entry.warnings) {
       sources.warnings.push_back(fmt::format("{}: {}", escaped(entry.name), warning));
@@ -235,8 +234,8 @@ void check_options(const record::RunOptions& options) {
       options.presets.empty()) {
     throw Error(ErrorKind::kUsage,
                 "run needs something to measure: a file or folder with NF4 tensors "
-                "(data/llama_layer.safetensors is a small sample), --shape 4096x4096, or "
-                "--preset llama-3.1-8b");
+                "(data/llama_layer.safetensors is a small sample), --shape 4096x4096, or --preset "
+                "llama-3.1-8b");
   }
   check_blocksize(options.blocksize);
   for (const std::string& word : options.shapes) parse_shape(word);
@@ -273,17 +272,16 @@ Error nothing_selected(const std::string& regex,
     others += (others.empty() || found.empty() ? "" : ", ") + found;
   }
   return {ErrorKind::kUsage,
-          fmt::format(
-              "--tensor: \"{}\" matches no NF4 tensor of the input{}; \"nf4bench inspect --all\" "
-              "lists their names",
-              escaped(regex), others.empty() ? "" : ", only " + others)};
+          "--tensor: \"{}\" matches no NF4 tensor of the input{}; \"nf4bench inspect --all\" "
+          "lists their names",
+          escaped(regex), others.empty() ? "" : ", only " + others};
 }
 
 OneInput open_input(const record::Inputs& inputs) {
   if (inputs.paths.size() + (inputs.dumps.empty() ? 0 : 1) != 1) {
     throw Error(ErrorKind::kUsage,
-                "wanted one input: a file or folder with NF4 tensors, or --raw weight=W.npy,"
-                "absmax=A.npy,shape=OUTxIN,blocksize=64");
+                "wanted one input: a file or folder with NF4 tensors, or --raw "
+                "weight=W.npy,absmax=A.npy,shape=OUTxIN,blocksize=64");
   }
   return std::move(open_inputs(inputs).front());
 }

@@ -22,7 +22,7 @@ struct GivenFile {
   io::NpyHeader header;
 
   [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(ErrorKind::kInput, fmt::format("{}: {}: {}", option, source.name(), what));
+    throw Error(ErrorKind::kInput, "{}: {}: {}", option, source.name(), what);
   }
 
   // Throws Error(kInput) unless it has two dimensions, `wanted`, with at least so many tokens.
@@ -86,10 +86,10 @@ void check_fit(const operation::GivenActivations& given, const operation::Operat
     const std::int64_t wanted = problems_of(operation, planned.source, options).front().inputs;
     if (wanted == given.inputs) continue;
     throw Error(ErrorKind::kInput,
-                fmt::format("--activations: {} has {} values a token, and tensor \"{}\" takes {}; "
-                            "choose among tensors with --tensor",
-                            escaped(options.activations_file), given.inputs,
-                            escaped(planned.source.name), wanted));
+                "--activations: {} has {} values a token, and tensor \"{}\" takes {}; choose among "
+                "tensors with --tensor",
+                escaped(options.activations_file), given.inputs, escaped(planned.source.name),
+                wanted);
   }
 }
 

@@ -47,27 +47,25 @@ std::vector<std::int64_t> parse_shape(const std::string& word, const char* optio
     const std::optional<std::int64_t> extent = positive_number(rest.substr(0, cross));
     if (!extent) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("{}: \"{}\" is not a shape; wanted positive numbers joined by x, "
-                              "as in 14336x4096 (out_features x in_features)",
-                              option, escaped(word)));
+                  "{}: \"{}\" is not a shape; wanted positive numbers joined by x, as in "
+                  "14336x4096 (out_features x in_features)",
+                  option, escaped(word));
     }
     shape.push_back(*extent);
     if (cross == std::string_view::npos) break;
     rest.remove_prefix(cross + 1);
   }
   if (!fits_elements(shape)) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{}: \"{}\" has more elements than a 63-bit count can hold", option,
-                            escaped(word)));
+    throw Error(ErrorKind::kUsage, "{}: \"{}\" has more elements than a 63-bit count can hold",
+                option, escaped(word));
   }
   return shape;
 }
 
 int check_blocksize(int blocksize, const char* option) {
   if (nf4::is_legal_blocksize(blocksize)) return blocksize;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("{}: the blocksize {} is not a power of two from {} to {}", option,
-                          blocksize, nf4::kMinBlocksize, nf4::kMaxBlocksize));
+  throw Error(ErrorKind::kUsage, "{}: the blocksize {} is not a power of two from {} to {}", option,
+              blocksize, nf4::kMinBlocksize, nf4::kMaxBlocksize);
 }
 
 namespace {
@@ -79,7 +77,7 @@ const std::vector<std::string> kKeys = {"weight",        "absmax",     "shape", 
                                         "dtype",         "name"};
 
 [[noreturn]] void refuse(const std::string& problem) {
-  throw Error(ErrorKind::kUsage, fmt::format("{}: {}", kRaw, problem));
+  throw Error(ErrorKind::kUsage, "{}: {}", kRaw, problem);
 }
 
 using Fields = std::map<std::string, std::string, std::less<>>;
@@ -193,15 +191,15 @@ io::StackShape parse_stack_shape(const std::string& word) {
   const std::size_t equals = word.rfind('=');
   if (equals == 0 || equals == std::string::npos) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{}: found \"{}\", wanted NAME=NxK, as in gate_up_proj=1536x2048",
-                            io::kShapeOption, escaped(word)));
+                "{}: found \"{}\", wanted NAME=NxK, as in gate_up_proj=1536x2048", io::kShapeOption,
+                escaped(word));
   }
   const std::vector<std::int64_t> shape = parse_shape(word.substr(equals + 1), io::kShapeOption);
   if (shape.size() != 2) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("{}: \"{}\" has {} numbers; wanted the outputs and inputs of an "
-                            "expert, as in gate_up_proj=1536x2048",
-                            io::kShapeOption, escaped(word), shape.size()));
+                "{}: \"{}\" has {} numbers; wanted the outputs and inputs of an expert, as in "
+                "gate_up_proj=1536x2048",
+                io::kShapeOption, escaped(word), shape.size());
   }
   return {.name = word.substr(0, equals), .outputs = shape[0], .inputs = shape[1]};
 }
@@ -218,8 +216,8 @@ NameFilter::NameFilter(const std::string& regex) {
   try {
     regex_.emplace(regex, std::regex::ECMAScript | std::regex::optimize);
   } catch (const std::regex_error& error) {
-    throw Error(ErrorKind::kUsage, fmt::format("--tensor: \"{}\" is no regular expression: {}",
-                                               escaped(regex), error.what()));
+    throw Error(ErrorKind::kUsage, "--tensor: \"{}\" is no regular expression: {}", escaped(regex),
+                error.what());
   }
 }
 

@@ -49,11 +49,10 @@ void ReportFile::start() {
   lock_.emplace(behind_links(path_));
   if (lock_->is_taken()) {
     is_saved_ = true;  // it is not ours to save
-    throw Error(ErrorKind::kOutput,
-                fmt::format("{}: another nf4bench{} is writing this report; wait for it to end, or "
-                            "name another file",
-                            escaped(path_),
-                            lock_->holder().empty() ? "" : " (process " + lock_->holder() + ")"));
+    throw Error(
+        ErrorKind::kOutput,
+        "{}: another nf4bench{} is writing this report; wait for it to end, or name another file",
+        escaped(path_), lock_->holder().empty() ? "" : " (process " + lock_->holder() + ")");
   }
   remove_leftovers(path_);
   std::error_code ignored;

@@ -245,14 +245,14 @@ std::string index_page(const Site& site) {
   if (!site.left_out.empty()) document.heading("Left out");
   document.table(left_out_sheet(site));
   const json::JsonText json = json::json_object(
-      {{"schema", json::json_string("nf4bench.site")},
-       {"about", json::json_string(about(site))},
-       {"tool_version", json::json_string(report::tool_info().version)},
+      {{"schema", "nf4bench.site"},
+       {"about", about(site)},
+       {"tool_version", report::tool_info().version},
        {"cards", text::json_rows(cards_sheet(site))},
        {"shared",
         json::json_array_of(shared_cells(site),
                             [](const SharedCell& cell) { return json::json_string(cell.name); })},
-       {"commands", json::json_strings(kCommands)},
+       {"commands", kCommands},
        {"left_out", text::json_rows(left_out_sheet(site))}});
   return page::page_text(
       {.title = "results", .json = json.text, .tables = text::html(document) + links(site)});
@@ -264,10 +264,10 @@ std::string card_page(const Card& card) {
   document.paragraph(about(card));
   document.paragraph(kRule);
   for (text::Sheet& sheet : times_sheets(card)) document.table(std::move(sheet));
-  const json::JsonText json = json::json_object({{"schema", json::json_string("nf4bench.card")},
-                                                 {"name", json::json_string(card.name)},
-                                                 {"about", json::json_string(about(card))},
-                                                 {"rule", json::json_string(kRule)},
+  const json::JsonText json = json::json_object({{"schema", "nf4bench.card"},
+                                                 {"name", card.name},
+                                                 {"about", about(card)},
+                                                 {"rule", kRule},
                                                  {"rows", text::json_rows(entries_sheet(card))}});
   return page::page_text(
       {.title = card.name,

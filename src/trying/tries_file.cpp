@@ -29,8 +29,8 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
 
 [[noreturn]] void refuse(const fs::path& path) {
-  throw Error(ErrorKind::kOutput, fmt::format("cannot write {}: {}", escaped(path.string()),
-                                              std::generic_category().message(errno)));
+  throw Error(ErrorKind::kOutput, "cannot write {}: {}", escaped(path.string()),
+              std::generic_category().message(errno));
 }
 
 // What a process that was killed left of a line is ended, so that the next one stands alone.
@@ -104,31 +104,30 @@ std::string uuid_of(const std::string& problem) {
 JsonText workload_of(const TriedCell* cell, const std::string& definition) {
   std::vector<JsonMember> axes;
   std::vector<JsonMember> inputs;
-  const JsonText random = object({{"type", json::json_string("random")}});
+  const JsonText random = object({{"type", "random"}});
   if (cell != nullptr) {
     if (cell->tokens > 0) {
-      axes.push_back({"M", json::json_integer(cell->tokens)});
+      axes.push_back({"M", cell->tokens});
       inputs.push_back({"x", random});
     }
-    axes.push_back({"N", json::json_integer(cell->shape.front())});
-    axes.push_back({"K", json::json_integer(cell->shape.back())});
-    axes.push_back({"blocksize", json::json_integer(cell->blocksize)});
-    axes.push_back({"nested", json::json_integer(cell->nested ? 1 : 0)});
+    axes.push_back({"N", cell->shape.front()});
+    axes.push_back({"K", cell->shape.back()});
+    axes.push_back({"blocksize", cell->blocksize});
+    axes.push_back({"nested", cell->nested ? 1 : 0});
     inputs.push_back({"weight", random});
   }
   const JsonText all = object(axes);
   const std::string type = cell == nullptr ? "" : to_string(cell->output_type);
-  return object({{"uuid", json::json_string(uuid_of(definition + all.text + type))},
-                 {"axes", all},
-                 {"inputs", object(inputs)}});
+  return object(
+      {{"uuid", uuid_of(definition + all.text + type)}, {"axes", all}, {"inputs", object(inputs)}});
 }
 
 JsonText correctness_of(const TriedCell& cell) {
   const bool is_bits = cell.status == Status::kOk && cell.tokens == 0;
   const JsonText unknown = json::json_string("NaN");
-  std::vector<JsonMember> extra{{"mismatches", json::json_integer(cell.mismatches)}};
+  std::vector<JsonMember> extra{{"mismatches", cell.mismatches}};
   if (cell.max_error) {
-    extra.push_back({"max_error_over_rms_of_truth", json::json_number(*cell.max_error)});
+    extra.push_back({"max_error_over_rms_of_truth", *cell.max_error});
   }
   return object({{"max_relative_error", is_bits ? json::json_number(0.0) : unknown},
                  {"max_absolute_error", is_bits ? json::json_number(0.0) : unknown},
@@ -139,9 +138,9 @@ JsonText performance_of(const TriedCell& cell) {
   constexpr double kMs = 1e3;
   const double time_s = cell.median_s.value_or(0.0);
   const double speedup = cell.baseline ? cell.baseline->ratio : 0.0;
-  return object({{"latency_ms", json::json_number(kMs * time_s)},
-                 {"reference_latency_ms", json::json_number(kMs * time_s * speedup)},
-                 {"speedup_factor", json::json_number(speedup)}});
+  return object({{"latency_ms", kMs * time_s},
+                 {"reference_latency_ms", kMs * time_s * speedup},
+                 {"speedup_factor", speedup}});
 }
 
 std::string log_of(const Attempt& attempt, const TriedCell* cell) {
@@ -172,20 +171,19 @@ std::string line_of(const Attempt& attempt, const TriedCell* cell) {
   const std::string& device = attempt.device;
   const bool has_outputs = cell != nullptr && (status == Status::kOk || status == Status::kWrong ||
                                                status == Status::kStateful);
-  const JsonText environment =
-      object({{"hardware", json::json_string(device.empty() ? "none" : device)},
-              {"libs", object({{"nf4bench", json::json_string(attempt.version)}})}});
+  const JsonText environment = object({{"hardware", device.empty() ? "none" : device},
+                                       {"libs", object({{"nf4bench", attempt.version}})}});
   const JsonText evaluation =
-      object({{"status", json::json_string(word_of(kTraceWords, status, "RUNTIME_ERROR"))},
+      object({{"status", word_of(kTraceWords, status, "RUNTIME_ERROR")},
               {"environment", environment},
-              {"timestamp", json::json_string(attempt.at)},
-              {"log", json::json_string(log_of(attempt, cell))},
+              {"timestamp", attempt.at},
+              {"log", log_of(attempt, cell)},
               {"correctness", has_outputs ? correctness_of(*cell) : json::json_null()},
               {"performance", status == Status::kOk && cell != nullptr ? performance_of(*cell)
                                                                        : json::json_null()}});
-  return object({{"definition", json::json_string(definition)},
+  return object({{"definition", definition},
                  {"workload", workload_of(cell, definition)},
-                 {"solution", json::json_string(solution)},
+                 {"solution", solution},
                  {"evaluation", evaluation}})
              .text +
          '\n';

@@ -56,7 +56,7 @@ int compute_capability_of(const std::string& device) {
 void require_gpu(const std::string& file) {
   std::string problem;
   if (device::cuda_device_count(&problem) > 0) return;
-  throw Error(ErrorKind::kDevice, fmt::format("{} needs a GPU: {}", escaped(file), problem));
+  throw Error(ErrorKind::kDevice, "{} needs a GPU: {}", escaped(file), problem);
 }
 
 bool is_on_gpu(const std::string& device) {

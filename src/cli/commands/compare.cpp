@@ -63,9 +63,9 @@ struct Sides {
 
 [[noreturn]] void refuse_sides(const std::string& problem) {
   throw Error(ErrorKind::kUsage,
-              fmt::format("compare: {}; wanted BASE.json NEW.json, or NEW.json with --base, "
-                          "--baseline or --save-baseline. See \"nf4bench compare --help\"",
-                          problem));
+              "compare: {}; wanted BASE.json NEW.json, or NEW.json with --base, --baseline or "
+              "--save-baseline. See \"nf4bench compare --help\"",
+              problem);
 }
 
 void tell_of_model(const compare::Baseline& baseline, const record::Report& report) {
@@ -167,10 +167,9 @@ compare::CheckPath baseline_check(const Arguments& arguments, const Context& con
 void refuse_failures(const report::NamedReport& named) {
   for (const record::Measurement& m : named.report.measurements) {
     if (m.status != record::Status::kFailed && m.status != record::Status::kInvalid) continue;
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: {} of {} {}: {}; such a report is no baseline",
-                            escaped(named.name), escaped(m.variant), escaped(m.cell.tensor),
-                            to_string(m.status), escaped(m.reason, 400)));
+    throw Error(ErrorKind::kInput, "{}: {} of {} {}: {}; such a report is no baseline",
+                escaped(named.name), escaped(m.variant), escaped(m.cell.tensor),
+                to_string(m.status), escaped(m.reason, 400));
   }
 }
 
@@ -178,7 +177,7 @@ void save(const Arguments& arguments, const std::vector<report::NamedReport>& fr
           const compare::CheckPath& check) {
   const std::vector<std::string> faults = compare::find_report_faults({}, fresh);
   if (!faults.empty()) {
-    throw Error(ErrorKind::kInput, fmt::format("{}; such a report is no baseline", faults.front()));
+    throw Error(ErrorKind::kInput, "{}; such a report is no baseline", faults.front());
   }
   for (const report::NamedReport& each : fresh) refuse_failures(each);
   compare::BaselineStore(arguments.baseline_dir).save(arguments.save_baseline, fresh, check);

@@ -71,8 +71,8 @@ kernels::Variant choose_variant(const std::string& word, const device::Device& d
     const std::vector<plan::SelectedVariant> selected =
         plan::select_variants(peers.variants(), peer::without_absent_peers({word}, {&peers}));
     if (selected.size() == 1) return selected.front().variant;
-    throw Error(ErrorKind::kUsage, fmt::format("--variant: \"{}\" matches {} variants; wanted one",
-                                               escaped(word), selected.size()));
+    throw Error(ErrorKind::kUsage, "--variant: \"{}\" matches {} variants; wanted one",
+                escaped(word), selected.size());
   }
   const kernels::Catalog& catalog = operation::dequantize().catalog(device.info().kind);
   const std::string flagship = catalog.flagship;
@@ -88,9 +88,8 @@ std::vector<std::byte> decode(device::Device& device, const kernels::Variant& va
       device.upload(operation::dequantize_work(tensor, type), device::UploadPurpose::kVerify);
   const std::string reason = workload->unsupported(variant);
   if (!reason.empty()) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{} cannot decode {} on {}: {}; choose another --variant", variant.name,
-                            escaped(tensor.name), device.info().id, reason));
+    throw Error(ErrorKind::kUsage, "{} cannot decode {} on {}: {}; choose another --variant",
+                variant.name, escaped(tensor.name), device.info().id, reason);
   }
   std::vector<std::byte> output = workload->output_of(variant);
   const std::vector<std::byte> expected = nf4::reference_dequantize(tensor, type);
@@ -98,10 +97,9 @@ std::vector<std::byte> decode(device::Device& device, const kernels::Variant& va
   if (!comparison.is_exact()) {
     comparison.first_wrong = operation::explain_decoded(tensor, operation::problem_of(tensor, type),
                                                         expected, output, comparison);
-    throw Error(ErrorKind::kVerification,
-                fmt::format("{} decodes {} wrongly on {}: {}; nothing was written", variant.name,
-                            escaped(tensor.name), device.info().id,
-                            operation::describe_mismatch(comparison)));
+    throw Error(ErrorKind::kVerification, "{} decodes {} wrongly on {}: {}; nothing was written",
+                variant.name, escaped(tensor.name), device.info().id,
+                operation::describe_mismatch(comparison));
   }
   return output;
 }

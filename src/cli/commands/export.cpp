@@ -62,9 +62,8 @@ ExitCode write_export(const Arguments& arguments, const Context& context) {
       *std::ranges::find(exports::formats(), arguments.to, &exports::Format::name);
   if (arguments.metric != ActionMetric::kTime && !format.has_one_metric) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--metric goes with --to github-action or reframe only; {} holds all "
-                            "metrics",
-                            arguments.to));
+                "--metric goes with --to github-action or reframe only; {} holds all metrics",
+                arguments.to);
   }
   const OutputTarget target = target_of(arguments, format, context);
   check_text_output(target);

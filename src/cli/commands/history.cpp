@@ -77,9 +77,8 @@ compare::History history_of(const Arguments& arguments) {
   check_variant_patterns(arguments.comparing.variants, reports.variants);
   compare::History history = builder.finish();
   if (!history.devices.empty()) return history;
-  throw Error(ErrorKind::kInput,
-              fmt::format("--unit: no report is of a UUID or host \"{}\"",
-                          escaped(fmt::format("{}", fmt::join(arguments.units, ",")))));
+  throw Error(ErrorKind::kInput, "--unit: no report is of a UUID or host \"{}\"",
+              escaped(fmt::format("{}", fmt::join(arguments.units, ","))));
 }
 
 ExitCode show(const Arguments& arguments) {

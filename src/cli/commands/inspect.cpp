@@ -4,8 +4,6 @@
 #include "cli/shared_options.hpp"
 #include "plan/inspection.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <unistd.h>
@@ -43,8 +41,8 @@ ExitCode show(const Arguments& arguments) {
   const auto unusable =
       std::ranges::count_if(tensors, [](const auto* entry) { return !entry->problem.empty(); });
   if (unusable == 0) return ExitCode::kOk;
-  throw Error(ErrorKind::kInput, fmt::format("{} of {} NF4 tensors in {} cannot be decoded",
-                                             unusable, tensors.size(), escaped(name)));
+  throw Error(ErrorKind::kInput, "{} of {} NF4 tensors in {} cannot be decoded", unusable,
+              tensors.size(), escaped(name));
 }
 
 }  // namespace

@@ -215,14 +215,13 @@ Listing make_listing(const Arguments& arguments) {
   const bool takes_name = arguments.what == "presets" || arguments.what == "cards";
   if (!takes_name && !arguments.name.empty()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("list: found \"{}\" after {}; only \"list presets\" and \"list "
-                            "cards\" take a name",
-                            escaped(arguments.name), arguments.what));
+                "list: found \"{}\" after {}; only \"list presets\" and \"list cards\" take a name",
+                escaped(arguments.name), arguments.what);
   }
   if (arguments.what != "cards" && arguments.cards.has_options()) {
-    throw Error(ErrorKind::kUsage,
-                "list: --shape, --tokens, --dtype and --compute-capability go with \"list cards\" "
-                "only");
+    throw Error(
+        ErrorKind::kUsage,
+        "list: --shape, --tokens, --dtype and --compute-capability go with \"list cards\" only");
   }
   if (arguments.what == "variants") return list_variants(arguments);
   if (!arguments.device.empty() || !arguments.peers.empty()) {

@@ -8,8 +8,6 @@
 #include "fleet/fleet_file.hpp"
 #include "report/host.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <memory>
 
@@ -102,9 +100,8 @@ Command merge_command() {
       "--since DAY",
       [a](const std::string& word) {
         if (!word.empty() && !fleet::is_date(word)) {
-          throw Error(
-              ErrorKind::kUsage,
-              fmt::format("--since: found \"{}\", wanted a day such as 2026-03-04", escaped(word)));
+          throw Error(ErrorKind::kUsage, "--since: found \"{}\", wanted a day such as 2026-03-04",
+                      escaped(word));
         }
         a->since = word;
       },

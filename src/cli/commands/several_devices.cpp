@@ -142,9 +142,7 @@ std::string report_folder(const std::string& path) {
   std::error_code error;
   if (path == "-" || (fs::exists(path, error) && !fs::is_directory(path, error))) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--json: \"{}\" cannot hold a report of each device; "
-                            "name a folder",
-                            escaped(path)));
+                "--json: \"{}\" cannot hold a report of each device; name a folder", escaped(path));
   }
   make_folder("--json", path);
   return path.ends_with('/') ? path : path + "/";
@@ -219,9 +217,9 @@ ExitCode SeveralDevices::measure_both_ways() {
 
 ExitCode SeveralDevices::run() {
   if (options_.together_and_alone && indices_.size() < 2) {
-    throw Error(ErrorKind::kUsage,
-                "--together-and-alone needs two devices or more; --device all "
-                "takes those that there are");
+    throw Error(
+        ErrorKind::kUsage,
+        "--together-and-alone needs two devices or more; --device all takes those that there are");
   }
   if (options_.dry_run) return show_dry_run();
   if (options_.together_and_alone) return measure_both_ways();

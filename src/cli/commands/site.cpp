@@ -86,8 +86,8 @@ site::Site read_site(const CheckedReports& all, const Arguments& arguments) {
     write_stderr(fmt::format("left out: {}: {}\n", escaped(each.report), escaped(each.reason)));
   }
   if (!site.cards.empty()) return site;
-  throw Error(ErrorKind::kInput, fmt::format("{}: all of the reports are left out",
-                                             escaped(arguments.inputs.front())));
+  throw Error(ErrorKind::kInput, "{}: all of the reports are left out",
+              escaped(arguments.inputs.front()));
 }
 
 ExitCode write_site(const Arguments& arguments, const Context& context) {

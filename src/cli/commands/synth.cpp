@@ -52,9 +52,8 @@ std::vector<nf4::SyntheticSpec> parse_specs(const Arguments& arguments) {
     spec.name = has_name ? word.substr(0, equals) : fmt::format("layers.{}.weight", specs.size());
     if (spec.name.empty() || !names.insert(spec.name).second) {
       throw Error(ErrorKind::kUsage,
-                  fmt::format("--shape: \"{}\" names no tensor of its own; names must be unique "
-                              "and not empty",
-                              escaped(word)));
+                  "--shape: \"{}\" names no tensor of its own; names must be unique and not empty",
+                  escaped(word));
     }
     spec.seed = seeds.next(spec.shape);
     specs.push_back(spec);
@@ -71,10 +70,10 @@ Format format_of(const std::string& output) {
   if (output.ends_with('/') || std::filesystem::is_directory(path, ignored)) {
     return Format::kNpyFolder;
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("-o: \"{}\" ends neither in .safetensors (one file) nor in / (a folder "
-                          "of .npy files)",
-                          escaped(output)));
+  throw Error(
+      ErrorKind::kUsage,
+      "-o: \"{}\" ends neither in .safetensors (one file) nor in / (a folder of .npy files)",
+      escaped(output));
 }
 
 ExitCode write_tensors(const Arguments& arguments, const Context& context) {

@@ -46,10 +46,8 @@ ExitCode show(const Arguments& arguments) {
                              escaped(path.string()), tries.passed_over));
   }
   if (tries.attempts.empty()) {
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("{} holds no try of {}; \"nf4bench try {}\" makes one", escaped(path.string()),
-                    escaped(arguments.file), escaped(arguments.file)));
+    throw Error(ErrorKind::kInput, "{} holds no try of {}; \"nf4bench try {}\" makes one",
+                escaped(path.string()), escaped(arguments.file), escaped(arguments.file));
   }
   write_stdout(arguments.json ? json_lines(tries.attempts)
                               : trying::ranking_text(tries.attempts, table_style()));

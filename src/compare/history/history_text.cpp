@@ -46,10 +46,9 @@ std::string steps_text(const Line& line, Metric metric) {
 
 json::JsonText steps_json(const HistorySeries& series, Metric metric) {
   return json::json_array_of(series.steps, [&](const HistoryStep& step) {
-    return json::json_object(
-        {{"run", json::json_integer(static_cast<std::int64_t>(series.points[step.point].run))},
-         {"relative", json::json_number(shown_change(step.log_change, metric))},
-         {"slower", json::json_bool(step.log_change > 0.0)}});
+    return json::json_object({{"run", series.points[step.point].run},
+                              {"relative", shown_change(step.log_change, metric)},
+                              {"slower", step.log_change > 0.0}});
   });
 }
 
@@ -154,20 +153,20 @@ void append_device(text::Page& page, const HistoryDevice& device, const std::str
 }
 
 json::JsonText run_json(const HistoryRun& run) {
-  return json::json_object({{"name", json::json_string(run.name)},
+  return json::json_object({{"name", run.name},
                             {"started_at", json::json_string_or_null(run.started_at)},
                             {"git_commit", json::json_string_or_null(run.git_commit)},
-                            {"complete", json::json_bool(run.complete)}});
+                            {"complete", run.complete}});
 }
 
 json::JsonText device_json(const HistoryDevice& device, Metric metric) {
   return json::json_object(
-      {{"name", json::json_string(device.device)},
-       {"key", json::json_string(device.id)},
-       {"unit", json::json_string(device.unit)},
-       {"threshold", json::json_number(device.threshold)},
-       {"run_noise", json::json_object({{"relative", json::json_number(device.noise.relative)},
-                                        {"origin", json::json_string(device.noise.origin)}})},
+      {{"name", device.device},
+       {"key", device.id},
+       {"unit", device.unit},
+       {"threshold", device.threshold},
+       {"run_noise",
+        json::json_object({{"relative", device.noise.relative}, {"origin", device.noise.origin}})},
        {"runs", json::json_array_of(device.runs, run_json)},
        {"series", text::json_rows(series_sheet(device, metric, Shown::kAll))}});
 }
@@ -187,9 +186,9 @@ std::string history_table(const History& history, Shown shown, const text::Style
 }
 
 std::string history_json(const History& history) {
-  return json::json_object({{"schema", json::json_string(kHistorySchema)},
-                            {"schema_version", json::json_string(kHistorySchemaVersion)},
-                            {"metric", json::json_string(to_string(history.metric))},
+  return json::json_object({{"schema", kHistorySchema},
+                            {"schema_version", kHistorySchemaVersion},
+                            {"metric", to_string(history.metric)},
                             {"devices", json::json_array_of(history.devices,
                                                             [&](const HistoryDevice& device) {
                                                               return device_json(device,

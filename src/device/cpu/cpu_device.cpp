@@ -10,7 +10,6 @@
 #include "device/cpu/cpu_memory.hpp"
 #include "device/devices.hpp"
 
-#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -55,9 +54,9 @@ void require_memory(const Work& work) {
   const std::int64_t available = available_memory_bytes();
   if (bytes <= available) return;
   throw Error(ErrorKind::kDevice,
-              fmt::format("tensor \"{}\" as {} needs {} bytes on the CPU device, but {} are "
-                          "available; choose a smaller tensor or output type",
-                          work.name, to_string(work.problem.output_type), bytes, available));
+              "tensor \"{}\" as {} needs {} bytes on the CPU device, but {} are available; choose "
+              "a smaller tensor or output type",
+              work.name, to_string(work.problem.output_type), bytes, available);
 }
 
 constexpr int kRepetitions = 5;

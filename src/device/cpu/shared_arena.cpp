@@ -5,8 +5,6 @@
 #include "device/cpu/small_files.hpp"
 #include "device/memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -29,9 +27,8 @@ constexpr std::int64_t kPage = 4096;
 
 [[noreturn]] void explain_failure(const char* what) {
   throw Error(ErrorKind::kDevice,
-              fmt::format("cannot {} memory for other processes: {}; --in-process runs peers in "
-                          "this one",
-                          what, std::strerror(errno)));
+              "cannot {} memory for other processes: {}; --in-process runs peers in this one", what,
+              std::strerror(errno));
 }
 
 }  // namespace
@@ -70,9 +67,9 @@ std::byte* SharedArena::allocate(std::int64_t bytes) {
   const std::int64_t taken = aligned_bytes(std::max<std::int64_t>(bytes, 1));
   if (taken > bytes_ - used_) {
     throw Error(ErrorKind::kDevice,
-                fmt::format("{} bytes are more than is left of the memory that is shared with "
-                            "peers; choose a smaller tensor, or --in-process",
-                            bytes));
+                "{} bytes are more than is left of the memory that is shared with peers; choose a "
+                "smaller tensor, or --in-process",
+                bytes);
   }
   std::byte* const block = base_ + used_;
   blocks_.emplace(block, bytes);

@@ -43,9 +43,9 @@ void pretend(record::DeviceInfo& info) {
   const int capability = std::atoi(told);
   if (capability < 75 || capability > info.compute_capability) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("NF4BENCH_COMPUTE_CAPABILITY is \"{}\"; it takes 75 to {}, the compute "
-                            "capability of {} without its point",
-                            told, info.compute_capability, info.name));
+                "NF4BENCH_COMPUTE_CAPABILITY is \"{}\"; it takes 75 to {}, the compute capability "
+                "of {} without its point",
+                told, info.compute_capability, info.name);
   }
   info.name += fmt::format(" as compute capability {}.{}", capability / 10, capability % 10);
   info.card_capability = std::exchange(info.compute_capability, capability);
@@ -237,14 +237,12 @@ std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("no CUDA device: {}; --device cpu works anywhere",
-                            why_no_device(status == cudaSuccess ? cudaErrorNoDevice : status)));
+    throw Error(ErrorKind::kDevice, "no CUDA device: {}; --device cpu works anywhere",
+                why_no_device(status == cudaSuccess ? cudaErrorNoDevice : status));
   }
   if (index >= count) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("no device cuda:{}: there {} {} (cuda:0 to cuda:{})", index,
-                            count == 1 ? "is" : "are", count, count - 1));
+    throw Error(ErrorKind::kDevice, "no device cuda:{}: there {} {} (cuda:0 to cuda:{})", index,
+                count == 1 ? "is" : "are", count, count - 1);
   }
   check_cuda(cudaSetDevice(index), "select the device");
   return std::make_unique<CudaDevice>(index, options);

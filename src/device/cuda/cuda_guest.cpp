@@ -7,8 +7,6 @@
 #include "device/cuda/cuda_timing.hpp"
 #include "device/devices.hpp"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <thread>
 
@@ -103,10 +101,9 @@ class CudaGuest final : public GuestDevice {
         cudaIpcOpenMemHandle(&base, block.handle, cudaIpcMemLazyEnablePeerAccess);
     if (status != cudaSuccess) {
       cudaGetLastError();
-      throw Error(ErrorKind::kDevice,
-                  fmt::format("{}; --in-process runs peers in nf4bench's own process",
-                              explain_failed_call("open the GPU's buffers in a process of its own",
-                                                  problem_of(status))));
+      throw Error(ErrorKind::kDevice, "{}; --in-process runs peers in nf4bench's own process",
+                  explain_failed_call("open the GPU's buffers in a process of its own",
+                                      problem_of(status)));
     }
     opened_[block.id] = base;
   }

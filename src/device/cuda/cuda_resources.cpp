@@ -2,8 +2,6 @@
 
 #include "base/error.hpp"
 
-#include <fmt/format.h>
-
 namespace nf4bench::device {
 namespace {
 
@@ -29,12 +27,11 @@ void* allocate_device_memory(std::int64_t bytes) {
     std::size_t free = 0;
     std::size_t total = 0;
     cudaMemGetInfo(&free, &total);
-    throw Error(
-        ErrorKind::kDevice,
-        fmt::format("out of device memory: {:.1f} MiB wanted, {:.1f} of {:.1f} MiB free; "
-                    "close other programs on the GPU or choose smaller tensors (--tensor)",
-                    static_cast<double>(bytes) / kMebibyte, static_cast<double>(free) / kMebibyte,
-                    static_cast<double>(total) / kMebibyte));
+    throw Error(ErrorKind::kDevice,
+                "out of device memory: {:.1f} MiB wanted, {:.1f} of {:.1f} MiB free; close other "
+                "programs on the GPU or choose smaller tensors (--tensor)",
+                static_cast<double>(bytes) / kMebibyte, static_cast<double>(free) / kMebibyte,
+                static_cast<double>(total) / kMebibyte);
   }
   check_cuda(status, "allocate device memory");
   return pointer;

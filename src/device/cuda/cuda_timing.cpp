@@ -21,8 +21,8 @@ void CudaTiming::run(const char* what, const std::function<void()>& calls) const
   context_.stream.synchronize();
   if (restore_l2_set_aside(context_.l2_set_aside)) {
     throw Error(ErrorKind::kDevice,
-                "changes how much of L2 is set aside for persisting lines, which all others "
-                "would feel; a variant must leave cudaLimitPersistingL2CacheSize as it is");
+                "changes how much of L2 is set aside for persisting lines, which all others would "
+                "feel; a variant must leave cudaLimitPersistingL2CacheSize as it is");
   }
 }
 

@@ -190,7 +190,7 @@ QuantState EntryReader::read_state(const TensorGroup& group) {
   try {
     return read_quant_state("quant_state", bytes);
   } catch (const Error& error) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: {}", where(), error.what()));
+    throw Error(ErrorKind::kInput, "{}: {}", where(), error.what());
   }
 }
 

@@ -221,13 +221,13 @@ QuantState read_quant_state(std::string_view where, std::string_view text) {
 }
 
 std::string write_quant_state(const nf4::Nf4Tensor& tensor) {
-  std::vector<json::JsonMember> members = {{"quant_type", json::json_string("nf4")},
-                                           {"blocksize", json::json_integer(tensor.blocksize)},
-                                           {"dtype", json::json_string(to_string(tensor.dtype))},
+  std::vector<json::JsonMember> members = {{"quant_type", "nf4"},
+                                           {"blocksize", tensor.blocksize},
+                                           {"dtype", to_string(tensor.dtype)},
                                            {"shape", json::json_integers(tensor.shape)}};
   if (tensor.is_nested()) {
-    members.push_back({"nested_blocksize", json::json_integer(nf4::kNestedBlocksize)});
-    members.push_back({"nested_dtype", json::json_string("float32")});
+    members.push_back({"nested_blocksize", nf4::kNestedBlocksize});
+    members.push_back({"nested_dtype", "float32"});
     members.push_back({"nested_offset", json::json_float(tensor.nested_offset)});
   }
   return json::json_object(members, json::JsonLayout::kOneLine).text;

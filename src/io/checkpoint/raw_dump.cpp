@@ -103,9 +103,8 @@ Inventory take_inventory(const std::vector<RawDump>& dumps) {
   for (const RawDump& dump : dumps) add_dump(dump, inventory);
   if (const auto twin = inventory.tensors.index()) {
     throw Error(ErrorKind::kUsage,
-                fmt::format("--raw: two dumps hold the tensor {}; give each a name of its own "
-                            "with name=",
-                            in_quotes(inventory.tensors[*twin].name)));
+                "--raw: two dumps hold the tensor {}; give each a name of its own with name=",
+                in_quotes(inventory.tensors[*twin].name));
   }
   return inventory;
 }

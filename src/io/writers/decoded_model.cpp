@@ -4,8 +4,6 @@
 #include "base/text.hpp"
 #include "io/stored_tensors.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -25,7 +23,7 @@ constexpr std::string_view kShardEnding = ".safetensors";
 constexpr const char* kDefaultIndex = "model.safetensors.index.json";
 
 [[noreturn]] void refuse(const OutputTarget& target, ErrorKind kind, const std::string& problem) {
-  throw Error(kind, fmt::format("{}: {} {}", target.option, escaped(target.path), problem));
+  throw Error(kind, "{}: {} {}", target.option, escaped(target.path), problem);
 }
 
 OutputTensor copied_tensor(const Checkpoint& checkpoint, const StoredTensor& tensor,
@@ -66,11 +64,10 @@ void refuse_other_packed_weights(const Checkpoint& checkpoint) {
   const std::set<std::string> packed = {"FP4", "LLM.int8", "GPTQ", "GPTQ or AWQ"};
   for (const OtherTensors& other : checkpoint.others()) {
     if (!packed.contains(other.kind)) continue;
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("--complete: the input has {} {} weights (for example \"{}\"), which "
-                    "are not decoded here; leave --complete out to get the NF4 weights alone",
-                    other.names.size(), other.kind, escaped(other.names.front(), 80)));
+    throw Error(ErrorKind::kInput,
+                "--complete: the input has {} {} weights (for example \"{}\"), which are not "
+                "decoded here; leave --complete out to get the NF4 weights alone",
+                other.names.size(), other.kind, escaped(other.names.front(), 80));
   }
 }
 
@@ -131,12 +128,9 @@ ModelFolder complete_model(const std::string& path, const Checkpoint& checkpoint
 void check_ending(const std::string& output) {
   if (std::filesystem::path(output).extension() == ".safetensors") return;
   throw Error(
-      ErrorKind::kUsage,
-      fmt::format("-o: \"{}\" does not end in .safetensors, the format that is written{}",
-                  escaped(output),
-                  output == "-" ? "; a file appears when all of it is verified, which stdout "
-                                  "cannot do"
-                                : ""));
+      ErrorKind::kUsage, "-o: \"{}\" does not end in .safetensors, the format that is written{}",
+      escaped(output),
+      output == "-" ? "; a file appears when all of it is verified, which stdout cannot do" : "");
 }
 
 DecodedModel plan_decoded_model(const Checkpoint& checkpoint, OutputTarget target,

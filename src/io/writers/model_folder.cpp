@@ -122,13 +122,12 @@ class ModelWriter {
     for (const ModelShard& shard : model_.shards) {
       for (const OutputTensor& tensor : shard.tensors) {
         bytes += static_cast<std::uint64_t>(tensor.bytes);
-        places.push_back({tensor.name, json::json_string(shard.name)});
+        places.push_back({tensor.name, shard.name});
       }
     }
     std::ranges::sort(places, {}, &json::JsonMember::name);
     constexpr json::JsonLayout kLayout = json::JsonLayout::kExpanded;
-    const json::JsonText metadata =
-        json::json_object({{"total_size", json::json_unsigned(bytes)}}, kLayout);
+    const json::JsonText metadata = json::json_object({{"total_size", bytes}}, kLayout);
     return json::json_object(
                {{"metadata", metadata}, {"weight_map", json::json_object(places, kLayout)}},
                kLayout)

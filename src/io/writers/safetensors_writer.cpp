@@ -45,7 +45,7 @@ std::vector<Placed> in_file_order(const std::filesystem::path& path,
 json::JsonText entry_json(const OutputTensor& tensor, std::uint64_t begin, std::uint64_t end) {
   constexpr json::JsonLayout kLayout = json::JsonLayout::kCompact;
   return json::json_object(
-      {{"dtype", json::json_string(tensor.dtype)},
+      {{"dtype", tensor.dtype},
        {"shape", json::json_array_of(tensor.shape, json::json_integer, kLayout)},
        {"data_offsets",
         json::json_array({json::json_unsigned(begin), json::json_unsigned(end)}, kLayout)}},
@@ -54,8 +54,8 @@ json::JsonText entry_json(const OutputTensor& tensor, std::uint64_t begin, std::
 
 // transformers refuses files that do not say which framework wrote them.
 json::JsonText metadata(const std::string& command) {
-  std::vector<json::JsonMember> members = {{"format", json::json_string("pt")}};
-  if (!command.empty()) members.push_back({kWriterKey, json::json_string(command)});
+  std::vector<json::JsonMember> members = {{"format", "pt"}};
+  if (!command.empty()) members.push_back({kWriterKey, command});
   return json::json_object(members, json::JsonLayout::kCompact);
 }
 

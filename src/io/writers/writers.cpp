@@ -96,14 +96,14 @@ AtomicFile::Check check_of(const WriteOptions& options, const std::filesystem::p
 }
 
 Error output_error(const std::filesystem::path& path, std::string_view what) {
-  return {ErrorKind::kOutput, fmt::format("{}: {}", escaped(path.native()), what)};
+  return {ErrorKind::kOutput, "{}: {}", escaped(path.native()), what};
 }
 
 std::vector<OutputTensor> state_dict_entries(const nf4::Nf4Tensor& tensor) {
   if (!std::isfinite(tensor.nested_offset)) {
     throw Error(ErrorKind::kOutput,
-                fmt::format("tensor \"{}\": nested_offset is {}, which no quant state can hold",
-                            escaped(tensor.name), tensor.nested_offset));
+                "tensor \"{}\": nested_offset is {}, which no quant state can hold",
+                escaped(tensor.name), tensor.nested_offset);
   }
   std::vector<OutputTensor> entries;
   entries.push_back(borrowed(tensor, Piece::kWeight, "U8", tensor.packed));

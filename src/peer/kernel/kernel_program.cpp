@@ -130,7 +130,7 @@ KernelProgram read_program(const std::string& path) {
     std::istringstream(bytes.substr(kProgramMark.size(), line - kProgramMark.size())) >> size;
   }
   if (line == std::string::npos || size > bytes.size() - line - 1) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is not whole", escaped(path)));
+    throw Error(ErrorKind::kInput, "{} is not whole", escaped(path));
   }
   const json::JsonTree tree = json::parse_json(bytes.substr(line + 1, size), path);
   KernelProgram program;
@@ -232,7 +232,7 @@ Functions load(const KernelEntry& entry, const KernelProgram& program, const Cud
   for (const CompiledKernel& compiled : entry.compiled) {
     const LoadedKernel loaded = tools.load_kernel(program.cubin, compiled.symbol.c_str());
     if (loaded.function == nullptr) {
-      throw Error(ErrorKind::kInput, fmt::format("{} cannot be loaded: {}", name, loaded.problem));
+      throw Error(ErrorKind::kInput, "{} cannot be loaded: {}", name, loaded.problem);
     }
     functions[static_cast<std::size_t>(compiled.type)] = loaded.function;
   }
@@ -270,8 +270,7 @@ bool is_kernel_file(const std::string& path) {
 
 std::string compiled_kernels(const std::string& path, int compute_capability) {
   if (compute_capability == 0) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{} has kernels for CUDA devices alone", escaped(path)));
+    throw Error(ErrorKind::kInput, "{} has kernels for CUDA devices alone", escaped(path));
   }
   const CompileCache cache;
   const std::string absolute = fs::absolute(path).lexically_normal().string();
@@ -310,8 +309,8 @@ std::vector<kernels::Variant> kernel_variants(const std::string& path, const std
                                               std::deque<std::string>& strings) {
   if (host.kind != record::DeviceKind::kCuda) return {};
   if (!host.tools) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("this nf4bench was built without CUDA, which {} needs", escaped(path)));
+    throw Error(ErrorKind::kInput, "this nf4bench was built without CUDA, which {} needs",
+                escaped(path));
   }
   const KernelProgram program = read_program(path);
   std::vector<kernels::Variant> variants;

@@ -136,8 +136,7 @@ const Nvrtc& nvrtc() {
 
 void require(int result, const char* what) {
   if (result == kSuccess) return;
-  throw Error(ErrorKind::kInput,
-              fmt::format("NVRTC cannot {}: {}", what, nvrtc().error_text(result)));
+  throw Error(ErrorKind::kInput, "NVRTC cannot {}: {}", what, nvrtc().error_text(result));
 }
 
 class Compilation {

@@ -130,8 +130,7 @@ void PeerProcess::start(const device::SharedBuffers& buffers) {
   if (are_open && read_only.is_open()) pid_ = fork();
   if (pid_ == 0) become_guest(files, limits_.program.c_str(), parent);
   if (pid_ < 0) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("cannot start a process for a peer: {}", std::strerror(errno)));
+    throw Error(ErrorKind::kDevice, "cannot start a process for a peer: {}", std::strerror(errno));
   }
   setpgid(pid_, pid_);
   fcntl(socket_.get(), F_SETFL, O_NONBLOCK);

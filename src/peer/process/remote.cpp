@@ -66,7 +66,7 @@ void Remote::start() {
       is_python_file(argument_.path) ? import_limit_s() + kStartPythonS : host_.limits.load_s;
   const Exchange exchange = process_->exchange(message.finish(), load_s);
   if (!exchange.failure.empty()) {
-    throw Error(ErrorKind::kDevice, fmt::format("while it was loaded, it {}", exchange.failure));
+    throw Error(ErrorKind::kDevice, "while it was loaded, it {}", exchange.failure);
   }
   MessageReader reply(exchange.answer);
   if (reply.get<Answer>() != Answer::kDone) throw Error(ErrorKind::kDevice, bounded(reply.text()));

@@ -67,9 +67,8 @@ Api load(const InterpreterFacts& facts) {
   void* const library = dlopen(facts.shared_library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
     const char* const said = dlerror();
-    throw Error(ErrorKind::kInput,
-                fmt::format("cannot load the library of Python {}: {}; {}", facts.version,
-                            escaped(said == nullptr ? "no reason given" : said, 400), kAnother));
+    throw Error(ErrorKind::kInput, "cannot load the library of Python {}: {}; {}", facts.version,
+                escaped(said == nullptr ? "no reason given" : said, 400), kAnother);
   }
   Api api;
   find_function(library, "Py_InitializeEx", api.initialize);
@@ -79,8 +78,8 @@ Api load(const InterpreterFacts& facts) {
   find_function(library, "PyEval_SaveThread", api.release);
   if (api.initialize == nullptr || api.decode == nullptr || api.run == nullptr ||
       api.release == nullptr) {
-    throw Error(ErrorKind::kInput, fmt::format("{} is no library of Python 3; {}",
-                                               escaped(facts.shared_library), kAnother));
+    throw Error(ErrorKind::kInput, "{} is no library of Python 3; {}",
+                escaped(facts.shared_library), kAnother);
   }
   return api;
 }
@@ -111,19 +110,18 @@ InterpreterFacts find_interpreter() {
   std::getline(lines, facts.shared_library);
   std::getline(lines, facts.home);
   if (outcome.exit_code != 0 || facts.home.empty()) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("a Python file needs an interpreter, and {} is none (exit code {}); "
-                            "install python3, or {}",
-                            escaped(program), outcome.exit_code, kAnother));
-  }
-  if (facts.shared_library.empty()) {
     throw Error(
         ErrorKind::kInput,
-        fmt::format("Python {} at {} has no shared library to be loaded; Debian and Ubuntu have it "
-                    "in libpython{}, pyenv builds it with PYTHON_CONFIGURE_OPTS=--enable-shared, "
-                    "and uv and conda bring it along; {}",
-                    facts.version, escaped(facts.executable),
-                    facts.version.substr(0, facts.version.rfind('.')), kAnother));
+        "a Python file needs an interpreter, and {} is none (exit code {}); install python3, or {}",
+        escaped(program), outcome.exit_code, kAnother);
+  }
+  if (facts.shared_library.empty()) {
+    throw Error(ErrorKind::kInput,
+                "Python {} at {} has no shared library to be loaded; Debian and Ubuntu have it in "
+                "libpython{}, pyenv builds it with PYTHON_CONFIGURE_OPTS=--enable-shared, and uv "
+                "and conda bring it along; {}",
+                facts.version, escaped(facts.executable),
+                facts.version.substr(0, facts.version.rfind('.')), kAnother);
   }
   return facts;
 }
@@ -137,8 +135,8 @@ void start_interpreter(const InterpreterFacts& facts, const std::string& source)
   const int status = api.run(source.c_str());
   api.release();
   if (status != 0) {
-    throw Error(ErrorKind::kInput, fmt::format("Python {} at {} cannot be used, see above; {}",
-                                               facts.version, escaped(facts.executable), kAnother));
+    throw Error(ErrorKind::kInput, "Python {} at {} cannot be used, see above; {}", facts.version,
+                escaped(facts.executable), kAnother);
   }
 }
 
@@ -214,8 +212,7 @@ const nf4bench_peer_table& python_table(const std::string& path) {
   require_regular_file(path);
   const nf4bench_peer_table* const table = python().load(path.c_str(), import_limit_s());
   if (table == nullptr) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: {}", escaped(path), printable(python().error())));
+    throw Error(ErrorKind::kInput, "{}: {}", escaped(path), printable(python().error()));
   }
   return *table;
 }
