@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <fcntl.h>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <unistd.h>
 
@@ -91,6 +93,11 @@ std::string read_input(const fs::path& path, std::uint64_t most_bytes) {
                       "the file changed while it was read; try again when its writer has finished");
   }
   return text;
+}
+
+std::string text_in(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace nf4bench

@@ -23,4 +23,7 @@ InputFile open_input(const std::filesystem::path& path);
 // before memory is taken, and when it is written to meanwhile.
 std::string read_input(const std::filesystem::path& path, std::uint64_t most_bytes);
 
+// What a file of this program's own holds; empty where it cannot be read.
+std::string text_in(const std::filesystem::path& path);
+
 }  // namespace nf4bench

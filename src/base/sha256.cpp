@@ -62,4 +62,10 @@ std::string Sha256::base64() {
   return {text.begin(), text.begin() + length};
 }
 
+std::string sha256_of(std::string_view text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.hex();
+}
+
 }  // namespace nf4bench

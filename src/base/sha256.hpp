@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace nf4bench {
 
@@ -23,5 +24,8 @@ class Sha256 {
 
   void* context_;
 };
+
+// In lower case.
+std::string sha256_of(std::string_view text);
 
 }  // namespace nf4bench

@@ -1,5 +1,6 @@
 #include "bench/counting.hpp"
 
+#include "base/input_file.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "bench/child_run.hpp"
@@ -11,8 +12,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace nf4bench::bench {
@@ -125,11 +124,6 @@ std::vector<std::string> words_for(const std::string& program, const Measurement
           "all"};
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // One variant after the other; what the GPU refuses to count is not asked for again.
 class Counter {
  public:
@@ -167,7 +161,7 @@ Counter::Written Counter::run(const Measurement& row, CountingFailure& failure) 
   } else if (outcome.exit_code == kNotStarted) {
     failure = {fmt::format("{} cannot be started", escaped(program_)), true};
   }
-  const std::string said = text_of(log);
+  const std::string said = text_in(log);
   return {said, outcome.err + '\n' + outcome.out + '\n' + said};
 }
 

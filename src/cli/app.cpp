@@ -7,7 +7,7 @@
 #include "cli/help.hpp"
 #include "cli/settings.hpp"
 #include "peer/process/peer_process.hpp"
-#include "report/tool.hpp"
+#include "report/host.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #include "compare/verdict.hpp"
 
-#include "statistics/distributions.hpp"
 #include "statistics/statistics.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/file_lock.hpp"
 #include "device/device.hpp"
 #include "record/device_info.hpp"
 
@@ -9,7 +10,6 @@
 #include <vector>
 
 namespace nf4bench::device {
-
 struct DeviceOptions {
   std::string config;  // forces a configuration of variants that choose one (Launch::config)
   int threads = 0;     // CPU device: threads to use; 0 = all
@@ -65,5 +65,23 @@ std::vector<record::DeviceInfo> cuda_devices(std::string* problem);
 int cuda_device_count(std::string* problem);
 record::DeviceInfo cuda_device_info(int index);
 std::unique_ptr<Device> open_cuda_device(int index, const DeviceOptions& options);
+
+// Tells runs that use one device at the same time of each other: their times are worth little. The
+// lock files lie in the folder that NF4BENCH_LOCKS names, by default that for temporary files; an
+// empty NF4BENCH_LOCKS leaves them out.
+class DeviceUse {
+ public:
+  explicit DeviceUse(const record::DeviceInfo& device);
+
+  // One line about another run that was there before this one; empty when there was none.
+  std::string company_at_start() const;
+
+  // The same about one that came meanwhile.
+  std::string company_meanwhile() const;
+
+ private:
+  std::string device_;
+  SharedUse use_;
+};
 
 }  // namespace nf4bench::device

@@ -2,7 +2,7 @@
 
 #include "bench/runner.hpp"
 #include "nf4/synthetic.hpp"
-#include "statistics/distributions.hpp"
+#include "statistics/statistics.hpp"
 
 #include <cmath>
 

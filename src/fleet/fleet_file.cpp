@@ -3,8 +3,8 @@
 #include "base/input_file.hpp"
 #include "fleet/ranking_text.hpp"
 #include "json/json_tree.hpp"
+#include "report/host.hpp"
 #include "report/report.hpp"
-#include "report/tool.hpp"
 #include "text/printers.hpp"
 
 #include <fmt/format.h>

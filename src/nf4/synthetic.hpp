@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace nf4bench::nf4 {
-
 // How the float weights that a synthetic tensor is quantized from are drawn.
 enum class Distribution : std::uint8_t {
   kRandomCodes,  // no weights at all: random nibbles under log-normal scales, drawn at memory speed
@@ -47,5 +47,22 @@ class SyntheticSeeds {
 // absmax itself quantized to the dynamic map in blocks of 256 after subtracting its mean when
 // nested). Uses all cores. Throws Error(kUsage) for a spec that no file could hold.
 Nf4Tensor make_synthetic(const SyntheticSpec& spec);
+
+// Quantization as bitsandbytes does it, for making test data. Its own quantizer divides
+// approximately, so a code on the very border between two may differ; decoding is what is exact.
+
+// The code whose value is nearest to `value`; the lower of two equally near; 0 for NaN.
+int nearest_code(float value);
+
+// Quantizes one block: writes packed_bytes(weights.size()) bytes and returns the block's absmax.
+// The code of zero fills the last byte of an odd count.
+float quantize_block(std::span<const float> weights, std::uint8_t* packed);
+
+// Stores `absmax` as nested state: subtracts the mean, then 256 values at a time share a scale and
+// become the nearest entries of the dynamic map.
+void nest_absmax(const std::vector<float>& absmax, Nf4Tensor& tensor);
+
+// The 256-entry signed dynamic map bitsandbytes quantizes absmax with, ascending.
+std::vector<float> dynamic_map();
 
 }  // namespace nf4bench::nf4

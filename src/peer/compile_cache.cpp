@@ -47,12 +47,6 @@ fs::path made_folder() {
   return folder;
 }
 
-std::string hash_of(std::string_view text) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(text)));
-  return hash.hex();
-}
-
 // Empty when it cannot be read.
 std::string hash_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -157,7 +151,7 @@ void thin_out(std::vector<Aged> files) {
 CompileCache::CompileCache() : folder_(made_folder()) {}
 
 std::optional<fs::path> CompileCache::find(const std::string& question) const {
-  for (const KeptAnswer& answer : read_answers(folder_ / (hash_of(question) + ".made"))) {
+  for (const KeptAnswer& answer : read_answers(folder_ / (sha256_of(question) + ".made"))) {
     const bool is_it = std::ranges::all_of(answer.files, &FileSeen::is_as_it_was);
     fs::path library = folder_ / fs::path(answer.name).filename();
     std::error_code error;
@@ -189,7 +183,7 @@ fs::path CompileCache::keep(const std::string& question, const fs::path& tempora
                 error.message());
   }
   if (std::optional<std::vector<FileSeen>> seen = look_at(files, since)) {
-    const fs::path made = folder_ / (hash_of(question) + ".made");
+    const fs::path made = folder_ / (sha256_of(question) + ".made");
     std::vector<KeptAnswer> answers = read_answers(made);
     answers.insert(answers.begin(), {library.filename().string(), std::move(*seen)});
     if (answers.size() > kMostAnswers) answers.resize(kMostAnswers);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "bitsandbytes/cuda_calls.hpp"
+#include "bitsandbytes/bitsandbytes.hpp"
 
 #include <array>
 #include <optional>

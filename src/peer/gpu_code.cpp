@@ -1,6 +1,7 @@
 #include "peer/gpu_code.hpp"
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 namespace nf4bench::peer {
@@ -96,8 +95,7 @@ GpuCode gpu_code_of(std::span<const std::byte> library) {
 
 void require_gpu_code(const std::string& path, int compute_capability) {
   if (compute_capability == 0) return;
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string bytes = text_in(path);
   const GpuCode code = gpu_code_of(std::as_bytes(std::span(bytes)));
   if (code.may_run_on(compute_capability)) return;
   throw Error(ErrorKind::kInput, "{} has GPU code for sm_{}{}{}, nothing that runs on sm_{}",

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <span>
 #include <system_error>
 
 namespace nf4bench::peer {
@@ -43,10 +42,8 @@ Solution unpacked_solution(const std::string& path) {
   const json::JsonNode root(tree, path);
   const json::JsonNode entry = root["spec"]["entry_point"];
   const std::string file = entry.string().substr(0, entry.string().find("::"));
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(text)));
   const fs::path folder =
-      CompileCache().folder() / ("solution-" + hash.hex().substr(0, kDigitsOfName));
+      CompileCache().folder() / ("solution-" + sha256_of(text).substr(0, kDigitsOfName));
   bool has_entry = false;
   root["sources"].each([&](const json::JsonNode& source) {
     const fs::path name = safe_path(source["path"]);

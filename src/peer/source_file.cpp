@@ -2,12 +2,13 @@
 
 #include "base/atomic_file.hpp"
 #include "base/child_process.hpp"
+#include "base/input_file.hpp"
 #include "base/shared_library.hpp"
 #include "base/text.hpp"
 #include "peer/compile_cache.hpp"
 #include "peer/embedded.hpp"
+#include "peer/kernel/kernel_facts.hpp"
 #include "peer/kernel/kernel_program.hpp"
-#include "peer/kernel/library_kernels.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -133,10 +134,7 @@ void require_success(const std::string& path, const Source& source, const ChildO
 
 // The files of a rule as compilers write them: "target: a.cpp b\ c.hpp \".
 std::vector<std::string> files_of_rule(const fs::path& rule) {
-  std::ifstream file(rule);
-  std::stringstream all;
-  all << file.rdbuf();
-  const std::string text = all.str();
+  const std::string text = text_in(rule);
   std::vector<std::string> files(1);
   for (std::size_t i = text.find(": ") + 1; i > 0 && i < text.size(); ++i) {
     const bool is_escaped = text[i] == '\\' && i + 1 < text.size();
@@ -241,9 +239,7 @@ void keep_compilation(const std::string& path, int compute_capability, const std
   if (is_kernel_file(path)) return keep_kernels(path, compute_capability, folder);
   const Source source = source_at(path, compute_capability, CompileCache().folder());
   const fs::path name = fs::path(folder) / fs::path(path).filename();
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  write_file(name, text.str());
+  write_file(name, text_in(path));
   const auto with_ending = [&](const char* ending) {
     return fs::path(name).replace_extension(ending).string();
   };

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "text/layout.hpp"
 #include "text/units.hpp"
@@ -10,9 +11,11 @@
 #include <fmt/ranges.h>
 
 #include <new>
+#include <regex>
+#include <set>
+#include <string>
 
 namespace nf4bench::report {
-
 NamedReport read_report(const std::string& path) {
   try {
     return {.name = path, .report = report_from_json(read_input(path, kMostReportBytes), path)};
@@ -59,6 +62,86 @@ std::string baselines_of(const record::Settings& settings) {
     baselines.push_back(each.name + ' ' + (each.baseline.empty() ? "none" : each.baseline));
   }
   return fmt::format("{}", fmt::join(baselines, ", "));
+}
+
+namespace {
+
+// Up to the last slash of a word such as "mine=../kernels/libmine.so"; empty without one.
+std::string folder_in(const std::string& word) {
+  const std::size_t last = word.rfind('/');
+  if (last == std::string::npos) return "";
+  const std::size_t before = word.rfind('=', last);
+  const std::size_t first = before == std::string::npos ? 0 : before + 1;
+  return word.substr(first, last + 1 - first);
+}
+
+std::string hashed(const std::string& serial) {
+  constexpr std::size_t kDigits = 16;
+  return "anonymous-" + sha256_of("nf4bench " + serial).substr(0, kDigits);
+}
+
+// Takes out of texts what names a machine.
+class Eraser {
+ public:
+  explicit Eraser(const record::Report& report) : host_(report.host.name) {
+    for (const std::string& word : report.command) add(word);
+    for (const record::ReportTensor& tensor : report.tensors) add(tensor.source);
+    for (const record::PeerFile& peer : report.peers) add(peer.file);
+    add(report.settings.activations_file);
+  }
+
+  void erase(std::string& text) const {
+    // The longest first, which may begin with others.
+    for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder) {
+      replace_all(text, *folder, "");
+    }
+    static const std::regex absolute(R"((^|[\s"'=:,(])~?/([^/\s"'=:,]+/)*)");
+    text = std::regex_replace(text, absolute, "$1");
+    if (!host_.empty()) replace_all(text, host_, kHost);
+  }
+
+  static constexpr const char* kHost = "anonymous";
+
+ private:
+  struct ByLength {
+    bool operator()(const std::string& a, const std::string& b) const {
+      return a.size() != b.size() ? a.size() < b.size() : a < b;
+    }
+  };
+
+  void add(const std::string& word) {
+    const std::string folder = folder_in(word);
+    if (folder.size() > 1) folders_.insert(folder);
+  }
+
+  static void replace_all(std::string& text, const std::string& what, const std::string& with) {
+    for (std::size_t at = text.find(what); at != std::string::npos;
+         at = text.find(what, at + with.size())) {
+      text.replace(at, what.size(), with);
+    }
+  }
+
+  std::string host_;
+  std::set<std::string, ByLength> folders_;
+};
+
+}  // namespace
+
+record::Report anonymous(record::Report report) {
+  const Eraser eraser(report);
+  for (std::string& word : report.command) eraser.erase(word);
+  for (std::string& warning : report.warnings) eraser.erase(warning);
+  for (record::Measurement& row : report.measurements) {
+    eraser.erase(row.reason);
+    if (row.counters) eraser.erase(row.counters->unavailable);
+  }
+  for (record::ReportTensor& tensor : report.tensors) eraser.erase(tensor.source);
+  for (record::PeerFile& peer : report.peers) eraser.erase(peer.file);
+  eraser.erase(report.settings.activations_file);
+  report.host.name = Eraser::kHost;
+  if (!report.device.uuid.empty()) report.device.uuid = hashed(report.device.uuid);
+  report.device.pci_id.clear();
+  return report;
 }
 
 }  // namespace nf4bench::report

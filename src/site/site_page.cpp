@@ -1,6 +1,6 @@
 #include "json/json_text.hpp"
 #include "page/page.hpp"
-#include "report/tool.hpp"
+#include "report/host.hpp"
 #include "site/site.hpp"
 #include "text/document.hpp"
 #include "text/printers.hpp"

@@ -1,7 +1,6 @@
 #include "trying/ranking.hpp"
 
 #include "nf4/tensor.hpp"
-#include "statistics/distributions.hpp"
 #include "statistics/statistics.hpp"
 
 #include <fmt/format.h>

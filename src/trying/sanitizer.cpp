@@ -1,5 +1,6 @@
 #include "trying/sanitizer.hpp"
 
+#include "base/input_file.hpp"
 #include "base/temporary_folder.hpp"
 #include "bench/child_run.hpp"
 
@@ -8,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <sstream>
 #include <string_view>
@@ -89,11 +88,6 @@ std::vector<SanitizerFinding> gathered(const std::vector<SanitizerFinding>& all)
   return kept;
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::vector<std::string> words_for(const std::string& program, const std::string& tool,
                                    const fs::path& log, const std::vector<std::string>& symbols) {
   std::vector<std::string> words = {program,
@@ -148,7 +142,7 @@ Sanitized sanitize(const record::RunOptions& options, const std::vector<std::str
     const ChildOutcome outcome = bench::run_under_tool(
         {.words = words_for(program, tool, log, symbols), .options = options}, interrupted);
     if (interrupted.load()) break;
-    const std::string text = text_of(log);
+    const std::string text = text_in(log);
     if (outcome.exit_code == kNotStarted || text.find(kHead) == text.npos) {
       result.problem = fmt::format("compute-sanitizer --tool {} did not look at it: {}", tool,
                                    bench::last_line({outcome.out, outcome.err}));

@@ -13,7 +13,6 @@
 
 #include <cerrno>
 #include <fcntl.h>
-#include <span>
 #include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -94,9 +93,7 @@ constexpr Word<Status> kTraceWords[] = {{Status::kOk, "PASSED"},
 
 // Eight, four, four, four and twelve digits, the same for the same problem.
 std::string uuid_of(const std::string& problem) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(problem)));
-  const std::string digits = hash.hex();
+  const std::string digits = sha256_of(problem);
   return fmt::format("{}-{}-{}-{}-{}", digits.substr(0, 8), digits.substr(8, 4),
                      digits.substr(12, 4), digits.substr(16, 4), digits.substr(20, 12));
 }

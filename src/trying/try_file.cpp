@@ -14,7 +14,6 @@
 #include "plan/words.hpp"
 #include "report/host.hpp"
 #include "report/report.hpp"
-#include "report/tool.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +22,6 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
-#include <span>
 #include <unistd.h>
 
 namespace nf4bench::trying {
@@ -201,10 +199,8 @@ record::RunOptions options_for_looking(const Request& request, const Attempt& at
 
 std::string new_id(const Attempt& attempt) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  const std::string what = fmt::format("{} {} {} {}", attempt.sha256, attempt.at, now, getpid());
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(what)));
-  return hash.hex().substr(0, kIdDigits);
+  return sha256_of(fmt::format("{} {} {} {}", attempt.sha256, attempt.at, now, getpid()))
+      .substr(0, kIdDigits);
 }
 
 }  // namespace

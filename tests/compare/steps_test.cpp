@@ -1,5 +1,4 @@
-#include "compare/history/steps.hpp"
-
+#include "compare/history/history.hpp"
 #include "compare/report_maker.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
-#include "nf4/quantizer.hpp"
-
 #include "base/sha256.hpp"
 #include "nf4/reference.hpp"
+#include "nf4/synthetic.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,8 @@
 // Kernels that host code launches: what nvcc and its disassembler tell of those of a library.
 
-#include "peer/kernel/library_kernels.hpp"
-
 #include "base/error.hpp"
 #include "base/shared_library.hpp"
+#include "peer/kernel/kernel_facts.hpp"
 #include "peer/kernel/kernel_program.hpp"
 #include "peer/source_file.hpp"
 #include "scratch.hpp"

@@ -1,4 +1,4 @@
-#include "statistics/distributions.hpp"
+#include "statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include "base/error.hpp"
-#include "peer/kernel/library_kernels.hpp"
+#include "peer/kernel/kernel_facts.hpp"
 #include "scratch.hpp"
 #include "trying/try_file.hpp"
 #include "trying/try_sheet.hpp"

@@ -1,7 +1,7 @@
 #include "base/terminal.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/help.hpp"
-#include "report/tool.hpp"
+#include "report/host.hpp"
 
 #include <fmt/format.h>
 

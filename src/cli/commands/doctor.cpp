@@ -8,7 +8,7 @@
 #include "device/devices.hpp"
 #include "doctor/diagnosis.hpp"
 #include "doctor/examination.hpp"
-#include "report/tool.hpp"
+#include "report/host.hpp"
 
 #include <fmt/format.h>
 

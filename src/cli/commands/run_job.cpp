@@ -7,7 +7,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
 #include "cli/progress.hpp"
-#include "device/device_use.hpp"
 #include "device/devices.hpp"
 #include "plan/shard.hpp"
 #include "report/host.hpp"

@@ -198,8 +198,8 @@ class Guest {
   void repeat(MessageReader& message, MessageWriter& reply);
   const kernels::Variant& variant(MessageReader& message) const;
   kernels::Launch begin(MessageReader& message, std::string& config);
-  kernels::Job job(MessageReader& message) const;
-  PreparedCalls& prepared(std::uint32_t index, const device::SampleSpec& spec);
+  std::vector<kernels::Job> jobs(MessageReader& message) const;
+  const device::Calls& calls(MessageReader& message, device::SampleSpec& spec);
   void forget_calls();
 
   std::unique_ptr<device::GuestDevice> device_;
@@ -294,12 +294,14 @@ kernels::Launch Guest::begin(MessageReader& message, std::string& config) {
   return launch;
 }
 
-kernels::Job Guest::job(MessageReader& message) const {
-  auto job = message.get<kernels::Job>();
-  change_addresses(job, [this](std::uintptr_t place) {
-    return reinterpret_cast<std::uintptr_t>(device_->address_of(place));
-  });
-  return job;
+std::vector<kernels::Job> Guest::jobs(MessageReader& message) const {
+  auto jobs = message.all<kernels::Job>();
+  for (kernels::Job& job : jobs) {
+    change_addresses(job, [this](std::uintptr_t place) {
+      return reinterpret_cast<std::uintptr_t>(device_->address_of(place));
+    });
+  }
+  return jobs;
 }
 
 void Guest::let_go(MessageReader& message) {
@@ -316,9 +318,9 @@ void Guest::prepare(MessageReader& message) {
   const kernels::Variant& prepared = variant(message);
   std::string config;
   const kernels::Launch launch = begin(message, config);
-  const kernels::Job prepared_job = job(message);
+  const kernels::Job job = jobs(message).at(0);
   KeptThread thread;
-  device_->run("prepare", [&] { prepared.prepare(prepared_job, launch); });
+  device_->run("prepare", [&] { prepared.prepare(job, launch); });
   thread.require_same_mode();
 }
 
@@ -326,20 +328,19 @@ void Guest::launch(MessageReader& message, MessageWriter& reply) {
   const kernels::Variant& launched = variant(message);
   std::string config;
   const kernels::Launch launch = begin(message, config);
-  std::vector<kernels::Job> jobs(message.get<std::uint32_t>());
-  for (kernels::Job& each : jobs) each = job(message);
+  const std::vector<kernels::Job> calls = jobs(message);
   std::chrono::duration<double> elapsed{};
   KeptThread thread;
   device_->run("launch the kernel", [&] {
     const auto start = std::chrono::steady_clock::now();
-    for (const kernels::Job& each : jobs) {
+    for (const kernels::Job& each : calls) {
       if (each.elements > 0) launched.launch(each, launch);
       if (is_copy) _exit(0);
     }
     elapsed = std::chrono::steady_clock::now() - start;
   });
   thread.require_same_mode();
-  if (jobs.empty()) device_->wait_for_others();
+  if (calls.empty()) device_->wait_for_others();
   reply.add(elapsed.count());
 }
 
@@ -353,8 +354,7 @@ void Guest::prepare_sample(MessageReader& message) {
   const auto workload = message.get<std::uintptr_t>();
   made.calls.sets = message.get<std::size_t>();
   made.calls.foreign_lines = message.get<device::ForeignLines>();
-  made.jobs.resize(message.get<std::uint32_t>());
-  for (kernels::Job& each : made.jobs) each = job(message);
+  made.jobs = jobs(message);
   const SampleKey key = {index, spec.cache, spec.launch, spec.launches};
   if (std::exchange(workload_, workload) != workload || prepared_.contains(key)) forget_calls();
   PreparedCalls& kept = prepared_[key];
@@ -374,15 +374,18 @@ void Guest::prepare_sample(MessageReader& message) {
   thread.require_same_mode();
 }
 
-PreparedCalls& Guest::prepared(std::uint32_t index, const device::SampleSpec& spec) {
-  return prepared_.at({index, spec.cache, spec.launch, spec.launches});
-}
-
-void Guest::sample(MessageReader& message, MessageWriter& reply) {
+// Reads of which calls samples are to be taken.
+const device::Calls& Guest::calls(MessageReader& message, device::SampleSpec& spec) {
   const auto index = message.get<std::uint32_t>();
   std::string config;
   begin(message, config);
-  const auto spec = message.get<device::SampleSpec>();
+  spec = message.get<device::SampleSpec>();
+  return prepared_.at({index, spec.cache, spec.launch, spec.launches}).calls;
+}
+
+void Guest::sample(MessageReader& message, MessageWriter& reply) {
+  device::SampleSpec spec;
+  const device::Calls& timed = calls(message, spec);
   const auto range = message.get<device::CallRange>();
   std::vector<device::OutputCopy> copies(message.get<std::uint32_t>());
   for (device::OutputCopy& copy : copies) {
@@ -391,20 +394,17 @@ void Guest::sample(MessageReader& message, MessageWriter& reply) {
     copy.bytes = message.get<std::int64_t>();
   }
   KeptThread thread;
-  const device::Sample taken = device_->take(prepared(index, spec).calls, spec, range, copies);
+  const device::Sample taken = device_->take(timed, spec, range, copies);
   thread.require_same_mode();
   reply.add(taken);
 }
 
 void Guest::repeat(MessageReader& message, MessageWriter& reply) {
-  const auto index = message.get<std::uint32_t>();
-  std::string config;
-  begin(message, config);
-  const auto spec = message.get<device::SampleSpec>();
-  std::vector<device::CallRange> ranges(message.get<std::uint32_t>());
-  for (device::CallRange& range : ranges) range = message.get<device::CallRange>();
+  device::SampleSpec spec;
+  const device::Calls& timed = calls(message, spec);
+  const auto ranges = message.all<device::CallRange>();
   KeptThread thread;
-  const double seconds = device_->repeat(prepared(index, spec).calls, spec, ranges);
+  const double seconds = device_->repeat(timed, spec, ranges);
   thread.require_same_mode();
   reply.add(seconds);
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace nf4bench::peer {
 
@@ -59,6 +60,12 @@ class MessageWriter {
     bytes_ += text;
     return *this;
   }
+  template <class T>
+  MessageWriter& add(const std::vector<T>& values) {
+    add(static_cast<std::uint32_t>(values.size()));
+    for (const T& each : values) add(each);
+    return *this;
+  }
 
   const std::string& finish() {
     const auto length = static_cast<std::uint32_t>(bytes_.size() - sizeof(std::uint32_t));
@@ -87,6 +94,12 @@ class MessageReader {
   std::string text() {
     const auto size = get<std::uint32_t>();
     return take(size) ? bytes_.substr(at_ - size, size) : std::string();
+  }
+  template <class T>
+  std::vector<T> all() {
+    std::vector<T> values;
+    for (auto left = get<std::uint32_t>(); left > 0 && !is_bad_; --left) values.push_back(get<T>());
+    return values;
   }
 
   // All was read and nothing was missing.

@@ -27,6 +27,13 @@ std::string bounded(const std::string& text) {
   return printable(text.substr(0, kMostChars));
 }
 
+template <class T>
+T whole_answer(MessageReader reply) {
+  const auto answer = reply.get<T>();
+  if (!reply.is_whole()) throw Error(ErrorKind::kDevice, "its process sends what is no answer");
+  return answer;
+}
+
 }  // namespace
 
 Remote::Remote(const PeerArgument& argument, const PeerHost& host)
@@ -223,11 +230,13 @@ Remote::Opinion Remote::ask(std::uint32_t index, const kernels::Problem& problem
 }
 
 // With places in the buffers that are shared instead of addresses.
-kernels::Job Remote::shared(kernels::Job job) const {
-  change_addresses(job, [this](std::uintptr_t address) {
-    return host_.shared->place_of(std::bit_cast<const void*>(address));
-  });
-  return job;
+std::vector<kernels::Job> Remote::shared(std::vector<kernels::Job> jobs) const {
+  for (kernels::Job& job : jobs) {
+    change_addresses(job, [this](std::uintptr_t address) {
+      return host_.shared->place_of(std::bit_cast<const void*>(address));
+    });
+  }
+  return jobs;
 }
 
 // Pages that are entered into a process's tables take its processor time, but are no part of calls.
@@ -265,7 +274,7 @@ void Remote::let_go(std::uint64_t block) noexcept {
 
 void Remote::prepare(std::uint32_t index, const kernels::Job& job, const kernels::Launch& launch) {
   MessageWriter message = begin(Request::kPrepare, index, launch);
-  message.add(shared(job));
+  message.add(shared({job}));
   answer_to(message.finish());
 }
 
@@ -276,9 +285,7 @@ void Remote::prepare_sample(std::uint32_t index, const device::CallsElsewhere& c
   if (prepared_.contains(key)) return;
   MessageWriter message = begin(Request::kPrepareSample, index, calls.launch);
   message.add(spec).add(calls.workload).add(calls.sets).add(calls.foreign_lines);
-  const std::vector<kernels::Job> jobs = calls.jobs();
-  message.add(static_cast<std::uint32_t>(jobs.size()));
-  for (const kernels::Job& job : jobs) message.add(shared(job));
+  message.add(shared(calls.jobs()));
   answer_to(message.finish());
   // It has those of one workload.
   std::erase_if(prepared_, [&](const SampleKey& each) {
@@ -296,10 +303,7 @@ device::Sample Remote::sample(std::uint32_t index, const device::SampleSpec& spe
     message.add(host_.shared->place_of(copy.from)).add(host_.shared->place_of(copy.to));
     message.add(copy.bytes);
   }
-  MessageReader reply = answer_to(message.finish());
-  const auto taken = reply.get<device::Sample>();
-  if (!reply.is_whole()) throw Error(ErrorKind::kDevice, "its process sends what is no answer");
-  return taken;
+  return whole_answer<device::Sample>(answer_to(message.finish()));
 }
 
 // The time that passes here holds back what others of this machine do to it, so that a single long
@@ -309,13 +313,11 @@ void Remote::repeat(std::uint32_t index, const device::SampleSpec& spec,
   std::string problem;
   for (int i = 0; i < kTries; ++i) {
     MessageWriter message = begin(Request::kRepeat, index, {});
-    message.add(spec).add(static_cast<std::uint32_t>(ranges.size()));
-    for (const device::CallRange& range : ranges) message.add(range);
+    message.add(spec).add(ranges);
     const auto started = std::chrono::steady_clock::now();
-    MessageReader reply = answer_to(message.finish());
+    const MessageReader reply = answer_to(message.finish());
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
-    const auto said_s = reply.get<double>();
-    if (!reply.is_whole()) throw Error(ErrorKind::kDevice, "its process sends what is no answer");
+    const auto said_s = whole_answer<double>(reply);
     problem = contradiction_of_turn(ranges.size() * static_cast<std::size_t>(spec.launches), said_s,
                                     passed.count());
     if (problem.empty()) return;
@@ -336,13 +338,11 @@ double Remote::launch(std::uint32_t index, const std::vector<kernels::Job>& jobs
   std::string problem;
   for (int i = 0; i < kTries; ++i) {
     MessageWriter message = begin(Request::kLaunch, index, launch);
-    message.add(static_cast<std::uint32_t>(jobs.size()));
-    for (const kernels::Job& job : jobs) message.add(shared(job));
+    message.add(shared(jobs));
     const ProcessorTime before = process_->processor_time();
-    MessageReader reply = answer_to(message.finish());
+    const MessageReader reply = answer_to(message.finish());
     const ProcessorTime after = process_->processor_time();
-    const auto seconds = reply.get<double>();
-    if (!reply.is_whole()) throw Error(ErrorKind::kDevice, "its process sends what is no answer");
+    const auto seconds = whole_answer<double>(reply);
     // The system brings the time of a single thread up to date later than that of all.
     const double all_s = after.all_s - before.all_s;
     const double caller_s = std::min(after.caller_s - before.caller_s, all_s);

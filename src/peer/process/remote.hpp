@@ -82,7 +82,7 @@ class Remote final : device::BlockUser {
   void prepare(std::uint32_t index, const kernels::Job& job, const kernels::Launch& launch);
   double launch(std::uint32_t index, const std::vector<kernels::Job>& jobs,
                 const kernels::Launch& launch);
-  kernels::Job shared(kernels::Job job) const;
+  std::vector<kernels::Job> shared(std::vector<kernels::Job> jobs) const;
   void tell_news();
   MessageWriter begin(Request request, std::uint32_t index, const kernels::Launch& launch);
   void prepare_sample(std::uint32_t index, const device::CallsElsewhere& calls,
