@@ -79,7 +79,7 @@ Facts facts_of(const std::vector<compare::TraitValue>& traits) {
   Facts facts;
   for (const compare::TraitValue& trait : traits) {
     if (matters(trait) && !trait.value.empty()) {
-      facts.emplace_back(trait.name, trait.value);
+      facts.push_back({trait.name, trait.value});
     }
   }
   return facts;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/field.hpp"
 #include "base/words.hpp"
 #include "compare/run_cells.hpp"
 #include "record/device_info.hpp"
@@ -7,7 +8,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace nf4bench::fleet {
@@ -62,7 +62,13 @@ struct Unit {
   std::vector<UnitValue> values{};       // one for each cell of the group
 };
 
-using Facts = std::vector<std::pair<std::string, std::string>>;
+struct Fact {
+  std::string name;  // "driver"
+  std::string value;
+
+  bool operator==(const Fact&) const = default;
+};
+using Facts = std::vector<Fact>;
 
 // Units whose times can be compared.
 struct Group {
@@ -86,5 +92,79 @@ struct Fleet {
   std::vector<LeftOut> unread;
   std::vector<std::string> missing;  // tasks, hosts or UUIDs without a report
 };
+
+// What the file keeps of all this, by json::FieldWriter and FieldReader. Cells have their keys
+// besides, for other programs.
+template <Is<FleetCell> Cell, class F>
+void fields(Cell& c, F&& f) {
+  std::string bound = to_string(c.bound);
+  f("name", c.name);
+  f("bound", bound);
+  if constexpr (!std::is_const_v<Cell>) {  // one of a later version is not known here
+    for (const Bound each : kWords<Bound>) {
+      if (bound == to_string(each)) c.bound = each;
+    }
+  }
+}
+
+// The values of a unit, each kind for all cells.
+struct UnitColumns {
+  std::vector<double> times;
+  std::vector<double> log_errors;  // as errors of errors they have few digits
+  std::vector<double> clocks;
+};
+UnitColumns columns_of(const std::vector<UnitValue>& values);
+std::vector<UnitValue> values_of(const UnitColumns& columns);
+
+template <Is<Unit> One, class F>
+void fields(One& u, F&& f) {
+  f("id", u.id);
+  f("host", u.host);
+  f("report", u.report);
+  f("started_at", u.started_at);
+  f("complete", u.complete);
+  f("failed", u.failed);
+  f("failure", u.failure, Field{.later = true, .or_null = true});
+  f("temperature_c", u.temperature_c, Field{.low = -1e300});  // may be below zero
+  f("power_w", u.power_w);
+  f("power_limit_w", u.power_limit_w);
+  f("throttled", u.throttled);
+  f("throttle_reasons", u.throttle_reasons);
+  f("other_processes", u.other_processes, kLater);
+  UnitColumns columns = columns_of(u.values);
+  f("time_s", columns.times);
+  f("log_error", columns.log_errors);
+  f("clock_hz", columns.clocks);
+  if constexpr (!std::is_const_v<One>) u.values = values_of(columns);
+}
+
+template <Is<Fact> One, class F>
+void fields(One& fact, F&& f) {
+  f("name", fact.name);
+  f("value", fact.value);
+}
+
+template <Is<Group> Alike, class F>
+void fields(Alike& g, F&& f) {
+  f("facts", g.facts);
+  f("kind", g.kind);
+  f("cells", g.cells);
+  f("units", g.units);
+}
+
+template <Is<LeftOut> Report, class F>
+void fields(Report& r, F&& f) {
+  f("report", r.report);
+  f("reason", r.reason);
+}
+
+template <Is<Fleet> Whole, class F>
+void fields(Whole& w, F&& f) {
+  f("groups", w.groups);
+  f("refused", w.refused);
+  f("replaced", w.replaced);
+  f("unread", w.unread);
+  f("missing", w.missing);
+}
 
 }  // namespace nf4bench::fleet

@@ -2,6 +2,8 @@
 
 #include "base/input_file.hpp"
 #include "fleet/ranking_text.hpp"
+#include "json/fields.hpp"
+#include "json/json_stream.hpp"
 #include "json/json_tree.hpp"
 #include "report/host.hpp"
 #include "report/report.hpp"
@@ -9,67 +11,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 namespace nf4bench::fleet {
 namespace {
 
-json::JsonText number_or_null(const std::optional<double>& value) {
-  return value ? json::json_number(*value) : json::json_null();
-}
-
-json::JsonText facts_json(const Facts& facts) {
-  return json::json_array_of(
-      facts,
-      [](const auto& fact) {
-        return json::json_object({{"name", fact.first}, {"value", fact.second}});
-      },
-      json::JsonLayout::kExpanded);
-}
-
-json::JsonText left_out_json(const std::vector<LeftOut>& reports) {
-  return json::json_array_of(
-      reports,
-      [](const LeftOut& each) {
-        return json::json_object({{"report", each.report}, {"reason", each.reason}});
-      },
-      json::JsonLayout::kExpanded);
-}
-
-template <typename Function>
-json::JsonText column_of(const Unit& unit, Function&& to_number) {
-  std::vector<double> numbers;
-  numbers.reserve(unit.values.size());
-  for (const UnitValue& value : unit.values) numbers.push_back(to_number(value));
-  return json::json_numbers(numbers);
-}
-
-// An error of an error: more digits would only fill the file.
-double rounded_error(double log_error) {
-  return std::round(log_error * 1e6) / 1e6;
-}
-
-json::JsonText unit_json(const Unit& unit) {
-  return json::json_object(
-      {{"id", unit.id},
-       {"host", unit.host},
-       {"report", unit.report},
-       {"started_at", unit.started_at},
-       {"complete", unit.complete},
-       {"failed", unit.failed},
-       {"failure", json::json_string_or_null(unit.failure)},
-       {"temperature_c", number_or_null(unit.temperature_c)},
-       {"power_w", number_or_null(unit.power_w)},
-       {"power_limit_w", number_or_null(unit.power_limit_w)},
-       {"throttled", number_or_null(unit.throttled)},
-       {"throttle_reasons", unit.throttle_reasons},
-       {"other_processes", number_or_null(unit.other_processes)},
-       {"time_s", column_of(unit, [](const UnitValue& v) { return v.time_s; })},
-       {"log_error",
-        column_of(unit, [](const UnitValue& v) { return rounded_error(v.log_error); })},
-       {"clock_hz", column_of(unit, [](const UnitValue& v) { return std::round(v.clock_hz); })}},
-      json::JsonLayout::kExpanded);
+template <class T>
+json::JsonText field_json(const T& value) {
+  return json::FieldWriter().text(value);
 }
 
 json::JsonText cell_json(const FleetCell& cell) {
@@ -84,20 +35,20 @@ json::JsonText cell_json(const FleetCell& cell) {
 
 void add_group(json::JsonStream& document, const Group& group) {
   document.begin_object();
-  document.add("facts", facts_json(group.facts));
-  document.add("kind", json::json_string(to_string(group.kind)));
+  document.add("facts", field_json(group.facts));
+  document.add("kind", field_json(group.kind));
   document.begin_array("cells");
   for (const FleetCell& cell : group.cells) document.add(cell_json(cell));
   document.end();
   document.begin_array("units");
-  for (const Unit& unit : group.units) document.add(unit_json(unit));
+  for (const Unit& unit : group.units) document.add(field_json(unit));
   document.end();
   document.end();
 }
 
 json::JsonText group_json(const Group& group, const GroupAnalysis& analysis) {
   return json::json_object(
-      {{"facts", facts_json(group.facts)},
+      {{"facts", field_json(group.facts)},
        {"threshold", analysis.threshold},
        {"z_limit", analysis.z_limit},
        {"units", text::json_rows(units_sheet(group, analysis, group.units.size()))},
@@ -105,6 +56,25 @@ json::JsonText group_json(const Group& group, const GroupAnalysis& analysis) {
 }
 
 }  // namespace
+
+UnitColumns columns_of(const std::vector<UnitValue>& values) {
+  UnitColumns columns;
+  for (const UnitValue& value : values) {
+    columns.times.push_back(value.time_s);
+    columns.log_errors.push_back(std::round(value.log_error * 1e6) / 1e6);
+    columns.clocks.push_back(std::round(value.clock_hz));
+  }
+  return columns;
+}
+
+std::vector<UnitValue> values_of(const UnitColumns& columns) {
+  std::vector<UnitValue> values(
+      std::min({columns.times.size(), columns.log_errors.size(), columns.clocks.size()}));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = {columns.times[i], columns.log_errors[i], columns.clocks[i]};
+  }
+  return values;
+}
 
 void write_fleet(const Fleet& fleet, const json::TextSink& sink) {
   json::JsonStream document(sink);
@@ -115,10 +85,10 @@ void write_fleet(const Fleet& fleet, const json::TextSink& sink) {
   document.begin_array("groups");
   for (const Group& group : fleet.groups) add_group(document, group);
   document.end();
-  document.add("refused", left_out_json(fleet.refused));
-  document.add("replaced", left_out_json(fleet.replaced));
-  document.add("unread", left_out_json(fleet.unread));
-  document.add("missing", json::json_strings(fleet.missing));
+  document.add("refused", field_json(fleet.refused));
+  document.add("replaced", field_json(fleet.replaced));
+  document.add("unread", field_json(fleet.unread));
+  document.add("missing", field_json(fleet.missing));
   document.end();
   document.finish();
 }
@@ -138,9 +108,9 @@ std::string ranking_json(const JudgedFleet& judged) {
                             {"tool_version", report::tool_info().version},
                             {"gate", compare::gate_json(judged.gate)},
                             {"groups", json::json_array(groups)},
-                            {"refused", left_out_json(judged.fleet.refused)},
-                            {"replaced", left_out_json(judged.fleet.replaced)},
-                            {"unread", left_out_json(judged.fleet.unread)},
+                            {"refused", field_json(judged.fleet.refused)},
+                            {"replaced", field_json(judged.fleet.replaced)},
+                            {"unread", field_json(judged.fleet.unread)},
                             {"missing", judged.fleet.missing}})
              .text +
          "\n";
@@ -148,84 +118,25 @@ std::string ranking_json(const JudgedFleet& judged) {
 
 namespace {
 
-FleetCell read_cell(const json::JsonNode& node) {
-  FleetCell cell;
-  cell.name = node["name"].string();
-  const std::string word = node["bound"].string();
-  for (const Bound bound : kWords<Bound>) {
-    if (word == to_string(bound)) cell.bound = bound;
+// Refuses what contradicts itself, though each field is sound.
+class Consistency {
+ public:
+  void operator()(const json::JsonNode& node, const FleetCell& cell) {
+    if (!names_.insert(cell.name).second) node["name"].fail("is the name of an earlier cell, too");
   }
-  return cell;
-}
-
-std::vector<double> read_column(const json::JsonNode& node, std::size_t cells) {
-  std::vector<double> column = node.numbers(0.0);
-  if (column.size() != cells) {
-    node.fail(fmt::format("found {} numbers, wanted {}, one for each cell", column.size(), cells));
-  }
-  return column;
-}
-
-std::vector<UnitValue> read_values(const json::JsonNode& node, std::size_t cells) {
-  const std::vector<double> times = read_column(node["time_s"], cells);
-  const std::vector<double> errors = read_column(node["log_error"], cells);
-  const std::vector<double> clocks = read_column(node["clock_hz"], cells);
-  std::vector<UnitValue> values(cells);
-  for (std::size_t i = 0; i < cells; ++i) values[i] = {times[i], errors[i], clocks[i]};
-  return values;
-}
-
-Unit read_unit(const json::JsonNode& node, std::size_t cells) {
-  constexpr double kAny = -1e300;  // temperatures may be below zero
-  Unit unit;
-  unit.id = node["id"].string();
-  unit.host = node["host"].string();
-  unit.report = node["report"].string();
-  unit.started_at = node["started_at"].string();
-  unit.complete = node["complete"].boolean();
-  unit.failed = static_cast<std::size_t>(node["failed"].count());
-  if (node.has("failure")) unit.failure = node["failure"].string_or_empty();
-  unit.temperature_c = node["temperature_c"].optional_number(kAny);
-  unit.power_w = node["power_w"].optional_number(0.0);
-  unit.power_limit_w = node["power_limit_w"].optional_number(0.0);
-  unit.throttled = node["throttled"].optional_number(0.0);
-  unit.throttle_reasons = node["throttle_reasons"].strings();
-  if (node.has("other_processes")) {
-    unit.other_processes = node["other_processes"].optional_small_count();
-  }
-  unit.values = read_values(node, cells);
-  return unit;
-}
-
-Group read_group(const json::JsonNode& node) {
-  Group group;
-  const json::JsonNode kind = node["kind"];
-  const std::string word = kind.string();
-  if (word != "cuda" && word != "cpu") kind.refuse("cuda or cpu");
-  group.kind = word == "cuda" ? record::DeviceKind::kCuda : record::DeviceKind::kCpu;
-  node["facts"].each([&](const json::JsonNode& fact) {
-    group.facts.emplace_back(fact["name"].string(), fact["value"].string());
-  });
-  std::set<std::string> names;
-  node["cells"].each([&](const json::JsonNode& cell) {
-    group.cells.push_back(read_cell(cell));
-    if (!names.insert(group.cells.back().name).second) {
-      cell["name"].fail("is the name of an earlier cell, too");
+  void operator()(const json::JsonNode& node, const Unit& /*unit*/) const {
+    for (const char* const column : {"time_s", "log_error", "clock_hz"}) {
+      const std::size_t count = node[column].numbers(0.0).size();
+      if (count == names_.size()) continue;
+      node[column].fail(
+          fmt::format("found {} numbers, wanted {}, one for each cell", count, names_.size()));
     }
-  });
-  node["units"].each([&](const json::JsonNode& unit) {
-    group.units.push_back(read_unit(unit, group.cells.size()));
-  });
-  return group;
-}
+  }
+  void operator()(const json::JsonNode& /*node*/, const Group& /*group*/) { names_.clear(); }
 
-std::vector<LeftOut> read_left_out(const json::JsonNode& node) {
-  std::vector<LeftOut> reports;
-  node.each([&](const json::JsonNode& each) {
-    reports.push_back({each["report"].string(), each["reason"].string()});
-  });
-  return reports;
-}
+ private:
+  std::set<std::string> names_;  // of the cells of the group
+};
 
 void check_schema(const json::JsonNode& root) {
   const json::JsonNode schema = root["schema"];
@@ -247,12 +158,8 @@ Fleet read_fleet(const std::string& path) {
   const json::JsonNode root(tree, path);
   check_schema(root);
   Fleet fleet;
-  root["groups"].each(
-      [&](const json::JsonNode& group) { fleet.groups.push_back(read_group(group)); });
-  fleet.refused = read_left_out(root["refused"]);
-  fleet.replaced = read_left_out(root["replaced"]);
-  fleet.unread = read_left_out(root["unread"]);
-  fleet.missing = root["missing"].strings();
+  Consistency check;
+  json::FieldReader(check).read(root, fleet);
   return fleet;
 }
 

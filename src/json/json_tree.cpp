@@ -255,18 +255,6 @@ std::string JsonNode::string() const {
   return std::string(tree_->text(place_));
 }
 
-std::optional<double> JsonNode::optional_number(double low) const {
-  return is_null() ? std::nullopt : std::optional(number(low));
-}
-
-std::optional<int> JsonNode::optional_small_count() const {
-  return is_null() ? std::nullopt : std::optional(small_count());
-}
-
-std::optional<bool> JsonNode::optional_bool() const {
-  return is_null() ? std::nullopt : std::optional(boolean());
-}
-
 std::string JsonNode::string_or_empty() const {
   return is_null() ? std::string() : string();
 }
@@ -275,12 +263,6 @@ std::vector<double> JsonNode::numbers(double low) const {
   std::vector<double> values;
   if (is(JsonKind::kBeginArray)) values.reserve(tree_->size(place_));
   each([&](const JsonNode& node) { values.push_back(node.number(low)); });
-  return values;
-}
-
-std::vector<std::string> JsonNode::strings() const {
-  std::vector<std::string> values;
-  each([&](const JsonNode& node) { values.push_back(node.string()); });
   return values;
 }
 

@@ -93,13 +93,9 @@ class JsonNode {
   int small_count() const { return static_cast<int>(integer(0, std::numeric_limits<int>::max())); }
 
   // Null is the absence of a value.
-  std::optional<double> optional_number(double low) const;
-  std::optional<int> optional_small_count() const;
-  std::optional<bool> optional_bool() const;
   std::string string_or_empty() const;
 
   std::vector<double> numbers(double low) const;
-  std::vector<std::string> strings() const;
 
   // Refuses this value: "FILE: PATH: PROBLEM".
   [[noreturn]] void fail(const std::string& problem) const;

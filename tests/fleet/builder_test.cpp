@@ -100,7 +100,7 @@ TEST(FleetBuilder, MemoryTellsBoardsOfOneNameApart) {
                                     },
                                     {"memory"});
   EXPECT_EQ(merged.groups.size(), 2u);
-  EXPECT_THAT(merged.groups[0].facts, testing::Contains(std::pair("memory", "40 GiB")));
+  EXPECT_THAT(merged.groups[0].facts, testing::Contains(fleet::Fact{"memory", "40 GiB"}));
 }
 
 TEST(FleetBuilder, AUnitIsThereOnceWithItsNewestWholeReport) {

@@ -97,7 +97,7 @@ TEST_F(FleetFile, RefusesOtherFiles) {
               HasSubstr("as \"nf4bench merge\" writes it"));
   EXPECT_THAT(refusal([](json& d) { d["schema_version"] = "2.0.0"; }), HasSubstr("wanted 1.x"));
   EXPECT_THAT(refusal([](json& d) { d.erase("missing"); }), HasSubstr("missing: is missing"));
-  EXPECT_THAT(refusal([](json& d) { d["groups"][0]["kind"] = "tpu"; }), HasSubstr("cuda or cpu"));
+  EXPECT_THAT(refusal([](json& d) { d["groups"][0]["kind"] = "tpu"; }), HasSubstr("one of cpu, cuda"));
 }
 
 TEST_F(FleetFile, RefusesContradictions) {
