@@ -3,11 +3,14 @@
 #include "base/field.hpp"
 #include "base/words.hpp"
 #include "compare/run_cells.hpp"
+#include "json/json_stream.hpp"
 #include "record/device_info.hpp"
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace nf4bench::fleet {
@@ -166,5 +169,15 @@ void fields(Whole& w, F&& f) {
   f("unread", w.unread);
   f("missing", w.missing);
 }
+
+// fleet_file.cpp: writes `fleet` as docs/fleet.schema.json describes, piece by piece.
+void write_fleet(const Fleet& fleet, const json::TextSink& sink);
+
+// Whether a file that begins so is a merged one, as this program lays it out.
+bool begins_as_fleet(std::string_view beginning);
+
+// Reads the regular file at `path`, which write_fleet() wrote (any minor version of the same
+// major). Throws Error(kInput).
+Fleet read_fleet(const std::string& path);
 
 }  // namespace nf4bench::fleet

@@ -1,6 +1,5 @@
-#include "fleet/fleet_file.hpp"
-
 #include "base/input_file.hpp"
+#include "fleet/fleet.hpp"
 #include "fleet/ranking_text.hpp"
 #include "json/fields.hpp"
 #include "json/json_stream.hpp"

@@ -3,7 +3,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "peer/python/python_file.hpp"
-#include "peer/solution_file.hpp"
 #include "peer/source_file.hpp"
 
 #include <algorithm>

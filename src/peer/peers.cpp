@@ -9,7 +9,6 @@
 #include "peer/gpu_code.hpp"
 #include "peer/kernel/kernel_program.hpp"
 #include "peer/python/python_file.hpp"
-#include "peer/solution_file.hpp"
 #include "peer/source_file.hpp"
 
 #include <fmt/format.h>

@@ -10,7 +10,7 @@
 #include "bench/counting.hpp"
 #include "device/devices.hpp"
 #include "operation/operation.hpp"
-#include "peer/solution_file.hpp"
+#include "peer/source_file.hpp"
 #include "plan/words.hpp"
 #include "report/host.hpp"
 #include "report/report.hpp"

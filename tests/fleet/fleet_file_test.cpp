@@ -1,7 +1,6 @@
-#include "fleet/fleet_file.hpp"
-
 #include "base/atomic_file.hpp"
 #include "error_of.hpp"
+#include "fleet/fleet.hpp"
 #include "scratch.hpp"
 
 #include <gmock/gmock.h>
@@ -97,7 +96,8 @@ TEST_F(FleetFile, RefusesOtherFiles) {
               HasSubstr("as \"nf4bench merge\" writes it"));
   EXPECT_THAT(refusal([](json& d) { d["schema_version"] = "2.0.0"; }), HasSubstr("wanted 1.x"));
   EXPECT_THAT(refusal([](json& d) { d.erase("missing"); }), HasSubstr("missing: is missing"));
-  EXPECT_THAT(refusal([](json& d) { d["groups"][0]["kind"] = "tpu"; }), HasSubstr("one of cpu, cuda"));
+  EXPECT_THAT(refusal([](json& d) { d["groups"][0]["kind"] = "tpu"; }),
+              HasSubstr("one of cpu, cuda"));
 }
 
 TEST_F(FleetFile, RefusesContradictions) {

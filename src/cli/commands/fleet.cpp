@@ -1,7 +1,8 @@
+#include "fleet/fleet.hpp"
+
 #include "base/terminal.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/files.hpp"
-#include "fleet/fleet_file.hpp"
 #include "fleet/ranking_text.hpp"
 #include "page/page.hpp"
 

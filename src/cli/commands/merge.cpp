@@ -5,7 +5,7 @@
 #include "cli/files.hpp"
 #include "cli/report_files.hpp"
 #include "fleet/builder.hpp"
-#include "fleet/fleet_file.hpp"
+#include "fleet/fleet.hpp"
 #include "report/host.hpp"
 
 #include <filesystem>
