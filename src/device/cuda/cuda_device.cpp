@@ -28,8 +28,6 @@
 namespace nf4bench::device {
 namespace {
 
-struct CUstream_st;
-
 // What a large matrix product is measured with.
 struct ProductBench {
   Memory& memory;

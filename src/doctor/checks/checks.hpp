@@ -72,6 +72,11 @@ Finding check_smt(const CpuSetup& setup, int threads);
 Finding check_virtual_machine(const CpuSetup& setup);
 Finding check_missing_cuda(const DoctorFacts& facts);
 
+// What a check begins with: all is as it should be.
+inline Finding fine(const char* check, const char* found, const char* why) {
+  return {check, Severity::kOk, found, why, ""};
+}
+
 // What a finding says about a fact that cannot be read.
 inline constexpr char kUnknown[] = "unknown";
 inline Finding unknown(Finding finding) {

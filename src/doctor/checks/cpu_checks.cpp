@@ -42,10 +42,9 @@ std::optional<double> paused_at_work(const CpuConditions& cpu) {
 }  // namespace
 
 Finding check_load(const CpuConditions& cpu) {
-  Finding finding = {"load", Severity::kOk, "",
-                     "programs beside this one take processors, cache and bandwidth at random "
-                     "moments; a parallel variant waits for its slowest thread",
-                     ""};
+  Finding finding = fine("load", "",
+                         "programs beside this one take processors, cache and bandwidth at random "
+                         "moments; a parallel variant waits for its slowest thread");
   const auto rest = shares_between(cpu.rest_start.times, cpu.rest_end.times);
   const std::string average =
       cpu.setup.load ? fmt::format("{:.2f}", *cpu.setup.load) : std::string(kUnknown);
@@ -67,9 +66,9 @@ Finding check_load(const CpuConditions& cpu) {
 }
 
 Finding check_stolen_time(const CpuConditions& cpu) {
-  Finding finding = {"stolen_time", Severity::kOk, "",
-                     "while the host runs another virtual machine the clock of a sample goes on",
-                     ""};
+  Finding finding =
+      fine("stolen_time", "",
+           "while the host runs another virtual machine the clock of a sample goes on");
   std::optional<Shares> work;
   if (!cpu.at_work.empty()) {
     work = shares_between(cpu.at_work.front().times, cpu.at_work.back().times);
@@ -88,10 +87,9 @@ Finding check_stolen_time(const CpuConditions& cpu) {
 }
 
 Finding check_cpu_limit(const CpuConditions& cpu) {
-  Finding finding = {"cpu_limit", Severity::kOk, "none",
-                     "a control group that has used up its share is stopped until the next period, "
-                     "100 ms by default, in the middle of a sample",
-                     ""};
+  Finding finding = fine("cpu_limit", "none",
+                         "a control group that has used up its share is stopped until the next "
+                         "period, 100 ms by default, in the middle of a sample");
   if (!cpu.setup.limit_is_known) return unknown(finding);
   if (!cpu.setup.limit) return finding;
   const double paused_s = paused_at_work(cpu).value_or(0.0);
@@ -110,8 +108,8 @@ Finding check_cpu_limit(const CpuConditions& cpu) {
 }
 
 Finding check_cpu_clocks(const CpuConditions& cpu) {
-  Finding finding = {"clocks", Severity::kOk, "",
-                     "times follow the clock, and nothing in a CPU report tells how it moved", ""};
+  Finding finding =
+      fine("clocks", "", "times follow the clock, and nothing in a CPU report tells how it moved");
   std::vector<double> clocks;
   for (const CpuReading& reading : cpu.at_work) {
     if (reading.clock_hz) clocks.push_back(*reading.clock_hz);
@@ -146,8 +144,8 @@ bool holds_clock(const std::string& governor) {
 }  // namespace
 
 Finding check_governor(const CpuSetup& setup) {
-  Finding finding = {"governor", Severity::kOk, "",
-                     "a governor that follows the load starts every run at a low clock", ""};
+  Finding finding =
+      fine("governor", "", "a governor that follows the load starts every run at a low clock");
   if (setup.governors.empty()) {
     finding = unknown(finding);
     finding.found = "unknown: the system shows no frequency scaling";
@@ -168,10 +166,9 @@ Finding check_governor(const CpuSetup& setup) {
 }
 
 Finding check_boost(const CpuSetup& setup) {
-  Finding finding = {"boost", Severity::kOk, "off",
-                     "clocks above the nominal one come and go with heat and with the number of "
-                     "busy cores",
-                     ""};
+  Finding finding =
+      fine("boost", "off",
+           "clocks above the nominal one come and go with heat and with the number of busy cores");
   if (!setup.boost) return unknown(finding);
   if (*setup.boost) {
     finding.severity = Severity::kNote;
@@ -185,8 +182,8 @@ Finding check_boost(const CpuSetup& setup) {
 }
 
 Finding check_smt(const CpuSetup& setup, int threads) {
-  Finding finding = {"smt", Severity::kOk, "off",
-                     "two threads on one core share its units: which ones do decides the time", ""};
+  Finding finding =
+      fine("smt", "off", "two threads on one core share its units: which ones do decides the time");
   if (!setup.smt) return unknown(finding);
   if (!*setup.smt) return finding;
   finding.found = fmt::format("on: {} threads on {} cores", threads,
@@ -199,8 +196,8 @@ Finding check_smt(const CpuSetup& setup, int threads) {
 }
 
 Finding check_virtual_machine(const CpuSetup& setup) {
-  Finding finding = {"virtual_machine", Severity::kOk, "no",
-                     "its host and its neighbours are not to be seen from here", ""};
+  Finding finding =
+      fine("virtual_machine", "no", "its host and its neighbours are not to be seen from here");
   if (!setup.virtual_machine) return unknown(finding);
   if (*setup.virtual_machine) {
     finding.severity = Severity::kNote;

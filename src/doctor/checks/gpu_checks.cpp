@@ -154,9 +154,8 @@ std::string others_text(const device::OtherProcesses& others) {
 }  // namespace
 
 Finding check_clocks(const GpuConditions& gpu, const AaRun& aa, const std::string& pci_id) {
-  Finding finding = {"clocks", Severity::kOk, "",
-                     "times follow the SM clock; a change that clocks explain is UNSURE to compare",
-                     ""};
+  Finding finding = fine(
+      "clocks", "", "times follow the SM clock; a change that clocks explain is UNSURE to compare");
   const std::optional<double> rest =
       gpu.at_rest.empty() ? std::nullopt : gpu.at_rest.back().sm_clock_hz;
   if (aa.sm_clock_hz.empty()) {
@@ -190,9 +189,9 @@ Finding check_clocks(const GpuConditions& gpu, const AaRun& aa, const std::strin
 }
 
 Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::string& pci_id) {
-  Finding finding = {"throttling", Severity::kOk, "none",
-                     "a GPU that power or heat slows down is measured at the clock of the moment",
-                     ""};
+  Finding finding =
+      fine("throttling", "none",
+           "a GPU that power or heat slows down is measured at the clock of the moment");
   const ReasonCounts work = count_reasons(gpu.at_work);
   const ReasonCounts rest = count_reasons(gpu.at_rest);
   if (!work.chosen.empty())
@@ -221,9 +220,9 @@ Finding check_throttling(const GpuConditions& gpu, const AaRun& aa, const std::s
 }
 
 Finding check_processes(const GpuConditions& gpu, const std::string& pci_id) {
-  Finding finding = {"processes", Severity::kOk, "",
-                     "whoever else computes here takes SMs, cache and bandwidth at random moments",
-                     ""};
+  Finding finding =
+      fine("processes", "",
+           "whoever else computes here takes SMs, cache and bandwidth at random moments");
   const std::optional<double> busy = median_of(gpu.at_rest, &device::GpuReading::busy);
   const std::string busy_text =
       busy ? fmt::format("GPU busy for {:.0f} % of the time without this program", 100.0 * *busy)

@@ -101,9 +101,9 @@ Finding check_management(const device::GpuCondition& gpu) {
 }
 
 Finding check_power_cap(const device::GpuCondition& gpu, const std::string& pci_id) {
-  Finding finding = {"power_cap", Severity::kOk, "",
-                     "a lowered cap lowers clocks under load, and times are those of another GPU",
-                     ""};
+  Finding finding =
+      fine("power_cap", "",
+           "a lowered cap lowers clocks under load, and times are those of another GPU");
   if (!gpu.power_limit_w || !gpu.default_power_limit_w) return unknown(finding);
   finding.found = fmt::format("{:.0f} W of {:.0f} W by default", *gpu.power_limit_w,
                               *gpu.default_power_limit_w);
@@ -116,10 +116,9 @@ Finding check_power_cap(const device::GpuCondition& gpu, const std::string& pci_
 }
 
 Finding check_persistence(const device::GpuCondition& gpu, const std::string& pci_id) {
-  Finding finding = {"persistence", Severity::kOk, "on",
-                     "without it the driver unloads between programs: clock and power settings are "
-                     "lost, and the GPU starts cold",
-                     ""};
+  Finding finding = fine("persistence", "on",
+                         "without it the driver unloads between programs: clock and power settings "
+                         "are lost, and the GPU starts cold");
   if (!gpu.persistence) return unknown(finding);
   if (!*gpu.persistence) {
     finding.severity = Severity::kWarning;
@@ -130,10 +129,9 @@ Finding check_persistence(const device::GpuCondition& gpu, const std::string& pc
 }
 
 Finding check_ecc(const device::GpuCondition& gpu, const std::string& pci_id) {
-  Finding finding = {"ecc", Severity::kOk, "",
-                     "it costs bandwidth on some GPUs, and memory that fails is repaired at the "
-                     "next reset: runs before and after are not comparable",
-                     ""};
+  Finding finding = fine("ecc", "",
+                         "it costs bandwidth on some GPUs, and memory that fails is repaired at "
+                         "the next reset: runs before and after are not comparable");
   if (gpu.ecc == device::GpuSetting::kUnknown) return unknown(finding);
   if (gpu.ecc == device::GpuSetting::kUnsupported) {
     finding.found = "this GPU has none";
@@ -161,11 +159,9 @@ Finding check_ecc(const device::GpuCondition& gpu, const std::string& pci_id) {
 }
 
 Finding check_mig(const device::GpuCondition& gpu, const std::string& pci_id) {
-  Finding finding = {
-      "mig", Severity::kOk, "off",
-      "an instance has a part of the SMs and of the bandwidth, and shares clocks and "
-      "power with its neighbours",
-      ""};
+  Finding finding = fine("mig", "off",
+                         "an instance has a part of the SMs and of the bandwidth, and shares "
+                         "clocks and power with its neighbours");
   if (gpu.mig == device::GpuSetting::kUnknown) return unknown(finding);
   if (gpu.mig == device::GpuSetting::kUnsupported) finding.found = "this GPU has none";
   if (gpu.mig == device::GpuSetting::kOn) {
@@ -177,10 +173,9 @@ Finding check_mig(const device::GpuCondition& gpu, const std::string& pci_id) {
 }
 
 Finding check_pcie(const GpuState& gpu) {
-  Finding finding = {"pcie", Severity::kOk, "",
-                     "a lane or generation that is lost slows loading and offloading down, not the "
-                     "kernels, and points to a fault of the slot, a riser or the card",
-                     ""};
+  Finding finding = fine("pcie", "",
+                         "a lane or generation that is lost slows loading and offloading down, not "
+                         "the kernels, and points to a fault of the slot, a riser or the card");
   const device::PcieLink& link = gpu.pcie;
   const std::optional<int>& generation = gpu.pcie_generation;
   if (!generation || !link.width || !link.card_generation || !link.card_width) {
@@ -204,10 +199,9 @@ Finding check_pcie(const GpuState& gpu) {
 }
 
 Finding check_nvlink(const device::GpuCondition& gpu, const std::string& pci_id) {
-  Finding finding = {"nvlink", Severity::kOk, "",
-                     "a link that is down slows exchange between GPUs, not the kernels, and points "
-                     "to a fault of the board or a switch",
-                     ""};
+  Finding finding = fine("nvlink", "",
+                         "a link that is down slows exchange between GPUs, not the kernels, and "
+                         "points to a fault of the board or a switch");
   if (!gpu.nvlinks) return unknown(finding);
   const device::NvLinks& links = *gpu.nvlinks;
   if (links.present == 0) {
@@ -225,10 +219,9 @@ Finding check_nvlink(const device::GpuCondition& gpu, const std::string& pci_id)
 }
 
 Finding check_driver(const device::DriverFacts& driver, const record::DeviceInfo& device) {
-  Finding finding = {"driver", Severity::kOk, "",
-                     "an older driver serves a newer runtime in part only, by compatibility; it "
-                     "cannot compile PTX for it",
-                     ""};
+  Finding finding = fine("driver", "",
+                         "an older driver serves a newer runtime in part only, by compatibility; "
+                         "it cannot compile PTX for it");
   const std::optional<int> runtime = cuda_number(device.runtime);
   finding.found = fmt::format("{} for CUDA {}; built with CUDA {}",
                               driver.version.empty() ? kUnknown : driver.version,
@@ -246,10 +239,9 @@ Finding check_driver(const device::DriverFacts& driver, const record::DeviceInfo
 
 Finding check_architectures(const std::string& architectures, const record::DeviceInfo& device) {
   const int gpu = device.compute_capability;
-  Finding finding = {"architectures", Severity::kOk, "",
-                     "kernels compiled by the driver depend on its version and are not those of a "
-                     "release",
-                     ""};
+  Finding finding =
+      fine("architectures", "",
+           "kernels compiled by the driver depend on its version and are not those of a release");
   const std::vector<Architecture> built = parse_architectures(architectures);
   finding.found = fmt::format("this GPU is sm_{}, built for {}", gpu, spaced(architectures));
   if (built.empty()) {
@@ -274,10 +266,9 @@ Finding check_architectures(const std::string& architectures, const record::Devi
 
 // Times do not depend on it: never worse than a note.
 Finding check_counters(const device::CounterAccess& access) {
-  Finding finding = {"counters", Severity::kOk, "this program may read them",
-                     "\"run --why\" and \"try --why\" tell from performance counters what limits a "
-                     "kernel; times need none",
-                     ""};
+  Finding finding = fine("counters", "this program may read them",
+                         "\"run --why\" and \"try --why\" tell from performance counters what "
+                         "limits a kernel; times need none");
   const std::optional<bool> may = device::may_count(access);
   if (may.value_or(false)) return finding;
   finding.severity = Severity::kNote;

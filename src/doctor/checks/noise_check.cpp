@@ -31,7 +31,7 @@ std::string share_text(double share) {
 }  // namespace
 
 Finding check_noise(const AaRun& aa, const std::optional<AaNoise>& noise) {
-  Finding finding = {"noise", Severity::kOk, "", kWhy, ""};
+  Finding finding = fine("noise", "", kWhy);
   if (!noise) {
     finding.severity = Severity::kWorthless;
     finding.found = fmt::format("{} could not be measured: {}", aa.variant,
