@@ -32,7 +32,7 @@ record::Report hostile_report() {
   report.state_after->throttle_reasons = {kAttack};
   for (record::ReportTensor& tensor : report.tensors) tensor.name = kAttack;
   for (record::Measurement& m : report.measurements) {
-    if (m.cell.tensor == "t2") m.cell.tensor = kAttack;
+    if (m.cell.tensor == "t1") m.cell.tensor = kAttack;
     m.variant += kAttack;
     m.reason += kAttack;
     if (m.speedup) m.speedup->baseline = kAttack;

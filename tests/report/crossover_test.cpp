@@ -77,9 +77,19 @@ TEST(Crossover, IsThereOnlyWithSeveralNumbersOfTokens) {
 // A probe of one tensor says nothing of the model.
 TEST(Crossover, ProbesOfSomeTensorsHaveNoTimeOfTheModel) {
   record::Report report = matmul_report();
-  record::Measurement probe = report.measurements.front();
-  probe.cell.tokens = 4;
-  report.measurements.push_back(probe);
+  report.tensors.push_back(report.tensors.front());
+  report.tensors.back().id = "t1";
+  const std::vector<record::Measurement> rows = report.measurements;
+  for (const record::Measurement& row : rows) {
+    report.measurements.push_back(row);
+    report.measurements.back().cell.tensor = "t1";
+  }
+  const std::vector<report::Crossover> found = report::find_crossovers(report);
+  ASSERT_EQ(found.size(), 2u);  // one for each tensor
+  EXPECT_EQ(report::stretches_text(found.back()), "gemv_shuffle 1, fused 8 to 64");
+
+  report.measurements.push_back(rows.front());
+  report.measurements.back().cell.tokens = 4;
   for (const record::VariantSummary& summary : report::summarize_variants(report)) {
     const bool is_whole = summary.cell.tokens != 4 && summary.cells > 0;
     EXPECT_EQ(summary.model_time_s.has_value(), is_whole) << summary.cell.tokens;

@@ -110,7 +110,7 @@ TEST(Table, MarksThrottledRowsAndExplainsTheWord) {
   record::Report report = gpu_report();
   report.measurements[2].throttled_samples = 1;  // of seven
   const std::string table = report::to_table(report, {.width = 140});
-  EXPECT_NE(first_line_with(table, "lut_shared_pair").find("throttled 14 %"), std::string::npos);
+  EXPECT_NE(first_line_with(table, "fused").find("throttled 14 %"), std::string::npos);
   EXPECT_TRUE(first_line_with(table, "multi_kernel").ends_with("passed"));
   EXPECT_NE(table.find("; throttled: passed, with so many samples whose SM clock"),
             std::string::npos);
