@@ -27,17 +27,6 @@ const std::string kRun =
     "$NF4BENCH run --device cpu --cache hot --no-ceilings --max-time 0.02 --min-samples 3 "
     "--shape 64x64 --variant simd ";
 
-TEST(ReportPath, InAFolderThatIsNotThereIsRefusedBeforeMeasuring) {
-  EXPECT_THAT(nf4bench({"run", "--device", "cpu", "--shape", "64x64", "--max-time", "3600",
-                        "--min-samples", "1000000", "--json", "/nonexistent/report.json"}),
-              AllOf(Ends(3, HasSubstr("/nonexistent/report.json")), Prints(IsEmpty())));
-}
-
-TEST(ReportPath, ThatIsAFolderIsRefused) {
-  const ScratchFolder scratch;
-  EXPECT_EQ(shell(kRun + "--json " + scratch.path("")).exit_code, 3);
-}
-
 TEST(ReportPath, OnAFullDiskIsAnErrorAndNotALostReport) {
   EXPECT_THAT(shell(kRun + "--quiet --json /dev/full"), Ends(3, HasSubstr("/dev/full")));
 }

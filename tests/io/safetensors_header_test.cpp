@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace nf4bench::testing {
 namespace {
@@ -29,32 +31,36 @@ std::string with_data(const std::string& header, std::size_t data) {
   return safetensors(header, std::string(data, '\0'));
 }
 
-TEST(SafetensorsHeader, LengthJustPastTheLimitIsRefused) {
-  expect_refusal(safetensors("{}", {}, 100'000'001),
-                 "header length: found 100000001 bytes, wanted at most 100000000");
+struct Refused {
+  std::string file;
+  std::string part;  // of the message
+};
+
+void expect_refusals(const std::vector<Refused>& cases) {
+  for (const Refused& each : cases) {
+    SCOPED_TRACE(each.part);
+    expect_refusal(each.file, each.part);
+  }
 }
 
-TEST(SafetensorsHeader, LengthBeyondTheFileIsRefused) {
-  expect_refusal(safetensors("{}" + std::string(90, ' '), {}, 1000),
-                 "header length: found 1000 bytes, wanted at most the 92 that the file has");
+TEST(SafetensorsHeader, LengthsPastTheLimitOrTheFileAreRefused) {
+  expect_refusals({{safetensors("{}", {}, 100'000'001),
+                    "header length: found 100000001 bytes, wanted at most 100000000"},
+                   {safetensors("{}" + std::string(90, ' '), {}, 1000),
+                    "header length: found 1000 bytes, wanted at most the 92 that the file has"}});
 }
 
-TEST(SafetensorsHeader, OverlongUtf8IsRefused) {
-  expect_refusal(with_data("{\"\xc0\xaf\":" + kU8 + "}", 1), "ill-formed UTF-8");
-  expect_refusal(with_data("{\"\xed\xa0\x80\":" + kU8 + "}", 1), "ill-formed UTF-8");
-}
-
-TEST(SafetensorsHeader, RawControlCharacterInANameIsRefusedAndShownEscaped) {
-  expect_refusal(with_data("{\"a\x1b[2J\":" + kU8 + "}", 1), "must be escaped to \\\\u001B");
+TEST(SafetensorsHeader, NamesThatAreNoTextAreRefusedAndShownEscaped) {
+  expect_refusals(
+      {{with_data("{\"\xc0\xaf\":" + kU8 + "}", 1), "ill-formed UTF-8"},  // overlong
+       {with_data("{\"\xed\xa0\x80\":" + kU8 + "}", 1), "ill-formed UTF-8"},
+       {with_data("{\"a\x1b[2J\":" + kU8 + "}", 1), "must be escaped to \\\\u001B"},
+       {with_data(R"({"\u001b[2J\u0007":5})", 0), R"(tensor "\x1b[2J\x07": header entry)"}});
 }
 
 TEST(SafetensorsHeader, EscapedNulInANameDoesNotCutIt) {
   EXPECT_EQ(declared_tensors(with_data(R"({"a\u0000b":)" + kU8 + "}", 1)),
             std::string("a\0b U8 [1]", 10));
-}
-
-TEST(SafetensorsHeader, EscapesInNamesReachNoTerminal) {
-  expect_refusal(with_data(R"({"\u001b[2J\u0007":5})", 0), R"(tensor "\x1b[2J\x07": header entry)");
 }
 
 TEST(SafetensorsHeader, LongNameIsCutInTheMessage) {
@@ -66,23 +72,12 @@ TEST(SafetensorsHeader, WhitespaceAroundTheDocumentIsAccepted) {
   EXPECT_EQ(declared_tensors(with_data(" \t\r\n{\"a\":" + kU8 + "} \n\t\r ", 1)), "a U8 [1]");
 }
 
-TEST(SafetensorsHeader, TopLevelScalarsAreRefused) {
-  expect_refusal(safetensors("5"), "header: found 5, wanted an object");
-  expect_refusal(safetensors(R"("x")"), R"(found "x", wanted an object)");
-  expect_refusal(safetensors("null"), "found null, wanted an object");
-}
-
-TEST(SafetensorsHeader, SecondDocumentAfterTheFirstIsRefused) {
-  expect_refusal(safetensors("{}{}"), "not valid JSON at byte 3");
-}
-
-TEST(SafetensorsHeader, CommentsAreRefused) {
-  expect_refusal(safetensors("{/* hidden */}"), "not valid JSON");
-}
-
-TEST(SafetensorsHeader, HundredThousandOpenObjectsInsideAFieldNeedNoStack) {
-  const std::string nested = repeated(R"({"x":)", 100'000) + "1" + repeated("}", 100'000);
-  expect_refusal(with_data(R"({"t":{"x":)" + nested + "}}", 0), "more than 127 levels");
+TEST(SafetensorsHeader, OtherDocumentsThanOneObjectAreRefused) {
+  expect_refusals({{safetensors("5"), "header: found 5, wanted an object"},
+                   {safetensors(R"("x")"), R"(found "x", wanted an object)"},
+                   {safetensors("null"), "found null, wanted an object"},
+                   {safetensors("{}{}"), "not valid JSON at byte 3"},
+                   {safetensors("{/* hidden */}"), "not valid JSON"}});
 }
 
 // safetensors 0.8.0 was asked: it takes 125 lists in a tensor's field, and not 126.
@@ -93,78 +88,59 @@ TEST(SafetensorsHeader, NestsAsDeepAsTheReferenceAllows) {
                      1);
   };
   EXPECT_EQ(declared_tensors(nested(125)), "t U8 [1]");
-  expect_refusal(nested(126), "JSON nesting: found more than 127 levels");
+  const std::string objects = repeated(R"({"x":)", 100'000) + "1" + repeated("}", 100'000);
+  expect_refusals({{nested(126), "JSON nesting: found more than 127 levels"},
+                   {with_data(R"({"t":{"x":)" + objects + "}}", 0), "more than 127 levels"}});
 }
 
-// The reference reads it as the entry's fields in order.
-TEST(SafetensorsHeader, EntryThatIsAListIsRefused) {
-  expect_refusal(with_data(R"({"t":["U8",[1],[0,1]]})", 1), "header entry: found an array");
-}
-
-TEST(SafetensorsHeader, DuplicateKeyInsideAnUnknownFieldIsRefused) {
-  expect_refusal(
-      with_data(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":[{"y":1,"y":2}]}})", 1),
-      R"(the key "y" occurs twice)");
-}
-
-TEST(SafetensorsHeader, DuplicateNameSpelledWithAnEscapeIsRefused) {
-  expect_refusal(with_data(R"({"a":)" + kU8 + R"(,"\u0061":)" + kU8 + "}", 1),
-                 R"(the key "a" occurs twice)");
-}
-
-TEST(SafetensorsHeader, SecondFieldOfAnotherKindIsRefused) {
+TEST(SafetensorsHeader, RepeatedKeysAreRefusedWhereverTheyAre) {
   const std::string start = R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],)";
-  expect_refusal(with_data(start + R"("dtype":[1]}})", 1), "dtype: found an array");
-  expect_refusal(with_data(start + R"("dtype":{"a":1}}})", 1), "dtype: found an object");
-  expect_refusal(with_data(start + R"("shape":"U8"}})", 1), "shape: found \"U8\"");
-  expect_refusal(with_data(start + R"("shape":[2]}})", 1), R"(the key "shape" occurs twice)");
-}
-
-TEST(SafetensorsHeader, SameKeyInTwoObjectsIsNoDuplicate) {
+  expect_refusals(
+      {{with_data(start + R"("x":[{"y":1,"y":2}]}})", 1), R"(the key "y" occurs twice)"},
+       {with_data(R"({"a":)" + kU8 + R"(,"\u0061":)" + kU8 + "}", 1),
+        R"(the key "a" occurs twice)"},
+       {with_data(start + R"("dtype":[1]}})", 1), "dtype: found an array"},
+       {with_data(start + R"("dtype":{"a":1}}})", 1), "dtype: found an object"},
+       {with_data(start + R"("shape":"U8"}})", 1), "shape: found \"U8\""},
+       {with_data(start + R"("shape":[2]}})", 1), R"(the key "shape" occurs twice)"}});
   EXPECT_EQ(declared_tensors(with_data(
                 R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":{"a":{"a":1}}}})", 1)),
-            "a U8 [1]");
+            "a U8 [1]");  // in two objects
 }
 
 TEST(SafetensorsHeader, MetadataMustMapStringsToStrings) {
-  expect_refusal(safetensors(R"({"__metadata__":[]})"), "header entry: found an array");
-  expect_refusal(safetensors(R"({"__metadata__":5})"), "header entry: found 5");
-  expect_refusal(safetensors(R"({"__metadata__":{"a":{}}})"),
-                 "__metadata__ value: found an object");
-  expect_refusal(safetensors(R"({"__metadata__":{"a":null}})"), "__metadata__ value: found null");
+  expect_refusals(
+      {{safetensors(R"({"__metadata__":[]})"), "header entry: found an array"},
+       {safetensors(R"({"__metadata__":5})"), "header entry: found 5"},
+       {safetensors(R"({"__metadata__":{"a":{}}})"), "__metadata__ value: found an object"},
+       {safetensors(R"({"__metadata__":{"a":null}})"), "__metadata__ value: found null"}});
   EXPECT_EQ(declared_tensors(safetensors(R"({"__metadata__":{"a":"1","b":""}})")), "");
 }
 
-TEST(SafetensorsHeader, EntriesMustBeObjects) {
-  expect_refusal(safetensors(R"({"t":null})"), R"(tensor "t": header entry: found null)");
-  expect_refusal(safetensors(R"({"t":[]})"), R"(tensor "t": header entry: found an array)");
-  expect_refusal(safetensors(R"({"t":true})"), R"(tensor "t": header entry: found a boolean)");
+TEST(SafetensorsHeader, EntriesMustBeObjectsWithAllFields) {
+  expect_refusals({{safetensors(R"({"t":null})"), R"(tensor "t": header entry: found null)"},
+                   {safetensors(R"({"t":[]})"), R"(tensor "t": header entry: found an array)"},
+                   {safetensors(R"({"t":true})"), R"(tensor "t": header entry: found a boolean)"},
+                   // The reference reads it as the entry's fields in order.
+                   {with_data(R"({"t":["U8",[1],[0,1]]})", 1), "header entry: found an array"},
+                   {safetensors(R"({"t":{"dtype":"U8","data_offsets":[0,0]}})"),
+                    R"(tensor "t": the field shape is missing)"},
+                   {safetensors(R"({"t":{"dtype":"U8","shape":[0]}})"),
+                    R"(tensor "t": the field data_offsets is missing)"}});
 }
 
-TEST(SafetensorsHeader, MissingFieldsAreNamed) {
-  expect_refusal(safetensors(R"({"t":{"dtype":"U8","data_offsets":[0,0]}})"),
-                 R"(tensor "t": the field shape is missing)");
-  expect_refusal(safetensors(R"({"t":{"dtype":"U8","shape":[0]}})"),
-                 R"(tensor "t": the field data_offsets is missing)");
-}
-
-TEST(SafetensorsHeader, TypesWithBlanksAreUnknown) {
-  expect_refusal(with_data(entry("BF16 ", "[1]", "[0,2]"), 2), R"(dtype: found "BF16 ")");
-  expect_refusal(with_data(entry("", "[1]", "[0,2]"), 2), R"(dtype: found "")");
-}
-
-TEST(SafetensorsHeader, ShapeMustBeAListOfIntegers) {
-  expect_refusal(with_data(entry("U8", "1", "[0,1]"), 1), "shape: found 1, wanted a list");
-  expect_refusal(with_data(entry("U8", "null", "[0,1]"), 1), "shape: found null");
-  expect_refusal(with_data(entry("U8", "{}", "[0,1]"), 1), "shape: found an object");
-  expect_refusal(with_data(entry("U8", "[[1]]", "[0,1]"), 1), "shape: found an array");
-  expect_refusal(with_data(entry("U8", "[true]", "[0,1]"), 1), "shape: found a boolean");
-}
-
-TEST(SafetensorsHeader, OffsetsMustBeTwoIntegers) {
-  expect_refusal(with_data(entry("U8", "[1]", R"(["0","1"])"), 1), R"(data_offsets: found "0")");
-  expect_refusal(with_data(entry("U8", "[1]", "[]"), 1), "data_offsets: found 0 values");
-  expect_refusal(with_data(entry("U8", "[1]", "5"), 1), "data_offsets: found 5, wanted a list");
+TEST(SafetensorsHeader, FieldsMustHaveTheirTypes) {
+  expect_refusals(
+      {{with_data(entry("BF16 ", "[1]", "[0,2]"), 2), R"(dtype: found "BF16 ")"},
+       {with_data(entry("", "[1]", "[0,2]"), 2), R"(dtype: found "")"},
+       {with_data(entry("U8", "1", "[0,1]"), 1), "shape: found 1, wanted a list"},
+       {with_data(entry("U8", "null", "[0,1]"), 1), "shape: found null"},
+       {with_data(entry("U8", "{}", "[0,1]"), 1), "shape: found an object"},
+       {with_data(entry("U8", "[[1]]", "[0,1]"), 1), "shape: found an array"},
+       {with_data(entry("U8", "[true]", "[0,1]"), 1), "shape: found a boolean"},
+       {with_data(entry("U8", "[1]", R"(["0","1"])"), 1), R"(data_offsets: found "0")"},
+       {with_data(entry("U8", "[1]", "[]"), 1), "data_offsets: found 0 values"},
+       {with_data(entry("U8", "[1]", "5"), 1), "data_offsets: found 5, wanted a list"}});
 }
 
 TEST(SafetensorsHeader, RankOf32IsAcceptedAnd33IsNot) {
@@ -175,45 +151,27 @@ TEST(SafetensorsHeader, RankOf32IsAcceptedAnd33IsNot) {
   expect_refusal(with_data(entry("U8", shape(33), "[0,1]"), 1), "shape: found more than 32 values");
 }
 
-TEST(SafetensorsHeader, ProductThatWrapsTwiceIsRefused) {
-  expect_refusal(with_data(entry("U8", "[4194305,4194305,211106198978564]", "[0,4]"), 4),
-                 "wanted a size that fits 64 bits");
-}
-
-TEST(SafetensorsHeader, ProductThatWrapsInBitsIsRefused) {
-  expect_refusal(with_data(entry("F64", "[288230376151711744]", "[0,0]"), 0),
-                 "wanted a size that fits 64 bits");
-}
-
-TEST(SafetensorsHeader, RangeMustBeWhatTypeAndShapeAskFor) {
-  expect_refusal(with_data(entry("F32", "[3]", "[0,16]"), 16),
-                 "data_offsets: found 16 bytes, wanted the 12 bytes of F32 [3]");
-  expect_refusal(with_data(entry("F32", "[5]", "[0,16]"), 16),
-                 "data_offsets: found 16 bytes, wanted the 20 bytes of F32 [5]");
-}
-
-TEST(SafetensorsHeader, HoleBetweenTensorsIsRefused) {
-  expect_refusal(with_data(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
-                           R"("b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}})",
-                           5),
-                 R"(tensor "b": data_offsets: found begin 3, wanted 2)");
-}
-
-TEST(SafetensorsHeader, PartialOverlapIsRefused) {
-  expect_refusal(with_data(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
-                           R"("b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})",
-                           4),
-                 R"(tensor "b": data_offsets: found begin 2, wanted 3)");
-}
-
-TEST(SafetensorsHeader, BytesThatBelongToNoTensorAreRefused) {
-  expect_refusal(safetensors("{}", "PK\x03\x04"), "data: found 4 bytes, wanted 0");
-}
-
-TEST(SafetensorsHeader, TypesThatNobodyDecodesAreOpaqueBytes) {
-  EXPECT_EQ(declared_tensors(with_data(entry("F8_E4M3", "[3]", "[0,3]"), 3)), "t F8_E4M3 [3]");
-  EXPECT_EQ(declared_tensors(with_data(entry("C64", "[2]", "[0,16]"), 16)), "t C64 [2]");
-  EXPECT_EQ(declared_tensors(with_data(entry("F6_E2M3", "[4]", "[0,3]"), 3)), "t F6_E2M3 [4]");
+TEST(SafetensorsHeader, SizesThatDoNotFitTypeShapeOrFileAreRefused) {
+  const auto two = [](const char* a, const char* b) {
+    return fmt::format(R"({{"a":{{"dtype":"U8",{}}},"b":{{"dtype":"U8",{}}}}})", a, b);
+  };
+  expect_refusals(
+      {// Products that wrap twice, and in bits.
+       {with_data(entry("U8", "[4194305,4194305,211106198978564]", "[0,4]"), 4),
+        "wanted a size that fits 64 bits"},
+       {with_data(entry("F64", "[288230376151711744]", "[0,0]"), 0),
+        "wanted a size that fits 64 bits"},
+       {with_data(entry("F32", "[3]", "[0,16]"), 16),
+        "data_offsets: found 16 bytes, wanted the 12 bytes of F32 [3]"},
+       {with_data(entry("F32", "[5]", "[0,16]"), 16),
+        "data_offsets: found 16 bytes, wanted the 20 bytes of F32 [5]"},
+       {with_data(two(R"("shape":[2],"data_offsets":[0,2])", R"("shape":[2],"data_offsets":[3,5])"),
+                  5),
+        R"(tensor "b": data_offsets: found begin 3, wanted 2)"},
+       {with_data(two(R"("shape":[3],"data_offsets":[0,3])", R"("shape":[2],"data_offsets":[2,4])"),
+                  4),
+        R"(tensor "b": data_offsets: found begin 2, wanted 3)"},
+       {safetensors("{}", "PK\x03\x04"), "data: found 4 bytes, wanted 0"}});
 }
 
 TEST(SafetensorsHeader, EveryTypeOfTheReferenceHasItsSize) {
