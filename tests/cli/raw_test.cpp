@@ -86,13 +86,6 @@ TEST_F(RawInput, FileAloneLeadsToRaw) {
   EXPECT_THAT(nf4bench({"inspect", file("weight")}).err, HasSubstr("--raw weight=FILE"));
 }
 
-TEST_F(RawInput, WeightWithoutAStateSaysWhatToWrite) {
-  fs::rename(file("absmax"), file("weight.absmax"));
-  EXPECT_THAT(nf4bench({"inspect", folder()}).out,
-              HasSubstr("quant_state: found nothing, wanted weight.quant_state.json, which says "
-                        R"({"quant_type": "nf4", "blocksize": 64,)"));
-}
-
 TEST_F(RawInput, DequantizeGivesTheBytesOfBitsandbytes) {
   const auto expected = expected_of("odd_shapes.safetensors").at(kWeight);
   for (const char* dtype : {"float16", "bfloat16", "float32"}) {
@@ -123,11 +116,6 @@ TEST_F(RawInput, InspectShowsIt) {
   EXPECT_EQ(tensor.at("source"), file("weight"));
   EXPECT_EQ(tensor.at("nested"), true);
   EXPECT_EQ(tensor.at("dtype"), "float16");
-}
-
-TEST_F(RawInput, SizesThatDoNotFitAreRefused) {
-  EXPECT_THAT(nf4bench({"run", "--raw", spec("2x3x65"), "--device", "cpu"}),
-              Ends(3, HasSubstr("packed weight: found 192 bytes")));
 }
 
 TEST_F(RawInput, BadSpecificationIsAUsageError) {
@@ -172,11 +160,6 @@ TEST(ExpertStackInput, IsReadWithTheConfigOfItsModel) {
   ASSERT_EQ(tensors.size(), 2u);
   EXPECT_EQ(tensors.at(0).at("shape"), (json{2, 128, 96}));
   EXPECT_EQ(tensors.at(1).at("shape"), (json{2, 192, 128}));
-}
-
-TEST(ExpertStackInput, WithoutThemSaysWhatToGive) {
-  EXPECT_THAT(nf4bench({"run", sample("moe/experts4bit.safetensors")}),
-              Ends(3, HasSubstr("wanted --shape-of down_proj=NxK")));
 }
 
 TEST(ExpertStackInput, ShapeOfNoStackIsAUsageError) {

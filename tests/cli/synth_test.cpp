@@ -49,17 +49,6 @@ TEST(Synth, SameSeedGivesTheSameBytesAndAnotherSeedOthers) {
   EXPECT_NE(once, bytes("c", "8"));
 }
 
-TEST(Synth, TensorsOfOneFileDiffer) {
-  const ScratchFolder scratch;
-  const std::string file = scratch.path("a.safetensors");
-  const std::string out = scratch.path("out.safetensors");
-  synth(file, {"--shape", "64x100", "--shape", "64x100"});
-  ASSERT_EQ(nf4bench({"dequantize", file, "-o", out, "--device", "cpu"}).exit_code, 0);
-  const auto decoded = read_decoded(out);
-  ASSERT_EQ(decoded.size(), 2u);
-  EXPECT_NE(decoded.begin()->second.sha256, decoded.rbegin()->second.sha256);
-}
-
 TEST(Synth, BothFormatsDecodeToTheSameValues) {
   const ScratchFolder scratch;
   const std::vector<std::string> tensors = {"--shape", "x.weight=33x65", "--shape", "y.weight=1x1"};

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,15 +19,71 @@ TEST(Entries, UntouchedTensorsHaveNoProblem) {
   EXPECT_EQ(only_entry(plain()).problem, "");
 }
 
-TEST(Entries, MissingQuantStateIsNamed) {
-  StateDict entries = nested();
-  remove(entries, kNested + kStateNf4);
-  expect_problem(
-      entries,
-      "tensor \"s5x77.weight\": quant_state: found nothing, wanted s5x77.weight" + kStateNf4);
+// What is done to the nested tensor's piece of this name, and what is said of it.
+struct Damage {
+  std::string piece;
+  std::function<void(RawTensor&)> change;
+  std::string problem;
+};
+
+std::function<void(RawTensor&)> as(const std::string& dtype, std::vector<std::uint64_t> shape,
+                                   std::size_t bytes) {
+  return [=](RawTensor& tensor) {
+    tensor.dtype = dtype;
+    resize(tensor, shape, bytes);
+  };
 }
 
-TEST(Entries, TwoQuantStatesAreRefused) {
+TEST(Entries, PiecesOfOtherSizesRanksAndTypesAreRefused) {
+  for (const Damage& each : std::vector<Damage>{
+           {kStateNf4, as("U8", {100'000}, 100'000),
+            "quant_state: found 100000 bytes, wanted at most 65536"},
+           {kStateNf4, as("F32", {25}, 100), "quant_state: found F32 [25], wanted U8 (JSON text)"},
+           {kStateNf4, [](RawTensor& state) { state.name = kNested + kStateFp4; },
+            "quant_type: found \"nf4\", wanted \"fp4\""},
+           {".absmax", as("U8", {6}, 6), "absmax: found U8 [6], wanted U8 [7]"},
+           {".absmax", as("U8", {8}, 8), "absmax: found U8 [8], wanted U8 [7]"},
+           {".absmax", as("U8", {7, 1}, 7), "absmax: found U8 [7, 1], wanted U8 [7]"},
+           {".absmax", as("F16", {7}, 14), "absmax: found F16 [7], wanted U8 [7]"},
+           {".absmax", as("F32", {7}, 28), "absmax: found F32 beside a nested quant state"},
+           {"", as("BF16", {96, 1}, 192),
+            "packed weight: found 192 bytes (BF16 [96, 1]), wanted 193 for shape 5x77; the tail "
+            "was lost"}}) {
+    SCOPED_TRACE(each.problem);
+    StateDict entries = nested();
+    each.change(at(entries, kNested + each.piece));
+    expect_problem(entries, each.problem);
+  }
+  StateDict entries = plain();
+  as("U8", {640}, 640)(at(entries, kPlain + ".absmax"));
+  expect_problem(entries, "absmax: found U8 codes beside a quant state without nested_ fields");
+}
+
+struct Edit {
+  const char* from;
+  const char* to;
+  const char* problem;
+};
+
+TEST(Entries, StatesThatContradictTheirKeyOrTheWeightAreRefused) {
+  for (const Edit& each :
+       {Edit{"\"nf4\"", "\"fp4\"", "quant_type: found \"fp4\", wanted \"nf4\""},
+        {"\"nf4\"", "\"int4\"", "quant_type: found \"int4\", wanted \"nf4\""},
+        {"\"blocksize\": 64", "\"blocksize\": 63",
+         "tensor \"s5x77.weight\": quant_state: blocksize: found 63, wanted a power of two"},
+        {"[5, 77]", "[5, 78]",
+         "packed weight: found 193 bytes (U8 [193, 1]), wanted 195 for shape 5x78"},
+        {"[5, 77]", "[4, 77]",
+         "packed weight: found 193 bytes (U8 [193, 1]), wanted 154 for shape 4x77"},
+        {"[5, 77]", "[1000000, 1000000]", "wanted 500000000000 for shape 1000000x1000000"}}) {
+    SCOPED_TRACE(each.problem);
+    StateDict entries = nested();
+    set_state(entries, kNested, each.from, each.to);
+    expect_problem(entries, each.problem);
+  }
+}
+
+TEST(Entries, OneQuantStateIsWanted) {
   StateDict entries = nested();
   RawTensor second = at(entries, kNested + kStateNf4);
   second.name = kNested + kStateFp4;
@@ -34,35 +91,11 @@ TEST(Entries, TwoQuantStatesAreRefused) {
   expect_problem(entries,
                  "quant_state: found both quant_state.bitsandbytes__nf4 and "
                  "quant_state.bitsandbytes__fp4, wanted one");
-}
-
-TEST(Entries, StateThatContradictsItsKeyIsRefused) {
-  StateDict entries = nested();
-  set_state(entries, kNested, "\"nf4\"", "\"fp4\"");
-  expect_problem(entries, "quant_type: found \"fp4\", wanted \"nf4\"");
-  entries = nested();
-  at(entries, kNested + kStateNf4).name = kNested + kStateFp4;
-  expect_problem(entries, "quant_type: found \"nf4\", wanted \"fp4\"");
-  entries = nested();
-  set_state(entries, kNested, "\"nf4\"", "\"int4\"");
-  expect_problem(entries, "quant_type: found \"int4\", wanted \"nf4\"");
-}
-
-TEST(Entries, QuantStateMustBeSmallBytes) {
-  StateDict entries = nested();
-  RawTensor& state = at(entries, kNested + kStateNf4);
-  resize(state, {100'000}, 100'000);
-  expect_problem(entries, "quant_state: found 100000 bytes, wanted at most 65536");
-  state.dtype = "F32";
-  resize(state, {25}, 100);
-  expect_problem(entries, "quant_state: found F32 [25], wanted U8 (JSON text)");
-}
-
-TEST(Entries, DamagedQuantStateIsTheTensorsProblem) {
-  StateDict entries = nested();
-  set_state(entries, kNested, "\"blocksize\": 64", "\"blocksize\": 63");
+  entries.pop_back();
+  remove(entries, kNested + kStateNf4);
   expect_problem(
-      entries, "tensor \"s5x77.weight\": quant_state: blocksize: found 63, wanted a power of two");
+      entries,
+      "tensor \"s5x77.weight\": quant_state: found nothing, wanted s5x77.weight" + kStateNf4);
 }
 
 TEST(Entries, MissingPiecesAreNamed) {
@@ -75,20 +108,6 @@ TEST(Entries, MissingPiecesAreNamed) {
   StateDict entries = nested();
   remove(entries, kNested);
   expect_problem(entries, "packed weight: found nothing, wanted a tensor s5x77.weight");
-}
-
-TEST(Entries, ShapeMustAgreeWithThePackedBytes) {
-  StateDict entries = nested();
-  set_state(entries, kNested, "[5, 77]", "[5, 78]");
-  expect_problem(entries,
-                 "packed weight: found 193 bytes (U8 [193, 1]), wanted 195 for shape 5x78");
-  entries = nested();
-  set_state(entries, kNested, "[5, 77]", "[4, 77]");
-  expect_problem(entries,
-                 "packed weight: found 193 bytes (U8 [193, 1]), wanted 154 for shape 4x77");
-  entries = nested();
-  set_state(entries, kNested, "[5, 77]", "[1000000, 1000000]");
-  expect_problem(entries, "wanted 500000000000 for shape 1000000x1000000");
 }
 
 TEST(Entries, OneElementMoreOrLessFitsTheSameBytesAndIsBelieved) {
@@ -146,16 +165,6 @@ TEST(Entries, PackedWeightIsTheSameBytesInEveryStorageType) {
   }
 }
 
-TEST(Entries, TailLostToWiderStorageIsNamed) {
-  StateDict entries = nested();
-  RawTensor& weight = at(entries, kNested);
-  weight.dtype = "BF16";
-  resize(weight, {96, 1}, 192);
-  expect_problem(entries,
-                 "packed weight: found 192 bytes (BF16 [96, 1]), wanted 193 for shape 5x77; the "
-                 "tail was lost");
-}
-
 TEST(Entries, PackedWeightPaddedToWholeElementsIsAccepted) {
   StateDict entries = nested();
   RawTensor& weight = at(entries, kNested);
@@ -165,33 +174,6 @@ TEST(Entries, PackedWeightPaddedToWholeElementsIsAccepted) {
   EXPECT_EQ(open(entries).load(only_entry(entries)).packed.size(), 193u);
   resize(weight, {50, 1}, 200);
   expect_problem(entries, "packed weight: found 200 bytes");
-}
-
-TEST(Entries, AbsmaxOfAnotherLengthRankOrTypeIsRefused) {
-  StateDict entries = nested();
-  RawTensor& absmax = at(entries, kNested + ".absmax");
-  resize(absmax, {6}, 6);
-  expect_problem(entries, "absmax: found U8 [6], wanted U8 [7]");
-  resize(absmax, {8}, 8);
-  expect_problem(entries, "absmax: found U8 [8], wanted U8 [7]");
-  resize(absmax, {7, 1}, 7);
-  expect_problem(entries, "absmax: found U8 [7, 1], wanted U8 [7]");
-  absmax.dtype = "F16";
-  resize(absmax, {7}, 14);
-  expect_problem(entries, "absmax: found F16 [7], wanted U8 [7]");
-}
-
-TEST(Entries, PlainAndNestedMustNotBeMixed) {
-  StateDict entries = nested();
-  RawTensor& absmax = at(entries, kNested + ".absmax");
-  absmax.dtype = "F32";
-  resize(absmax, {7}, 28);
-  expect_problem(entries, "absmax: found F32 beside a nested quant state");
-  entries = plain();
-  RawTensor& codes = at(entries, kPlain + ".absmax");
-  codes.dtype = "U8";
-  resize(codes, {640}, 640);
-  expect_problem(entries, "absmax: found U8 codes beside a quant state without nested_ fields");
 }
 
 TEST(Entries, NestedPiecesBesideAPlainStateAreIgnoredWithAWarning) {

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -70,6 +71,29 @@ TEST(Golden, EveryTensorDecodesToTheBytesOfBitsandbytesInAllThreeTypes) {
           << to_string(type);
     }
   }
+}
+
+// Of the same tensors in other containers.
+TEST(Golden, FoldersDecodeToTheBytesOfBitsandbytes) {
+  for (const char* folder : {"npy", "sharded"}) {
+    const io::Checkpoint checkpoint = io::Checkpoint::open(kData / folder);
+    ASSERT_EQ(checkpoint.tensors().size(), 2u);
+    for (const io::TensorEntry& entry : checkpoint.tensors()) {
+      ASSERT_EQ(entry.problem, "");
+      const nf4::Nf4Tensor tensor = checkpoint.load(entry);
+      const std::vector<Expected> all = read_expected();
+      const auto expected = std::ranges::find(all, entry.name, &Expected::name);
+      ASSERT_NE(expected, all.end()) << entry.name;
+      for (const nf4::OutputType type : nf4::kOutputTypes) {
+        EXPECT_EQ(sha256_of(nf4::reference_dequantize(tensor, type)), expected->sha256.at(type))
+            << entry.name << to_string(type);
+      }
+    }
+  }
+  EXPECT_TRUE(io::Checkpoint::open(kData / "npy").others().empty());
+  const io::Checkpoint sharded = io::Checkpoint::open(kData / "sharded");
+  ASSERT_EQ(sharded.others().size(), 1u);
+  EXPECT_EQ(sharded.others()[0].kind, "bfloat16");
 }
 
 TEST(Golden, EveryEntryStatesWhatBitsandbytesStored) {

@@ -117,8 +117,16 @@ TEST(Shape, MayHaveAnyRank) {
 TEST(Shape, LargestCountIsTwoToThe63MinusOne) {
   EXPECT_EQ(plan::parse_shape("9223372036854775807"), (Shape{9223372036854775807}));
   EXPECT_THROW(plan::parse_shape("9223372036854775808"), Error);
-  EXPECT_THROW(plan::parse_shape("4611686018427387904x2"), Error);
+  EXPECT_THAT(
+      refusal([](const std::string& word) { plan::parse_shape(word); }, "4611686018427387904x2"),
+      HasSubstr("63-bit"));
   EXPECT_NO_THROW(plan::parse_shape("4611686018427387903x2"));
+}
+
+TEST(Shape, IsOfPositiveNumbers) {
+  for (const char* bad : {"", "64x", "x64", "64xx64", "0x64", "-1x64", "64by64", "1e3x64"}) {
+    EXPECT_THROW(plan::parse_shape(bad), Error) << bad;
+  }
 }
 
 TEST(Blocksize, IsAPowerOfTwoFrom32To4096) {
