@@ -40,25 +40,17 @@ Outcome interrupted_run(const std::string& report, int signal) {
   return process.wait();
 }
 
-TEST(Interruption, BySigintLeavesAValidPartialReport) {
-  const ScratchFolder scratch;
-  const std::string path = scratch.path("report.json");
-  EXPECT_THAT(interrupted_run(path, SIGINT), Ends(130, HasSubstr("interrupted")));
-  const json report = json::parse(read_file(path));
-  EXPECT_EQ(report.at("complete"), false);
-  EXPECT_EQ(report.at("tensors").size(), 1u);
-}
-
-TEST(Interruption, BySigtermExitsWith143) {
-  const ScratchFolder scratch;
-  EXPECT_EQ(interrupted_run(scratch.path("report.json"), SIGTERM).exit_code, 143);
-}
-
-TEST(Interruption, LeavesNoTemporaryFile) {
-  const ScratchFolder scratch;
-  interrupted_run(scratch.path("report.json"), SIGINT);
-  const std::filesystem::directory_iterator folder(scratch.path(""));
-  EXPECT_EQ(std::distance(begin(folder), end(folder)), 1);
+TEST(Interruption, BySigintOrSigtermLeavesAValidPartialReportAndNothingElse) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const ScratchFolder scratch;
+    const std::string path = scratch.path("report.json");
+    EXPECT_THAT(interrupted_run(path, signal), Ends(128 + signal, HasSubstr("interrupted")));
+    const json report = json::parse(read_file(path));
+    EXPECT_EQ(report.at("complete"), false);
+    EXPECT_EQ(report.at("tensors").size(), 1u);
+    const std::filesystem::directory_iterator folder(scratch.path(""));
+    EXPECT_EQ(std::distance(begin(folder), end(folder)), 1);
+  }
 }
 
 TEST(Interruption, ReportOnDiskIsIncompleteWhileTheRunGoesOn) {
