@@ -93,11 +93,16 @@ void launch_with(Job job, const Launch& launch, const std::vector<std::int64_t>&
   honest().launch(job, launch);
 }
 
-TEST(Experts, PassForEveryVariantPartAndNumberOfTokens) {
+// The rows of all built-in variants.
+auto rows_of(const ProductSizes& sizes) {
   const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
+  return run_products(*device, kernels::cpu::experts(), sizes);
+}
+
+TEST(Experts, PassForEveryVariantPartAndNumberOfTokens) {
   for (const StackPart part : {StackPart::kGateUp, StackPart::kDown}) {
     for (const std::int64_t tokens : {1, 6, 40}) {
-      const auto rows = run_products(*device, kernels::cpu::experts(), sizes_of(part, tokens));
+      const auto rows = rows_of(sizes_of(part, tokens));
       EXPECT_EQ(rows.size(), kernels::cpu::experts().variants.size());
       for (const auto& [name, row] : rows) {
         if (name == "loop") continue;  // not where groups of scales straddle experts
@@ -113,19 +118,17 @@ TEST(Experts, PassForEveryVariantPartAndNumberOfTokens) {
 }
 
 TEST(Experts, PassForALoopWhoseMatricesBeginWithAGroup) {
-  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
   ProductSizes sizes = sizes_of(StackPart::kDown);
   sizes.outputs = 128;
-  const auto rows = run_products(*device, kernels::cpu::experts(), sizes);
+  const auto rows = rows_of(sizes);
   EXPECT_EQ(rows.at("loop").status, record::Status::kPassed) << rows.at("loop").reason;
 }
 
 TEST(Experts, PassForEveryVariantAndActivationOfALayer) {
-  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
   for (const record::Activation activation : kWords<record::Activation>) {
     for (const std::int64_t tokens : {1, 7, 40}) {
       const ProductSizes sizes = layer_of(activation, tokens);
-      const auto rows = run_products(*device, kernels::cpu::experts(), sizes);
+      const auto rows = rows_of(sizes);
       EXPECT_EQ(rows.size(), kernels::cpu::experts().variants.size());
       for (const auto& [name, row] : rows) {
         if (name == "loop") continue;  // not where groups of scales straddle experts
@@ -139,18 +142,16 @@ TEST(Experts, PassForEveryVariantAndActivationOfALayer) {
 }
 
 TEST(Experts, PassForALayerInFloat16AndOfALoop) {
-  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
   ProductSizes sizes = layer_of(record::Activation::kSilu);
   sizes.type = nf4::OutputType::kFloat16;
   sizes.inputs = 256;
-  for (const auto& [name, row] : run_products(*device, kernels::cpu::experts(), sizes)) {
+  for (const auto& [name, row] : rows_of(sizes)) {
     EXPECT_EQ(row.status, record::Status::kPassed) << name << ": " << row.reason;
   }
 }
 
 TEST(Experts, CountTheBytesOfWhatIsHit) {
-  const auto device = device::open_device("cpu", {.config = "", .threads = 2, .caches_rotated = 1});
-  const auto few = run_products(*device, kernels::cpu::experts(), sizes_of(StackPart::kGateUp, 1));
+  const auto few = rows_of(sizes_of(StackPart::kGateUp, 1));
   const record::Measurement& row = few.at("grouped");
   const std::int64_t weight = 8 * 24 * 128 / 2 + 8 * 24 * 2 + 2 * 4 + 256 * 4;
   EXPECT_EQ(row.bytes_read, weight * 3 / 8 + 128 * 2 + 3 * 8);
@@ -162,17 +163,17 @@ TEST(Experts, CountTheBytesOfWhatIsHit) {
 
 // ---- Kernels that take a short cut ----
 
+void drop_small(const Job& job, const Launch& launch) {
+  std::vector<std::int64_t> ids = ids_of(job);
+  const std::vector<float> weights = weights_of(job);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (weights[i] < 0.01f) ids[i] = -1;
+  }
+  launch_with(job, launch, ids);
+}
+
 TEST(DeceitfulExperts, AreCaughtWhenTheyDropSlotsOfSmallWeight) {
-  expect_caught(
-      [](const Job& job, const Launch& launch) {
-        std::vector<std::int64_t> ids = ids_of(job);
-        const std::vector<float> weights = weights_of(job);
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-          if (weights[i] < 0.01f) ids[i] = -1;
-        }
-        launch_with(job, launch, ids);
-      },
-      sizes_of(StackPart::kDown));
+  expect_caught(drop_small, sizes_of(StackPart::kDown));
 }
 
 TEST(DeceitfulExperts, AreCaughtWhenTheyDropSlotsOverACapacity) {
@@ -400,16 +401,7 @@ TEST(DeceitfulLayers, AreCaughtWithAnotherActivation) {
 }
 
 TEST(DeceitfulLayers, AreCaughtWhenTheyDropSlotsOfSmallWeight) {
-  expect_caught(
-      [](const Job& job, const Launch& launch) {
-        std::vector<std::int64_t> ids = ids_of(job);
-        const std::vector<float> weights = weights_of(job);
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-          if (weights[i] < 0.01f) ids[i] = -1;
-        }
-        launch_with(job, launch, ids);
-      },
-      layer_of(record::Activation::kSilu));
+  expect_caught(drop_small, layer_of(record::Activation::kSilu));
 }
 
 // Weights of slots belong to what an expert gives, not to what it is given.
