@@ -1,5 +1,6 @@
 // "nf4bench run --operation backward", from the command line to the report and the table.
 
+#include "cli/npy_file.hpp"
 #include "cli/outcome.hpp"
 #include "source_dir.hpp"
 
@@ -126,13 +127,6 @@ TEST(Backward, TableNamesItWithTheShapeOfTheLayer) {
                          ContainsRegex("each[ \n]+weight[ \n]+was[ \n]+seen[ \n]+alone")))));
 }
 
-TEST(Backward, VariantsAreListed) {
-  EXPECT_THAT(nf4bench({"list", "variants", "--operation", "backward", "--device", "cpu"}),
-              AllOf(Ends(0), Prints(AllOf(ContainsRegex("backward +cpu +reference"),
-                                          HasSubstr("decode_blas"), HasSubstr("simd"),
-                                          Not(HasSubstr("multi_pass"))))));
-}
-
 TEST(Backward, DryRunCountsItsTokens) {
   EXPECT_THAT(run_backward({"--shape", "4096x4096", "--tokens", "1,16", "--dry-run"}),
               AllOf(Ends(0), Prints(AllOf(ContainsRegex("\noperation +backward"),
@@ -143,12 +137,7 @@ TEST(Backward, DryRunCountsItsTokens) {
 TEST(Backward, TakesGradientsFromAFileOfTheLayersOutputs) {
   const ScratchFolder scratch;
   const std::string path = scratch.path("dy.npy");
-  std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 64), }";
-  dict.resize(117, ' ');
-  dict += '\n';
-  std::ofstream(path, std::ios::binary)
-      << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(dict.size()) << '\0' << dict
-      << std::string(std::size_t{3} * 64 * 4, '\0');
+  write_npy(path, "3, 64", std::vector<float>(std::size_t{3} * 64));
   const json report = report_of({"--shape", "64x96", "--tokens", "3", "--activations", path});
   EXPECT_EQ(report.at("settings").at("activations").at("kind"), "file");
   EXPECT_THAT(run_backward({"--shape", "96x64", "--tokens", "3", "--activations", path}),

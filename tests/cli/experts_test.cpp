@@ -1,6 +1,7 @@
 // "nf4bench run --operation experts", from the command line to the report and the table.
 
 #include "base/atomic_file.hpp"
+#include "cli/npy_file.hpp"
 #include "cli/outcome.hpp"
 
 #include <gmock/gmock.h>
@@ -8,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
-#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -164,15 +164,7 @@ TEST(ExpertsRun, MeasuresColdStacksUnderEveryRouting) {
 
 TEST(ExpertsRun, TakesIdsOfAFile) {
   const std::string path = testing::TempDir() + "ids.npy";
-  std::string dict = "{'descr': '<i4', 'fortran_order': False, 'shape': (4, 2), }";
-  dict.resize((10 + dict.size() + 64) / 64 * 64 - 11, ' ');
-  dict += '\n';
-  const std::int32_t ids[] = {0, 5, 5, 0, 0, 5, -1, 5};
-  std::ofstream file(path, std::ios::binary);
-  file << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(dict.size() % 256)
-       << static_cast<char>(dict.size() / 256) << dict;
-  file.write(reinterpret_cast<const char*>(ids), sizeof(ids));
-  file.close();
+  write_npy(path, "4, 2", std::vector<std::int32_t>{0, 5, 5, 0, 0, 5, -1, 5});
   const json report = report_of({"--shape", "8x64x128", "--top-k", "2", "--tokens", "4",
                                  "--routing", path, "--variant", "grouped"});
   for (const json& row : report.at("measurements")) {

@@ -1,5 +1,6 @@
 // "nf4bench run --operation matmul", from the command line to the report and the table.
 
+#include "cli/npy_file.hpp"
 #include "cli/outcome.hpp"
 #include "source_dir.hpp"
 
@@ -59,19 +60,6 @@ std::vector<int> tokens_of(const json& report) {
     if (std::find(tokens.begin(), tokens.end(), each) == tokens.end()) tokens.push_back(each);
   }
   return tokens;
-}
-
-// A .npy file of float32 in C order.
-void write_npy(const std::string& path, const std::string& shape,
-               const std::vector<float>& values) {
-  std::string dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
-  dict.resize((10 + dict.size() + 64) / 64 * 64 - 11, ' ');
-  dict += '\n';
-  std::ofstream file(path, std::ios::binary);
-  file << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(dict.size() % 256)
-       << static_cast<char>(dict.size() / 256) << dict;
-  file.write(reinterpret_cast<const char*>(values.data()),
-             static_cast<std::streamsize>(values.size() * sizeof(float)));
 }
 
 TEST(Matmul, ReportsEveryNumberOfTokensWithRatesAndAccuracy) {

@@ -371,11 +371,6 @@ TEST(Run, AnAnonymousReportNamesNoMachineAndIsPlausible) {
   EXPECT_EQ(nf4bench({"check", folder.path("absent")}).exit_code, 3);
 }
 
-TEST(Run, SamplesTakesTwoWords) {
-  EXPECT_THAT(nf4bench(short_run({"--shape", "4x4", "--samples", "sumary"})),
-              Ends(2, HasSubstr("Did you mean summary?")));
-}
-
 TEST(Run, DeviceThatIsNotThereEndsWithExitCodeFive) {
   const Outcome outcome = nf4bench({"run", "--shape", "64x64", "--device", "cuda:99"});
   EXPECT_EQ(outcome.exit_code, 5);

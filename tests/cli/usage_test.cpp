@@ -122,6 +122,7 @@ TEST(Usage, MisspeltWordsOfEveryCommandGetSuggestions) {
       {{"run", "--shape", "4x4", "--cache", "colt"}, "Did you mean"},
       {{"run", "--shape", "4x4", "--launch", "grahp"}, "graph?"},
       {{"run", "--shape", "4x4", "--verify", "sampeld"}, "Did you mean sampled?"},
+      {{"run", "--shape", "4x4", "--samples", "sumary"}, "Did you mean summary?"},
       {{"list", "variant"}, "Did you mean variants?"},
       {{"synth", "-o", "x/", "--shape", "4x4", "--distribution", "nromal"}, "mean normal?"},
       {{"dequantize", input, "-o", "x.safetensors", "--device", "cup"}, "Did you mean cpu"},
