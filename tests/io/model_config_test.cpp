@@ -1,5 +1,6 @@
+#include "io/writers/model_config.hpp"
+
 #include "base/error.hpp"
-#include "io/writers/model_folder.hpp"
 
 #include <gtest/gtest.h>
 

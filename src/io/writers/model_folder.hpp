@@ -1,27 +1,14 @@
 #pragma once
 
 #include "io/checkpoint/checkpoint.hpp"
+#include "io/writers/model_config.hpp"
 #include "io/writers/writers.hpp"
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace nf4bench::io {
-
-// The types that the config.json of a decoded model is to name, as "bfloat16".
-struct ConfigTypes {
-  std::string wanted;   // instead of the one that is there; empty: keep that
-  std::string decoded;  // instead of one that weights cannot have
-};
-
-// The config.json of a quantized model as that of the decoded one: without quantization_config, and
-// with the type that `types` says in torch_dtype or dtype, both wherever they stand. All else keeps
-// its bytes. Throws Error(kInput) that begins with `where` for what is not one JSON object; the NaN
-// and Infinity of Python are let through.
-std::string decoded_config(const std::string& where, std::string_view text,
-                           const ConfigTypes& types);
 
 // The files of a model's folder that hold no tensors.
 struct ModelFiles {
