@@ -282,9 +282,8 @@ class WgmmaConsumer {
   }
 
   // Operand A of the four steps of a quarter, 16 inputs each: this lane's bytes as pairs of
-  // weights.
-  // The same of a weight that lies transposed, whose words and scales it loads: with the most
-  // tokens there are no registers to do so earlier.
+  // weights. Of one that lies transposed it loads words and scales, too: with the most tokens there
+  // are no registers to do so earlier.
   __device__ __forceinline__ void decode(std::uint32_t (&a)[4][4], NoWords, int quarter) const {
     const std::uint32_t scales = scale_address(0) + transposed_scale_place(quarter, 0);
     const std::uint32_t first = words_[0] + weights_at_.slot * Shape::kWeightSlotBytes +
