@@ -18,7 +18,7 @@ struct RouteShared {
   int all[kMostExperts + 1];  // slots of an expert, then where they begin
   int tiles[kMostExperts + 1];
   int next[kMostExperts];  // where the block's next one of an expert goes, from its begin on
-  short experts[kRunSlots];
+  alignas(16) short experts[kRunSlots];
   int places[kRunSlots];
 };
 
@@ -65,7 +65,17 @@ __device__ void place_run(const Job& job, RouteShared& shared, const RoutedRows&
     __syncthreads();
     if (expert >= 0) {
       place = shared.all[expert] + shared.next[expert];
-      for (int k = 0; k < i; ++k) place += shared.experts[k] == expert ? 1 : 0;
+      int k = 0;
+      for (; k + 8 <= i; k += 8) {
+        const uint4 eight = *reinterpret_cast<const uint4*>(shared.experts + k);
+        const unsigned pairs[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+        for (const unsigned pair : pairs) {
+          place += (pair & 0xffff) == static_cast<unsigned>(expert) ? 1 : 0;
+          place += pair >> 16 == static_cast<unsigned>(expert) ? 1 : 0;
+        }
+      }
+      for (; k < i; ++k) place += shared.experts[k] == expert ? 1 : 0;
     }
     __syncthreads();
     if (expert >= 0) atomicAdd(&shared.next[expert], 1);
@@ -83,16 +93,27 @@ __device__ void gather_row(const Job& job, const RoutedRows& target, int slot, i
       static_cast<const std::uint8_t*>(job.input) + input_row(job, slot) * job.inputs * 2;
   std::uint8_t* to = target.input + std::int64_t{place} * job.inputs * 2;
   const auto chunks = static_cast<int>(job.inputs / 8);
-#pragma unroll 4
-  for (int chunk = lane; chunk < chunks; chunk += 32) {
-    uint4 value;
-    if (copies == RoutedInput::kSorted) {
-      value = __ldg(reinterpret_cast<const uint4*>(from) + chunk);
-    } else {
-      const auto* pairs = reinterpret_cast<const std::uint32_t*>(from) + chunk / 8 * 32 + chunk % 8;
-      value = make_uint4(__ldg(pairs), __ldg(pairs + 8), __ldg(pairs + 16), __ldg(pairs + 24));
+  constexpr int kBatch = 8;  // loads under way at once
+  for (int first = lane; first < chunks; first += kBatch * 32) {
+    uint4 values[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int chunk = first + i * 32;
+      if (chunk >= chunks) continue;
+      if (copies == RoutedInput::kSorted) {
+        values[i] = __ldg(reinterpret_cast<const uint4*>(from) + chunk);
+      } else {
+        const auto* pairs =
+            reinterpret_cast<const std::uint32_t*>(from) + chunk / 8 * 32 + chunk % 8;
+        values[i] =
+            make_uint4(__ldg(pairs), __ldg(pairs + 8), __ldg(pairs + 16), __ldg(pairs + 24));
+      }
     }
-    reinterpret_cast<uint4*>(to)[chunk] = value;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int chunk = first + i * 32;
+      if (chunk < chunks) reinterpret_cast<uint4*>(to)[chunk] = values[i];
+    }
   }
 }
 
