@@ -85,6 +85,8 @@ if(NOT NF4BENCH_CUDA STREQUAL "OFF")
       set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
       if(nvcc_version VERSION_LESS 12.8)
         set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+      elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" AND nvcc_version VERSION_GREATER_EQUAL 13.0)
+        list(APPEND CMAKE_CUDA_ARCHITECTURES 110-real)  # Thor, which is beside no other processor
       endif()
     endif()
     enable_language(CUDA)
