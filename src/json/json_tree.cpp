@@ -2,7 +2,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "json/plain_json.hpp"
 
 #include <fmt/format.h>
 
@@ -174,10 +173,6 @@ JsonTree parse_json(std::string_view text, const std::string& source) {
   JsonTree tree;
   tree.expect(text.size());
   const auto add = [&](const JsonEvent& event) { tree.add(event); };
-  if (PlainJson(text, kMaxDepth, add).read()) return tree;
-  // The strict reader takes more, and can say what is wrong.
-  tree = JsonTree();
-  tree.expect(text.size());
   read_json(text, {.max_depth = kMaxDepth, .error = error}, add);
   return tree;
 }
