@@ -15,9 +15,6 @@ namespace nf4bench::kernels::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-inline constexpr int kScaleThreads = 64;
-inline constexpr int kScaleWarps = kScaleThreads / 32;
-
 // Brings the nested map into shared memory, and after it the greatest magnitude in it. By
 // kScaleThreads threads.
 template <class Shape>

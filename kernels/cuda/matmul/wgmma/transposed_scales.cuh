@@ -73,8 +73,8 @@ __device__ __forceinline__ void prefetch_transposed_scales(const Job& job, const
   }
 }
 
-// One of kThreads threads. Of each warpgroup's scales it has those of every kThreads-th pair of
-// inputs. It asks for them two stages ahead.
+// One of kScaleThreads threads. Of each warpgroup's scales it has those of every kScaleThreads-th
+// pair of inputs. It asks for them two stages ahead.
 template <class Shape, OutputType kType, class Walk>
 class TransposedScaleProducer {
  public:
@@ -82,7 +82,7 @@ class TransposedScaleProducer {
                                                      std::uint8_t* shared)
       : job_(job),
         rings_(shared_address(shared)),
-        lane_(static_cast<int>(threadIdx.x) % kThreads),
+        lane_(static_cast<int>(threadIdx.x) % kScaleThreads),
         nested_{reinterpret_cast<const float*>(shared + Shape::kMap), 0.0f},
         slots_(shared + Shape::kScales),
         walk_(walk) {
@@ -104,8 +104,7 @@ class TransposedScaleProducer {
   }
 
  private:
-  static constexpr int kThreads = 64;
-  static constexpr int kPairs = 256 / 2 / kThreads;  // of a thread
+  static constexpr int kPairs = 256 / 2 / kScaleThreads;  // of a thread
   static constexpr int kGroups = Shape::kGroups;
 
   struct Asked {
@@ -113,7 +112,9 @@ class TransposedScaleProducer {
     std::uint32_t raw[kPairs][2][kGroups];  // codes, or the bits of scales
   };
 
-  __device__ __forceinline__ int input_of(int pair) const { return 2 * (lane_ + pair * kThreads); }
+  __device__ __forceinline__ int input_of(int pair) const {
+    return 2 * (lane_ + pair * kScaleThreads);
+  }
 
   // Asks for the scales of the next stage.
   __device__ __forceinline__ Asked ask() {

@@ -14,6 +14,8 @@ namespace nf4bench::kernels::cuda {
 
 // Warps of the producer warpgroup, which is the last one.
 enum ProducerWarp { kWeightsWarp = 0, kTokensWarp = 1, kFirstScalesWarp = 2 };
+inline constexpr int kScaleThreads = 64;
+inline constexpr int kScaleWarps = kScaleThreads / 32;
 
 inline constexpr int kGroupBoxBytes = kGroupRows * kBoxBytes;
 inline constexpr int kQuarterInputs = 64;  // of a quarter of a stage
