@@ -8,6 +8,8 @@
 
 #include <cuda_runtime.h>
 
+#include <initializer_list>
+
 namespace nf4bench::kernels::cuda {
 
 // Blocks until the kernel before this one has finished and its writes are visible.
@@ -24,9 +26,19 @@ __device__ __forceinline__ void allow_next_kernel() {
 #endif
 }
 
-// Launches `kernel` as a dependent of its predecessor where the device can, else plainly.
+// Whether the code that a device runs waits for its predecessor, of what was `compiled`, in the
+// numbers of __CUDA_ARCH__. PTX of an older architecture that the driver compiles does not.
+constexpr bool waits_for_previous(std::initializer_list<int> compiled, int compute_capability) {
+  for (const int architecture : compiled) {
+    if (architecture >= 900 && architecture <= compute_capability * 10) return true;
+  }
+  return false;
+}
+
+// Launches `kernel` as a dependent of its predecessor where its code waits for that, else plainly.
+// Static, for files differ in what they are compiled for.
 template <class... Arguments>
-void launch_dependent(const Launch& launch, unsigned grid, unsigned threads,
+static void launch_dependent(const Launch& launch, unsigned grid, unsigned threads,
                       void (*kernel)(Arguments...), Arguments... arguments) {
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -36,7 +48,8 @@ void launch_dependent(const Launch& launch, unsigned grid, unsigned threads,
   config.blockDim = threads;
   config.stream = launch.stream;
   config.attrs = &attribute;
-  config.numAttrs = launch.device.compute_capability >= 90 ? 1 : 0;
+  config.numAttrs =
+      waits_for_previous({__CUDA_ARCH_LIST__}, launch.device.compute_capability) ? 1 : 0;
   cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 

@@ -26,31 +26,40 @@
 namespace nf4bench {
 namespace {
 
-// A product of any number of tokens up to `most_tokens`: the first tokens are the same for all.
+// A product of any number of tokens up to `most_tokens`: the first tokens are the same for all. Of
+// operation::backward(), the weight lies transposed.
 class Product {
  public:
-  Product(const nf4::SyntheticSpec& spec, nf4::OutputType type, std::int64_t most_tokens)
-      : weight_(nf4::make_synthetic(spec)), problem_(operation::problem_of(weight_, type)) {
+  Product(const nf4::SyntheticSpec& spec, nf4::OutputType type, std::int64_t most_tokens,
+          const operation::Operation& operation = operation::matmul())
+      : operation_(&operation),
+        weight_(nf4::make_synthetic(spec)),
+        problem_(operation::problem_of(weight_, type)) {
     problem_.tokens = most_tokens;
+    if (&operation == &operation::backward()) {
+      std::swap(problem_.outputs, problem_.inputs);
+      problem_.transposed = true;
+    }
     input_ = operation::make_activations(problem_, record::Activations::kNormal, 3);
   }
 
   std::unique_ptr<device::Workload> upload(device::Device& device, std::int64_t tokens) const {
-    return device.upload(operation::make_work(operation::matmul(),
-                                              {weight_, nullptr, input(tokens)}, problem(tokens)),
-                         device::UploadPurpose::kVerify);
+    return device.upload(
+        operation::make_work(*operation_, {weight_, nullptr, input(tokens)}, problem(tokens)),
+        device::UploadPurpose::kVerify);
   }
 
   // What outputs of the first tokens are held to.
   std::span<const std::byte> expected(std::int64_t tokens) {
     if (truth_.empty()) {
-      truth_ = operation::matmul().reference(weight_, problem_, input_,
-                                             std::numeric_limits<std::int64_t>::max());
+      truth_ = operation_->reference(weight_, problem_, input_,
+                                     std::numeric_limits<std::int64_t>::max());
     }
     const std::size_t a_token = truth_.size() / static_cast<std::size_t>(problem_.tokens);
     return std::span(truth_).first(a_token * static_cast<std::size_t>(tokens));
   }
 
+  const operation::Operation& operation() const { return *operation_; }
   nf4::Nf4Tensor& weight() { return weight_; }
   std::vector<std::byte>& all_input() { return input_; }
   kernels::Problem problem() const { return problem_; }
@@ -67,6 +76,7 @@ class Product {
     return std::span(input_).first(bytes);
   }
 
+  const operation::Operation* operation_;
   nf4::Nf4Tensor weight_;
   kernels::Problem problem_;
   std::vector<std::byte> input_;
@@ -100,7 +110,8 @@ class CudaMatmul : public GpuTest {
   static void expect_right(Product& product, const std::vector<std::int64_t>& token_counts) {
     for (const std::int64_t tokens : token_counts) {
       const auto workload = product.upload(*device_, tokens);
-      for (const kernels::Variant& variant : variants()) {
+      for (const kernels::Variant& variant :
+           product.operation().catalog(device_->info().kind).variants) {
         if (!workload->unsupported(variant).empty()) continue;
         ++runs_[variant.name];
         const record::Verification found = workload->verify(variant, product.expected(tokens));
@@ -109,7 +120,8 @@ class CudaMatmul : public GpuTest {
             << variant.name << ", " << tokens << " tokens, "
             << nf4::shape_to_string(product.weight().shape) << ", blocksize "
             << (1 << problem.block_shift) << ", " << to_string(problem.output_type) << ", "
-            << (problem.nested ? "nested" : "plain") << ": " << operation::describe_error(found);
+            << (problem.nested ? "nested" : "plain")
+            << (problem.transposed ? ", transposed: " : ": ") << operation::describe_error(found);
       }
     }
   }
@@ -136,6 +148,39 @@ TEST_F(CudaMatmul, IsRightForEveryShapeAndNumberOfTokens) {
   }
   for (const kernels::Variant& variant : variants()) {
     EXPECT_TRUE(runs_[variant.name] > 0 || !is_hopper()) << variant.name;
+  }
+  EXPECT_GT(runs_["mma_ring"], 0);
+}
+
+// Columns that fill tiles in part, inputs that end within a stage, and tokens that no tile divides.
+TEST_F(CudaMatmul, IsRightForWeightsThatLieTransposed) {
+  for (const auto& shape :
+       std::vector<std::vector<std::int64_t>>{{64, 64}, {320, 192}, {1088, 704}, {4096, 1280}}) {
+    for (const nf4::OutputType type : nf4::kOutputTypes) {
+      for (const auto kind : {nf4::AbsmaxKind::kNested, nf4::AbsmaxKind::kPlain}) {
+        for (const int blocksize : {32, 64, 256}) {
+          Product product({.shape = shape, .blocksize = blocksize, .absmax_kind = kind}, type, 300,
+                          operation::backward());
+          expect_right(product, {1, 7, 16, 33, 130, 300});
+        }
+      }
+    }
+  }
+  EXPECT_GT(runs_["mma_ring"], 0);
+}
+
+// Some scales are beyond what float16 has, others lose digits in it.
+TEST_F(CudaMatmul, IsRightForTransposedWeightsWithScalesOfAnyMagnitude) {
+  for (const nf4::OutputType type : {nf4::OutputType::kFloat16, nf4::OutputType::kBfloat16}) {
+    Product product({.shape = {512, 256}, .absmax_kind = nf4::AbsmaxKind::kPlain}, type, 64,
+                    operation::backward());
+    std::vector<float>& absmax = product.weight().absmax;
+    for (std::size_t i = 0; i < absmax.size(); i += 5) {
+      absmax[i] = std::ldexp(absmax[i], static_cast<int>(i / 5 % 12) * 3 - 20);
+    }
+    absmax[7] = 0.0f;
+    absmax[8] = -absmax[8];
+    expect_right(product, {3, 16, 64});
   }
   EXPECT_GT(runs_["mma_ring"], 0);
 }
@@ -373,11 +418,13 @@ TEST_F(CudaMatmul, KeepsScalesThatAreNoNumbersInTheirRows) {
   EXPECT_GT(runs_[is_hopper() ? "wgmma_decode" : "mma_ring"], 0);
 }
 
-// A problem of any size, most of them small, with at most 2^24 products in all.
+// A problem of any size, most of them small, with at most 2^24 products in all. Every fourth has a
+// weight that lies transposed.
 struct RandomProblem {
   nf4::SyntheticSpec spec;
   nf4::OutputType type;
   std::int64_t tokens;
+  const operation::Operation* operation = &operation::matmul();
 
   explicit RandomProblem(std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -396,6 +443,9 @@ struct RandomProblem {
             .absmax_kind = below(2) == 0 ? nf4::AbsmaxKind::kNested : nf4::AbsmaxKind::kPlain,
             .seed = seed};
     type = nf4::kOutputTypes[below(5) < 4 ? below(2) : 2];
+    if (below(4) > 0) return;
+    operation = &operation::backward();
+    spec.shape[0] = std::max<std::int64_t>(spec.shape[0] & ~63, 64);
   }
 };
 
@@ -406,7 +456,7 @@ TEST_F(CudaMatmul, IsRightForRandomProblems) {
   for (std::uint64_t seed = 1; seed <= count; ++seed) {
     const RandomProblem problem(seed);
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    Product product(problem.spec, problem.type, problem.tokens);
+    Product product(problem.spec, problem.type, problem.tokens, *problem.operation);
     expect_right(product, {problem.tokens});
   }
   for (const auto& [variant, runs] : runs_) {

@@ -227,7 +227,7 @@ TEST_F(ProductControls, FusedGradientsPassEveryProbe) {
       const auto rows = test::run_products(
           *device_, catalog,
           {.tokens = tokens, .outputs = 576, .inputs = 704, .type = type, .is_backward = true});
-      for (const char* name : {"wgmma_decode", "fused"}) {
+      for (const char* name : {"wgmma_decode", "mma_ring", "fused"}) {
         const auto& row = rows.at(name);
         if (row.status == record::Status::kSkipped) continue;  // before Hopper, or without cuBLAS
         EXPECT_EQ(row.status, record::Status::kPassed) << name << ": " << row.reason;

@@ -1,5 +1,6 @@
 // How the CUDA kernels of the matrix product cut their work: every part is done, and done once.
 
+#include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/join/cluster_tile.cuh"
 #include "cuda/matmul/schedule/stage_walk.cuh"
 #include "cuda/matmul/schedule/unit_plan.hpp"
@@ -17,6 +18,15 @@ namespace nf4bench::kernels::cuda {
 namespace {
 
 constexpr StageCosts kCosts = {.stage = 1, .spread = 2, .team = 2, .cluster = 1};
+
+// Without it a kernel would write what its predecessor still reads.
+TEST(DependentLaunch, NeedsCodeOfHopperOrLater) {
+  EXPECT_TRUE(waits_for_previous({750, 800, 900}, 90));
+  EXPECT_TRUE(waits_for_previous({900}, 120));
+  EXPECT_FALSE(waits_for_previous({750, 800, 900}, 89));
+  EXPECT_FALSE(waits_for_previous({800}, 90));
+  EXPECT_FALSE(waits_for_previous({800, 1200}, 90));
+}
 
 TEST(StageWalk, DoesEveryStageOfEveryTileOnce) {
   for (const int tiles : {1, 2, 7, 112, 131, 132, 133, 150, 264, 449}) {

@@ -77,6 +77,42 @@ TEST(RingShape, WordsThatAWarpReadsTogetherAreInDifferentBanks) {
   expect_weights_apart<FourHalves>();
 }
 
+// Copies of 16 bytes are made by eight threads together, of an input's columns and of the inputs
+// whose places follow. Of an input lanes read as many bytes as an mma tile has rows a lane.
+template <class Shape>
+void expect_transposed_weights_apart() {
+  constexpr int kChunks = Shape::kRows / 32;
+  std::set<int> places;
+  for (int first = 0; first < Shape::kInputs * kChunks; first += 8) {
+    std::vector<int> addresses;
+    for (int copy = first; copy < first + 8; ++copy) {
+      addresses.push_back(transposed_weight_place<Shape>(copy % kChunks / 2, copy / kChunks) +
+                          copy % 2 * 16);
+    }
+    EXPECT_TRUE(is_free_of_conflicts(addresses, 16)) << first;
+    places.insert(addresses.begin(), addresses.end());
+  }
+  EXPECT_EQ(places.size() * 16, static_cast<std::size_t>(Shape::kWeightBytes));
+  EXPECT_LE(*places.rbegin() + 16, Shape::kWeightBytes);
+  for (int column = 0; column < Shape::kColumns; ++column) {
+    for (int first = 0; first < Shape::kInputs; first += 4) {
+      std::set<int> words;
+      for (int t = 0; t < 4; ++t) {
+        EXPECT_EQ(input_of_place(first + t), input_of_place(first) + 16 * t);
+        const int at = transposed_weight_place<Shape>(column, first + t);
+        for (int word = 0; word < 8; ++word) words.insert((at / 4 + word) % 32);
+      }
+      EXPECT_EQ(words.size(), 32u) << first;
+    }
+  }
+}
+
+TEST(RingShape, TransposedWeightsThatAreReadOrCopiedTogetherAreInDifferentBanks) {
+  expect_transposed_weights_apart<FourBlocks::Transposed>();
+  expect_transposed_weights_apart<TwoBlocks::Transposed>();
+  expect_transposed_weights_apart<RingShape<1, 4, 4, 1, 4, 4, 4>::Transposed>();
+}
+
 template <class Shape>
 void expect_tokens_apart() {
   constexpr int kChunks = Shape::kTokenBlockBytes / 16;

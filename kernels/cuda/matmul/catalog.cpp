@@ -35,7 +35,7 @@ const Catalog& matmul() {
 const Catalog& backward() {
   static const Catalog catalog = {
       .variants = {chain_of_gradients(), matmul_decode_cublas(), matmul_wgmma_decode(),
-                   matmul_fused(), matmul_cublas_resident()},
+                   matmul_mma_ring(), matmul_fused(), matmul_cublas_resident()},
       .stream_shapes = {},
       .flagship = "fused",
       .default_baseline = "chain_cublas",

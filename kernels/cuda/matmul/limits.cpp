@@ -1,5 +1,6 @@
 #include "cuda/matmul/limits.hpp"
 
+#include "cuda/matmul/float16_tokens.hpp"
 #include "cuda/matmul/linear/linear_plan.hpp"
 #include "cuda/matmul/wgmma/config.hpp"
 
@@ -47,8 +48,12 @@ const char* wgmma_decode_unsupported(const Problem& problem, const DeviceFacts& 
   return nullptr;
 }
 
-const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts&) {
-  if (problem.transposed) return kNeedsRows;
+const char* mma_ring_unsupported(const Problem& problem, const DeviceFacts& device) {
+  if (problem.transposed) {
+    if (problem.outputs % 64 != 0) return kNeedsWholeBlocks;
+    if (problem.block_shift < 6) return "needs a blocksize of 64 or more";
+    if (takes_float16_tokens(problem, device)) return kNeedsFloat16;
+  }
   if (problem.output_type == OutputType::kFloat32) return "multiplies 16-bit activations only";
   if (problem.inputs % 64 != 0) return "needs a multiple of 64 inputs";
   if (problem.elements >= std::int64_t{1} << 37) return "needs fewer than 2^37 weights";

@@ -1,8 +1,8 @@
 #pragma once
 
-// Launching kernels that fill a multiprocessor: dynamic shared memory, and dependent launch where
-// the device can.
+// Launching kernels that fill a multiprocessor: dynamic shared memory, and dependent launch.
 
+#include "cuda/dependent_launch.cuh"
 #include "cuda/matmul/grid.hpp"
 #include "cuda/shared_bytes.hpp"
 #include "variant.hpp"
@@ -11,9 +11,9 @@
 
 namespace nf4bench::kernels::cuda {
 
-// Launches `kernel` as a dependent of its predecessor where the device can, else plainly.
+// As launch_dependent().
 template <class... Arguments>
-void launch_grid(const Launch& launch, const Grid& grid, void (*kernel)(Arguments...),
+static void launch_grid(const Launch& launch, const Grid& grid, void (*kernel)(Arguments...),
                  Arguments... arguments) {
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(grid.shared_bytes));
@@ -28,7 +28,9 @@ void launch_grid(const Launch& launch, const Grid& grid, void (*kernel)(Argument
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = launch.stream;
   config.attrs = attributes;
-  if (launch.device.compute_capability >= 90) config.numAttrs = grid.cluster > 1 ? 2 : 1;
+  if (waits_for_previous({__CUDA_ARCH_LIST__}, launch.device.compute_capability)) {
+    config.numAttrs = grid.cluster > 1 ? 2 : 1;
+  }
   cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 

@@ -100,21 +100,22 @@ def slot_weights(weights, chosen, count):
 
 
 def is_decoded(weight, transposed, dtype, slots):
-    """Whether a product is that of the decoded stack. libnf4 reads transposed ones, as backward passes do, once a slot,
-    but for those that a kernel for Hopper can do: from about half as many slots as experts on that takes longer than
-    to decode all."""
+    """Whether a product is that of the decoded stack. Transposed ones, as backward passes have, that no tensor-core
+    kernel of libnf4 can do are read once a slot: from about half as many slots as experts on that takes longer than to
+    decode all."""
     if not transposed or weight.gpu is None or weight.own_offsets or dtype is torch.float32:
         return False
-    if _has_kernel(weight):
+    if _has_kernel(weight, dtype):
         return False
     return 2 * slots >= weight.shape[0] and (_has_grouped_mm(weight, dtype)
                                              or not torch.cuda.is_current_stream_capturing())
 
 
-def _has_kernel(weight):
-    """Whether libnf4's grouped_wgmma takes a transposed stack."""
-    return (torch.cuda.get_device_capability(weight.gpu) == (9, 0) and weight.blocksize >= 64
-            and weight.shape[0] <= 512 and weight.shape[1] % 64 == 0 and weight.shape[2] % 64 == 0)
+def _has_kernel(weight, dtype):
+    """Whether libnf4's grouped_wgmma or grouped_ring takes a transposed stack."""
+    return (weight.blocksize >= 64 and weight.shape[0] <= 512
+            and weight.shape[1] % 64 == 0 and weight.shape[2] % 64 == 0
+            and (dtype is torch.float16 or torch.cuda.get_device_capability(weight.gpu) >= (8, 0)))
 
 
 def _has_grouped_mm(weight, dtype):

@@ -24,15 +24,14 @@ struct GroupedRingShared {
   static constexpr int kBytes = kTiles + (kMostExperts + 4) * 4;
 };
 
-// Stores what a warp has of a tile: of 16 rows and 8 slots, rows 2g and 2g + 1 of slots 2t and
+// Stores what a warp has of a tile: of 16 rows and 8 slots, two neighbouring rows of slots 2t and
 // 2t + 1 a lane.
 template <class Shape, OutputType kType, class Consumer>
 __device__ __forceinline__ void store_tile(const Job& job, const GroupedPlan& plan,
                                            const RoutedRows& routed, const ExpertWalk<false>& walk,
                                            const RingGroup<Shape>& group, const Consumer& consumer,
                                            const TokenFactors& factors, float* sums) {
-  const int row = walk.row_of_matrix() + group.index * Shape::kWarpRows +
-                  group.warp_k * Shape::kOwnTiles * 16 + group.lane / 4 * 2;
+  const int row = walk.row_of_matrix() + group.first_row();
   const int count = walk.slots();
 #pragma unroll
   for (int m = 0; m < Shape::kTilesM; ++m) {
@@ -46,7 +45,8 @@ __device__ __forceinline__ void store_tile(const Job& job, const GroupedPlan& pl
     }
 #pragma unroll
     for (int own = 0; own < Shape::kOwnTiles; ++own) {
-      const SlotOutputs<kType> outputs(job, plan, sums, walk.expert(), row + own * 16);
+      const SlotOutputs<kType> outputs(job, plan, sums, walk.expert(),
+                                       row + own * Shape::kTileRows);
       const float4 piece = consumer.piece(own * Shape::kTilesM + m);
       const float parts[2][2] = {{piece.x, piece.z}, {piece.y, piece.w}};
 #pragma unroll
@@ -111,6 +111,8 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
 #if defined(__CUDA_ARCH__)
   if constexpr (is_compiled<Shape>(__CUDA_ARCH__)) {
     multiply_grouped<Shape, kType, kTarget>(job, plan, routed, factors, sums, layout);
+  } else {
+    __trap();  // PTX of Turing alone on a later card
   }
 #endif
 }
@@ -146,7 +148,7 @@ static_assert(fit<kLargeBytes, For8, For16, For32, For64>);
 // Calls use(GroupedRingChoice): tiles of as many slots as most experts have where tokens choose
 // evenly.
 template <class Function>
-void with_choice(const Problem& problem, const DeviceFacts& device, Function use) {
+void with_row_choice(const Problem& problem, const DeviceFacts& device, Function use) {
   const std::int64_t mean = slots_of(problem) / problem.group.experts;
   if (device.compute_capability < 80) return mean <= 5 ? use(Turing8{}) : use(Turing16{});
   if (shared_bytes_a_block(device) < kLargeBytes) {
@@ -157,6 +159,17 @@ void with_choice(const Problem& problem, const DeviceFacts& device, Function use
   if (mean <= 5) return use(For8{});
   if (mean <= 11) return use(For16{});
   return mean <= 24 ? use(For32{}) : use(For64{});
+}
+
+template <class Function>
+void with_choice(const Problem& problem, const DeviceFacts& device, Function use) {
+  with_row_choice(problem, device, [&](auto choice) {
+    if (problem.transposed) {
+      use(GroupedRingChoice<typename decltype(choice)::Shape::Transposed, kPairs>{});
+    } else {
+      use(choice);
+    }
+  });
 }
 
 // The workspace: what is routed, the slots' sums, and the factors of their rows.
@@ -189,7 +202,7 @@ void launch_choice(const Job& job, const Launch& launch) {
     factors.values = values;
   }
   Job stack = job;
-  stack.outputs = job.group.experts * job.outputs;
+  if (!Shape::kTransposed) stack.outputs *= job.group.experts;  // one tall matrix
   stack.input = rows;
   stack.tokens = slots_of(job);
   const std::int64_t tiles = most_tiles(job, Shape::kTokens) * plan.row_groups;
@@ -222,8 +235,10 @@ Variant experts_grouped_ring() {
   variant.traits.inline_ptx = true;
   variant.traits.persistent = true;
   variant.traits.mirrors = "mma_ring, for stacks";
-  variant.unsupported = [](const Problem& problem, const DeviceFacts&) {
-    return problem.transposed ? kNeedsRows : unsupported_grouped(problem);
+  variant.unsupported = [](const Problem& problem, const DeviceFacts& device) {
+    if (problem.transposed && problem.outputs % 64 != 0) return kNeedsWholeBlocks;
+    if (problem.transposed && takes_float16_tokens(problem, device)) return kNeedsFloat16;
+    return unsupported_grouped(problem);
   };
   variant.workspace_bytes = [](const Problem& problem, const Launch& launch) {
     return static_cast<std::size_t>(RingParts(problem, launch.device).bytes);

@@ -33,8 +33,9 @@ std::size_t product_bytes(const Problem& problem) {
 // Weights of bfloat16 may be beyond float16, which their sums are not.
 template <class Choice, OutputType kType>
 inline constexpr ScaleTarget kTarget =
-    Choice::Shape::kIsTurings&& kType == OutputType::kBfloat16 ? ScaleTarget::kAccumulators
-                                                               : Choice::kTarget;
+    Choice::Shape::kIsTurings && !Choice::Shape::kTransposed && kType == OutputType::kBfloat16
+        ? ScaleTarget::kAccumulators
+        : Choice::kTarget;
 
 template <class Choice, OutputType kType>
 void launch_choice(const Job& job, const Launch& launch, const TokenFactors& factors) {

@@ -106,6 +106,8 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
 #if defined(__CUDA_ARCH__)
   if constexpr (is_compiled<Shape>(__CUDA_ARCH__)) {
     multiply_ring<Shape, kType, kTarget>(job, plan, split, layout, factors);
+  } else {
+    __trap();  // PTX of Turing alone on a later card
   }
 #endif
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace nf4bench::kernels::cuda {
 
@@ -47,6 +48,18 @@ using Turing8 = RingChoice<RingShape<2, 2, 2, 1, 2, 4, 4>, kSums, 300, 3000, 150
 using Turing16 = RingChoice<RingShape<2, 2, 2, 2, 2, 3, 4>, kSums, 400, 3000, 1500>;
 using Turing32 = RingChoice<RingShape<2, 2, 2, 4, 2, 2, 4>, kPairs, 600, 3500, 2000>;
 
+// For weights that lie transposed, each input of which has a scale of its own.
+template <class Choice>
+inline constexpr int kTransposedStageNs = Choice::kCosts.stage*(Choice::Shape::kTokens <= 16 ? 30
+                                                                : Choice::Shape::kTokens <= 32
+                                                                    ? 25
+                                                                    : 21) /
+                                          20;
+template <class Choice>
+using TransposedChoice =
+    RingChoice<typename Choice::Shape::Transposed, kPairs, kTransposedStageNs<Choice>,
+               Choice::kCosts.spread, Choice::kCosts.team>;
+
 // For weights of blocksize 32.
 using Blocks32For16 = RingChoice<RingShape<1, 4, 4, 2, 8, 3, 4, 32>, kSums, 640, 3000, 1500>;
 using Blocks32For64 = RingChoice<RingShape<4, 2, 2, 8, 4, 2, 4, 32>, kSums, 1150, 5000, 3000>;
@@ -78,9 +91,8 @@ inline RingShapeSet ring_shape_set(const Launch& launch) {
                                                            : RingShapeSet::kLarge;
 }
 
-// Calls use(RingChoice) for what `problem` is computed with.
 template <class Function>
-auto with_ring_choice(const Problem& problem, RingShapeSet set, Function use) {
+auto with_row_choice(const Problem& problem, RingShapeSet set, Function use) {
   const std::int64_t tokens = problem.tokens;
   if (problem.block_shift == 5) {
     if (set == RingShapeSet::kTuring) return use(TuringBlocks32{});
@@ -107,6 +119,20 @@ auto with_ring_choice(const Problem& problem, RingShapeSet set, Function use) {
   if (tokens <= 32) return use(For32{});
   if (!is_large) return use(For64Small{});
   return tokens <= 64 ? use(For64{}) : use(For128{});
+}
+
+// Calls use(RingChoice) for what `problem` is computed with.
+template <class Function>
+auto with_ring_choice(const Problem& problem, RingShapeSet set, Function use) {
+  return with_row_choice(problem, set, [&](auto choice) {
+    if constexpr (decltype(choice)::Shape::kBlockInputs == 64) {
+      // Tiles of 128 tokens would leave no registers for scales.
+      constexpr bool kFits = decltype(choice)::Shape::kTokens <= 64;
+      using Choice = std::conditional_t<kFits, decltype(choice), For64>;
+      if (problem.transposed) return use(TransposedChoice<Choice>{});
+    }
+    return use(choice);
+  });
 }
 
 // Of a product's tokens those that the first launch multiplies. The others, which would be half a

@@ -9,7 +9,8 @@
 //   k of A and B     0, 1   (t = 0)   2, 3 (t = 1) ...   8, 9 (t = 0)  ...
 //   is input         16t + 4j, + 1                       16t + 4j + 2, + 3
 //
-// so that a byte of a word is one register of A, and 16 bytes of a token are B of two products:
+// so that a byte of a word is one register of A, of which ring_weights.cuh has also what becomes of
+// weights that lie transposed, and 16 bytes of a token are B of two products:
 //
 //   a0 = pair[byte 2j     of row g]      a2 = pair[byte 2j + 1 of row g]      g = lane / 4
 //   a1 = pair[byte 2j     of row g + 8]  a3 = pair[byte 2j + 1 of row g + 8]
@@ -17,44 +18,32 @@
 //
 // Of 32 inputs it has 8t to 8t + 7, one word and 16 bytes, for products 0 and 1.
 
-#include "cuda/matmul/pair_table.cuh"
 #include "cuda/matmul/ring/ring_epilogue.cuh"
 #include "cuda/matmul/ring/ring_producer.cuh"
+#include "cuda/matmul/ring/ring_weights.cuh"
 
 namespace nf4bench::kernels::cuda {
 
 template <class Shape, OutputType kType, ScaleTarget kTarget>
 class RingConsumer {
-  static constexpr int kBlockWords = Shape::kBlockInputs / 32;   // of a row, that a lane has,
-  static constexpr int kBlockChunks = Shape::kBlockInputs / 32;  // and chunks of a token
-  static constexpr int kBlockProducts = Shape::kBlockInputs / 16;
-
-  // What a lane reads of a block before tokens.
-  struct Rows {
-    std::uint32_t words[Shape::kTilesN][2][kBlockWords];
-    float scales[Shape::kTilesN][2];
-  };
+  using Weights = std::conditional_t<Shape::kTransposed, TransposedWeights<Shape, kType>,
+                                     RowWeights<Shape, kType>>;
+  using Block = typename Weights::Block;
+  static constexpr int kBlockChunks = Shape::kBlockInputs / 32;  // of a token, that a lane reads
 
  public:
   __device__ __forceinline__ RingConsumer(const RingGroup<Shape>& group, std::uint32_t shared)
       : group_(group),
         shared_(shared),
         sync_(shared),
-        table_(keep(shared + group.lane * 4)),
+        weights_(group, shared),
         exchange_(keep(shared + Shape::kExchange + group.index * Shape::kGroupExchangeBytes +
-                       group.lane * 16)),
-        scales_(keep(
-            shared + Shape::kRing + Shape::kScalesAt +
-            (group.warp_k * Shape::kRows + group.index * Shape::kWarpRows + group.lane / 4 * 2) *
-                4)) {
+                       group.lane * 16)) {
     const int g = group.lane / 4;
     const int t = group.lane % 4;
 #pragma unroll
     for (int b = 0; b < Shape::kWarpBlocks; ++b) {
-      const int block = block_of_stage(b);
-      weights_[b] = keep(shared + Shape::kRing +
-                         weight_place<Shape>(group.index * Shape::kWarpRows + g, block) +
-                         t * kBlockWords * 4);
+      const int block = group.block_of_stage(b);
 #pragma unroll
       for (int i = 0; i < kBlockChunks; ++i) {
         tokens_[b][i] = keep(shared + Shape::kRing + Shape::kTokensAt +
@@ -74,7 +63,7 @@ class RingConsumer {
     sync_.wait_until_full(at_);
     const std::uint32_t slot = at_.slot * Shape::kSlotBytes;
     produce();
-    const Rows first = load_rows(0, slot);
+    const Block first = weights_.load(0, slot);
     // Apart, for a branch within would keep look-ups from running beside products.
     if (kMayBeWide<kType, kTarget> && has_wide_scales(slot)) {
       multiply_blocks<ScaleTarget::kWideWeights>(first, slot);
@@ -102,16 +91,12 @@ class RingConsumer {
   // With many tokens their operands do not fit into the registers at once: half a block is
   // multiplied, then the other.
   static constexpr int kSteps = Shape::kTilesM > 4 ? kBlockChunks : 1;
-  static constexpr int kStepProducts = kBlockProducts / kSteps;
+  static constexpr int kStepProducts = Shape::kBlockInputs / 16 / kSteps;
   static constexpr int kStepChunks = kBlockChunks / kSteps;
   // Tiles of tokens; of blocks of 32 inputs fewer, whose sums fit into the registers then.
   static constexpr int kTogether = Shape::kTilesM < 4          ? Shape::kTilesM
                                    : Shape::kBlockInputs == 64 ? 4
                                                                : 2;
-
-  __device__ __forceinline__ int block_of_stage(int b) const {
-    return group_.warp_k + b * Shape::kWarpsK;
-  }
 
   __device__ __forceinline__ void exchange_tile(int m) {
     meet_group<Shape>();  // what was exchanged before has been read
@@ -149,47 +134,22 @@ class RingConsumer {
     return wide != 0;
   }
 
-  __device__ __forceinline__ Rows load_rows(int b, std::uint32_t slot) const {
-    Rows rows;
-#pragma unroll
-    for (int n = 0; n < Shape::kTilesN; ++n) {
-      const std::uint32_t at = weights_[b] + slot + n * 16 * Shape::kRowBytes;
-      load_words(rows.words[n][0], at);
-      load_words(rows.words[n][1], at + 8 * Shape::kRowBytes);
-      const uint2 two =
-          load_shared_8(scales_ + slot + (b * Shape::kWarpsK * Shape::kRows + n * 16) * 4);
-      rows.scales[n][0] = __uint_as_float(two.x);
-      rows.scales[n][1] = __uint_as_float(two.y);
-    }
-    return rows;
-  }
-
-  __device__ __forceinline__ static void load_words(std::uint32_t (&words)[kBlockWords],
-                                                    std::uint32_t at) {
-    if constexpr (kBlockWords == 2) {
-      const uint2 two = load_shared_8(at);
-      words[0] = two.x;
-      words[1] = two.y;
-    } else {
-      words[0] = load_shared_4(at);
-    }
-  }
-
   template <ScaleTarget kStageTarget>
-  __device__ __forceinline__ void multiply_blocks(const Rows& first, std::uint32_t slot) {
+  __device__ __forceinline__ void multiply_blocks(const Block& first, std::uint32_t slot) {
 #pragma unroll
     for (int b = 0; b < Shape::kWarpBlocks; ++b) {
-      const Rows rows = b == 0 ? first : load_rows(b, slot);
+      Block block = b == 0 ? first : weights_.load(b, slot);
+      if constexpr (kStageTarget == ScaleTarget::kWideWeights) weights_.load_powers(block, b, slot);
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         const bool is_last = b == Shape::kWarpBlocks - 1 && step == kSteps - 1;
-        multiply_step<kStageTarget>(rows, b, step, slot, is_last);
+        multiply_step<kStageTarget>(block, b, step, slot, is_last);
       }
     }
   }
 
   template <ScaleTarget kStageTarget>
-  __device__ __forceinline__ void multiply_step(const Rows& rows, int b, int step,
+  __device__ __forceinline__ void multiply_step(const Block& block, int b, int step,
                                                 std::uint32_t slot, bool is_last) {
     uint4 tokens[Shape::kTilesM][kStepChunks];
 #pragma unroll
@@ -201,13 +161,13 @@ class RingConsumer {
 #pragma unroll
     for (int n = 0; n < Shape::kTilesN; ++n) {
       std::uint32_t a[kStepProducts][4];
-      decode(a, rows.words[n], step);
+      weights_.decode(a, block, n, step);
       if constexpr (kStageTarget == ScaleTarget::kAccumulators) {
-        multiply_unscaled<BlockSums>(sums_[n], a, tokens, rows.scales[n]);
+        multiply_unscaled<BlockSums>(sums_[n], a, tokens, block.scales[n]);
       } else if constexpr (kStageTarget == ScaleTarget::kFloat16Accumulators) {
-        multiply_unscaled<Float16BlockSums>(sums_[n], a, tokens, rows.scales[n]);
+        multiply_unscaled<Float16BlockSums>(sums_[n], a, tokens, block.scales[n]);
       } else {
-        scale_weights<kStageTarget>(a, rows.scales[n]);
+        Weights::template scale<kStageTarget>(a, block, n, step);
         multiply_scaled(sums_[n], a, tokens);
       }
     }
@@ -215,39 +175,6 @@ class RingConsumer {
 
   __device__ __forceinline__ uint4 load_tokens(int b, int chunk, int m, std::uint32_t slot) const {
     return load_shared_16(tokens_[b][chunk] + slot + m * 8 * Shape::kTokenBlockBytes);
-  }
-
-  __device__ __forceinline__ void decode(std::uint32_t (&a)[kStepProducts][4],
-                                         const std::uint32_t (&words)[2][kBlockWords],
-                                         int step) const {
-#pragma unroll
-    for (int byte = 0; byte < 2 * kStepProducts; ++byte) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int at = step * 2 * kStepProducts + byte;
-        a[byte / 2][byte % 2 * 2 + i] =
-            load_constant_4(step_to_byte(words[i][at / 4], byte_factor(at % 4), table_));
-      }
-    }
-  }
-
-  template <ScaleTarget kStageTarget>
-  __device__ __forceinline__ static void scale_weights(std::uint32_t (&a)[kStepProducts][4],
-                                                       const float (&scales)[2]) {
-    const std::uint32_t pairs[2] = {pack_pair<kType>(scales[0], scales[0]),
-                                    pack_pair<kType>(scales[1], scales[1])};
-#pragma unroll
-    for (auto& product : a) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if constexpr (kStageTarget == ScaleTarget::kWeights) {
-          product[i] = multiply_pair<kType>(product[i], pairs[i % 2]);
-        } else {
-          const float2 values = __half22float2(reinterpret_cast<const __half2&>(product[i]));
-          product[i] = pack_pair<kType>(values.x * scales[i % 2], values.y * scales[i % 2]);
-        }
-      }
-    }
   }
 
   // B of a product of this step.
@@ -319,10 +246,8 @@ class RingConsumer {
   std::uint32_t shared_;
   RingSync<Shape> sync_;
   typename RingSync<Shape>::Slot at_;
-  std::uint32_t table_;
+  Weights weights_;
   std::uint32_t exchange_;
-  std::uint32_t scales_;
-  std::uint32_t weights_[Shape::kWarpBlocks];
   std::uint32_t tokens_[Shape::kWarpBlocks][kBlockChunks];
   float sums_[Shape::kTilesN][Shape::kTilesM][4];
 };

@@ -5,6 +5,7 @@
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/matmul/join/shared_tile.cuh"
+#include "cuda/matmul/pair_table.cuh"
 #include "cuda/matmul/product_type.cuh"
 #include "cuda/matmul/ring/ring_sync.cuh"
 #include "cuda/matmul/schedule/stage_walk.cuh"
@@ -22,9 +23,18 @@ struct RingGroup {
       : index(static_cast<int>(threadIdx.x) / Shape::kGroupThreads),
         warp_k(static_cast<int>(threadIdx.x) / 32 % Shape::kWarpsK),
         lane(static_cast<int>(threadIdx.x) % 32) {}
+
+  // The b-th block of a stage that this warp multiplies.
+  __device__ __forceinline__ int block_of_stage(int b) const { return warp_k + b * Shape::kWarpsK; }
+
+  // The first of the lane's rows in the tile, once the group has added up.
+  __device__ __forceinline__ int first_row() const {
+    return index * Shape::kWarpRows + warp_k * Shape::kOwnTiles * Shape::kTileRows +
+           lane / 4 * Shape::kLaneRows;
+  }
 };
 
-// Stores a lane's pieces: of a tile of 16 rows and 8 tokens, rows 2g and 2g + 1 of tokens 2t and
+// Stores a lane's pieces: of a tile of 16 rows and 8 tokens, two neighbouring rows of tokens 2t and
 // 2t + 1. Pieces are numbered (own tile of rows, tile of tokens).
 template <class Shape, OutputType kType, bool kHasFactors>
 class RingOutputs {
@@ -34,13 +44,12 @@ class RingOutputs {
                                          const RingGroup<Shape>& group)
       : job_(job), factors_(factors) {
     const TilePlace at(plan, tile);
-    row_ = at.rows * Shape::kRows + group.index * Shape::kWarpRows +
-           group.warp_k * Shape::kOwnTiles * 16 + group.lane / 4 * 2;
+    row_ = at.rows * Shape::kRows + group.first_row();
     token_ = at.tokens * Shape::kTokens + group.lane % 4 * 2;
   }
 
   __device__ __forceinline__ void store(int piece, float4 sums) const {
-    const int row = row_ + piece / Shape::kTilesM * 16;
+    const int row = row_ + piece / Shape::kTilesM * Shape::kTileRows;
     const int token = token_ + piece % Shape::kTilesM * 8;
     if (row >= job_.outputs) return;
     const bool has_second = row + 1 < job_.outputs;

@@ -28,9 +28,10 @@ inline constexpr int kPairTableBytes = 256 * 128;
 // Warps are laid out kWarpsN x kWarpsK over rows and inputs; a warp has kTilesN mma tiles of 16
 // rows and kTilesM of 8 tokens. kProducerWarps more warps copy; with none the consumers do. A stage
 // is kStageBlocks blocks of kBlockInputs inputs, which are 64, or 32 for weights of that blocksize.
+// With kTransposed weights lie as [inputs, rows].
 template <int kWarpsNValue, int kWarpsKValue, int kTilesNValue, int kTilesMValue,
           int kStageBlocksValue, int kStagesValue, int kProducerWarpsValue,
-          int kBlockInputsValue = 64>
+          int kBlockInputsValue = 64, bool kTransposedValue = false>
 struct RingShape {
   static constexpr int kWarpsN = kWarpsNValue;
   static constexpr int kWarpsK = kWarpsKValue;
@@ -40,7 +41,10 @@ struct RingShape {
   static constexpr int kStages = kStagesValue;
   static constexpr int kProducerWarps = kProducerWarpsValue;
   static constexpr int kBlockInputs = kBlockInputsValue;
-  static_assert(kBlockInputs == 64 || kBlockInputs == 32);
+  static constexpr bool kTransposed = kTransposedValue;
+  using Transposed = RingShape<kWarpsN, kWarpsK, kTilesN, kTilesM, kStageBlocks, kStages,
+                               kProducerWarps, kBlockInputs, true>;
+  static_assert(kBlockInputs == 64 || (kBlockInputs == 32 && !kTransposed));
 
   static constexpr int kConsumerWarps = kWarpsN * kWarpsK;
   static constexpr int kConsumers = kConsumerWarps * 32;
@@ -48,6 +52,11 @@ struct RingShape {
   static constexpr int kThreads = kConsumers + kProducerWarps * 32;
   static constexpr int kWarpRows = kTilesN * 16;
   static constexpr int kRows = kWarpsN * kWarpRows;
+  // A lane, 4 g + t, has neighbouring rows of each mma tile: kLaneRows g + kTileRows i of the
+  // warp's for tile i, and the one behind it. Where weights lie transposed, all of a lane's are
+  // neighbours.
+  static constexpr int kLaneRows = kTransposed ? 2 * kTilesN : 2;
+  static constexpr int kTileRows = kTransposed ? 2 : 16;
   static constexpr int kTokens = kTilesM * 8;
   static constexpr int kInputs = kStageBlocks * kBlockInputs;
   static constexpr int kWarpBlocks = kStageBlocks / kWarpsK;  // of a stage, that a warp multiplies
@@ -68,7 +77,11 @@ struct RingShape {
   static_assert(kRowBytes == 64 || kRowBytes == 128);
   static constexpr int kWeightBytes = kRows * kRowBytes;
   static constexpr int kTokenBytes = kStageBlocks * kTokens * kTokenBlockBytes;
+  // A float32 for each block of a row. Transposed: two 16-bit factors an input of each column of 64
+  // rows, whose weights lie in the same block.
   static constexpr int kScaleBytes = kStageBlocks * kRows * 4;
+  static constexpr int kColumns = kRows / 64;
+  static_assert(!kTransposed || (kRows % 64 == 0 && 4 % kColumns == 0));
 
   // Of a slot.
   static constexpr int kTokensAt = kWeightBytes;
@@ -98,6 +111,19 @@ template <class Shape>
 NF4BENCH_HOST_DEVICE constexpr int weight_place(int place, int block) {
   const int swizzle = place / (128 / Shape::kRowBytes) % Shape::kStageBlocks;
   return place * Shape::kRowBytes + (block ^ swizzle) * Shape::kBlockBytes;
+}
+
+// Weights of a stage that lie transposed: [column of 64 rows][place of the input][32 bytes]. Lane t
+// of a quad has inputs 16t to 16t + 15 of a block, as of tokens. Inputs that the four read together
+// lie in 128 bytes, in other banks for each column, so that copies of an input find them apart.
+inline constexpr int kColumnRowBytes = 32;
+NF4BENCH_HOST_DEVICE constexpr int input_of_place(int place) {
+  return (place & ~63) | (place & 3) << 4 | (place >> 2 & 15);
+}
+template <class Shape>
+NF4BENCH_HOST_DEVICE constexpr int transposed_weight_place(int column, int place) {
+  const int swizzle = column * (4 / Shape::kColumns) & 3;
+  return (column * Shape::kInputs + (place ^ swizzle)) * kColumnRowBytes;
 }
 
 // Tokens of a stage: [block][token][chunks of 16 bytes]. Eight lanes, which are served together,

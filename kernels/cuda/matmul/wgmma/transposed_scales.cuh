@@ -11,6 +11,7 @@
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/matmul/pair_table.cuh"
+#include "cuda/matmul/scales/transposed_blocks.cuh"
 #include "cuda/matmul/wgmma/wgmma_rings.cuh"
 #include "cuda/memory.cuh"
 
@@ -29,40 +30,12 @@ __host__ __device__ constexpr int transposed_scale_place(int quarter, int t) {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Where a stage's scales lie.
-struct TransposedStage {
-  unsigned input = 0;   // its first one, of those of all experts
-  unsigned column = 0;  // the first 64 of a tile's rows
-  int inputs = 0;       // of the expert, from there on; 0: there is no stage
-
-  TransposedStage() = default;
-  template <class Walk>
-  __device__ __forceinline__ TransposedStage(const Job& job, const Walk& walk)
-      : input(walk.expert() * static_cast<unsigned>(job.inputs) + walk.stage() * 256),
-        column(walk.row_of_matrix() / 64),
-        inputs(static_cast<int>(job.inputs) - walk.stage() * 256) {}
-
-  // That of a warpgroup's rows in the i-th input. Beyond the last rows those stand in.
-  __device__ __forceinline__ unsigned block(const Job& job, int i, int group) const {
-    const auto columns = static_cast<unsigned>(job.outputs) / 64;
-    const unsigned first = (input + i) * columns + min(column + group, columns - 1);
-    return first >> (static_cast<int>(job.block_shift) - 6);
-  }
-};
-
-// The power of two of a scale, between float16's least and greatest; divides the scale by it.
-__device__ __forceinline__ float take_power(float& scale) {
-  const unsigned exponent = min(max(__float_as_uint(scale) >> 23 & 0xffu, 127u - 24), 127u + 15);
-  scale *= __uint_as_float((2 * 127 - exponent) << 23);
-  return __uint_as_float(exponent << 23);
-}
-
 // Has L2 fetch what the scales of a stage are made of: each input's lies in a line of memory of its
 // own. By a warp, which runs ahead of those who load it.
 template <class Shape, class Walk>
 __device__ __forceinline__ void prefetch_transposed_scales(const Job& job, const Walk& walk) {
   const auto lane = static_cast<int>(threadIdx.x % 32);
-  const TransposedStage stage(job, walk);
+  const TransposedBlocks stage(job, walk, 256);
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int input = i * 32 + lane;
@@ -108,7 +81,7 @@ class TransposedScaleProducer {
   static constexpr int kGroups = Shape::kGroups;
 
   struct Asked {
-    TransposedStage stage;
+    TransposedBlocks stage;
     std::uint32_t raw[kPairs][2][kGroups];  // codes, or the bits of scales
   };
 
@@ -120,7 +93,7 @@ class TransposedScaleProducer {
   __device__ __forceinline__ Asked ask() {
     Asked asked = {};
     if (!walk_.valid()) return asked;
-    asked.stage = TransposedStage(job_, walk_);
+    asked.stage = TransposedBlocks(job_, walk_, 256);
 #pragma unroll
     for (int pair = 0; pair < kPairs; ++pair) {
 #pragma unroll
