@@ -39,7 +39,7 @@ constexpr bool waits_for_previous(std::initializer_list<int> compiled, int compu
 // Static, for files differ in what they are compiled for.
 template <class... Arguments>
 static void launch_dependent(const Launch& launch, unsigned grid, unsigned threads,
-                      void (*kernel)(Arguments...), Arguments... arguments) {
+                             void (*kernel)(Arguments...), Arguments... arguments) {
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;

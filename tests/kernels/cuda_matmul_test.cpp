@@ -100,6 +100,44 @@ TEST(CudaMatmul, TheRingMultipliesAnyNumberOfTokensFromTuringOn) {
   }
 }
 
+TEST(CudaMatmul, TheRingTakesWeightsThatLieTransposed) {
+  for (const DeviceFacts& device : {kTuring, kAmpere, kAda, kHopper, kBlackwell}) {
+    Problem problem = make_problem(64, 128, 192);
+    problem.transposed = true;
+    EXPECT_EQ(reason("mma_ring", problem, device) == "", device.compute_capability >= 80);
+    problem.output_type = OutputType::kFloat16;
+    EXPECT_EQ(reason("mma_ring", problem, device), "");
+    problem.outputs = 96;
+    EXPECT_EQ(reason("mma_ring", problem, device),
+              "needs a multiple of 64 outputs where the weight lies transposed");
+    problem = make_problem(64, 128, 192, 32);
+    problem.transposed = true;
+    problem.output_type = OutputType::kFloat16;
+    EXPECT_EQ(reason("mma_ring", problem, device), "needs a blocksize of 64 or more");
+  }
+}
+
+// As measured on an H200.
+TEST(CudaExperts, TransposedMatricesGetTheRingButOnHopperWithManySlots) {
+  const auto name_of = [](std::int64_t tokens, const DeviceFacts& device, OutputType type) {
+    Problem problem = make_problem(tokens, 5760, 2880);
+    problem.elements *= 32;
+    problem.blocks *= 32;
+    problem.transposed = true;
+    problem.output_type = type;
+    problem.group.experts = 32;
+    problem.group.top_k = 4;
+    return std::string(kernels::cuda::own_kernels().choose_grouped(problem, device)->name);
+  };
+  for (const std::int64_t tokens : {1, 32, 33, 4096}) {
+    const char* const on_hopper = tokens <= 32 ? "grouped_ring" : "grouped_wgmma";
+    EXPECT_EQ(name_of(tokens, kHopper, OutputType::kBfloat16), on_hopper) << tokens;
+    EXPECT_EQ(name_of(tokens, kAmpere, OutputType::kBfloat16), "grouped_ring") << tokens;
+    EXPECT_EQ(name_of(tokens, kTuring, OutputType::kFloat16), "grouped_ring") << tokens;
+    EXPECT_EQ(name_of(tokens, kTuring, OutputType::kBfloat16), "grouped_any") << tokens;
+  }
+}
+
 // bfloat16 tokens become float16 there, 8 Mi values at a time.
 TEST(CudaMatmul, TheWorkspaceOnTuringHasRoomForTokensInFloat16) {
   const auto more = [](const char* name, std::int64_t tokens, std::int64_t inputs) {

@@ -14,7 +14,7 @@ namespace nf4bench::kernels::cuda {
 // As launch_dependent().
 template <class... Arguments>
 static void launch_grid(const Launch& launch, const Grid& grid, void (*kernel)(Arguments...),
-                 Arguments... arguments) {
+                        Arguments... arguments) {
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(grid.shared_bytes));
   cudaLaunchAttribute attributes[2] = {};
