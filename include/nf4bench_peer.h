@@ -31,7 +31,8 @@ extern "C" {
 enum {
   NF4BENCH_PEER_DEQUANTIZE = 0, /* the decoded weight, bit for bit */
   NF4BENCH_PEER_MATMUL = 1,     /* y = x W^T with the decoded weight W */
-  NF4BENCH_PEER_EXPERTS = 2     /* the same with those matrices of a stack that rows chose */
+  NF4BENCH_PEER_EXPERTS = 2,    /* the same with those matrices of a stack that rows chose */
+  NF4BENCH_PEER_BACKWARD = 3    /* dx = dy W: the gradient of a product with respect to x */
 };
 
 /* What stands between the products of a layer of experts. */
@@ -80,6 +81,9 @@ enum {
  * NF4BENCH_PEER_MATMUL: output[m * outputs + n] is the sum over k of input[m * inputs + k] times
  * W[n, k], the weight as it would be decoded to the output type. Sums in float32 or better, in any
  * order, rounded once. docs/method.md says how much an output may be off.
+ *
+ * NF4BENCH_PEER_BACKWARD: the weight is W[inputs, outputs], whose rows are the outputs of its
+ * layer, and output[m * outputs + n] is the sum over k of input[m * inputs + k] times W[k, n].
  *
  * NF4BENCH_PEER_EXPERTS: the weight is a stack W[experts, outputs, inputs]. Token t has `top_k`
  * slots, s = t * top_k to t * top_k + top_k - 1; ids[s] is the expert of slot s, and none when it

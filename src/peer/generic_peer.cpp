@@ -117,6 +117,9 @@ std::optional<std::size_t> asked_workspace(const PeerEntry& entry,
 // Why the library declines `problem`, or cannot be asked to do it; null when it can.
 const char* why_not(const PeerEntry& entry, const kernels::Problem& problem,
                     const nf4bench_peer_device& device) {
+  if (problem.transposed && entry.variant->operation == NF4BENCH_PEER_EXPERTS) {
+    return kNoTransposedStacks;
+  }
   if (problem.layer.columns > 0) {
     if ((entry.variant->flags & NF4BENCH_PEER_LAYERS) == 0) return kNoLayers;
     if (!kernels::has_whole_stacks(problem)) return "its second stack begins inside of a block";

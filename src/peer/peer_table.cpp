@@ -96,8 +96,9 @@ std::string problem_of(const nf4bench_peer_variant& variant, std::uint32_t known
   }
   if (variant.operation < 0 ||
       static_cast<std::size_t>(variant.operation) >= kPeerOperations.size()) {
-    return fmt::format("its operation is {}, wanted 0 ({}), 1 ({}) or 2 ({})", variant.operation,
-                       kPeerOperations[0], kPeerOperations[1], kPeerOperations[2]);
+    return fmt::format("its operation is {}, wanted 0 ({}), 1 ({}), 2 ({}) or 3 ({})",
+                       variant.operation, kPeerOperations[0], kPeerOperations[1],
+                       kPeerOperations[2], kPeerOperations[3]);
   }
   if ((variant.flags & ~known_flags) != 0) {
     return fmt::format("its flags {:#x} hold unknown bits", variant.flags);

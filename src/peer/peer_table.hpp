@@ -13,10 +13,14 @@
 namespace nf4bench::peer {
 
 // NF4BENCH_PEER_DEQUANTIZE, ... as operation::Operation names them.
-inline constexpr std::array<const char*, 3> kPeerOperations = {"dequantize", "matmul", "experts"};
+inline constexpr std::array<const char*, 4> kPeerOperations = {"dequantize", "matmul", "experts",
+                                                               "backward"};
 
 // Why a variant without NF4BENCH_PEER_LAYERS gets no whole layer.
 inline constexpr const char* kNoLayers = "knows the single products of a layer alone";
+
+// Why no peer gets stacks that lie transposed: a job does not say so.
+inline constexpr const char* kNoTransposedStacks = "knows no stacks that lie transposed";
 
 // One checked entry of a library's table.
 struct PeerEntry {

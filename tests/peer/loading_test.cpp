@@ -178,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenTable{"name", "variant 1 of its table: its name \"a b\\n\""},
         BrokenTable{"endless_name", "is not 1 to 64 letters"},
         BrokenTable{"twice", "\"fine\" is taken"}, BrokenTable{"device", "its device is 9"},
-        BrokenTable{"operation", "its operation is 3, wanted 0 (dequantize)"},
+        BrokenTable{"operation", "its operation is 4, wanted 0 (dequantize)"},
         BrokenTable{"flags", "its flags 0x80"}, BrokenTable{"launches", "its launches are -1"},
         BrokenTable{"launch", "its launch() is NULL"},
         BrokenTable{"cuda_only", "no variant of dequantize for the CPU device"}),
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Loading, NamesTheOperationsThatAreKnown) {
   EXPECT_THAT(warning_of(TEST_PEER_SCRIPTED, "operation"),
-              HasSubstr("wanted 0 (dequantize), 1 (matmul) or 2 (experts)"));
+              HasSubstr("wanted 0 (dequantize), 1 (matmul), 2 (experts) or 3 (backward)"));
 }
 
 TEST(Loading, RefusesSizesOfTheTableThatCannotBe) {

@@ -72,6 +72,20 @@ class OfNumpy(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
 
+    def test_the_example_finds_gradients(self):
+        code, report, err = measure(sys.executable, EXAMPLE, "--operation", "backward", "--shape", "33x77", "--tokens",
+                                    "1,3", "--dtype", "float16,bfloat16", "--variant", "mine*", "--baseline",
+                                    "mine.gradient")
+        self.assertEqual(code, 0, err)
+        self.assertEqual({(m["variant"], m["status"]) for m in report["measurements"]}, {("mine.gradient", "passed")})
+
+    def test_stacks_that_lie_transposed_are_left_to_others(self):
+        code, report, err = measure(sys.executable, EXAMPLE, "--operation", "experts", "--shape", "5x64x128",
+                                    "--transposed", "--top-k", "3", "--tokens", "3", "--variant",
+                                    "mine.experts,reference", "--baseline", "none")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(rows(report)["mine.experts"], ("skipped", "knows no stacks that lie transposed"))
+
     def test_the_example_multiplies_with_the_experts_that_tokens_chose(self):
         for part in "gate_up", "down":
             code, report, err = measure(sys.executable, EXAMPLE, "--operation", "experts", "--shape", "5x33x77",
@@ -130,6 +144,15 @@ class OfTorch(unittest.TestCase):
                                     "mine.linear")
         self.assertEqual(code, 0, err)
         self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"})
+
+    def test_the_gradient_of_bitsandbytes_is_measured(self):
+        if not has_module(TORCH_PYTHON, "bitsandbytes"):
+            self.skipTest("bitsandbytes is not installed there")
+        code, report, err = measure(TORCH_PYTHON, EXAMPLE.parent / "bitsandbytes_gradient.py", *ALONE, "--operation",
+                                    "backward", "--shape", "128x192", "--tokens", "1,7", "--dtype",
+                                    "float16,bfloat16", "--variant", "mine*", "--baseline", "mine.gradient")
+        self.assertEqual(code, 0, err)
+        self.assertEqual({m["status"] for m in report["measurements"]}, {"passed"}, rows(report))
 
     def measure_experts_of_bitsandbytes(self, *options):
         if not has_module(TORCH_PYTHON, "bitsandbytes"):

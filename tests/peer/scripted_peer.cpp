@@ -540,7 +540,7 @@ void add_broken(Scripted& s, std::string_view rule) {
   if (rule == "name") broken.name = "a b\n";
   if (rule == "twice") broken.name = "fine";
   if (rule == "device") broken.device = 9;
-  if (rule == "operation") broken.operation = 3;
+  if (rule == "operation") broken.operation = 4;
   if (rule == "flags") broken.flags = 0x80;
   if (rule == "launches") broken.launches = -1;
   if (rule == "launch") broken.launch = nullptr;

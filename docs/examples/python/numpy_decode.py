@@ -70,6 +70,15 @@ def linear(x, weight, quant_state, out):
     out[...] = bfloat16_bits(y) if out.dtype == np.uint16 else y
 
 
+def gradient(dy, weight, quant_state, out):
+    """What comes back to x of linear(): the product of dy and the decoded weight."""
+    decoded = np.empty(quant_state.shape, out.dtype)
+    dequantize(weight, quant_state, decoded)
+    with np.errstate(all="ignore"):
+        dx = widened(dy) @ widened(decoded)
+    out[...] = bfloat16_bits(dx) if out.dtype == np.uint16 else dx
+
+
 def decoded_stack(weight, quant_state, dtype):
     decoded = np.empty(quant_state.shape, dtype)
     dequantize(weight, quant_state, decoded)

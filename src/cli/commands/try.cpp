@@ -186,8 +186,8 @@ void add_problem_options(Command& command, record::RunOptions& o) {
   command.add("--shape OUTxIN", o.shapes,
               "A weight of this shape (repeatable) [1024x1024, 4096x4096 and 8192x8192]");
   command
-      .add("--operation NAME", o.operations, "What it computes: dequantize or matmul [dequantize]",
-           kList)
+      .add("--operation NAME", o.operations,
+           "What it computes: dequantize, matmul or backward [dequantize]", kList)
       .one_of(operation_words());
   command.add(
       "--tokens M", [&o](const Words& words) { o.tokens = parse_tokens(words); },

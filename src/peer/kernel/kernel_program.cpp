@@ -181,6 +181,9 @@ const char* why_not(const KernelEntry& entry, const kernels::Problem& problem,
                     const kernels::DeviceFacts& device) {
   const KernelSource& kernel = entry.source;
   if (problem.layer.columns > 0) return kNoLayers;
+  if (problem.transposed && entry.source.operation == NF4BENCH_PEER_EXPERTS) {
+    return kNoTransposedStacks;
+  }
   if (problem.nested && !kernel.takes_nested) return "takes plain scales only";
   if (!problem.nested && !kernel.takes_plain) return "takes nested scales only";
   if (compiled_for(entry, problem.output_type) == nullptr) return "has no kernel for this dtype";

@@ -194,9 +194,19 @@ std::vector<kernels::Variant> Remote::variants_of(const std::vector<kernels::Var
 
 Remote::Question Remote::question(std::uint32_t index, const kernels::Problem& problem) {
   const kernels::Grouping& group = problem.group;
-  return {index,          problem.elements, problem.block_shift,   problem.nested,
-          problem.inputs, problem.tokens,   problem.output_type,   group.experts,
-          group.top_k,    group.sums_slots, problem.layer.columns, problem.layer.activation};
+  return {index,
+          problem.elements,
+          problem.block_shift,
+          problem.nested,
+          problem.transposed,
+          problem.inputs,
+          problem.tokens,
+          problem.output_type,
+          group.experts,
+          group.top_k,
+          group.sums_slots,
+          problem.layer.columns,
+          problem.layer.activation};
 }
 
 // Asked once a problem: the answer is the same for problems of the same shape. A variant whose

@@ -40,9 +40,9 @@ class Remote final : device::BlockUser {
 
  private:
   // What tells problems apart that a variant is asked about.
-  using Question = std::tuple<std::uint32_t, std::int64_t, int, bool, std::int64_t, std::int64_t,
-                              nf4::OutputType, std::int64_t, std::int64_t, bool, std::int64_t,
-                              kernels::ActivationKind>;
+  using Question = std::tuple<std::uint32_t, std::int64_t, int, bool, bool, std::int64_t,
+                              std::int64_t, nf4::OutputType, std::int64_t, std::int64_t, bool,
+                              std::int64_t, kernels::ActivationKind>;
 
   // A variant as its process describes it.
   struct Offer {

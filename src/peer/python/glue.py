@@ -19,7 +19,7 @@ import threading
 import traceback
 import types
 
-DEQUANTIZE, MATMUL, EXPERTS = 0, 1, 2
+DEQUANTIZE, MATMUL, EXPERTS, BACKWARD = 0, 1, 2, 3
 CPU, CUDA = 0, 1
 TYPES = ("float16", "bfloat16", "float32")
 NOTHING_SAID = 0  # launches of a function that does not say how many kernels it is
@@ -305,7 +305,7 @@ def codebook_of(library, device):
 
 def weights_of(job):
     """The shapes of the weights of a job, each with the block that it begins with; a layer of experts has two."""
-    sizes = (job.outputs, job.inputs)
+    sizes = (job.inputs, job.outputs) if job.operation == BACKWARD else (job.outputs, job.inputs)
     if job.operation != EXPERTS:
         return [(sizes, 0)]
     if job.columns == 0:
@@ -368,7 +368,7 @@ def form_of(function):
         form = Form(EXPERTS, False, takes_out)
     elif names[2:3] == ["quant_state"]:
         given.update(names[:3])
-        form = Form(MATMUL, False, takes_out)
+        form = Form(BACKWARD if names[0] == "dy" else MATMUL, False, takes_out)
     elif names[:1] == ["weight"]:
         given.add("weight")
         form = Form(DEQUANTIZE, True, takes_out)
@@ -395,7 +395,7 @@ class Function:
         rows, columns = job.outputs, job.inputs
         if form.takes_layer:
             arguments = [Layer(*arguments)]
-        if form.operation == MATMUL:
+        if form.operation in (MATMUL, BACKWARD):
             arguments.insert(0, library.array(job.input, (job.tokens, job.inputs), dtype, device))
             rows, columns = job.tokens, job.outputs
         if form.operation == EXPERTS:
