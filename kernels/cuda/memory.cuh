@@ -43,6 +43,19 @@ __device__ __forceinline__ float load_in_place(const float* address) {
   return value;
 }
 
+// Stores if `is_one`, without a branch.
+__device__ __forceinline__ void store_if(bool is_one, void* address, std::uint32_t value) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.b32 [%1], %2; }" ::"r"(is_one ? 1 : 0),
+      "l"(address), "r"(value));
+}
+__device__ __forceinline__ void store_if(bool is_one, void* address, std::uint32_t first,
+                                         std::uint32_t second) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0; @p st.global.v2.b32 [%1], {%2, %3}; }" ::"r"(
+                   is_one ? 1 : 0),
+               "l"(address), "r"(first), "r"(second));
+}
+
 // Has L2 fetch the line of an address.
 __device__ __forceinline__ void prefetch_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));

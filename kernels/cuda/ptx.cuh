@@ -86,6 +86,12 @@ __device__ __forceinline__ std::uint32_t load_constant_4(std::uint32_t address) 
   return value;
 }
 
+__device__ __forceinline__ uint2 load_constant_8(std::uint32_t address) {
+  uint2 value;
+  asm("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "r"(address));
+  return value;
+}
+
 __device__ __forceinline__ uint4 load_constant_16(std::uint32_t address) {
   uint4 value;
   asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -1,4 +1,4 @@
-// A thread has four outputs of a token.
+// A thread has four outputs of a token, or of a slot.
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/dependent_launch.cuh"
@@ -10,7 +10,7 @@ namespace nf4bench::kernels::cuda {
 namespace {
 
 constexpr int kCombineThreads = 256;
-constexpr int kSlotsAtOnce = 8;
+constexpr int kLoadsAtOnce = 8;
 
 // Of four values the first `count`, or all together where all rows begin at 16 bytes.
 __device__ __forceinline__ float4 load_parts(const float* from, int count, bool together) {
@@ -21,7 +21,8 @@ __device__ __forceinline__ float4 load_parts(const float* from, int count, bool 
 
 template <OutputType kType>
 __global__ void __launch_bounds__(kCombineThreads)
-    combine_slots(const __grid_constant__ Job job, const float* sums, unsigned token_blocks) {
+    combine_slots(const __grid_constant__ Job job, const float* sums, unsigned parts,
+                  unsigned token_blocks) {
   allow_next_kernel();
   wait_for_previous_kernel();
   const std::int64_t token = blockIdx.x / token_blocks;
@@ -34,27 +35,29 @@ __global__ void __launch_bounds__(kCombineThreads)
     sorted = max(sorted, id_at(job, i));
   }
   float total[4] = {};
-  const float* from = sums + token * job.group.top_k * job.outputs + n;
-  for (std::int64_t first = token * job.group.top_k, end = first + job.group.top_k; first < end;
-       first += kSlotsAtOnce) {
+  const std::int64_t added = (job.group.sums_slots ? job.group.top_k : 1) * parts;
+  const float* from = sums + token * added * job.outputs + n;
+  for (std::int64_t first = token * added, end = first + added; first < end;
+       first += kLoadsAtOnce) {
     // All are asked for at once, also what a slot without an expert has left.
-    float4 parts[kSlotsAtOnce];
-    bool is_one[kSlotsAtOnce];
+    float4 loaded[kLoadsAtOnce];
+    bool is_one[kLoadsAtOnce];
 #pragma unroll
-    for (int i = 0; i < kSlotsAtOnce; ++i) {
+    for (int i = 0; i < kLoadsAtOnce; ++i) {
       is_one[i] = first + i < end;
       if (!is_one[i]) continue;
-      parts[i] = load_parts(from, count, job.outputs % 4 == 0);
+      loaded[i] = load_parts(from, count, job.outputs % 4 == 0);
       from += job.outputs;
-      is_one[i] = job.group.ends ? first + i < sorted : chosen_expert(job, first + i) >= 0;
+      const std::int64_t slot = parts == 1 ? first + i : static_cast<unsigned>(first + i) / parts;
+      is_one[i] = job.group.ends ? slot < sorted : chosen_expert(job, slot) >= 0;
     }
 #pragma unroll
-    for (int i = 0; i < kSlotsAtOnce; ++i) {
+    for (int i = 0; i < kLoadsAtOnce; ++i) {
       if (!is_one[i]) continue;
-      total[0] = __fadd_rn(total[0], parts[i].x);
-      total[1] = __fadd_rn(total[1], parts[i].y);
-      total[2] = __fadd_rn(total[2], parts[i].z);
-      total[3] = __fadd_rn(total[3], parts[i].w);
+      total[0] = __fadd_rn(total[0], loaded[i].x);
+      total[1] = __fadd_rn(total[1], loaded[i].y);
+      total[2] = __fadd_rn(total[2], loaded[i].z);
+      total[3] = __fadd_rn(total[3], loaded[i].w);
     }
   }
   auto* to = static_cast<std::uint16_t*>(job.output) + token * job.outputs + n;
@@ -66,15 +69,16 @@ __global__ void __launch_bounds__(kCombineThreads)
 
 }  // namespace
 
-void launch_combine_slots(const Job& job, const Launch& launch, const float* sums) {
+void launch_combine_slots(const Job& job, const Launch& launch, const float* sums, int parts) {
   const unsigned token_blocks = grid_size(job.outputs, kCombineThreads * 4);
-  const auto grid = static_cast<unsigned>(job.tokens) * token_blocks;
+  const std::int64_t rows = job.group.sums_slots ? job.tokens : slots_of(job);
+  const auto grid = static_cast<unsigned>(rows) * token_blocks;
   if (job.output_type == OutputType::kFloat16) {
     launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kFloat16>, job, sums,
-                     token_blocks);
+                     static_cast<unsigned>(parts), token_blocks);
   } else {
     launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kBfloat16>, job, sums,
-                     token_blocks);
+                     static_cast<unsigned>(parts), token_blocks);
   }
 }
 

@@ -26,7 +26,7 @@ struct GroupedRingShared {
 
 // Stores what a warp has of a tile: of 16 rows and 8 slots, two neighbouring rows of slots 2t and
 // 2t + 1 a lane.
-template <class Shape, OutputType kType, class Consumer>
+template <class Shape, OutputType kType, SlotStore kStore, class Consumer>
 __device__ __forceinline__ void store_tile(const Job& job, const GroupedPlan& plan,
                                            const RoutedRows& routed, const ExpertWalk<false>& walk,
                                            const RingGroup<Shape>& group, const Consumer& consumer,
@@ -45,15 +45,15 @@ __device__ __forceinline__ void store_tile(const Job& job, const GroupedPlan& pl
     }
 #pragma unroll
     for (int own = 0; own < Shape::kOwnTiles; ++own) {
-      const SlotOutputs<kType> outputs(job, plan, sums, walk.expert(),
-                                       row + own * Shape::kTileRows);
+      const SlotOutputs<kType, kStore> outputs(job, plan, sums, walk.expert(),
+                                               row + own * Shape::kTileRows);
       const float4 piece = consumer.piece(own * Shape::kTilesM + m);
       const float parts[2][2] = {{piece.x, piece.z}, {piece.y, piece.w}};
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         if (place + i >= count) continue;
         const int row_of_slot = walk.first_slot() + place + i;
-        outputs.store(to[i], sum_of<kType>(parts[i][0], factors, row_of_slot),
+        outputs.store(true, to[i], sum_of<kType>(parts[i][0], factors, row_of_slot),
                       sum_of<kType>(parts[i][1], factors, row_of_slot));
       }
     }
@@ -98,7 +98,10 @@ __device__ __forceinline__ void multiply_grouped(const Job& job, const GroupedPl
 #pragma unroll 1
     for (int stage = 0; stage < plan.stages; ++stage) consumer.multiply_stage([] {});
     consumer.finish_tile();
-    store_tile<Shape, kType>(job, plan, routed, walk, group, consumer, factors, sums);
+    with_slot_store(plan, sums, [&](auto how) {
+      store_tile<Shape, kType, decltype(how)::value>(job, plan, routed, walk, group, consumer,
+                                                     factors, sums);
+    });
   }
 }
 

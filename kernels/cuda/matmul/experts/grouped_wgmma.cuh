@@ -36,19 +36,18 @@ __device__ __forceinline__ void clear_slots(const Job& job, const GroupedPlan& p
 }
 
 // Stores the sums of a tile's slots, of which there are `count`, at most kMost.
-template <class Shape, int kMost, OutputType kType>
-__device__ __forceinline__ void store_slots(const SlotOutputs<kType>& outputs,
+template <class Shape, int kMost, class Outputs>
+__device__ __forceinline__ void store_slots(const Outputs& outputs,
                                             const float (&sums)[Shape::kSums],
                                             const LaneRows<Shape::kTransposed>& rows,
                                             RowValues factors, std::uint32_t list, int count) {
   const auto store = [&](int place, std::uint32_t slot, std::uint32_t weight, float first,
                          float second) {
-    if (place >= count) return;
     first *= factors.first;
     second *= factors.second;
     const bool is_swapped = rows.swapped != 0;
-    outputs.store({static_cast<int>(slot), __uint_as_float(weight)}, is_swapped ? second : first,
-                  is_swapped ? first : second);
+    outputs.store(place < count, {static_cast<int>(slot), __uint_as_float(weight)},
+                  is_swapped ? second : first, is_swapped ? first : second);
   };
 #pragma unroll
   for (int i = 0; i < kMost / 8; ++i) {
@@ -97,15 +96,17 @@ __device__ __forceinline__ void consume_tiles(const Job& job, const GroupedPlan&
         consumer.template multiply_first<kMost>(stages, rest);
         consumer.template finish_first<kMost>();
       }
-      const SlotOutputs<kType> outputs(job, plan, sums, static_cast<int>(header.x),
-                                       static_cast<int>(header.y) + rows.pair);
       RowValues factors = {1.0f, 1.0f};
       if constexpr (kHasFactors<Shape, kType>) {
         factors = {inverses[factors_at.slot * Shape::kRows + rows.first()],
                    inverses[factors_at.slot * Shape::kRows + rows.second()]};
       }
-      store_slots<Shape, kMost>(outputs, consumer.accumulators, rows, factors,
-                                list + sizeof(TileHeader) + threadIdx.x % 4 * 16, count);
+      with_slot_store(plan, sums, [&](auto how) {
+        const SlotOutputs<kType, decltype(how)::value> outputs(
+            job, plan, sums, static_cast<int>(header.x), static_cast<int>(header.y) + rows.pair);
+        store_slots<Shape, kMost>(outputs, consumer.accumulators, rows, factors,
+                                  list + sizeof(TileHeader) + threadIdx.x % 4 * 16, count);
+      });
     });
     factors_at.advance();
     list_at.advance();

@@ -12,8 +12,9 @@ const Variant& choose(const Problem& problem, const DeviceFacts& device) {
 }  // namespace
 
 const std::vector<Variant>& own_grouped_products() {
-  static const std::vector<Variant> products = {experts_grouped_linear(), experts_grouped_wgmma(),
-                                                experts_grouped_ring(), experts_grouped_any()};
+  static const std::vector<Variant> products = {experts_grouped_linear(), experts_grouped_columns(),
+                                                experts_grouped_wgmma(), experts_grouped_ring(),
+                                                experts_grouped_any()};
   return products;
 }
 

@@ -10,6 +10,7 @@ namespace nf4bench::kernels::cuda {
 
 Variant experts_grouped_any();
 Variant experts_grouped_linear();
+Variant experts_grouped_columns();
 Variant experts_grouped_wgmma();
 Variant experts_grouped_ring();
 
