@@ -118,18 +118,29 @@ TEST(CudaMatmul, TheRingTakesWeightsThatLieTransposed) {
 }
 
 // As measured on an H200.
-TEST(CudaExperts, TransposedMatricesGetTheRingButOnHopperWithManySlots) {
-  const auto name_of = [](std::int64_t tokens, const DeviceFacts& device, OutputType type) {
+TEST(CudaExperts, TransposedMatricesGetTheKernelOfTheirTokens) {
+  const auto name_of = [](std::int64_t tokens, const DeviceFacts& device, OutputType type,
+                          bool nested = false) {
     Problem problem = make_problem(tokens, 5760, 2880);
     problem.elements *= 32;
     problem.blocks *= 32;
     problem.transposed = true;
+    problem.nested = nested;
     problem.output_type = type;
     problem.group.experts = 32;
     problem.group.top_k = 4;
     return std::string(kernels::cuda::own_kernels().choose_grouped(problem, device)->name);
   };
-  for (const std::int64_t tokens : {1, 32, 33, 4096}) {
+  for (const DeviceFacts& device : {kHopper, kAmpere, kTuring}) {
+    for (const OutputType type : {OutputType::kFloat16, OutputType::kBfloat16}) {
+      for (const std::int64_t tokens : {1, 4}) {
+        EXPECT_EQ(name_of(tokens, device, type), "grouped_columns") << tokens;
+      }
+      EXPECT_EQ(name_of(1, device, type, true), "grouped_columns");
+      EXPECT_NE(name_of(2, device, type, true), "grouped_columns");
+    }
+  }
+  for (const std::int64_t tokens : {5, 32, 33, 4096}) {
     const char* const on_hopper = tokens <= 32 ? "grouped_ring" : "grouped_wgmma";
     EXPECT_EQ(name_of(tokens, kHopper, OutputType::kBfloat16), on_hopper) << tokens;
     EXPECT_EQ(name_of(tokens, kAmpere, OutputType::kBfloat16), "grouped_ring") << tokens;
