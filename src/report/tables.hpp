@@ -28,8 +28,8 @@ text::Sheet training_sheet(const record::Report& report, const Summaries& all);
 text::Sheet crossover_sheet(const record::Report& report);
 
 // All of them between what the device is and what came of the run. Narrow terminals lose columns of
-// the first in the order clock, samples, p95, +/- %, % stream, status, GB/s, % copy, 95 % interval;
-// where there are tokens the interval goes before rates and accuracy.
+// the first in the order clock, samples, p95, +/- %, % stream, status, % decoding, GB/s, % copy,
+// 95 % interval; where there are tokens the interval goes before rates and accuracy.
 std::string to_table(const record::Report& report, const text::Style& style);
 
 // "busy machine" and what follows from it, where other programs disturbed the run; else empty.

@@ -80,5 +80,27 @@ TEST(TrainingStep, IsNotMadeOfHalves) {
   EXPECT_TRUE(sheet_of(other).sections.empty());
 }
 
+// The rows of results, as Markdown has them.
+std::string results_of(const std::vector<Timed>& all) {
+  return text::markdown(report::result_sheets(report_of(all)).front());
+}
+
+TEST(TrainingStep, SaysInAGradientsRowWhatIsDecoding) {
+  const std::string rows = results_of({{"backward", "chain", 2e-3},
+                                       {"backward", "decode", 1.25e-3},
+                                       {"backward", "fused", 0.9e-3},
+                                       {"backward", "resident", 1e-3, true}});
+  EXPECT_NE(rows.find("| % decoding |"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("| 50.0 |", rows.find("| chain |")), std::string::npos) << rows;
+  EXPECT_NE(rows.find("| 20.0 |", rows.find("| decode |")), std::string::npos) << rows;
+  const std::string fused = rows.substr(rows.find("| fused |"));
+  EXPECT_EQ(fused.substr(0, fused.find('\n')).find(".0 |"), std::string::npos) << rows;
+  for (const std::vector<Timed>& without : std::vector<std::vector<Timed>>{
+           {{"backward", "chain", 2e-3}},
+           {{"matmul", "chain", 2e-3}, {"matmul", "resident", 1e-3, true}}}) {
+    EXPECT_EQ(results_of(without).find("% decoding"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace nf4bench

@@ -9,6 +9,8 @@ namespace nf4bench::report {
 struct ResultLine {
   const record::Measurement& m;
   bool is_first = false;  // of its cell
+  // Of its cell the row that reads resident 16-bit weights; null: none was timed.
+  const record::Measurement* resident = nullptr;
 };
 
 // Of an operation with tokens or without.

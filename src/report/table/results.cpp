@@ -174,8 +174,12 @@ text::Section section_of(const record::Report& report, const Block& block,
                            .note = tensor_name(tensor)};
   for (const Rows& rows : block.cells) {
     const Ranking ranking = rank(rows);
+    const auto resident = std::ranges::find_if(
+        rows, [](const record::Measurement* row) { return row->reference_line && is_timed(*row); });
     for (const record::Measurement* row : rows) {
-      section.rows.push_back(row_of(columns, {*row, row == rows.front()}, ranking));
+      const ResultLine line = {*row, row == rows.front(),
+                               resident == rows.end() ? nullptr : *resident};
+      section.rows.push_back(row_of(columns, line, ranking));
     }
   }
   return section;
