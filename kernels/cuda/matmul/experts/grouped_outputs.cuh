@@ -50,7 +50,8 @@ __device__ __forceinline__ void with_slot_store(const GroupedPlan& plan, const f
   }
 }
 
-// Rows `row`, an even one, and `row` + 1 of an expert's matrix, as far as it has them.
+// Stores what slots have of two neighbouring rows of an expert's matrix, as far as it has them. The
+// first, `row`, is even.
 template <OutputType kType, SlotStore kStore>
 class SlotOutputs {
  public:
