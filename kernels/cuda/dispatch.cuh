@@ -33,6 +33,16 @@ void dispatch(const Job& job, Function launch) {
   }
 }
 
+// Calls launch(TypeTag<output type>) for a job of 16-bit outputs.
+template <class Function>
+void dispatch_16_bit(const Job& job, Function launch) {
+  if (job.output_type == OutputType::kFloat16) {
+    launch(TypeTag<OutputType::kFloat16>{});
+  } else {
+    launch(TypeTag<OutputType::kBfloat16>{});
+  }
+}
+
 // Blocks of a grid whose blocks do `per_block` of `count` each. At most 2^31 - 1 for any count
 // below 2^31 * per_block.
 inline unsigned grid_size(std::int64_t count, std::int64_t per_block) {

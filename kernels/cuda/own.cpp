@@ -24,7 +24,7 @@ OwnChoice choose_matmul(const Problem& problem, const DeviceFacts& device) {
 }
 
 // The first that can. With few slots of an expert grouped_ring, which has the same limits, is
-// faster than grouped_wgmma where matrices lie transposed: by 4 to 14 % on an H200 (gpt-oss-20b).
+// faster than grouped_wgmma where matrices lie transposed: by 6 to 15 % on an H200 (gpt-oss-20b).
 const Variant* choose_grouped(const Problem& problem, const DeviceFacts& device) {
   const bool prefers_ring = problem.transposed && slots_of(problem) <= 4 * problem.group.experts;
   for (const Variant& variant : own_grouped_products()) {

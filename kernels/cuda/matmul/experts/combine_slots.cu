@@ -73,13 +73,10 @@ void launch_combine_slots(const Job& job, const Launch& launch, const float* sum
   const unsigned token_blocks = grid_size(job.outputs, kCombineThreads * 4);
   const std::int64_t rows = job.group.sums_slots ? job.tokens : slots_of(job);
   const auto grid = static_cast<unsigned>(rows) * token_blocks;
-  if (job.output_type == OutputType::kFloat16) {
-    launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kFloat16>, job, sums,
+  dispatch_16_bit(job, [&](auto type) {
+    launch_dependent(launch, grid, kCombineThreads, combine_slots<decltype(type)::value>, job, sums,
                      static_cast<unsigned>(parts), token_blocks);
-  } else {
-    launch_dependent(launch, grid, kCombineThreads, combine_slots<OutputType::kBfloat16>, job, sums,
-                     static_cast<unsigned>(parts), token_blocks);
-  }
+  });
 }
 
 }  // namespace nf4bench::kernels::cuda

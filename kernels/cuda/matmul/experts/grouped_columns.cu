@@ -271,15 +271,10 @@ void launch_typed(const Job& job, const Launch& launch) {
 }
 
 void launch_columns(const Job& job, const Launch& launch) {
-  const auto with_type = [&](auto type) {
+  dispatch_16_bit(job, [&](auto type) {
     constexpr OutputType kType = decltype(type)::value;
     job.nested ? launch_typed<kType, true>(job, launch) : launch_typed<kType, false>(job, launch);
-  };
-  if (job.output_type == OutputType::kFloat16) {
-    with_type(TypeTag<OutputType::kFloat16>{});
-  } else {
-    with_type(TypeTag<OutputType::kBfloat16>{});
-  }
+  });
 }
 
 const char* unsupported(const Problem& problem, const DeviceFacts&) {

@@ -2,6 +2,7 @@
 
 // Launching grouped_wgmma, for the files that are compiled for some of it each.
 
+#include "cuda/dispatch.cuh"
 #include "cuda/matmul/experts/combine_slots.hpp"
 #include "cuda/matmul/experts/grouped_launch.hpp"
 #include "cuda/matmul/experts/grouped_wgmma.cuh"
@@ -48,11 +49,9 @@ void launch_grouped(const Job& job, const Launch& launch) {
       kGrouped.input() == RoutedInput::kLeft ? TokenLayout::kRows : TokenLayout::kSwizzled;
   using Shape = WgmmaShape<kConfig.tokens, kConfig.groups, kConfig.weight_slots,
                            kConfig.token_slots, kConfig.slot_quarters, kConfig.transposed, kLayout>;
-  if (job.output_type == OutputType::kFloat16) {
-    launch_grouped_shape<Shape, OutputType::kFloat16, kGrouped.is_routed>(job, launch, kGrouped);
-  } else {
-    launch_grouped_shape<Shape, OutputType::kBfloat16, kGrouped.is_routed>(job, launch, kGrouped);
-  }
+  dispatch_16_bit(job, [&](auto type) {
+    launch_grouped_shape<Shape, decltype(type)::value, kGrouped.is_routed>(job, launch, kGrouped);
+  });
 }
 
 }  // namespace nf4bench::kernels::cuda

@@ -3,6 +3,7 @@
 // multiprocessors read even where few experts are hit. Nothing is sorted: each warp reads the ids
 // itself.
 
+#include "cuda/dispatch.cuh"
 #include "cuda/matmul/experts/grouped_plan.hpp"
 #include "cuda/matmul/experts/slot_weight.cuh"
 #include "cuda/matmul/experts/variants.hpp"
@@ -290,11 +291,7 @@ Variant experts_grouped_linear() {
   variant.traits.mirrors = "mma_linear, for stacks";
   variant.unsupported = unsupported;
   variant.launch = [](const Job& job, const Launch& launch) {
-    if (job.output_type == OutputType::kFloat16) {
-      launch_typed<OutputType::kFloat16>(job, launch);
-    } else {
-      launch_typed<OutputType::kBfloat16>(job, launch);
-    }
+    dispatch_16_bit(job, [&](auto type) { launch_typed<decltype(type)::value>(job, launch); });
   };
   return variant;
 }

@@ -2,6 +2,7 @@
 // one tall matrix to the producers, and whole tiles are all that a block does, so that a row's sums
 // do not depend on how many other rows there are.
 
+#include "cuda/dispatch.cuh"
 #include "cuda/matmul/experts/combine_slots.hpp"
 #include "cuda/matmul/experts/grouped_outputs.cuh"
 #include "cuda/matmul/experts/route_slots.hpp"
@@ -220,11 +221,8 @@ void launch_choice(const Job& job, const Launch& launch) {
 void launch_ring(const Job& job, const Launch& launch) {
   with_choice(job, launch.device, [&](auto choice) {
     using Choice = decltype(choice);
-    if (job.output_type == OutputType::kFloat16) {
-      launch_choice<Choice, OutputType::kFloat16>(job, launch);
-    } else {
-      launch_choice<Choice, OutputType::kBfloat16>(job, launch);
-    }
+    dispatch_16_bit(job,
+                    [&](auto type) { launch_choice<Choice, decltype(type)::value>(job, launch); });
   });
 }
 

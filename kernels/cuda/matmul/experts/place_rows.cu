@@ -48,11 +48,9 @@ void launch_place_rows(const Job& job, const Launch& launch, const void* product
   if (count == 0) return;
   const SortedRows rows = {static_cast<const std::uint16_t*>(products), order, count, sums};
   const unsigned grid = grid_size(count * job.outputs, kThreads);
-  if (job.output_type == OutputType::kFloat16) {
-    launch_dependent(launch, grid, kThreads, place_rows<OutputType::kFloat16>, job, rows);
-  } else {
-    launch_dependent(launch, grid, kThreads, place_rows<OutputType::kBfloat16>, job, rows);
-  }
+  dispatch_16_bit(job, [&](auto type) {
+    launch_dependent(launch, grid, kThreads, place_rows<decltype(type)::value>, job, rows);
+  });
 }
 
 }  // namespace nf4bench::kernels::cuda

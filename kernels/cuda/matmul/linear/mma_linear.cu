@@ -3,6 +3,7 @@
 // integers, two bytes each, so that sums over a block of the weight are exact; only scales and sums
 // over blocks are float32.
 
+#include "cuda/dispatch.cuh"
 #include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/linear/integer_tokens.cuh"
 #include "cuda/matmul/linear/integer_vector.cuh"
@@ -41,11 +42,7 @@ void launch_typed(const Job& job, const Launch& launch) {
 }
 
 void launch_linear(const Job& job, const Launch& launch) {
-  if (job.output_type == OutputType::kFloat16) {
-    launch_typed<OutputType::kFloat16>(job, launch);
-  } else {
-    launch_typed<OutputType::kBfloat16>(job, launch);
-  }
+  dispatch_16_bit(job, [&](auto type) { launch_typed<decltype(type)::value>(job, launch); });
 }
 
 }  // namespace

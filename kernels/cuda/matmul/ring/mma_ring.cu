@@ -1,5 +1,6 @@
 // Fused; tensor cores of any card from Turing on, fed through a ring of shared memory.
 
+#include "cuda/dispatch.cuh"
 #include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/persistent_launch.cuh"
 #include "cuda/matmul/ring/mma_ring.cuh"
@@ -61,11 +62,9 @@ TokenRange range_of(const Problem& problem, const Launch& launch) {
 void launch_tokens(const Job& job, const Launch& launch, const TokenFactors& factors) {
   with_ring_choice(job, ring_shape_set(launch), [&](auto choice) {
     using Choice = decltype(choice);
-    if (job.output_type == OutputType::kFloat16) {
-      launch_choice<Choice, OutputType::kFloat16>(job, launch, factors);
-    } else {
-      launch_choice<Choice, OutputType::kBfloat16>(job, launch, factors);
-    }
+    dispatch_16_bit(job, [&](auto type) {
+      launch_choice<Choice, decltype(type)::value>(job, launch, factors);
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 // Fused; tensor cores fed from a table of pairs in shared memory. Does any shape.
 
+#include "cuda/dispatch.cuh"
 #include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/table/table_plan.hpp"
 #include "cuda/matmul/variants.hpp"
@@ -26,11 +27,9 @@ void launch_table(const Job& job, const Launch& launch) {
               [&](const Job& part, const TokenFactors& factors) {
                 with_table_traits(part, choose_tiles(part, launch.device), [&](auto traits) {
                   using Traits = decltype(traits);
-                  if (part.output_type == OutputType::kFloat16) {
-                    launch_traits<OutputType::kFloat16, Traits>(part, launch, factors);
-                  } else {
-                    launch_traits<OutputType::kBfloat16, Traits>(part, launch, factors);
-                  }
+                  dispatch_16_bit(part, [&](auto type) {
+                    launch_traits<decltype(type)::value, Traits>(part, launch, factors);
+                  });
                 });
               });
 }

@@ -1,5 +1,6 @@
 // Fused; Hopper's warpgroup products with weights decoded into registers.
 
+#include "cuda/dispatch.cuh"
 #include "cuda/matmul/limits.hpp"
 #include "cuda/matmul/variants.hpp"
 #include "cuda/matmul/wgmma/wgmma_decode.cuh"
@@ -37,11 +38,8 @@ void launch_config(const Job& job, const Launch& launch) {
   static constexpr WgmmaConfig kConfig = kWgmmaConfigs[kIndex];
   using Shape = WgmmaShape<kConfig.tokens, kConfig.groups, kConfig.weight_slots,
                            kConfig.token_slots, kConfig.slot_quarters, kConfig.transposed>;
-  if (job.output_type == OutputType::kFloat16) {
-    launch_shape<Shape, OutputType::kFloat16>(job, launch, kConfig);
-  } else {
-    launch_shape<Shape, OutputType::kBfloat16>(job, launch, kConfig);
-  }
+  dispatch_16_bit(
+      job, [&](auto type) { launch_shape<Shape, decltype(type)::value>(job, launch, kConfig); });
 }
 
 template <int... kIndices>
