@@ -59,6 +59,15 @@ class Runner {
     std::vector<Verdict> verdicts;
   };
 
+  // What calls of a task take and must give; those on the sibling, where the operation has one.
+  struct TaskData {
+    std::vector<std::byte> input{};
+    std::vector<std::byte> expected{};
+    std::optional<nf4::Nf4Tensor> sibling{};
+    std::vector<std::byte> sibling_input{};  // empty: `input`
+    std::vector<std::byte> expected_of_sibling{};
+  };
+
   // What rows can be made of should the device be lost.
   struct AtHand {
     RowFacts facts;
@@ -79,14 +88,20 @@ class Runner {
   void verify_other_problem(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor,
                             Task& task);
   bool run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& tensor, Task task);
+  TaskData data_of(const kernels::Problem& problem, const nf4::Nf4Tensor& tensor) const;
+  std::vector<std::byte> sibling_outputs(const kernels::Problem& problem,
+                                         const nf4::Nf4Tensor& tensor, const TaskData& data) const;
+  std::unique_ptr<device::Workload> upload_to_time(const kernels::Problem& problem,
+                                                   const nf4::Nf4Tensor& tensor,
+                                                   const TaskData& data) const;
+  std::vector<std::function<void()>> changes_of(device::Workload& workload,
+                                                const kernels::Problem& problem, TaskData& data);
   std::vector<CellTiming> time_cells(const std::string& what, device::Workload& workload,
                                      const std::vector<Verdict>& verdicts, CellSpec spec);
   CellTiming time_one(const CellSpec& spec, device::Workload& workload,
                       const std::vector<std::size_t>& passed);
   std::vector<Verdict> verify_again(const Trial& trial, const std::vector<CellTiming>& cells,
                                     std::vector<Verdict> verdicts) const;
-  std::int64_t touched_bytes(const kernels::Problem& problem) const;
-  std::optional<nf4::Nf4Tensor> sibling_of(const nf4::Nf4Tensor& tensor) const;
   std::vector<std::byte> input_of(const kernels::Problem& problem,
                                   operation::Turn turn = operation::Turn::kOwn) const;
   void report(const RowFacts& facts, const std::vector<Verdict>& verdicts,
@@ -229,81 +244,95 @@ bool Runner::run_task(const plan::PlannedTensor& planned, const nf4::Nf4Tensor& 
       fmt::format("{} {} {}{}", planned.id, nf4::shape_to_string(tensor.shape),
                   to_string(problem.output_type), tokens_words(problem.tokens));
   context_.progress.begin(Work::kVerify, verify_cost(problem), what + " verify");
-  std::vector<std::byte> input = input_of(problem);
   // Before anything is uploaded to be timed: not more than one copy of the weight is on the device.
   at_hand_ = {facts_of(context_, planned.id, problem, 1), verdicts};
   verdicts = probe_variants(context_, tensor, problem, std::move(verdicts));
   at_hand_.reset();
   if (context_.is_interrupted()) return false;
-  std::vector<std::byte> expected = expected_output(
-      context_.operation, {.tensor = tensor, .input = input}, problem, context_.options.verify);
-  std::optional<nf4::Nf4Tensor> sibling = sibling_of(tensor);
-  std::vector<std::byte> sibling_input;
-  if (context_.operation.has_routing) sibling_input = input_of(problem, operation::Turn::kSibling);
+  TaskData data = data_of(problem, tensor);
   // Beside the verification, which does not need it.
-  std::future<std::vector<std::byte>> of_sibling = std::async(std::launch::async, [&] {
-    if (!sibling) return std::vector<std::byte>();
-    if (sibling_input.empty()) return context_.operation.sibling_reference(problem, expected);
-    const auto& mirrored = context_.operation.mirrored;
-    const std::vector<std::byte> mirror =
-        mirrored ? mirrored(problem, sibling_input) : sibling_input;
-    const std::vector<std::byte> other = expected_output(
-        context_.operation, {.tensor = tensor, .input = mirror}, problem, context_.options.verify);
-    return context_.operation.sibling_reference(problem, other);
-  });
-  const auto workload = upload(context_,
-                               {.tensor = tensor,
-                                .sibling = sibling ? &*sibling : nullptr,
-                                .input = input,
-                                .sibling_input = sibling_input,
-                                .rotates_input = context_.options.cold_activations,
-                                .touched_bytes = touched_bytes(problem)},
-                               problem, purpose());
+  std::future<std::vector<std::byte>> of_sibling =
+      std::async(std::launch::async, [&] { return sibling_outputs(problem, tensor, data); });
+  const auto workload = upload_to_time(problem, tensor, data);
   const RowFacts facts = facts_of(context_, planned.id, problem, workload->buffer_sets());
   at_hand_ = {facts, verdicts};
   verdicts =
-      verify_variants(context_, {*workload, &tensor, problem, expected}, std::move(verdicts));
+      verify_variants(context_, {*workload, &tensor, problem, data.expected}, std::move(verdicts));
   if (context_.is_interrupted()) return false;
   at_hand_->verdicts = verdicts;
-  std::vector<std::byte> expected_of_sibling = of_sibling.get();
-  CellSpec spec = {.expected = {expected, expected_of_sibling}};
-  if (sibling) {
-    const operation::Contents contents = {problem,
-                                          *sibling,
-                                          input,
-                                          expected,
-                                          expected_of_sibling,
-                                          sibling_input.empty() ? nullptr : &sibling_input};
-    spec.changes.push_back([&, contents] {
-      workload->change(operation::change_weight(context_.operation, contents, secret_));
-    });
-    if (!input.empty()) {
-      spec.changes.push_back([&, contents] {
-        workload->change(operation::change_input(context_.operation, contents, secret_));
-      });
-    }
-    if (context_.operation.has_routing) {
-      spec.changes.push_back([&, contents] {
-        workload->change(operation::change_routing(context_.operation, contents, secret_));
-      });
-    }
-  }
-  const std::vector<CellTiming> cells = time_cells(what, *workload, verdicts, std::move(spec));
+  data.expected_of_sibling = of_sibling.get();
+  const std::vector<CellTiming> cells =
+      time_cells(what, *workload, verdicts,
+                 {.expected = {data.expected, data.expected_of_sibling},
+                  .changes = changes_of(*workload, problem, data)});
   // What was changed in place meanwhile is no longer what `tensor` says.
-  verdicts = verify_again({*workload, nullptr, problem, expected}, cells, std::move(verdicts));
+  verdicts = verify_again({*workload, nullptr, problem, data.expected}, cells, std::move(verdicts));
   at_hand_.reset();
   report(facts, verdicts, cells);
   return true;
 }
 
-std::int64_t Runner::touched_bytes(const kernels::Problem& problem) const {
-  const auto routed = operation::routed_traffic(context_.operation, problem, context_.options);
-  return routed ? routed->bytes_read : 0;
+Runner::TaskData Runner::data_of(const kernels::Problem& problem,
+                                 const nf4::Nf4Tensor& tensor) const {
+  TaskData data = {.input = input_of(problem)};
+  data.expected = expected_output(context_.operation, {.tensor = tensor, .input = data.input},
+                                  problem, context_.options.verify);
+  if (context_.operation.sibling) data.sibling = context_.operation.sibling(tensor);
+  if (context_.operation.has_routing) {
+    data.sibling_input = input_of(problem, operation::Turn::kSibling);
+  }
+  return data;
 }
 
-std::optional<nf4::Nf4Tensor> Runner::sibling_of(const nf4::Nf4Tensor& tensor) const {
-  if (!context_.operation.sibling) return std::nullopt;
-  return context_.operation.sibling(tensor);
+// The sibling differs from the tensor by signs alone, so its outputs follow from the tensor's.
+std::vector<std::byte> Runner::sibling_outputs(const kernels::Problem& problem,
+                                               const nf4::Nf4Tensor& tensor,
+                                               const TaskData& data) const {
+  const operation::Operation& operation = context_.operation;
+  if (!data.sibling) return {};
+  if (data.sibling_input.empty()) return operation.sibling_reference(problem, data.expected);
+  const std::vector<std::byte> mirror =
+      operation.mirrored ? operation.mirrored(problem, data.sibling_input) : data.sibling_input;
+  return operation.sibling_reference(
+      problem, expected_output(operation, {.tensor = tensor, .input = mirror}, problem,
+                               context_.options.verify));
+}
+
+std::unique_ptr<device::Workload> Runner::upload_to_time(const kernels::Problem& problem,
+                                                         const nf4::Nf4Tensor& tensor,
+                                                         const TaskData& data) const {
+  const auto routed = operation::routed_traffic(context_.operation, problem, context_.options);
+  return upload(context_,
+                {.tensor = tensor,
+                 .sibling = data.sibling ? &*data.sibling : nullptr,
+                 .input = data.input,
+                 .sibling_input = data.sibling_input,
+                 .rotates_input = context_.options.cold_activations,
+                 .touched_bytes = routed ? routed->bytes_read : 0},
+                problem, purpose());
+}
+
+// Of weight, input and routing, where there are such. They change `data` as well.
+std::vector<std::function<void()>> Runner::changes_of(device::Workload& workload,
+                                                      const kernels::Problem& problem,
+                                                      TaskData& data) {
+  if (!data.sibling) return {};
+  const operation::Contents contents = {problem,
+                                        *data.sibling,
+                                        data.input,
+                                        data.expected,
+                                        data.expected_of_sibling,
+                                        data.sibling_input.empty() ? nullptr : &data.sibling_input};
+  std::vector<std::function<void()>> changes;
+  const auto add = [&](auto change) {
+    changes.push_back([this, &workload, contents, change] {
+      workload.change(change(context_.operation, contents, secret_));
+    });
+  };
+  add(operation::change_weight);
+  if (!data.input.empty()) add(operation::change_input);
+  if (context_.operation.has_routing) add(operation::change_routing);
+  return changes;
 }
 
 std::vector<std::byte> Runner::input_of(const kernels::Problem& problem,
