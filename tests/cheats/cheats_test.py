@@ -34,7 +34,7 @@ ROW = re.compile(r"\| (?P<what>[^|]+) \| \[(?P<name>\w+)\]\(\.\./tests/cheats/(?
 
 # What could harm others; of two that do, the table tells.
 HARMFUL = ["answers_first", "changes_inputs", "closes_files", "forks", "gives_up", "leaves", "leaves_when_loaded",
-           "prints", "reopens_inputs", "rounds_upward", "works_later", "writes_without_end"]
+           "never_pauses", "prints", "reopens_inputs", "rounds_upward", "works_later", "writes_without_end"]
 
 EXIT_CODES = {"ok": 0, "refused": 3, "implausible": 6}
 NO_DEVICE = 5

@@ -164,7 +164,7 @@ Exchange PeerProcess::exchange(const std::string& message, double limit_s) {
     if (files[1].revents != 0) read_output();
     if ((files[0].revents & POLLOUT) != 0) send_some(message, sent);
     if ((files[0].revents & ~POLLOUT) != 0 && receive_some(answer)) {
-      stop();
+      if (!stop()) break;
       return {answer.substr(sizeof(std::uint32_t)), ""};
     }
     if (Clock::now() - looked < std::chrono::milliseconds(kLookMs)) continue;
@@ -236,16 +236,41 @@ void PeerProcess::read_output() {
   if (kept_output_.size() > kKeptOutput) kept_output_.erase(0, kept_output_.size() - kKeptOutput);
 }
 
-// Waits until all threads have stopped: none of them is to take a processor from others.
-void PeerProcess::stop() {
-  signal_all(pid_, SIGSTOP);
-  siginfo_t state{};
-  if (waitid(P_PID, static_cast<id_t>(pid_), &state, WSTOPPED | WEXITED | WNOWAIT) != 0) return;
-  if (state.si_code == CLD_STOPPED) {
-    waitpid(pid_, nullptr, WUNTRACED);
-  } else {
-    end("");
+// Whether it has stopped, or ended, before `longest` is over.
+bool PeerProcess::stands_still_within(Clock::duration longest) {
+  constexpr std::chrono::microseconds kLook(20);
+  for (const auto given_up = Clock::now() + longest; Clock::now() < given_up;) {
+    siginfo_t state{};
+    const int options = WSTOPPED | WEXITED | WNOWAIT | WNOHANG;
+    if (waitid(P_PID, static_cast<id_t>(pid_), &state, options) != 0) return true;
+    if (state.si_pid == 0) {
+      std::this_thread::sleep_for(kLook);
+      continue;
+    }
+    if (state.si_code == CLD_STOPPED) {
+      waitpid(pid_, nullptr, WUNTRACED | WNOHANG);
+    } else {
+      end("");
+    }
+    return true;
   }
+  return false;
+}
+
+// Stops all threads: none of them is to take a processor from others. One that starts a program
+// cannot stop before that has begun, which is stopped as well: so all go on for a moment, and then
+// there is another try. False, and the process is ended, when nothing helps.
+bool PeerProcess::stop() {
+  constexpr int kTries = 9;
+  std::chrono::milliseconds turn(10);
+  for (int i = 0; i < kTries; ++i, turn *= 2) {
+    signal_all(pid_, SIGSTOP);
+    if (stands_still_within(turn)) return true;
+    signal_all(pid_, SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  end("cannot be stopped between its calls, as a thread of it waits for a child of vfork()");
+  return false;
 }
 
 // Notes why the process ends, which is `why`, or what it did itself, and sees to it that it does.

@@ -54,7 +54,8 @@ class PeerProcess {
   void send_some(const std::string& message, std::size_t& sent);
   bool receive_some(std::string& answer);
   void read_output();
-  void stop();
+  bool stands_still_within(Clock::duration longest);
+  bool stop();
   void end(const std::string& why);
   static std::string how_it_ended(int status);
   std::string last_words() const;
