@@ -53,9 +53,13 @@ std::int64_t rotated_bytes(const RunRequest& request, const kernels::Problem& pr
 
 std::int64_t sets_of(const RunRequest& request, const kernels::Problem& problem) {
   if (!is_cold(request)) return 1;
-  const auto routed = operation::routed_traffic(request.operation, problem, request.options);
-  return device::cold_sets(routed ? routed->bytes_read : rotated_bytes(request, problem),
-                           cold_bytes(request));
+  const std::int64_t rotated = rotated_bytes(request, problem);
+  const std::int64_t touched =
+      operation::touched_bytes(request.operation, problem, request.options);
+  const std::int64_t wanted =
+      device::cold_sets(touched > 0 ? touched : rotated, cold_bytes(request)) - 1;
+  return 1 +
+         request.device.fitting_sets(wanted, rotated + prepared_bytes(request.variants, problem));
 }
 
 // Of the buffers of one problem, all sets included.
@@ -108,17 +112,16 @@ void Estimator::add_tensor(const plan::PlannedTensor& planned) {
 void Estimator::add_problem(const kernels::Problem& problem) {
   const kernels::Launch there = {.device = device::facts_of(request_.device.info())};
   std::int64_t workspace = 0;
-  std::int64_t prepared = 0;  // for one set, of which the first has two
   for (const plan::SelectedVariant& each : request_.variants) {
     workspace = std::max(workspace, workspace_of(each.variant, problem, there));
-    prepared += prepared_of(each.variant, problem);
   }
   const operation::Traffic traffic = request_.operation.traffic(problem);
   const std::int64_t expected = operation::expected_bytes(
       request_.operation, problem, record::most_compared(request_.options.verify));
   const std::int64_t references = is_cpu() ? 0 : 2 * expected;
   const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace + references +
-                                 (sets_of(request_, problem) + 1) * prepared;
+                                 (sets_of(request_, problem) + 1) *  // the first has two
+                                     prepared_bytes(request_.variants, problem);
   // The tensor as loaded and its sibling, their references' outputs, and a copy of the output to
   // compare them with.
   const std::int64_t on_host = 2 * traffic.bytes_read + 2 * expected + traffic.bytes_written;
@@ -211,6 +214,13 @@ std::string Estimator::obstacle(const kernels::Variant& variant, const kernels::
 }
 
 }  // namespace
+
+std::int64_t prepared_bytes(const std::vector<plan::SelectedVariant>& variants,
+                            const kernels::Problem& problem) {
+  std::int64_t bytes = 0;
+  for (const plan::SelectedVariant& each : variants) bytes += prepared_of(each.variant, problem);
+  return bytes;
+}
 
 std::int64_t buffer_bytes(const RunRequest& request, const plan::TensorSource& source) {
   std::int64_t most = 0;

@@ -27,6 +27,10 @@ RunEstimate operator+(RunEstimate first, const RunEstimate& second);
 // The options are settled: launch modes and baseline are those of the run.
 RunEstimate estimate_run(const RunRequest& request);
 
+// What these variants prepare for one buffer set, together.
+std::int64_t prepared_bytes(const std::vector<plan::SelectedVariant>& variants,
+                            const kernels::Problem& problem);
+
 // Bytes that the buffers of one tensor take on the device at most, all sets for cold samples
 // included.
 std::int64_t buffer_bytes(const RunRequest& request, const plan::TensorSource& source);

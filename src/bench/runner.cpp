@@ -1,6 +1,7 @@
 #include "bench/runner.hpp"
 
 #include "bench/cell.hpp"
+#include "bench/estimate.hpp"
 #include "bench/fault.hpp"
 #include "bench/rows.hpp"
 #include "bench/run_context.hpp"
@@ -301,15 +302,16 @@ std::vector<std::byte> Runner::sibling_outputs(const kernels::Problem& problem,
 std::unique_ptr<device::Workload> Runner::upload_to_time(const kernels::Problem& problem,
                                                          const nf4::Nf4Tensor& tensor,
                                                          const TaskData& data) const {
-  const auto routed = operation::routed_traffic(context_.operation, problem, context_.options);
-  return upload(context_,
-                {.tensor = tensor,
-                 .sibling = data.sibling ? &*data.sibling : nullptr,
-                 .input = data.input,
-                 .sibling_input = data.sibling_input,
-                 .rotates_input = context_.options.cold_activations,
-                 .touched_bytes = routed ? routed->bytes_read : 0},
-                problem, purpose());
+  return upload(
+      context_,
+      {.tensor = tensor,
+       .sibling = data.sibling ? &*data.sibling : nullptr,
+       .input = data.input,
+       .sibling_input = data.sibling_input,
+       .rotates_input = context_.options.cold_activations,
+       .touched_bytes = operation::touched_bytes(context_.operation, problem, context_.options),
+       .prepared_bytes = prepared_bytes(context_.variants, problem)},
+      problem, purpose());
 }
 
 // Of weight, input and routing, where there are such. They change `data` as well.

@@ -139,7 +139,7 @@ void BufferSets::add_for_cold(const Work& work, std::int64_t cold_bytes) {
   const std::int64_t touched = work.touched_bytes > 0 ? work.touched_bytes : set_bytes;
   const std::int64_t wanted = cold_sets(touched, cold_bytes) - 1;
   if (wanted <= 0) return;
-  const std::int64_t count = memory_.fitting_sets(wanted, set_bytes);
+  const std::int64_t count = memory_.fitting_sets(wanted, set_bytes + work.prepared_bytes);
   if (count <= 0) return;
   if (memory_.layout() == Layout::kSlab) return add_slab(work, count, set_bytes);
   for (std::int64_t i = 0; i < count; ++i) add_apart(work);

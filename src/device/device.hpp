@@ -181,6 +181,12 @@ class Device {
   // and how much there is when it does not fit.
   virtual std::unique_ptr<Workload> upload(const Work& work, UploadPurpose purpose) = 0;
 
+  // How many of `wanted` more buffer sets of so many bytes upload() would make in the memory that
+  // there is.
+  virtual std::int64_t fitting_sets(std::int64_t wanted, std::int64_t /*set_bytes*/) {
+    return wanted;
+  }
+
   // The buffers as other processes can use them; null where there is no such way, or nobody has
   // asked for one. They live as long as the device.
   virtual SharedBuffers* shared_buffers() { return nullptr; }

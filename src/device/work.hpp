@@ -62,6 +62,9 @@ struct Work {
   // Of a set's bytes those that a call touches, where it leaves most of them alone; 0: all.
   std::int64_t touched_bytes = 0;
 
+  // What variants will prepare for each set, all of them together.
+  std::int64_t prepared_bytes = 0;
+
   Judge judge;
   ForeignLines foreign_lines = ForeignLines::kStored;
 };

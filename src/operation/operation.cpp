@@ -41,6 +41,13 @@ std::optional<RoutedTraffic> routed_traffic(const Operation& operation,
   return traffic;
 }
 
+std::int64_t touched_bytes(const Operation& operation, const kernels::Problem& problem,
+                           const record::RunOptions& options) {
+  const auto routed = routed_traffic(operation, problem, options);
+  if (!routed) return 0;
+  return std::max(routed->bytes_read, weight_bytes(problem) / problem.group.experts);
+}
+
 std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& problem,
                             std::int64_t most_values) {
   const auto size = static_cast<std::int64_t>(nf4::size_in_bytes(problem.output_type));

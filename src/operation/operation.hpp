@@ -159,6 +159,11 @@ std::optional<RoutedTraffic> routed_traffic(const Operation& operation,
                                             const kernels::Problem& problem,
                                             const record::RunOptions& options);
 
+// Of a set of buffers what a call touches; 0: all. A call in which no token has an expert counts as
+// if one were hit, so that a cold sample does not rotate through thousands of stacks.
+std::int64_t touched_bytes(const Operation& operation, const kernels::Problem& problem,
+                           const record::RunOptions& options);
+
 // What the reference says of all values of `problem`, at most `most_values`, in bytes.
 std::int64_t expected_bytes(const Operation& operation, const kernels::Problem& problem,
                             std::int64_t most_values);

@@ -151,6 +151,7 @@ device::Work make_work(const Operation& operation, const WorkContent& content,
   const Traffic traffic = operation.traffic(problem);
   work.output_bytes = traffic.bytes_written;
   work.touched_bytes = content.touched_bytes;
+  work.prepared_bytes = content.prepared_bytes;
   // In a model the layer before is of the same kind.
   const bool stores_more = traffic.bytes_written >= traffic.bytes_read;
   work.foreign_lines = stores_more ? device::ForeignLines::kStored : device::ForeignLines::kRead;

@@ -60,6 +60,7 @@ struct WorkContent {
   std::span<const std::byte> sibling_input{};  // the same of the sibling; empty: it is equal
   bool rotates_input = false;                  // cold samples find it in no cache
   std::int64_t touched_bytes = 0;              // see device::Work
+  std::int64_t prepared_bytes = 0;             // the same
 };
 
 // `problem`, which `content.tensor` poses, ready for a device. Borrows `content` until it is

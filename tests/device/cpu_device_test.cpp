@@ -354,6 +354,18 @@ TEST(CpuBufferSets, AreAsManyAsTheRotationAsksFor) {
   }
 }
 
+// What variants prepare for each set is to fit into the memory, too.
+TEST(CpuBufferSets, AreFewerWhereMuchIsPreparedForEach) {
+  const nf4::Nf4Tensor tensor = nf4::make_synthetic({.shape = {2048, 1024}});
+  const auto device = device::open_cpu_device({});
+  device::Work work = operation::dequantize_work(tensor, nf4::OutputType::kFloat16);
+  const int without = device->upload(work, device::UploadPurpose::kTime)->buffer_sets();
+  EXPECT_EQ(device->fitting_sets(without - 1, 4 << 20), without - 1);
+  work.prepared_bytes = device::available_memory_bytes() / 2;
+  EXPECT_EQ(device->upload(work, device::UploadPurpose::kTime)->buffer_sets(), 1);
+  EXPECT_EQ(device->fitting_sets(without - 1, work.prepared_bytes), 0);
+}
+
 // A set of a tensor of one element takes thousands of times the memory of its content, and the
 // caches of a server hold hundreds of thousands of small sets.
 TEST(CpuBufferSets, OfTinyTensorsTakeLittleMemory) {

@@ -168,6 +168,10 @@ class CpuDevice final : public Device {
     return measure_ceilings_of(info_.multiprocessors, info_.l2_bytes, memory());
   }
 
+  std::int64_t fitting_sets(std::int64_t wanted, std::int64_t set_bytes) override {
+    return memory().fitting_sets(wanted, set_bytes);
+  }
+
   SharedBuffers* shared_buffers() override { return shared_.get(); }
 
  private:

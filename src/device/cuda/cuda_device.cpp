@@ -207,6 +207,10 @@ class CudaDevice final : public Device {
                          work, plan, make_cuda_executor(context_, *memory_));
   }
   record::Ceilings measure_ceilings() override;
+  std::int64_t fitting_sets(std::int64_t wanted, std::int64_t set_bytes) override {
+    return memory_->fitting_sets(wanted, set_bytes);
+  }
+
   SharedBuffers* shared_buffers() override { return shared_.get(); }
   std::string why_not_shared() const override { return why_not_shared_; }
 
