@@ -62,10 +62,12 @@ void check_build(const Report& report, std::vector<Finding>& findings) {
   static const std::regex commit("[0-9a-f]{40}");
   const record::ToolInfo& tool = report.tool;
   std::string what;
-  if (!std::regex_match(tool.version, version)) {
-    what = fmt::format("\"{}\" is no version of nf4bench", tool.version);
+  // Longer texts take std::regex more stack than there is.
+  constexpr std::size_t kMostVersion = 40;
+  if (tool.version.size() > kMostVersion || !std::regex_match(tool.version, version)) {
+    what = fmt::format("\"{}\" is no version of nf4bench", tool.version.substr(0, kMostVersion));
   } else if (!tool.git_commit.empty() && !std::regex_match(tool.git_commit, commit)) {
-    what = fmt::format("\"{}\" is no commit", tool.git_commit);
+    what = fmt::format("\"{}\" is no commit", tool.git_commit.substr(0, kMostVersion));
   } else if (tool.build_type != "Release") {
     what = fmt::format("a {} build; wanted Release", tool.build_type);
   } else if (report.device.kind == record::DeviceKind::kCuda && tool.cuda_architectures.empty()) {
@@ -79,6 +81,8 @@ void check_build(const Report& report, std::vector<Finding>& findings) {
 
 // The card that has this name, whatever its form and memory: "NVIDIA H100 80GB HBM3".
 const kernels::cuda::Card* card_named(const std::string& name) {
+  constexpr std::size_t kMostName = 200;  // as above
+  if (name.size() > kMostName) return nullptr;
   static const std::regex around(
       R"(^NVIDIA |GeForce |Tesla |[- ](SXM\d?|PCIe|PCIE|NVL|HBM\d?e?|\d+ ?GB)(?=[- ]|$))");
   const auto bare = [](const std::string& full) { return std::regex_replace(full, around, ""); };

@@ -134,11 +134,23 @@ class Rows {
     return nullptr;
   }
 
+  // Whether its sizes can be those of a call, and multiplied with each other.
+  bool has_possible_sizes(const Measurement& row) const {
+    constexpr double kMost = 1e17;
+    double size = std::max(1.0, static_cast<double>(row.cell.tokens));
+    for (const std::int64_t each : tensors_.at(row.cell.tensor)->geometry.shape) {
+      size *= static_cast<double>(each);
+    }
+    return size < kMost;
+  }
+
   // The problem that the row timed; none of an operation of later, and where only the routing
   // tells.
   std::optional<kernels::Problem> problem_of(const Measurement& row) const {
     const operation::Operation* const operation = operation_of(row);
-    if (operation == nullptr || operation->has_routing) return std::nullopt;
+    if (operation == nullptr || operation->has_routing || !has_possible_sizes(row)) {
+      return std::nullopt;
+    }
     const record::Geometry& geometry = tensors_.at(row.cell.tensor)->geometry;
     record::RunOptions options;
     options.tokens = {row.cell.tokens};
@@ -206,6 +218,10 @@ class Rows {
 
   // What a call has to read, write and compute.
   void look_at_traffic(const Measurement& row) {
+    if (!has_possible_sizes(row)) {
+      add(Code::kArithmetic, row, "has sizes that no call has");
+      return;
+    }
     const auto problem = problem_of(row);
     if (!problem || row.reference_line) return;  // such a row reads another weight
     const operation::Traffic traffic = operation_of(row)->traffic(*problem);
@@ -214,9 +230,9 @@ class Rows {
       return;
     }
     add(Code::kArithmetic, row,
-        fmt::format("{} bytes and {:.6g} operations a call, its sizes make {} and {:.6g}",
-                    row.bytes_read + row.bytes_written, row.flops,
-                    traffic.bytes_read + traffic.bytes_written, traffic.flops));
+        fmt::format("{:.0f} bytes and {:.6g} operations a call, its sizes make {} and {:.6g}",
+                    static_cast<double>(row.bytes_read) + static_cast<double>(row.bytes_written),
+                    row.flops, traffic.bytes_read + traffic.bytes_written, traffic.flops));
   }
 
   // CUDA gives what lies between two events as milliseconds in float32, on Hopper in steps of 32

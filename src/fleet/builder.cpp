@@ -4,6 +4,7 @@
 #include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "record/samples.hpp"
+#include "report/host.hpp"
 #include "report/report.hpp"
 #include "text/units.hpp"
 
@@ -197,7 +198,10 @@ bool FleetBuilder::is_dated_well(const UnitReport& report) {
   const auto day = day_of(unit.started_at);
   const auto today = day_of(dates_.now);
   std::string reason;
-  if (day && today && *day > *today + 1) {
+  if (!day || !report::seconds_of(unit.started_at)) {
+    reason = fmt::format("is dated \"{}\", which is no time of UTC as 2026-11-20T08:30:00Z",
+                         escaped(unit.started_at, 40));
+  } else if (today && *day > *today + 1) {
     reason = fmt::format("is dated {}, which is to come", unit.started_at);
   } else if (unit.started_at < dates_.since) {
     reason = fmt::format("is dated {}, before {}", unit.started_at, dates_.since);
@@ -261,10 +265,14 @@ void FleetBuilder::refuse(const Kind& kind, const Kind& chosen) {
 }
 
 std::vector<std::string> FleetBuilder::missing_shards() const {
+  constexpr std::int64_t kMostNamed = 1000;  // any report may say that there are billions
+  const std::int64_t count =
+      shard_count_ - std::distance(shards_.begin(), shards_.lower_bound(shard_count_));
   std::vector<std::string> missing;
-  for (int index = 0; index < shard_count_; ++index) {
+  for (int index = 0; std::ssize(missing) < std::min(count, kMostNamed); ++index) {
     if (!shards_.contains(index)) missing.push_back(record::shard_text(index, shard_count_));
   }
+  if (count > kMostNamed) missing.push_back(fmt::format("{} more shards", count - kMostNamed));
   return missing;
 }
 

@@ -278,9 +278,9 @@ std::vector<Gauge> gauges() {
 // Between the quotes of a label.
 std::string label(const std::string& text) {
   std::string safe;
-  for (const char each : text) {
+  for (const char each : printable(text)) {
     if (each == '\\' || each == '"') safe += '\\';
-    safe += each == '\n' ? ' ' : each;
+    safe += each;
   }
   return safe;
 }

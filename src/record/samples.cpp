@@ -95,7 +95,7 @@ std::optional<Roof> roof_of(const Measurement& row, const Ceilings& ceilings) {
       flops_per_s == ceilings.flops_per_s.end()) {
     return std::nullopt;
   }
-  const double bytes = static_cast<double>(row.bytes_read + row.bytes_written);
+  const double bytes = static_cast<double>(row.bytes_read) + static_cast<double>(row.bytes_written);
   const double memory_s = bytes / ceilings.copy_bytes_per_s;
   const double compute_s = row.flops / flops_per_s->second;
   return Roof{.fraction = std::max(memory_s, compute_s) / row.time_s->median,
@@ -105,7 +105,7 @@ std::optional<Roof> roof_of(const Measurement& row, const Ceilings& ceilings) {
 }  // namespace
 
 void derive_rates(Measurement& row, const Ceilings& ceilings) {
-  const double bytes = static_cast<double>(row.bytes_read + row.bytes_written);
+  const double bytes = static_cast<double>(row.bytes_read) + static_cast<double>(row.bytes_written);
   row.bytes_per_s = bytes / row.time_s->median;
   if (row.flops > 0.0) row.flops_per_s = row.flops / row.time_s->median;
   if (ceilings.copy_bytes_per_s > 0.0) {

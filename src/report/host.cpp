@@ -91,7 +91,9 @@ std::optional<double> seconds_of(const std::string& time) {
   std::tm parts = {};
   const char* const end = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   if (end == nullptr || *end != '\0') return std::nullopt;
-  return static_cast<double>(timegm(&parts));
+  const std::time_t seconds = timegm(&parts);
+  // strptime() takes blanks and fields that are short, too.
+  return utc(seconds) == time ? std::optional(static_cast<double>(seconds)) : std::nullopt;
 }
 
 record::ToolInfo tool_info() {

@@ -237,6 +237,21 @@ TEST(Check, RefusesAKernelThatNobodyKnows) {
   EXPECT_THAT(refusals(report), testing::Contains("unnamed_peer"));
 }
 
+TEST(Check, BearsTextsAndNumbersOfAnyLength) {
+  json report = honest();
+  report["tool"]["version"] = std::string(300'000, '1');
+  EXPECT_THAT(refusals(report), testing::Contains("build"));
+  report = honest();
+  report["device"]["name"] = "NVIDIA " + std::string(300'000, 'X');
+  EXPECT_THAT(refusals(report), testing::Not(testing::Contains("unreadable")));
+  report = honest();
+  row(report)["bytes"]["read"] = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THAT(refusals(report), testing::Contains("arithmetic"));
+  report = json::parse(text_of(NF4BENCH_SOURCE_DIR "/docs/results/h200/backward-peers.json"));
+  for (json& each : report["measurements"]) each["tokens"] = std::int64_t{1} << 62;
+  EXPECT_THAT(refusals(report), testing::Contains("arithmetic"));
+}
+
 TEST(Check, RefusesSamplesThatTakeLongerThanTheRun) {
   json report = json::parse(text_of(NF4BENCH_SOURCE_DIR "/docs/results/h200/launches.json"));
   EXPECT_THAT(refusals(report), testing::IsEmpty());

@@ -310,10 +310,12 @@ TEST(FleetMetrics, HaveASeriesForEachUnitAndEnd) {
   fleet::Fleet fleet;
   fleet.groups.push_back(group_of(8, 20));
   fleet.groups[0].units[0].host = "a\"b";
+  fleet.groups[0].units[2].host = "a\x1b[31m\nb";
   slow_down(fleet.groups[0].units[1], 1.1);
   const std::string text = fleet::ranking_metrics({fleet, {fleet::analyse(fleet.groups[0])}});
   EXPECT_THAT(text, HasSubstr("# TYPE nf4bench_unit_deviation_ratio gauge\n"));
   EXPECT_THAT(text, HasSubstr("host=\"a\\\"b\""));
+  EXPECT_THAT(text, HasSubstr("host=\"a\\\\x1b[31m\\\\nb\""));
   EXPECT_THAT(text, HasSubstr("verdict=\"SLOW\"} 1\n"));
   EXPECT_TRUE(text.ends_with("# EOF\n"));
 }

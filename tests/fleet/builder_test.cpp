@@ -173,6 +173,17 @@ TEST(FleetBuilder, NamesTasksThatLeftNoReport) {
   EXPECT_THAT(merge(3).missing, IsEmpty());
 }
 
+TEST(FleetBuilder, NamesAThousandOfMissingTasksAtMost) {
+  const auto missing = [](int count) {
+    return merge(3, [count](int number,
+                            record::Report& report) { report.shard = shard(number, count); })
+        .missing;
+  };
+  EXPECT_EQ(missing(1003).size(), 1000u);
+  EXPECT_EQ(missing(1004).size(), 1001u);
+  EXPECT_EQ(missing(2'000'000'000).back(), "1999998997 more shards");
+}
+
 TEST(FleetBuilder, TwoTasksOnOneGpuAreOneUnit) {
   const fleet::Fleet merged = merge(2, [](int number, record::Report& report) {
     report.device.uuid = "GPU-twice";
@@ -246,7 +257,10 @@ TEST(FleetBuilder, RefusesReportsOfAnotherTime) {
                         {"2025-06-01T00:00:00Z", "2025-01-01", ""},
                         {"2026-02-27T00:00:00Z", "2026-02-28", "before 2026-02-28"},
                         {"2026-03-02T23:00:00Z", "", ""},
-                        {"2099-01-01T00:00:00Z", "", "which is to come"}};
+                        {"2099-01-01T00:00:00Z", "", "which is to come"},
+                        {"99999-01-01T00:00:00Z", "", "which is no time of UTC"},
+                        {"2026-2-10T00:00:00Z", "", "which is no time of UTC"},
+                        {"zzzz", "", "which is no time of UTC"}};
   for (const Case& each : cases) {
     const fleet::Fleet merged =
         dated(each.date, {.since = each.since, .now = "2026-03-01T12:00:00Z"});

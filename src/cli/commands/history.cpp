@@ -86,7 +86,7 @@ ExitCode show(const Arguments& arguments) {
   for (const compare::HistoryDevice& device : history.devices) {
     if (device.older_runs == 0) continue;
     write_stderr(fmt::format("{}: the newest {} runs are looked at, {} older ones are not\n",
-                             device.device, device.runs.size(), device.older_runs));
+                             escaped(device.device), device.runs.size(), device.older_runs));
   }
   const compare::Shown shown = arguments.changed ? compare::Shown::kChanged : compare::Shown::kAll;
   write_stdout(arguments.json ? compare::history_json(history)
