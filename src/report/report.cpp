@@ -13,6 +13,7 @@
 #include <new>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 
 namespace nf4bench::report {
@@ -66,13 +67,10 @@ std::string baselines_of(const record::Settings& settings) {
 
 namespace {
 
-// Up to the last slash of a word such as "mine=../kernels/libmine.so"; empty without one.
-std::string folder_in(const std::string& word) {
-  const std::size_t last = word.rfind('/');
-  if (last == std::string::npos) return "";
-  const std::size_t before = word.rfind('=', last);
-  const std::size_t first = before == std::string::npos ? 0 : before + 1;
-  return word.substr(first, last + 1 - first);
+// The path in a word such as "--peer=mine=../kernels/libmine.so".
+std::string path_in(const std::string& word) {
+  const std::size_t before = word.rfind('=', word.find('/'));
+  return before == std::string::npos ? word : word.substr(before + 1);
 }
 
 std::string hashed(const std::string& serial) {
@@ -84,10 +82,14 @@ std::string hashed(const std::string& serial) {
 class Eraser {
  public:
   explicit Eraser(const record::Report& report) : host_(report.host.name) {
-    for (const std::string& word : report.command) add(word);
+    for (const std::string& word : report.command) {
+      std::istringstream parts(word);  // --raw has several paths
+      for (std::string part; std::getline(parts, part, ',');) add(path_in(part));
+    }
     for (const record::ReportTensor& tensor : report.tensors) add(tensor.source);
     for (const record::PeerFile& peer : report.peers) add(peer.file);
     add(report.settings.activations_file);
+    if (report.settings.experts) add(report.settings.experts->routing);
   }
 
   void erase(std::string& text) const {
@@ -109,9 +111,9 @@ class Eraser {
     }
   };
 
-  void add(const std::string& word) {
-    const std::string folder = folder_in(word);
-    if (folder.size() > 1) folders_.insert(folder);
+  void add(const std::string& path) {
+    const std::size_t length = path.rfind('/') + 1;  // 0 without a folder
+    if (length > 1) folders_.insert(path.substr(0, length));
   }
 
   static void replace_all(std::string& text, const std::string& what, const std::string& with) {
@@ -138,6 +140,7 @@ record::Report anonymous(record::Report report) {
   for (record::ReportTensor& tensor : report.tensors) eraser.erase(tensor.source);
   for (record::PeerFile& peer : report.peers) eraser.erase(peer.file);
   eraser.erase(report.settings.activations_file);
+  if (report.settings.experts) eraser.erase(report.settings.experts->routing);
   report.host.name = Eraser::kHost;
   if (!report.device.uuid.empty()) report.device.uuid = hashed(report.device.uuid);
   report.device.pci_id.clear();

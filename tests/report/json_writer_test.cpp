@@ -3,6 +3,7 @@
 #include "report/report.hpp"
 #include "report/sample_reports.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -98,6 +99,34 @@ TEST(JsonWriter, WarnsOfEachNumberItLeftOut) {
               std::string::npos)
         << field;
   }
+}
+
+TEST(Anonymous, LeavesNoFolderOfAnyFile) {
+  record::Report report = gpu_report();
+  report.command = {"nf4bench",
+                    "run",
+                    "alice/run=3/m.safetensors",
+                    "step=4/n.safetensors",
+                    "/home/alice/o.npz",
+                    "--peer=mine=../a=b/libmine.so",
+                    "--json=alice/a.json",
+                    "--raw",
+                    "weight=bob/w.npy,absmax=carol/a.npy,shape=64x64",
+                    "--routing",
+                    "dave/ids.npy"};
+  report.tensors[0].source = "alice/run=3/m.safetensors";
+  report.tensors[1].source = "step=4/n.safetensors";
+  report.settings.experts = record::ExpertChoice{.top_k = 2, .routing = "dave/ids.npy"};
+  report.warnings = {"step=4/n.safetensors: odd", "peer mine: ../a=b/libmine.so: old"};
+  const record::Report found = report::anonymous(report);
+  EXPECT_THAT(found.command, testing::ElementsAre(
+                                 "nf4bench", "run", "m.safetensors", "n.safetensors", "o.npz",
+                                 "--peer=mine=libmine.so", "--json=a.json", "--raw",
+                                 "weight=w.npy,absmax=a.npy,shape=64x64", "--routing", "ids.npy"));
+  EXPECT_EQ(found.tensors[0].source, "m.safetensors");
+  EXPECT_EQ(found.settings.experts->routing, "ids.npy");
+  EXPECT_THAT(found.warnings,
+              testing::ElementsAre("n.safetensors: odd", "peer mine: libmine.so: old"));
 }
 
 TEST(PeerFile, IsKnownByItsContent) {
