@@ -85,9 +85,11 @@ std::optional<record::Shard> index_of_kubernetes(const Variables& variables) {
   return record::Shard{.index = *index, .count = 0, .split = false, .origin = name};
 }
 
-bool names_a_folder(const std::string& path) {
+// One that is there, or would be made: all but names of files, which have an ending.
+bool names_a_folder(const std::filesystem::path& path) {
   std::error_code ignored;
-  return path.ends_with('/') || std::filesystem::is_directory(path, ignored);
+  if (std::filesystem::exists(path, ignored)) return std::filesystem::is_directory(path, ignored);
+  return !path.empty() && path != "-" && !path.has_extension();
 }
 
 }  // namespace

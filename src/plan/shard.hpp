@@ -22,8 +22,9 @@ std::optional<record::Shard> find_shard(const std::string& word, const Variables
 // that --split asks for. Throws Error(kUsage), also when there is nothing to split by.
 std::optional<record::Shard> shard_of(const record::RunOptions& options);
 
-// The file that --json names in the task `shard`: in a folder "shard-I.json", so that a task that
-// runs again replaces its own report and nobody else's.
+// The file that --json names in the task `shard`: in a folder, which any name without an ending is
+// unless there is such a file, "shard-I.json", so that a task that runs again replaces its own
+// report and nobody else's.
 std::string report_path(const std::string& json, const std::optional<record::Shard>& shard);
 
 }  // namespace nf4bench::plan

@@ -119,6 +119,8 @@ TEST(ReportPath, IsOfTheShardInAFolder) {
   const record::Shard shard = {.index = 2, .count = 8, .split = false, .origin = "--shard"};
   EXPECT_EQ(report_path(scratch.path("reports"), shard), scratch.path("reports/shard-2.json"));
   EXPECT_EQ(report_path("new/", shard), "new/shard-2.json");
+  EXPECT_EQ(report_path("new", shard), "new/shard-2.json");
+  EXPECT_EQ(report_path("/dev/null", shard), "/dev/null");
   EXPECT_EQ(report_path("report.json", shard), "report.json");
   EXPECT_EQ(report_path("-", shard), "-");
   EXPECT_EQ(report_path("new/", std::nullopt), "new/");
@@ -164,6 +166,19 @@ TEST_F(ShardedRun, WritesAReportOfItsOwnThatSaysWhoseItIs) {
   EXPECT_THAT(files(), ElementsAre("shard-1.json"));
   const json shard = {{"index", 1}, {"count", 4}, {"split", false}, {"from", "SLURM_PROCID"}};
   EXPECT_EQ(report("shard-1.json").at("shard"), shard);
+}
+
+TEST_F(ShardedRun, MakesTheFolderOfItsReportWhenThereWillBeOne) {
+  const std::string made = folder.path("reports/new");
+  const std::vector<std::string> more = {"--shape", "64x64", "--shard", "0/2", "--json", made};
+  EXPECT_THAT(run({folder.path("absent.safetensors"), "--shard", "0/2", "--json", made}, {}),
+              test::Ends(3));
+  std::vector<std::string> dry = more;
+  dry.emplace_back("--dry-run");
+  EXPECT_THAT(run(dry, {}), test::Ends(0));
+  EXPECT_FALSE(fs::exists(made));
+  EXPECT_THAT(run(more, {}), test::Ends(0));
+  EXPECT_TRUE(fs::exists(made + "/shard-0.json"));
 }
 
 TEST_F(ShardedRun, ATaskThatRunsAgainReplacesItsOwnReportAlone) {

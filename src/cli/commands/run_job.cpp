@@ -166,7 +166,16 @@ OutputTarget choose_output(const bench::RunParts& parts, const Context& context)
   for (const auto& each : parts.sources.checkpoints) inputs.checkpoints.push_back(each.get());
   OutputTarget output =
       report_target("--json", parts.options.json, files_read(inputs, context), parts.options.force);
-  if (!output.path.empty()) check_text_output(output);
+  if (output.path.empty()) return output;
+  // The folder that the tasks of a job share is made by the first of them; if it cannot be, the
+  // check of the path says why.
+  const std::filesystem::path folder = std::filesystem::path(output.path).parent_path();
+  std::error_code ignored;
+  if (parts.shard && !folder.empty() && !std::filesystem::exists(folder, ignored)) {
+    if (parts.options.dry_run) return output;
+    std::filesystem::create_directories(folder, ignored);
+  }
+  check_text_output(output);
   return output;
 }
 
@@ -182,21 +191,12 @@ ExitCode with_absent_peers(ExitCode code, const bench::RunPlan& plan) {
   return ExitCode::kBadInput;
 }
 
-// The path of the report. The folder that the tasks of a job share is made by the first of them; if
-// it cannot be, the check of the path says why.
-std::string report_path(const std::string& json, const std::optional<record::Shard>& shard) {
-  std::string path = plan::report_path(json, shard);
-  std::error_code ignored;
-  if (path != json) std::filesystem::create_directories(json, ignored);
-  return path;
-}
-
 // Opens what the options name, but for the device.
 bench::RunParts parts_of(record::RunOptions options) {
   bench::RunParts parts;
   parts.shard = plan::shard_of(options);
   // /dev/stdout and its other names mean "-", whose table goes to stderr.
-  options.json = is_stdout(options.json) ? "-" : report_path(options.json, parts.shard);
+  options.json = is_stdout(options.json) ? "-" : plan::report_path(options.json, parts.shard);
   device::check_device_name(options.device);
   for (const std::string& idle : bench::idle_options(options)) warn(idle);
   parts.peers = peer::parse_peers(options.peers);
