@@ -63,30 +63,7 @@ void add_tensor_options(Command& command, record::RunOptions& o) {
   command.add("--seed N", o.seed, "Seed of data and of the order of turns [=]");
 }
 
-void add_operation_options(Command& command, record::RunOptions& o) {
-  command.group = "What is computed";
-  command
-      .add("--operation NAME", o.operations,
-           "dequantize: decode a weight; matmul: multiply x by it; experts: x by some of a stack; "
-           "backward: the gradient of matmul with respect to x [dequantize]",
-           kCommon | kList)
-      .one_of(operation_words());
-  command.add(
-      "--tokens M", [&o](const Words& words) { o.tokens = parse_tokens(words); },
-      fmt::format("Rows of x, or of dY, of products, 1 to {} [{}]", kMostTokens,
-                  fmt::join(o.tokens, ",")),
-      kCommon | kMayBeNumber);
-  command
-      .add(
-          "--activations WORD|FILE", [&o](const std::string& word) { take_activations(o, word); },
-          "x of products, dY of backward. normal: N(0, 1); outlier: the same with one channel in a "
-          "hundred scaled by 100; or an array [M or more, K], of dY [M or more, N], in a .npy file "
-          "[normal]",
-          kFiles)
-      .suggests({"normal", "outlier"});
-  command.add(
-      "--cold-activations", o.cold_activations,
-      "Cold samples find x in no cache, too; else it is hot, as the layer before leaves it");
+void add_expert_options(Command& command, record::RunOptions& o) {
   command.add(
       "--part PART", choice(o.parts),
       "Of layers of experts, the product that gives gates and ups (gate_up), the one that leads "
@@ -120,6 +97,33 @@ void add_operation_options(Command& command, record::RunOptions& o) {
   command.add("--transposed", o.transposed,
               "The matrices of stacks of experts lie as [K,N] [as the preset's model or a "
               "config.json says]");
+}
+
+void add_operation_options(Command& command, record::RunOptions& o) {
+  command.group = "What is computed";
+  command
+      .add("--operation NAME", o.operations,
+           "dequantize: decode a weight; matmul: multiply x by it; experts: x by some of a stack; "
+           "backward: the gradient of matmul with respect to x [dequantize]",
+           kCommon | kList)
+      .one_of(operation_words());
+  command.add(
+      "--tokens M", [&o](const Words& words) { o.tokens = parse_tokens(words); },
+      fmt::format("Rows of x, or of dY, of products, 1 to {} [{}]", kMostTokens,
+                  fmt::join(o.tokens, ",")),
+      kCommon | kMayBeNumber);
+  command
+      .add(
+          "--activations WORD|FILE", [&o](const std::string& word) { take_activations(o, word); },
+          "x of products, dY of backward. normal: N(0, 1); outlier: the same with one channel in a "
+          "hundred scaled by 100; or an array [M or more, K], of dY [M or more, N], in a .npy file "
+          "[normal]",
+          kFiles)
+      .suggests({"normal", "outlier"});
+  command.add(
+      "--cold-activations", o.cold_activations,
+      "Cold samples find x in no cache, too; else it is hot, as the layer before leaves it");
+  add_expert_options(command, o);
   command.add(
       "--crossover", o.crossover,
       "Measure products with more numbers of tokens, between those of --tokens, until it is "
