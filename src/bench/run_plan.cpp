@@ -294,6 +294,13 @@ std::vector<std::string> idle_options(const record::RunOptions& options) {
   add("--top-k", options.top_k > 0, kRouting);
   add("--routing", options.routing != defaults.routing, kRouting);
   add("--transposed", options.transposed, kRouting);
+  const bool has_layer = std::ranges::count(options.parts, record::StackPart::kLayer) > 0;
+  if (options.activation && !has_layer && idle.empty()) {
+    idle.emplace_back("--activation changes nothing without --part layer");
+  }
+  if (options.crossover && options.tokens.size() == 1) {
+    idle.emplace_back("--crossover changes nothing with a single number of --tokens");
+  }
   return idle;
 }
 

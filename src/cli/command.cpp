@@ -141,7 +141,7 @@ Option& Command::add(std::string_view spec, const Binding& binding, std::string 
 std::vector<const Option*> Command::positionals() const {
   std::vector<const Option*> found;
   for (const Option& each : options) {
-    if (each.is_positional()) found.push_back(&each);
+    if (each.is_positional() && !each.is(kHidden)) found.push_back(&each);
   }
   return found;
 }

@@ -117,6 +117,18 @@ std::string meaning_of(const std::string& problem, const Command& command) {
   return "";
 }
 
+// What CLI11 says in few words, in more of them.
+std::string clear_words(const std::string& problem) {
+  const std::string_view twice = ": At Most 1 required but received ";
+  if (const std::size_t at = problem.find(twice); at != std::string::npos) {
+    return fmt::format("{} is given {} times; wanted once", problem.substr(0, at),
+                       problem.substr(at + twice.size()));
+  }
+  const std::size_t at = problem.find(": 1 required");
+  if (at == std::string::npos || !problem.ends_with("missing")) return problem;
+  return problem.substr(0, at) + " needs a value";
+}
+
 }  // namespace
 
 std::string words_of(const Option& option) {
@@ -126,6 +138,15 @@ std::string words_of(const Option& option) {
                      option.value, more);
 }
 
+namespace {
+
+std::string argument_in_usage(const Option& option) {
+  const std::string words = words_of(option);
+  return option.is(kRequired) ? " " + words : fmt::format(" [{}]", words);
+}
+
+}  // namespace
+
 std::string help_text(const Command& command, const std::vector<Command>& commands, bool is_whole) {
   const int width = width_of_help();
   const bool is_program = command.name.empty();
@@ -133,9 +154,8 @@ std::string help_text(const Command& command, const std::vector<Command>& comman
   text += fmt::format("\nUsage: nf4bench{}{} [OPTIONS]", is_program ? "" : " ", command.name);
   std::string arguments;
   for (const Option* const each : command.positionals()) {
-    const std::string words = words_of(*each);
-    text += each->is(kRequired) ? " " + words : fmt::format(" [{}]", words);
-    arguments += entry(words, each->help, width);
+    text += argument_in_usage(*each);
+    arguments += entry(words_of(*each), each->help, width);
   }
   text += is_program ? " COMMAND\n" : "\n";
   if (!arguments.empty()) text += "\nArguments:\n" + arguments;
@@ -157,8 +177,8 @@ std::string explain_usage_error(const std::vector<Command>& commands, const std:
                                 const Words& argv) {
   const Command& command = command_of(commands, argv);
   const bool is_program = command.name.empty();
-  const std::string hint =
-      fmt::format("; see nf4bench {}--help", is_program ? "" : command.name + " ");
+  const std::string of_command = is_program ? "" : command.name + " ";
+  const std::string hint = fmt::format("; see nf4bench {}--help", of_command);
   Words names;
   for (const Command& each : commands) {
     if (!each.name.empty()) names.push_back(each.name);
@@ -173,11 +193,11 @@ std::string explain_usage_error(const std::vector<Command>& commands, const std:
   const Words options = option_names(command);
   const std::string unknown = unknown_option(argv, options);
   if (!unknown.empty()) {
-    return fmt::format("\"{}\" is not an option of {}.{}{}", escaped(unknown),
+    return fmt::format("\"{}\" is not an option of {}.{} See nf4bench {}--help", escaped(unknown),
                        is_program ? "nf4bench" : command.name, did_you_mean(unknown, options),
-                       hint);
+                       of_command);
   }
-  return escaped(problem, 400) + meaning_of(problem, command) + hint;
+  return escaped(clear_words(problem), 400) + meaning_of(problem, command) + hint;
 }
 
 namespace {
@@ -291,7 +311,7 @@ std::string section(const Command& command) {
   std::string synopsis = fmt::format("nf4bench {} [OPTIONS]", command.name);
   std::string entries;
   for (const Option* const each : command.positionals()) {
-    synopsis += " " + words_of(*each);
+    synopsis += argument_in_usage(*each);
     entries += option_entry(*each);
   }
   // As in the help, options without a heading come first; --help has none.

@@ -90,6 +90,21 @@ std::size_t place_of_command(const Words& argv) {
   return std::min(place, argv.size() - 1);
 }
 
+// All but --config, whose options are written out.
+Words without_config(const Words& argv) {
+  Words words;
+  bool is_option = true;
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    is_option = is_option && argv[i] != "--";
+    if (is_option && argv[i] == "--config") {
+      ++i;
+    } else if (!is_option || !argv[i].starts_with("--config=")) {
+      words.push_back(argv[i]);
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 bool Setting::is_active() const {
@@ -186,8 +201,8 @@ Words written_out(const Words& argv, const std::vector<Setting>& settings) {
           .push_back(is_positional ? word : fmt::format("--{}={}", setting.name, word));
     }
   }
-  Words whole = argv;
-  const auto behind_command = static_cast<std::ptrdiff_t>(place_of_command(argv)) + 1;
+  Words whole = without_config(argv);
+  const auto behind_command = static_cast<std::ptrdiff_t>(place_of_command(whole)) + 1;
   whole.insert(whole.begin() + behind_command, options.begin(), options.end());
   const bool has_dashes = std::ranges::find(argv, "--") != argv.end();
   if (!positionals.empty() && !has_dashes) whole.emplace_back("--");

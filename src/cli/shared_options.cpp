@@ -58,9 +58,9 @@ Words output_type_words() {
   return {"float16", "bfloat16", "float32", "stored"};
 }
 
-nf4::OutputType parse_output_type(const std::string& word) {
+nf4::OutputType parse_output_type(const std::string& word, const Words& words) {
   if (const auto type = plan::output_type_named(word)) return *type;
-  throw not_one_of("--dtype", word, output_type_words());
+  throw not_one_of("--dtype", word, words);
 }
 
 std::vector<nf4::OutputType> parse_output_types(const Words& words) {
@@ -73,7 +73,7 @@ std::vector<nf4::OutputType> parse_output_types(const Words& words) {
                   "List the types wanted: float16, bfloat16, float32",
                   fmt::join(words, ","));
     }
-    const nf4::OutputType type = parse_output_type(word);
+    const nf4::OutputType type = parse_output_type(word, output_type_words());
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }
   return types;

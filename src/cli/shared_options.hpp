@@ -89,8 +89,9 @@ Words operation_words();
 Words preset_words();
 Words output_type_words();  // with "stored"
 
-// float16, bfloat16 or float32, also under the names that other programs give them: fp16, half.
-nf4::OutputType parse_output_type(const std::string& word);
+// float16, bfloat16 or float32, also under the names that other programs give them: fp16, half. An
+// error lists `words`.
+nf4::OutputType parse_output_type(const std::string& word, const Words& words);
 
 // The empty list for "stored", which means the type that the state of each tensor names.
 std::vector<nf4::OutputType> parse_output_types(const Words& words);

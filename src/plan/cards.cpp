@@ -214,8 +214,16 @@ text::Sheet sheet_of_cards(const CardQuestion& asked) {
     }
   }
   text::Sheet sheet = empty_sheet(card_columns());
-  for (const Card* card : find_cards(asked.name))
+  int newest = 0;
+  for (const Card* card : find_cards(asked.name)) {
     sheet.sections.push_back(section_of(*card, problems, asked.compute_capability));
+    newest = std::max(newest, card->facts.compute_capability);
+  }
+  if (asked.compute_capability > newest) {
+    throw Error(ErrorKind::kUsage,
+                "--compute-capability: found {}, which no such card runs; wanted at most {}",
+                asked.compute_capability, newest);
+  }
   sheet.legend = legend_of(shapes, tokens, dtype);
   return sheet;
 }

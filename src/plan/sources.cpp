@@ -111,6 +111,8 @@ void add_input(Sources& sources, OneInput input, const NameFilter& filter) {
   const io::Checkpoint& checkpoint = *sources.checkpoints.back();
   const std::filesystem::path config = checkpoint.model_config();
   const io::ModelExperts experts = config.empty() ? io::ModelExperts() : io::model_experts(config);
+  const std::optional<record::Activation> activation = activation_of(experts);
+  bool has_experts = experts.top_k > 0;
   for (const io::TensorEntry& entry : checkpoint.tensors()) {
     if (!filter.selects(entry.name)) continue;
     if (!entry.problem.empty()) {
@@ -124,8 +126,15 @@ void add_input(Sources& sources, OneInput input, const NameFilter& filter) {
     }
     sources.tensors.push_back(source_of(checkpoint, entry));
     sources.tensors.back().top_k = experts.top_k;
-    sources.tensors.back().activation = activation_of(experts);
+    sources.tensors.back().activation = activation;
     sources.tensors.back().transposed = experts.transposed;
+    has_experts = has_experts || entry.shape.size() == 3;
+  }
+  if (has_experts && !activation && !experts.activation.empty()) {
+    sources.warnings.push_back(fmt::format(
+        "config.json: the activation {} is not known here; whole layers of experts take silu "
+        "unless --activation names another",
+        in_quotes(experts.activation)));
   }
 }
 

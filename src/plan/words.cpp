@@ -212,7 +212,13 @@ constexpr std::size_t kMaxMatchedChars = 1024;
 }  // namespace
 
 NameFilter::NameFilter(const std::string& regex) {
+  constexpr std::size_t kMostChars = 1000;  // std::regex recurses for each bracket
   if (regex.empty()) return;
+  if (regex.size() > kMostChars) {
+    throw Error(ErrorKind::kUsage,
+                "--tensor: found an expression of {} characters, wanted at most {}", regex.size(),
+                kMostChars);
+  }
   try {
     regex_.emplace(regex, std::regex::ECMAScript | std::regex::optimize);
   } catch (const std::regex_error& error) {

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -175,15 +176,19 @@ TEST_F(Config, ReportHoldsACommandLineThatDoesTheSameWithoutFileAndEnvironment) 
   write(std::string(kShortRun) + "dtype = 'float32'\n");
   const json first = report({"run", "--seed", "7", "--config", file()},
                             {"NF4BENCH_RUN_PRECISION=0.25", "NF4BENCH_RUN_THREADS=1"});
-  std::vector<std::string> command = first.at("command").get<std::vector<std::string>>();
-  EXPECT_THAT(command, Contains("--precision=0.25"));
-  const auto config = std::find(command.begin(), command.end(), "--config");
-  ASSERT_NE(config, command.end());
-  command.erase(config, config + 2);
+  const auto command = first.at("command").get<std::vector<std::string>>();
+  EXPECT_THAT(command, AllOf(Contains("--precision=0.25"), Not(Contains("--config"))));
   const json second = report({command.begin() + 1, command.end()});
   EXPECT_EQ(first.at("settings"), second.at("settings"));
   EXPECT_EQ(first.at("tensors"), second.at("tensors"));
   EXPECT_EQ(second.at("settings").at("precision"), 0.25);
+}
+
+TEST_F(Config, WhatTheEnvironmentTurnsOffStaysOffInTheCommandLine) {
+  write(std::string(kShortRun) + "energy = true\n");
+  const json first = report({"run", "--config=" + file()}, {"NF4BENCH_RUN_ENERGY=no"});
+  const auto command = first.at("command").get<std::vector<std::string>>();
+  EXPECT_THAT(command, Each(AllOf(Not(StartsWith("--config")), Not(StartsWith("--energy")))));
 }
 
 TEST_F(Config, SectionsOfOtherCommandsDoNotMatter) {

@@ -124,6 +124,10 @@ TEST(ExpertsRun, TakesTopKAndActivationOfTheConfigBesideAFile) {
   for (const json& row : report.at("measurements")) {
     EXPECT_EQ(row.at("status"), "passed") << row.at("variant") << row.at("reason");
   }
+  write_file(folder.path("config.json"), R"({"num_experts_per_tok": 2, "hidden_act": "gelu"})");
+  const json unknown = report_of({folder.path(""), "--tokens", "3", "--part", "layer", "--baseline",
+                                  "none", "--variant", "grouped"});
+  EXPECT_THAT(unknown.at("warnings").dump(), HasSubstr("config.json: the activation"));
 }
 
 TEST(ExpertsRun, SaysWhatALayerLacks) {
@@ -220,6 +224,11 @@ TEST(ExpertsRun, SaysWhatIsWrongWithItsOptions) {
                                  "--top-k", "2", "--dry-run"});
   EXPECT_THAT(idle.err, AllOf(HasSubstr("--routing changes nothing without --operation experts"),
                               HasSubstr("--top-k changes nothing")));
+  const Outcome more = nf4bench({"run", "--device", "cpu", "--shape", "8x64x128", "--operation",
+                                 "experts", "--top-k", "2", "--activation", "silu", "--crossover",
+                                 "--tokens", "1", "--dry-run"});
+  EXPECT_THAT(more.err, AllOf(HasSubstr("--activation changes nothing without --part layer"),
+                              HasSubstr("--crossover changes nothing with a single number")));
 }
 
 }  // namespace

@@ -98,6 +98,12 @@ TEST(Usage, WhatIsMissingIsExplained) {
   EXPECT_THAT(refusal({"list"}),
               HasSubstr("what is required: variants, devices, presets or cards"));
   EXPECT_THAT(refusal({"completion"}), HasSubstr("shell is required: bash, zsh or fish"));
+  EXPECT_THAT(refusal({"run", "--device"}), HasSubstr("--device needs a value; see"));
+  EXPECT_THAT(refusal({"run", "--max-time", "1", "--max-time", "2"}),
+              HasSubstr("--max-time is given 2 times; wanted once; see"));
+  EXPECT_THAT(refusal({"synth", "-o", "x/", "--shape", "4x4", "--dtype", "stored"}),
+              AllOf(HasSubstr("\"stored\" is not one of"), Not(HasSubstr("float32, stored"))));
+  EXPECT_THAT(refusal({"doctor", "--operation", "experts"}), HasSubstr("is not one of"));
   EXPECT_THAT(refusal({"export"}), HasSubstr("report is required: A report as \"nf4bench run"));
   EXPECT_THAT(refusal({"export", "report.json"}), HasSubstr("--to is required: csv, markdown"));
   EXPECT_THAT(refusal({"synth", "--shape", "4x4"}), HasSubstr(".npy files; see nf4bench synth"));

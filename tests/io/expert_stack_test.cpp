@@ -279,16 +279,16 @@ TEST_F(ModelWithConfig, MustImplyThem) {
       "shape: found a stack of 2 experts with 24576 values each, no quant "
       "state and a config.json that ";
   const std::string end = ", wanted --shape-of gate_up_proj=NxK";
-  expect_part(problem(R"({"num_experts": 2})"), begin + "has no hidden_size" + end);
+  expect_part(problem(R"({"num_experts": 2})"), begin + "has no usable hidden_size" + end);
   expect_part(problem(R"({"num_experts": 2, "hidden_size": 128})"),
-              begin + "has neither moe_intermediate_size nor intermediate_size" + end);
+              begin + "has neither a usable moe_intermediate_size nor intermediate_size" + end);
   expect_part(problem(R"({"intermediate_size": 96, "hidden_size": 128})"),
-              begin + "has no num_experts" + end);
+              begin + "has no usable num_experts" + end);
   expect_part(problem(R"({"hidden_size": "128", "intermediate_size": 96, "num_experts": 2})"),
-              begin + "has no hidden_size" + end);
+              begin + "has no usable hidden_size" + end);
   expect_part(problem(R"({"hidden_size": 128, "intermediate_size": 18446744073709551615,
                           "num_experts": 2})"),
-              begin + "has neither moe_intermediate_size");
+              begin + "has neither a usable moe_intermediate_size");
   expect_part(problem(R"({"model_type": "gpt_oss", "hidden_size": 128, "intermediate_size": 96,
                           "num_local_experts": 2})"),
               begin + "is of a gpt_oss model, which keeps its experts transposed" + end);
@@ -303,7 +303,7 @@ TEST_F(ModelWithConfig, MustFitTheSizesOfTheWeights) {
 }
 
 TEST_F(ModelWithConfig, ThatCannotBeReadIsNoMoreThanOneThatSaysNothing) {
-  expect_part(problem("{"), "a config.json that cannot be read (JSON text: ");
+  expect_part(problem("{"), "a config.json that cannot be read (config.json: ");
   expect_part(problem("[]"), "found an array, wanted an object)");
   std::filesystem::remove(folder_ / "config.json");
   std::filesystem::create_directory(folder_ / "config.json");

@@ -211,6 +211,16 @@ TEST(NpyFolderWriter, RefusesTwoTensorsOfOneName) {
   EXPECT_NE(message.find("two tensors are called \"weight\""), std::string::npos) << message;
 }
 
+TEST(NpyFolderWriter, RefusesATensorThatIsCalledAsAnothersPart) {
+  const TemporaryFolder folder;
+  std::vector<nf4::Nf4Tensor> tensors(2, nf4::make_synthetic({.shape = {4, 64}}));
+  tensors[1].name = tensors[0].name + ".absmax";
+  const std::string message =
+      write_failure([&] { io::write_nf4_npy_folder(folder / "x", tensors); });
+  EXPECT_NE(message.find("two tensors are called \"weight.absmax\""), std::string::npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(folder / "x"));
+}
+
 TEST(NpyFolderWriter, NamesTheFolderThatCannotBeMade) {
   const TemporaryFolder folder;
   write_raw(folder / "file", "in the way");

@@ -150,6 +150,8 @@ TEST(NameFilter, SurvivesANameOfAMillionCharacters) {
 
 TEST(NameFilter, RefusesAMalformedExpression) {
   EXPECT_THROW(plan::NameFilter("["), Error);
+  EXPECT_NO_THROW(plan::NameFilter(std::string(1000, 'a')));
+  EXPECT_THROW(plan::NameFilter(std::string(1001, 'a')), Error);
 }
 
 }  // namespace

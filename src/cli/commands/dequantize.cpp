@@ -241,7 +241,7 @@ Command dequantize_command() {
           "--dtype TYPE",
           [a](const std::string& word) {
             a->type.reset();
-            if (word != "stored") a->type = parse_output_type(word);
+            if (word != "stored") a->type = parse_output_type(word, output_type_words());
           },
           "float16, bfloat16, float32 or stored: what each names [stored]")
       .suggests(output_type_words());

@@ -8,6 +8,7 @@
 #include "device/devices.hpp"
 #include "doctor/diagnosis.hpp"
 #include "doctor/examination.hpp"
+#include "operation/experts.hpp"
 #include "report/host.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +28,7 @@ constexpr char kExamples[] = R"(Examples:
     nf4bench doctor
   In a CI job, before the gate:
     nf4bench doctor --json
-No setting is changed. --device all examines every GPU, one after the other. Exit codes: 0 usable, 6
-a gate run here would be worthless, 5 no usable device, 130 or 143 interrupted.)";
+No setting is changed. --device all examines every GPU, one after the other. Exit codes: 0 usable, 6 a gate run here would be worthless, 5 no usable device, 130 or 143 interrupted.)";
 
 struct Arguments {
   std::string device = "auto";
@@ -125,6 +125,8 @@ ExitCode examine_several(const Arguments& arguments) {
 
 Command doctor_command() {
   const auto a = std::make_shared<Arguments>();
+  Words operations = operation_words();
+  std::erase(operations, operation::experts().name);  // it has no matrix that runs by itself
   Command command("doctor", "Say what would make a measurement here untrustworthy", kExamples);
   command
       .add("--device NAME", a->device,
@@ -132,7 +134,7 @@ Command doctor_command() {
            "cuda:0,2: several GPUs, a line for each")
       .suggests(several_devices_words());
   command.add("--operation NAME", a->operation, "What is measured against itself [=]")
-      .one_of(operation_words());
+      .one_of(operations);
   command.add("--json", a->json, "Print JSON instead of a table");
   command.run = [a](const Context&) {
     const bool is_of_several = device::names_several(a->device);

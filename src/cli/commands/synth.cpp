@@ -101,6 +101,7 @@ ExitCode write_tensors(const Arguments& arguments, const Context& context) {
 
 Command synth_command() {
   const auto a = std::make_shared<Arguments>();
+  const Words types = {"float16", "bfloat16", "float32"};
   a->spec.dtype = nf4::OutputType::kBfloat16;
   a->spec.distribution = nf4::Distribution::kNormal;
   Command command("synth", "Write valid NF4 tensors of random weights, as bitsandbytes would",
@@ -112,9 +113,10 @@ Command synth_command() {
   add_scale_options(command, a->spec.blocksize, a->spec.absmax_kind);
   command
       .add(
-          "--dtype TYPE", [a](const std::string& word) { a->spec.dtype = parse_output_type(word); },
+          "--dtype TYPE",
+          [a, types](const std::string& word) { a->spec.dtype = parse_output_type(word, types); },
           "Type the state names: float16, bfloat16, float32 [bfloat16]")
-      .suggests({"float16", "bfloat16", "float32"});
+      .suggests(types);
   command.add("--seed N", a->spec.seed, "The same seed gives the same bytes everywhere [=]");
   command.add(
       "--distribution NAME", choice(a->spec.distribution, kDistributions),

@@ -156,12 +156,12 @@ std::string gap_of(const Fields& fields) {
     return fmt::format("is of a {} model, which keeps its experts transposed", fields.model_type);
   }
   if (first_of(fields, std::array{std::string_view("hidden_size")}) == 0) {
-    return "has no hidden_size";
+    return "has no usable hidden_size";
   }
   if (first_of(fields, kIntermediate) == 0) {
-    return "has neither moe_intermediate_size nor intermediate_size";
+    return "has neither a usable moe_intermediate_size nor intermediate_size";
   }
-  if (first_of(fields, kExperts) == 0) return "has no num_experts";
+  if (first_of(fields, kExperts) == 0) return "has no usable num_experts";
   return "";
 }
 
@@ -208,7 +208,7 @@ QuantState stack_state(std::string_view where, const StoredTensor& weight,
 void add_config_shapes(const std::filesystem::path& config, StackShapes& shapes) {
   Fields fields;
   try {
-    fields = read_config("JSON text", read_text(config)).language_model();
+    fields = read_config("config.json", read_text(config)).language_model();
   } catch (const Error& error) {
     shapes.config_gap = fmt::format("cannot be read ({})", error.what());
     return;
@@ -232,7 +232,7 @@ void add_config_shapes(const std::filesystem::path& config, StackShapes& shapes)
 
 ModelExperts model_experts(const std::filesystem::path& config) {
   try {
-    const Fields fields = read_config("JSON text", read_text(config)).language_model();
+    const Fields fields = read_config("config.json", read_text(config)).language_model();
     return {.top_k = first_of(fields, kTopK),
             .activation = fields.activation,
             .model_type = fields.model_type,

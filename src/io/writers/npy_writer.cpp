@@ -66,13 +66,12 @@ void for_each_file(const fs::path& folder, std::span<const nf4::Nf4Tensor> tenso
 
 void write_nf4_npy_folder(const fs::path& folder, std::span<const nf4::Nf4Tensor> tensors,
                           const WriteOptions& options) {
-  std::set<std::string_view> names;
-  for (const nf4::Nf4Tensor& tensor : tensors) {
-    if (!names.insert(tensor.name).second) {
-      throw output_error(folder,
-                         fmt::format("two tensors are called \"{}\"", escaped(tensor.name)));
+  std::set<fs::path> paths;
+  for_each_file(folder, tensors, [&](const fs::path& path, const OutputTensor& entry) {
+    if (!paths.insert(path).second) {
+      throw output_error(folder, fmt::format("two tensors are called \"{}\"", escaped(entry.name)));
     }
-  }
+  });
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
