@@ -342,8 +342,9 @@ std::int64_t top_k_of(const TensorSource& source, std::int64_t asked) {
         escaped(source.name), experts);
   }
   if (top_k > experts) {
-    throw Error(ErrorKind::kUsage, "--top-k: {} is more than the {} experts of \"{}\"", top_k,
-                experts, escaped(source.name));
+    throw Error(ErrorKind::kUsage, "{}: {} is more than the {} experts of \"{}\"",
+                asked > 0 ? "--top-k" : "num_experts_per_tok of config.json", top_k, experts,
+                escaped(source.name));
   }
   return top_k;
 }

@@ -128,6 +128,8 @@ TEST(ExpertsRun, TakesTopKAndActivationOfTheConfigBesideAFile) {
   const json unknown = report_of({folder.path(""), "--tokens", "3", "--part", "layer", "--baseline",
                                   "none", "--variant", "grouped"});
   EXPECT_THAT(unknown.at("warnings").dump(), HasSubstr("config.json: the activation"));
+  write_file(folder.path("config.json"), R"({"num_experts_per_tok": 5})");
+  expect_usage_error({folder.path("")}, "num_experts_per_tok of config.json: 5 is more than");
 }
 
 TEST(ExpertsRun, SaysWhatALayerLacks) {

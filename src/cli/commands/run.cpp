@@ -297,6 +297,9 @@ ExitCode run(const Arguments& arguments, const Context& context) {
   if (options.command.empty()) options.command = context.argv;
   if (!options.why.empty()) check_why(options);
   const bool is_of_several = device::names_several(options.device) || options.together_and_alone;
+  if (file.empty() && options.in_turn && !is_of_several) {
+    warn("--in-turn changes nothing with one device");
+  }
   return is_of_several ? run_on_several(options) : run_on_one(options, context);
 }
 
