@@ -217,8 +217,12 @@ std::string Estimator::obstacle(const kernels::Variant& variant, const kernels::
 
 std::int64_t prepared_bytes(const std::vector<plan::SelectedVariant>& variants,
                             const kernels::Problem& problem) {
+  // As float32. A peer that asks for more would leave all others without room for their sets.
+  const std::int64_t most = 4 * problem.elements;
   std::int64_t bytes = 0;
-  for (const plan::SelectedVariant& each : variants) bytes += prepared_of(each.variant, problem);
+  for (const plan::SelectedVariant& each : variants) {
+    bytes += std::clamp<std::int64_t>(prepared_of(each.variant, problem), 0, most);
+  }
   return bytes;
 }
 

@@ -27,7 +27,8 @@ RunEstimate operator+(RunEstimate first, const RunEstimate& second);
 // The options are settled: launch modes and baseline are those of the run.
 RunEstimate estimate_run(const RunRequest& request);
 
-// What these variants prepare for one buffer set, together.
+// What these variants prepare for one buffer set, together, as far as that is less than the weight
+// decoded.
 std::int64_t prepared_bytes(const std::vector<plan::SelectedVariant>& variants,
                             const kernels::Problem& problem);
 
