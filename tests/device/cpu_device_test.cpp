@@ -361,7 +361,7 @@ TEST(CpuBufferSets, AreFewerWhereMuchIsPreparedForEach) {
   device::Work work = operation::dequantize_work(tensor, nf4::OutputType::kFloat16);
   const int without = device->upload(work, device::UploadPurpose::kTime)->buffer_sets();
   EXPECT_EQ(device->fitting_sets(without - 1, 4 << 20), without - 1);
-  work.prepared_bytes = device::available_memory_bytes() / 2;
+  work.prepared_bytes = device::available_memory_bytes();
   EXPECT_EQ(device->upload(work, device::UploadPurpose::kTime)->buffer_sets(), 1);
   EXPECT_EQ(device->fitting_sets(without - 1, work.prepared_bytes), 0);
 }
