@@ -62,12 +62,12 @@ std::int64_t sets_of(const RunRequest& request, const kernels::Problem& problem)
          request.device.fitting_sets(wanted, rotated + prepared_bytes(request.variants, problem));
 }
 
-// Of the buffers of one problem, all sets included.
-std::int64_t buffer_bytes_of(const RunRequest& request, const kernels::Problem& problem) {
+// Of the buffers of one problem, in so many sets.
+std::int64_t buffer_bytes_of(const RunRequest& request, const kernels::Problem& problem,
+                             std::int64_t sets) {
   const operation::Traffic traffic = request.operation.traffic(problem);
   const std::int64_t rotated = rotated_bytes(request, problem);
-  return sets_of(request, problem) * (rotated + kSetOverhead) + traffic.bytes_read +
-         traffic.bytes_written - rotated;
+  return sets * (rotated + kSetOverhead) + traffic.bytes_read + traffic.bytes_written - rotated;
 }
 
 class Estimator {
@@ -119,9 +119,11 @@ void Estimator::add_problem(const kernels::Problem& problem) {
   const std::int64_t expected = operation::expected_bytes(
       request_.operation, problem, record::most_compared(request_.options.verify));
   const std::int64_t references = is_cpu() ? 0 : 2 * expected;
-  const std::int64_t on_device = buffer_bytes_of(request_, problem) + workspace + references +
-                                 (sets_of(request_, problem) + 1) *  // the first has two
-                                     prepared_bytes(request_.variants, problem);
+  const std::int64_t sets = sets_of(request_, problem);
+  const std::int64_t prepared =
+      (sets + 1) * prepared_bytes(request_.variants, problem);  // the first set has two
+  const std::int64_t on_device =
+      buffer_bytes_of(request_, problem, sets) + workspace + references + prepared;
   // The tensor as loaded and its sibling, their references' outputs, and a copy of the output to
   // compare them with.
   const std::int64_t on_host = 2 * traffic.bytes_read + 2 * expected + traffic.bytes_written;
@@ -229,7 +231,7 @@ std::int64_t prepared_bytes(const std::vector<plan::SelectedVariant>& variants,
 std::int64_t buffer_bytes(const RunRequest& request, const plan::TensorSource& source) {
   std::int64_t most = 0;
   for (const auto& problem : plan::problems_of(request.operation, source, request.options)) {
-    most = std::max(most, buffer_bytes_of(request, problem));
+    most = std::max(most, buffer_bytes_of(request, problem, sets_of(request, problem)));
   }
   return most;
 }

@@ -294,6 +294,7 @@ std::vector<std::string> idle_options(const record::RunOptions& options) {
   add("--top-k", options.top_k > 0, kRouting);
   add("--routing", options.routing != defaults.routing, kRouting);
   add("--transposed", options.transposed, kRouting);
+  // Of experts; else it is among the idle ones already.
   const bool has_layer = std::ranges::count(options.parts, record::StackPart::kLayer) > 0;
   if (options.activation && !has_layer && idle.empty()) {
     idle.emplace_back("--activation changes nothing without --part layer");

@@ -1,7 +1,7 @@
-#include "base/text.hpp"
 #include "exports/export.hpp"
 #include "exports/rows.hpp"
 #include "report/host.hpp"
+#include "text/printers.hpp"
 
 #include <fmt/format.h>
 
@@ -15,16 +15,6 @@ namespace {
 
 using Labels = std::vector<std::pair<const char*, std::string>>;
 using Value = std::optional<double>;
-
-// In quotes, without anything that would end them or the line.
-std::string label_text(const std::string& value) {
-  std::string text;
-  for (const char c : printable(value)) {
-    if (c == '"' || c == '\\') text += '\\';
-    text += c;
-  }
-  return text;
-}
 
 // Writes metrics one after the other: its description, then its series. One without a series that
 // has a value is left out.
@@ -41,7 +31,8 @@ class Metrics {
     if (!value || !std::isfinite(*value)) return;
     std::string text = std::exchange(head_, "") + name_ + '{';
     for (const auto& [name, label] : labels) {
-      text += fmt::format("{}{}=\"{}\"", text.back() == '{' ? "" : ",", name, label_text(label));
+      text +=
+          fmt::format("{}{}=\"{}\"", text.back() == '{' ? "" : ",", name, text::in_label(label));
     }
     sink_(text + fmt::format("}} {}\n", number_text(*value)));
   }

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "text/layout.hpp"
+#include "text/printers.hpp"
 #include "text/units.hpp"
 
 #include <fmt/format.h>
@@ -275,19 +276,9 @@ std::vector<Gauge> gauges() {
        [](const Unit& unit, const UnitSummary&) { return static_cast<double>(unit.failed); }}};
 }
 
-// Between the quotes of a label.
-std::string label(const std::string& text) {
-  std::string safe;
-  for (const char each : printable(text)) {
-    if (each == '\\' || each == '"') safe += '\\';
-    safe += each;
-  }
-  return safe;
-}
-
 std::string labels_of(const Group& group, const Unit& unit) {
-  return fmt::format("unit=\"{}\",host=\"{}\",device=\"{}\"", label(unit.id), label(unit.host),
-                     label(device_of(group.facts)));
+  return fmt::format("unit=\"{}\",host=\"{}\",device=\"{}\"", text::in_label(unit.id),
+                     text::in_label(unit.host), text::in_label(device_of(group.facts)));
 }
 
 }  // namespace

@@ -267,4 +267,13 @@ std::string in_csv(std::string_view text) {
   return quoted + '"';
 }
 
+std::string in_label(std::string_view text) {
+  std::string label;
+  for (const char c : printable(text)) {
+    if (c == '"' || c == '\\') label += '\\';
+    label += c;
+  }
+  return label;
+}
+
 }  // namespace nf4bench::text

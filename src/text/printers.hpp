@@ -41,4 +41,8 @@ std::string in_html(std::string_view text);
 // formula.
 std::string in_csv(std::string_view text);
 
+// `text` between the quotes of a label of OpenMetrics, without anything that would end them or the
+// line.
+std::string in_label(std::string_view text);
+
 }  // namespace nf4bench::text

@@ -8,7 +8,7 @@
 #include "device/devices.hpp"
 #include "doctor/diagnosis.hpp"
 #include "doctor/examination.hpp"
-#include "operation/experts.hpp"
+#include "operation/operation.hpp"
 #include "report/host.hpp"
 
 #include <fmt/format.h>
@@ -125,8 +125,10 @@ ExitCode examine_several(const Arguments& arguments) {
 
 Command doctor_command() {
   const auto a = std::make_shared<Arguments>();
-  Words operations = operation_words();
-  std::erase(operations, operation::experts().name);  // it has no matrix that runs by itself
+  Words operations;
+  for (const operation::Operation& each : operation::operations()) {
+    if (!each.has_routing) operations.push_back(each.name);  // a stack is not measured here
+  }
   Command command("doctor", "Say what would make a measurement here untrustworthy", kExamples);
   command
       .add("--device NAME", a->device,
