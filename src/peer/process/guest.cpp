@@ -328,19 +328,21 @@ void Guest::launch(MessageReader& message, MessageWriter& reply) {
   const kernels::Variant& launched = variant(message);
   std::string config;
   const kernels::Launch launch = begin(message, config);
-  const std::vector<kernels::Job> calls = jobs(message);
+  const std::vector<kernels::Job> known = jobs(message);
+  const auto turns = message.all<std::uint32_t>();
   std::chrono::duration<double> elapsed{};
   KeptThread thread;
   device_->run("launch the kernel", [&] {
     const auto start = std::chrono::steady_clock::now();
-    for (const kernels::Job& each : calls) {
+    for (const std::uint32_t turn : turns) {
+      const kernels::Job& each = known.at(turn);
       if (each.elements > 0) launched.launch(each, launch);
       if (is_copy) _exit(0);
     }
     elapsed = std::chrono::steady_clock::now() - start;
   });
   thread.require_same_mode();
-  if (calls.empty()) device_->wait_for_others();
+  if (turns.empty()) device_->wait_for_others();
   reply.add(elapsed.count());
 }
 

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace nf4bench::peer {
@@ -25,6 +27,26 @@ constexpr double kStartPythonS = 60.0;  // besides the import of the file, which
 
 std::string bounded(const std::string& text) {
   return printable(text.substr(0, kMostChars));
+}
+
+struct JobsInTurn {
+  std::vector<kernels::Job> jobs;
+  std::vector<std::uint32_t> turns;  // for each call, its job's place in `jobs`
+};
+
+// `calls` with each job once: reading one takes longer than a short call. Bytes between members may
+// differ: such a job is there twice.
+JobsInTurn in_turn(const std::vector<kernels::Job>& calls) {
+  JobsInTurn made;
+  std::unordered_map<std::string_view, std::uint32_t> places;
+  for (const kernels::Job& call : calls) {
+    const std::string_view bytes(reinterpret_cast<const char*>(&call), sizeof(call));
+    const auto next = static_cast<std::uint32_t>(made.jobs.size());
+    const auto [place, is_new] = places.emplace(bytes, next);
+    if (is_new) made.jobs.push_back(call);
+    made.turns.push_back(place->second);
+  }
+  return made;
 }
 
 template <class T>
@@ -345,10 +367,11 @@ double Remote::launch(std::uint32_t index, const std::vector<kernels::Job>& jobs
     offers_[index].looked_at = asked;
   }
   const bool is_timed = !offers_[index].sampler;
+  const JobsInTurn calls = in_turn(jobs);
   std::string problem;
   for (int i = 0; i < kTries; ++i) {
     MessageWriter message = begin(Request::kLaunch, index, launch);
-    message.add(shared(jobs));
+    message.add(shared(calls.jobs)).add(calls.turns);
     const ProcessorTime before = process_->processor_time();
     const MessageReader reply = answer_to(message.finish());
     const ProcessorTime after = process_->processor_time();
